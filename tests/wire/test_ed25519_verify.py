@@ -1,0 +1,177 @@
+"""The accept set of signatures against the slow oracle, and the batch of single checks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from typing import Any
+
+import pytest
+
+from tests.randomness import seeded
+from tests.wire import edwards
+from wire.ed25519 import PublicKey, Signed, SigningKey, verify, verify_many
+from wire.errors import InvalidSignature, UsageError
+
+RNG = seeded("ed25519")
+KEY = SigningKey.generate(RNG)
+MESSAGE = b"a message"
+SIGNATURE = KEY.sign(MESSAGE)
+TORSION = edwards.torsion()
+
+
+def failed_check(key: PublicKey, message: bytes, signature: bytes) -> str:
+    try:
+        verify(key, message, signature)
+    except InvalidSignature as error:
+        return error.check
+    return ""
+
+
+def refused(message: bytes, signature: bytes) -> str:
+    verify(KEY.public, MESSAGE, SIGNATURE)
+    with pytest.raises(InvalidSignature) as caught:
+        verify(KEY.public, message, signature)
+    assert caught.value.culprits == ()
+    return caught.value.check
+
+
+def test_own_signatures_verify_here_and_by_the_oracle() -> None:
+    for size in (0, 1, 200, 70_000):
+        message = RNG(size)
+        signature = KEY.sign(message)
+        assert signature == KEY.sign(message)
+        verify(KEY.public, message, signature)
+        assert edwards.accepts(KEY.public.data, message, signature)
+
+
+@pytest.mark.parametrize("size", [0, 32, 63, 65, 96, 128])
+def test_wrong_lengths(size: int) -> None:
+    assert refused(MESSAGE, (SIGNATURE * 2)[:size]) == "00-E1"
+
+
+def test_every_flipped_bit_is_noticed() -> None:
+    checks = Counter[str]()
+    for bit in range(512):
+        flipped = bytearray(SIGNATURE)
+        flipped[bit // 8] ^= 1 << bit % 8
+        checks[refused(MESSAGE, bytes(flipped))] += 1
+    assert set(checks) == {"00-E7", "00-E8"}
+
+
+def test_other_messages_and_other_keys() -> None:
+    assert refused(MESSAGE + b"\0", SIGNATURE) == "00-E8"
+    assert refused(b"", SIGNATURE) == "00-E8"
+    assert failed_check(SigningKey.generate(RNG).public, MESSAGE, SIGNATURE) == "00-E8"
+
+
+@pytest.mark.parametrize("y", range(edwards.P, 2**255), ids=lambda y: f"p+{y - edwards.P}")
+@pytest.mark.parametrize("sign", [0, 1])
+def test_non_canonical_R(y: int, sign: int) -> None:
+    R = (y | sign << 255).to_bytes(32, "little")
+    assert refused(MESSAGE, R + SIGNATURE[32:]) == "00-E5"
+
+
+def test_small_order_R() -> None:
+    checks = Counter[str]()
+    for encoding in {e for point in TORSION for e in edwards.encodings(point)}:
+        checks[refused(MESSAGE, encoding + SIGNATURE[32:])] += 1
+    assert checks == {"00-E5": 6, "00-E6": 8}
+
+
+def test_S_at_and_above_the_order() -> None:
+    S = int.from_bytes(SIGNATURE[32:], "little")
+    for larger in (edwards.L, S + edwards.L, 2**256 - 1):
+        assert refused(MESSAGE, SIGNATURE[:32] + larger.to_bytes(32, "little")) == "00-E7"
+    below = (edwards.L - 1).to_bytes(32, "little")
+    assert refused(MESSAGE, SIGNATURE[:32] + below) == "00-E8"
+
+
+def signature_with_torsion(a: int, at_key: edwards.Point, at_R: edwards.Point) -> Signed:
+    """A signature that would hold if points that differ by small order were the same."""
+    r = 987_654_321
+    key = edwards.encode(edwards.add(edwards.multiply(a, edwards.BASE), at_key))
+    R = edwards.encode(edwards.add(edwards.multiply(r, edwards.BASE), at_R))
+    S = (r + edwards.challenge(R, key, MESSAGE) * a) % edwards.L
+    return Signed(PublicKey(key), MESSAGE, R + S.to_bytes(32, "little"))
+
+
+def test_mixed_order_points_are_judged_without_cofactor_as_the_oracle_does() -> None:
+    items = [signature_with_torsion(12_345, T, U) for T in TORSION for U in TORSION]
+    accepted = [failed_check(*item) == "" for item in items]
+    expected = [edwards.accepts(item.key.data, item.message, item.signature) for item in items]
+    assert accepted == expected
+    assert 1 <= sum(accepted) < 32
+    assert any(ok for ok, item in zip(accepted, items, strict=True) if item.key != items[0].key)
+
+
+@pytest.mark.parametrize(
+    ("key", "message", "signature"),
+    [
+        (KEY.public.data, MESSAGE, SIGNATURE),
+        (None, MESSAGE, SIGNATURE),
+        (KEY.public, "a message", SIGNATURE),
+        (KEY.public, bytearray(MESSAGE), SIGNATURE),
+        (KEY.public, MESSAGE, bytearray(SIGNATURE)),
+        (KEY.public, MESSAGE, SIGNATURE.hex()),
+    ],
+    ids=range(6),
+)
+def test_wrong_types_are_the_callers_bug(key: Any, message: Any, signature: Any) -> None:
+    verify(KEY.public, MESSAGE, SIGNATURE)
+    with pytest.raises(UsageError):
+        verify(key, message, signature)
+    with pytest.raises(UsageError):
+        verify_many([Signed(key, message, signature)])
+
+
+@pytest.fixture(scope="module", params=["none", "threads", "processes"])
+def executor(request: pytest.FixtureRequest) -> Iterator[Executor | None]:
+    if request.param == "none":
+        yield None
+    elif request.param == "threads":
+        with ThreadPoolExecutor(2) as threads:
+            yield threads
+    else:
+        with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
+            yield processes
+
+
+def many(count: int) -> list[Signed]:
+    messages = [b"message %d" % index for index in range(count)]
+    return [Signed(KEY.public, message, KEY.sign(message)) for message in messages]
+
+
+@pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 100])
+def test_many_good_signatures(executor: Executor | None, count: int) -> None:
+    verify_many(many(count), executor)
+    verify_many(iter(many(count)), executor)
+
+
+@pytest.mark.parametrize("culprits", [(0,), (99,), (31, 32), (5, 40, 41, 98), tuple(range(100))])
+def test_all_culprits_are_named(executor: Executor | None, culprits: tuple[int, ...]) -> None:
+    items = many(100)
+    verify_many(items, executor)
+    for index in culprits:
+        items[index] = items[index]._replace(message=b"another message")
+    first = items[culprits[0]]
+    items[culprits[0]] = first._replace(signature=first.signature[:32] + b"\xff" * 32)
+    with pytest.raises(InvalidSignature) as caught:
+        verify_many(items, executor)
+    assert caught.value.culprits == culprits
+    assert caught.value.check == "00-E7"
+
+
+def test_errors_that_cancel_in_a_sum_are_both_named(executor: Executor | None) -> None:
+    """S + d and S - d would pass a batch equation with equal weights."""
+    items = many(2)
+    verify_many(items, executor)
+    for index, shift in ((0, 1), (1, -1)):
+        R, S = items[index].signature[:32], int.from_bytes(items[index].signature[32:], "little")
+        shifted = ((S + shift) % edwards.L).to_bytes(32, "little")
+        items[index] = items[index]._replace(signature=R + shifted)
+    with pytest.raises(InvalidSignature) as caught:
+        verify_many(items, executor)
+    assert caught.value.culprits == (0, 1)

@@ -1,0 +1,24 @@
+"""ristretto255 on the Rust core: fast, and constant-time for secrets.
+
+The classes of `commitments._native` implement the interfaces of `commitments.group`
+themselves; all that is left for Python is to name them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from commitments._native import RISTRETTO255, cpu_backend, set_threads, threads
+from commitments._native import Ristretto255 as NativeGroup
+
+if TYPE_CHECKING:
+    from commitments.group import Group
+
+    _CONFORMS: Group = RISTRETTO255  # and with it every class it hands out
+
+__all__ = ["NativeGroup", "cpu_backend", "native_ristretto255", "set_threads", "threads"]
+
+
+def native_ristretto255() -> NativeGroup:
+    """The group on the native backend: one instance, found again by unpickling."""
+    return RISTRETTO255

@@ -1,0 +1,15 @@
+//! Arithmetic without Python.
+
+pub mod buckets;
+pub mod codec;
+pub mod cpu;
+pub mod fault;
+pub mod fixed_bases;
+pub mod fold;
+pub mod msm;
+pub mod points;
+pub mod scalars;
+pub mod stream;
+pub mod table;
+pub mod vartime;
+pub mod workers;

@@ -1,0 +1,183 @@
+//! A deterministic stream of secret bytes, and integers drawn from it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use chacha20::cipher::{Block, StreamCipherCore};
+use chacha20::variants::Ietf;
+use chacha20::{ChaChaCore, Key, KeyIvInit, Nonce, R20};
+use curve25519_dalek::Scalar;
+use zeroize::Zeroizing;
+
+use super::fault::Fault;
+use super::table::Table;
+use super::workers::Workers;
+
+type Cipher = ChaChaCore<R20, Ietf>;
+
+const BLOCK: u64 = 64;
+/// 2^32 blocks: the block counter has 32 bits and must not come round.
+const LIMIT: u64 = BLOCK << 32;
+/// Bytes of key stream made at a time: enough to keep the vector units busy.
+const STRIDE: usize = 4096;
+
+/// ChaCha20 (RFC 8439) with byte-granular continuation.
+///
+/// Calls claim consecutive ranges and then expand them independently, so threads
+/// may share one stream, and one call may use several threads.
+pub struct Stream {
+    seed: Zeroizing<[u8; 32]>,
+    domain: [u8; 12],
+    claimed: AtomicU64,
+}
+
+impl Stream {
+    /// The stream of this key and nonce, from block 0.
+    pub fn new(seed: &[u8; 32], domain: &[u8; 12]) -> Self {
+        Self { seed: Zeroizing::new(*seed), domain: *domain, claimed: AtomicU64::new(0) }
+    }
+
+    /// Claim the next `count * size` bytes and return where they start.
+    pub fn claim(&self, count: usize, size: usize) -> Result<u64, Fault> {
+        let end = |start: u64| {
+            let length = u64::try_from(count.checked_mul(size)?).ok()?;
+            start.checked_add(length).filter(|&end| end <= LIMIT)
+        };
+        self.claimed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end).map_err(|start| {
+            let left = LIMIT - start;
+            Fault::usage(format!("the stream has {left} bytes left: use another domain"))
+        })
+    }
+
+    /// The bytes of a claimed range.
+    pub fn read(&self, start: u64, mut out: &mut [u8]) {
+        let (key, nonce): (&Key, &Nonce) = ((&*self.seed).into(), (&self.domain).into());
+        let mut cipher = Cipher::new(key, nonce);
+        // Below 2^32 for every claimed position.
+        cipher.set_block_pos((start / BLOCK) as u32);
+        let skip = (start % BLOCK) as usize;
+        if skip > 0 {
+            out = copy_block(&mut cipher, skip, out);
+        }
+        let (blocks, mut tail) = Block::<Cipher>::slice_as_chunks_mut(out);
+        cipher.write_keystream_blocks(blocks);
+        if !tail.is_empty() {
+            tail = copy_block(&mut cipher, 0, tail);
+        }
+        debug_assert!(tail.is_empty());
+    }
+
+    /// n uniform scalars from 64 bytes each.
+    pub fn scalars(&self, workers: &Workers, start: u64, n: usize) -> Vec<Scalar> {
+        self.expand(workers, start, n, 64, Scalar::ZERO, |bytes| {
+            let mut wide = Zeroizing::new([0u8; 64]);
+            wide.copy_from_slice(bytes);
+            Scalar::from_bytes_mod_order_wide(&wide)
+        })
+    }
+
+    /// n uniform integers of `width` (1..=64) bits from ceil(width / 8) bytes each.
+    pub fn bits(&self, workers: &Workers, start: u64, width: u32, n: usize) -> Zeroizing<Vec<u64>> {
+        let mask = u64::MAX >> (64 - width);
+        Zeroizing::new(self.expand(workers, start, n, bit_bytes(width), 0, |bytes| {
+            let word = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+            word & mask
+        }))
+    }
+
+    /// n rows of an exact table.
+    pub fn table_draws(
+        &self,
+        workers: &Workers,
+        start: u64,
+        table: &Table,
+        n: usize,
+    ) -> Zeroizing<Vec<u64>> {
+        let mut draws = self.bits(workers, start, table.width(), n);
+        workers.fill(&mut draws, |_, piece| {
+            piece.iter_mut().for_each(|draw| *draw = table.row(*draw));
+        });
+        draws
+    }
+
+    /// Add or subtract one uniform word per element, wrapping.
+    pub fn add_to<W: Word>(&self, workers: &Workers, start: u64, words: &mut [W], subtract: bool) {
+        workers.fill(words, |first, piece| {
+            let mut position = start + (first * W::SIZE) as u64;
+            let mut bytes = Zeroizing::new([0u8; STRIDE]);
+            for chunk in piece.chunks_mut(STRIDE / W::SIZE) {
+                let used = &mut bytes[..chunk.len() * W::SIZE];
+                self.read(position, used);
+                position += used.len() as u64;
+                W::add(chunk, used, subtract);
+            }
+        });
+    }
+
+    /// n values made of `size` stream bytes each.
+    fn expand<T: Copy + Send>(
+        &self,
+        workers: &Workers,
+        start: u64,
+        n: usize,
+        size: usize,
+        blank: T,
+        value: impl Fn(&[u8]) -> T + Sync,
+    ) -> Vec<T> {
+        let mut out = vec![blank; n];
+        workers.fill(&mut out, |first, piece| {
+            let mut position = start + (first * size) as u64;
+            let mut bytes = Zeroizing::new([0u8; STRIDE]);
+            for chunk in piece.chunks_mut(STRIDE / size) {
+                let used = &mut bytes[..chunk.len() * size];
+                self.read(position, used);
+                position += used.len() as u64;
+                for (slot, bytes) in chunk.iter_mut().zip(used.chunks_exact(size)) {
+                    *slot = value(bytes);
+                }
+            }
+        });
+        out
+    }
+}
+
+/// Stream bytes that make an integer of `width` bits.
+pub fn bit_bytes(width: u32) -> usize {
+    width.div_ceil(8) as usize
+}
+
+/// Copies the next block from `skip` on; returns what is still to be filled.
+fn copy_block<'a>(cipher: &mut Cipher, skip: usize, out: &'a mut [u8]) -> &'a mut [u8] {
+    let mut block = Zeroizing::new([0u8; BLOCK as usize]);
+    cipher.write_keystream_block((&mut *block).into());
+    let (head, rest) = out.split_at_mut(out.len().min(block.len() - skip));
+    head.copy_from_slice(&block[skip..skip + head.len()]);
+    rest
+}
+
+/// An integer type that stream words can be added to.
+pub trait Word: Copy + Send {
+    /// Bytes in a word.
+    const SIZE: usize;
+
+    /// Add or subtract the little-endian words in `bytes`, wrapping.
+    fn add(words: &mut [Self], bytes: &[u8], subtract: bool);
+}
+
+macro_rules! words {
+    ($($type:ty)*) => {$(
+        impl Word for $type {
+            const SIZE: usize = size_of::<$type>();
+
+            fn add(words: &mut [Self], bytes: &[u8], subtract: bool) {
+                let (masks, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
+                for (word, mask) in words.iter_mut().zip(masks) {
+                    let mask = <$type>::from_le_bytes(*mask);
+                    let mask = if subtract { mask.wrapping_neg() } else { mask };
+                    *word = word.wrapping_add(mask);
+                }
+            }
+        }
+    )*};
+}
+
+words!(i32 u32 i64 u64);

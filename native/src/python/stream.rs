@@ -1,0 +1,156 @@
+//! Seeded streams as a Python class.
+
+use pyo3::buffer::{Element, PyBuffer, PyUntypedBuffer};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyMemoryView, PySlice};
+use zeroize::{Zeroize, Zeroizing};
+
+use super::arguments::check_room;
+use super::batch::{nanos, run};
+use super::errors::{raise, refuse, usage};
+use super::indices::sizes;
+use super::integers::{integer, is_native_order, size};
+use super::scalar_vec::SecretScalarVec;
+use crate::core::stream::{Stream as Core, Word, bit_bytes};
+use crate::core::table::Table;
+
+/// Bytes of an array that are copied out, changed without the interpreter lock and
+/// copied back at a time.
+const WINDOW: usize = 1 << 22;
+const ARRAY: &str = "add_to needs a writable, C-contiguous, one-dimensional buffer of 32- or \
+                     64-bit integers in native byte order: convert the array";
+
+/// A deterministic stream of secret values expanded from a 32-byte seed.
+#[pyclass(frozen, module = "commitments._native")]
+pub struct Stream(Core);
+
+impl Stream {
+    pub fn new(seed: &[u8; 32], domain: &[u8; 12]) -> Self {
+        Self(Core::new(seed, domain))
+    }
+
+    fn claim(&self, count: usize, size: usize) -> PyResult<u64> {
+        self.0.claim(count, size).map_err(raise)
+    }
+
+    fn add_words<W>(&self, py: Python<'_>, buffer: &PyBuffer<W>, subtract: bool) -> PyResult<()>
+    where
+        W: Element + Word + Zeroize + Default,
+    {
+        let Some(array) = buffer.obj(py) else { return Err(usage(ARRAY)) };
+        let len = buffer.item_count();
+        let view = PyMemoryView::from(array)?;
+        let mut position = self.claim(len, W::SIZE)?;
+        for start in (0..len).step_by(WINDOW / W::SIZE) {
+            let end = len.min(start + WINDOW / W::SIZE);
+            let slice = PySlice::new(py, start.cast_signed(), end.cast_signed(), 1);
+            let window = PyBuffer::<W>::get(&view.get_item(slice)?)?;
+            let mut words = Zeroizing::new(window.to_vec(py)?);
+            let work = |w: &_| self.0.add_to(w, position, &mut words, subtract);
+            run(py, end - start, nanos::MASK_WORD, work);
+            window.copy_from_slice(py, &words)?;
+            position += ((end - start) * W::SIZE) as u64;
+        }
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl Stream {
+    #[pyo3(signature = (n, /))]
+    fn bytes<'py>(&self, py: Python<'py>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+        let n = size(n, "the number of bytes")?;
+        check_room(n, 1)?;
+        let start = self.claim(n, 1)?;
+        PyBytes::new_with(py, n, |out| {
+            run(py, n, 1, |_| self.0.read(start, out));
+            Ok(())
+        })
+    }
+
+    #[pyo3(signature = (n, /))]
+    fn scalars(&self, py: Python<'_>, n: &Bound<'_, PyAny>) -> PyResult<SecretScalarVec> {
+        let n = size(n, "the number of scalars")?;
+        check_room(n, size_of::<curve25519_dalek::Scalar>())?;
+        let start = self.claim(n, 64)?;
+        let scalars = run(py, n, nanos::SCALAR_MUL, |w| self.0.scalars(w, start, n));
+        Ok(SecretScalarVec::new(scalars))
+    }
+
+    #[pyo3(signature = (width, n, /))]
+    fn bits<'py>(
+        &self,
+        py: Python<'py>,
+        width: &Bound<'_, PyAny>,
+        n: &Bound<'_, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let n = size(n, "the number of integers")?;
+        let width = match size(width, "the width")? {
+            bits @ 1..=64 => bits as u32,
+            bits => return Err(usage(format!("integers have 1 to 64 bits, not {bits}"))),
+        };
+        check_room(n, size_of::<u64>())?;
+        let start = self.claim(n, bit_bytes(width))?;
+        let values = run(py, n, nanos::SCALAR_ADD, |w| self.0.bits(w, start, width, n));
+        PyList::new(py, values.iter())
+    }
+
+    #[pyo3(signature = (cumulative, width, n, /))]
+    fn table_draws<'py>(
+        &self,
+        py: Python<'py>,
+        cumulative: &Bound<'_, PyAny>,
+        width: &Bound<'_, PyAny>,
+        n: &Bound<'_, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let cumulative = sizes(cumulative, "a bound of the table")?;
+        let bounds: Vec<u64> = cumulative.iter().map(|&bound| bound as u64).collect();
+        let table = Table::new(&bounds, size(width, "the width")?).map_err(raise)?;
+        let n = size(n, "the number of draws")?;
+        check_room(n, size_of::<u64>())?;
+        let start = self.claim(n, bit_bytes(table.width()))?;
+        let nanos = nanos::SCALAR_ADD + bounds.len() / 2;
+        let rows = run(py, n, nanos, |w| self.0.table_draws(w, start, &table, n));
+        PyList::new(py, rows.iter())
+    }
+
+    #[pyo3(signature = (array, sign, /))]
+    fn add_to(
+        &self,
+        py: Python<'_>,
+        array: &Bound<'_, PyAny>,
+        sign: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let subtract = match integer(sign)?.extract() {
+            Ok(1) => false,
+            Ok(-1) => true,
+            _ => return Err(usage("sign must be 1 or -1")),
+        };
+        let buffer = PyUntypedBuffer::get(array).map_err(|_| usage(ARRAY))?;
+        let plain = buffer.dimensions() == 1 && buffer.is_c_contiguous() && !buffer.readonly();
+        if !plain || !is_native_order(&buffer) {
+            return Err(usage(ARRAY));
+        }
+        if let Ok(words) = buffer.as_typed::<i64>() {
+            return self.add_words(py, words, subtract);
+        }
+        if let Ok(words) = buffer.as_typed::<i32>() {
+            return self.add_words(py, words, subtract);
+        }
+        if let Ok(words) = buffer.as_typed::<u64>() {
+            return self.add_words(py, words, subtract);
+        }
+        match buffer.as_typed::<u32>() {
+            Ok(words) => self.add_words(py, words, subtract),
+            Err(_) => Err(usage(ARRAY)),
+        }
+    }
+
+    fn __repr__(&self) -> &'static str {
+        "<Stream>"
+    }
+
+    fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        refuse("pickled or copied")
+    }
+}

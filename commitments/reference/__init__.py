@@ -1,0 +1,32 @@
+"""The reference backend: the group in pure Python and gmpy2.
+
+It is the oracle of the tests and the fallback where the native core is not
+installed. It is NOT constant-time: whoever measures it learns its secrets.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+
+from commitments.group import Group
+from commitments.reference.curve import Curve
+from commitments.reference.group import ReferenceGroup
+from commitments.reference.ristretto255 import RISTRETTO255
+
+__all__ = ["Curve", "ReferenceGroup", "reference_ristretto255", "warn_not_constant_time"]
+
+
+@cache
+def reference_ristretto255() -> Group:
+    """The one ristretto255 group of this backend."""
+    return ReferenceGroup(RISTRETTO255)
+
+
+@cache
+def warn_not_constant_time() -> None:
+    """Log once that this backend leaks secrets through time."""
+    logging.getLogger("gopa.backend").warning(
+        "the reference backend is not constant-time: use it for tests and audits, "
+        "and install the native core before real secrets are involved"
+    )

@@ -1,0 +1,138 @@
+"""Deterministic streams of secret values: ChaCha20 (RFC 8439) and exact sampling."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Final, NoReturn
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+
+from commitments.group import Words
+from commitments.reference.arguments import count, integer, integer_buffer
+from commitments.reference.bigint import mpz
+from commitments.reference.curve import Curve
+from commitments.reference.scalar_vectors import ReferenceScalarVec, ReferenceSecretScalarVec
+from wire.errors import UsageError
+from wire.secret import SecretBytes, refuse
+
+SEED_SIZE: Final = 32
+DOMAIN_SIZE: Final = 12
+_CAPACITY: Final = 64 << 32
+_UNIFORM_SIZE: Final = 64
+_CHUNK_BYTES: Final = 1 << 20
+
+
+class ReferenceStream:
+    """Implements `commitments.group.Stream`. One thread at a time.
+
+    A call that raises takes nothing from the stream.
+    """
+
+    __slots__ = ("_cipher", "_curve", "_left")
+
+    def __init__(self, curve: Curve, seed: SecretBytes, domain: bytes) -> None:
+        if not isinstance(seed, SecretBytes) or len(seed) != SEED_SIZE:
+            raise UsageError(f"the seed of a stream is SecretBytes of {SEED_SIZE} bytes")
+        if not isinstance(domain, bytes) or len(domain) != DOMAIN_SIZE:
+            raise UsageError(f"the domain of a stream has {DOMAIN_SIZE} bytes")
+        # The library takes the 32-bit little-endian block counter as part of its nonce.
+        algorithm = ChaCha20(seed.reveal(), bytes(4) + domain)
+        self._cipher = Cipher(algorithm, mode=None).encryptor()
+        self._curve = curve
+        self._left = _CAPACITY
+
+    def bytes(self, n: int, /) -> bytes:
+        return self._take(count(n))
+
+    def scalars(self, n: int, /) -> ReferenceSecretScalarVec:
+        data = self._take(_UNIFORM_SIZE * count(n))
+        return ReferenceScalarVec(
+            self._curve, reduce_wide(data, _UNIFORM_SIZE, self._curve.order)
+        ).secret()
+
+    def bits(self, width: int, n: int, /) -> list[int]:
+        width = integer(width, "the width")
+        if not 1 <= width <= 64:
+            raise UsageError("the width must lie in 1..64")
+        values: list[int] = self._words(width, count(n)).tolist()
+        return values
+
+    def table_draws(self, cumulative: Sequence[int], width: int, n: int, /) -> list[int]:
+        width = integer(width, "the width")
+        if not 1 <= width <= 63:
+            raise UsageError("the width of a table must lie in 1..63")
+        table = _checked_table(cumulative, width)
+        rows = np.searchsorted(table, self._words(width, count(n)), side="right") - 1
+        values: list[int] = rows.tolist()
+        return values
+
+    def add_to(self, array: Words, sign: int, /) -> None:
+        sign = integer(sign, "the sign")
+        if sign not in {1, -1}:
+            raise UsageError("the sign must be 1 or -1")
+        target = _writable_words(array)
+        size = target.itemsize
+        self._require(size * len(target))
+        step = _CHUNK_BYTES // size
+        for start in range(0, len(target), step):
+            part = target[start : start + step]
+            words = np.frombuffer(self._take(size * len(part)), dtype=f"<u{size}")
+            if sign == 1:
+                part += words
+            else:
+                part -= words
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        refuse("pickled or copied")
+
+    def _words(self, width: int, n: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        """Integers of `width` bits, each from its own whole bytes."""
+        size = (width + 7) // 8
+        data = np.frombuffer(self._take(size * n), dtype=np.uint8)
+        padded = np.zeros((n, 8), dtype=np.uint8)
+        padded[:, :size] = data.reshape(n, size)
+        words = padded.reshape(-1).view("<u8").astype(np.uint64)
+        return words & np.uint64((1 << width) - 1)
+
+    def _take(self, n: int) -> builtins.bytes:
+        self._require(n)
+        taken = self._cipher.update(bytes(n))
+        self._left -= n
+        return taken
+
+    def _require(self, n: int) -> None:
+        if n > self._left:
+            raise UsageError("a stream ends after 2^32 blocks; use another seed or domain")
+
+
+def _checked_table(cumulative: Sequence[int], width: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    try:
+        table = [integer(value, "a cumulative weight") for value in cumulative]
+    except TypeError:
+        raise UsageError("a cumulative table is a sequence of integers") from None
+    rising = all(low < high for low, high in pairwise(table))
+    if len(table) < 2 or table[0] != 0 or table[-1] != 1 << width or not rising:
+        raise UsageError("a cumulative table rises strictly from 0 to 2^width")
+    return np.array(table, dtype=np.uint64)
+
+
+def _writable_words(array: object) -> np.ndarray[Any, Any]:
+    """The buffer as unsigned words, whose arithmetic wraps."""
+    target = integer_buffer(array)
+    if target is None:
+        raise UsageError(f"expected a buffer of integers, not {type(array).__name__}")
+    if not target.flags.writeable or not target.flags.c_contiguous:
+        raise UsageError("the buffer must be writable and C-contiguous")
+    return target.view(f"=u{target.itemsize}")
+
+
+def reduce_wide(data: bytes, width: int, order: int) -> tuple[int, ...]:
+    """Consecutive little-endian integers of `width` bytes, mod the order."""
+    return tuple(
+        mpz(int.from_bytes(data[start : start + width], "little") % order)
+        for start in range(0, len(data), width)
+    )

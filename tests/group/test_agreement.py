@@ -1,0 +1,210 @@
+"""Both backends give the same bytes for the same inputs, random ones and edges.
+
+Inputs cross over as integers and encodings; results are compared as such.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commitments.group import Group, PointVec
+from commitments.hash_to_group import hash_to_points
+from tests.group.backends import installed_groups
+from tests.group.values import EDGES, FEW, MANY, ORDER, integers, random_residues, residues, stream
+from tests.randomness import seeded
+from wire.errors import MalformedMessage
+
+REFERENCE, NATIVE = installed_groups()
+
+
+def agree(compute: Callable[[Group], Any]) -> Any:
+    """The result that both backends give."""
+    results = [compute(group) for group in (REFERENCE, NATIVE)]
+    assert results[0] == results[1]
+    return results[0]
+
+
+def edge_points(group: Group, n: int) -> PointVec:
+    """Random points with identities, repeats and opposite pairs among them."""
+    points = group.map_to_points(hashlib.shake_256(b"agreement").digest(64 * (n + 1)))
+    awkward = [group.identity, points[0], -points[0], points[0], group.identity, group.generator]
+    return group.points(awkward[:n]).concat(points[len(awkward) : n])
+
+
+def edge_residues(n: int, seed: str) -> list[int]:
+    values = random_residues(n, seed)
+    values[::3] = [EDGES[i % len(EDGES)] for i in range(len(values[::3]))]
+    return values
+
+
+def test_constants() -> None:
+    agree(lambda group: (group.name, group.order, group.scalar_size, group.point_size))
+    agree(lambda group: group.generator.to_bytes() + group.identity.to_bytes())
+    assert (REFERENCE.backend, NATIVE.backend) == ("reference", "native")
+
+
+@MANY
+@given(data=st.one_of(st.binary(min_size=64, max_size=64), st.just(b"\xff" * 64)))
+def test_maps(data: bytes) -> None:
+    agree(lambda group: group.map_to_points(data).to_bytes())
+
+
+@MANY
+@given(data=st.binary(min_size=32, max_size=32), clear=st.booleans())
+def test_accept_sets(data: bytes, clear: bool) -> None:
+    """Even and small: about every fourth of these strings is an encoding."""
+    if clear:
+        data = bytes([data[0] & 0xFE]) + data[1:31] + bytes([data[31] & 0x7F])
+
+    def decoded(group: Group) -> Any:
+        try:
+            return group.decode_point(data, allow_identity=True).to_bytes()
+        except MalformedMessage as error:
+            return error.offset
+
+    agree(decoded)
+
+
+@MANY
+@given(a=integers, b=integers)
+def test_scalars(a: int, b: int) -> None:
+    def results(group: Group) -> list[bytes]:
+        x, y = group.scalar(a), group.scalar(b)
+        values = [x + y, x - y, x * y, -x, x if x.is_zero() else x.inverse()]
+        return [value.to_bytes() for value in values]
+
+    agree(results)
+
+
+@FEW
+@given(a=residues, b=residues)
+def test_points(a: int, b: int) -> None:
+    def results(group: Group) -> list[bytes]:
+        A, B = group.generator * group.scalar(a), group.generator * group.scalar(b)
+        return [point.to_bytes() for point in (A, B, A + B, A - B, -A, A * group.scalar(b))]
+
+    agree(results)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 50, 200])
+def test_vectors(n: int) -> None:
+    left, right = edge_residues(n, "left"), edge_residues(n, "right")
+
+    def results(group: Group) -> list[bytes]:
+        v, w = group.scalars(left), group.scalars(right)
+        combined: Any = group.combine_scalars(group.scalars([3, -5]), [v, w])
+        vectors = [v + w, v - w, v * w, -v, v * group.scalar(7), combined, v[::-2], v.concat(w)]
+        singles = [v.sum(), v.inner(w), v.inner(w.secret()).reveal()]
+        return [*(x.to_bytes() for x in vectors), *(x.to_bytes() for x in singles)]
+
+    agree(results)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 50, 200])
+def test_point_vectors(n: int) -> None:
+    values = edge_residues(n, "values")
+
+    def results(group: Group) -> list[bytes]:
+        points, scalars = edge_points(group, n), group.scalars(values)
+        lengths = [n // 3, 0, n - n // 3]
+        vectors = [
+            points + points[::-1],
+            points - points[::-1],
+            -points,
+            points * scalars,
+            points * scalars.secret(),
+            points.vartime_mul(scalars),
+            points * group.scalar(ORDER - 2),
+            points.vartime_segment_msm(scalars, lengths),
+        ]
+        if n:
+            vectors.append(points.vartime_fold(group.scalar(5), group.scalar(ORDER // 3)))
+        sums = [points.sum(), points.msm(scalars), points.vartime_msm(scalars)]
+        return [*(x.to_bytes() for x in vectors), *(x.to_bytes() for x in sums)]
+
+    agree(results)
+
+
+@pytest.mark.parametrize("bits", [1, 8, 16, 40, 100, 251])
+def test_large_sums(bits: int) -> None:
+    values = [value % (1 << bits) for value in random_residues(3000)]
+    values[::2] = [-value for value in values[::2]]
+
+    def results(group: Group) -> bytes:
+        return edge_points(group, 3000).vartime_msm(group.scalars(values)).to_bytes()
+
+    agree(results)
+
+
+def test_fixed_bases() -> None:
+    columns = [edge_residues(40, "first"), edge_residues(40, "second"), [0] * 40]
+
+    def results(group: Group) -> bytes:
+        fixed = group.fixed_bases(edge_points(group, 9)[5:8])
+        return fixed.combine(*(group.scalars(column) for column in columns)).to_bytes()
+
+    agree(results)
+
+
+def test_random_and_reduced_scalars() -> None:
+    agree(lambda group: group.random_scalars(30, seeded("agreement")).reveal().ints())
+    data = hashlib.shake_256(b"reduce").digest(2000)
+    for width in (1, 7, 16, 31, 32, 33, 48, 63, 64):
+        for strings in (data[: len(data) // width * width], b"\xff" * (3 * width)):
+            agree(lambda group: group.reduce_scalars(strings, width).ints())  # noqa: B023  used at once
+
+
+calls = st.one_of(
+    st.tuples(st.just("bytes"), st.integers(0, 150)),
+    st.tuples(st.just("scalars"), st.integers(0, 3)),
+    st.tuples(st.just("bits"), st.integers(1, 64), st.integers(0, 20)),
+    st.tuples(st.just("draws"), st.integers(3, 63), st.integers(0, 20)),
+    st.tuples(st.just("add"), st.sampled_from(["i4", "u4", "i8", "u8"]), st.integers(0, 40)),
+)
+
+
+def played(group: Group, script: list[tuple[Any, ...]]) -> list[Any]:
+    """What a stream answers to a sequence of calls."""
+    made = stream(group)
+    answers: list[Any] = []
+    for name, *arguments in script:
+        if name == "bytes":
+            answers.append(made.bytes(*arguments))
+        elif name == "scalars":
+            answers.append(made.scalars(*arguments).reveal().ints())
+        elif name == "bits":
+            answers.append(made.bits(*arguments))
+        elif name == "draws":
+            width, n = arguments
+            table = [0, 1, 1 << width - 2, 3 << width - 2, (1 << width) - 1, 1 << width]
+            answers.append(made.table_draws(table, width, n))
+        else:
+            dtype, n = arguments
+            array: Any = np.arange(n).astype(dtype)
+            made.add_to(array, 1 if n % 2 else -1)
+            answers.append(array.tolist())
+    return answers
+
+
+@MANY
+@given(script=st.lists(calls, max_size=10))
+def test_streams(script: list[tuple[Any, ...]]) -> None:
+    agree(lambda group: played(group, script))
+
+
+def test_long_streams() -> None:
+    script = [("bytes", 5), ("bits", 33, 50_000), ("add", "i8", 300_001), ("bytes", 100)]
+    agree(lambda group: played(group, script))
+
+
+def test_hash_to_group() -> None:
+    messages = [f"message {i}".encode() * i for i in range(40)]
+    agree(lambda group: hash_to_points(group, messages, b"agreement").to_bytes())
+    agree(lambda group: hash_to_points(group, messages[:3], b"long" * 100).to_bytes())

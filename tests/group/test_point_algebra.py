@@ -1,0 +1,265 @@
+"""Points are a module over the scalars; every fast sum equals the plain one.
+
+Most tests compute in the exponent: for points of known discrete logarithm the
+right answer is the generator times an integer.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commitments.group import Group
+from tests.group.values import (
+    EDGES,
+    FEW,
+    ORDER,
+    column,
+    dot,
+    known_points,
+    random_points,
+    random_residues,
+    random_scalars,
+    residues,
+    rows,
+)
+from wire.errors import UsageError
+
+
+@FEW
+@given(a=residues, b=residues, k=residues)
+def test_module_laws(group: Group, a: int, b: int, k: int) -> None:
+    A, B = group.generator * group.scalar(a), group.generator * group.scalar(b)
+    factor = group.scalar(k)
+    assert A + B == B + A == group.generator * group.scalar((a + b) % ORDER)
+    assert A - B == A + (-B) == group.generator * group.scalar((a - b) % ORDER)
+    assert (A + B) * factor == A * factor + B * factor
+    assert A * factor * group.scalar(b) == A * (factor * group.scalar(b))
+    assert A * factor.secret() == A * factor
+    assert A + group.identity == A
+    assert (A - A).is_identity()
+    assert A.is_identity() == (a == 0)
+
+
+@FEW
+@given(a=residues, b=residues)
+def test_equality_is_that_of_encodings(group: Group, a: int, b: int) -> None:
+    A, B = group.generator * group.scalar(a), group.generator * group.scalar(b)
+    assert (A == B) == (a == b) == (A.to_bytes() == B.to_bytes())
+    assert (A != B) == (a != b)
+    again = group.decode_point(A.to_bytes(), allow_identity=True)
+    assert again == A
+    assert hash(again) == hash(A)
+
+
+@FEW
+@given(table=rows(3), single=residues)
+def test_elementwise(group: Group, table: list[tuple[int, ...]], single: int) -> None:
+    a, b, k = column(table, 0), column(table, 1), column(table, 2)
+    A, B, K = known_points(group, a), known_points(group, b), group.scalars(k)
+    S, s = group.generator * group.scalar(single), group.scalar(single)
+    assert known_points(group, [(x + y) % ORDER for x, y, _ in table]) == A + B
+    assert known_points(group, [(x - y) % ORDER for x, y, _ in table]) == A - B
+    assert known_points(group, [(x + single) % ORDER for x in a]) == A + S
+    assert known_points(group, [(x - single) % ORDER for x in a]) == A - S
+    assert known_points(group, [-x % ORDER for x in a]) == -A
+    products = known_points(group, [x * z % ORDER for x, _, z in table])
+    assert A * K == A * K.secret() == A.vartime_mul(K) == products
+    scaled = known_points(group, [x * single % ORDER for x in a])
+    assert A * s == A * s.secret() == A.vartime_mul(s) == scaled
+
+
+@FEW
+@given(table=rows(2, most=12))
+def test_sums(group: Group, table: list[tuple[int, ...]]) -> None:
+    a, k = column(table, 0), column(table, 1)
+    A, K = known_points(group, a), group.scalars(k)
+    assert A.sum() == group.generator * group.scalar(sum(a) % ORDER)
+    expected = group.generator * group.scalar(dot(a, k))
+    assert A.msm(K) == A.msm(K.secret()) == A.vartime_msm(K) == expected
+    assert (A * K).sum() == expected
+
+
+@pytest.mark.parametrize("n", [1, 2, 30, 47, 48, 49, 130, 190, 191, 600, 2500])
+def test_sums_of_every_size(group: Group, n: int) -> None:
+    """Backends change their algorithm with the size."""
+    a = random_residues(n, "logarithms")
+    k = random_residues(n)
+    k[: len(EDGES)] = EDGES[:n]
+    A = group.points([group.generator]).gather([0] * n).vartime_mul(group.scalars(a))
+    expected = group.generator * group.scalar(dot(a, k))
+    assert A.vartime_msm(group.scalars(k)) == expected
+    if n <= 600:
+        assert A.msm(group.secret_scalars(k)) == expected
+
+
+@pytest.mark.parametrize("n", [1, 5, 60, 700])
+@pytest.mark.parametrize("bits", [0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 100, 128, 200])
+def test_small_scalars_of_both_signs(group: Group, n: int, bits: int) -> None:
+    a = random_residues(n, "logarithms")
+    k = [value % (1 << bits) for value in random_residues(n)]
+    k = [-value if i % 3 == 0 else value for i, value in enumerate(k)]
+    k[0] = -((1 << bits) - 1)
+    k[-1] = (1 << bits) - 1
+    A = group.points([group.generator]).gather([0] * n).vartime_mul(group.scalars(a))
+    expected = group.generator * group.scalar(dot(a, k))
+    assert A.vartime_msm(group.scalars(k)) == expected
+
+
+def test_all_edge_scalars_against_each_other(group: Group) -> None:
+    pairs = [(a, k) for a in EDGES for k in EDGES]
+    a, k = column(pairs, 0), column(pairs, 1)
+    A, K = known_points(group, a), group.scalars(k)
+    expected = known_points(group, [x * y % ORDER for x, y in pairs])
+    assert A * K == A.vartime_mul(K) == A * K.secret() == expected
+    assert A.vartime_msm(K) == A.msm(K) == expected.sum()
+
+
+def test_sums_with_identities_and_repeats(group: Group) -> None:
+    P = random_points(group, 3)
+    points = group.points([P[0], group.identity, P[0], P[1], -P[0], group.identity, P[2]] * 30)
+    scalars = random_scalars(group, len(points))
+    expected = group.identity
+    for point, scalar in zip(points, scalars, strict=True):
+        expected += point * scalar
+    assert points.vartime_msm(scalars) == points.msm(scalars) == expected
+    equal = group.scalars([5] * len(points))
+    assert points.vartime_msm(equal) == points.sum() * group.scalar(5)
+    assert group.points([P[0], -P[0]] * 40).vartime_msm(group.scalars([9] * 80)).is_identity()
+
+
+def test_empty_vectors(group: Group) -> None:
+    points, scalars = group.points([]), group.scalars([])
+    assert points.sum().is_identity()
+    assert points.msm(scalars).is_identity()
+    assert points.vartime_msm(scalars).is_identity()
+    assert len(points * scalars) == len(points + points) == len(-points) == 0
+    assert len(points.vartime_segment_msm(scalars, [])) == 0
+    assert points.vartime_segment_msm(scalars, [0, 0]).to_bytes() == bytes(64)
+    assert points.to_bytes() == scalars.to_bytes() == b""
+    assert points.find_identity() is None
+    assert scalars.sum() == scalars.inner(scalars) == group.scalar(0)
+    assert scalars.inverse() == -scalars == scalars
+
+
+@FEW
+@given(
+    lengths=st.lists(st.one_of(st.just(0), st.integers(1, 4)), max_size=6), seed=st.integers(0, 99)
+)
+def test_segments(group: Group, lengths: list[int], seed: int) -> None:
+    n = sum(lengths)
+    points = random_points(group, n, f"segments {seed}")
+    scalars = random_scalars(group, n, f"segments {seed}")
+    ends = list(accumulate(lengths))
+    expected = [
+        points[end - size : end].msm(scalars[end - size : end])
+        for end, size in zip(ends, lengths, strict=True)
+    ]
+    assert points.vartime_segment_msm(scalars, lengths) == group.points(expected)
+
+
+def test_segments_of_very_different_sizes(group: Group) -> None:
+    lengths = [0, 1, 300, 0, 2, 60, 1, 0]
+    n = sum(lengths)
+    a, k = random_residues(n, "logarithms"), random_residues(n)
+    points = group.points([group.generator]).gather([0] * n).vartime_mul(group.scalars(a))
+    sums = points.vartime_segment_msm(group.scalars(k), lengths)
+    ends = list(accumulate(lengths))
+    parts = [slice(end - size, end) for end, size in zip(ends, lengths, strict=True)]
+    assert sums == known_points(group, [dot(a[part], k[part]) for part in parts])
+
+
+@pytest.mark.parametrize("lengths", [[], [3], [5], [2, 3], [-1, 5], [2**62, 4 - 2**62], [2**64]])
+def test_segments_must_cover_the_vector(group: Group, lengths: list[int]) -> None:
+    points, scalars = random_points(group, 4), random_scalars(group, 4)
+    assert len(points.vartime_segment_msm(scalars, [1, 3])) == 2
+    with pytest.raises(UsageError):
+        points.vartime_segment_msm(scalars, lengths)
+
+
+@FEW
+@given(a=st.lists(residues, min_size=1, max_size=9), low=residues, high=residues)
+def test_fold(group: Group, a: list[int], low: int, high: int) -> None:
+    half = (len(a) + 1) // 2
+    upper = a[half:] + [0] * (2 * half - len(a))
+    expected = [(low * x + high * y) % ORDER for x, y in zip(a[:half], upper, strict=True)]
+    folded = known_points(group, a).vartime_fold(group.scalar(low), group.scalar(high))
+    assert folded == known_points(group, expected)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 64, 65, 301])
+def test_fold_of_every_size(group: Group, n: int) -> None:
+    points = random_points(group, n)
+    low, high = random_scalars(group, 2)
+    half = (n + 1) // 2
+    folded = points.vartime_fold(low, high)
+    assert len(folded) == half
+    for i in {0, half // 2, half - 1}:
+        expected = points[i] * low
+        if i + half < n:
+            expected += points[i + half] * high
+        assert folded[i] == expected
+
+
+def test_an_empty_vector_cannot_be_folded(group: Group) -> None:
+    with pytest.raises(UsageError):
+        group.points([]).vartime_fold(group.scalar(1), group.scalar(2))
+
+
+@FEW
+@given(table=rows(2, most=5), bases=st.tuples(residues, residues))
+def test_fixed_bases(group: Group, table: list[tuple[int, ...]], bases: tuple[int, int]) -> None:
+    fixed = group.fixed_bases(known_points(group, bases))
+    assert len(fixed) == 2
+    first, second = group.scalars(column(table, 0)), group.secret_scalars(column(table, 1))
+    expected = known_points(group, [dot(bases, row) for row in table])
+    assert fixed.combine(first, second) == expected
+
+
+def test_fixed_bases_at_every_edge(group: Group) -> None:
+    G = group.generator
+    fixed = group.fixed_bases(group.points([G]))
+    window_edges = [1 << k for k in range(252)] + [(1 << k) - 1 for k in range(253)]
+    values = [*EDGES, *window_edges]
+    values += [ORDER - value for value in values if value]
+    powers = group.points([G] * len(values)).vartime_mul(group.scalars(values))
+    assert fixed.combine(group.scalars(values)) == powers
+    assert fixed.combine(group.secret_scalars(values)) == powers
+
+
+def test_fixed_bases_check_their_columns(group: Group) -> None:
+    fixed = group.fixed_bases(random_points(group, 2))
+    one, two = group.scalars([1]), group.scalars([1, 2])
+    assert len(fixed.combine(two, two)) == 2
+    for columns in ((), (one,), (one, one, one), (one, two)):
+        with pytest.raises(UsageError):
+            fixed.combine(*columns)
+    with pytest.raises(UsageError):
+        group.fixed_bases(group.points([]))
+
+
+def test_an_element_has_many_coordinates(group: Group) -> None:
+    """What was mapped and what was decoded differ inside by torsion, and only there."""
+    mapped = random_points(group, 60)
+    decoded = group.decode_points(mapped.to_bytes(), 60)
+    assert mapped == decoded
+    for one, other in zip(mapped, decoded, strict=True):
+        assert one == other
+        assert hash(one) == hash(other)
+        assert (one - other).is_identity()
+        assert one - other == group.identity
+    assert (mapped - decoded).to_bytes() == bytes(32 * 60)
+    for i in range(60):
+        assert (mapped[i:] - decoded[i:]).find_identity() == 0
+
+
+@pytest.mark.parametrize("position", [None, 0, 1, 4])
+def test_find_identity(group: Group, position: int | None) -> None:
+    points = [*random_points(group, 5)]
+    if position is not None:
+        points[position] = points[position] - points[position]
+        points[4] = group.identity
+    assert group.points(points).find_identity() == position

@@ -2,26 +2,60 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-RUST := $(wildcard native/src/*.rs native/src/*/*.rs) native/Cargo.toml native/Cargo.lock
+CARGO := $(shell command -v cargo)
+RUST := $(wildcard .cargo/config.toml native/src/*.rs native/src/*/*.rs) native/Cargo.toml native/Cargo.lock
+PYTEST := $(BIN)/python -m pytest --numprocesses auto
 
-.PHONY: demo test soak lint install lock vectors clean
+.PHONY: demo test test-reference soak lint test-native install lock vectors clean
 
 demo: install
 	$(BIN)/python examples/commit_and_prove.py
 
-test: install lint
-	$(BIN)/python -m pytest -n auto
+test: install lint test-native
+	$(PYTEST)
+
+# The same code on the reference backend; what only exercises the native core stays out.
+test-reference: install
+	GOPA_BACKEND=reference GOPA_REQUIRE_NATIVE= $(PYTEST) tests/commitments tests/gopa tests/group tests/zkp
 
 soak: install
-	$(BIN)/python -m pytest -n auto -m soak
+	$(PYTEST) -m soak
+
+lint: install
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+# The arithmetic core is tested without Python; the stubs are held against the built module.
+test-native: install
+ifneq ($(CARGO),)
+	cd native && cargo test --quiet --locked --no-default-features
+	cd native && cargo clippy --quiet --locked --release -- -D warnings
+	$(BIN)/python -m mypy.stubtest --allowlist native/stubtest.allow commitments._native
+else
+	@echo "no cargo here: the native core is neither built nor tested"
+endif
+
+vectors: install
+	$(BIN)/python -m tests.vectors.generate
 
 install: $(VENV)/.installed
 
 $(VENV)/.packages: requirements/dev.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.packages pyproject.toml $(RUST)
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
+
+# Pins the newest versions of what requirements/dev.in names, with hashes and without addresses.
+lock: install
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade \
+		--python-version 3.11 requirements/dev.in --output-file requirements/dev.txt
+
+clean:
+	rm -rf $(VENV) build *.egg-info native/target commitments/_native*.so

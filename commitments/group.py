@@ -204,10 +204,10 @@ class PointVec(Protocol):
         """
 
     def vartime_fold(self, low: Scalar, high: Scalar, /) -> PointVec:
-        """Halve the vector: out[i] = low * self[i] + high * self[i + h], h = ceil(len / 2).
+        """Halve the vector: out[i] = low * self[i] + high * self[i + h], h = len / 2.
 
-        For odd length the last element of the lower half has no partner and is
-        only multiplied by `low`. The length must be at least 1.
+        The length is even and not zero. An odd one is refused: an argument in which
+        one base passes a fold without a partner is unsound (specification 06, A6).
         """
 
     def gather(self, indices: Sequence[int], /) -> PointVec: ...

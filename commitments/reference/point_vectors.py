@@ -118,11 +118,13 @@ class ReferencePointVec:
         curve = self.curve
         factors = (public_residue(curve, low), public_residue(curve, high))
         recoded = [sparse_digits(scalar) for scalar in centred(curve, factors)]
-        if not self.elements:
-            raise UsageError("an empty vector cannot be folded")
-        half = (len(self) + 1) // 2
-        pairs = [self.elements[i::half] for i in range(half)]
-        return self._with(joint_sum(curve, pair, recoded[: len(pair)]) for pair in pairs)
+        half, odd = divmod(len(self), 2)
+        if odd or not half:
+            raise UsageError(
+                f"a fold pairs the two halves of a vector: {len(self)} points have no halves"
+            )
+        pairs = zip(self.elements[:half], self.elements[half:], strict=True)
+        return self._with(joint_sum(curve, pair, recoded) for pair in pairs)
 
     def gather(self, indices: Sequence[int], /) -> ReferencePointVec:
         return self._with(items_at(self.elements, indices))

@@ -124,7 +124,7 @@ def test_point_vectors(n: int) -> None:
             points * group.scalar(ORDER - 2),
             points.vartime_segment_msm(scalars, lengths),
         ]
-        if n:
+        if n and n % 2 == 0:
             vectors.append(points.vartime_fold(group.scalar(5), group.scalar(ORDER // 3)))
         sums = [points.sum(), points.msm(scalars), points.vartime_msm(scalars)]
         return [*(x.to_bytes() for x in vectors), *(x.to_bytes() for x in sums)]

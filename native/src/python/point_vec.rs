@@ -159,11 +159,14 @@ impl PointVec {
     ) -> PyResult<Self> {
         let (low, high) = (public_scalar(low)?, public_scalar(high)?);
         let points = self.values();
-        if points.is_empty() {
-            return Err(usage("an empty vector cannot be folded: stop at length 1"));
+        if points.is_empty() || points.len() % 2 == 1 {
+            return Err(usage(format!(
+                "a fold pairs the two halves of a vector: {} points have no halves",
+                points.len()
+            )));
         }
         let work = |w: &_| fold::vartime_fold(w, points, low, high);
-        Ok(run(py, points.len().div_ceil(2), nanos::POINT_MUL, work).into())
+        Ok(run(py, points.len() / 2, nanos::POINT_MUL, work).into())
     }
 
     #[pyo3(signature = (indices, /))]

@@ -1,0 +1,39 @@
+"""The command line of the benchmarks."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from collections.abc import Callable
+
+from bench import group, zkp
+
+Benchmark = Callable[[bool], dict[str, object]]
+
+BENCHMARKS: dict[str, Benchmark] = {"group": group.run, "zkp": zkp.run}
+
+
+def main() -> None:
+    """Run one benchmark and print its numbers with the parameters they hold for."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("name", choices=sorted(BENCHMARKS))
+    parser.add_argument("--json", action="store_true", help="one JSON object on one line")
+    parser.add_argument("--full", action="store_true", help="all instances distinct; slower")
+    arguments = parser.parse_args()
+    numbers = BENCHMARKS[arguments.name](arguments.full) | {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+    }
+    if arguments.json:
+        json.dump(numbers, sys.stdout)
+        sys.stdout.write("\n")
+        return
+    width = max(map(len, numbers))
+    for key, value in numbers.items():
+        sys.stdout.write(f"{key:<{width}}  {value}\n")
+
+
+if __name__ == "__main__":
+    main()

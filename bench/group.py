@@ -1,0 +1,148 @@
+"""The group, commitments, masks and Sigma proofs: CPU microseconds on one thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from bench.measure import cpu_time, require
+from bench.randomness import seeded
+from commitments import Pedersen, backend_status, ristretto255
+from commitments.backends import single_thread
+from commitments.group import Group, PointVec, ScalarVec
+from wire.secret import SecretBytes
+
+Numbers = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much work each number stands for."""
+
+    commits: int = 10_000
+    msm: tuple[int, ...] = (1_000, 10_000)
+    small_msm: int = 100_000
+    decode: int = 10_000
+    mask_values: int = 1_000_000
+    repeat: int = 5
+
+
+NATIVE_SIZES = Sizes()
+REFERENCE_SIZES = Sizes(commits=200, decode=500, mask_values=1_000_000, repeat=1)
+
+
+def run(full: bool) -> Numbers:
+    """All numbers of the foundation; `full` has no tiled inputs to replace."""
+    del full
+    group = ristretto255()
+    status = backend_status()
+    sizes = NATIVE_SIZES if status.active == "native" else REFERENCE_SIZES
+    with single_thread(group):
+        numbers = _measure(group, sizes)
+    return {
+        "bench": "group",
+        "backend": status.active,
+        "backend_details": status.details,
+        "unit": "CPU microseconds on one thread, best of repeat",
+        "repeat": sizes.repeat,
+        "inputs": "all distinct",
+    } | numbers
+
+
+def _measure(group: Group, sizes: Sizes) -> Numbers:
+    numbers: Numbers = {}
+    numbers |= _commit(group, sizes)
+    numbers |= _fixed_base(group, sizes)
+    numbers |= _decode(group, sizes)
+    numbers |= _msm(group, sizes)
+    numbers |= _small_msm(group, sizes)
+    numbers |= _mask(group, sizes)
+    return numbers
+
+
+def _random_public(group: Group, count: int, seed: int) -> ScalarVec:
+    return group.random_scalars(count, seeded(seed)).reveal()
+
+
+def _random_points(group: Group, count: int, seed: int) -> PointVec:
+    return group.map_to_points(seeded(seed)(64 * count))
+
+
+def _commit(group: Group, sizes: Sizes) -> Numbers:
+    count = sizes.commits
+    key = Pedersen(group)
+    values = _random_public(group, count, 1).secret()
+    blindings = group.random_scalars(count, seeded(2))
+
+    def work() -> bytes:
+        return key.commit(values, blindings).to_bytes()
+
+    timed = cpu_time(work, repeat=sizes.repeat)
+    last = count - 1
+    expected = (key.value_base * values[last] + key.blinding_base * blindings[last]).to_bytes()
+    require(timed.result[-group.point_size :] == expected, "a commitment")
+    return {"commit_us": timed.us_per(count), "commit_batch": count, "commit_encoded": True}
+
+
+def _fixed_base(group: Group, sizes: Sizes) -> Numbers:
+    count = sizes.commits
+    base = _random_points(group, 1, 3)
+    table = group.fixed_bases(base)
+    scalars = group.random_scalars(count, seeded(4))
+    timed = cpu_time(lambda: table.combine(scalars), repeat=sizes.repeat)
+    require(timed.result[0] == base[0] * scalars[0], "a fixed-base product")
+    return {"fixed_base_us": timed.us_per(count)}
+
+
+def _decode(group: Group, sizes: Sizes) -> Numbers:
+    count = sizes.decode
+    points = _random_points(group, count, 5)
+    data = points.to_bytes()
+    timed = cpu_time(lambda: group.decode_points(data, count), repeat=sizes.repeat)
+    require(timed.result == points, "decoded points")
+    return {"decode_us": timed.us_per(count), "decode_batch": count}
+
+
+def _msm(group: Group, sizes: Sizes) -> Numbers:
+    numbers: Numbers = {}
+    for count in sizes.msm:
+        points, logs = _points_with_logs(group, count)
+        scalars = _random_public(group, count, 7)
+        timed = cpu_time(partial(points.vartime_msm, scalars), repeat=sizes.repeat)
+        require(timed.result == group.generator * scalars.inner(logs), f"an MSM of {count}")
+        numbers[f"msm_us_per_point_{count}"] = timed.us_per(count)
+    return numbers
+
+
+def _small_msm(group: Group, sizes: Sizes) -> Numbers:
+    count = sizes.small_msm
+    points, logs = _points_with_logs(group, count)
+    words = np.frombuffer(seeded(8)(4 * count), dtype=np.uint32)
+    scalars = group.scalars(words)
+    timed = cpu_time(lambda: points.vartime_msm(scalars), repeat=sizes.repeat)
+    require(timed.result == group.generator * scalars.inner(logs), "a small MSM")
+    return {f"msm32_us_per_point_{count}": timed.us_per(count)}
+
+
+def _points_with_logs(group: Group, count: int) -> tuple[PointVec, ScalarVec]:
+    """Points whose logarithms the benchmark knows, so that one product checks a sum."""
+    logs = _random_public(group, count, 6)
+    return group.fixed_bases(group.points([group.generator])).combine(logs), logs
+
+
+def _mask(group: Group, sizes: Sizes) -> Numbers:
+    count = sizes.mask_values
+    seed = SecretBytes(seeded(9)(32))
+    array = np.zeros(count, dtype=np.uint32)
+
+    def work() -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+        array[:] = 0
+        group.stream(seed, b"bench-mask\0\0").add_to(array, 1)
+        return array
+
+    timed = cpu_time(work, repeat=sizes.repeat)
+    words = np.frombuffer(group.stream(seed, b"bench-mask\0\0").bytes(4 * count), dtype="<u4")
+    require(bool((timed.result == words).all()), "a mask")
+    return {"mask_ns_per_value": round(timed.us_per(count) * 1000, 3), "mask_values": count}

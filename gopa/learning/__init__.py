@@ -1,0 +1,1 @@
+"""Learning algorithms as clients of the aggregation API."""

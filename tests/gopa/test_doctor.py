@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from commitments.backends import CHOICES, ristretto255
+from gopa.cli import commands
+from gopa.environment import PACKAGES, diagnose
+from gopa.version import VERSION
+from wire.errors import BackendError
+
+
+def test_version() -> None:
+    result = CliRunner().invoke(commands, ["--version"])
+    assert result.exit_code == 0
+    assert VERSION in result.output
+
+
+def test_a_sound_installation_has_no_problem() -> None:
+    result = CliRunner().invoke(commands, ["doctor", "--json"])
+    assert result.exit_code == 0
+    findings = {item["topic"]: item for item in json.loads(result.output)["findings"]}
+    assert findings["backend"]["value"] in CHOICES
+    assert findings["backend"]["hint"]
+    assert not any(item["problem"] for item in findings.values())
+
+
+def test_the_table_names_the_backend() -> None:
+    result = CliRunner().invoke(commands, ["doctor"])
+    assert result.exit_code == 0
+    assert ristretto255().backend in result.output
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_foreign_package_of_our_name_is_noticed(tmp_path: Path, name: str) -> None:
+    before = {finding.topic: finding for finding in diagnose([str(tmp_path)])}
+    assert not before[f"package {name}"].problem
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").write_text("")
+    after = {finding.topic: finding for finding in diagnose([str(tmp_path)])}
+    assert after[f"package {name}"].problem
+    assert str(tmp_path) in after[f"package {name}"].value
+
+
+def test_a_bare_folder_of_our_name_is_harmless(tmp_path: Path) -> None:
+    (tmp_path / "wire").mkdir()
+    findings = {finding.topic: finding for finding in diagnose([str(tmp_path)])}
+    assert not findings["package wire"].problem
+
+
+def test_an_unknown_backend_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ristretto255("reference").backend == "reference"
+    with pytest.raises(BackendError):
+        ristretto255("fastest")
+    monkeypatch.setenv("GOPA_BACKEND", "fastest")
+    with pytest.raises(BackendError):
+        ristretto255()
+    result = CliRunner().invoke(commands, ["doctor"])
+    assert result.exit_code == 1
+
+
+HIDE_NATIVE = """
+import sys
+sys.modules["commitments._native"] = None
+from commitments.backends import backend_status, ristretto255
+from wire.errors import BackendError
+status = backend_status()
+print(status.active, "|", status.reason, "|", status.hint)
+print(ristretto255().backend)
+try:
+    ristretto255("native")
+except BackendError as error:
+    print("refused:", error)
+"""
+
+
+def test_without_the_native_core_the_reference_runs_and_says_so() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HIDE_NATIVE],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": ""},
+    )
+    status, active, refused = done.stdout.strip().splitlines()
+    assert status.startswith("reference | the native core is not installed")
+    assert "Rust" in status
+    assert active == "reference"
+    assert refused.startswith("refused:")
+    assert done.stderr.count("constant") == 1

@@ -1,0 +1,65 @@
+"""What the tree promises about itself."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+README_PROGRAMS = FENCE.findall((ROOT / "README.md").read_text())
+
+
+def test_the_readme_has_a_program() -> None:
+    assert README_PROGRAMS
+
+
+@pytest.mark.parametrize("program", README_PROGRAMS)
+def test_readme_programs_run(program: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
+def test_examples_run(example: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(example)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_pinned_package_has_a_hash_and_no_address() -> None:
+    text = (ROOT / "requirements" / "dev.txt").read_text()
+    pins = re.findall(r"^[a-z0-9][^\s=]*==", text, re.MULTILINE)
+    assert len(pins) > 20
+    blocks = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)
+    assert all("--hash=sha256:" in block for block in blocks if "==" in block)
+    assert "://" not in text
+
+
+@pytest.mark.parametrize("package", ["wire", "commitments", "zkp", "bulletin_board", "gopa"])
+def test_packages_are_typed(package: str) -> None:
+    assert (ROOT / package / "py.typed").exists()
+
+
+def links(page: Path) -> list[str]:
+    return re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
+
+
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "specs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in links(page):
+        assert (page.parent / target).exists(), target

@@ -1,0 +1,137 @@
+"""Proofs about hidden bits: CPU time on one thread, sizes, and batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bench.measure import cpu_time, require
+from bench.randomness import seeded
+from commitments import Opening, Pedersen, VectorPedersen, backend_status, ristretto255
+from commitments.backends import single_thread
+from commitments.group import Group
+from wire.errors import InvalidProof
+from zkp.batch import Claim, verify_batch
+from zkp.interval import Interval
+from zkp.range import RangeStatement, prove_range, verify_range
+from zkp.transcript import Transcript
+from zkp.vector_range import VectorRangeStatement, prove_vector_range, verify_vector_range
+
+Numbers = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much work each number stands for."""
+
+    batch: int = 64
+    dimension: int = 1000
+    coordinate_bits: int = 16
+    repeat: int = 5
+    vector_repeat: int = 2
+
+
+NATIVE_SIZES = Sizes()
+REFERENCE_SIZES = Sizes(batch=4, dimension=10, repeat=1, vector_repeat=1)
+
+
+def run(full: bool) -> Numbers:
+    """All numbers; every proof is distinct, so `full` changes nothing here."""
+    del full
+    group = ristretto255()
+    status = backend_status()
+    sizes = NATIVE_SIZES if status.active == "native" else REFERENCE_SIZES
+    with single_thread(group):
+        numbers = _range(group, sizes) | _vector(group, sizes)
+    return {
+        "bench": "zkp",
+        "backend": status.active,
+        "backend_details": status.details,
+        "unit": "CPU time on one thread, best of repeat",
+        "repeat": sizes.repeat,
+    } | numbers
+
+
+def _transcript(number: int) -> Transcript:
+    transcript = Transcript(b"gopa bench")
+    transcript.absorb_int(b"proof", number)
+    return transcript
+
+
+def _range(group: Group, sizes: Sizes) -> Numbers:
+    openings, claims = _range_proofs(group, sizes.batch)
+    statement, proof = claims[0]
+    proving = cpu_time(
+        lambda: prove_range(statement, openings[0], _transcript(0), rng=seeded(3)),
+        repeat=sizes.repeat,
+    )
+    verify_range(statement, proving.result, _transcript(0))
+    checking = cpu_time(
+        lambda: verify_range(statement, proof, _transcript(0)), repeat=sizes.repeat, inner=5
+    )
+    _require_refused(lambda: verify_range(statement, proof, _transcript(1)))
+
+    def batch(first: int) -> None:
+        verify_batch(
+            (Claim(s, p, _transcript(i)) for i, (s, p) in enumerate(claims, start=first)),
+            rng=seeded(4),
+        )
+
+    together = cpu_time(lambda: batch(0), repeat=sizes.repeat)
+    _require_refused(lambda: batch(1))
+    return {
+        "range64_prove_ms": _ms(proving.seconds),
+        "range64_verify_ms": _ms(checking.seconds),
+        f"range64_batch{sizes.batch}_verify_ms": _ms(together.seconds / sizes.batch),
+        "range64_batch_unit": "ms for each proof of the batch, all distinct",
+        "range64_bytes": len(proof),
+    }
+
+
+def _range_proofs(
+    group: Group, count: int
+) -> tuple[list[Opening], list[tuple[RangeStatement, bytes]]]:
+    openings, proofs = [], []
+    for number in range(count):
+        value = group.secret_scalars([2**64 - 1 - number])
+        commitment, opening = Pedersen(group).commit_fresh(value, rng=seeded(number))
+        statement = RangeStatement.up_to(commitment, 2**64 - 1)
+        proof = prove_range(statement, opening, _transcript(number), rng=seeded(number))
+        openings.append(opening)
+        proofs.append((statement, proof))
+    return openings, proofs
+
+
+def _vector(group: Group, sizes: Sizes) -> Numbers:
+    interval = Interval(0, 2**sizes.coordinate_bits - 1)
+    values = [number * 7919 % (interval.high + 1) for number in range(sizes.dimension)]
+    key = VectorPedersen(group, sizes.dimension)
+    commitment, opening = key.commit_fresh(group.secret_scalars(values), rng=seeded(1))
+    statement = VectorRangeStatement(commitment, interval)
+    proving = cpu_time(
+        lambda: prove_vector_range(statement, opening, _transcript(0), rng=seeded(2)),
+        repeat=sizes.vector_repeat,
+    )
+    proof = proving.result
+    checking = cpu_time(
+        lambda: verify_vector_range(statement, proof, _transcript(0)), repeat=sizes.vector_repeat
+    )
+    _require_refused(lambda: verify_vector_range(statement, proof, _transcript(1)))
+    name = f"vec{sizes.dimension}x{sizes.coordinate_bits}"
+    return {
+        f"{name}_prove_s": round(proving.seconds, 4),
+        f"{name}_verify_s": round(checking.seconds, 4),
+        f"{name}_bytes": len(proof),
+    }
+
+
+def _require_refused(check: Callable[[], None]) -> None:
+    try:
+        check()
+    except InvalidProof:
+        return
+    require(False, "a proof in another context was accepted")
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 4)

@@ -1,0 +1,1 @@
+"""The public bulletin board: a transparency log of signed entries."""

@@ -1,0 +1,27 @@
+"""Which function makes which file of `specs/vectors`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from tests.board import board_vectors
+from tests.graph import vectors as graph_vectors
+from tests.zkp import noise_table_vectors, range_vectors, vector_range_vectors
+
+FOLDER: Final = Path(__file__).resolve().parents[2] / "specs" / "vectors"
+
+SOURCES: Final[dict[str, Callable[[], dict[str, object]]]] = {
+    "board.json": board_vectors.records,
+    "graph.json": graph_vectors.records,
+    "noise_table.json": noise_table_vectors.records,
+    "range.json": range_vectors.records,
+    "vector_range.json": vector_range_vectors.records,
+}
+
+
+def render(records: dict[str, object]) -> str:
+    """The text of a vector file."""
+    return json.dumps(records, indent=1) + "\n"

@@ -1,0 +1,200 @@
+"""The argument accepts true statements of every shape, and its parts keep their promises."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commitments.group import Group
+from tests.group.backends import installed_groups
+from tests.randomness import seeded
+from tests.zkp.bits.samples import KINDS, Sample, sample, transcript
+from tests.zkp.bits.slow_verifier import Refused, slow_verify
+from wire.errors import InvalidProof, ProtocolError, UsageError
+from zkp.bits import (
+    Layout,
+    commit_bits,
+    layout_of,
+    proof_size,
+    prove_committed,
+    verify,
+)
+from zkp.bits.layout import padded_length
+
+GROUPS = st.sampled_from(installed_groups())
+MIXTURES = st.lists(st.sampled_from(KINDS), min_size=1, max_size=5)
+
+
+@given(GROUPS, st.integers(1, 40), MIXTURES, st.integers(0, 1000))
+@settings(max_examples=40, deadline=None)
+def test_every_true_statement_is_proved(
+    group: Group, bit_count: int, kinds: list[str], seed: int
+) -> None:
+    made = sample(group, bit_count, kinds, seed)
+    proof = made.prove(seed=seed)
+    assert len(proof) == proof_size(group, made.shape().layout)
+    made.verify(proof)
+
+
+@given(GROUPS, st.integers(1, 12), MIXTURES, st.integers(0, 1000), st.data())
+@settings(max_examples=20, deadline=None)
+def test_the_verifier_of_the_specification_agrees(
+    group: Group, bit_count: int, kinds: list[str], seed: int, data: st.DataObject
+) -> None:
+    made = sample(group, bit_count, kinds, seed)
+    proof = made.prove(seed=seed)
+    made.verify(proof)
+    slow_verify(made, proof, transcript())
+    at = data.draw(st.integers(0, len(proof) - 1))
+    changed = bytearray(proof)
+    changed[at] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(ProtocolError) as fast:
+        made.verify(bytes(changed))
+    with pytest.raises(Refused) as slow:
+        slow_verify(made, bytes(changed), transcript())
+    cited = fast.value.check if isinstance(fast.value, InvalidProof) else "06-A7"
+    assert cited == f"06-{slow.value.rule}"
+
+
+@pytest.mark.parametrize("bit_count", [1, 2, 3, 7, 8, 9, 11, 15, 16, 23, 31, 47, 64, 100])
+def test_every_length_has_the_documented_size(group: Group, bit_count: int) -> None:
+    made = sample(group, bit_count, ["public"])
+    made.verify(made.prove())
+    M = made.shape().layout.length
+    assert bit_count <= M
+    assert M.bit_count() <= 3
+    folds = M.bit_length() - 1
+    assert len(made.prove()) == 32 * (9 + 2 * folds + 2 * (M.bit_count() - 1))
+
+
+def test_sixty_four_bits_take_672_bytes(group: Group) -> None:
+    assert proof_size(group, layout_of(64)) == 672
+
+
+@given(st.integers(1, 1 << 20))
+def test_no_shorter_length_has_so_few_ones(positions: int) -> None:
+    length = padded_length(positions)
+    assert length.bit_count() <= 3
+    assert all(n.bit_count() > 3 for n in range(positions, min(length, positions + 4096)))
+
+
+@pytest.mark.parametrize(
+    ("bit_count", "dimensions"),
+    [(0, ()), (-1, ()), (4, (2, 2)), (4, (3, 1)), (4, (0,)), (1 << 25, ())],
+)
+def test_impossible_layouts_are_refused(bit_count: int, dimensions: tuple[int, ...]) -> None:
+    with pytest.raises(UsageError):
+        Layout(bit_count, dimensions)
+
+
+def test_bits_committed_early_prove_later(group: Group) -> None:
+    made = sample(group, 10, ["committed", "2"])
+    bits = group.secret_scalars(made.bits)
+    early = commit_bits(group, layout_of(10, (2,)), bits, transcript(), rng=seeded(1))
+    openings = made.secret_openings()
+    proof = prove_committed(made.statement(), early, openings, transcript(), rng=seeded(2))
+    verify(made.statement(), proof, transcript(), committed=early.point)
+    verify(made.statement(), proof, transcript())
+    other = commit_bits(group, layout_of(10, (2,)), bits, transcript(), rng=seeded(3))
+    with pytest.raises(InvalidProof) as refused:
+        verify(made.statement(), proof, transcript(), committed=other.point)
+    assert refused.value.check == "06-A12"
+
+
+def test_a_bit_commitment_serves_once(group: Group) -> None:
+    made = sample(group, 5, ["committed"])
+    bits = group.secret_scalars(made.bits)
+    early = commit_bits(group, layout_of(5), bits, transcript(), rng=seeded(1))
+    openings = made.secret_openings()
+    made.verify(prove_committed(made.statement(), early, openings, transcript(), rng=seeded(2)))
+    with pytest.raises(UsageError):
+        prove_committed(made.statement(), early, openings, transcript(), rng=seeded(2))
+
+
+def test_a_bit_commitment_has_one_layout(group: Group) -> None:
+    made = sample(group, 5, ["committed"])
+    bits = group.secret_scalars([*made.bits, 0])
+    early = commit_bits(group, layout_of(6), bits, transcript(), rng=seeded(1))
+    with pytest.raises(UsageError):
+        prove_committed(
+            made.statement(), early, made.secret_openings(), transcript(), rng=seeded(2)
+        )
+
+
+def test_secrets_do_not_leave(group: Group) -> None:
+    made = sample(group, 5, ["committed"])
+    bits = group.secret_scalars(made.bits)
+    early = commit_bits(group, layout_of(5), bits, transcript(), rng=seeded(1))
+    for secret in (early, made.secret_openings()):
+        assert repr(secret) == f"<{type(secret).__name__}: secret>"
+        with pytest.raises(UsageError):
+            pickle.dumps(secret)
+        with pytest.raises(UsageError):
+            hash(secret)
+        with pytest.raises(UsageError):
+            _ = secret == object()
+
+
+def test_proofs_of_one_statement_differ(group: Group) -> None:
+    made = sample(group, 5, ["committed"])
+    assert made.prove(seed=1) != made.prove(seed=2)
+
+
+def test_a_repeating_generator_still_hides(group: Group) -> None:
+    """Two statements with equal randomness: were sigma and s equal, S would be equal too."""
+    first, second = sample(group, 5, ["committed"]), sample(group, 5, ["committed"], seed=2)
+    a, b = first.prove(seed=1), second.prove(seed=1)
+    assert a[32:64] != b[32:64]
+    assert a[:32] != b[:32]
+
+
+def false_statements(group: Group) -> dict[str, Sample]:
+    """Statements that the witness does not satisfy, each wrong in one place."""
+    wrong = {}
+    for kind in ("public", "committed", "2"):
+        constant = sample(group, 6, [kind, "committed"])
+        constant.constants[0] += 1
+        wrong[f"constant of {kind}"] = constant
+    opening = sample(group, 6, ["committed"])
+    opening.openings[0] = sample(group, 6, ["committed"], seed=9).openings[0]
+    wrong["value"] = opening
+    blinding = sample(group, 6, ["committed"])
+    blinding.commitments[0] = sample(group, 6, ["committed"], seed=9).commitments[0]
+    wrong["commitment"] = blinding
+    vector = sample(group, 6, ["2"])
+    vector.vectors[0] = sample(group, 6, ["2"], seed=9).vectors[0]
+    wrong["vector commitment"] = vector
+    bit = sample(group, 6, ["committed"])
+    bit.constraints = list(sample(group, 6, ["committed"], seed=5).constraints)
+    bit.varying = list(sample(group, 6, ["committed"], seed=5).varying)
+    wrong["row"] = bit
+    return wrong
+
+
+NAMES = [
+    "constant of public", "constant of committed", "constant of 2", "value", "commitment",
+    "vector commitment", "row",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_witness_that_does_not_fit_is_refused(group: Group, name: str) -> None:
+    sample(group, 6, ["committed", "2"]).prove()
+    with pytest.raises(UsageError):
+        false_statements(group)[name].prove()
+
+
+def test_values_that_are_no_bits_are_refused(group: Group) -> None:
+    made = sample(group, 6, ["public"])
+    made.prove()
+    for value in (2, -1, group.order - 1):
+        bits = group.secret_scalars([*made.bits[:-1], value])
+        with pytest.raises(UsageError):
+            commit_bits(group, layout_of(6), bits, transcript(), rng=seeded(1))
+    with pytest.raises(UsageError):
+        commit_bits(
+            group, layout_of(7), group.secret_scalars(made.bits), transcript(), rng=seeded(1)
+        )

@@ -1,0 +1,317 @@
+"""Batches accept exactly what single verification accepts, and name every culprit."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from multiprocessing import get_context
+
+import pytest
+
+from commitments import Pedersen, VectorPedersen, ristretto255
+from commitments.group import Group
+from tests.randomness import seeded
+from tests.zkp.p256 import p256_group
+from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
+from zkp.batch import Claim, verify_batch, verify_items
+from zkp.equations import Equation, Term
+from zkp.interval import Interval
+from zkp.range import RangeStatement, prove_range, verify_range
+from zkp.transcript import Transcript
+from zkp.vector_range import VectorRangeStatement, prove_vector_range, verify_vector_range
+
+Statement = RangeStatement | VectorRangeStatement
+
+
+@dataclass(frozen=True)
+class Item:
+    """A proof as it would be received, with the context its prover bound."""
+
+    statement: Statement
+    proof: bytes
+    context: bytes
+
+    def claim(self) -> Claim:
+        return Claim(self.statement, self.proof, transcript(self.context))
+
+    def verify(self) -> None:
+        if isinstance(self.statement, RangeStatement):
+            verify_range(self.statement, self.proof, transcript(self.context))
+        else:
+            verify_vector_range(self.statement, self.proof, transcript(self.context))
+
+
+def transcript(context: bytes) -> Transcript:
+    fresh = Transcript(b"tests of batches")
+    fresh.absorb(b"context", context)
+    return fresh
+
+
+def range_item(group: Group, number: int, bits: int, count: int = 1) -> Item:
+    values = group.secret_scalars([number % 2**bits] * count)
+    commitment, opening = Pedersen(group).commit_fresh(values, rng=seeded(number))
+    statement = RangeStatement.up_to(commitment, 2**bits - 1)
+    context = b"party %d" % number
+    return Item(
+        statement,
+        prove_range(statement, opening, transcript(context), rng=seeded(number)),
+        context,
+    )
+
+
+def vector_item(group: Group, number: int, dimension: int) -> Item:
+    values = group.secret_scalars([number % 4] * dimension)
+    key = VectorPedersen(group, dimension)
+    commitment, opening = key.commit_fresh(values, rng=seeded(number))
+    statement = VectorRangeStatement(commitment, Interval(-1, 3))
+    context = b"party %d" % number
+    return Item(
+        statement,
+        prove_vector_range(statement, opening, transcript(context), rng=seeded(number)),
+        context,
+    )
+
+
+@lru_cache
+def mixture(group: Group) -> tuple[Item, ...]:
+    """Proofs of different kinds and sizes, all valid."""
+    items = [range_item(group, i, bits) for i, bits in enumerate((1, 3, 8, 8, 16, 5))]
+    items += [vector_item(group, 10 + i, dimension) for i, dimension in enumerate((1, 3, 3))]
+    items.append(range_item(group, 20, 4, count=3))
+    for item in items:
+        item.verify()
+    return tuple(items)
+
+
+def check(items: Sequence[Item], seed: int = 0) -> None:
+    verify_batch([item.claim() for item in items], rng=seeded(seed))
+
+
+def culprits(items: Sequence[Item]) -> tuple[int, ...]:
+    with pytest.raises(InvalidProof) as refused:
+        check(items)
+    assert refused.value.check == "06-A11"
+    return refused.value.culprits
+
+
+def with_byte_changed(item: Item, at: int) -> Item:
+    changed = bytearray(item.proof)
+    changed[at] ^= 1
+    return replace(item, proof=bytes(changed))
+
+
+def test_kinds_and_sizes_mix(group: Group) -> None:
+    check(mixture(group))
+    check(mixture(group)[::-1])
+
+
+def test_a_batch_of_none_and_of_one(group: Group) -> None:
+    check([])
+    for item in mixture(group):
+        check([item])
+        assert culprits([with_byte_changed(item, -1)]) == (0,)
+
+
+def test_every_culprit_is_named(group: Group) -> None:
+    items = list(mixture(group))
+    check(items)
+    bad = list(items)
+    bad[1] = with_byte_changed(items[1], -32)
+    bad[4] = replace(items[4], context=b"another party")
+    bad[5] = replace(items[5], proof=items[5].proof[:-1])
+    bad[6] = replace(items[6], proof=b"")
+    bad[9] = replace(items[9], statement=items[0].statement)
+    assert culprits(bad) == (1, 4, 5, 6, 9)
+    assert culprits([replace(item, context=b"x") for item in items]) == tuple(range(len(items)))
+
+
+def test_swapped_proofs_are_both_named(group: Group) -> None:
+    items = list(mixture(group))
+    assert items[2].statement.group == items[3].statement.group
+    items[2], items[3] = (
+        replace(items[2], proof=items[3].proof),
+        replace(items[3], proof=items[2].proof),
+    )
+    assert culprits(items) == (2, 3)
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """A statement whose first equation is off by a chosen amount."""
+
+    inner: Statement
+    by: int
+
+    @property
+    def group(self) -> Group:
+        return self.inner.group
+
+    def equations(self, proof: bytes, transcript: Transcript) -> tuple[Equation, ...]:
+        first, *rest = self.inner.equations(proof, transcript)
+        error = Term(self.group.points([self.group.generator]), self.group.scalars([self.by]))
+        return replace(first, terms=(*first.terms, error)), *rest
+
+
+def shifted_claims(items: Sequence[Item], errors: dict[int, int]) -> list[Claim]:
+    return [
+        Claim(Shifted(item.statement, errors.get(i, 0)), item.proof, transcript(item.context))
+        for i, item in enumerate(items)
+    ]
+
+
+@pytest.mark.parametrize("errors", [{0: 1, 1: -1}, {2: 7, 3: -7}, {0: 1, 1: 1, 2: -2}, {4: 1}])
+def test_errors_do_not_cancel(group: Group, errors: dict[int, int]) -> None:
+    items = mixture(group)
+    verify_batch(shifted_claims(items, {}), rng=seeded(1))
+    with pytest.raises(InvalidProof) as refused:
+        verify_batch(shifted_claims(items, errors), rng=seeded(1))
+    assert refused.value.culprits == tuple(errors)
+
+
+def test_equal_proofs_get_different_weights(group: Group) -> None:
+    """The same claim twice with opposite errors: equal weights would let them cancel."""
+    item = mixture(group)[0]
+    check([item, item])
+    with pytest.raises(InvalidProof) as refused:
+        verify_batch(shifted_claims([item, item], {0: 1, 1: -1}), rng=seeded(1))
+    assert refused.value.culprits == (0, 1)
+
+
+def test_weights_depend_on_the_randomness_and_on_the_proofs(group: Group) -> None:
+    from zkp.batch import _Chunk
+
+    def weights(items: Sequence[Item], seed: bytes) -> list[int]:
+        chunk = _Chunk(group)
+        for position, item in enumerate(items):
+            chunk.add(position, item.claim())
+        return [weight for each in chunk._weights(seed) for weight in each.ints()]
+
+    items = mixture(group)
+    first = weights(items[:2], bytes(32))
+    assert first == weights(items[:2], bytes(32))
+    assert len(set(first)) == 4
+    assert max(first) < 2**128
+    assert set(first).isdisjoint(weights(items[:2], b"\1" * 32))
+    changed = [items[0], with_byte_changed(items[1], -32)]
+    assert set(first).isdisjoint(weights(changed, bytes(32)))
+
+
+@dataclass(frozen=True)
+class Empty:
+    """A statement without equations, over any group."""
+
+    group: Group
+
+    def equations(self, proof: bytes, transcript: Transcript) -> tuple[Equation, ...]:
+        del proof, transcript
+        return ()
+
+
+def test_proofs_of_two_groups_do_not_mix(group: Group) -> None:
+    first = mixture(group)[0]
+    check([first])
+    other = Claim(Empty(p256_group()), b"", transcript(b""))
+    with pytest.raises(UsageError):
+        verify_batch([first.claim(), other], rng=seeded(1))
+
+
+def test_the_random_source_is_checked(group: Group) -> None:
+    claims = [item.claim() for item in mixture(group)]
+    with pytest.raises(UsageError):
+        verify_batch(claims, rng=lambda n: bytes(n - 1))
+
+
+def test_one_bad_in_a_thousand() -> None:
+    group = ristretto255()
+    distinct = [range_item(group, number, 4) for number in range(8)]
+    items = [distinct[i % 8] for i in range(1000)]
+    bad = with_byte_changed(items[777], -32)
+
+    def claims(stream: Sequence[Item]) -> Iterator[Claim]:
+        return (item.claim() for item in stream)
+
+    verify_batch(claims(items), rng=os.urandom)
+    with pytest.raises(InvalidProof) as refused:
+        verify_batch(claims([*items[:777], bad, *items[778:]]), rng=os.urandom)
+    assert refused.value.culprits == (777,)
+
+
+def test_chunks_are_small_and_positions_global(
+    group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zkp.batch._MOST_SCALARS", 50)
+    items = list(mixture(group))
+    check(items)
+    items[3] = with_byte_changed(items[3], -32)
+    items[8] = replace(items[8], proof=b"")
+    assert culprits(items) == (3, 8)
+
+
+def test_claims_are_taken_one_by_one(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the stream, no more than a chunk of claims is alive."""
+    monkeypatch.setattr("zkp.batch._MOST_SCALARS", 50)
+    from zkp import batch
+
+    sizes = []
+    original = batch._Chunk.culprits
+
+    def counted(chunk: batch._Chunk, seed: bytes) -> list[int]:
+        sizes.append(len(chunk.positions))
+        return original(chunk, seed)
+
+    monkeypatch.setattr(batch._Chunk, "culprits", counted)
+    verify_batch((item.claim() for item in mixture(group) * 5), rng=seeded(1))
+    assert sum(sizes) == 50
+    assert max(sizes) <= 3
+
+
+# Work for executors is named by module-level functions and numbers: both pickle.
+
+
+def load(number: int) -> Claim:
+    item = mixture(ristretto255())[number % 10]
+    return (with_byte_changed(item, -32) if number in BAD else item).claim()
+
+
+def load_or_refuse(number: int) -> Claim:
+    if number == 4:
+        raise MalformedMessage("a commitment does not decode", "commitment", 0)
+    return load(number)
+
+
+BAD = {13, 29, 30}
+
+
+def test_an_executor_names_the_same_culprits() -> None:
+    with ThreadPoolExecutor(2) as executor:
+        verify_items(load, range(10), rng=os.urandom, executor=executor, per_task=3)
+        with pytest.raises(InvalidProof) as refused:
+            verify_items(load, range(200), rng=os.urandom, executor=executor, per_task=7)
+        assert refused.value.culprits == tuple(sorted(BAD))
+        with pytest.raises(InvalidProof) as refused:
+            verify_items(load_or_refuse, range(10), rng=os.urandom, executor=executor, per_task=7)
+        assert refused.value.culprits == (4,)
+
+
+def test_processes_work_too() -> None:
+    with (
+        ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor,
+        pytest.raises(InvalidProof) as refused,
+    ):
+        verify_items(load, range(40), rng=os.urandom, executor=executor, per_task=20)
+    assert refused.value.culprits == tuple(sorted(BAD))
+    copied = pickle.loads(pickle.dumps(refused.value))  # noqa: S301  its own pickle
+    assert copied.culprits == refused.value.culprits
+
+
+def test_what_fails_alone_fails_in_a_batch(group: Group) -> None:
+    for item in mixture(group):
+        for at in (0, 40, len(item.proof) // 2, len(item.proof) - 1):
+            bad = with_byte_changed(item, at)
+            with pytest.raises(ProtocolError):
+                bad.verify()
+            assert culprits([mixture(group)[0], bad]) == (1,)

@@ -1,0 +1,262 @@
+"""What a transcript binds, what it refuses, and what its nonces depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Final, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commitments.group import Group, ScalarVec, SecretScalarVec
+from tests.group.backends import installed_groups
+from tests.randomness import seeded
+from tests.zkp.p256 import p256_group
+from wire.errors import InvalidProof, UsageError
+from zkp.sponge import DuplexSponge, derive_session_id, frame
+from zkp.transcript import Transcript
+
+GROUP: Final = installed_groups()[0]
+
+Step = Callable[[Transcript], object]
+
+
+def bound(protocol: bytes = b"tests v1") -> Transcript:
+    transcript = Transcript(protocol)
+    transcript.absorb(b"context", b"here")
+    return transcript
+
+
+def outcome(*steps: Step) -> bytes:
+    """What a transcript gives after these steps."""
+    transcript = bound()
+    for step in steps:
+        step(transcript)
+    return transcript.session_id(b"end")
+
+
+def absorb(label: bytes, data: bytes) -> Step:
+    return lambda transcript: transcript.absorb(label, data)
+
+
+POINTS: Final = GROUP.points([GROUP.generator, GROUP.generator + GROUP.generator])
+SCALARS: Final = GROUP.scalars([1, 2])
+
+DIFFERENT: Final[list[tuple[Step, ...]]] = [
+    (),
+    (absorb(b"a", b"bc"),),
+    (absorb(b"ab", b"c"),),
+    (absorb(b"abc", b""),),
+    (absorb(b"", b"abc"),),
+    (absorb(b"a", b"b"), absorb(b"", b"c")),
+    (absorb(b"a", b""), absorb(b"b", b"c")),
+    (absorb(b"", b""),),
+    (absorb(b"", b""), absorb(b"", b"")),
+    (lambda t: t.absorb_points(b"p", POINTS),),
+    (lambda t: t.absorb(b"p", POINTS.to_bytes()),),
+    (lambda t: t.absorb_points(b"p", POINTS[:1]), lambda t: t.absorb_points(b"p", POINTS[1:])),
+    (lambda t: t.absorb_scalars(b"p", SCALARS),),
+    (lambda t: t.absorb(b"p", SCALARS.to_bytes()),),
+    (lambda t: t.absorb_int(b"n", 0),),
+    (lambda t: t.absorb_int(b"n", 1),),
+    (lambda t: t.absorb_int(b"n", -1),),
+    (lambda t: t.absorb_int(b"n", 255),),
+    (lambda t: t.absorb_int(b"n", 256),),
+    (lambda t: t.absorb_int(b"n", 2**64),),
+    (lambda t: t.absorb_int(b"n", 2**64 - 1),),
+    (lambda t: t.absorb(b"n", b"\x01"),),
+    (lambda t: t.challenge(b"c", GROUP),),
+    (lambda t: t.challenge(b"d", GROUP),),
+    (lambda t: t.challenges(b"c", GROUP, 2),),
+    (lambda t: t.challenge(b"c", GROUP), lambda t: t.challenge(b"c", GROUP)),
+    (lambda t: t.session_id(b"c"),),
+]
+
+
+def test_different_calls_never_give_the_same_outcome() -> None:
+    outcomes = [outcome(*steps) for steps in DIFFERENT]
+    assert [outcome(*steps) for steps in DIFFERENT] == outcomes
+    for (i, first), (j, second) in combinations(enumerate(outcomes), 2):
+        assert first != second, (i, j)
+
+
+entries = st.lists(st.tuples(st.binary(max_size=6), st.binary(max_size=6)), max_size=4)
+
+
+@given(entries, entries)
+def test_entries_are_framed(
+    first: list[tuple[bytes, bytes]], second: list[tuple[bytes, bytes]]
+) -> None:
+    same = outcome(*(absorb(*e) for e in first)) == outcome(*(absorb(*e) for e in second))
+    assert same == (first == second)
+
+
+@given(st.integers(), st.integers())
+def test_integers_have_one_encoding_each(first: int, second: int) -> None:
+    def step(value: int) -> Step:
+        return lambda transcript: transcript.absorb_int(b"n", value)
+
+    assert (outcome(step(first)) == outcome(step(second))) == (first == second)
+
+
+def test_one_point_and_one_scalar_are_vectors_of_one() -> None:
+    assert outcome(lambda t: t.absorb_point(b"p", POINTS[0])) == outcome(
+        lambda t: t.absorb_points(b"p", POINTS[:1])
+    )
+    assert outcome(lambda t: t.absorb_scalar(b"s", SCALARS[0])) == outcome(
+        lambda t: t.absorb_scalars(b"s", SCALARS[:1])
+    )
+
+
+def test_the_protocol_name_separates() -> None:
+    assert bound(b"p1").session_id(b"") == bound(b"p1").session_id(b"")
+    assert bound(b"p1").session_id(b"") != bound(b"p2").session_id(b"")
+
+
+def test_the_group_is_part_of_a_challenge() -> None:
+    other = p256_group()
+    transcript, twin = bound(), bound()
+    transcript.challenge(b"c", GROUP)
+    twin.challenge(b"c", other)
+    assert transcript.session_id(b"s") != twin.session_id(b"s")
+
+
+@pytest.mark.parametrize("group", installed_groups(), ids=lambda group: group.backend)
+def test_challenges_are_what_the_specification_says(group: Group) -> None:
+    def entry(kind: int, label: bytes, data: bytes) -> bytes:
+        return bytes([kind]) + frame(label) + frame(data)
+
+    tag = b"gopa/v1/zkp/transcript" + frame(b"tests v1")
+    sponge = DuplexSponge(derive_session_id(tag))
+    sponge.absorb(entry(1, b"context", b"here"))
+    sponge.absorb(entry(2, b"n", b"\x00\x01"))
+    sponge.absorb(entry(3, b"p", group.generator.to_bytes()))
+    sponge.absorb(entry(4, b"s", group.scalar(7).to_bytes()))
+    sponge.absorb(entry(0x10, b"c", frame(b"ristretto255") + (2).to_bytes(4, "little")))
+    squeezed = sponge.squeeze(96)
+    expected = [int.from_bytes(squeezed[i : i + 48], "little") % group.order for i in (0, 48)]
+    sponge.absorb(entry(0x11, b"id", b""))
+
+    transcript = bound()
+    transcript.absorb_int(b"n", 256)
+    transcript.absorb_point(b"p", group.generator)
+    transcript.absorb_scalar(b"s", group.scalar(7))
+    assert transcript.challenges(b"c", group, 2).ints() == expected
+    assert transcript.session_id(b"id") == sponge.squeeze(32)
+
+
+def test_nothing_is_drawn_before_something_is_bound() -> None:
+    draws: list[Step] = [
+        lambda t: t.challenge(b"c", GROUP),
+        lambda t: t.session_id(b"s"),
+        lambda t: t.nonces(b"n", GROUP, 1, GROUP.secret_scalars([1]), seeded(1)),
+    ]
+    for draw in draws:
+        draw(bound())
+        with pytest.raises(UsageError):
+            draw(Transcript(b"tests v1"))
+
+
+def test_a_protocol_needs_a_name() -> None:
+    with pytest.raises(UsageError):
+        Transcript(b"")
+
+
+class ZeroGroup:
+    """A group in which every challenge comes out as zero."""
+
+    name = GROUP.name
+    scalar_size = GROUP.scalar_size
+
+    def reduce_scalars(self, data: bytes, width: int) -> ScalarVec:
+        return GROUP.scalars([0] * (len(data) // width))
+
+
+def test_a_zero_challenge_is_refused() -> None:
+    bound().challenge(b"c", GROUP)
+    with pytest.raises(InvalidProof) as refusal:
+        bound().challenge(b"c", cast("Group", ZeroGroup()))
+    assert refusal.value.check == "02-F6"
+
+
+def test_copies_are_independent() -> None:
+    transcript = bound()
+    twin = transcript.copy()
+    twin.absorb(b"more", b"")
+    assert transcript.session_id(b"s") == bound().session_id(b"s")
+    assert twin.session_id(b"s") != bound().session_id(b"s")
+
+
+def test_forks_differ_from_each_other_and_from_going_on() -> None:
+    transcript = bound()
+    ids = {
+        transcript.fork(b"party", b"1").session_id(b"s"),
+        transcript.fork(b"party", b"2").session_id(b"s"),
+        transcript.fork(b"other", b"1").session_id(b"s"),
+        outcome(absorb(b"party", b"1")),
+        transcript.session_id(b"s"),
+    }
+    assert len(ids) == 5
+
+
+def nonces(
+    *,
+    label: bytes = b"n",
+    party: bytes = b"1",
+    witness: SecretScalarVec | None = None,
+    seed: int = 1,
+    n: int = 2,
+) -> list[int]:
+    transcript = bound()
+    transcript.absorb(b"party", party)
+    secret = GROUP.secret_scalars([1, 2]) if witness is None else witness
+    drawn = transcript.nonces(label, GROUP, n, secret, seeded(seed))
+    return drawn.reveal().ints()
+
+
+def test_nonces_depend_on_everything() -> None:
+    reference = nonces()
+    assert nonces() == reference
+    changed = [
+        nonces(label=b"m"),
+        nonces(party=b"2"),
+        nonces(witness=GROUP.secret_scalars([1, 3])),
+        nonces(witness=GROUP.secret_scalars([1])),
+        nonces(seed=2),
+        nonces(n=3),
+    ]
+    everything = [*reference, *(value for values in changed for value in values)]
+    assert len(set(everything)) == len(everything)
+
+
+def test_nonces_leave_the_transcript_as_it_was() -> None:
+    transcript = bound()
+    transcript.nonces(b"n", GROUP, 1, GROUP.secret_scalars([1]), seeded(1))
+    assert transcript.session_id(b"s") == bound().session_id(b"s")
+
+
+def test_a_generator_that_gives_too_little_is_refused() -> None:
+    witness = GROUP.secret_scalars([1])
+    bound().nonces(b"n", GROUP, 1, witness, seeded(1))
+    with pytest.raises(UsageError):
+        bound().nonces(b"n", GROUP, 1, witness, lambda _: b"")
+
+
+def test_a_session_id_of_another_length_is_refused() -> None:
+    DuplexSponge(bytes(32))
+    for size in (0, 31, 33):
+        with pytest.raises(UsageError):
+            DuplexSponge(bytes(size))
+
+
+@given(st.binary(max_size=400), st.integers(0, 400), st.integers(0, 400), st.integers(0, 400))
+def test_absorbing_and_squeezing_in_pieces_changes_nothing(
+    data: bytes, cut: int, first: int, second: int
+) -> None:
+    whole, pieces = DuplexSponge(bytes(32)), DuplexSponge(bytes(32))
+    whole.absorb(data)
+    pieces.absorb(data[:cut])
+    pieces.absorb(data[cut:])
+    assert pieces.squeeze(first) + pieces.squeeze(second) == whole.squeeze(first + second)

@@ -1,0 +1,128 @@
+"""Where everything stands in the vectors of a bit argument (specification 06, rule A4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property, lru_cache
+from typing import Final
+
+from commitments import VectorPedersen
+from commitments.generators import MAX_BASES
+from commitments.group import Group, PointVec
+from wire.errors import UsageError
+from zkp.equations import Family
+
+LEFT: Final = Family(b"bits/left")
+RIGHT: Final = Family(b"bits/right")
+INNER: Final = Family(b"bits/inner")
+
+MOST_POSITIONS: Final = MAX_BASES >> 1
+_MOST_ONES: Final = 3
+
+
+class Step(Enum):
+    """One step of the inner-product argument."""
+
+    FOLD = "fold"
+    GIVE = "give"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The positions of an argument: bits, padding bits, then vector coordinates.
+
+    Everything about the size of a proof follows from the number of bits and the
+    distinct dimensions of the vector commitments, both taken from the statement.
+    """
+
+    bits: int
+    dimensions: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if type(self.bits) is not int or self.bits < 1:
+            raise UsageError("an argument hides at least one bit")
+        if (
+            list(self.dimensions) != sorted(set(self.dimensions))
+            or min(self.dimensions or (1,)) < 1
+        ):
+            raise UsageError("the dimensions are distinct, increasing and at least 1")
+        if self.bits + self.extension > MOST_POSITIONS:
+            raise UsageError(f"at most {MOST_POSITIONS} positions: split the statement")
+
+    @cached_property
+    def extension(self) -> int:
+        """How many positions stand for coordinates of vector commitments."""
+        return sum(self.dimensions)
+
+    @cached_property
+    def length(self) -> int:
+        """All positions."""
+        return padded_length(self.bits + self.extension)
+
+    @cached_property
+    def bit_positions(self) -> int:
+        """The bits and the padding bits; the extension stands behind them."""
+        return self.length - self.extension
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """How the inner-product argument shrinks the vectors to one element."""
+        found, length = [], self.length
+        while length > 1:
+            step = Step.GIVE if length % 2 else Step.FOLD
+            found.append(step)
+            length = length - 1 if step is Step.GIVE else length // 2
+        return tuple(found)
+
+    @cached_property
+    def folds(self) -> int:
+        """Steps that send two points."""
+        return self.steps.count(Step.FOLD)
+
+    @cached_property
+    def pairs(self) -> int:
+        """Pairs of scalars sent: one for each step that gives away, and the last."""
+        return self.steps.count(Step.GIVE) + 1
+
+    @property
+    def point_count(self) -> int:
+        """Points in a proof."""
+        return 4 + 2 * self.folds
+
+    @property
+    def scalar_count(self) -> int:
+        """Scalars in a proof."""
+        return 3 + 2 * self.pairs
+
+
+@lru_cache(maxsize=256)
+def layout_of(bits: int, dimensions: tuple[int, ...] = ()) -> Layout:
+    """The layout, the same object for the same numbers."""
+    return Layout(bits, dimensions)
+
+
+def padded_length(positions: int) -> int:
+    """The least length not below `positions` with at most three ones in binary.
+
+    Each one below the highest costs a step that gives a pair of scalars away.
+    """
+    length = positions
+    while length.bit_count() > _MOST_ONES:
+        length += length & -length
+    return length
+
+
+@lru_cache(maxsize=16)
+def left_bases(group: Group, layout: Layout) -> PointVec:
+    """B: G_i on the bits, the bases of the vector commitments behind them."""
+    bases = LEFT.points(group, layout.bit_positions)
+    for dimension in layout.dimensions:
+        bases = bases.concat(VectorPedersen(group, dimension).value_bases)
+    return bases
+
+
+def distinct_dimensions(dimensions: Sequence[int]) -> tuple[int, ...]:
+    """Several commitments under one key share their positions."""
+    return tuple(sorted(set(dimensions)))

@@ -1,0 +1,194 @@
+"""The prover of the bit argument (specification 06, section 3).
+
+Constant time on the native backend until l and r are revealed: before that the bits,
+the openings and all blinders are secret vectors, and the types of the group see to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from commitments import Pedersen
+from commitments.group import Group, PointVec, Scalar, SecretScalar, SecretScalarVec
+from wire.errors import UsageError
+from wire.randomness import Rng
+from zkp.bits.bit_commitment import BitCommitment, commit_bits
+from zkp.bits.encoding import Proof
+from zkp.bits.inner_product import Bases, prove_inner_product
+from zkp.bits.layout import INNER, RIGHT, Layout, left_bases
+from zkp.bits.rounds import Rounds
+from zkp.bits.statement import Combined, Statement
+from zkp.bits.witness import Guarded, Merged, Openings, Secrets, as_vector, require_satisfied
+from zkp.transcript import Transcript
+from zkp.vectors import constant, vector
+
+
+def prove(
+    statement: Statement,
+    bits: SecretScalarVec,
+    openings: Openings,
+    transcript: Transcript,
+    *,
+    rng: Rng,
+) -> bytes:
+    """Prove that the bits satisfy the statement.
+
+    The caller has bound session, round, party, role and parameters to the
+    transcript. After an error the transcript is spent.
+
+    Raises:
+        UsageError: bits and openings do not satisfy the statement. Nothing was sent.
+    """
+    bound = transcript.copy()
+    statement.absorb(bound)
+    commitment = commit_bits(statement.group, statement.shape.layout, bits, bound, rng=rng)
+    return prove_committed(statement, commitment, openings, transcript, rng=rng)
+
+
+def prove_committed(
+    statement: Statement,
+    commitment: BitCommitment,
+    openings: Openings,
+    transcript: Transcript,
+    *,
+    rng: Rng,
+) -> bytes:
+    """As `prove`, for bits that were committed before. Uses the commitment up.
+
+    Raises:
+        UsageError: the commitment was used before or has another layout, or bits and
+            openings do not satisfy the statement. Nothing was sent.
+    """
+    group, layout = statement.group, statement.shape.layout
+    if commitment.layout != layout or commitment.group != group:
+        raise UsageError("the bits were committed for another layout or group")
+    secrets = Secrets.of(statement, openings)
+    bits, alpha = commitment.take()
+    statement.absorb(transcript)
+    rounds = Rounds(transcript, group)
+    A = group.points([commitment.point])
+    combined = statement.combine(rounds.bits(A, len(layout.dimensions)))
+    merged = secrets.merge(statement, combined)
+    require_satisfied(statement, combined, bits, merged)
+    witness = secrets.flat().concat(bits).concat(as_vector(group, alpha))
+    blinders = _Blinders.draw(group, layout, transcript, witness, rng)
+    return _Proving(group, layout, rounds, combined, merged, blinders).run(A, alpha, bits)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Blinders(Guarded):
+    """Everything random in one proof but alpha."""
+
+    sigma: SecretScalar
+    taus: SecretScalarVec
+    left: SecretScalarVec
+    right: SecretScalarVec
+
+    @classmethod
+    def draw(
+        cls,
+        group: Group,
+        layout: Layout,
+        transcript: Transcript,
+        witness: SecretScalarVec,
+        rng: Rng,
+    ) -> _Blinders:
+        split = 3 + layout.length
+        count = split + layout.bit_positions
+        drawn = transcript.nonces(b"bits/blinders", group, count, witness, rng)
+        return cls(drawn[0], drawn[1:3], drawn[3:split], drawn[split:])
+
+    def commit(self, group: Group, layout: Layout) -> PointVec:
+        """S (step 3)."""
+        scalars = as_vector(group, self.sigma).concat(self.left).concat(self.right)
+        return group.points([_blinder_bases(group, layout).msm(scalars)])
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Halves(Guarded):
+    """l(X) = left_0 + left_1 X and r(X) = right_0 + right_1 X (step 4).
+
+    right_1 covers the bit positions only: on the extension r is public and constant.
+    """
+
+    left_0: SecretScalarVec
+    left_1: SecretScalarVec
+    right_0: SecretScalarVec
+    right_1: SecretScalarVec
+
+    def middle(self, group: Group) -> SecretScalarVec:
+        """t_1 and t_2."""
+        bits = len(self.right_1)
+        t_1 = self.left_0[:bits].inner(self.right_1) + self.left_1.inner(self.right_0)
+        t_2 = self.left_1[:bits].inner(self.right_1)
+        return as_vector(group, t_1).concat(as_vector(group, t_2))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Proving(Guarded):
+    """Steps 3 to 7 for bits that were committed and checked."""
+
+    group: Group
+    layout: Layout
+    rounds: Rounds
+    combined: Combined
+    merged: Merged
+    blinders: _Blinders
+
+    def run(self, A: PointVec, alpha: SecretScalar, bits: SecretScalarVec) -> bytes:
+        group, rounds, blinders = self.group, self.rounds, self.blinders
+        S = blinders.commit(group, self.layout)
+        y, z = rounds.blinders(S)
+        halves = self._halves(bits, y, z)
+        T = Pedersen(group).commit(halves.middle(group), blinders.taus).points
+        x = rounds.polynomial(T)
+        bit_count = self.layout.bit_positions
+        right = (halves.right_0[:bit_count] + halves.right_1 * x).concat(halves.right_0[bit_count:])
+        # From here on l and r are public: s_L and s_R, used nowhere else, hide the bits.
+        revealed_left, revealed_right = (halves.left_0 + halves.left_1 * x).reveal(), right.reveal()
+        tau = self.merged.blinding * (z * z) + blinders.taus.inner(vector(group, [x, x * x]))
+        mu = alpha + self.merged.link + blinders.sigma * x
+        t = revealed_left.inner(revealed_right)
+        sent = vector(group, [t, tau.reveal(), mu.reveal()])
+        w = rounds.evaluation(sent)
+        points, scalars = prove_inner_product(
+            rounds, self.layout, self._bases(y, w), revealed_left, revealed_right
+        )
+        sent_points = A.concat(S).concat(T).concat(points)
+        return Proof(sent_points, sent.concat(scalars)).to_bytes()
+
+    def _halves(self, bits: SecretScalarVec, y: Scalar, z: Scalar) -> _Halves:
+        one, squared, combined = self.group.scalar(1), z * z, self.combined
+        powers = self.group.powers(y, self.layout.bit_positions)
+        on_bits = (bits - (one - z)) * powers + combined.coefficients * squared
+        on_extension = combined.extension * combined.links.inverse() * -squared
+        return _Halves(
+            left_0=(bits - z).concat(self.merged.coordinates * combined.links),
+            left_1=self.blinders.left,
+            right_0=on_bits.concat(on_extension),
+            right_1=self.blinders.right * powers,
+        )
+
+    def _bases(self, y: Scalar, w: Scalar) -> Bases:
+        group, length = self.group, self.layout.length
+        left_weights = constant(group, 1, length)
+        weights = left_weights.concat(group.powers(y.inverse(), length))
+        return Bases(
+            _argument_bases(group, self.layout), weights.concat(vector(group, [w])), 1, length
+        )
+
+
+@lru_cache(maxsize=16)
+def _blinder_bases(group: Group, layout: Layout) -> PointVec:
+    """The bases of S: H, B, and H_i on the bits."""
+    blinding = group.points([Pedersen(group).blinding_base])
+    right = RIGHT.points(group, layout.bit_positions)
+    return blinding.concat(left_bases(group, layout)).concat(right)
+
+
+@lru_cache(maxsize=16)
+def _argument_bases(group: Group, layout: Layout) -> PointVec:
+    """B, H_i and U."""
+    right = RIGHT.points(group, layout.length)
+    return left_bases(group, layout).concat(right).concat(INNER.points(group, 1))

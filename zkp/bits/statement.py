@@ -1,0 +1,133 @@
+"""Statements about hidden bits (specification 06, rules A2 and A3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from commitments import Commitment, Pedersen, VectorPedersen
+from commitments.group import Group, PointVec, Scalar, ScalarVec
+from wire.errors import UsageError
+from zkp.bits.rounds import Mixing
+from zkp.bits.shape import Shape
+from zkp.transcript import Transcript
+from zkp.vectors import concatenate
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer  # collections.abc.Buffer from Python 3.12 on
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """All rows of a statement merged by challenges (step 2).
+
+    `coefficients` is c and `constant` is k. `committed` has the weight of each
+    Pedersen commitment; `ranks` has eta^s and `vectors` xi_d eta^s for each vector
+    commitment; `extension` has rho^n and `links` xi_d for each coordinate position.
+    """
+
+    coefficients: ScalarVec
+    constant: Scalar
+    committed: ScalarVec
+    ranks: ScalarVec
+    vectors: ScalarVec
+    extension: ScalarVec
+    links: ScalarVec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statement:
+    """A shape with everything that one proof adds to it. Public.
+
+    `constants` has one scalar for each row, in the order of the constraints; a
+    vector constraint takes as many as its dimension. `commitments` has the Pedersen
+    commitments of the committed constraints in order, `vectors` one commitment for
+    each vector constraint, `varying` the coefficients the rows leave open, in the
+    order of the rows.
+
+    Values are compared mod the group order: whoever builds a statement shows that
+    no sum wraps.
+    """
+
+    shape: Shape
+    constants: ScalarVec
+    commitments: PointVec
+    vectors: PointVec
+    varying: ScalarVec
+
+    @classmethod
+    def of(
+        cls,
+        shape: Shape,
+        *,
+        constants: Iterable[int] | Buffer,
+        commitments: Sequence[Commitment] = (),
+        vectors: Sequence[Commitment] = (),
+        varying: Iterable[int] | Buffer = (),
+    ) -> Statement:
+        """Put a statement together.
+
+        Raises:
+            UsageError: the parts do not fit the shape, or are under another key.
+        """
+        group = shape.group
+        empty = group.points([])
+        for commitment in commitments:
+            if commitment.key != Pedersen(group):
+                raise UsageError("committed constraints take Pedersen commitments of the group")
+        for commitment, dimension in zip(vectors, shape.vector_dimensions, strict=False):
+            if commitment.key != VectorPedersen(group, dimension) or len(commitment) != 1:
+                raise UsageError(f"expected one vector commitment of dimension {dimension}")
+        return cls(
+            shape,
+            group.scalars(constants),
+            concatenate([commitment.points for commitment in commitments], empty),
+            concatenate([commitment.points for commitment in vectors], empty),
+            group.scalars(varying),
+        )
+
+    def __post_init__(self) -> None:
+        shape = self.shape
+        counts = {
+            "constants": (shape.row_count, len(self.constants)),
+            "commitments": (len(shape.committed_rows), len(self.commitments)),
+            "vectors": (len(shape.vector_dimensions), len(self.vectors)),
+            "varying": (shape.varying_count, len(self.varying)),
+        }
+        for name, (expected, given) in counts.items():
+            if expected != given:
+                raise UsageError(f"the shape takes {expected}, not {given}", name)
+
+    @property
+    def group(self) -> Group:
+        """The group of all commitments."""
+        return self.shape.group
+
+    def absorb(self, transcript: Transcript) -> None:
+        """Bind everything the proof is about (rule A3)."""
+        transcript.absorb(b"bits/shape", self.shape.digest)
+        transcript.absorb_scalars(b"bits/constants", self.constants)
+        transcript.absorb_scalars(b"bits/varying", self.varying)
+        transcript.absorb_points(b"bits/commitments", self.commitments)
+        transcript.absorb_points(b"bits/vectors", self.vectors)
+
+    def combine(self, mixing: Mixing) -> Combined:
+        """Merge all rows with powers of rho and eta."""
+        shape, group = self.shape, self.shape.group
+        powers = group.powers(mixing.rho, shape.number_count + 1)[1:]
+        repeats = group.powers(mixing.eta, max(len(self.vectors), 1))
+        weights = powers
+        if len(self.vectors):
+            weights = powers.gather(shape.numbers) * repeats.gather(shape.repeats)
+        first = shape.number_count - shape.layout.extension
+        ranked = repeats.gather(shape.vector_ranks)
+        return Combined(
+            coefficients=shape.combine(weights, self.varying),
+            constant=weights.inner(self.constants),
+            committed=weights.gather(shape.committed_rows),
+            ranks=ranked,
+            vectors=mixing.xi.gather(shape.vector_keys) * ranked,
+            extension=powers[first:],
+            links=mixing.xi.gather(shape.extension_keys),
+        )

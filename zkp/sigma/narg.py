@@ -1,0 +1,170 @@
+"""Non-interactive proofs as byte strings (specification 02, sections 4 and 5).
+
+Two forms of the same proof. *Batchable* carries commitments and is what
+`BatchVerifier` takes; *compact* carries the challenge instead and is shorter
+where a statement has several equations. For a single `LinearRelation` the strings
+are those of draft-irtf-cfrg-sigma-protocols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+
+from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalarVec
+from wire.errors import InvalidProof, MalformedMessage, UsageError
+from zkp.sigma.prover import Prover, Witness
+from zkp.sigma.relation import LinearRelation
+from zkp.sigma.statement import Statement, count, leaf_challenges, leaves
+from zkp.sponge import DuplexSponge, challenge_width, decode_challenges
+
+
+class Form(Enum):
+    """How a proof is written down. A proof in one form never verifies in the other."""
+
+    BATCHABLE = "DSFS"
+    COMPACT = "CMPT"
+
+    def label(self, statement: Statement) -> bytes:
+        """What separates the proofs of one form, kind of statement and group from all others."""
+        kind = "" if isinstance(statement, LinearRelation) else "composed-"
+        return f"{kind}{self.value}-with-sigma-proofs_Shake128_{statement.group.name}".encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A challenge and the scalars of one proof, as the verification equation sees them."""
+
+    statement: Statement
+    challenge: Scalar
+    coefficients: ScalarVec
+    responses: ScalarVec
+
+    def commitment(self) -> PointVec:
+        """The only commitment with which this conversation is accepted."""
+        demanded = self.statement.group.points([])
+        at = 0
+        challenges = leaf_challenges(self.statement, self.challenge, self.coefficients)
+        for leaf, challenge in zip(leaves(self.statement), challenges, strict=True):
+            end = at + leaf.shape.scalar_count
+            demanded = demanded.concat(leaf.simulate(challenge, self.responses[at:end]))
+            at = end
+        return demanded
+
+
+def prove_narg(
+    form: Form,
+    session_id: bytes,
+    statement: Statement,
+    witness: Witness,
+    randomness: SecretScalarVec,
+) -> bytes:
+    """One proof under an explicit session identifier and explicit randomness.
+
+    The caller makes sure that the session identifier stands for the form and the
+    whole context, and that the randomness is uniform and used once: `prove` does
+    both.
+
+    Raises:
+        UsageError: the statement is degenerate or the witness does not satisfy it.
+    """
+    if statement.violation:
+        raise statement.violation.as_usage_error()
+    prover = Prover(statement, witness, randomness)
+    commitment = prover.commit()
+    encoded = commitment.to_bytes()
+    challenge = decode_challenges(statement.group, challenge_bytes(session_id, statement, encoded))
+    coefficients, responses = prover.respond(challenge[0])
+    # Checking the finished proof finds a witness that does not fit, and also a
+    # computation gone wrong, before anything leaves this function: a faulty
+    # response can give the witness away.
+    if Conversation(statement, challenge[0], coefficients, responses).commitment() != commitment:
+        raise UsageError("the witness does not satisfy the statement")
+    first = encoded if form is Form.BATCHABLE else challenge.to_bytes()
+    return first + coefficients.to_bytes() + responses.to_bytes()
+
+
+def verify_narg(form: Form, session_id: bytes, statement: Statement, proof: bytes) -> None:
+    """Check one proof under an explicit session identifier.
+
+    Raises:
+        InvalidProof: the statement is degenerate or the proof does not hold.
+        MalformedMessage: no prover writes such bytes.
+    """
+    if statement.violation:
+        raise statement.violation.as_invalid_proof()
+    require_length(form, statement, proof)
+    if form is Form.BATCHABLE:
+        _verify_batchable(session_id, statement, proof)
+    else:
+        _verify_compact(session_id, statement, proof)
+
+
+def proof_length(form: Form, statement: Statement) -> int:
+    """The number of bytes of every proof of the statement."""
+    group, dimensions = statement.group, count(statement)
+    scalars = group.scalar_size * (dimensions.coefficients + dimensions.responses)
+    if form is Form.BATCHABLE:
+        return group.point_size * dimensions.commitments + scalars
+    return group.scalar_size + scalars
+
+
+def require_length(form: Form, statement: Statement, proof: bytes) -> None:
+    """Raises `MalformedMessage` for a proof of the wrong length."""
+    expected = proof_length(form, statement)
+    if len(proof) != expected:  # N1
+        raise MalformedMessage(
+            f"a proof of {expected} bytes was expected, not {len(proof)}", "proof"
+        )
+
+
+def challenge_bytes(session_id: bytes, statement: Statement, commitment: bytes) -> bytes:
+    """The squeezed bytes that decode to the challenge."""
+    sponge = DuplexSponge(session_id)
+    sponge.absorb(statement.serialize())
+    sponge.absorb(commitment)
+    return sponge.squeeze(challenge_width(statement.group))
+
+
+def _verify_batchable(session_id: bytes, statement: Statement, proof: bytes) -> None:
+    group, dimensions = statement.group, count(statement)
+    split = group.point_size * dimensions.commitments
+    with _located(0):
+        commitment = group.decode_points(proof[:split], dimensions.commitments)  # N2
+    scalars = _decode_scalars(group, proof, split)  # N3
+    challenge = decode_challenges(group, challenge_bytes(session_id, statement, proof[:split]))[0]
+    conversation = _conversation(statement, challenge, scalars)
+    if conversation.commitment() != commitment:  # N4
+        raise InvalidProof("the verification equation does not hold", "02-N4")
+
+
+def _verify_compact(session_id: bytes, statement: Statement, proof: bytes) -> None:
+    scalars = _decode_scalars(statement.group, proof, 0)  # N3
+    commitment = _conversation(statement, scalars[0], scalars[1:]).commitment()
+    if commitment.find_identity() is not None:  # N5
+        raise InvalidProof("a commitment is the identity", "02-N5")
+    squeezed = challenge_bytes(session_id, statement, commitment.to_bytes())
+    if decode_challenges(statement.group, squeezed)[0] != scalars[0]:  # N6
+        raise InvalidProof("the challenge is not the one the commitment gives", "02-N6")
+
+
+def _decode_scalars(group: Group, proof: bytes, start: int) -> ScalarVec:
+    with _located(start):
+        return group.decode_scalars(proof[start:], (len(proof) - start) // group.scalar_size)
+
+
+@contextmanager
+def _located(start: int) -> Iterator[None]:
+    """Refusals of a part of the proof name the byte of the proof."""
+    try:
+        yield
+    except MalformedMessage as error:
+        offset = None if error.offset is None else start + error.offset
+        raise MalformedMessage(error.message, "proof", offset) from error
+
+
+def _conversation(statement: Statement, challenge: Scalar, scalars: ScalarVec) -> Conversation:
+    split = count(statement).coefficients
+    return Conversation(statement, challenge, scalars[:split], scalars[split:])

@@ -1,0 +1,211 @@
+"""The statements that protocols use, as linear relations (specification 02, section 7).
+
+Each function says what its witness is, in order; `witness` puts one together. The
+bases of commitments are any object with a value base and a blinding base of
+unknown relation, for example `Pedersen`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache, reduce
+from operator import add
+from typing import Protocol
+
+from commitments.group import (
+    AnyScalar,
+    Group,
+    Point,
+    PointVec,
+    Scalar,
+    SecretScalar,
+    SecretScalarVec,
+)
+from wire.errors import UsageError
+from zkp.sigma.notation import Combination, RelationBuilder
+from zkp.sigma.relation import LinearRelation
+from zkp.sigma.shape import Shape
+
+
+class CommitmentBases(Protocol):
+    """The bases of Com(v; r) = v * value_base + r * blinding_base."""
+
+    @property
+    def value_base(self) -> Point: ...
+    @property
+    def blinding_base(self) -> Point: ...
+
+
+def witness(group: Group, *scalars: AnyScalar) -> SecretScalarVec:
+    """Scalars in a row, as the witness of a relation."""
+    one = group.scalars([1])
+    row = group.secret_scalars([])
+    for scalar in scalars:
+        row = row.concat(one * scalar)
+    return row
+
+
+def discrete_log(group: Group, image: Point) -> LinearRelation:
+    """The image is x * generator. Witness: x."""
+    return LinearRelation(_discrete_log_shape(group), group.points([image]))
+
+
+def representation(group: Group, bases: PointVec, image: Point) -> LinearRelation:
+    """The image is the sum of x[i] * bases[i]. Witness: x[0], x[1], ...
+
+    Says something about the x only if nobody knows a relation between the bases.
+    """
+    points = bases.concat(group.points([image]))
+    return LinearRelation(_representation_shape(group, len(bases)), points)
+
+
+def dleq(group: Group, images: PointVec, bases: PointVec) -> LinearRelation:
+    """Chaum-Pedersen: images[0] = x * generator, images[i] = x * bases[i - 1]. Witness: x.
+
+    The elements are the bases and then the images.
+    """
+    if len(images) != len(bases) + 1:
+        raise UsageError("give one image for the generator and one for each base")
+    return LinearRelation(dleq_shape(group, len(bases)), bases.concat(images))
+
+
+def same_logarithm(group: Group, images: PointVec, bases: PointVec) -> LinearRelation:
+    """images[i] = x * bases[i] for every i. Witness: x."""
+    if len(images) != len(bases):
+        raise UsageError("give one image for each base")
+    return LinearRelation(_same_logarithm_shape(group, len(bases)), bases.concat(images))
+
+
+def opening(group: Group, bases: CommitmentBases, commitment: Point) -> LinearRelation:
+    """The commitment is Com(v; r). Witness: v, r."""
+    return representation(group, _pair(group, bases), commitment)
+
+
+def equal_values(
+    group: Group, commitments: Sequence[tuple[CommitmentBases, Point]]
+) -> LinearRelation:
+    """All commitments hide one value v, each under its own bases. Witness: v, r[0], r[1], ..."""
+    points = [p for b, c in commitments for p in (b.value_base, b.blinding_base, c)]
+    return LinearRelation(_equal_values_shape(group, len(commitments)), group.points(points))
+
+
+def product(
+    group: Group, bases: CommitmentBases, left: Point, right: Point, result: Point
+) -> LinearRelation:
+    """`result` hides the product of what `left` and `right` hide. Use `product_witness`."""
+    points = _pair(group, bases).concat(group.points([left, right, result]))
+    return LinearRelation(_product_shape(group), points)
+
+
+def product_witness(
+    group: Group,
+    left: tuple[SecretScalar, SecretScalar],
+    right: tuple[SecretScalar, SecretScalar],
+    result_blinding: SecretScalar,
+) -> SecretScalarVec:
+    """The witness of `product` from the openings (value, blinding) of both factors."""
+    bridge = result_blinding - right[0] * left[1]
+    return witness(group, *left, *right, bridge)
+
+
+def linear_among_values(
+    group: Group,
+    bases: CommitmentBases,
+    commitments: PointVec,
+    coefficients: Sequence[int],
+    constant: int,
+) -> LinearRelation:
+    """The hidden values v satisfy: sum of coefficients[i] * v[i] = constant.
+
+    Witness: the same combination of the blindings. The proof shows knowledge of
+    this combination, not of an opening of each commitment.
+    """
+    if len(commitments) != len(coefficients):
+        raise UsageError("give one coefficient for each commitment")
+    points = _pair(group, bases).concat(commitments)
+    shape = _linear_among_values_shape(group, tuple(coefficients), constant)
+    return LinearRelation(shape, points)
+
+
+def opens_to(
+    group: Group, bases: CommitmentBases, commitment: Point, value: Scalar
+) -> LinearRelation:
+    """`commitment` hides the public value. Witness: r."""
+    return linear_among_values(group, bases, group.points([commitment]), [1], int(value))
+
+
+def _pair(group: Group, bases: CommitmentBases) -> PointVec:
+    return group.points([bases.value_base, bases.blinding_base])
+
+
+@lru_cache(maxsize=8)
+def _discrete_log_shape(group: Group) -> Shape:
+    build = RelationBuilder(group)
+    x, X = build.scalar(), build.element()
+    build.equation(X, x * build.generator)
+    return build.shape()
+
+
+@lru_cache(maxsize=64)
+def _representation_shape(group: Group, n: int) -> Shape:
+    build = RelationBuilder(group)
+    bases, image = build.elements(n), build.element()
+    scalars = build.scalars(n)
+    build.equation(image, _sum([x * base for x, base in zip(scalars, bases, strict=True)]))
+    return build.shape()
+
+
+@lru_cache(maxsize=64)
+def dleq_shape(group: Group, n: int) -> Shape:
+    """The shape of `dleq` with n bases, for statements that are received as bytes."""
+    build = RelationBuilder(group)
+    x, bases, images = build.scalar(), build.elements(n), build.elements(n + 1)
+    for base, image in zip([build.generator, *bases], images, strict=True):
+        build.equation(image, x * base)
+    return build.shape()
+
+
+@lru_cache(maxsize=64)
+def _same_logarithm_shape(group: Group, n: int) -> Shape:
+    build = RelationBuilder(group)
+    x, bases, images = build.scalar(), build.elements(n), build.elements(n)
+    for base, image in zip(bases, images, strict=True):
+        build.equation(image, x * base)
+    return build.shape()
+
+
+@lru_cache(maxsize=64)
+def _equal_values_shape(group: Group, n: int) -> Shape:
+    build = RelationBuilder(group)
+    v, blindings = build.scalar(), build.scalars(n)
+    for r in blindings:
+        G, H, C = build.elements(3)
+        build.equation(C, v * G + r * H)
+    return build.shape()
+
+
+@lru_cache(maxsize=8)
+def _product_shape(group: Group) -> Shape:
+    build = RelationBuilder(group)
+    G, H, A, B, C = build.elements(5)
+    a, r, b, s, bridge = build.scalars(5)
+    build.equation(A, a * G + r * H)
+    build.equation(B, b * G + s * H)
+    build.equation(C, b * A + bridge * H)
+    return build.shape()
+
+
+@lru_cache(maxsize=64)
+def _linear_among_values_shape(group: Group, coefficients: tuple[int, ...], constant: int) -> Shape:
+    build = RelationBuilder(group)
+    G, H, *commitments = build.elements(2 + len(coefficients))
+    r = build.scalar()
+    weighted = [k * C for k, C in zip(coefficients, commitments, strict=True)]
+    build.equation(_sum([*weighted, -constant * G]), r * H)
+    return build.shape()
+
+
+def _sum(parts: list[Combination]) -> Combination:
+    if not parts:
+        raise UsageError("give at least one base")
+    return reduce(add, parts)

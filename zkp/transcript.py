@@ -1,0 +1,161 @@
+"""The Fiat-Shamir transcript (specification 02, section 2).
+
+The caller owns the transcript and binds, before the first challenge, everything
+the proof is about: protocol and version, session, round, party, role, every
+parameter and base, and the full statement. What is not absorbed can be replaced
+by whoever holds the proof.
+
+Prover and verifier make the same calls in the same order. A transcript whose
+proof was refused, or whose proving failed, is spent.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from commitments.group import Group, Point, PointVec, Scalar, ScalarVec, SecretScalarVec
+from wire.domains import PROVER_NONCES, TRANSCRIPT
+from wire.errors import InvalidProof, UsageError
+from wire.randomness import Rng
+from zkp.sponge import (
+    SESSION_SIZE,
+    DuplexSponge,
+    challenge_width,
+    decode_challenges,
+    derive_session_id,
+    frame,
+)
+
+_BYTES: Final = b"\x01"
+_INTEGER: Final = b"\x02"
+_POINTS: Final = b"\x03"
+_SCALARS: Final = b"\x04"
+_CHALLENGES: Final = b"\x10"
+_SESSION: Final = b"\x11"
+_FORK: Final = b"\x12"
+_NONCES: Final = b"\x13"
+
+_HEDGE_SIZE: Final = 32
+
+
+class Transcript:
+    """Labelled, framed input to a sponge, and the challenges drawn from it.
+
+    Every entry is kind, framed label, framed data, so two different sequences of
+    calls never absorb the same bytes: ("a", "bc") is not ("ab", "c").
+    """
+
+    __slots__ = ("_bound", "_sponge")
+
+    def __init__(self, protocol: bytes) -> None:
+        if not protocol:
+            raise UsageError("name the protocol and its version: the name separates its proofs")
+        self._sponge = DuplexSponge(derive_session_id(TRANSCRIPT + frame(protocol)))
+        self._bound = False
+
+    def absorb(self, label: bytes, data: bytes) -> None:
+        """Bind bytes."""
+        self._bind(_BYTES, label, data)
+
+    def absorb_int(self, label: bytes, value: int) -> None:
+        """Bind an integer of any size and sign."""
+        size = (value.bit_length() + 8) // 8
+        self._bind(_INTEGER, label, value.to_bytes(size, "little", signed=True))
+
+    def absorb_point(self, label: bytes, point: Point) -> None:
+        """Bind a point, as a vector of one."""
+        self._bind(_POINTS, label, point.to_bytes())
+
+    def absorb_points(self, label: bytes, points: PointVec) -> None:
+        """Bind a vector of points with its length."""
+        self._bind(_POINTS, label, points.to_bytes())
+
+    def absorb_scalar(self, label: bytes, scalar: Scalar) -> None:
+        """Bind a public scalar, as a vector of one."""
+        self._bind(_SCALARS, label, scalar.to_bytes())
+
+    def absorb_scalars(self, label: bytes, scalars: ScalarVec) -> None:
+        """Bind a vector of public scalars with its length."""
+        self._bind(_SCALARS, label, scalars.to_bytes())
+
+    def challenge(self, label: bytes, group: Group) -> Scalar:
+        """One uniform non-zero scalar that depends on everything bound so far.
+
+        Raises:
+            UsageError: nothing was bound yet.
+            InvalidProof: the challenge is zero.
+        """
+        return self.challenges(label, group, 1)[0]
+
+    def challenges(self, label: bytes, group: Group, n: int) -> ScalarVec:
+        """Several uniform non-zero scalars; raises as `challenge`."""
+        self._require_bound()
+        count = n.to_bytes(4, "little")
+        self._absorb(_CHALLENGES, label, frame(group.name.encode()) + count)
+        drawn = decode_challenges(group, self._sponge.squeeze(n * challenge_width(group)))
+        # Honest runs meet zero with probability 2^-252. It is refused because
+        # protocols divide by challenges and drop what a zero multiplies.
+        if any(scalar.is_zero() for scalar in drawn):
+            raise InvalidProof("a challenge is zero: prove again", "02-F6")
+        return drawn
+
+    def session_id(self, label: bytes) -> bytes:
+        """32 bytes that stand for everything bound so far in another protocol's hash.
+
+        Raises:
+            UsageError: nothing was bound yet.
+        """
+        self._require_bound()
+        self._absorb(_SESSION, label, b"")
+        return self._sponge.squeeze(SESSION_SIZE)
+
+    def copy(self) -> Transcript:
+        """An independent transcript in the same state."""
+        twin = Transcript.__new__(Transcript)
+        twin._sponge = self._sponge.copy()  # noqa: SLF001  its own class
+        twin._bound = self._bound  # noqa: SLF001  its own class
+        return twin
+
+    def fork(self, label: bytes, data: bytes) -> Transcript:
+        """A transcript that continues this one under data of its own, one for each branch."""
+        branch = self.copy()
+        branch._bind(_FORK, label, data)  # noqa: SLF001  its own class
+        return branch
+
+    def nonces(
+        self, label: bytes, group: Group, n: int, witness: SecretScalarVec, rng: Rng
+    ) -> SecretScalarVec:
+        """Secret scalars to hide the witness behind; the transcript does not change.
+
+        They depend on 32 bytes of `rng`, on the whole witness, on the label and on
+        everything bound so far. A generator that repeats or is guessed therefore
+        gives no two statements the same nonces, and a transcript that repeats gets
+        new nonces from a working generator. Bind the statement before calling.
+
+        Raises:
+            UsageError: nothing was bound yet, or `rng` returns a wrong length.
+        """
+        self._require_bound()
+        fresh = rng(_HEDGE_SIZE)
+        if len(fresh) != _HEDGE_SIZE:
+            raise UsageError(f"rng({_HEDGE_SIZE}) must return {_HEDGE_SIZE} bytes")
+        secret = self._sponge.copy()
+        secret.absorb(_NONCES + frame(PROVER_NONCES) + frame(label))
+        secret.absorb(frame(group.name.encode()) + n.to_bytes(4, "little"))
+        # The bytes of the witness exist here as a Python object for a moment: the
+        # price of nonces that survive a broken generator.
+        secret.absorb(frame(fresh) + frame(witness.reveal().to_bytes()))
+        return group.random_scalars(n, secret.squeeze)
+
+    def _bind(self, kind: bytes, label: bytes, data: bytes) -> None:
+        self._absorb(kind, label, data)
+        self._bound = True
+
+    def _absorb(self, kind: bytes, label: bytes, data: bytes) -> None:
+        self._sponge.absorb(kind + frame(label) + frame(data))
+
+    def _require_bound(self) -> None:
+        # A challenge that depends on a protocol name alone is a constant everybody
+        # knows before choosing a statement.
+        if not self._bound:
+            raise UsageError("absorb the context and the statement before drawing from it")

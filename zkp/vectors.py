@@ -1,0 +1,42 @@
+"""Small helpers on vectors of public scalars and points that several proofs use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar, cast
+
+from commitments.group import Group, Scalar, ScalarVec
+
+
+class _Joinable(Protocol):
+    def concat(self, other: Any, /) -> Any: ...
+
+
+V = TypeVar("V", bound=_Joinable)
+
+
+def concatenate(parts: Sequence[V], empty: V) -> V:
+    """All parts in one vector; copies each element log(len(parts)) times."""
+    level = list(parts)
+    while len(level) > 1:
+        pairs = [a.concat(b) for a, b in zip(level[::2], level[1::2], strict=False)]
+        level = pairs + level[2 * len(pairs) :]
+    return level[0] if level else empty
+
+
+def vector(group: Group, scalars: Sequence[Scalar]) -> ScalarVec:
+    """A vector of these scalars."""
+    return group.scalars([int(scalar) for scalar in scalars])
+
+
+def constant(group: Group, value: int, length: int) -> ScalarVec:
+    """The same scalar in every place."""
+    return group.scalars([value] * length)
+
+
+def weighted_sum(
+    group: Group, weights: Sequence[Scalar], vectors: Sequence[ScalarVec]
+) -> ScalarVec:
+    """The sum of weights[k] * vectors[k]; at least one vector, all of one length."""
+    # The group's method gives a secret only where a vector is secret; none is here.
+    return cast("ScalarVec", group.combine_scalars(vector(group, weights), vectors))

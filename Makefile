@@ -19,6 +19,7 @@ test-reference: install
 	GOPA_BACKEND=reference GOPA_REQUIRE_NATIVE= $(PYTEST) tests/commitments tests/gopa tests/group tests/zkp
 
 soak: install
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/soak.txt
 	$(PYTEST) -m soak
 
 lint: install
@@ -56,6 +57,8 @@ lock: install
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade \
 		--python-version 3.11 requirements/dev.in --output-file requirements/dev.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade \
+		--python-version 3.11 requirements/soak.in --output-file requirements/soak.txt
 
 clean:
 	rm -rf $(VENV) build *.egg-info native/target commitments/_native*.so

@@ -8,11 +8,16 @@ import platform
 import sys
 from collections.abc import Callable
 
-from bench import group, zkp
+from bench import group, plan, privacy_table, zkp
 
 Benchmark = Callable[[bool], dict[str, object]]
 
-BENCHMARKS: dict[str, Benchmark] = {"group": group.run, "zkp": zkp.run}
+BENCHMARKS: dict[str, Benchmark] = {
+    "group": group.run,
+    "plan": plan.run,
+    "privacy-table": privacy_table.run,
+    "zkp": zkp.run,
+}
 
 
 def main() -> None:

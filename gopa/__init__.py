@@ -1,4 +1,12 @@
-"""Verifiable secure aggregation: everything a user needs, in one place."""
+"""Verifiable secure aggregation: everything a user needs, in one place.
+
+Names whose modules are slow to import are resolved when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from commitments import (
     BackendStatus,
@@ -31,7 +39,12 @@ from wire.randomness import Rng
 from wire.secret import SecretBytes
 from zkp import Transcript, sigma
 
+if TYPE_CHECKING:
+    from gopa.planning import Outcome, Plan, PrivacyStatement, plan, privacy
+
 __version__ = VERSION
+
+_LATE = dict.fromkeys(("Outcome", "Plan", "PrivacyStatement", "plan", "privacy"), "gopa.planning")
 
 __all__ = [
     "Aborted",
@@ -46,7 +59,10 @@ __all__ = [
     "InvalidSignature",
     "MalformedMessage",
     "Opening",
+    "Outcome",
     "Pedersen",
+    "Plan",
+    "PrivacyStatement",
     "ProtocolError",
     "RevealedOpening",
     "Rng",
@@ -58,6 +74,18 @@ __all__ = [
     "VectorPedersen",
     "backend_status",
     "decode_opening",
+    "plan",
+    "privacy",
     "ristretto255",
     "sigma",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module 'gopa' has no attribute {name!r}")
+    return getattr(import_module(_LATE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

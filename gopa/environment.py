@@ -15,7 +15,7 @@ from gopa.version import VERSION
 from wire.errors import BackendError
 
 PACKAGES = ("wire", "commitments", "zkp", "bulletin_board", "gopa")
-DEPENDENCIES = ("click", "cryptography", "gmpy2", "numpy", "rich")
+DEPENDENCIES = ("click", "cryptography", "gmpy2", "numpy", "rich", "scipy")
 
 
 @dataclass(frozen=True, slots=True)

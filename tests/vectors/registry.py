@@ -9,7 +9,13 @@ from typing import Final
 
 from tests.board import board_vectors
 from tests.graph import vectors as graph_vectors
-from tests.zkp import noise_table_vectors, range_vectors, vector_range_vectors
+from tests.zkp import (
+    noise_table_vectors,
+    range_vectors,
+    transcript_vectors,
+    vector_range_vectors,
+)
+from tests.zkp.sigma import sigma_vectors
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "specs" / "vectors"
 
@@ -18,6 +24,8 @@ SOURCES: Final[dict[str, Callable[[], dict[str, object]]]] = {
     "graph.json": graph_vectors.records,
     "noise_table.json": noise_table_vectors.records,
     "range.json": range_vectors.records,
+    "sigma.json": sigma_vectors.records,
+    "transcript.json": transcript_vectors.records,
     "vector_range.json": vector_range_vectors.records,
 }
 

@@ -1,0 +1,122 @@
+"""The paper's table beside ours: n = 10^4, epsilon = 0.1, all or half of the parties honest."""
+
+from __future__ import annotations
+
+import math
+
+from bench.measure import require
+from bench.randomness import seeded
+from gopa.planning import Plan, plan
+from gopa.planning.expansion import Population, flow_bound
+from gopa.planning.gaussian import gaussian_delta
+from gopa.planning.result import MaskLaw, Objective
+from gopa.planning.thesis import Setting, ThesisRow, simulated_row, theorem_row
+
+Row = dict[str, object]
+
+PARTIES, EPSILON = 10_000, 0.1
+_SIMULATED = {1.0: 20, 0.5: 40}
+_FINE_STEPS = 60
+_KINDS: tuple[tuple[MaskLaw, Objective], ...] = (
+    ("gaussian", "masks"),
+    ("gaussian", "peers"),
+    ("uniform", "peers"),
+)
+
+
+def run(full: bool) -> dict[str, object]:
+    """One row for each method; `full` simulates 100,000 pairs of graph and party, not 10,000."""
+    rows: list[Row] = []
+    for rho in (1.0, 0.5):
+        setting = Setting(PARTIES, rho, EPSILON, "published")
+        rows += _thesis(setting, full)
+        rows += _no_larger_masks(setting.delta, rho, theorem_row(setting))
+        for mask, objective in _KINDS:
+            rows.append(_ours(_plan(setting.delta, rho, mask, objective), rho, objective))
+    return {"bench": "privacy-table", "sigma_unit": "ranges of the input", "rows": rows}
+
+
+def _plan(
+    delta: float, rho: float, mask: MaskLaw, objective: Objective, steps: int | None = None
+) -> Plan:
+    made = plan(
+        n=PARTIES,
+        epsilon=EPSILON,
+        delta=delta,
+        corrupt=1.0 - rho,
+        dropout=0.0,
+        mask=mask,
+        objective=objective,
+        steps=steps,
+        charged=0,
+        attempts=1,
+    )
+    require(made.total_delta <= delta, "a plan within its target")
+    return made
+
+
+def _thesis(setting: Setting, full: bool) -> list[Row]:
+    rho = setting.rho
+    theorem = theorem_row(setting)
+    graphs = max(1, round((100_000 if full else 10_000) / setting.honest))
+    simulated = simulated_row(setting, _SIMULATED[rho], seeded(1), graphs=graphs)
+    error = setting.noise_variance**0.5 / PARTIES**0.5
+    shared: Row = {
+        "n": PARTIES,
+        "rho": rho,
+        "epsilon": EPSILON,
+        "delta": setting.delta,
+        "mean_error": error,
+        "delta_of_sum_alone": gaussian_delta(EPSILON, 1 / setting.sum_deviation),
+    }
+    return [
+        shared
+        | {
+            "method": "theorem 4.1",
+            "k": theorem.k,
+            "sigma_delta": theorem.mask_deviation,
+            "beta": setting.delta * 2 / 3,
+        },
+        shared
+        | {
+            "method": "simulation of the paper",
+            "k": simulated.k,
+            "sigma_delta": simulated.mask_deviation,
+            "beta": None,
+            "graphs": graphs,
+        },
+    ]
+
+
+def _no_larger_masks(delta: float, rho: float, theorem: ThesisRow) -> list[Row]:
+    """On a finer grid: the smallest k found whose masks are no larger than the theorem's."""
+    made = _plan(delta, rho, "gaussian", "masks", steps=_FINE_STEPS)
+    terms = made.terms
+    k = terms.k
+    while k <= theorem.k:
+        bound = flow_bound(Population(PARTIES, PARTIES - terms.corrupt, k), terms.steps, made.beta)
+        if bound is not None:
+            deviation = math.sqrt(bound.energy) / made.mask_mu / terms.steps
+            if deviation <= theorem.mask_deviation:
+                method = "ours, gaussian masks no larger than the theorem's"
+                row = _ours(made, rho, "masks")
+                return [row | {"method": method, "k": k, "sigma_delta": deviation}]
+        k += 1
+    return []
+
+
+def _ours(made: Plan, rho: float, objective: str) -> Row:
+    terms = made.terms
+    uniform = terms.mask == "uniform"
+    return {
+        "n": PARTIES,
+        "rho": rho,
+        "epsilon": EPSILON,
+        "delta": made.total_delta,
+        "method": f"ours, {terms.mask} masks, objective {objective}",
+        "k": terms.k,
+        "sigma_delta": None if uniform else terms.mask_deviation / terms.steps,
+        "beta": made.beta,
+        "mean_error": made.errors.planned,
+        "corrupt": terms.corrupt,
+    }

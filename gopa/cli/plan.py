@@ -1,0 +1,141 @@
+"""`gopa plan`: what a session needs for a privacy target, and why."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from decimal import Decimal
+from pathlib import Path
+from typing import get_args
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from gopa.planning.planner import plan as make_plan
+from gopa.planning.result import MaskLaw, NoiseName, Objective, Plan
+
+
+def _amount(context: click.Context, option: click.Parameter, text: str) -> int | float:
+    """A count such as 200, or a part such as 0.2."""
+    del context
+    try:
+        return int(text) if text.isdigit() else float(text)
+    except ValueError:
+        raise click.BadParameter("neither a count nor a part", param=option) from None
+
+
+@click.command()
+@click.option("-n", "--parties", type=int, required=True, help="How many parties take part.")
+@click.option("--epsilon", required=True, help="Privacy target.")
+@click.option("--delta", required=True, help="Privacy target.")
+@click.option("--corrupt", callback=_amount, default="0", help="Colluding parties: count or part.")
+@click.option("--dropout", type=float, default=0.05, show_default=True, help="Chance to fail.")
+@click.option("--low", default="0", show_default=True, help="Smallest input.")
+@click.option("--high", default="1", show_default=True, help="Largest input.")
+@click.option("--dimension", type=int, default=1, show_default=True, help="Coordinates.")
+@click.option("--norm", default=None, help="Bound on the L2 norm of vectors.")
+@click.option("--rounds", type=int, default=1, show_default=True, help="Rounds to compose.")
+@click.option("--mask", type=click.Choice(get_args(MaskLaw)), default="gaussian", show_default=True)
+@click.option(
+    "--noise", type=click.Choice(get_args(NoiseName)), default="gaussian", show_default=True
+)
+@click.option(
+    "--objective", type=click.Choice(get_args(Objective)), default="error", show_default=True
+)
+@click.option("--steps", type=int, default=None, help="Grid steps, for integer inputs.")
+@click.option("--charged", type=int, default=1, show_default=True, help="Charged retries.")
+@click.option("--attempts", type=int, default=3, show_default=True, help="Attempts in all.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture.")
+def plan(  # noqa: PLR0913 - one argument for each option
+    *,
+    parties: int,
+    epsilon: str,
+    delta: str,
+    corrupt: float,
+    dropout: float,
+    low: str,
+    high: str,
+    dimension: int,
+    norm: str | None,
+    rounds: int,
+    mask: MaskLaw,
+    noise: NoiseName,
+    objective: Objective,
+    steps: int | None,
+    charged: int,
+    attempts: int,
+    as_json: bool,
+    plot: Path | None,
+) -> None:
+    """Choose neighbours, masks, noise and grid for a privacy target."""
+    made = make_plan(
+        n=parties,
+        epsilon=epsilon,
+        delta=delta,
+        corrupt=corrupt,
+        dropout=dropout,
+        range=(low, high),
+        dimension=dimension,
+        norm=norm,
+        rounds=rounds,
+        mask=mask,
+        noise=noise,
+        objective=objective,
+        steps=steps,
+        charged=charged,
+        attempts=attempts,
+    )
+    if plot is not None:
+        from gopa.planning.plot import draw_plan
+
+        draw_plan(made, plot)
+    if as_json:
+        click.echo(json.dumps(as_record(made), indent=2))
+    else:
+        Console().print(_table(made))
+
+
+def as_record(made: Plan) -> dict[str, object]:
+    """A view for programs: exact numbers as integers and decimal strings."""
+    terms = {
+        name: str(value) if isinstance(value, Decimal) else value
+        for name, value in asdict(made.terms).items()
+        if name != "noise"
+    }
+    return {
+        "terms": terms,
+        "noise": {
+            "law": type(made.terms.noise).__name__,
+            "encoding": made.terms.noise.to_bytes().hex(),
+            "hash": made.terms.noise.table_hash().hex(),
+            "variance": float(made.terms.noise.variance),
+        },
+        "delta": {
+            "total": made.total_delta,
+            "noise_and_masks": made.noise_delta,
+            "beta_per_attempt": made.beta,
+            "beta_method": made.beta_method,
+        },
+        "error_of_the_mean": asdict(made.errors),
+        "cost_estimate": asdict(made.cost),
+        "reasons": [asdict(reason) for reason in made.reasons],
+    }
+
+
+def _table(made: Plan) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("what", no_wrap=True, style="bold")
+    table.add_column("value")
+    table.add_column("why", overflow="fold", style="dim")
+    for reason in made.reasons:
+        table.add_row(escape(reason.name), escape(reason.value), escape(reason.why))
+    cost = made.cost
+    table.add_row(
+        "cost per party",
+        f"{cost.bytes_posted / 1000:.1f} kB, {cost.cpu_seconds * 1000:.0f} ms",
+        f"estimated for one round with {cost.peers:.0f} peers on average",
+    )
+    return table

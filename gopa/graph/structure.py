@@ -1,0 +1,152 @@
+"""Undirected graphs of parties, in compressed rows: no loops, no repeated edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from gopa.graph.choices import MOST_PARTIES, Indices, all_choices
+from wire.errors import UsageError
+
+Positions: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """`targets[offsets[u]:offsets[u + 1]]` are u's neighbours in increasing order.
+
+    Build one with `k_out_graph`, `complete`, `ring` or `from_edges`; those check it.
+    """
+
+    offsets: Positions
+    targets: Indices
+
+    def __post_init__(self) -> None:
+        self.offsets.flags.writeable = False
+        self.targets.flags.writeable = False
+
+    @property
+    def parties(self) -> int:
+        """The number of vertices."""
+        return len(self.offsets) - 1
+
+    @property
+    def edge_count(self) -> int:
+        return len(self.targets) // 2
+
+    @property
+    def degrees(self) -> Positions:
+        """The number of neighbours of each party."""
+        return np.diff(self.offsets)
+
+    def neighbours(self, party: int) -> Indices:
+        """The neighbours of one party in increasing order."""
+        return self.targets[self.offsets[party] : self.offsets[party + 1]]
+
+    def edges(self) -> tuple[Positions, Positions]:
+        """Both ends of each edge, the smaller one first, in increasing order."""
+        sources = np.repeat(np.arange(self.parties), self.degrees)
+        upward = sources < self.targets
+        return sources[upward], self.targets[upward].astype(np.int64)
+
+    def adjacency(self) -> sparse.csr_array:
+        """The adjacency matrix with floating entries, for linear algebra."""
+        shape = (self.parties, self.parties)
+        return sparse.csr_array((np.ones(len(self.targets)), self.targets, self.offsets), shape)
+
+    def laplacian(self) -> sparse.csr_array:
+        """Degrees on the diagonal, -1 for each edge."""
+        return sparse.csr_array(sparse.diags_array(self.degrees.astype(float)) - self.adjacency())
+
+    def components(self) -> Positions:
+        """The number of each party's connected component, from 0."""
+        _, labels = csgraph.connected_components(self.adjacency(), directed=False)
+        return np.asarray(labels, dtype=np.int64)
+
+    def is_connected(self) -> bool:
+        """Whether there is one component; a graph without parties has none."""
+        return self.parties > 0 and not self.components().any()
+
+    def induced(self, keep: Sequence[int] | Positions) -> Graph:
+        """The graph on the listed parties alone, numbered in the order of the list."""
+        kept = np.asarray(keep, dtype=np.int64)
+        if len(kept) and not (kept.min() >= 0 and kept.max() < self.parties):
+            raise UsageError("the parties to keep are numbers below the number of parties")
+        new = np.full(self.parties, -1, dtype=np.int64)
+        new[kept] = np.arange(len(kept))
+        if len(np.unique(kept)) != len(kept):
+            raise UsageError("a party is kept once")
+        first, second = self.edges()
+        inside = (new[first] >= 0) & (new[second] >= 0)
+        return _from_pairs(len(kept), new[first[inside]], new[second[inside]])
+
+    def without(self, removed: Iterable[tuple[int, int]]) -> Graph:
+        """The same parties without the listed edges; each must exist."""
+        first, second = self.edges()
+        codes = first * self.parties + second
+        gone = {min(u, v) * self.parties + max(u, v) for u, v in removed}
+        keep = ~np.isin(codes, np.fromiter(gone, dtype=np.int64, count=len(gone)))
+        if len(codes) - int(keep.sum()) != len(gone):
+            raise UsageError("only edges of the graph can be removed")
+        return _from_pairs(self.parties, first[keep], second[keep])
+
+
+def k_out_graph(seeds: bytes | Sequence[bytes], parties: int, k: int) -> Graph:
+    """Every party chooses k others; an edge stands where either end chose the other."""
+    chosen = all_choices(seeds, parties, k).reshape(-1)
+    choosers = np.repeat(np.arange(parties, dtype=np.int32), k)
+    return _from_pairs(parties, choosers, chosen)
+
+
+def from_edges(parties: int, edges: Iterable[tuple[int, int]]) -> Graph:
+    """Any simple graph; loops, repeated edges and unknown parties raise `UsageError`."""
+    pairs = np.array(list(edges), dtype=np.int64).reshape(-1, 2)
+    if type(parties) is not int or not 1 <= parties <= MOST_PARTIES:
+        raise UsageError(f"a graph has 1 to {MOST_PARTIES} parties", "parties")
+    if len(pairs) and not (pairs.min() >= 0 and pairs.max() < parties):
+        raise UsageError("an edge joins two of the parties", "edges")
+    if (pairs[:, 0] == pairs[:, 1]).any():
+        raise UsageError("an edge joins two different parties", "edges")
+    graph = _from_pairs(parties, pairs[:, 0], pairs[:, 1])
+    if graph.edge_count != len(pairs):
+        raise UsageError("an edge is listed once", "edges")
+    return graph
+
+
+def complete(parties: int) -> Graph:
+    """Everybody is everybody's neighbour."""
+    first, second = np.triu_indices(parties, 1)
+    return _from_pairs(parties, first, second)
+
+
+def ring(parties: int) -> Graph:
+    """A cycle; at least three parties."""
+    if parties < 3:
+        raise UsageError("a ring has at least 3 parties", "parties")
+    around = np.arange(parties, dtype=np.int64)
+    return _from_pairs(parties, around, (around + 1) % parties)
+
+
+def _from_pairs(parties: int, first: Positions | Indices, second: Positions | Indices) -> Graph:
+    """Both directions of every pair, sorted, repetitions merged."""
+    low = np.minimum(first, second).astype(np.int64)
+    high = np.maximum(first, second)
+    low *= parties
+    low += high
+    low.sort()
+    codes = low[np.concatenate(([True], low[1:] != low[:-1]))] if len(low) else low
+    del low, high
+    first32 = (codes // parties).astype(np.int32)
+    second32 = (codes % parties).astype(np.int32)
+    del codes
+    ones = np.ones(len(first32), dtype=np.bool_)
+    upper = sparse.csr_array((ones, (first32, second32)), shape=(parties, parties))
+    both = sparse.csr_array(upper + upper.T)
+    both.sort_indices()
+    return Graph(both.indptr.astype(np.int64), both.indices.astype(np.int32))

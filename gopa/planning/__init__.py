@@ -1,0 +1,18 @@
+"""Planning and accounting of privacy. Specification: `specs/03-privacy.md`."""
+
+from gopa.planning.outcome import Claim, Outcome, PrivacyStatement, privacy
+from gopa.planning.planner import plan
+from gopa.planning.result import Cost, Errors, Plan, Reason, Terms
+
+__all__ = [
+    "Claim",
+    "Cost",
+    "Errors",
+    "Outcome",
+    "Plan",
+    "PrivacyStatement",
+    "Reason",
+    "Terms",
+    "plan",
+    "privacy",
+]

@@ -1,0 +1,68 @@
+"""Probabilities of rare events in random graphs, as logarithms rounded upwards."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+ROUNDING: Final = 1e-14
+"""Relative error granted to gammaln, several times its documented error."""
+
+
+def log_choose(total: Floats | int, part: Floats | int) -> Floats:
+    """Logarithm of the number of ways to choose `part` of `total`; -inf where there is none.
+
+    Rounded to nearest; callers add `log_slack` to what they build from it.
+    """
+    total_array = np.asarray(total, dtype=float)
+    part_array = np.asarray(part, dtype=float)
+    possible = (part_array >= 0) & (part_array <= total_array)
+    safe_total = np.maximum(total_array, 0.0)
+    safe_part = np.clip(part_array, 0.0, safe_total)
+    value = gammaln(safe_total + 1) - gammaln(safe_part + 1) - gammaln(safe_total - safe_part + 1)
+    return np.where(possible, value, -np.inf)
+
+
+def log_slack(largest: int, terms: int) -> float:
+    """Room for the rounding of `terms` logarithms of factorials of numbers up to `largest`."""
+    return float(terms * ROUNDING * (1 + gammaln(largest + 2.0)))
+
+
+def log_sum(logs: Floats, axis: int = -1) -> Floats:
+    """Logarithm of a sum of exponentials; -inf for an empty or impossible sum."""
+    top = np.max(logs, axis=axis, keepdims=True)
+    safe = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.sum(np.exp(logs - safe), axis=axis)) + np.squeeze(safe, axis=axis)
+    return np.asarray(total)
+
+
+def log_at_most(population: int, marked: Floats | int, draws: int, most: int) -> Floats:
+    """Log-probability: P(at most `most` marked items among `draws` taken without replacement)."""
+    counts = np.arange(min(most, draws) + 1, dtype=float)
+    marked_column = np.asarray(marked, dtype=float)[..., None]
+    logs = (
+        log_choose(marked_column, counts)
+        + log_choose(population - marked_column, draws - counts)
+        - log_choose(population, draws)
+    )
+    return np.minimum(log_sum(logs), 0.0)
+
+
+def log_binomial_at_most(trials: Floats, chance: Floats, most: Floats) -> Floats:
+    """Upper bound on ln P(Binomial <= most): exp(-trials KL), and 0 past the mean.
+
+    It also bounds sums of hypergeometric counts with the same draws and chances, whose
+    moment generating function is smaller (Hoeffding 1963, theorem 4).
+    """
+    share = np.clip(most / trials, 0.0, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = np.where(share > 0, share * np.log(share / chance), 0.0)
+        rest = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - chance)), 0.0)
+    divergence = np.maximum(first + rest - 1e-12, 0.0)
+    return np.where(share < chance, -trials * divergence, 0.0)

@@ -1,0 +1,272 @@
+"""How likely is it that a random k-out graph is worse than a plan assumes?
+
+All bounds are analytic union bounds over the parties' own independent choices, for a
+corrupt set fixed before the choices, and hold for every exclusion of honest parties,
+chosen after seeing the graph, that costs no survivor more than `loss` neighbours.
+Specification: `specs/03-privacy.md`, section 8.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from gopa.graph.flows import flow_levels
+from gopa.planning.counting import (
+    Floats,
+    log_at_most,
+    log_binomial_at_most,
+    log_choose,
+    log_slack,
+    log_sum,
+)
+from wire.errors import UsageError
+
+_MOST_STEPS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """n parties of whom `honest` follow the rules; k choices each; at most `loss` lost.
+
+    `gone` bounds how many honest parties are missing altogether.
+    """
+
+    parties: int
+    honest: int
+    k: int
+    loss: int = 0
+    gone: int = 0
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.honest <= self.parties:
+            raise UsageError("at least two parties must be honest", "honest")
+        if not 1 <= self.k < self.parties:
+            raise UsageError("k is at least 1 and less than the number of parties", "k")
+        if not (self.loss >= 0 and 0 <= self.gone < self.honest):
+            raise UsageError("losses are not negative and somebody remains", "loss")
+
+    @property
+    def slack(self) -> float:
+        """Rounding of a sum of a dozen logarithms of binomials."""
+        return log_slack(self.parties, 40)
+
+
+def degree_tail(population: Population, most: int) -> float:
+    """P(one given honest party has at most `most` honest neighbours), rounded upwards.
+
+    Honest parties it chose are hypergeometric; each other honest party chose it
+    independently with probability k / (n - 1).
+    """
+    others, k = population.parties - 1, population.k
+    honest = population.honest - 1
+    chosen = np.arange(min(k, honest, most) + 1, dtype=float)
+    outgoing = (
+        log_choose(honest, chosen) + log_choose(others - honest, k - chosen) - log_choose(others, k)
+    )
+    incoming = [_binomial_cdf(honest - int(x), k / others, most - int(x)) for x in chosen]
+    total = float(log_sum(outgoing + np.array(incoming)))
+    return math.exp(min(0.0, total + population.slack))
+
+
+def _binomial_cdf(trials: int, chance: float, most: int) -> float:
+    """Log-probability of Binomial <= most, exact up to rounding."""
+    if chance >= 1:
+        return 0.0 if most >= trials else -math.inf
+    counts = np.arange(min(most, trials) + 1, dtype=float)
+    logs = (
+        log_choose(trials, counts)
+        + counts * math.log(chance)
+        + (trials - counts) * math.log1p(-chance)
+    )
+    return min(0.0, float(log_sum(logs)))
+
+
+@lru_cache(maxsize=4096)
+def disconnected(population: Population) -> float:
+    """An upper bound on P(some allowed exclusion disconnects the honest survivors).
+
+    If it does, some set A of at most half of the honest parties has no member with more
+    than `loss` honest neighbours outside A. Size 1 is the exact tail of a degree; larger
+    sizes use the members' choices, the edges that cross, or the gap between the two sides.
+    """
+    single = population.honest * degree_tail(population, population.loss)
+    sizes = np.arange(2, population.honest // 2 + 1, dtype=float)
+    if not len(sizes):
+        return min(1.0, single)
+    larger = float(log_sum(_log_bad_sets(population, sizes)))
+    return min(1.0, single + math.exp(min(larger + population.slack, 0.0)))
+
+
+def _log_bad_sets(population: Population, sizes: Floats) -> Floats:
+    """For each size the smallest of three union bounds; each holds for every exclusion."""
+    with_few = _log_few_neighbours_each(population, sizes)
+    crossing = _log_few_crossing_edges(population, sizes)
+    apart = _log_nothing_between(population, sizes)
+    return np.minimum(np.minimum(with_few, crossing), apart)
+
+
+def _log_few_neighbours_each(population: Population, sizes: Floats) -> Floats:
+    """Every member chose at most `loss` outsiders, and few outsiders chose members."""
+    others, k, loss = population.parties - 1, population.k, population.loss
+    outside = population.honest - sizes
+    own = log_at_most(others, outside, k, loss)
+    if loss:
+        foreign = log_binomial_at_most(k * outside, sizes / others, loss * sizes)
+    else:
+        foreign = outside * _log_avoided(population, sizes)
+    return log_choose(population.honest, sizes) + sizes * own + foreign
+
+
+def _log_few_crossing_edges(population: Population, sizes: Floats) -> Floats:
+    """At most `loss` edges for each member cross: edges are negatively associated."""
+    share = population.k / (population.parties - 1)
+    pairs = sizes * (population.honest - sizes)
+    chance = np.full_like(sizes, 1 - (1 - share) ** 2)
+    tail = log_binomial_at_most(pairs, chance, population.loss * sizes)
+    return log_choose(population.honest, sizes) + tail
+
+
+def _log_nothing_between(population: Population, sizes: Floats) -> Floats:
+    """No edge joins the set to what is left when the missing parties are gone."""
+    rest = np.maximum(sizes, population.honest - population.gone - sizes)
+    ways = log_choose(population.honest, sizes) + log_choose(population.honest - sizes, rest)
+    own = sizes * _log_avoided(population, rest)
+    return ways + own + rest * _log_avoided(population, sizes)
+
+
+def _log_avoided(population: Population, sizes: Floats) -> Floats:
+    """Log-probability that one party chooses nobody from a set it is not in."""
+    others, k = population.parties - 1, population.k
+    logs = log_choose(others - sizes, k) - log_choose(others, k)
+    return np.maximum(logs, -1e300)  # zero sizes times minus infinity would not be a number
+
+
+def neighbourhood(population: Population, size: int, chance: float) -> int:
+    """A number of outer neighbours that no set of `size` honest parties falls below.
+
+    Except with probability `chance`, every such set has at least that many honest
+    neighbours outside itself.
+    """
+    if size == 1:
+        return _smallest_degree(population, chance)
+    budget = math.log(chance) - population.slack
+    low, high = -1, population.honest - size
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _log_confined(population, size, middle) <= budget:
+            low = middle
+        else:
+            high = middle
+    return low + 1
+
+
+def _smallest_degree(population: Population, chance: float) -> int:
+    low, high = -1, population.honest
+    while high - low > 1:
+        middle = (low + high) // 2
+        if population.honest * degree_tail(population, middle) <= chance:
+            low = middle
+        else:
+            high = middle
+    return low + 1
+
+
+def _log_confined(population: Population, size: int, width: int) -> float:
+    """Log of a bound on the chance that some set keeps its outer neighbours within `width`."""
+    others, k = population.parties - 1, population.k
+    outside = population.honest - size
+    corrupt = population.parties - population.honest
+    own = log_choose(size - 1 + width + corrupt, k) - log_choose(others, k)
+    foreign = log_choose(others - size, k) - log_choose(others, k)
+    ways = log_choose(population.honest, size) + log_choose(outside, width)
+    rest = outside - width
+    confined = size * own + (rest * foreign if rest else 0.0)
+    return float(ways + confined)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowBound:
+    """m units flow between any two survivors with sum of squares at most `energy`.
+
+    `drop` is the potential difference behind it, `failure` the probability that the
+    graph is one of those for which this is not shown.
+    """
+
+    units: int
+    drop: int
+    failure: float
+
+    @property
+    def energy(self) -> int:
+        """Bound on the sum over edges of the squared integral flow."""
+        return self.units * self.drop
+
+
+def flow_bound(population: Population, units: int, chance: float) -> FlowBound | None:
+    """Bound the integral flow between the worst two survivors; None if growth stalls.
+
+    Level sets of an optimal potential grow like neighbourhoods in the graph, minus the
+    edges that carry flow, minus the lost neighbours; once both ends reach more than half
+    of the survivors they meet.
+    """
+    growth = _Growth(population, units, chance / 2, chance / (2 * _MOST_STEPS))
+    drop = growth.cheapest(1, _MOST_STEPS)
+    return None if drop is None else FlowBound(units, 2 * drop, chance)
+
+
+class _Growth:
+    """The cheapest way for a level set to grow from one party to more than half."""
+
+    def __init__(self, population: Population, units: int, first: float, later: float) -> None:
+        self._population = population
+        self._units = units
+        self._chances = (first, later)
+        self._known: dict[int, int | None] = {}
+        self._neighbours: dict[int, int] = {}
+
+    def cheapest(self, size: int, steps: int) -> int | None:
+        """The smallest total drop of potential found from sets of this size, greedily wide."""
+        drop = 0
+        while 2 * size <= self._population.honest:
+            if steps == 0:
+                return None
+            step = self._step(size)
+            if step is None:
+                return None
+            cost, size = step
+            drop += cost
+            steps -= 1
+        return drop
+
+    def _step(self, size: int) -> tuple[int, int] | None:
+        """Cost and next size: the smallest drop among those that grow the set well.
+
+        Edges that carry more than i units are at most units / (i + 1), and all others
+        drop the potential by at most 2 i + 1.
+        """
+        population = self._population
+        fresh = self._fresh(size) - min(population.loss * size, population.gone)
+        best: tuple[float, int, int] | None = None
+        for level in flow_levels(self._units):
+            grown = size + fresh - self._units // (level + 1)
+            if grown <= size:
+                continue
+            cost = 2 * level + 1
+            reached = min(grown, population.honest // 2 + 1)
+            rate = cost / math.log(reached / size)
+            if best is None or rate < best[0]:
+                best = (rate, cost, grown)
+            if population.honest < 2 * grown:
+                break
+        return None if best is None else best[1:]
+
+    def _fresh(self, size: int) -> int:
+        if size not in self._neighbours:
+            chance = self._chances[0] if size == 1 else self._chances[1]
+            self._neighbours[size] = neighbourhood(self._population, size, chance)
+        return self._neighbours[size]

@@ -1,0 +1,62 @@
+"""How many neighbours may disappear, and how many parties must remain, when some drop out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from scipy.stats import binom
+
+PEELED: Final = 1e-3
+"""The planned chance that a party loses more neighbours than allowed and is removed."""
+
+DEVIATIONS: Final = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Liveness, not privacy: whatever these are, the privacy bound holds."""
+
+    loss: int
+    survivors: int
+
+
+def plan_losses(parties: int, k: int, dropout: float) -> Losses:
+    """Loss bound and smallest number of survivors for independent dropouts.
+
+    A party has k neighbours it chose and about k that chose it; a sum of both, each
+    missing with probability `dropout`, stays below the loss bound except with probability
+    `PEELED`. Survivors allow for four deviations and for the removed parties.
+    """
+    if dropout == 0:
+        return Losses(0, parties)
+    spread = math.sqrt(parties * dropout * (1 - dropout))
+    missing = parties * dropout + DEVIATIONS * spread + 2 * PEELED * parties
+    survivors = max(0, math.floor(parties - missing))
+    return Losses(_loss_bound(parties, k, dropout), survivors)
+
+
+@lru_cache(maxsize=4096)
+def _loss_bound(parties: int, k: int, dropout: float) -> int:
+    """Smallest r with P(lost > r) <= PEELED; in-degrees as a binomial of the whole roster."""
+    own = binom(k, dropout).pmf(np.arange(k + 1))
+    most = min(parties - 1, 4 * k + 40)
+    incoming = binom(parties - 1, k * dropout / (parties - 1)).pmf(np.arange(most + 1))
+    within = np.cumsum(np.convolve(own, incoming)[: most + 1])
+    return min(parties - 1, int(np.searchsorted(within, 1 - PEELED)))
+
+
+def honest_for_light_parties(
+    survivors: int, corrupt: int, loss: int, parties: int, gap: float
+) -> int:
+    """Honest parties certain to act together, for a party that reads only its neighbours.
+
+    `gap` is a certified lower bound on lambda_2 of the graph of all parties. At most
+    loss * parties / gap parties can act on another close (section 8 of the specification).
+    """
+    if gap <= 0:
+        return 0
+    return max(0, survivors - corrupt - math.ceil(loss * parties / gap * (1 + 1e-12)))

@@ -1,0 +1,179 @@
+"""From a target to a plan: `plan` chooses everything a manifest needs and says why.
+
+Specification: `specs/03-privacy.md`, section 10.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Final
+
+from gopa.planning.explanation import explain
+from gopa.planning.gaussian import central_deviation, gaussian_mu
+from gopa.planning.noise_choice import Need, choose_noise
+from gopa.planning.reach import Reach, choose_reach
+from gopa.planning.request import Request
+from gopa.planning.result import (
+    Cost,
+    Errors,
+    MaskLaw,
+    NoiseName,
+    Objective,
+    Plan,
+    Terms,
+    decimal_above,
+)
+from gopa.planning.sensitivity import Sensitivity, choose_grid
+from zkp.noise_table import NoiseLaw
+
+BETA_SHARE: Final = 0.1
+"""At most this part of delta pays for graphs that are worse than assumed."""
+
+MASK_SHARE: Final[dict[Objective, float]] = {"error": 0.002, "peers": 0.02, "masks": 0.5}
+"""The part of the squared shift that Gaussian masks may cost."""
+
+
+def plan(  # noqa: PLR0913 - every number of the target has a name
+    *,
+    n: int,
+    epsilon: float | str | Decimal,
+    delta: float | str | Decimal,
+    corrupt: float = 0.0,
+    dropout: float = 0.05,
+    range: tuple[float | str | Decimal, float | str | Decimal] = (0, 1),  # noqa: A002
+    dimension: int = 1,
+    norm: float | str | Decimal | None = None,
+    rounds: int = 1,
+    mask: MaskLaw = "gaussian",
+    noise: NoiseName = "gaussian",
+    objective: Objective = "error",
+    steps: int | None = None,
+    charged: int = 1,
+    attempts: int = 3,
+) -> Plan:
+    """Everything a session needs so that it is (epsilon, delta)-private.
+
+    `n` parties, each with a value (or a vector of `dimension` coordinates) in `range`;
+    `norm` bounds the L2 norm of vectors. `corrupt` is how many parties may collude, or
+    which part of all: at least one is assumed, a curious party. `dropout` is the chance
+    that an honest party fails. `rounds` releases from the same inputs are composed, each
+    with `charged` charged retries, among at most `attempts` attempts. `steps` fixes the
+    grid, for inputs that are integers. `objective`: "error" loses least accuracy to the
+    masks, "peers" needs fewest neighbours, "masks" keeps Gaussian masks small.
+
+    Raises `UsageError` that says which way to move when no plan meets the target.
+    """
+    request = Request.checked(
+        parties=n,
+        epsilon=epsilon,
+        delta=delta,
+        corrupt=corrupt,
+        dropout=dropout,
+        low=range[0],
+        high=range[1],
+        dimension=dimension,
+        norm=norm,
+        rounds=rounds,
+        mask=mask,
+        noise=noise,
+        objective=objective,
+        steps=steps,
+        charged=charged,
+        attempts=attempts,
+    )
+    return _plan(request)
+
+
+def _plan(request: Request) -> Plan:
+    tries = request.rounds * request.attempts
+    budget = request.delta * BETA_SHARE / tries
+    share = MASK_SHARE[request.objective] if request.mask == "gaussian" else 0.0
+    honest = request.honest
+    mu = gaussian_mu(request.epsilon, request.delta * (1 - BETA_SHARE)) / math.sqrt(
+        request.releases
+    )
+    grid = choose_grid(request, mu * math.sqrt(1 - share), honest)
+    reach = choose_reach(request, _units(request, grid), budget)
+    energy = reach.energy * (grid.squared if request.dimension > 1 else 1)
+    deviation = math.ceil(math.sqrt(energy / share) / mu) if share else 0
+    need = Need(
+        honest=honest,
+        squared_sensitivity=grid.squared,
+        largest_coordinate=grid.steps,
+        dimension=request.dimension,
+        epsilon=request.epsilon,
+        delta=request.delta - tries * reach.beta,
+        mask_mu=math.sqrt(energy) * (1 + 1e-12) / deviation if deviation else 0.0,
+        releases=request.releases,
+    )
+    chosen = choose_noise(request.noise, need)
+    terms = _terms(request, grid, reach, chosen.law, deviation)
+    errors = expected_errors(terms, request)
+    cost = estimated_cost(terms, request)
+    reasons = explain(request, terms, reach, chosen.delta, errors)
+    return Plan(terms, chosen.delta, reach.beta, reach.method, energy, errors, cost, reasons)
+
+
+def _units(request: Request, grid: Sensitivity) -> int:
+    """Unit shifts a flow carries at once: all steps for scalars, one for a coordinate."""
+    return grid.steps if request.dimension == 1 else 1
+
+
+def _terms(
+    request: Request, grid: Sensitivity, reach: Reach, law: NoiseLaw, deviation: int
+) -> Terms:
+    return Terms(
+        parties=request.parties,
+        corrupt=request.corrupt,
+        survivors=request.survivors,
+        loss=reach.loss,
+        k=reach.k,
+        dimension=request.dimension,
+        low=request.low,
+        high=request.high,
+        steps=grid.steps,
+        squared_sensitivity=grid.squared,
+        noise=law,
+        mask=request.mask,
+        mask_deviation=deviation,
+        epsilon=request.exact_epsilon,
+        delta=request.exact_delta,
+        beta=decimal_above(reach.beta),
+        rounds=request.rounds,
+        charged=request.charged,
+        attempts=request.attempts,
+    )
+
+
+def expected_errors(terms: Terms, request: Request) -> Errors:
+    """Standard error of the mean (of each coordinate) next to the two usual yardsticks.
+
+    All survivors add noise, and rounding to the grid adds at most a quarter of a squared
+    step each. The curator and the local parties get the same epsilon and delta and the
+    tight Gaussian curve.
+    """
+    out = max(1.0, terms.parties * (1 - request.dropout))
+    width = float(terms.high - terms.low)
+    spread = math.sqrt(float(terms.noise.variance) + 0.25)
+    sensitivity = request.range_sensitivity
+    central = central_deviation(request.epsilon, request.delta) * math.sqrt(terms.rounds)
+    return Errors(
+        planned=spread * width / terms.steps / math.sqrt(out),
+        curator=central * sensitivity / out,
+        local=central * sensitivity / math.sqrt(out),
+    )
+
+
+def estimated_cost(terms: Terms, request: Request) -> Cost:
+    """Bytes and seconds for one party and round, from the sizes of what it posts.
+
+    32 bytes for each edge, 32 for each edge it may have to open, one proof of about
+    32 (9 + 2 log2 N) bytes over N hidden bits, eight signed entries of about 200 bytes.
+    """
+    peers = terms.k * (2 - terms.k / max(1, terms.parties - 1))
+    rows = len(terms.noise.masses)
+    hidden = terms.dimension * (rows + 97 + terms.steps.bit_length())
+    proof = 32 * (9 + 2 * math.ceil(math.log2(hidden)))
+    posted = 8 * 200 + proof + round(32 * (peers + peers * request.dropout))
+    return Cost(peers, posted, 0.035 * hidden / 210 + 0.0003 * peers)

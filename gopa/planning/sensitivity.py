@@ -1,0 +1,53 @@
+"""The grid of the inputs, and how far one input can move on it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from gopa.planning.request import Request
+from wire.errors import UsageError
+
+FEWEST_STEPS: Final = 8
+PREFERRED_SCALE: Final = 8.0
+MOST_STEPS: Final = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """`steps` span the range; inputs move by integer vectors of squared length `squared`."""
+
+    steps: int
+    squared: int
+
+
+def choose_grid(request: Request, mu: float, honest: int) -> Sensitivity:
+    """Enough steps that a party's noise has a deviation of about eight of them.
+
+    `mu` is the allowed shift of the sum in deviations. Vectors take their length *after*
+    rounding: each coordinate moves by less than one step, the vector by less than the
+    square root of the dimension, so that grid is also made fine against that.
+    """
+    if request.steps is not None:
+        return Sensitivity(request.steps, _squared(request, request.steps))
+    wanted = PREFERRED_SCALE * mu * math.sqrt(honest)
+    if request.dimension == 1:
+        steps = max(FEWEST_STEPS, round(wanted))
+    else:
+        width = float(request.high - request.low)
+        finest = max(wanted, 8 * math.sqrt(request.dimension))
+        steps = max(FEWEST_STEPS, round(finest * width / request.range_sensitivity))
+    if steps > MOST_STEPS:
+        raise UsageError("the grid would need more than 2^30 steps: lower epsilon", "epsilon")
+    return Sensitivity(steps, _squared(request, steps))
+
+
+def _squared(request: Request, steps: int) -> int:
+    """The largest squared distance between two rounded inputs, rounded upwards."""
+    box = request.dimension * steps * steps
+    if request.norm is None:
+        return box
+    width = float(request.high - request.low)
+    length = float(request.norm) / width * steps * (1 + 1e-12) + math.sqrt(request.dimension)
+    return min(box, math.ceil(4 * length * length * (1 + 1e-12)))

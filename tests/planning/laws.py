@@ -1,0 +1,24 @@
+"""Small noise laws for tests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gopa.planning.convolution import UNIT_ROUNDOFF, Floats, Masses
+
+
+def log_concave(generator: np.random.Generator, radius: int) -> Floats:
+    """A random symmetric log-concave law on [-radius, radius]."""
+    slopes = np.sort(generator.exponential(0.8, radius))
+    half = np.exp(-np.cumsum(slopes))
+    law = np.concatenate((half[::-1], [1.0], half))
+    return np.asarray(law / law.sum())
+
+
+def masses_of(law: Floats) -> Masses:
+    """The law as the accountant takes it."""
+    return Masses(-(len(law) // 2), law, 2 * UNIT_ROUNDOFF, 0.0)
+
+
+def sum_of(law: Floats, parties: int) -> Masses:
+    return masses_of(law).times(parties, cut=0.0)

@@ -1,0 +1,184 @@
+"""Curves, convolutions and loss distributions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gopa.planning.accountant import composed, delta_of_rounds, delta_of_vectors
+from gopa.planning.convolution import Masses, convolve
+from gopa.planning.gaussian import (
+    central_deviation,
+    classical_deviation,
+    gaussian_delta,
+    gaussian_mu,
+    zcdp_delta,
+)
+from gopa.planning.loss import loss_of_gaussian, loss_of_shift
+from gopa.planning.noise_sum import noise_sum
+from gopa.planning.round_privacy import theorem_d
+from tests.planning.exact import delta_of_view, noise_view
+from tests.planning.laws import log_concave, sum_of
+from wire.errors import UsageError
+from zkp.noise_table import GaussianTable, binomial
+
+SMALL = GaussianTable.with_scale(2, bits=30, rows=21)
+
+
+def exact_sum(law: tuple[int, ...], parties: int) -> list[int]:
+    """The convolution power in integers."""
+    result = [1]
+    for _ in range(parties):
+        grown = [0] * (len(result) + len(law) - 1)
+        for i, left in enumerate(result):
+            for j, right in enumerate(law):
+                grown[i + j] += left * right
+        result = grown
+    return result
+
+
+@pytest.mark.parametrize("parties", [1, 2, 3, 7, 20])
+def test_the_enclosure_holds_the_exact_sum(parties: int) -> None:
+    enclosed = noise_sum(SMALL, parties, 1e-60)
+    exact = exact_sum(SMALL.masses, parties)
+    radius = SMALL.radius * parties
+    total = SMALL.total**parties
+    missing = Fraction(0)
+    for value, mass in zip(range(-radius, radius + 1), exact, strict=True):
+        if not enclosed.first <= value <= enclosed.last:
+            missing += Fraction(mass, total)
+            continue
+        computed = Fraction(float(enclosed.values[value - enclosed.first]))
+        assert abs(computed - Fraction(mass, total)) <= computed * Fraction(enclosed.error)
+    assert missing <= Fraction(enclosed.lost)
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(1, 3000), st.integers(1, 3000), st.integers(0, 2**32 - 1))
+def test_blocks_convolve_like_loops(left: int, right: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    first, second = generator.random(left) ** 20, generator.random(right) ** 20
+    assert np.allclose(convolve(first, second), np.convolve(first, second), rtol=1e-11, atol=0)
+
+
+def test_tails_that_are_cut_are_counted() -> None:
+    whole = noise_sum(SMALL, 50, 1e-200)
+    cut = noise_sum(SMALL, 50, 1e-6)
+    assert len(cut.values) < len(whole.values)
+    assert math.fsum(whole.values) - math.fsum(cut.values) <= cut.lost <= 1e-4
+    for epsilon in (0.01, 0.1, 0.5):
+        assert theorem_d(cut, 4, epsilon) >= theorem_d(whole, 4, epsilon) * (1 - 1e-9)
+
+
+def test_the_documented_deviations() -> None:
+    assert central_deviation(0.1, 1e-7) == pytest.approx(41.33, abs=0.005)
+    assert classical_deviation(0.1, 1e-8) == pytest.approx(61.06, abs=0.005)
+
+
+@given(st.floats(0.01, 5), st.floats(0.01, 5))
+def test_zcdp_of_a_gaussian_is_weaker_than_its_curve(epsilon: float, mu: float) -> None:
+    assert zcdp_delta(epsilon, mu * mu / 2) >= gaussian_delta(epsilon, mu) * (1 - 1e-9)
+
+
+@given(st.floats(0.01, 8), st.floats(-25, -0.5))
+def test_mu_and_delta_are_inverse(epsilon: float, exponent: float) -> None:
+    delta = 10**exponent
+    mu = gaussian_mu(epsilon, delta)
+    assert gaussian_delta(epsilon, mu) <= delta
+    assert gaussian_delta(epsilon, mu * 1.001) > delta
+
+
+def test_a_table_with_many_parties_is_nearly_gaussian() -> None:
+    table = GaussianTable.with_scale(8)
+    mu = 20 / (8 * 100)
+    bound = theorem_d(noise_sum(table, 10_000), 20, 0.1)
+    assert bound == pytest.approx(gaussian_delta(0.1, mu), rel=1e-3)
+
+
+def test_masks_and_noise_add_like_gaussians() -> None:
+    table = GaussianTable.with_scale(8)
+    mu, mask_mu = 20 / (8 * 100), 0.012
+    bound = theorem_d(noise_sum(table, 10_000), 20, 0.1, mask_mu=mask_mu)
+    assert bound == pytest.approx(gaussian_delta(0.1, math.hypot(mu, mask_mu)), rel=2e-3)
+
+
+@pytest.mark.parametrize("releases", [1, 2, 5, 50])
+def test_composition_is_above_and_near_the_gaussian_limit(releases: int) -> None:
+    noise = noise_sum(binomial(256), 2000)
+    mu, mask_mu = 30 / (8 * math.sqrt(2000)), 0.02
+    bound = composed(noise, 30, mask_mu, releases).delta(1.0)
+    limit = gaussian_delta(1.0, math.hypot(mu, mask_mu) * math.sqrt(releases))
+    assert limit * 0.99 <= bound <= limit * 1.02 + 1e-20
+
+
+def test_one_release_by_losses_is_barely_above_the_direct_bound() -> None:
+    noise = noise_sum(SMALL, 30)
+    direct = delta_of_rounds(noise, 5, 0.5, mask_mu=0.1)
+    losses = composed(noise, 5, 0.1, 1).delta(0.5)
+    assert direct <= losses * (1 + 1e-9) <= direct * 1.001
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_releases_are_enumerated(seed: int) -> None:
+    """Two rounds with the same input are one view with two coordinates that move together."""
+    generator = np.random.default_rng(seed)
+    law = log_concave(generator, 3)
+    epsilon = float(generator.uniform(0.1, 1.5))
+    view = noise_view(law, 2, 13)
+    moved = np.roll(view, (2, 2), axis=(0, 1))
+    exact = float(np.maximum(view - math.exp(epsilon) * moved, 0).sum())
+    bound = composed(sum_of(law, 1), 2, 0.0, 2).delta(epsilon)
+    assert exact <= bound + 1e-12
+    assert bound <= exact + 1e-3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_vectors_are_enumerated(seed: int) -> None:
+    """Every way to move two coordinates within the length stays below the bound."""
+    generator = np.random.default_rng(seed)
+    law = np.asarray(SMALL.masses, dtype=float) / SMALL.total
+    parties, epsilon = 4, float(generator.uniform(0.3, 2))
+    total = sum_of(law, parties)
+    square = np.multiply.outer(total.values, total.values)
+    padded = np.pad(square, 4)
+    bound = delta_of_vectors(total, 9, 3, epsilon, dimension=2)
+    for move in ((3, 0), (2, 2), (2, 1), (0, 3), (1, 1)):
+        moved = np.roll(padded, move, axis=(0, 1))
+        exact = float(np.maximum(padded - math.exp(epsilon) * moved, 0).sum())
+        assert exact <= bound
+
+
+def test_losses_refuse_two_grids_and_count_impossible_outcomes() -> None:
+    loss = loss_of_shift(noise_sum(SMALL, 1), 21, 0.01)
+    assert loss.infinite > 1e-6
+    assert loss.epsilon(1e-12) == math.inf
+    with pytest.raises(UsageError):
+        loss.then(loss_of_gaussian(0.1, 0.02))
+    assert loss.then(loss_of_gaussian(0.1, 0.01)).delta(1.0) >= loss.delta(1.0)
+
+
+def test_epsilon_inverts_delta() -> None:
+    loss = loss_of_gaussian(0.3, 0.0005)
+    epsilon = loss.epsilon(1e-5)
+    assert loss.delta(epsilon) <= 1e-5
+    assert loss.delta(epsilon - 1e-3) > 1e-5
+    assert gaussian_delta(epsilon, 0.3) == pytest.approx(1e-5, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("shift", "epsilon", "mask_mu"), [(-1, 1.0, 0.0), (1, math.inf, 0.0), (1, 1.0, -0.1)]
+)
+def test_nonsense_is_refused(shift: int, epsilon: float, mask_mu: float) -> None:
+    theorem_d(noise_sum(SMALL, 2), 1, 1.0)
+    with pytest.raises(UsageError):
+        theorem_d(noise_sum(SMALL, 2), shift, epsilon, mask_mu=mask_mu)
+
+
+def test_masses_know_their_place() -> None:
+    assert Masses(-3, np.ones(7)).last == 3
+    assert delta_of_view(noise_view(np.ones(3) / 3, 1, 9), 0, 0, 0.0) == 0

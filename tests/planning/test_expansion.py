@@ -1,0 +1,158 @@
+"""Analytic bounds on bad graphs, against graphs that were drawn."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+
+from gopa.graph import Graph, from_edges, k_out_graph, worst_flow_energy
+from gopa.planning.counting import log_at_most, log_binomial_at_most
+from gopa.planning.expansion import (
+    Population,
+    degree_tail,
+    disconnected,
+    flow_bound,
+    neighbourhood,
+)
+from tests.randomness import seeded
+from wire.errors import UsageError
+
+
+def honest_graph(population: Population, seed: bytes) -> Graph:
+    graph = k_out_graph(seed, population.parties, population.k)
+    return graph.induced(np.arange(population.honest))
+
+
+def some_exclusion_disconnects(graph: Graph, loss: int) -> bool:
+    """Every set of excluded parties that costs no survivor more than `loss` neighbours."""
+    everybody = range(graph.parties)
+    for size in range(graph.parties - 1):
+        for gone in combinations(everybody, size):
+            keep = [party for party in everybody if party not in gone]
+            lost = [len(set(map(int, graph.neighbours(u))) & set(gone)) for u in keep]
+            if max(lost) <= loss and not graph.induced(keep).is_connected():
+                return True
+    return False
+
+
+def test_the_documented_isolation_probability() -> None:
+    assert degree_tail(Population(10_000, 5_000, 10), 0) == pytest.approx(6.5e-6, abs=0.05e-6)
+
+
+def test_degree_tails_are_exact() -> None:
+    """All choices of four parties, two of them picked each, party 3 corrupt."""
+    population = Population(4, 3, 2)
+    picks = list(combinations(range(3), 2))
+    low = 0
+    for first in picks:
+        for second in picks:
+            for third in picks:
+                chosen = {0: {(c + 1) for c in first}, 1: {c + (c >= 1) for c in second}}
+                chosen[2] = {c + (c >= 2) for c in third}
+                neighbours = {v for v in (1, 2) if v in chosen[0] or 0 in chosen[v]}
+                low += len(neighbours) <= 1
+    assert degree_tail(population, 1) == pytest.approx(low / len(picks) ** 3, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("population", "draws"),
+    [
+        (Population(12, 9, 2), 1500),
+        (Population(12, 8, 3), 1500),
+        (Population(10, 7, 4, 1, 5), 300),
+        (Population(9, 7, 5, 1, 5), 300),
+    ],
+    ids=str,
+)
+def test_disconnection_is_no_likelier_than_the_bound(population: Population, draws: int) -> None:
+    rng = seeded(str(population))
+    bad = sum(
+        some_exclusion_disconnects(honest_graph(population, rng(32)), population.loss)
+        if population.loss
+        else not honest_graph(population, rng(32)).is_connected()
+        for _ in range(draws)
+    )
+    bound = disconnected(population)
+    assert bad / draws <= bound + 4 * math.sqrt(bound / draws) + 1e-9
+    assert bound < 1 or population.loss
+
+
+def test_isolated_parties_make_most_of_the_bound() -> None:
+    population = Population(10_000, 5_000, 22)
+    assert disconnected(population) == pytest.approx(5_000 * degree_tail(population, 0), rel=1e-3)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_neighbourhoods_are_at_least_as_large_as_stated(size: int) -> None:
+    population = Population(24, 20, 5)
+    stated = neighbourhood(population, size, 0.05)
+    assert stated >= 1
+    rng = seeded(size)
+    small = 0
+    for _ in range(100):
+        graph = honest_graph(population, rng(32))
+        sets = combinations(range(20), size)
+        outer = (
+            len({int(v) for u in chosen for v in graph.neighbours(u)} - set(chosen))
+            for chosen in sets
+        )
+        small += min(outer) < stated
+    assert small / 100 <= 0.05 + 3 * math.sqrt(0.05 / 100)
+
+
+@pytest.mark.parametrize(("k", "units"), [(4, 1), (4, 5), (8, 8)])
+def test_flows_are_no_larger_than_their_bound(k: int, units: int) -> None:
+    population = Population(22, 19, k)
+    bound = flow_bound(population, units, 0.2)
+    assert bound is not None
+    rng = seeded(k * units)
+    large = sum(
+        worst_flow_energy(honest_graph(population, rng(32)), units) > bound.energy for _ in range(8)
+    )
+    assert large <= 5
+
+
+def test_exclusions_within_the_loss_bound_keep_the_flow_bound() -> None:
+    population = Population(26, 24, 14, 2, 4)
+    bound = flow_bound(population, 3, 0.2)
+    assert bound is not None
+    graph = honest_graph(population, bytes(32))
+    for gone in list(combinations(range(24), 2))[::60]:
+        keep = [party for party in range(24) if party not in gone]
+        assert worst_flow_energy(graph.induced(keep), 3) <= bound.energy
+
+
+def test_two_cliques_joined_by_an_edge_stall() -> None:
+    cliques = [pair for base in (0, 10) for pair in combinations(range(base, base + 10), 2)]
+    graph = from_edges(20, [*cliques, (0, 10)])
+    assert worst_flow_energy(graph, 6) >= 36
+    assert flow_bound(Population(10_000, 5_000, 4), 20, 1e-9) is None
+
+
+def test_more_choices_help() -> None:
+    values = [disconnected(Population(1000, 700, k)) for k in (10, 15, 20, 30)]
+    assert values == sorted(values, reverse=True)
+    energies = [flow_bound(Population(1000, 700, k), 10, 1e-6) for k in (20, 30, 60)]
+    found = [bound.energy for bound in energies if bound]
+    assert len(found) == 3
+    assert found == sorted(found, reverse=True)
+
+
+@pytest.mark.parametrize("most", [0, 2, 5])
+def test_hypergeometric_tails(most: int) -> None:
+    exact = sum(Fraction(comb(13, x) * comb(27, 9 - x), comb(40, 9)) for x in range(most + 1))
+    assert math.exp(float(log_at_most(40, 13, 9, most))) == pytest.approx(float(exact), rel=1e-9)
+    sums = np.array([5.0]), np.array([13 / 40]), np.array([float(most)])
+    assert math.exp(float(log_binomial_at_most(sums[0] * 9, sums[1], sums[2])[0])) <= 1
+
+
+@pytest.mark.parametrize("numbers", [(10, 1, 3, 0, 0), (10, 5, 10, 0, 0), (10, 5, 3, -1, 0)])
+def test_nonsense_is_refused(numbers: tuple[int, int, int, int, int]) -> None:
+    Population(10, 5, 3, 0, 0)
+    with pytest.raises(UsageError):
+        Population(*numbers)

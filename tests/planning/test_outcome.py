@@ -1,0 +1,144 @@
+"""Privacy after the fact."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gopa.graph import Graph, from_edges, k_out_graph
+from gopa.planning import Claim, Outcome, Plan, plan, privacy
+from gopa.planning.accountant import delta_of_rounds
+from gopa.planning.component import flow_energy
+from gopa.planning.noise_sum import noise_sum
+from tests.randomness import seeded
+from wire.errors import UsageError
+
+N = 40
+
+
+@pytest.fixture(scope="module")
+def planned() -> Plan:
+    return plan(n=N, epsilon=2, delta=1e-4, corrupt=4, dropout=0.05, mask="uniform")
+
+
+def finished(planned: Plan, **changes: object) -> Outcome:
+    graph = k_out_graph(bytes(32), N, planned.terms.k)
+    everybody = tuple(range(N))
+    outcome = Outcome(planned.terms, graph, everybody, unmasked=everybody)
+    return dataclasses.replace(outcome, **changes)  # type: ignore[arg-type]
+
+
+def claims(outcome: Outcome) -> dict[str, Claim]:
+    statement = privacy.of(outcome, rng=seeded(0))
+    names = ("planned", "observer", "curious", "known")
+    return dict(zip(names, statement.claims, strict=False))
+
+
+def test_everybody_stayed(planned: Plan) -> None:
+    statement = privacy.of(finished(planned), rng=seeded(0))
+    found = claims(finished(planned))
+    expected = delta_of_rounds(noise_sum(planned.terms.noise, N), planned.terms.steps, 2.0)
+    assert found["planned"].delta == float(planned.terms.delta)
+    assert found["planned"].beta >= planned.beta * planned.terms.attempts
+    assert found["observer"].delta == pytest.approx(expected)
+    assert found["observer"].delta < found["curious"].delta <= found["planned"].delta
+    assert statement.survivors == N
+    assert statement.table_hash == planned.terms.noise.table_hash()
+    assert statement.rolled_back == 0
+    assert any("single view" in line for line in statement.assumptions)
+
+
+def test_named_corrupt_parties_are_taken_out(planned: Plan) -> None:
+    found = claims(finished(planned, corrupt=(0, 1, 2, 3)))
+    expected = delta_of_rounds(noise_sum(planned.terms.noise, N - 4), planned.terms.steps, 2.0)
+    assert found["known"].delta == pytest.approx(expected)
+
+
+def test_components_are_accounted_for_alone(planned: Plan) -> None:
+    half = [(u, v) for u in range(N) for v in range(u) if (u < N // 2) == (v < N // 2)]
+    found = claims(finished(planned, graph=from_edges(N, half)))
+    expected = delta_of_rounds(noise_sum(planned.terms.noise, N // 2), planned.terms.steps, 2.0)
+    assert found["observer"].delta == pytest.approx(expected)
+
+
+def test_a_curious_centre_is_seen(planned: Plan) -> None:
+    star = from_edges(N, [(0, u) for u in range(1, N)])
+    found = claims(finished(planned, graph=star))
+    alone = delta_of_rounds(noise_sum(planned.terms.noise, 1), planned.terms.steps, 2.0)
+    assert found["curious"].delta == pytest.approx(alone)
+    assert found["observer"].delta < 1e-3 < found["curious"].delta
+
+
+@pytest.mark.parametrize("mask", ["uniform", "gaussian"])
+def test_curious_parties_of_a_large_round(mask: str) -> None:
+    large = plan(n=300, epsilon=2, delta=1e-5, corrupt=30, charged=0, mask=mask)  # type: ignore[arg-type]
+    everybody = tuple(range(300))
+    graph = k_out_graph(bytes(32), 300, large.terms.k)
+    outcome = Outcome(large.terms, graph, everybody, unmasked=everybody)
+    found = claims(outcome)
+    assert found["observer"].delta <= found["curious"].delta <= 1e-5
+    ring_like = from_edges(300, [(u, (u + 1) % 300) for u in range(300)])
+    assert claims(dataclasses.replace(outcome, graph=ring_like))["curious"].delta == 1
+
+
+def test_gaussian_masks_have_a_price() -> None:
+    planned = plan(n=N, epsilon=2, delta=1e-4, corrupt=4, mask="gaussian", charged=0)
+    found = claims(finished(planned))
+    free = delta_of_rounds(noise_sum(planned.terms.noise, N), planned.terms.steps, 2.0)
+    assert free < found["observer"].delta <= float(planned.terms.delta)
+    thin = dataclasses.replace(planned.terms, mask_deviation=planned.terms.mask_deviation // 200)
+    broken = claims(finished(planned, terms=thin))
+    assert broken["observer"].delta > float(planned.terms.delta)
+
+
+def test_vectors_after_the_fact() -> None:
+    planned = plan(n=N, epsilon=4, delta=1e-3, dimension=2, norm=1, range=(-1, 1), charged=0)
+    assert 0 < claims(finished(planned))["observer"].delta <= 1e-3
+
+
+def test_broken_limits_establish_nothing(planned: Plan) -> None:
+    few = tuple(range(planned.terms.survivors - 1))
+    for outcome in (
+        finished(planned, included=few, unmasked=few),
+        finished(planned, charged=3),
+        finished(
+            planned,
+            terms=dataclasses.replace(planned.terms, loss=0),
+            included=tuple(range(1, N)),
+            unmasked=(),
+        ),
+    ):
+        assert claims(outcome)["planned"].delta == 1
+
+
+def test_closed_self_masks_are_mentioned(planned: Plan) -> None:
+    statement = privacy.of(finished(planned, unmasked=()), rng=seeded(0))
+    assert any("self-masks" in line for line in statement.assumptions)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"included": (0, 0)},
+        {"included": (N,)},
+        {"included": (0, 1), "unmasked": (2,)},
+        {"opened": ((0, 1),)},
+        {"charged": 0},
+    ],
+    ids=str,
+)
+def test_contradictions_are_refused(planned: Plan, changes: dict[str, object]) -> None:
+    privacy.of(finished(planned), rng=seeded(0))
+    with pytest.raises(UsageError):
+        privacy.of(finished(planned, **changes), rng=seeded(0))
+
+
+def test_flow_prices_never_exceed_a_path() -> None:
+    line = from_edges(30, [(u, u + 1) for u in range(29)])
+    assert flow_energy(line, 3, seeded(0)) == 9 * 29
+    graph: Graph = k_out_graph(bytes(32), 200, 8)
+    found = flow_energy(graph, 5, seeded(0))
+    assert found < 25 * 199
+    assert np.sqrt(found) < 5 * 6

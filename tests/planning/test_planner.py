@@ -1,0 +1,217 @@
+"""Plans meet their targets, say why, and refuse what cannot be met."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import pytest
+
+from gopa.planning import Plan, plan
+from gopa.planning.accountant import delta_of_rounds, delta_of_vectors
+from gopa.planning.expansion import Population, disconnected, flow_bound
+from gopa.planning.gaussian import gaussian_mu
+from gopa.planning.losses import plan_losses
+from gopa.planning.noise_sum import noise_sum
+from gopa.planning.result import decimal_above
+from wire.errors import UsageError
+from zkp.noise_table import GaussianTable, WeightedBits, decode_noise_law
+
+TARGETS: tuple[dict[str, object], ...] = (
+    {"n": 1000, "epsilon": 1, "delta": 1e-6, "corrupt": 0.2},
+    {"n": 1000, "epsilon": 1, "delta": 1e-6, "corrupt": 0.2, "mask": "uniform"},
+    {"n": 50, "epsilon": 1, "delta": 1e-5, "corrupt": 10, "mask": "uniform", "rounds": 4},
+    {"n": 500, "epsilon": 0.5, "delta": "1e-7", "noise": "binomial", "objective": "peers"},
+    {"n": 500, "epsilon": 0.5, "delta": "1e-7", "noise": "irwin-hall", "objective": "masks"},
+    {"n": 8, "epsilon": 2, "delta": 1e-4, "dropout": 0.0, "charged": 0, "attempts": 1},
+)
+
+
+def made(target: dict[str, object]) -> Plan:
+    return plan(**target)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_a_plan_meets_its_target_from_its_terms_alone(target: dict[str, object]) -> None:
+    made_plan = made(target)
+    terms = made_plan.terms
+    noise_delta = delta_of_rounds(
+        noise_sum(terms.noise, terms.honest),
+        terms.steps,
+        float(terms.epsilon),
+        mask_mu=made_plan.mask_mu,
+        releases=terms.releases,
+    )
+    assert noise_delta == pytest.approx(made_plan.noise_delta, rel=1e-6)
+    beta = made_plan.beta * terms.attempts * terms.rounds
+    assert beta <= float(terms.delta) / 10 * (1 + 1e-9)
+    assert noise_delta + beta <= float(terms.delta)
+    assert made_plan.total_delta == pytest.approx(noise_delta + beta, rel=1e-6)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_beta_and_flow_hold_for_the_worst_survivors(target: dict[str, object]) -> None:
+    made_plan = made(target)
+    terms = made_plan.terms
+    honest = terms.parties - terms.corrupt
+    gone = terms.parties - terms.survivors
+    population = Population(terms.parties, honest, terms.k, terms.loss, gone)
+    if terms.mask == "uniform":
+        assert disconnected(population) == made_plan.beta
+        assert terms.mask_deviation == 0
+        return
+    bound = flow_bound(population, terms.steps, made_plan.beta)
+    assert bound is not None
+    assert bound.energy == made_plan.flow_energy
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_terms_are_exact(target: dict[str, object]) -> None:
+    made_plan = made(target)
+    terms = made_plan.terms
+    for name in ("parties", "corrupt", "survivors", "loss", "k", "steps", "mask_deviation"):
+        assert type(getattr(terms, name)) is int
+    for name in ("low", "high", "epsilon", "delta", "beta"):
+        assert type(getattr(terms, name)) is Decimal
+    assert float(terms.beta) >= made_plan.beta
+    assert decode_noise_law(terms.noise.to_bytes()) == terms.noise
+    assert {reason.name for reason in made_plan.reasons} >= {"neighbours k", "noise", "masks"}
+
+
+def test_errors_stand_between_the_curator_and_local_privacy() -> None:
+    for target in TARGETS:
+        errors = made(target).errors
+        assert errors.curator < errors.planned < errors.local
+
+
+def test_without_corruption_and_loss_the_curator_is_nearly_met() -> None:
+    made_plan = plan(
+        n=10_000, epsilon=0.1, delta=1e-7, dropout=0.0, mask="uniform", charged=0, attempts=1
+    )
+    assert made_plan.errors.planned <= made_plan.errors.curator * 1.005
+    assert made_plan.terms.k <= 4
+
+
+def test_the_grid_is_fixed_for_integers() -> None:
+    made_plan = plan(n=2000, epsilon=1, delta=1e-6, steps=100, range=(0, 100))
+    assert made_plan.terms.steps == 100
+    assert made_plan.terms.noise.variance > 36
+
+
+def test_vectors_are_planned_by_length() -> None:
+    made_plan = plan(
+        n=400,
+        epsilon=2,
+        delta=1e-5,
+        dimension=20,
+        norm=1,
+        range=(-1, 1),
+        mask="uniform",
+        noise="irwin-hall",
+    )
+    terms = made_plan.terms
+    rounded = terms.steps / 2 + math.sqrt(20)
+    assert terms.squared_sensitivity >= math.floor(4 * rounded * rounded)
+    delta = delta_of_vectors(
+        noise_sum(terms.noise, terms.honest),
+        terms.squared_sensitivity,
+        terms.steps,
+        2.0,
+        dimension=20,
+        releases=terms.releases,
+    )
+    assert delta + made_plan.beta * terms.attempts <= 1e-5
+    assert isinstance(terms.noise, WeightedBits)
+
+
+def test_vectors_with_gaussian_masks() -> None:
+    made_plan = plan(n=300, epsilon=2, delta=1e-5, dimension=3, norm="0.5", range=(-1, 1))
+    assert made_plan.terms.mask_deviation > 0
+    assert made_plan.total_delta <= 1e-5
+
+
+def test_objectives_do_what_they_say() -> None:
+    def target(objective: str) -> Plan:
+        return made({"n": 2000, "epsilon": 1, "delta": 1e-6, "objective": objective})
+
+    error, peers, masks = target("error"), target("peers"), target("masks")
+    assert error.errors.planned <= peers.errors.planned <= masks.errors.planned
+    assert peers.terms.k <= masks.terms.k
+    assert masks.terms.mask_deviation < peers.terms.mask_deviation < error.terms.mask_deviation
+
+
+def test_more_corruption_and_dropout_cost_noise_and_neighbours() -> None:
+    plans = [
+        plan(n=1000, epsilon=1, delta=1e-6, corrupt=corrupt, dropout=dropout, mask="uniform")
+        for corrupt, dropout in ((0, 0.0), (0.2, 0.0), (0.2, 0.1), (0.5, 0.1))
+    ]
+    assert [p.terms.k for p in plans] == sorted(p.terms.k for p in plans)
+    assert [p.errors.planned for p in plans] == sorted(p.errors.planned for p in plans)
+    assert plans[0].terms.corrupt == 1
+
+
+def test_losses_are_a_matter_of_liveness() -> None:
+    assert plan_losses(100, 10, 0.0).loss == 0
+    losses = plan_losses(1000, 20, 0.1)
+    assert 8 <= losses.loss <= 20
+    assert 800 <= losses.survivors < 900
+
+
+def test_decimals_are_rounded_up() -> None:
+    assert decimal_above(1.0001e-9) == Decimal("1.01E-9")
+    assert float(decimal_above(0.1)) >= 0.1
+
+
+def test_plans_start_near_the_gaussian_guess() -> None:
+    made_plan = plan(
+        n=1000, epsilon=1, delta=1e-6, dropout=0, charged=0, attempts=1, mask="uniform"
+    )
+    terms = made_plan.terms
+    assert isinstance(terms.noise, GaussianTable)
+    needed = terms.steps / (gaussian_mu(1.0, 1e-6) * math.sqrt(terms.honest))
+    assert float(terms.noise.square) ** 0.5 == pytest.approx(needed, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"n": 2}, "n"),
+        ({"n": 100.0}, "n"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": "much"}, "epsilon"),
+        ({"epsilon": float("nan")}, "epsilon"),
+        ({"delta": 1}, "delta"),
+        ({"delta": 0}, "delta"),
+        ({"corrupt": 1.0}, "corrupt"),
+        ({"corrupt": 100}, "corrupt"),
+        ({"corrupt": 0.99}, "corrupt"),
+        ({"corrupt": -1}, "corrupt"),
+        ({"dropout": 1.0}, "dropout"),
+        ({"dropout": 0.5}, "corrupt"),
+        ({"dropout": 0.35, "corrupt": 0.45}, "corrupt"),
+        ({"range": (1, 1)}, "range"),
+        ({"dimension": 0}, "dimension"),
+        ({"norm": 1}, "norm"),
+        ({"rounds": 0}, "rounds"),
+        ({"mask": "none"}, "mask"),
+        ({"noise": "laplace"}, "noise"),
+        ({"objective": "speed"}, "objective"),
+        ({"attempts": 1}, "attempts"),
+        ({"steps": 10_000}, "steps"),
+        ({"noise": "binomial", "steps": 10_000}, "noise"),
+        ({"noise": "irwin-hall", "steps": 10**7}, "noise"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_planned_names_the_field(change: dict[str, object], field: str) -> None:
+    target: dict[str, object] = {"n": 100, "epsilon": 1, "delta": 1e-5, "corrupt": 0.5}
+    made({**target, "corrupt": 0.2})
+    with pytest.raises(UsageError) as caught:
+        made({**target, **change})
+    assert caught.value.field == field
+
+
+@pytest.mark.soak
+def test_a_million_parties_are_planned() -> None:
+    made_plan = plan(n=1_000_000, epsilon=0.1, delta=1e-9, corrupt=0.3)
+    assert made_plan.total_delta <= 1e-9

@@ -1,0 +1,159 @@
+"""Theorem D against complete enumeration of the adversary's view."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from gopa.graph import Graph, complete, from_edges, ring, worst_flow_energy
+from gopa.planning.noise_sum import noise_sum
+from gopa.planning.round_privacy import theorem_d
+from tests.planning.exact import (
+    Floats,
+    delta_of_view,
+    gaussian_masks,
+    noise_view,
+    uniform_masks,
+    with_masks,
+)
+from tests.planning.laws import log_concave, masses_of, sum_of
+from zkp.noise_table import GaussianTable
+
+NUMERICAL = 1e-11
+UNIFORM_CASES, GAUSSIAN_CASES = 240, 120
+
+
+def path(parties: int) -> Graph:
+    return from_edges(parties, [(u, u + 1) for u in range(parties - 1)])
+
+
+def star(parties: int) -> Graph:
+    return from_edges(parties, [(0, u) for u in range(1, parties)])
+
+
+def random_graph(generator: np.random.Generator, parties: int) -> Graph:
+    if parties == 1:
+        return from_edges(1, [])
+    kinds = [path, star, complete] + ([ring] if parties > 2 else [])
+    return kinds[generator.integers(len(kinds))](parties)
+
+
+def worst_delta(view: Floats, parties: int, shift: int, epsilon: float) -> float:
+    return max(
+        delta_of_view(view, party, sign * move, epsilon)
+        for party in range(parties)
+        for move in range(1, shift + 1)
+        for sign in (1, -1)
+    )
+
+
+@pytest.mark.parametrize("seed", range(0, UNIFORM_CASES, 40))
+def test_uniform_masks_reveal_no_more_than_the_bound(seed: int) -> None:
+    for case in range(seed, seed + 40):
+        generator = np.random.default_rng(case)
+        parties = int(generator.integers(1, 5))
+        radius = int(generator.integers(1, 4 if parties < 4 else 2))
+        shift = int(generator.integers(1, radius + 2))
+        epsilon = float(generator.uniform(0.05, 2))
+        law = log_concave(generator, radius)
+        width = 2 * (parties * radius + shift) + 1
+        graph = random_graph(generator, parties)
+        view = with_masks(noise_view(law, parties, width), graph, uniform_masks(width))
+        exact = worst_delta(view, parties, shift, epsilon)
+        bound = theorem_d(sum_of(law, parties), shift, epsilon)
+        assert exact <= bound + NUMERICAL
+        assert bound <= exact + NUMERICAL  # with uniform masks the theorem is an equality
+
+
+@pytest.mark.parametrize("seed", range(0, GAUSSIAN_CASES, 20))
+def test_gaussian_masks_reveal_no_more_than_the_bound(seed: int) -> None:
+    for case in range(seed, seed + 20):
+        generator = np.random.default_rng(10_000 + case)
+        parties = int(generator.choice([1, 2, 2, 3, 3, 3, 4]))
+        radius = 1 if parties == 4 else int(generator.integers(1, 3))
+        shift = int(generator.integers(1, 3))
+        epsilon = float(generator.uniform(0.05, 2))
+        deviation = float(generator.uniform(0.4, 0.6 if parties == 4 else 1.4))
+        law = log_concave(generator, radius)
+        graph = path(4) if parties == 4 else random_graph(generator, parties)
+        masks = gaussian_masks(deviation)
+        most = int(graph.degrees.max()) * max(masks)
+        width = 2 * (most + radius + shift) + 1
+        view = with_masks(noise_view(law, parties, width), graph, masks)
+        exact = worst_delta(view, parties, shift, epsilon)
+        mask_mu = math.sqrt(worst_flow_energy(graph, shift)) / deviation
+        bound = theorem_d(sum_of(law, parties), shift, epsilon, mask_mu=mask_mu)
+        assert exact <= bound + NUMERICAL
+
+
+def test_the_documented_numbers() -> None:
+    table = GaussianTable.with_scale(8)
+    assert theorem_d(noise_sum(table, 1000), 59, 1.0) == pytest.approx(7.338e-7, rel=1e-4)
+    assert theorem_d(noise_sum(table, 10_000), 19, 0.1) == pytest.approx(6.875e-8, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("parties", "epsilon", "delta", "steps", "scale"),
+    [
+        (1000, 1.0, 1e-6, 60, "8.016"),
+        (10_000, 0.1, 1e-7, 20, "8.266"),
+        (20, 1.0, 1e-5, 9, "7.508"),
+        (100, 0.1, 1e-5, 3, "9.225"),
+    ],
+)
+def test_adapted_scales_meet_their_targets_and_no_thousandth_less_does(
+    parties: int, epsilon: float, delta: float, steps: int, scale: str
+) -> None:
+    table = GaussianTable.with_scale(scale)
+    assert theorem_d(noise_sum(table, parties), steps, epsilon) <= delta
+    smaller = GaussianTable.with_scale(f"{float(scale) - 0.002:.3f}", rows=table.rows)
+    assert theorem_d(noise_sum(smaller, parties), steps, epsilon) > delta
+
+
+def test_asymmetric_noise_needs_both_directions() -> None:
+    """One direction alone would claim a delta that the other shift exceeds."""
+    law = np.array([0.5, 0.3, 0.15, 0.04, 0.01])
+    epsilon = 0.7
+    exact = [delta_of_view(noise_view(law, 1, 15), 0, sign, epsilon) for sign in (1, -1)]
+    one_sided = float(
+        np.maximum(np.insert(law, 0, 0) - math.exp(epsilon) * np.append(law, 0), 0).sum()
+    )
+    assert one_sided < max(exact) - 0.05
+    assert theorem_d(masses_of(law), 1, epsilon) >= max(exact) - NUMERICAL
+
+
+def test_components_count_alone() -> None:
+    """Two pairs hide a party among two, not among four."""
+    law = np.array([1.0, 2.0, 4.0, 2.0, 1.0]) / 10
+    epsilon, width = 0.5, 2 * (8 + 1) + 1
+    pairs = from_edges(4, [(0, 1), (2, 3)])
+    two = with_masks(noise_view(law, 2, width), from_edges(2, [(0, 1)]), uniform_masks(width))
+    exact = worst_delta(two, 2, 1, epsilon)
+    assert not pairs.is_connected()
+    assert exact > theorem_d(sum_of(law, 4), 1, epsilon) + 0.01
+    assert exact <= theorem_d(sum_of(law, 2), 1, epsilon) + NUMERICAL
+
+
+def test_a_curious_centre_takes_a_star_apart() -> None:
+    """Without its centre a star is single parties; the whole star's bound does not hold."""
+    law = np.array([1.0, 2.0, 4.0, 2.0, 1.0]) / 10
+    epsilon = 0.5
+    leaves = star(4).induced([1, 2, 3])
+    assert leaves.edge_count == 0
+    view = with_masks(noise_view(law, 3, 9), leaves, uniform_masks(9))
+    exact = worst_delta(view, 3, 1, epsilon)
+    assert exact > theorem_d(sum_of(law, 3), 1, epsilon) + 0.01
+    assert exact <= theorem_d(sum_of(law, 1), 1, epsilon) + NUMERICAL
+
+
+def test_more_noise_and_smaller_shifts_never_cost_privacy() -> None:
+    table = GaussianTable.with_scale(2, bits=30, rows=17)
+    bounds = [theorem_d(noise_sum(table, parties), 3, 0.5) for parties in (1, 2, 5, 20)]
+    assert bounds == sorted(bounds, reverse=True)
+    shifts = [theorem_d(noise_sum(table, 5), shift, 0.5) for shift in range(5)]
+    assert shifts == sorted(shifts)
+    assert shifts[0] == 0
+    masks = [theorem_d(noise_sum(table, 5), 3, 0.5, mask_mu=mu) for mu in (0, 0.01, 0.1, 1)]
+    assert masks == sorted(masks)

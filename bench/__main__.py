@@ -8,11 +8,12 @@ import platform
 import sys
 from collections.abc import Callable
 
-from bench import group, plan, privacy_table, zkp
+from bench import board, group, plan, privacy_table, zkp
 
 Benchmark = Callable[[bool], dict[str, object]]
 
 BENCHMARKS: dict[str, Benchmark] = {
+    "board": board.run,
     "group": group.run,
     "plan": plan.run,
     "privacy-table": privacy_table.run,

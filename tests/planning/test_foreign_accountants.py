@@ -65,5 +65,5 @@ def test_zcdp_conversion(rho: float, epsilon: float) -> None:
     space = dp.atom_domain(T=int), dp.absolute_distance(T=int)
     measurement = dp.m.make_gaussian(*space, scale=1 / math.sqrt(2 * rho))
     approximate = dp.c.make_zCDP_to_approxDP(measurement)
-    foreign = approximate.map(1).delta(epsilon)  # type: ignore[no-untyped-call]
+    foreign = approximate.map(1).delta(epsilon)
     assert zcdp_delta(epsilon, rho) == pytest.approx(foreign, rel=1e-3)

@@ -1,0 +1,239 @@
+"""The board: durable appends over HTTP and in process, reading, fsck, memory."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.measure import require
+from bench.randomness import seeded
+from bulletin_board.admission import Anyone
+from bulletin_board.entry import ENTRY, VERSION, Entry, Submission, sign_entry
+from bulletin_board.fsck import fsck_directory
+from bulletin_board.note import KeyKind, NoteSigner, SignedCheckpoint, open_checkpoint
+from bulletin_board.policy import TrustPolicy
+from bulletin_board.proof import Receipt
+from bulletin_board.reader import LogReader
+from bulletin_board.sequencer import Accepted, Sequencer, first_checkpoint
+from bulletin_board.source import DirectorySource
+from bulletin_board.storage.directory import BoardDirectory
+from bulletin_board.tree import leaf_hash, verify_inclusion
+from wire.domains import ENTRY_PAYLOAD_TYPE
+from wire.ed25519 import SigningKey
+from wire.secret import SecretBytes
+
+Numbers = dict[str, object]
+
+CLIENTS = 64
+ENTRY_BYTES = 1_500
+LOCAL_BATCH = 512
+SIGNED_ONCE = 20_000
+
+_SERVE = "from gopa.cli.board import board; board()"
+
+
+def run(full: bool) -> Numbers:
+    """All numbers of the board; `full` signs every entry of the big log."""
+    posts = 10_000
+    with tempfile.TemporaryDirectory(prefix="bench-board-") as scratch:
+        numbers = _http(Path(scratch) / "http", posts)
+        numbers |= _local(Path(scratch) / "local", 100_000, full)
+    return {
+        "bench": "board",
+        "unit": "wall seconds on all cores",
+        "clients": CLIENTS,
+        "entry_bytes": ENTRY_BYTES,
+        "http_entries": posts,
+        "local_batch": LOCAL_BATCH,
+        "inputs": "all distinct"
+        if full
+        else f"HTTP: all distinct; local: {SIGNED_ONCE} signed, the others carry a stale signature",
+        "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    } | numbers
+
+
+def _entries(author: int, count: int) -> list[bytes]:
+    key = SigningKey.generate(seeded(author))
+    overhead = len(_signed(key, 0, b""))
+    body = bytes(ENTRY_BYTES - overhead)
+    return [_signed(key, seq, body) for seq in range(count)]
+
+
+def _signed(key: SigningKey, seq: int, body: bytes) -> bytes:
+    zeros = bytes(32)
+    entry = Entry(VERSION, zeros, 1, 1, 0, 0, 1, key.public, seq, zeros, 0, zeros, body)
+    return sign_entry(entry, key)
+
+
+# HTTP
+
+
+def _http(root: Path, posts: int) -> Numbers:
+    signer = _new_board(root)
+    loads = [_entries(number, posts // CLIENTS) for number in range(CLIENTS)]
+    with _server(root) as (port, pid):
+        started = time.perf_counter()
+        seconds = asyncio.run(_load(port, loads, signer))
+        elapsed = time.perf_counter() - started
+        memory = _peak_memory(pid)
+    policy = TrustPolicy.single_log(signer.verifier)
+    report = fsck_directory(root / "public", policy)
+    total = sum(map(len, loads))
+    require(report.size == total, "entries after the load")
+    seconds.sort()
+    return {
+        "append_per_s": round(total / elapsed),
+        "p50_ms": round(1000 * seconds[len(seconds) // 2], 1),
+        "p99_ms": round(1000 * seconds[len(seconds) * 99 // 100], 1),
+        "server_peak_rss_mb": memory,
+    }
+
+
+def _new_board(root: Path) -> NoteSigner:
+    signer = NoteSigner("board.example/bench", KeyKind.LOG, SecretBytes(seeded(999)(32)))
+    BoardDirectory(root).create(signer, first_checkpoint(signer))
+    return signer
+
+
+@contextmanager
+def _server(root: Path) -> Iterator[tuple[int, int]]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-c", _SERVE, "serve", str(root), "--anyone", "--port", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)  # noqa: S603 - our own server
+    try:
+        _wait_for(port)
+        yield port, server.pid
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(30)
+
+
+def _wait_for(port: int) -> None:
+    for _ in range(200):
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise SystemExit("bench: the server does not start")
+
+
+async def _load(port: int, loads: list[list[bytes]], signer: NoteSigner) -> list[float]:
+    known: dict[bytes, SignedCheckpoint] = {}
+    results = await asyncio.gather(*(_client(port, load, signer, known) for load in loads))
+    return [seconds for result in results for seconds in result]
+
+
+async def _client(
+    port: int, load: list[bytes], signer: NoteSigner, known: dict[bytes, SignedCheckpoint]
+) -> list[float]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    head = (
+        f"POST /v1/entries HTTP/1.1\r\nHost: localhost\r\nContent-Type: {ENTRY_PAYLOAD_TYPE}\r\n"
+        f"Content-Length: {len(load[0])}\r\n\r\n"
+    ).encode()
+    seconds = []
+    for entry in load:
+        started = time.perf_counter()
+        writer.write(head + entry)
+        answer = await reader.readuntil(b"\r\n\r\n")
+        require(answer.startswith(b"HTTP/1.1 201"), f"an answer: {answer[:60]!r}")
+        size = int(answer.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+        receipt = await reader.readexactly(size)
+        seconds.append(time.perf_counter() - started)
+        _check_receipt(receipt, entry, signer, known)
+    writer.close()
+    return seconds
+
+
+def _check_receipt(
+    data: bytes, entry: bytes, signer: NoteSigner, known: dict[bytes, SignedCheckpoint]
+) -> None:
+    """Every inclusion proof is checked; the signature of each checkpoint once."""
+    receipt = Receipt.parse(data)
+    if receipt.checkpoint not in known:
+        known[receipt.checkpoint] = open_checkpoint(receipt.checkpoint, signer.verifier)
+    signed = known[receipt.checkpoint]
+    verify_inclusion(receipt.index, signed.size, leaf_hash(entry), receipt.proof, signed.root)
+
+
+def _peak_memory(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) // 1024
+    return 0
+
+
+# In process
+
+
+def _local(root: Path, count: int, full: bool) -> Numbers:
+    signer = _new_board(root)
+    submissions = _submissions(count, full)
+    place = BoardDirectory(root)
+    sequencer = Sequencer(place.storage(), signer, lambda: Anyone(10**9))
+    started = time.perf_counter()
+    for first in range(0, count, LOCAL_BATCH):
+        outcomes = sequencer.append(submissions[first : first + LOCAL_BATCH])
+        require(all(isinstance(outcome, Accepted) for outcome in outcomes), "an append")
+    append = time.perf_counter() - started
+    sequencer.close()
+    policy = TrustPolicy.single_log(signer.verifier)
+    started = time.perf_counter()
+    report = fsck_directory(root / "public", policy)
+    fsck = time.perf_counter() - started
+    require(report.size == count, "fsck")
+    reader = LogReader.open(DirectorySource(root / "public"), policy)
+    started = time.perf_counter()
+    read = sum(1 for _ in reader.entries())
+    reading = time.perf_counter() - started
+    require(read == count, "reading")
+    return {
+        "append_local_per_s": round(count / append),
+        "read_entries_per_s": round(read / reading),
+        "fsck_100k_s": round(fsck, 2),
+        "fsck_entries": count,
+        "fsync_ms": _fsync_ms(root),
+    }
+
+
+def _submissions(count: int, full: bool) -> list[Submission]:
+    """Distinct entries; without `full` most carry one stale signature: nothing here checks it."""
+    key = SigningKey.generate(seeded(0))
+    body = bytes(ENTRY_BYTES - len(_signed(key, 0, b"")))
+    stale = _signed(key, 0, body)[-64:]
+    zeros = bytes(32)
+    submissions = []
+    for seq in range(count):
+        if full or seq < SIGNED_ONCE:
+            raw = _signed(key, seq, body)
+        else:
+            entry = Entry(VERSION, zeros, 1, 1, 0, 0, 1, key.public, seq, zeros, 0, zeros, body)
+            raw = ENTRY.encode(entry) + stale
+        submissions.append(Submission.decode(raw))
+    return submissions
+
+
+def _fsync_ms(root: Path) -> float:
+    """What one durable write costs on this disk now: the numbers above hang on it."""
+    path = root / "probe"
+    started = time.perf_counter()
+    for _ in range(20):
+        with path.open("ab") as file:
+            file.write(bytes(4096))
+            file.flush()
+            os.fsync(file.fileno())
+    return round((time.perf_counter() - started) * 50, 2)

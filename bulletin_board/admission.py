@@ -1,0 +1,133 @@
+"""Who may post what, and when: decided outside of the log.
+
+The log knows bytes, slots and keys. Everything else, such as which phase is
+open, comes from an `AdmissionPolicy` that the caller injects.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection
+from enum import Enum
+from typing import NoReturn, Protocol
+
+from bulletin_board.entry import Entry
+from wire.errors import ProtocolError
+
+
+class Reason(Enum):
+    """Why a board refuses: a stable name, the HTTP status, a title."""
+
+    MALFORMED = ("malformed", 422, "The entry is not well-formed")
+    SIGNATURE = ("signature", 401, "The author did not sign this entry")
+    UNREGISTERED = ("unregistered", 403, "The author's key is not registered")
+    SESSION = ("session", 403, "The session is not known here")
+    PHASE = ("phase", 409, "The phase is not open")
+    SEQUENCE = ("sequence", 409, "The sequence number is not the next one")
+    CONFLICT = ("conflict", 409, "The slot holds other bytes")
+    TOO_LARGE = ("too-large", 413, "The entry is too large")
+    MEDIA_TYPE = ("media-type", 415, "The media type is not that of an entry")
+    QUOTA = ("quota", 429, "The author's quota is used up")
+    BUSY = ("busy", 503, "The board is busy")
+    UNAVAILABLE = ("unavailable", 503, "The board cannot write")
+    QUORUM = ("quorum", 503, "Too few witnesses have cosigned")
+
+    @property
+    def code(self) -> str:
+        return self.value[0]
+
+    @property
+    def status(self) -> int:
+        return self.value[1]
+
+    @property
+    def title(self) -> str:
+        return self.value[2]
+
+
+class Refused(ProtocolError):
+    """A board did not take an entry.
+
+    `retry_after` is a number of seconds if trying again may help. A conflict
+    names the index of the entry in the slot and of the evidence of equivocation.
+    """
+
+    def __init__(
+        self,
+        reason: Reason,
+        message: str = "",
+        retry_after: int | None = None,
+        first: int | None = None,
+        evidence: int | None = None,
+    ) -> None:
+        super().__init__(reason, message, retry_after, first, evidence)
+        self.reason = reason
+        self.message = message
+        self.retry_after = retry_after
+        self.first = first
+        self.evidence = evidence
+
+    def __str__(self) -> str:
+        return f"{self.reason.title}: {self.message}" if self.message else self.reason.title
+
+
+class AdmissionPolicy(Protocol):
+    """Rules over the entries of a log, in the order of the log.
+
+    A policy is a deterministic function of what it observed. It is called by
+    one thread. It sees every entry exactly once: those of the log when the log
+    opens, then each new one, before the next `admit`. If storing a new entry
+    fails, the policy is thrown away and a new one is built from the log.
+    """
+
+    def admit(self, entry: Entry) -> None:
+        """Return to let the entry into the log, raise `Refused` to keep it out.
+
+        The signature is verified and the slot is free.
+        """
+
+    def observe(self, index: int, entry: Entry) -> None:
+        """The entry is in the log at `index`. Evidence of equivocation is shown too."""
+
+    def is_barrier(self, entry: Entry) -> bool:
+        """Whether this entry, such as a close, counts only under a quorum of witnesses."""
+
+
+PolicyFactory = Callable[[], AdmissionPolicy]
+
+
+class Anyone:
+    """Admits every author, up to `quota` entries each. Keys are free: this bounds nothing."""
+
+    def __init__(self, quota: int) -> None:
+        self._quota = quota
+        self._used: Counter[bytes] = Counter()
+
+    def admit(self, entry: Entry) -> None:
+        if self._used[entry.author.data] >= self._quota:
+            _refuse(Reason.QUOTA, f"at most {self._quota} entries of one author")
+
+    def observe(self, index: int, entry: Entry) -> None:
+        del index
+        self._used[entry.author.data] += 1
+
+    def is_barrier(self, entry: Entry) -> bool:
+        del entry
+        return False
+
+
+class Roster(Anyone):
+    """Admits registered keys, up to `quota` entries each: the log stays bounded."""
+
+    def __init__(self, keys: Collection[bytes], quota: int) -> None:
+        super().__init__(quota)
+        self._keys = frozenset(keys)
+
+    def admit(self, entry: Entry) -> None:
+        if entry.author.data not in self._keys:
+            _refuse(Reason.UNREGISTERED, "ask the operator to register it")
+        super().admit(entry)
+
+
+def _refuse(reason: Reason, message: str) -> NoReturn:
+    raise Refused(reason, message)

@@ -1,0 +1,119 @@
+r"""One file that holds a whole log for an audit offline. `specs/05-bulletin-board.md`, section 7.
+
+    "gopa-archive/v1\\n"  header  checkpoint  bundle 0  bundle 1  ...  end
+
+Each part is a length in four bytes and its content. The number and the bounds
+of the parts follow from the checkpoint, which comes first, so a reader needs
+one bundle of memory and no seeking. There are no names or paths in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from bulletin_board.bundle import LARGEST_BUNDLE, decode_bundle, encode_bundle
+from bulletin_board.note import SignedCheckpoint
+from bulletin_board.note.signed import LARGEST_NOTE
+from bulletin_board.policy import TrustPolicy
+from bulletin_board.reader import LogReader
+from bulletin_board.tree import RightEdge, bundles, leaf_hash
+from wire.codec import Codec, fixed, opaque, record
+from wire.errors import InvalidProof, MalformedMessage
+
+MAGIC = b"gopa-archive/v1\n"
+WHOLE_LOG = bytes(32)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveHeader:
+    """What the archive was made for. Nothing here is trusted: keys come from outside.
+
+    `session` is the session of interest, or zeros. An archive always holds the
+    whole log: an entry left out could not be shown to belong to another session.
+    """
+
+    session: bytes
+    log: bytes
+
+
+HEADER: Codec[ArchiveHeader] = record(ArchiveHeader, session=fixed(32), log=opaque(0, 1024))
+
+
+def write_archive(reader: LogReader, out: BinaryIO, session: bytes = WHOLE_LOG) -> None:
+    """Write the log up to the reader's checkpoint. The same log gives the same bytes."""
+    digest = hashlib.sha256(MAGIC)
+    out.write(MAGIC)
+
+    def part(content: bytes) -> None:
+        framed = len(content).to_bytes(4) + content
+        digest.update(framed)
+        out.write(framed)
+
+    part(HEADER.encode(ArchiveHeader(session, reader.signed.checkpoint.origin.encode())))
+    part(reader.signed.to_bytes())
+    for entries in reader.bundles():
+        part(encode_bundle(entries))
+    out.write(digest.digest())
+
+
+class ArchiveReader:
+    """Reads an archive as a stream, verifying as it goes.
+
+    `entries` hands out entries before the root over all of them is known: a
+    caller believes none until the iterator has ended without an error.
+    """
+
+    def __init__(self, stream: BinaryIO, policy: TrustPolicy) -> None:
+        """Read up to the checkpoint; raises `ProtocolError`s if it does not hold."""
+        self._stream = stream
+        self._digest = hashlib.sha256(MAGIC)
+        if self._take(len(MAGIC)) != MAGIC:
+            raise MalformedMessage("this is not an archive of a log", "archive", 0)
+        self.header = HEADER.decode(self._part(HEADER.max_size, "header"))
+        self.signed: SignedCheckpoint = policy.open(self._part(LARGEST_NOTE, "checkpoint"))
+        if self.header.log != self.signed.checkpoint.origin.encode():
+            raise MalformedMessage("the header names another log", "header")
+
+    def bundles(self) -> Iterator[list[bytes]]:
+        """All entries, in lists of up to 256. May be run once."""
+        edge = RightEdge()
+        for bundle in bundles(self.signed.size):
+            data = self._part(LARGEST_BUNDLE, bundle.path)
+            entries = decode_bundle(data, bundle.width)
+            edge.extend(map(leaf_hash, entries))
+            yield entries
+        if edge.root() != self.signed.root:
+            raise InvalidProof("the entries do not lead to the checkpoint's root", "05-A3")
+        if self._take(32) != self._digest.digest():
+            raise MalformedMessage("the archive is damaged", "end")
+        if self._stream.read(1):
+            raise MalformedMessage("bytes after the end of the archive", "end")
+
+    def entries(self) -> Iterator[bytes]:
+        """All entries in order. May be run once."""
+        for entries in self.bundles():
+            yield from entries
+
+    def _part(self, limit: int, name: str) -> bytes:
+        head = self._take(4)
+        size = int.from_bytes(head)
+        if size > limit:
+            raise MalformedMessage(f"{size} bytes where at most {limit} are allowed", name)
+        content = self._take(size)
+        self._digest.update(head + content)
+        return content
+
+    def _take(self, size: int) -> bytes:
+        """Exactly `size` bytes; memory grows with the bytes that come, not with `size`."""
+        parts = []
+        missing = size
+        while missing:
+            data = self._stream.read(min(missing, 65_536))
+            if not data:
+                raise MalformedMessage(f"the archive ends {missing} bytes too early", "archive")
+            parts.append(data)
+            missing -= len(data)
+        return b"".join(parts)

@@ -1,0 +1,4 @@
+"""Posting to a board and reading it, trusting nothing. Needs the extra `gopa[board]`.
+
+Specification: `specs/05-bulletin-board.md`, section 9.
+"""

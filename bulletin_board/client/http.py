@@ -1,0 +1,76 @@
+"""The network: the one module of the package that opens connections."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import urllib3
+
+from wire.errors import Unattributed
+
+_TIMEOUT = urllib3.Timeout(connect=5.0, read=30.0)
+
+
+class NetworkError(Unattributed):
+    """No complete answer arrived. Whether the request took effect is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer: header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def retry_after(self) -> int | None:
+        """The seconds to wait, if the answer says so in digits."""
+        text = self.headers.get("retry-after", "")
+        return int(text) if text.isdecimal() and text.isascii() and len(text) < 6 else None
+
+
+class Transport(Protocol):
+    """Sends one request and reads one bounded answer. Follows no redirects."""
+
+    def request(
+        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
+    ) -> Response:
+        """Raises `NetworkError`, also for a body of more than `limit` bytes."""
+
+
+class HttpTransport:
+    """Connections that are kept and shared between threads."""
+
+    def __init__(self, authority: str | None = None) -> None:
+        """`authority` is a file of certificates to trust instead of the system's."""
+        context = ssl.create_default_context(cafile=authority)
+        self._pool = urllib3.PoolManager(
+            num_pools=8, maxsize=8, retries=False, timeout=_TIMEOUT, ssl_context=context
+        )
+
+    def request(
+        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
+    ) -> Response:
+        headers = {"Content-Type": media_type} if media_type else {}
+        try:
+            answer = self._pool.request(
+                method, url, body=body, headers=headers, redirect=False, preload_content=False
+            )
+            data = answer.read(limit + 1, decode_content=False)
+            names = {name.lower(): value for name, value in answer.headers.items()}
+            if answer.length_remaining:  # the rest is not worth reading
+                answer.close()
+            answer.release_conn()
+        except urllib3.exceptions.HTTPError as error:
+            raise NetworkError(f"{url}: {error}") from None
+        if len(data) > limit:
+            raise NetworkError(f"{url} answered more than {limit} bytes")
+        return Response(answer.status, names, data)
+
+    def close(self) -> None:
+        """Close idle connections."""
+        self._pool.clear()

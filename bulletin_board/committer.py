@@ -1,0 +1,191 @@
+"""Group commit: many posts, one write. The thread in which the log grows."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from bulletin_board.admission import Reason, Refused
+from bulletin_board.entry import Submission
+from bulletin_board.sequencer import Outcome, Sequencer
+from bulletin_board.storage import Inconsistent, StorageError
+from wire.errors import GopaError
+
+log = logging.getLogger("gopa.board")
+
+OpenSequencer = Callable[[], Sequencer]
+Committed = Callable[[Sequencer], None]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitterLimits:
+    """How much may wait, how much goes in one batch, how often to look at an idle log."""
+
+    queue: int = 2_048
+    batch: int = 512
+    pulse_seconds: float = 5.0
+    retry_seconds: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    submission: Submission
+    future: Future[Outcome]
+
+
+class Committer:
+    """Owns a sequencer and the thread that calls it.
+
+    If a write fails, the waiting posts are refused as unavailable, which says
+    nothing about whether they are in the log, and the log is opened anew.
+    Posting the same bytes again is always safe. `submit` may be called by any thread.
+    """
+
+    def __init__(
+        self,
+        open_sequencer: OpenSequencer,
+        limits: CommitterLimits = CommitterLimits(),
+        *,
+        committed: Committed | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Open the log now; raises `StorageError` if it cannot be opened."""
+        self._open = open_sequencer
+        self._limits = limits
+        self._committed = committed
+        self._clock = clock
+        self._queue: queue.Queue[_Job | Callable[[Sequencer], None] | None] = queue.Queue(
+            limits.queue
+        )
+        self._sequencer: Sequencer | None = open_sequencer()
+        self._closed = False
+        self.fatal: Inconsistent | None = None
+        self.last_good = clock()
+        self._thread = threading.Thread(target=self._run, name="board-committer", daemon=True)
+        self._thread.start()
+
+    @property
+    def sequencer(self) -> Sequencer | None:
+        """The sequencer, for reading `signed` and `census`; None while the log is closed."""
+        return self._sequencer
+
+    @property
+    def waiting(self) -> int:
+        """About how many posts wait."""
+        return self._queue.qsize()
+
+    def submit(self, submission: Submission) -> Future[Outcome]:
+        """Queue an entry whose signature is verified. Raises `Refused` if nothing can be queued."""
+        if self._closed or self._sequencer is None:
+            raise Refused(Reason.UNAVAILABLE, "", self._limits.retry_seconds)
+        job = _Job(submission, Future())
+        try:
+            self._queue.put_nowait(job)
+        except queue.Full:
+            raise Refused(Reason.BUSY, "", self._limits.retry_seconds) from None
+        return job.future
+
+    def call(self, work: Callable[[Sequencer], None]) -> None:
+        """Run `work` in the writing thread, between two batches; dropped if the queue is full."""
+        try:
+            self._queue.put_nowait(work)
+        except queue.Full:
+            log.warning("the queue is full: postponed work was dropped")
+
+    def close(self) -> None:
+        """Refuse new posts, commit those that wait, close the log."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        stop = False
+        while not stop:
+            jobs, works, stop = self._gather()
+            try:
+                self._serve(jobs, works)
+            except Exception as error:  # noqa: BLE001 - whatever it was, posts must be answered
+                self._fail(jobs, error)
+        if self._sequencer is not None:
+            self._sequencer.close()
+        self._refuse_late_posts()
+
+    def _patience(self) -> float:
+        """Seconds to wait for a post before the log is checked, or opened again."""
+        waiting = self._sequencer is None
+        return self._limits.retry_seconds if waiting else self._limits.pulse_seconds
+
+    def _refuse_late_posts(self) -> None:
+        """Posts that were queued while `close` was called."""
+        while not self._queue.empty():
+            item = self._queue.get_nowait()
+            if isinstance(item, _Job) and item.future.set_running_or_notify_cancel():
+                item.future.set_result(Refused(Reason.UNAVAILABLE, "", self._limits.retry_seconds))
+
+    def _gather(self) -> tuple[list[_Job], list[Callable[[Sequencer], None]], bool]:
+        """Wait for something to do, then take everything that fits in one batch."""
+        jobs: list[_Job] = []
+        works: list[Callable[[Sequencer], None]] = []
+        try:
+            item = self._queue.get(timeout=self._patience())
+            while True:
+                if item is None:
+                    return jobs, works, True
+                if isinstance(item, _Job):
+                    if item.future.set_running_or_notify_cancel():
+                        jobs.append(item)
+                else:
+                    works.append(item)
+                if len(jobs) == self._limits.batch:
+                    break
+                item = self._queue.get_nowait()
+        except queue.Empty:
+            pass
+        return jobs, works, False
+
+    def _serve(self, jobs: list[_Job], works: list[Callable[[Sequencer], None]]) -> None:
+        sequencer = self._sequencer or self._reopen()
+        if jobs:
+            outcomes = sequencer.append([job.submission for job in jobs])
+            for job, outcome in zip(jobs, outcomes, strict=True):
+                job.future.set_result(outcome)
+            if self._committed is not None:
+                self._committed(sequencer)
+        for work in works:
+            work(sequencer)
+        if not jobs and not works:
+            sequencer.check()
+        self.last_good = self._clock()
+
+    def _reopen(self) -> Sequencer:
+        if self.fatal is not None:
+            raise self.fatal
+        self._sequencer = self._open()
+        log.info("the log is open again at size %d", self._sequencer.signed.size)
+        return self._sequencer
+
+    def _fail(self, jobs: list[_Job], error: Exception) -> None:
+        log.error("the log cannot be written: %s", error)
+        if not isinstance(error, GopaError | OSError):
+            log.error("unexpected error", exc_info=error)
+        if self._sequencer is None and isinstance(error, Inconsistent):
+            self.fatal = error
+        sequencer, self._sequencer = self._sequencer, None
+        for job in jobs:
+            if not job.future.done():  # outcomes are set only after the commit
+                job.future.set_result(Refused(Reason.UNAVAILABLE, "", self._limits.retry_seconds))
+        if sequencer is not None:
+            _close_quietly(sequencer)
+
+
+def _close_quietly(sequencer: Sequencer) -> None:
+    try:
+        sequencer.close()
+    except StorageError as error:
+        log.warning("closing the failed log: %s", error)

@@ -1,0 +1,140 @@
+"""Entries: what a party signs and the log stores. `specs/05-bulletin-board.md`, section 3.
+
+An entry authenticates itself: its author is an Ed25519 key and its signature
+covers everything else, so anyone may relay it and anyone can check it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from bulletin_board.tree import leaf_hash
+from wire.codec import Codec, converted, fixed, opaque, record, u8, u16, u32, u64
+from wire.domains import ENTRY_PAYLOAD_TYPE
+from wire.ed25519 import KEY_SIZE, SIGNATURE, PublicKey, SigningKey, verify
+from wire.errors import UsageError
+from wire.pae import pre_auth_encoding
+
+VERSION = 1
+LARGEST_BODY = 60_000
+
+_KNOWN_KEYS = 65_536
+
+
+class Slot(NamedTuple):
+    """A place that holds one entry. A second entry there proves equivocation."""
+
+    session: bytes
+    author: bytes
+    phase: int
+    round: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the author states.
+
+    `seq` counts the author's entries in this session, phase and round. A payload
+    larger than one body travels as `chunks` entries, `chunk` = 0, 1, ..., each in
+    a slot of its own. `prev_own_leaf` is the leaf hash of the author's previous
+    entry (zeros for the first); `seen_size` and `seen_root` are the newest
+    checkpoint that the author has verified.
+    """
+
+    version: int
+    session: bytes
+    phase: int
+    kind: int
+    round: int
+    chunk: int
+    chunks: int
+    author: PublicKey
+    seq: int
+    prev_own_leaf: bytes
+    seen_size: int
+    seen_root: bytes
+    body: bytes
+
+    def __post_init__(self) -> None:
+        if self.version != VERSION:
+            raise UsageError(f"only version {VERSION} is known", "version")
+        if not self.chunk < self.chunks:
+            raise UsageError("a chunk number below the number of chunks", "chunk")
+
+    @property
+    def slot(self) -> Slot:
+        return Slot(self.session, self.author.data, self.phase, self.round, self.seq)
+
+
+@lru_cache(maxsize=_KNOWN_KEYS)
+def _author(data: bytes) -> PublicKey:
+    """Checking a key costs more than a verification, and authors come back."""
+    return PublicKey(data)
+
+
+AUTHOR: Codec[PublicKey] = converted(fixed(KEY_SIZE), _author, lambda key: key.data)
+
+ENTRY: Codec[Entry] = record(
+    Entry,
+    version=u16,
+    session=fixed(32),
+    phase=u8,
+    kind=u8,
+    round=u16,
+    chunk=u16,
+    chunks=u16,
+    author=AUTHOR,
+    seq=u32,
+    prev_own_leaf=fixed(32),
+    seen_size=u64,
+    seen_root=fixed(32),
+    body=opaque(0, LARGEST_BODY),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedEntry:
+    """An entry and a signature, well-formed; call `verify_entry` before believing it."""
+
+    entry: Entry
+    signature: bytes
+
+
+SIGNED_ENTRY: Codec[SignedEntry] = record(SignedEntry, entry=ENTRY, signature=SIGNATURE)
+
+LARGEST_ENTRY = SIGNED_ENTRY.max_size
+
+
+class Submission(NamedTuple):
+    """An entry on its way into the log: decoded, with its bytes and leaf hash."""
+
+    signed: SignedEntry
+    raw: bytes
+    leaf: bytes
+
+    @property
+    def entry(self) -> Entry:
+        return self.signed.entry
+
+    @classmethod
+    def decode(cls, raw: bytes) -> Submission:
+        """Strict decoding; raises `MalformedMessage`. The signature is not verified."""
+        return cls(SIGNED_ENTRY.decode(raw), raw, leaf_hash(raw))
+
+
+def sign_entry(entry: Entry, key: SigningKey) -> bytes:
+    """The bytes to post. Keep them: only the same bytes may ever be sent again."""
+    if entry.author != key.public:
+        raise UsageError("the entry names another author than the signing key")
+    encoded = ENTRY.encode(entry)
+    return encoded + key.sign(pre_auth_encoding(ENTRY_PAYLOAD_TYPE, encoded))
+
+
+def verify_entry(submission: Submission) -> None:
+    """Return if the author signed this entry, raise `InvalidSignature` otherwise."""
+    signed_part = submission.raw[: -SIGNATURE.max_size]
+    message = pre_auth_encoding(ENTRY_PAYLOAD_TYPE, signed_part)
+    verify(submission.entry.author, message, submission.signed.signature)

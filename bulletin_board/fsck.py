@@ -1,0 +1,191 @@
+"""Checking a whole log from its public files. `specs/05-bulletin-board.md`, section 6.
+
+Every byte that a log serves is compared with what its checkpoint commits to;
+whatever is not needed for that must not be there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+
+from bulletin_board.bundle import decode_bundle
+from bulletin_board.entry import Slot, Submission, verify_entry
+from bulletin_board.note import SignedCheckpoint
+from bulletin_board.policy import TrustPolicy
+from bulletin_board.source import CHECKPOINT, DirectorySource, Source, resource_limit
+from bulletin_board.tree import RightEdge, TileContent, bundles, leaf_hash, resources
+from wire.errors import InvalidProof, InvalidSignature, MalformedMessage, Unattributed
+
+_SIGNATURES_IN_A_TASK = 64
+_TASKS_AHEAD = 64
+
+
+@dataclass(frozen=True, slots=True)
+class FsckReport:
+    """What was checked; every number counts things that were found right."""
+
+    origin: str
+    size: int
+    root: bytes
+    entry_bytes: int
+    tiles: int
+    bundles: int
+    signatures: int
+    equivocations: int
+
+
+class EntryChecks:
+    """Checks of entries in the order of the log: encoding, slots, and signatures if asked.
+
+    `finish` waits for signatures that are verified on the executor.
+    """
+
+    def __init__(self, *, signatures: bool = False, executor: Executor | None = None) -> None:
+        self.signatures = 0
+        self.equivocations = 0
+        self._verify = signatures
+        self._executor = executor
+        self._slots: Counter[Slot] = Counter()
+        self._waiting: list[Submission] = []
+        self._tasks: list[Iterator[None]] = []
+
+    def add(self, index: int, raw: bytes) -> None:
+        """Raises `MalformedMessage`, or `InvalidProof` (05-F6) for a slot taken thrice."""
+        try:
+            submission = Submission.decode(raw)
+        except MalformedMessage as error:
+            raise MalformedMessage(error.message, f"entry {index}", error.offset) from None
+        slot = submission.entry.slot
+        self._slots[slot] += 1
+        if self._slots[slot] == 2:
+            self.equivocations += 1
+        if self._slots[slot] > 2:
+            raise InvalidProof(f"entry {index} is a third one in its slot", "05-F6")
+        if self._verify:
+            self._waiting.append(submission)
+            if len(self._waiting) == _SIGNATURES_IN_A_TASK:
+                self._hand_out()
+
+    def finish(self) -> None:
+        """Raises `InvalidSignature` (05-F7) if any signature does not verify."""
+        self._hand_out()
+        self._collect(0)
+
+    def _hand_out(self) -> None:
+        batch, self._waiting = self._waiting, []
+        self.signatures += len(batch)
+        if self._executor is None:
+            _verify_all(batch)
+        else:
+            self._tasks.append(iter(self._executor.map(_verify_all, [batch])))
+            self._collect(_TASKS_AHEAD)
+
+    def _collect(self, leave: int) -> None:
+        while len(self._tasks) > leave:
+            for _ in self._tasks.pop(0):
+                pass
+
+
+def fsck(
+    source: Source,
+    policy: TrustPolicy,
+    *,
+    signatures: bool = False,
+    executor: Executor | None = None,
+) -> FsckReport:
+    """Read and check all of a log. Raises a `ProtocolError` that names the first fault.
+
+    Memory grows with the number of slots, about 300 bytes each, and not with
+    the size of entries.
+    """
+    signed = policy.open(source.fetch(CHECKPOINT, resource_limit(CHECKPOINT)))  # F1
+    checks = EntryChecks(signatures=signatures, executor=executor)
+    edge = RightEdge()
+    index = entry_bytes = tile_count = 0
+    for bundle in bundles(signed.size):
+        data = source.fetch(bundle.path, resource_limit(bundle.path))
+        leaves = []
+        for entry in _entries(data, bundle.width, bundle.path):  # F3
+            leaves.append(leaf_hash(entry))
+            checks.add(index, entry)  # F6
+            entry_bytes += len(entry)
+            index += 1
+        tile_count += _compare(source, edge.extend(leaves))  # F4
+    tile_count += _compare(source, edge.partial())
+    if edge.root() != signed.root:  # F5
+        raise InvalidProof("the entries do not lead to the checkpoint's root", "05-F5")
+    checks.finish()  # F7
+    return FsckReport(
+        signed.checkpoint.origin,
+        signed.size,
+        signed.root,
+        entry_bytes,
+        tile_count,
+        -(-signed.size // 256),
+        checks.signatures,
+        checks.equivocations,
+    )
+
+
+def fsck_directory(
+    root: Path,
+    policy: TrustPolicy,
+    *,
+    signatures: bool = False,
+    executor: Executor | None = None,
+) -> FsckReport:
+    """`fsck`, and no file may be there that the checkpoint does not need (05-F2)."""
+    source = DirectorySource(root)
+    signed = policy.open(source.fetch(CHECKPOINT, resource_limit(CHECKPOINT)))
+    _check_listing(root, signed)
+    return fsck(source, policy, signatures=signatures, executor=executor)
+
+
+def _check_listing(root: Path, signed: SignedCheckpoint) -> None:
+    expected = {CHECKPOINT, *resources(signed.size)}
+    for path in _files_below(root):
+        if path not in expected:
+            raise Unattributed(f"{path!r} is not part of a log of {signed.size} entries")
+
+
+def _files_below(root: Path) -> Iterator[str]:
+    """Relative paths of everything that is not a directory, and of empty directories."""
+    for directory, names, files in os.walk(root):
+        base = Path(directory)
+        links = [name for name in names if (base / name).is_symlink()]
+        if not names and not files and base != root:
+            yield base.relative_to(root).as_posix()
+        for name in [*files, *links]:
+            yield (base / name).relative_to(root).as_posix()
+
+
+def _entries(data: bytes, width: int, path: str) -> list[bytes]:
+    try:
+        return decode_bundle(data, width)
+    except MalformedMessage as error:
+        raise MalformedMessage(error.message, path, error.offset) from None
+
+
+def _compare(source: Source, contents: Iterable[TileContent]) -> int:
+    count = 0
+    for content in contents:
+        path = content.tile.path
+        if source.fetch(path, resource_limit(path)) != content.data:
+            raise InvalidProof(f"{path} does not belong to the entries", "05-F4")
+        count += 1
+    return count
+
+
+def _verify_all(batch: list[Submission]) -> None:
+    for submission in batch:
+        try:
+            verify_entry(submission)
+        except InvalidSignature as error:
+            author = submission.entry.author.data.hex()[:16]
+            message = f"the entry {submission.leaf.hex()[:16]} of {author}: {error.message}"
+            raise InvalidSignature(message, "05-F7") from None

@@ -1,0 +1,212 @@
+"""Whom a reader trusts: logs, witnesses, groups and a quorum (C2SP tlog-policy)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from bulletin_board.note import (
+    Cosignature,
+    KeyKind,
+    SignedCheckpoint,
+    VerifierKey,
+    cosignature_time,
+    open_checkpoint,
+    verify_note,
+)
+from wire.errors import InvalidProof, MalformedMessage
+
+LARGEST_POLICY = 262_144
+MOST_DEFINITIONS = 256
+
+_ALLOWED = re.compile(rb"[\t\n\x20-\x7e\x80-\xff]*")
+_NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A log or a witness, and where to reach it if the policy says so."""
+
+    key: VerifierKey
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Witnesses a checkpoint when at least `threshold` of its members do."""
+
+    threshold: int
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrustPolicy:
+    """One log, any witnesses, one quorum. Built by `parse` or `single_log`."""
+
+    log: Peer
+    witnesses: Mapping[str, Peer] = field(default_factory=dict)
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    quorum: str = _NONE
+
+    @property
+    def needs_witnesses(self) -> bool:
+        return self.quorum != _NONE
+
+    @classmethod
+    def single_log(cls, log: VerifierKey, url: str = "") -> TrustPolicy:
+        """Trust one log's signature alone. Results must say: a single view of the log."""
+        return cls(Peer(log, url))
+
+    @classmethod
+    def parse(cls, data: bytes) -> TrustPolicy:
+        """From the text of a policy file; raises `MalformedMessage` that names the line.
+
+        Exactly one log is required: this board serves one log, and a policy that
+        accepted several would accept entries of one as entries of another.
+        """
+        if len(data) > LARGEST_POLICY or _ALLOWED.fullmatch(data) is None:
+            raise MalformedMessage("a policy is text of at most 256 kB without controls", "policy")
+        # Latin-1 keeps octets above 127 opaque, as the format demands: a Kelvin
+        # sign is never a K here.
+        return _Parser().run(data.decode("latin-1"))
+
+    def to_bytes(self) -> bytes:
+        """A policy file that parses to this policy."""
+        lines = [b"log " + _located(self.log)]
+        for name, witness in self.witnesses.items():
+            lines.append(b"witness " + name.encode("latin-1") + b" " + _located(witness))
+        for name, group in self.groups.items():
+            words = ["group", name, str(group.threshold), *group.members]
+            lines.append(" ".join(words).encode("latin-1"))
+        lines.append(b"quorum " + self.quorum.encode("latin-1"))
+        return b"\n".join(lines) + b"\n"
+
+    def open(self, data: bytes) -> SignedCheckpoint:
+        """Parse a checkpoint and verify the log's signature and the quorum.
+
+        Raises `MalformedMessage`, `InvalidSignature`, or `InvalidProof` (05-P2)
+        when too few witnesses cosigned.
+        """
+        signed = open_checkpoint(data, self.log.key)
+        self.check_quorum(signed)
+        return signed
+
+    def cosignatures(self, signed: SignedCheckpoint) -> tuple[Cosignature, ...]:
+        """The verified cosignatures of this policy's witnesses.
+
+        Raises `InvalidSignature` if one of a known witness does not verify.
+        """
+        keys = [witness.key for witness in self.witnesses.values()]
+        found = verify_note(signed.note, keys)
+        return tuple(Cosignature(key, cosignature_time(signature)) for key, signature in found)
+
+    def check_quorum(self, signed: SignedCheckpoint) -> None:
+        """Return if the quorum cosigned, raise `InvalidProof` otherwise."""
+        cosigners = {cosignature.witness for cosignature in self.cosignatures(signed)}
+        if self.needs_witnesses and not self._witnessed(self.quorum, cosigners):
+            raise InvalidProof("too few witnesses cosigned this checkpoint", "05-P2")
+
+    def _witnessed(self, name: str, cosigners: set[VerifierKey]) -> bool:
+        if name in self.witnesses:
+            return self.witnesses[name].key in cosigners
+        group = self.groups[name]
+        return sum(self._witnessed(m, cosigners) for m in group.members) >= group.threshold
+
+
+class _Parser:
+    def __init__(self) -> None:
+        self._logs: list[Peer] = []
+        self._witnesses: dict[str, Peer] = {}
+        self._groups: dict[str, Group] = {}
+        self._quorum = ""
+        self._used: set[str] = set()
+
+    def run(self, text: str) -> TrustPolicy:
+        for number, words in _definitions(text):
+            try:
+                self._line(words)
+            except MalformedMessage as error:
+                raise MalformedMessage(error.message, f"line {number}") from None
+        if len(self._logs) != 1:
+            raise MalformedMessage("exactly one log", "policy")
+        if not self._quorum:
+            raise MalformedMessage("exactly one quorum line", "policy")
+        return TrustPolicy(self._logs[0], self._witnesses, self._groups, self._quorum)
+
+    def _line(self, words: list[str]) -> None:
+        match words:
+            case ["log", vkey, *url] if len(url) < 2:
+                self._logs.append(Peer(_key(vkey, KeyKind.LOG), "".join(url)))
+            case ["witness", name, vkey, *url] if len(url) < 2:
+                self._add_witness(name, Peer(_key(vkey, KeyKind.WITNESS), "".join(url)))
+            case ["group", name, threshold, *members] if members:
+                self._add_group(name, threshold, tuple(members))
+            case ["quorum", name] if not self._quorum:
+                if name != _NONE and not self._defined(name):
+                    raise MalformedMessage("a quorum names a witness or group defined above")
+                self._quorum = name
+            case _:
+                raise MalformedMessage("log, witness, group or a single quorum line")
+
+    def _add_witness(self, name: str, witness: Peer) -> None:
+        self._check_new(name)
+        if any(known.key.key == witness.key.key for known in self._witnesses.values()):
+            raise MalformedMessage("each witness has a key of its own")
+        self._witnesses[name] = witness
+
+    def _add_group(self, name: str, threshold: str, members: tuple[str, ...]) -> None:
+        self._check_new(name)
+        words = {"any": 1, "all": len(members)}
+        count = words.get(threshold)
+        if count is None:
+            if re.fullmatch(r"[1-9][0-9]{0,3}", threshold) is None:
+                raise MalformedMessage("any, all or a number of members")
+            count = int(threshold)
+        if count > len(members):
+            raise MalformedMessage("a threshold of at most the number of members")
+        for member in members:
+            if not self._defined(member) or member in self._used:
+                raise MalformedMessage("members defined above, each in one group, once")
+            self._used.add(member)
+        self._groups[name] = Group(count, members)
+
+    def _defined(self, name: str) -> bool:
+        return name in self._witnesses or name in self._groups
+
+    def _check_new(self, name: str) -> None:
+        if self._defined(name) or name == _NONE:
+            raise MalformedMessage("a name that is not taken")
+
+
+def _key(vkey: str, kind: KeyKind) -> VerifierKey:
+    key = VerifierKey.parse(_utf8(vkey))
+    if key.kind is not kind:
+        raise MalformedMessage(f"a key of type {int(kind):#04x}")
+    return key
+
+
+def _utf8(text: str) -> str:
+    try:
+        return text.encode("latin-1").decode()
+    except UnicodeDecodeError:
+        raise MalformedMessage("key names are UTF-8") from None
+
+
+def _definitions(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Numbered lines split at spaces and tabs, without comments and empty lines."""
+    if text and not text.endswith("\n"):
+        raise MalformedMessage("a newline after the last line", "policy")
+    count = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        words = [word for word in re.split(r"[ \t]+", line) if word]
+        if not words or words[0].startswith("#"):
+            continue
+        count += 1
+        if count > MOST_DEFINITIONS:
+            raise MalformedMessage(f"at most {MOST_DEFINITIONS} definitions", f"line {number}")
+        yield number, words
+
+
+def _located(peer: Peer) -> bytes:
+    return str(peer.key).encode() + (b" " + peer.url.encode("latin-1") if peer.url else b"")

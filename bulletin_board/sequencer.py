@@ -1,0 +1,211 @@
+"""The one writer of a log: decides, orders, signs, publishes.
+
+The steps of a commit, and why they come in this order, are in
+`specs/05-bulletin-board.md`, section 5.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bulletin_board.admission import AdmissionPolicy, PolicyFactory, Reason, Refused
+from bulletin_board.entry import Slot, Submission
+from bulletin_board.note import Checkpoint, NoteSigner, SignedCheckpoint, open_checkpoint, sign_note
+from bulletin_board.proof import Receipt
+from bulletin_board.recovery import open_storage, replay
+from bulletin_board.source import CHECKPOINT
+from bulletin_board.storage import Inconsistent, Place, StagedEntry, Storage
+from bulletin_board.tree import EMPTY_ROOT, leaf_hash
+from bulletin_board.verified import VerifiedTiles, load_edge
+from bulletin_board.writing import boundary, publish, write_entries
+from wire.errors import ProtocolError, UsageError
+
+log = logging.getLogger("gopa.board")
+
+MOST_IN_A_BATCH = 1_024
+
+SYNC_ENTRIES = 4_096
+SYNC_BYTES = 2**25
+"""How many entries and bytes may wait in the index until public files are made durable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The entry is in the log and the receipt proves it; `fresh` unless it was there before."""
+
+    index: int
+    receipt: bytes
+    fresh: bool
+    barrier: bool
+
+
+Outcome = Accepted | Refused
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What one batch will do."""
+
+    start: int
+    outcomes: list[Refused | tuple[int, bool]] = field(default_factory=list)
+    staged: list[StagedEntry] = field(default_factory=list)
+    taken: dict[Slot, list[Place]] = field(default_factory=dict)
+
+
+class Sequencer:
+    """Appends batches to the log in `storage`. One thread at a time calls it.
+
+    Opening makes the storage consistent or raises `StorageError`. After any other
+    error of `append` this object is finished: whatever was being written is
+    settled by opening anew.
+    """
+
+    def __init__(self, storage: Storage, signer: NoteSigner, policy: PolicyFactory) -> None:
+        self._storage = storage
+        self._signer = signer
+        opened = open_storage(storage, signer.verifier)
+        self._held = opened.held
+        self.signed = opened.signed
+        self._view = VerifiedTiles(storage.public, opened.signed.checkpoint)
+        self._policy = _replayed(policy(), storage, opened.signed)
+        self._durable = boundary(opened.signed.size)
+        self._unsynced = 0
+        self._census = Counter(dict(storage.index.census()))
+
+    @property
+    def census(self) -> Mapping[tuple[bytes, int], int]:
+        """How many entries each session has in each phase."""
+        return dict(self._census)
+
+    def append(self, submissions: Sequence[Submission]) -> list[Outcome]:
+        """Decide about each submission, in this order, and commit those that enter.
+
+        The caller has verified the signatures. When this returns, every accepted
+        entry is durable and under a published checkpoint. Raises `StorageError`
+        if that failed; then nothing may be concluded about any of them.
+        """
+        if len(submissions) > MOST_IN_A_BATCH:
+            raise UsageError(f"a batch has at most {MOST_IN_A_BATCH} entries")
+        plan = _Plan(self.signed.size)
+        for submission in submissions:
+            plan.outcomes.append(self._decide(plan, submission))
+        if plan.staged:
+            self._commit(plan)
+        return [
+            self._outcome(decision, submission)
+            for decision, submission in zip(plan.outcomes, submissions, strict=True)
+        ]
+
+    def receipt(self, index: int) -> bytes:
+        """The proof that the current checkpoint covers entry `index`."""
+        proof = tuple(self._view.inclusion_proof(index))
+        return Receipt(index, proof, self.signed.to_bytes()).to_bytes()
+
+    def consistency_proof(self, older: int) -> list[bytes]:
+        """From the tree of size `older` to the current one."""
+        return self._view.consistency_proof(older)
+
+    def publish_cosigned(self, signed: SignedCheckpoint) -> None:
+        """Publish the current checkpoint with cosignatures; an older one is ignored."""
+        if signed.note.text == self.signed.note.text:
+            self._storage.public.write({CHECKPOINT: signed.to_bytes()})
+
+    def check(self) -> None:
+        """Compare the published checkpoint with the newest one; `Inconsistent` if they differ."""
+        load_edge(self._storage.public, self.signed.checkpoint)
+
+    def close(self) -> None:
+        self._storage.close()
+
+    def _decide(self, plan: _Plan, submission: Submission) -> Refused | tuple[int, bool]:
+        """The refusal, or the index of the entry and whether it is a new one."""
+        entry, leaf, slot = submission.entry, submission.leaf, submission.entry.slot
+        places = (*self._storage.index.places(slot), *plan.taken.get(slot, ()))
+        for place in places:
+            if place.leaf == leaf:
+                return place.index, False
+        if len(places) == 2:
+            return Refused(Reason.CONFLICT, "", None, places[0].index, places[1].index)
+        if not places:
+            try:
+                self._policy.admit(entry)
+            except Refused as refusal:
+                return refusal
+        index = plan.start + len(plan.staged)
+        plan.staged.append(StagedEntry(slot, len(places), leaf, submission.raw))
+        plan.taken.setdefault(slot, []).append(Place(index, leaf))
+        self._policy.observe(index, entry)
+        if places:  # the first conflicting entry is kept: it is signed evidence
+            return Refused(Reason.CONFLICT, "", None, places[0].index, index)
+        return index, True
+
+    def _commit(self, plan: _Plan) -> None:
+        storage = self._storage
+        storage.index.stage(plan.start, plan.staged)
+        entries = self._read_back(plan)
+        edge = load_edge(storage.public, self.signed.checkpoint)
+        grown = edge.copy()
+        grown.extend(map(leaf_hash, entries))
+        signed = self._sign(Checkpoint(self.signed.checkpoint.origin, grown.size, grown.root()))
+        self._held = storage.lock.swap(self._held, signed.to_bytes())
+        write_entries(storage.public, edge, entries)
+        publish(storage.public, signed, plan.start)
+        self._make_durable(signed.size, sum(map(len, entries)))
+        self.signed = signed
+        self._view = VerifiedTiles(storage.public, signed.checkpoint, grown)
+        for staged in plan.staged:
+            self._census[staged.slot.session, staged.slot.phase] += 1
+
+    def _make_durable(self, size: int, added: int) -> None:
+        """Now and then: put the public files on the medium and forget stored batches.
+
+        Until then a loss of power may take public files, and opening the log
+        writes them again from the stored batches, which are durable.
+        """
+        self._unsynced += added
+        if boundary(size) - self._durable < SYNC_ENTRIES and self._unsynced < SYNC_BYTES:
+            return
+        self._storage.public.sync()
+        self._storage.index.drop(boundary(size))
+        self._durable, self._unsynced = boundary(size), 0
+
+    def _read_back(self, plan: _Plan) -> tuple[bytes, ...]:
+        """The batch as the medium holds it: what is signed is what was stored."""
+        batches = self._storage.index.staged(plan.start)
+        expected = [entry.leaf for entry in plan.staged]
+        if len(batches) != 1 or batches[0].start != plan.start:
+            raise Inconsistent("another batch is staged")
+        if list(map(leaf_hash, batches[0].entries)) != expected:
+            raise Inconsistent("the storage returned other entries than it was given")
+        return batches[0].entries
+
+    def _sign(self, checkpoint: Checkpoint) -> SignedCheckpoint:
+        note = sign_note(checkpoint.to_text(), self._signer)
+        return open_checkpoint(note.to_bytes(), self._signer.verifier)
+
+    def _outcome(self, decision: Refused | tuple[int, bool], submission: Submission) -> Outcome:
+        if isinstance(decision, Refused):
+            return decision
+        index, fresh = decision
+        barrier = self._policy.is_barrier(submission.entry)
+        return Accepted(index, self.receipt(index), fresh, barrier)
+
+
+def first_checkpoint(signer: NoteSigner) -> bytes:
+    """The signed checkpoint of an empty log whose origin is the signer's name."""
+    text = Checkpoint(signer.verifier.name, 0, EMPTY_ROOT).to_text()
+    return sign_note(text, signer).to_bytes()
+
+
+def _replayed(
+    policy: AdmissionPolicy, storage: Storage, signed: SignedCheckpoint
+) -> AdmissionPolicy:
+    try:
+        for index, raw in enumerate(replay(storage.public, signed)):
+            policy.observe(index, Submission.decode(raw).entry)
+    except ProtocolError as error:
+        raise Inconsistent(f"the log cannot be read back: {error}") from error
+    return policy

@@ -1,0 +1,168 @@
+"""The HTTP interface. Handlers translate; decisions are made elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from bulletin_board.admission import Reason, Refused
+from bulletin_board.entry import LARGEST_ENTRY
+from bulletin_board.problems import MEDIA_TYPE as PROBLEM
+from bulletin_board.problems import problem_body
+from bulletin_board.proof import MEDIA_TYPE as RECEIPT
+from bulletin_board.server.metrics import MEDIA_TYPE as METRICS
+from bulletin_board.server.page import CONTENT_SECURITY_POLICY, PAGE
+from bulletin_board.server.service import BoardService
+from bulletin_board.server.static import TEXT, find_resource
+from bulletin_board.server.view import overview
+from wire.domains import ENTRY_PAYLOAD_TYPE
+from wire.errors import ProtocolError
+
+_SAFE = {"X-Content-Type-Options": "nosniff"}
+_PAGE = _SAFE | {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Referrer-Policy": "no-referrer",
+}
+
+
+def build_app(service: BoardService) -> Starlette:
+    """The board as an ASGI application; closing its lifespan closes the service."""
+    handlers = _Handlers(service)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await asyncio.to_thread(service.close)
+
+    return Starlette(
+        lifespan=lifespan,
+        routes=[
+            Route("/v1/entries", handlers.post_entry, methods=["POST"]),
+            Route("/checkpoint", handlers.static),
+            Route("/tile/{rest:path}", handlers.static),
+            Route("/v1/manifest", handlers.manifest),
+            Route("/v1/policy", handlers.policy),
+            Route("/v1/overview", handlers.overview),
+            Route("/healthz", handlers.health),
+            Route("/metrics", handlers.metrics),
+            Route("/", handlers.page),
+        ],
+    )
+
+
+class _Handlers:
+    def __init__(self, service: BoardService) -> None:
+        self._service = service
+
+    async def post_entry(self, request: Request) -> Response:
+        service = self._service
+        started = service.clock()
+        try:
+            accepted = await service.post(await self._body(request))
+        except Refused as refusal:
+            service.metrics.count(refusal.reason.code, service.clock() - started)
+            return refusal_response(refusal)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        outcome = "created" if accepted.fresh else "repeated"
+        service.metrics.count(outcome, service.clock() - started)
+        status = 201 if accepted.fresh else 200
+        return Response(accepted.receipt, status, _SAFE, RECEIPT)
+
+    async def _body(self, request: Request) -> bytes:
+        """The body, never more of it than the limit, never waiting longer than the limit."""
+        limits = self._service.limits
+        if request.headers.get("content-type") != ENTRY_PAYLOAD_TYPE:
+            raise Refused(Reason.MEDIA_TYPE, f"send {ENTRY_PAYLOAD_TYPE}")
+        announced = request.headers.get("content-length", "0")
+        if not announced.isdecimal() or int(announced) > limits.body_bytes:
+            raise Refused(Reason.TOO_LARGE, f"an entry has at most {LARGEST_ENTRY} bytes")
+        body = bytearray()
+        try:
+            async with asyncio.timeout(limits.body_seconds):
+                async for part in request.stream():
+                    body += part
+                    if len(body) > limits.body_bytes:
+                        raise Refused(
+                            Reason.TOO_LARGE, f"an entry has at most {LARGEST_ENTRY} bytes"
+                        )
+        except TimeoutError:
+            raise Refused(Reason.BUSY, "the body came too slowly", 1) from None
+        return bytes(body)
+
+    async def static(self, request: Request) -> Response:
+        service = self._service
+        path = request.url.path.removeprefix("/")
+        try:
+            found = await run_in_threadpool(find_resource, path, service.public, service.size)
+        except ProtocolError:
+            return PlainTextResponse("not found\n", 404, _SAFE | {"Cache-Control": "no-store"})
+        return Response(found.data, 200, _SAFE | {"Cache-Control": found.cache}, found.media_type)
+
+    async def manifest(self, _: Request) -> Response:
+        service = self._service
+        log = service.policy.log.key
+        return JSONResponse(
+            {
+                "origin": log.name,
+                "log": str(log),
+                "entry_type": ENTRY_PAYLOAD_TYPE,
+                "largest_entry": LARGEST_ENTRY,
+                "posts_per_second": service.limits.posts_per_second,
+            },
+            headers=_SAFE,
+        )
+
+    async def policy(self, _: Request) -> Response:
+        return Response(self._service.policy.to_bytes(), 200, _SAFE, TEXT)
+
+    async def overview(self, _: Request) -> Response:
+        service = self._service
+        sequencer = service.committer.sequencer
+        if sequencer is None:
+            return refusal_response(Refused(Reason.UNAVAILABLE, "", 1))
+        signed, times = sequencer.signed, dict.fromkeys(service.policy.witnesses)
+        if service.collector is not None:
+            times |= service.collector.times()
+        document = overview(
+            signed.checkpoint.origin,
+            signed.note.to_bytes().decode(),
+            signed.size,
+            sequencer.census,
+            times,
+            service.view,
+        )
+        return JSONResponse(document, headers=_SAFE | {"Cache-Control": "no-store"})
+
+    async def health(self, _: Request) -> Response:
+        problem = self._service.problem()
+        return PlainTextResponse(f"{problem or 'ok'}\n", 503 if problem else 200, _SAFE)
+
+    async def metrics(self, _: Request) -> Response:
+        service = self._service
+        gauges = {
+            "entries": float(service.size()),
+            "healthy": float(not service.problem()),
+            "queue_length": float(service.committer.waiting),
+        }
+        return Response(service.metrics.render(gauges), 200, _SAFE, METRICS)
+
+    async def page(self, _: Request) -> Response:
+        return HTMLResponse(PAGE, headers=_PAGE)
+
+
+def refusal_response(refusal: Refused) -> Response:
+    """Problem details with the status and headers that belong to them."""
+    headers = dict(_SAFE)
+    if refusal.retry_after is not None:
+        headers["Retry-After"] = str(refusal.retry_after)
+    if refusal.reason is Reason.TOO_LARGE:
+        headers["Connection"] = "close"  # the rest of the body is not read
+    return Response(problem_body(refusal), refusal.reason.status, headers, PROBLEM)

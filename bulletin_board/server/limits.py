@@ -1,0 +1,46 @@
+"""How much anyone may ask of the server."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bulletin_board.admission import Reason, Refused
+
+_AUTHORS_REMEMBERED = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLimits:
+    """Defaults suit one machine. Rates are per author, after the signature is verified."""
+
+    body_bytes: int = 65_535
+    body_seconds: float = 20.0
+    posts_per_second: float = 200.0
+    burst: int = 1_000
+    stale_seconds: float = 30.0
+    quorum_seconds: float = 10.0
+
+
+class RateLimit:
+    """A token bucket for each author. The clock is given; memory is bounded."""
+
+    def __init__(self, per_second: float, burst: int, clock: Callable[[], float]) -> None:
+        self._rate = per_second
+        self._burst = float(burst)
+        self._clock = clock
+        self._buckets: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
+
+    def take(self, author: bytes) -> None:
+        """Count one post, or raise `Refused` with the seconds to wait."""
+        now = self._clock()
+        tokens, then = self._buckets.pop(author, (self._burst, now))
+        tokens = min(self._burst, tokens + max(0.0, now - then) * self._rate)
+        refused = tokens < 1
+        self._buckets[author] = (tokens if refused else tokens - 1, now)
+        if len(self._buckets) > _AUTHORS_REMEMBERED:
+            self._buckets.popitem(last=False)
+        if refused:
+            wait = int((1 - tokens) / self._rate) + 1
+            raise Refused(Reason.QUOTA, "too many posts in a short time", wait)

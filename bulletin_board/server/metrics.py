@@ -1,0 +1,45 @@
+"""Counters in the text format of Prometheus."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+class Metrics:
+    """What the server counted since it started. Used by one event loop."""
+
+    def __init__(self) -> None:
+        self._posts: Counter[str] = Counter()
+        self._seconds = 0.0
+        self._below: Counter[float] = Counter()
+
+    def count(self, outcome: str, seconds: float) -> None:
+        """One post, answered after this time."""
+        self._posts[outcome] += 1
+        self._seconds += seconds
+        for bound in _BUCKETS:
+            if seconds <= bound:
+                self._below[bound] += 1
+
+    def render(self, gauges: Mapping[str, float]) -> str:
+        """The page that a Prometheus server reads."""
+        lines = ["# TYPE gopa_board_posts_total counter"]
+        lines += [
+            f'gopa_board_posts_total{{outcome="{name}"}} {count}'
+            for name, count in sorted(self._posts.items())
+        ]
+        lines.append("# TYPE gopa_board_post_seconds histogram")
+        total = sum(self._posts.values())
+        for bound in _BUCKETS:
+            lines.append(f'gopa_board_post_seconds_bucket{{le="{bound}"}} {self._below[bound]}')
+        lines.append(f'gopa_board_post_seconds_bucket{{le="+Inf"}} {total}')
+        lines.append(f"gopa_board_post_seconds_sum {self._seconds:.6f}")
+        lines.append(f"gopa_board_post_seconds_count {total}")
+        for name, value in gauges.items():
+            lines += [f"# TYPE gopa_board_{name} gauge", f"gopa_board_{name} {value:g}"]
+        return "\n".join(lines) + "\n"

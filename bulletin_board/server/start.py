@@ -1,0 +1,75 @@
+"""Putting a board together from its directory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from starlette.applications import Starlette  # noqa: TC002 - a light module
+
+from bulletin_board.admission import AdmissionPolicy
+from bulletin_board.client.http import HttpTransport
+from bulletin_board.committer import Committer
+from bulletin_board.note import NoteSigner, SignedCheckpoint
+from bulletin_board.policy import TrustPolicy
+from bulletin_board.sequencer import Sequencer
+from bulletin_board.server.app import build_app
+from bulletin_board.server.limits import ServerLimits
+from bulletin_board.server.service import BoardService
+from bulletin_board.server.static import OutgrownFiles
+from bulletin_board.server.view import NoView, SessionView
+from bulletin_board.source import DirectorySource
+from bulletin_board.storage.directory import BoardDirectory
+from bulletin_board.witness.collect import Collector
+from wire.errors import UsageError
+
+
+def start_board(  # noqa: PLR0913, PLR0917 - the composition root
+    place: BoardDirectory,
+    signer: NoteSigner,
+    policy: TrustPolicy,
+    admission: Callable[[], AdmissionPolicy],
+    stack: ExitStack,
+    limits: ServerLimits | None = None,
+    view: SessionView | None = None,
+) -> Starlette:
+    """Open the log and start its threads; `stack` releases the directory at the end.
+
+    Raises `StorageError` if the log cannot be opened, `UsageError` if the policy
+    is about another log.
+    """
+    if policy.log.key != signer.verifier:
+        raise UsageError("the policy names another log than this board's key")
+    stack.enter_context(place.writing())
+    collector: Collector | None = None
+
+    def committed(_: Sequencer) -> None:
+        if collector is not None:
+            collector.notify()
+
+    committer = Committer(
+        lambda: Sequencer(place.storage(), signer, admission), committed=committed
+    )
+    public = DirectorySource(place.public)
+    service = BoardService(committer, public, policy, limits or ServerLimits(), view or NoView())
+    if policy.witnesses:
+        collector = service.collector = _collector(service, place)
+        collector.start()
+    return build_app(service)
+
+
+def _collector(service: BoardService, place: BoardDirectory) -> Collector:
+    committer = service.committer
+
+    def current() -> SignedCheckpoint | None:
+        sequencer = committer.sequencer
+        return None if sequencer is None else sequencer.signed
+
+    return Collector(
+        service.policy,
+        HttpTransport(),
+        OutgrownFiles(service.public, service.size),
+        current,
+        lambda signed: committer.call(lambda sequencer: sequencer.publish_cosigned(signed)),
+        place.root / "witness-refusal.evidence",
+    )

@@ -1,0 +1,84 @@
+"""Where a reader gets the public files of a log from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from bulletin_board.bundle import LARGEST_BUNDLE
+from bulletin_board.note.signed import LARGEST_NOTE
+from bulletin_board.tree import HASH_SIZE, TILE_WIDTH
+from wire.errors import MalformedMessage, Unattributed
+
+CHECKPOINT = "checkpoint"
+LARGEST_TILE = TILE_WIDTH * HASH_SIZE
+
+
+class MissingResource(Unattributed):
+    """The log does not serve something that its checkpoint commits to.
+
+    Nobody is proved faulty: a network may hide it. `path` says what is missing.
+    """
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message, path)
+        self.message = message
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+
+class Source(Protocol):
+    """Public files by path. Nothing it returns is trusted."""
+
+    def fetch(self, path: str, limit: int) -> bytes:
+        """At most `limit` bytes.
+
+        Raises `MissingResource` if there is no such file and `MalformedMessage`
+        if it is larger; never reads more than limit + 1 bytes.
+        """
+
+
+def resource_limit(path: str) -> int:
+    """The most bytes that a public file of a log can have."""
+    if path == CHECKPOINT:
+        return LARGEST_NOTE
+    return LARGEST_BUNDLE if path.startswith("tile/entries/") else LARGEST_TILE
+
+
+class MemorySource:
+    """Public files in a mapping."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._files = files
+
+    def fetch(self, path: str, limit: int) -> bytes:
+        data = self._files.get(path)
+        if data is None:
+            raise MissingResource("not there", path)
+        return check_limit(data, limit, path)
+
+
+class DirectorySource:
+    """Public files below a directory. Paths are made by this package, never received."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def fetch(self, path: str, limit: int) -> bytes:
+        try:
+            with (self._root / path).open("rb") as file:
+                return check_limit(file.read(limit + 1), limit, path)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            raise MissingResource("not there", path) from None
+        except OSError as error:
+            raise MissingResource(f"cannot be read ({error.strerror})", path) from None
+
+
+def check_limit(data: bytes, limit: int, path: str) -> bytes:
+    """The data, or `MalformedMessage` if it is longer than `limit`."""
+    if len(data) > limit:
+        raise MalformedMessage(f"more than {limit} bytes", path)
+    return data

@@ -1,0 +1,36 @@
+"""Where a log lives: an index of slots, a lock with the newest checkpoint, public files.
+
+Specification: `specs/05-bulletin-board.md`, section 5.
+"""
+
+from bulletin_board.storage.interface import (
+    Held,
+    Inconsistent,
+    Index,
+    InUse,
+    Lock,
+    LostLock,
+    Place,
+    PublicFiles,
+    Staged,
+    StagedEntry,
+    Storage,
+    StorageError,
+)
+from bulletin_board.storage.memory import memory_storage
+
+__all__ = [
+    "Held",
+    "InUse",
+    "Inconsistent",
+    "Index",
+    "Lock",
+    "LostLock",
+    "Place",
+    "PublicFiles",
+    "Staged",
+    "StagedEntry",
+    "Storage",
+    "StorageError",
+    "memory_storage",
+]

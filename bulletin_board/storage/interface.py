@@ -1,0 +1,137 @@
+"""What the sequencer needs from a storage, in three small parts.
+
+The parts fail separately on purpose: the lock may live on another machine than
+the index, so that restoring one of them from a backup is noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from bulletin_board.entry import Slot
+from bulletin_board.source import Source
+from wire.errors import GopaError
+
+
+class StorageError(GopaError):
+    """The storage failed; what was being written may or may not be there."""
+
+
+class LostLock(StorageError):
+    """Another writer has taken over, or the checkpoint in the lock is another one."""
+
+
+class InUse(StorageError):
+    """Another process writes to this storage."""
+
+
+class Inconsistent(StorageError):
+    """The parts of the storage contradict each other. Nothing is written until a person looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an entry of the log is."""
+
+    index: int
+    leaf: bytes
+
+
+class StagedEntry(NamedTuple):
+    """An entry with the slot it takes; `copy` is 0, or 1 for evidence of equivocation."""
+
+    slot: Slot
+    copy: int
+    leaf: bytes
+    raw: bytes
+
+
+class Staged(NamedTuple):
+    """A stored batch: the index of its first entry, and the entries."""
+
+    start: int
+    entries: tuple[bytes, ...]
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.entries)
+
+
+class Held(NamedTuple):
+    """The lock as its holder last saw it."""
+
+    epoch: int
+    checkpoint: bytes
+
+
+class Index(Protocol):
+    """Which slot is taken by which entry, and the batches whose public files may still be lost.
+
+    At most two entries share a slot; the storage enforces it (unique slot and copy).
+    """
+
+    def places(self, slot: Slot) -> tuple[Place, ...]:
+        """None, the entry of the slot, or that and the evidence, in this order."""
+
+    def size(self) -> int:
+        """How many entries the index knows, staged ones included."""
+
+    def census(self) -> Mapping[tuple[bytes, int], int]:
+        """How many entries each session has in each phase."""
+
+    def stage(self, start: int, entries: Sequence[StagedEntry]) -> None:
+        """Store a batch and its slots, durably and at once, or nothing."""
+
+    def staged(self, start: int = 0) -> tuple[Staged, ...]:
+        """The stored batches that begin at `start` or later, read back from the medium."""
+
+    def drop(self, end: int) -> None:
+        """Forget the bytes of batches that end at or before `end`; keep their slots."""
+
+    def discard(self, start: int) -> None:
+        """Forget the bytes and the slots of batches from `start`: they were never committed."""
+
+    def close(self) -> None: ...
+
+
+class Lock(Protocol):
+    """The newest signed checkpoint. Whoever changes it last is the writer."""
+
+    def fence(self) -> Held:
+        """Take the lock from whoever had it: their next `swap` fails."""
+
+    def swap(self, held: Held, checkpoint: bytes) -> Held:
+        """Replace the checkpoint durably, or raise `LostLock` if it is not as held."""
+
+    def close(self) -> None: ...
+
+
+class PublicFiles(Source, Protocol):
+    """What everyone may read."""
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        """Store files; readers see each as a whole or not at all. Durable after `sync`."""
+
+    def sync(self) -> None:
+        """Return when everything written so far is on the medium."""
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Remove files that no checkpoint needs any more, if they are there."""
+
+    def clean(self) -> None:
+        """Remove what an interrupted writer left behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The three parts, and what to close."""
+
+    index: Index
+    lock: Lock
+    public: PublicFiles
+
+    def close(self) -> None:
+        self.index.close()
+        self.lock.close()

@@ -1,0 +1,113 @@
+"""Everything in memory: for tests and for simulations in one process."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from bulletin_board.entry import Slot
+from bulletin_board.source import CHECKPOINT, MemorySource
+from bulletin_board.storage.interface import (
+    Held,
+    LostLock,
+    Place,
+    Staged,
+    StagedEntry,
+    Storage,
+    StorageError,
+)
+
+
+class MemoryIndex:
+    """An `Index` in dictionaries."""
+
+    def __init__(self) -> None:
+        self._slots: dict[tuple[Slot, int], Place] = {}
+        self._staged: dict[int, tuple[StagedEntry, ...]] = {}
+
+    def places(self, slot: Slot) -> tuple[Place, ...]:
+        found = (self._slots.get((slot, copy)) for copy in (0, 1))
+        return tuple(place for place in found if place is not None)
+
+    def size(self) -> int:
+        return len(self._slots)
+
+    def census(self) -> Mapping[tuple[bytes, int], int]:
+        return Counter((slot.session, slot.phase) for slot, _ in self._slots)
+
+    def stage(self, start: int, entries: Sequence[StagedEntry]) -> None:
+        taken = {
+            (entry.slot, entry.copy): Place(i, entry.leaf) for i, entry in enumerate(entries, start)
+        }
+        if len(taken) != len(entries) or not taken.keys().isdisjoint(self._slots):
+            raise StorageError("a slot is taken")
+        if start in self._staged:
+            raise StorageError("another batch is staged here")
+        self._slots |= taken
+        self._staged[start] = tuple(entries)
+
+    def staged(self, start: int = 0) -> tuple[Staged, ...]:
+        return tuple(
+            Staged(first, tuple(entry.raw for entry in entries))
+            for first, entries in self._staged.items()
+            if first >= start
+        )
+
+    def drop(self, end: int) -> None:
+        for batch in self.staged():
+            if batch.end <= end:
+                del self._staged[batch.start]
+
+    def discard(self, start: int) -> None:
+        for batch in self.staged(start):
+            for entry in self._staged.pop(batch.start):
+                del self._slots[entry.slot, entry.copy]
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class MemoryLock:
+    """A `Lock` in two variables."""
+
+    def __init__(self, checkpoint: bytes) -> None:
+        self._held = Held(0, checkpoint)
+
+    def fence(self) -> Held:
+        self._held = self._held._replace(epoch=self._held.epoch + 1)
+        return self._held
+
+    def swap(self, held: Held, checkpoint: bytes) -> Held:
+        if held != self._held:
+            raise LostLock("another writer has taken over")
+        self._held = held._replace(checkpoint=checkpoint)
+        return self._held
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class MemoryFiles(MemorySource):
+    """`PublicFiles` in a dictionary."""
+
+    def __init__(self, checkpoint: bytes) -> None:
+        self.files = {CHECKPOINT: checkpoint}
+        super().__init__(self.files)
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        self.files |= files
+
+    def sync(self) -> None:
+        """There is no medium."""
+
+    def remove(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self.files.pop(path, None)
+
+    def clean(self) -> None:
+        """Nothing is ever left behind."""
+
+
+def memory_storage(checkpoint: bytes) -> Storage:
+    """A storage that holds the signed checkpoint of an empty log."""
+    return Storage(MemoryIndex(), MemoryLock(checkpoint), MemoryFiles(checkpoint))

@@ -1,0 +1,30 @@
+"""Scratch space in memory where there is some: these tests sync files thousands of times.
+
+What is tested is the order of operations, which does not depend on the medium.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+MEMORY = Path("/dev/shm")  # noqa: S108 - a fresh directory with a random name is made in it
+
+
+def _parent() -> Path | None:
+    return MEMORY if MEMORY.is_dir() else None
+
+
+@pytest.fixture(scope="module")
+def scratch() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="gopa-board-", dir=_parent()) as path:
+        yield Path(path)
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="gopa-board-", dir=_parent()) as path:
+        yield Path(path)

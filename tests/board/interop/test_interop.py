@@ -1,0 +1,83 @@
+"""A log of 70,000 entries, checked by implementations that nobody here wrote.
+
+Go and its modules golang.org/x/mod, transparency-dev formats, merkle and tessera
+are needed. Where Go is not installed, or its modules cannot be had, the test is
+skipped and says so; continuous integration forbids skips.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bulletin_board.note import KeyKind, cosign
+from bulletin_board.sequencer import Accepted
+from bulletin_board.text import encode_base64
+from tests.board.tools import log_key, new_board, open_log, parts, signer, submissions
+
+PROGRAM = Path(__file__).parent
+SIZE = 70_000
+OLDER = 44_444
+CHOSEN = 12_345
+
+
+def build(target: Path) -> None:
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("Go is not installed: interoperability was not checked")
+    environment = os.environ | {"GOFLAGS": "-mod=readonly -buildvcs=false"}
+    fetched = subprocess.run(
+        [go, "mod", "download"],
+        cwd=PROGRAM,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if fetched.returncode:
+        pytest.skip(f"Go modules cannot be had, interoperability was not checked: {fetched.stderr}")
+    subprocess.run([go, "build", "-o", target, "."], cwd=PROGRAM, env=environment, check=True)
+
+
+def write_log(root: Path) -> None:
+    """The log, an older checkpoint, a receipt, a consistency proof, a cosigned checkpoint."""
+    board = new_board(root / "board")
+    log = open_log(board)
+    entries = submissions(SIZE, size=120)
+    for part in parts(entries[:OLDER], 1_000):
+        assert all(isinstance(outcome, Accepted) for outcome in log.append(part))
+    (root / "older").write_bytes(log.signed.to_bytes())
+    for part in parts(entries[OLDER:], 1_000):
+        assert all(isinstance(outcome, Accepted) for outcome in log.append(part))
+    (root / "entry").write_bytes(entries[CHOSEN].raw)
+    (root / "receipt.tlog-proof").write_bytes(log.receipt(CHOSEN))
+    proof = log.consistency_proof(OLDER)
+    (root / "consistency").write_text("".join(f"{encode_base64(item)}\n" for item in proof))
+    witness = signer("witness.example/1", KeyKind.WITNESS)
+    line = cosign(log.signed.note.text, witness, 1_700_000_000)
+    (root / "cosigned").write_bytes(log.signed.note.with_signatures([line]).to_bytes())
+    log.close()
+    (root / "public").symlink_to(board.public)
+
+
+def check(program: Path, root: Path) -> subprocess.CompletedProcess[str]:
+    witness = signer("witness.example/1", KeyKind.WITNESS).verifier
+    command = [str(program), str(root), str(log_key()), str(witness)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_go_accepts_a_log_of_70000_entries(tmp_path: Path) -> None:
+    program = tmp_path / "interop"
+    build(program)
+    write_log(tmp_path)
+    done = check(program, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("ok:") == 15
+    assert f"size: {SIZE}" in done.stdout
+    tile = tmp_path / "public" / "tile/0/100"
+    tile.write_bytes(bytes(32) + tile.read_bytes()[32:])
+    assert check(program, tmp_path).returncode == 1

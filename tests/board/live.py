@@ -1,0 +1,113 @@
+"""Boards and witnesses on real sockets, in threads of the test."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.applications import Starlette  # noqa: TC002 - a light module
+
+from bulletin_board.admission import AdmissionPolicy
+from bulletin_board.client.board import BoardClient, Patience
+from bulletin_board.client.http import HttpTransport, Transport
+from bulletin_board.client.state import ClientState, MemoryState
+from bulletin_board.note import KeyKind
+from bulletin_board.policy import TrustPolicy
+from bulletin_board.server.limits import ServerLimits
+from bulletin_board.server.run import Listen, make_server
+from bulletin_board.server.start import start_board
+from bulletin_board.server.view import SessionView
+from bulletin_board.storage.directory import BoardDirectory
+from bulletin_board.witness.service import Witness, build_witness_app
+from bulletin_board.witness.store import WitnessStore
+from tests.board.tools import anyone, log_key, new_board, signer, trust
+from tests.randomness import seeded
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        assert isinstance(port, int)
+        return port
+
+
+@contextmanager
+def serving(app: Starlette, port: int) -> Iterator[str]:
+    server = make_server(app, Listen("127.0.0.1", port))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 20
+    while not server.started and time.monotonic() < deadline:
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+@contextmanager
+def live_board(
+    root: Path,
+    *,
+    policy: TrustPolicy | None = None,
+    admission: Callable[[], AdmissionPolicy] = anyone,
+    limits: ServerLimits | None = None,
+    view: SessionView | None = None,
+) -> Iterator[str]:
+    place = BoardDirectory(root) if root.exists() else new_board(root)
+    with ExitStack() as stack:
+        app = start_board(place, signer(), policy or trust(), admission, stack, limits, view)
+        yield stack.enter_context(serving(app, free_port()))
+
+
+@dataclass
+class LiveWitness:
+    number: int
+    url: str
+    service: Witness
+
+
+@contextmanager
+def live_witness(
+    root: Path, number: int, clock: Callable[[], float] = lambda: 1_700_000_000.0
+) -> Iterator[LiveWitness]:
+    key = signer(f"witness.example/{number}", KeyKind.WITNESS)
+    service = Witness(key, [log_key()], WitnessStore(root / f"witness-{number}.sqlite"), clock)
+    with serving(build_witness_app(service), free_port()) as url:
+        yield LiveWitness(number, url, service)
+
+
+def witnessed(threshold: int, *witnesses: LiveWitness) -> TrustPolicy:
+    lines = [f"log {log_key()}"]
+    names = []
+    for witness in witnesses:
+        key = signer(f"witness.example/{witness.number}", KeyKind.WITNESS).verifier
+        names.append(f"w{witness.number}")
+        lines.append(f"witness {names[-1]} {key} {witness.url}")
+    lines += [f"group all {threshold} {' '.join(names)}", "quorum all", ""]
+    return TrustPolicy.parse("\n".join(lines).encode())
+
+
+def client(
+    url: str,
+    *,
+    policy: TrustPolicy | None = None,
+    state: ClientState | None = None,
+    transport: Transport | None = None,
+    attempts: int = 4,
+) -> BoardClient:
+    return BoardClient(
+        url,
+        policy or trust(),
+        state or MemoryState(),
+        transport or HttpTransport(),
+        rng=seeded("client"),
+        patience=Patience(attempts, 0.01, 0.05),
+    )

@@ -1,0 +1,135 @@
+"""`gopa board` from the shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bulletin_board.note import NoteSigner, VerifierKey
+from bulletin_board.policy import TrustPolicy
+from bulletin_board.proof import Receipt, verify_receipt
+from bulletin_board.reader import LogReader
+from bulletin_board.sequencer import Sequencer
+from bulletin_board.server.static import live_directory
+from bulletin_board.storage.directory import BoardDirectory
+from gopa.cli.board import board
+from tests.board.live import client, live_board
+from tests.board.tools import anyone, append, entry_bytes, log_key, submissions
+from wire.errors import UsageError
+
+
+def gopa(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(board, [str(argument) for argument in arguments])
+
+
+def facts(*arguments: str | Path) -> dict[str, object]:
+    result = gopa(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    facts("init", tmp_path / "log", "--origin", "board.example/cli")
+    directory = BoardDirectory(tmp_path / "log")
+    log = Sequencer(directory.storage(), directory.signer(), anyone)
+    append(log, submissions(300))
+    log.close()
+    return tmp_path / "log"
+
+
+def key_of(place: Path) -> VerifierKey:
+    signer = BoardDirectory(place).signer()
+    assert isinstance(signer, NoteSigner)
+    return signer.verifier
+
+
+def test_init_makes_a_log_once(tmp_path: Path) -> None:
+    made = facts("init", tmp_path / "log", "--origin", "board.example/x")
+    VerifierKey.parse(str(made["log"]))
+    again = gopa("init", tmp_path / "log", "--origin", "board.example/x")
+    assert isinstance(again.exception, UsageError)
+
+
+def test_fsck(place: Path) -> None:
+    report = facts("fsck", place, "--signatures")
+    assert (report["size"], report["signatures"]) == (300, 300)
+    assert gopa("fsck", place).exit_code == 0
+    tile = place / "public/tile/0/000"
+    tile.write_bytes(tile.read_bytes()[:-1] + b"x")
+    damaged = gopa("fsck", place)
+    assert damaged.exit_code == 1
+    assert "InvalidProof" in damaged.stderr
+
+
+def test_fsck_of_a_mirror_needs_a_key(place: Path) -> None:
+    assert isinstance(gopa("fsck", place / "public").exception, UsageError)
+    assert facts("fsck", place / "public", "--log", str(key_of(place)))["size"] == 300
+
+
+def test_export_and_import(place: Path, tmp_path: Path) -> None:
+    archive, mirror = tmp_path / "log.gopa", tmp_path / "mirror"
+    key = str(key_of(place))
+    assert facts("export", place, archive)["size"] == 300
+    assert facts("fsck", archive, "--log", key, "--signatures")["signatures"] == 300
+    assert facts("import", archive, mirror, "--log", key)["size"] == 300
+    assert facts("fsck", mirror, "--log", key)["size"] == 300
+    again = tmp_path / "again.gopa"
+    facts("export", mirror, again, "--log", key)
+    assert again.read_bytes() == archive.read_bytes()
+    other = gopa("import", archive, tmp_path / "other", "--log", str(log_key()))
+    assert other.exit_code == 1
+    bad = gopa("export", place, archive, "--session", "12")
+    assert isinstance(bad.exception, UsageError)
+
+
+def test_proof_and_tail(place: Path, tmp_path: Path) -> None:
+    out = tmp_path / "entry.tlog-proof"
+    facts("proof", place, "42", "--out", out)
+    receipt = Receipt.parse(out.read_bytes())
+    verify_receipt(receipt, submissions(1, 42)[0].raw, key_of(place))
+    assert gopa("proof", place, "42").output == out.read_text()
+    lines = gopa("tail", place, "--start", "290", "--json").output.splitlines()
+    assert [json.loads(line)["index"] for line in lines] == list(range(290, 300))
+    assert len(gopa("tail", place, "--start", "299").output.splitlines()) == 1
+
+
+def test_reading_a_directory_that_grows(place: Path) -> None:
+    """The partial files of the reader's checkpoint are gone; newer ones begin with them."""
+    source = live_directory(place / "public")
+    reader = LogReader.open(source, TrustPolicy.single_log(key_of(place)))
+    directory = BoardDirectory(place)
+    log = Sequencer(directory.storage(), directory.signer(), anyone)
+    append(log, submissions(400, 300))
+    log.close()
+    assert not (place / "public/tile/entries/001.p/44").exists()
+    assert list(reader.entries()) == [item.raw for item in submissions(300)]
+    assert list(LogReader(source, reader.signed).entries(280)) == [
+        item.raw for item in submissions(20, 280)
+    ]
+
+
+def test_over_http(tmp_path: Path) -> None:
+    with live_board(tmp_path / "log") as url:
+        for number in range(3):
+            client(url).submit(entry_bytes(number))
+        state = tmp_path / "state"
+        tail = gopa("tail", url, "--log", str(log_key()), "--state", state, "--json")
+        assert len(tail.output.splitlines()) == 3
+        assert list(state.glob("*/checkpoint"))
+        archive = tmp_path / "log.gopa"
+        assert facts("export", url, archive, "--log", str(log_key()))["size"] == 3
+
+
+def test_serving_needs_to_know_who_may_post(tmp_path: Path) -> None:
+    facts("init", tmp_path / "log", "--origin", "board.example/x")
+    assert isinstance(gopa("serve", tmp_path / "log").exception, UsageError)
+    roster = tmp_path / "roster"
+    roster.write_text("not hex\n")
+    result = gopa("serve", tmp_path / "log", "--roster", roster)
+    assert isinstance(result.exception, UsageError)

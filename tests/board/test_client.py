@@ -1,0 +1,396 @@
+"""The client against honest, failing and forking boards; witnesses and quorums."""
+
+# ruff: noqa: ARG002 - transports made for a test ignore what they are asked
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bulletin_board.admission import Anyone, Reason, Refused
+from bulletin_board.client.aio import AsyncBoardClient
+from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence, verify_fork
+from bulletin_board.client.http import HttpTransport, NetworkError, Response
+from bulletin_board.client.state import DirectoryState, MemoryState
+from bulletin_board.entry import Entry
+from bulletin_board.note import KeyKind, Note, sign_note
+from bulletin_board.problems import parse_problem, problem_body
+from bulletin_board.proof import Receipt
+from bulletin_board.reader import LogReader
+from bulletin_board.server.limits import ServerLimits
+from bulletin_board.tree import leaf_hash
+from bulletin_board.witness.collect import WitnessRefusal, ask_witness
+from bulletin_board.witness.core import Answer
+from bulletin_board.witness.request import AddCheckpoint
+from tests.board.live import LiveWitness, client, live_board, live_witness, witnessed
+from tests.board.tools import (
+    append,
+    entry_bytes,
+    log_key,
+    memory_log,
+    signer,
+    source_of,
+    submission,
+    submissions,
+    trust,
+)
+from wire.errors import FaultyBoard, InvalidProof, InvalidSignature, MalformedMessage
+
+
+@pytest.fixture(scope="module")
+def url(scratch: Path) -> Iterator[str]:
+    with live_board(scratch / "log") as url:
+        yield url
+
+
+def test_submit_and_read(url: str) -> None:
+    board = client(url)
+    raws = [entry_bytes(n, author=1) for n in range(5)]
+    receipts = [board.submit(raw) for raw in raws]
+    assert board.submit(raws[2]).index == receipts[2].index
+    assert list(board.entries(receipts[0].index))[:5] == raws
+    assert board.update().size >= 5
+
+
+def test_an_async_client(url: str) -> None:
+    async def work() -> tuple[int, list[bytes]]:
+        async with AsyncBoardClient(client(url)) as board:
+            raws = [entry_bytes(n, author=2) for n in range(20)]
+            found = await asyncio.gather(*map(board.submit, raws))
+            assert (await board.update()).size >= 20
+            read = [raw async for raw in board.entries(min(r.index for r in found))]
+            return len(found), [raw for raw in raws if raw not in read]
+
+    assert asyncio.run(work()) == (20, [])
+
+
+def test_refusals_are_typed(url: str) -> None:
+    board = client(url)
+    board.submit(entry_bytes(0, author=3))
+    with pytest.raises(Refused) as caught:
+        board.submit(entry_bytes(0, author=3, body=b"x"))
+    assert caught.value.reason is Reason.CONFLICT
+    assert caught.value.evidence is not None
+    with pytest.raises(Refused) as caught:
+        board.submit(b"junk")
+    assert caught.value.reason is Reason.MALFORMED
+
+
+class Flaky(HttpTransport):
+    """Sends each request and loses every second answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent = 0
+
+    def request(
+        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
+    ) -> Response:
+        answer = super().request(method, url, body=body, media_type=media_type, limit=limit)
+        self.sent += 1
+        if self.sent % 2:
+            raise NetworkError("lost")
+        return answer
+
+
+def test_retries_add_nothing_twice(url: str) -> None:
+    transport = Flaky()
+    raw = entry_bytes(0, author=4)
+    receipt = client(url, transport=transport).submit(raw)
+    assert transport.sent == 2
+    assert client(url).submit(raw).index == receipt.index
+
+
+def test_patience_ends() -> None:
+    with pytest.raises(NetworkError):
+        client("http://127.0.0.1:9", attempts=2).submit(entry_bytes(0))
+
+
+def test_retry_after_is_obeyed() -> None:
+    waits: list[float] = []
+
+    class Busy(HttpTransport):
+        def request(
+            self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
+        ) -> Response:
+            refusal = Refused(Reason.BUSY, "", 7)
+            return Response(503, {"retry-after": "7"}, problem_body(refusal))
+
+    board = client("http://x", transport=Busy(), attempts=3)
+    board._sleep = waits.append
+    board._patience = board._patience.__class__(3, 0.01, 30.0)
+    with pytest.raises(Refused) as caught:
+        board.submit(entry_bytes(0))
+    assert (caught.value.reason, waits) == (Reason.BUSY, [7.0, 7.0])
+
+
+# Forks
+
+
+class Served(HttpTransport):
+    """A board that shows whatever files it is given."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        super().__init__()
+        self.files = files
+
+    def request(
+        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
+    ) -> Response:
+        data = self.files.get(url.removeprefix("http://x/"))
+        return Response(404, {}, b"") if data is None else Response(200, {}, data)
+
+
+def branches(
+    common: int, first: int, second: int
+) -> tuple[dict[str, bytes], dict[str, bytes], dict[str, bytes]]:
+    """The files of a log, and of two different continuations of it."""
+    log, files = memory_log(common)
+    stem = dict(files)
+    append(log, submissions(first, common))
+    other, other_files = memory_log(common)
+    append(other, [submission(n, body=b"other") for n in range(common, common + second)])
+    return stem, dict(files), dict(other_files)
+
+
+@pytest.mark.parametrize("sizes", [(5, 3, 3), (5, 3, 20), (0, 4, 4), (0, 8, 300), (7, 1, 250)])
+def test_a_fork_is_proved_and_final(sizes: tuple[int, int, int]) -> None:
+    _, first, second = branches(*sizes)
+    state = MemoryState()
+    transport = Served(first)
+    board = client("http://x", state=state, transport=transport)
+    seen = board.update()
+    transport.files = second
+    with pytest.raises(FaultyBoard) as caught:
+        board.update()
+    older, newer = verify_fork(caught.value.evidence, log_key())
+    assert older.root == seen.root
+    assert newer.size == sizes[0] + sizes[2]
+    assert state.evidence == [caught.value.evidence]
+    with pytest.raises(FaultyBoard):
+        board.update()
+    with pytest.raises(FaultyBoard):
+        board.submit(entry_bytes(0))
+    evidence = FORK_EVIDENCE.decode(caught.value.evidence)
+    with pytest.raises(InvalidSignature):
+        verify_fork(caught.value.evidence, signer("other.example").verifier)
+    honest = ForkEvidence(evidence.newer, evidence.newer, ())
+    with pytest.raises(InvalidProof):
+        verify_fork(FORK_EVIDENCE.encode(honest), log_key())
+
+
+def test_a_smaller_fork_beside_the_larger_tiles_is_proved() -> None:
+    _, first, second = branches(5, 20, 3)
+    transport = Served(first)
+    board = client("http://x", transport=transport)
+    board.update()
+    transport.files = first | {"checkpoint": second["checkpoint"]}
+    with pytest.raises(FaultyBoard) as caught:
+        board.update()
+    verify_fork(caught.value.evidence, log_key())
+
+
+def test_an_older_state_of_the_same_log_changes_nothing() -> None:
+    stem, first, _ = branches(5, 20, 3)
+    transport = Served(first)
+    board = client("http://x", transport=transport)
+    newest = board.update()
+    transport.files = first | {"checkpoint": stem["checkpoint"]}
+    assert board.update() == newest
+
+
+def test_what_was_seen_survives_the_process(tmp_path: Path) -> None:
+    _, first, second = branches(5, 3, 20)
+    client("http://x", state=DirectoryState(tmp_path, log_key()), transport=Served(first)).update()
+    again = client("http://x", state=DirectoryState(tmp_path, log_key()), transport=Served(second))
+    assert again.seen is not None
+    with pytest.raises(FaultyBoard):
+        again.update()
+    (evidence,) = tmp_path.glob("*/fork-*.evidence")
+    verify_fork(evidence.read_bytes(), log_key())
+
+
+def test_two_groups_that_saw_different_branches_compare() -> None:
+    """Each group is content alone; one checkpoint passed between them proves the fork."""
+    _, first, second = branches(5, 3, 3)
+    a = client("http://x", transport=Served(first))
+    b = client("http://x", transport=Served(second))
+    a.update()
+    passed_on = b.update()
+    with pytest.raises(FaultyBoard):
+        a._accept(passed_on)
+
+
+def test_a_receipt_whose_entry_is_absent_is_refused() -> None:
+    log, _ = memory_log(10)
+    other = Receipt.parse(log.receipt(4))
+
+    class Lying(HttpTransport):
+        def request(
+            self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
+        ) -> Response:
+            return Response(201, {}, other.to_bytes())
+
+    board = client("http://x", transport=Lying())
+    assert board.submit(submissions(1, 4)[0].raw).index == 4
+    with pytest.raises(InvalidProof):
+        board.submit(entry_bytes(99))
+
+
+def test_problems_round_trip() -> None:
+    for reason in Reason:
+        refusal = Refused(reason, "why", None, 1, 2)
+        found = parse_problem(problem_body(refusal), 3)
+        assert (found.reason, found.message, found.evidence) == (reason, "why", 2)
+    for bad in (b"", b"[]", b"{}", b'{"type": "x"}', b"[" * 10_000, b"\xff"):
+        with pytest.raises(MalformedMessage):
+            parse_problem(bad)
+
+
+# Witnesses
+
+
+@pytest.fixture
+def witness(tmp_path: Path) -> Iterator[LiveWitness]:
+    with live_witness(tmp_path, 1) as found:
+        yield found
+
+
+def request(files: dict[str, bytes], old: int) -> bytes:
+    reader = LogReader.open(source_of(files), trust())
+    proof = tuple(reader.consistency_proof(old)) if old else ()
+    return AddCheckpoint(old, proof, reader.signed.to_bytes()).to_bytes()
+
+
+def snapshots(*sizes: int) -> list[dict[str, bytes]]:
+    log, files = memory_log()
+    taken = []
+    for size in sizes:
+        append(log, submissions(size - log.signed.size, log.signed.size))
+        taken.append(dict(files))
+    return taken
+
+
+def test_the_answers_of_a_witness(witness: LiveWitness) -> None:
+    five, nine = snapshots(5, 9)
+    ask = witness.service.add_checkpoint
+    key = signer("witness.example/1", KeyKind.WITNESS).verifier
+    first = ask(request(five, 0))
+    assert first.status == 200
+    policy = witnessed(1, witness)
+    policy.open(five["checkpoint"] + first.body)
+    assert key.name.encode() in first.body
+    assert ask(request(five, 5)).status == 200
+    assert ask(request(nine, 0)) == Answer(409, b"5\n", "text/x.tlog.size")
+    good = AddCheckpoint.parse(request(nine, 5))
+    flipped = AddCheckpoint(5, (leaf_hash(b""), *good.proof[1:]), good.checkpoint)
+    assert ask(flipped.to_bytes()).status == 422
+    assert ask(AddCheckpoint(5, (), good.checkpoint).to_bytes()).status == 422
+    assert ask(AddCheckpoint(10, (), good.checkpoint).to_bytes()).status == 400
+    assert ask(good.to_bytes()).status == 200
+    assert ask(request(five, 5)).status == 409
+
+
+def test_a_witness_answers_strangers_and_junk(witness: LiveWitness) -> None:
+    (five,) = snapshots(5)
+    ask = witness.service.add_checkpoint
+    good = request(five, 0)
+    text = Note.parse(five["checkpoint"]).text
+    stranger = sign_note(text.replace("board", "other"), signer("other.example/log"))
+    assert ask(AddCheckpoint(0, (), stranger.to_bytes()).to_bytes()).status == 404
+    forged = sign_note(text, signer("other.example/log"))
+    assert ask(AddCheckpoint(0, (), forged.to_bytes()).to_bytes()).status == 403
+    for bad in (b"", good[1:], good[:-1], b"old 00" + good[5:], good.replace(b"\n\n", b"\n", 1)):
+        assert ask(bad).status == 400
+    too_many = AddCheckpoint(5, (bytes(32),) * 64, five["checkpoint"])
+    assert ask(too_many.to_bytes()).status == 400
+    assert ask(good).status == 200
+
+
+def test_a_witness_refuses_a_fork_also_after_a_restart(tmp_path: Path) -> None:
+    _, first, second = branches(5, 3, 3)
+    with live_witness(tmp_path, 1) as witness:
+        assert witness.service.add_checkpoint(request(first, 0)).status == 200
+    with live_witness(tmp_path, 1) as witness:
+        answer = witness.service.add_checkpoint(request(second, 8))
+        assert (answer.status, answer.body) == (409, b"8\n")
+        transport = HttpTransport()
+        reader = LogReader.open(source_of(second), trust())
+        peer = witnessed(1, witness).witnesses["w1"]
+        with pytest.raises(WitnessRefusal) as caught:
+            ask_witness(transport, peer, reader, 0)
+        assert caught.value.request
+
+
+def test_the_time_of_a_witness_never_runs_backwards(tmp_path: Path) -> None:
+    now = [2_000.0]
+    five, nine = snapshots(5, 9)
+    with live_witness(tmp_path, 1, lambda: now[0]) as witness:
+        policy = witnessed(1, witness)
+        witness.service.add_checkpoint(request(five, 0))
+        now[0] = 1_000.0
+        answer = witness.service.add_checkpoint(request(nine, 5))
+        (cosignature,) = policy.cosignatures(policy.open(nine["checkpoint"] + answer.body))
+        assert cosignature.time == 2_000
+
+
+class Barriers(Anyone):
+    def __init__(self) -> None:
+        super().__init__(1_000)
+
+    def is_barrier(self, entry: Entry) -> bool:
+        return entry.phase == 9
+
+
+def test_a_close_counts_only_under_a_quorum(tmp_path: Path) -> None:
+    limits = ServerLimits(quorum_seconds=5.0)
+    with live_witness(tmp_path, 1) as one, live_witness(tmp_path, 2) as two:
+        policy = witnessed(2, one, two)
+        with live_board(tmp_path / "log", policy=policy, admission=Barriers, limits=limits) as url:
+            client(url).submit(entry_bytes(0))
+            receipt = client(url).submit(entry_bytes(0, phase=9))
+            policy.check_quorum(receipt.signed)
+            assert len(policy.cosignatures(receipt.signed)) == 2
+            policy.open(client(url).update().to_bytes())
+
+
+def test_without_a_quorum_a_close_is_not_acknowledged(tmp_path: Path) -> None:
+    limits = ServerLimits(quorum_seconds=0.2)
+    with live_witness(tmp_path, 1) as one:
+        gone = LiveWitness(2, "http://127.0.0.1:9", one.service)
+        policy = witnessed(2, one, gone)
+        with live_board(tmp_path / "log", policy=policy, admission=Barriers, limits=limits) as url:
+            client(url).submit(entry_bytes(0))
+            with pytest.raises(Refused) as caught:
+                client(url, attempts=2).submit(entry_bytes(0, phase=9))
+            assert caught.value.reason is Reason.QUORUM
+            client(url).submit(entry_bytes(1))
+
+
+def test_a_board_that_forked_stops_asking(tmp_path: Path) -> None:
+    """The witness knows another history: the board keeps the evidence and is not healthy."""
+    other, other_files = memory_log(0)
+    append(other, [submission(n, body=b"other history") for n in range(3)])
+    with live_witness(tmp_path, 1) as one:
+        assert one.service.add_checkpoint(request(other_files, 0)).status == 200
+        policy = witnessed(1, one)
+        limits = ServerLimits(quorum_seconds=5.0)
+        with live_board(tmp_path / "log", policy=policy, admission=Barriers, limits=limits) as url:
+            with pytest.raises(Refused):
+                client(url, attempts=1).submit(entry_bytes(0, phase=9))
+            health = HttpTransport().request(
+                "GET", f"{url}/healthz", body=None, media_type="", limit=1_000
+            )
+            assert health.status == 503
+        assert (tmp_path / "log" / "witness-refusal.evidence").exists()
+
+
+def test_an_empty_log_is_no_history() -> None:
+    transport = Served(memory_log(0)[1])
+    board = client("http://x", transport=transport)
+    assert board.update().size == 0
+    transport.files = memory_log(3)[1]
+    assert board.update().size == 3

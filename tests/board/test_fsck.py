@@ -1,0 +1,266 @@
+"""fsck accepts a log and nothing that differs from it by a bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bulletin_board.archive import ArchiveReader, write_archive
+from bulletin_board.bundle import encode_bundle
+from bulletin_board.entry import Submission, sign_entry
+from bulletin_board.fsck import fsck, fsck_directory
+from bulletin_board.mirror import write_mirror
+from bulletin_board.note import Checkpoint, Note, SignatureLine, sign_note
+from bulletin_board.reader import LogReader
+from bulletin_board.sequencer import Sequencer
+from bulletin_board.tree import RightEdge, bundle_at, leaf_hash
+from tests.board.tools import (
+    append,
+    memory_log,
+    new_board,
+    open_log,
+    party,
+    signer,
+    source_of,
+    submission,
+    submissions,
+    trust,
+)
+from wire.errors import InvalidSignature, MalformedMessage, ProtocolError, UsageError
+
+
+def small_log(tmp_path: Path, count: int = 5) -> Path:
+    board = new_board(tmp_path / "log")
+    log = open_log(board)
+    append(log, submissions(count), 2)
+    log.close()
+    return board.public
+
+
+def accepts(root: Path) -> None:
+    fsck_directory(root, trust(), signatures=True)
+
+
+def rejects(root: Path) -> None:
+    with pytest.raises(ProtocolError):
+        accepts(root)
+
+
+def test_a_log_is_accepted(tmp_path: Path) -> None:
+    report = fsck_directory(small_log(tmp_path, 300), trust(), signatures=True)
+    assert (report.size, report.tiles, report.bundles, report.signatures) == (300, 3, 2, 300)
+
+
+def test_an_empty_log_is_accepted(tmp_path: Path) -> None:
+    accepts(new_board(tmp_path / "log").public)
+
+
+def test_extra_entries_at_the_end_of_a_bundle(tmp_path: Path) -> None:
+    root = small_log(tmp_path)
+    accepts(root)
+    path = root / bundle_at(0, 5).path
+    path.write_bytes(path.read_bytes() + encode_bundle([submission(9).raw]))
+    rejects(root)
+
+
+@pytest.mark.parametrize(
+    "extra",
+    ["tile/0/001", "tile/0/000", "tile/0/000.p/4", "tile/1/000.p/1", "notes.txt", "tile/.hidden"],
+)
+def test_unreferenced_files(tmp_path: Path, extra: str) -> None:
+    root = small_log(tmp_path)
+    accepts(root)
+    (root / extra).parent.mkdir(exist_ok=True, parents=True)
+    (root / extra).write_bytes((root / "tile/0/000.p/5").read_bytes()[: 4 * 32])
+    rejects(root)
+
+
+def test_unreferenced_directories_and_links(tmp_path: Path) -> None:
+    root = small_log(tmp_path)
+    (root / "tile/9").mkdir()
+    rejects(root)
+    (root / "tile/9").rmdir()
+    accepts(root)
+    (root / "tile/9").symlink_to(root / "tile/0")
+    rejects(root)
+
+
+def resign(root: Path, text: str) -> None:
+    (root / "checkpoint").write_bytes(sign_note(text, signer()).to_bytes())
+
+
+def text_of(root: Path) -> str:
+    return Note.parse((root / "checkpoint").read_bytes()).text
+
+
+def test_a_size_with_leading_zeros(tmp_path: Path) -> None:
+    root = small_log(tmp_path)
+    accepts(root)
+    resign(root, text_of(root).replace("\n5\n", "\n0005\n"))
+    rejects(root)
+
+
+def test_extension_lines(tmp_path: Path) -> None:
+    root = small_log(tmp_path)
+    accepts(root)
+    resign(root, text_of(root) + "extension\n")
+    rejects(root)
+
+
+def test_a_second_bad_signature_of_one_key(tmp_path: Path) -> None:
+    root = small_log(tmp_path)
+    accepts(root)
+    note = Note.parse((root / "checkpoint").read_bytes())
+    line = note.signatures[0]
+    worse = note.with_signatures([SignatureLine(line.name, line.key_id, bytes(64))])
+    (root / "checkpoint").write_bytes(worse.to_bytes())
+    rejects(root)
+
+
+@pytest.mark.parametrize("path", ["checkpoint", "tile/0/000.p/5", "tile/entries/000.p/5"])
+def test_a_missing_file(tmp_path: Path, path: str) -> None:
+    root = small_log(tmp_path)
+    accepts(root)
+    (root / path).unlink()
+    rejects(root)
+
+
+def test_truncation_to_a_signed_prefix_of_other_entries(tmp_path: Path) -> None:
+    """A signed smaller checkpoint over the files of the larger log."""
+    root = small_log(tmp_path)
+    edge = RightEdge()
+    edge.extend([s.leaf for s in submissions(3)])
+    resign(root, Checkpoint(signer().verifier.name, 3, edge.root()).to_text())
+    rejects(root)
+
+
+def test_every_single_bit_flip_of_a_small_log(tmp_path: Path) -> None:
+    root = small_log(tmp_path, 3)
+    accepts(root)
+    survivors = []
+    flips = 0
+    for path in sorted(p for p in root.rglob("*") if p.is_file()):
+        data = path.read_bytes()
+        for position in range(8 * len(data)):
+            flipped = bytearray(data)
+            flipped[position // 8] ^= 1 << position % 8
+            path.write_bytes(flipped)
+            flips += 1
+            try:
+                accepts(root)
+            except ProtocolError:
+                continue
+            survivors.append((path.name, position))
+        path.write_bytes(data)
+    accepts(root)
+    assert flips > 8_000
+    assert survivors == []
+
+
+def files_of(log: Sequencer, files: dict[str, bytes]) -> dict[str, bytes]:
+    log.close()
+    return dict(files)
+
+
+def forged(raws: list[bytes]) -> dict[str, bytes]:
+    """A log that a dishonest operator signed over any bytes."""
+    edge = RightEdge()
+    edge.extend(map(leaf_hash, raws))
+    text = Checkpoint(signer().verifier.name, len(raws), edge.root()).to_text()
+    files = {content.tile.path: content.data for content in edge.partial()}
+    files[bundle_at(0, len(raws)).path] = encode_bundle(raws)
+    return files | {"checkpoint": sign_note(text, signer()).to_bytes()}
+
+
+def test_entries_that_only_a_dishonest_log_would_hold() -> None:
+    good = [s.raw for s in submissions(3)]
+    fsck(source_of(forged(good)), trust(), signatures=True)
+    with pytest.raises(MalformedMessage):
+        fsck(source_of(forged([*good, b"junk"])), trust())
+    unsigned = good[0][:-1] + bytes([good[0][-1] ^ 1])
+    with pytest.raises(InvalidSignature) as caught:
+        fsck(source_of(forged([unsigned])), trust(), signatures=True)
+    assert caught.value.check == "05-F7"
+    same_slot = [submission(0, body=bytes([i])).raw for i in range(3)]
+    assert fsck(source_of(forged(same_slot[:2])), trust()).equivocations == 1
+    with pytest.raises(ProtocolError):
+        fsck(source_of(forged(same_slot)), trust())
+
+
+# Archives
+
+
+def archived(tmp_path: Path, count: int) -> Path:
+    log, files = memory_log(count)
+    path = tmp_path / "log.gopa"
+    with path.open("wb") as out:
+        write_archive(LogReader.open(source_of(files_of(log, files)), trust()), out)
+    return path
+
+
+def read_all(path: Path) -> list[bytes]:
+    with path.open("rb") as stream:
+        return list(ArchiveReader(stream, trust()).entries())
+
+
+@pytest.mark.parametrize("count", [0, 1, 256, 700])
+def test_an_archive_holds_the_log(tmp_path: Path, count: int) -> None:
+    path = archived(tmp_path, count)
+    assert read_all(path) == [s.raw for s in submissions(count)]
+    (tmp_path / "again").mkdir()
+    assert archived(tmp_path / "again", count).read_bytes() == path.read_bytes()
+    with path.open("rb") as stream:
+        write_mirror(ArchiveReader(stream, trust()), tmp_path / "mirror")
+    assert fsck_directory(tmp_path / "mirror", trust(), signatures=True).size == count
+    with path.open("rb") as stream, pytest.raises(UsageError):
+        write_mirror(ArchiveReader(stream, trust()), tmp_path)
+
+
+def test_every_byte_of_an_archive_counts(tmp_path: Path) -> None:
+    path = archived(tmp_path, 2)
+    data = path.read_bytes()
+    read_all(path)
+    for position in range(len(data)):
+        path.write_bytes(data[:position] + bytes([data[position] ^ 4]) + data[position + 1 :])
+        with pytest.raises(ProtocolError):
+            read_all(path)
+    for cut in range(0, len(data), 7):
+        path.write_bytes(data[:cut])
+        with pytest.raises(ProtocolError):
+            read_all(path)
+    path.write_bytes(data + b"\0")
+    with pytest.raises(MalformedMessage):
+        read_all(path)
+
+
+def test_a_huge_length_costs_nothing(tmp_path: Path) -> None:
+    path = archived(tmp_path, 1)
+    data = path.read_bytes()
+    path.write_bytes(data[:16] + b"\xff\xff\xff\xff" + data[20:])
+    with pytest.raises(MalformedMessage):
+        read_all(path)
+
+
+def test_a_partial_mirror_is_no_log(tmp_path: Path) -> None:
+    path = archived(tmp_path, 700)
+    path.write_bytes(path.read_bytes()[:-40])
+    with path.open("rb") as stream, pytest.raises(ProtocolError):
+        write_mirror(ArchiveReader(stream, trust()), tmp_path / "mirror")
+    rejects(tmp_path / "mirror")
+
+
+def test_a_reader_verifies_what_it_hands_out() -> None:
+    log, files = memory_log(600)
+    reader = LogReader.open(source_of(files), trust())
+    assert list(reader.entries(250, 520)) == [s.raw for s in submissions(270, 250)]
+    assert reader.leaf(599) == submissions(1, 599)[0].leaf
+    for path in list(files):
+        damaged = dict(files)
+        damaged[path] = damaged[path][:-1] + bytes([damaged[path][-1] ^ 1])
+        with pytest.raises(ProtocolError):
+            list(LogReader.open(source_of(damaged), trust()).entries())
+    log.close()
+    with pytest.raises(UsageError):
+        list(reader.entries(5, 601))
+    assert Submission.decode(sign_entry(submission(1).entry, party())).leaf == submission(1).leaf

@@ -1,0 +1,253 @@
+"""Signed notes, keys, checkpoints: one spelling each, and every signature counts."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+
+import pytest
+
+from bulletin_board.note import (
+    Checkpoint,
+    KeyKind,
+    Note,
+    NoteSigner,
+    SignatureLine,
+    VerifierKey,
+    cosign,
+    open_checkpoint,
+    sign_note,
+    verify_note,
+)
+from bulletin_board.tree import EMPTY_ROOT, leaf_hash
+from bulletin_board.visible import visible
+from tests.board.tools import ORIGIN, log_key, signer
+from wire.errors import InvalidSignature, MalformedMessage, ProtocolError, UsageError
+from wire.secret import SecretBytes
+
+ROOT = leaf_hash(b"x")
+TEXT = Checkpoint(ORIGIN, 15, ROOT).to_text()
+DASH = "\N{EM DASH}"
+
+
+def note(text: str = TEXT) -> bytes:
+    return sign_note(text, signer()).to_bytes()
+
+
+def witness(number: int = 1) -> NoteSigner:
+    return signer(f"witness.example/{number}", KeyKind.WITNESS)
+
+
+def test_a_checkpoint_opens() -> None:
+    signed = open_checkpoint(note(), log_key())
+    assert signed.checkpoint == Checkpoint(ORIGIN, 15, ROOT)
+    assert signed.to_bytes() == note()
+
+
+ENCODED = base64.b64encode(ROOT).decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT.replace("15", "0015"),
+        TEXT.replace("15", "+15"),
+        TEXT.replace("15", "-15"),
+        TEXT.replace("15", " 15"),
+        TEXT.replace("15", "15 "),
+        TEXT.replace("15", "1_5"),
+        TEXT.replace("15", "0x15"),
+        TEXT.replace("15", "\u0661\u0665"),
+        TEXT.replace("15", "9" * 19),
+        TEXT.replace("15", "1" * 30),
+        TEXT.replace("15", ""),
+        TEXT.replace("15\n", "15\r\n"),
+        TEXT + "extension\n",
+        TEXT + "\n",
+        TEXT.replace(ENCODED, ENCODED[:-1]),
+        TEXT.replace(ENCODED, ENCODED.rstrip("=")),
+        TEXT.replace(ENCODED, ENCODED.replace("=", "") + "=="),
+        TEXT.replace(ENCODED, base64.b64encode(ROOT[:31]).decode()),
+        TEXT.replace(ENCODED, " " + ENCODED),
+        TEXT.replace(ORIGIN, ""),
+        TEXT.replace(ORIGIN, "board example"),
+        Checkpoint(ORIGIN, 0, EMPTY_ROOT).to_text().replace("0\n", "1\n", 1)[:-2],
+        f"{ORIGIN}\n0\n{ENCODED}\n",
+    ],
+)
+def test_other_spellings_are_malformed_though_signed(text: str) -> None:
+    open_checkpoint(note(), log_key())
+    if not text.endswith("\n"):
+        text += "\n"
+    with pytest.raises(MalformedMessage):
+        open_checkpoint(note(text), log_key())
+
+
+def test_base64_with_stray_bits_is_malformed() -> None:
+    assert ENCODED.endswith("=")
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    stray = alphabet[alphabet.index(ENCODED[-2]) + 1]
+    with pytest.raises(MalformedMessage):
+        open_checkpoint(note(TEXT.replace(ENCODED, ENCODED[:-2] + stray + "=")), log_key())
+
+
+def lines(*added: str) -> bytes:
+    return note() + "".join(added).encode()
+
+
+def good_line() -> SignatureLine:
+    return Note.parse(note()).signatures[0]
+
+
+def bad_line() -> SignatureLine:
+    line = good_line()
+    return SignatureLine(
+        line.name, line.key_id, bytes([line.signature[0] ^ 1]) + line.signature[1:]
+    )
+
+
+def test_unknown_keys_are_ignored() -> None:
+    same_name = SignatureLine(ORIGIN, b"abcd", bytes(64))
+    same_id = SignatureLine("other.example", log_key().key_id, bytes(64))
+    open_checkpoint(lines(str(same_name), str(same_id)), log_key())
+
+
+def test_a_bad_signature_of_a_known_key_rejects_even_after_a_good_one() -> None:
+    open_checkpoint(lines(), log_key())
+    with pytest.raises(InvalidSignature):
+        open_checkpoint(lines(str(bad_line())), log_key())
+    flipped = Note(TEXT, (bad_line(), good_line()))
+    with pytest.raises(InvalidSignature):
+        open_checkpoint(flipped.to_bytes(), log_key())
+
+
+def test_a_note_without_a_signature_of_the_log_is_refused() -> None:
+    other = sign_note(TEXT, signer("other.example/log"))
+    with pytest.raises(InvalidSignature):
+        open_checkpoint(other.to_bytes(), log_key())
+
+
+def test_a_checkpoint_of_another_origin_is_refused() -> None:
+    text = TEXT.replace(ORIGIN, "other.example/log")
+    with pytest.raises(InvalidSignature) as caught:
+        open_checkpoint(note(text), log_key())
+    assert caught.value.check == "05-N3"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data[:-1],
+        lambda data: data + b"\n",
+        lambda data: data + b"x",
+        lambda data: data.replace(b"\n\n", b"\n"),
+        lambda data: data.replace(DASH.encode(), b"-"),
+        lambda data: data.replace(DASH.encode() + b" ", DASH.encode()),
+        lambda data: data.replace(b"\n", b"\r\n"),
+        lambda data: data.replace(ORIGIN.encode(), b"\xff" + ORIGIN.encode()[1:]),
+        lambda data: data.replace(ORIGIN.encode(), b"\x1b[31m" + ORIGIN.encode()),
+        lambda data: data.split(b"\n\n")[0] + b"\n\n",
+        lambda data: data + DASH.encode() + b" name AAAA\n",
+        lambda data: data + DASH.encode() + b" na+me AAAAAAAA\n",
+        lambda data: data + DASH.encode() + " n\u00a0me AAAAAAAA\n".encode(),
+        lambda data: data + DASH.encode() + b" name AAAAAAA\n",
+        lambda data: data[:0],
+        lambda data: b"\n\n" + data.split(b"\n\n")[1],
+        lambda data: data + 200 * (DASH.encode() + b" name AAAAAAAA\n"),
+        lambda data: data + b"x" * 70_000,
+    ],
+)
+def test_malformed_notes(change: object) -> None:
+    assert callable(change)
+    Note.parse(note())
+    with pytest.raises(MalformedMessage):
+        Note.parse(change(note()))
+
+
+def test_every_bit_of_a_checkpoint_counts() -> None:
+    data = note()
+    survivors = 0
+    for position in range(8 * len(data)):
+        flipped = bytearray(data)
+        flipped[position // 8] ^= 1 << position % 8
+        try:
+            open_checkpoint(bytes(flipped), log_key())
+        except ProtocolError:
+            continue
+        survivors += 1
+    assert survivors == 0
+
+
+def test_a_cosignature_is_known_by_its_witness_only() -> None:
+    line = cosign(TEXT, witness(), 1_700_000_000)
+    both = Note.parse(note()).with_signatures([line])
+    assert Note.parse(both.to_bytes()) == both
+    (found,) = verify_note(both, [witness().verifier])
+    assert found[0] == witness().verifier
+    assert verify_note(both, [witness(2).verifier]) == ()
+    later = SignatureLine(line.name, line.key_id, (1_700_000_001).to_bytes(8) + line.signature[8:])
+    with pytest.raises(InvalidSignature):
+        verify_note(Note(TEXT, (later,)), [witness().verifier])
+    far = SignatureLine(line.name, line.key_id, b"\xff" * 8 + line.signature[8:])
+    with pytest.raises(InvalidSignature):
+        verify_note(Note(TEXT, (far,)), [witness().verifier])
+    with pytest.raises(UsageError):
+        cosign(TEXT, signer(), 1)
+    with pytest.raises(UsageError):
+        cosign(TEXT, witness(), -1)
+
+
+def test_vkeys() -> None:
+    text = str(log_key())
+    assert VerifierKey.parse(text) == log_key()
+    name, key_id, material = text.split("+", 2)
+    for bad in (
+        f"{name}x+{key_id}+{material}",
+        f"{name}+{key_id.upper()}+{material}"
+        if key_id.upper() != key_id
+        else f"{name}++{material}",
+        f"{name}+00000000+{material}",
+        f"{name}+{key_id}+{material}=",
+        f"{name}+{key_id}",
+        f"{name}+{key_id}+{base64.b64encode(bytes([2]) + log_key().key.data).decode()}",
+        "",
+    ):
+        with pytest.raises(MalformedMessage):
+            VerifierKey.parse(bad)
+
+
+def test_a_key_file_round_trips_and_never_prints() -> None:
+    secret = signer().to_secret_text()
+    assert NoteSigner.from_secret_text(secret).verifier == log_key()
+    seed = secret.reveal().split(b"+")[-1].strip()
+    assert seed not in repr(signer()).encode()
+    with pytest.raises(UsageError):
+        pickle.dumps(secret)
+    for bad in (b"", b"PRIVATE+KEY+x", secret.reveal().replace(b"PRIVATE", b"PUBLIC"), b"\xff"):
+        with pytest.raises(UsageError) as caught:
+            NoteSigner.from_secret_text(SecretBytes(bad))
+        assert seed not in str(caught.value).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Ada", "Ada"),
+        ("a\x1b[31mb", "a<U+001B>[31mb"),
+        ("a\u202eb", "a<U+202E>b"),
+        ("a\u200db", "a<U+200D>b"),
+        ("\u212a", "\u212a"),
+        ("e\u0301", "e\u0301"),
+        ("a\nb", "a<U+000A>b"),
+        ("a\u00a0b", "a<U+00A0>b"),
+    ],
+)
+def test_names_are_shown_without_their_tricks(name: str, shown: str) -> None:
+    assert visible(name) == shown
+
+
+def test_names_that_only_look_alike_are_different_keys() -> None:
+    """NFC and NFD, K and the Kelvin sign: nothing is normalised before it is hashed."""
+    names = ["caf\u00e9", "cafe\u0301", "K", "\u212a"]
+    keys = {VerifierKey(name, KeyKind.LOG, log_key().key).key_id for name in names}
+    assert len(keys) == 4

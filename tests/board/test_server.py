@@ -1,0 +1,416 @@
+"""The HTTP interface on a real socket."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bulletin_board.admission import Refused, Roster
+from bulletin_board.fsck import fsck_directory
+from bulletin_board.proof import Receipt, verify_receipt
+from bulletin_board.server.limits import RateLimit, ServerLimits
+from tests.board.live import free_port, live_board
+from tests.board.tools import (
+    entry_bytes,
+    log_key,
+    new_board,
+    party,
+    trust,
+)
+from wire.domains import ENTRY_PAYLOAD_TYPE
+
+LIMITS = ServerLimits(body_seconds=1.0)
+
+
+@pytest.fixture(scope="module")
+def url(scratch: Path) -> Iterator[str]:
+    with live_board(scratch / "log", limits=LIMITS) as url:
+        yield url
+
+
+class Answer:
+    def __init__(self, response: http.client.HTTPResponse) -> None:
+        self.status = response.status
+        self.headers = {name.lower(): value for name, value in response.getheaders()}
+        self.body = response.read()
+
+    @property
+    def problem(self) -> str:
+        assert self.headers["content-type"] == "application/problem+json"
+        document = json.loads(self.body)
+        assert document["status"] == self.status
+        assert document["title"]
+        return str(document["type"]).removeprefix("urn:gopa:board:")
+
+
+def ask(
+    url: str,
+    method: str,
+    path: str,
+    body: bytes | None = None,
+    headers: dict[str, str] | None = None,
+) -> Answer:
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=20)
+    try:
+        connection.request(method, path, body, headers or {})
+        return Answer(connection.getresponse())
+    finally:
+        connection.close()
+
+
+def post(url: str, body: bytes, media_type: str = ENTRY_PAYLOAD_TYPE) -> Answer:
+    return ask(url, "POST", "/v1/entries", body, {"Content-Type": media_type})
+
+
+def test_a_post_is_answered_with_a_proof(url: str) -> None:
+    raw = entry_bytes(0, author=1)
+    answer = post(url, raw)
+    assert answer.status == 201
+    found = verify_receipt(Receipt.parse(answer.body), raw, log_key())
+    again = post(url, raw)
+    assert again.status == 200
+    assert Receipt.parse(again.body).index == found.index
+
+
+def test_a_conflict(url: str) -> None:
+    assert post(url, entry_bytes(0, author=2)).status == 201
+    first = post(url, entry_bytes(0, author=2, body=b"other"))
+    later = post(url, entry_bytes(0, author=2, body=b"third"))
+    assert (first.status, first.problem) == (later.status, later.problem) == (409, "conflict")
+    documents = [json.loads(answer.body) for answer in (first, later)]
+    assert documents[0]["evidence"] == documents[1]["evidence"]
+
+
+def test_refusals(url: str) -> None:
+    raw = entry_bytes(0, author=3)
+    assert post(url, raw).status == 201
+    flipped = raw[:-1] + bytes([raw[-1] ^ 1])
+    assert post(url, flipped).problem == "signature"
+    assert post(url, flipped).status == 401
+    assert (post(url, raw[:-1]).status, post(url, raw[:-1]).problem) == (422, "malformed")
+    assert post(url, raw + b"\0").problem == "malformed"
+    assert post(url, b"").problem == "malformed"
+    assert post(url, raw, "application/json").status == 415
+    assert post(url, raw, "").problem == "media-type"
+
+
+def test_sizes(url: str) -> None:
+    assert post(url, entry_bytes(1, author=3, body=bytes(60_000))).status == 201
+    assert post(url, bytes(65_535)).status == 422
+    assert post(url, bytes(65_536)).status == 413
+
+
+def raw_exchange(url: str, *parts: bytes) -> bytes:
+    """Send bytes as they are; what comes back until the server closes."""
+    target = urlsplit(url)
+    with socket.create_connection((str(target.hostname), target.port or 0), 20) as connection:
+        received = b""
+        try:
+            for part in parts:
+                connection.sendall(part)
+            while data := connection.recv(65_536):
+                received += data
+        except OSError:
+            pass
+        return received
+
+
+def head(*lines: str) -> bytes:
+    first = ["POST /v1/entries HTTP/1.1", "Host: x", f"Content-Type: {ENTRY_PAYLOAD_TYPE}"]
+    return "\r\n".join([*first, *lines, "", ""]).encode()
+
+
+def test_a_chunked_body_over_the_cap_is_cut_off(url: str) -> None:
+    chunk = b"2000\r\n" + bytes(0x2000) + b"\r\n"
+    assert b" 413 " in raw_exchange(url, head("Transfer-Encoding: chunked"), *[chunk] * 9)
+
+
+def test_a_slow_body_is_given_up(url: str) -> None:
+    started = time.monotonic()
+    answer = raw_exchange(url, head("Content-Length: 100", "Connection: close"), b"x")
+    assert b" 503 " in answer
+    assert time.monotonic() - started < 10
+
+
+def test_bad_lengths(url: str) -> None:
+    for length in ("-1", "1e3", "99999999999999999999", "\u0661"):
+        answer = raw_exchange(url, head(f"Content-Length: {length}", "Connection: close"), b"")
+        assert b" 413 " in answer or b" 400 " in answer
+
+
+def test_static_files_and_their_headers(url: str) -> None:
+    post(url, entry_bytes(0, author=4))
+    checkpoint = ask(url, "GET", "/checkpoint")
+    assert checkpoint.headers["cache-control"] == "no-cache"
+    assert checkpoint.headers["content-type"] == "text/plain; charset=utf-8"
+    size = int(checkpoint.body.split(b"\n")[1])
+    tile = ask(url, "GET", f"/tile/0/000.p/{size}")
+    assert tile.status == 200
+    assert len(tile.body) == 32 * size
+    assert "immutable" in tile.headers["cache-control"]
+    assert tile.headers["content-type"] == "application/octet-stream"
+    older = ask(url, "GET", "/tile/0/000.p/1")
+    assert older.body == tile.body[:32]
+    bundle = ask(url, "GET", f"/tile/entries/000.p/{size}")
+    assert bundle.body.startswith(ask(url, "GET", "/tile/entries/000.p/1").body)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/tile/0/000",
+        "/tile/0/000.p/255",
+        "/tile/0/001.p/1",
+        "/tile/../../key",
+        "/tile/%2e%2e/%2e%2e/key",
+        "/tile/entries/..%2f..%2f..%2fkey",
+        "/tile/0/000.p/01",
+        "/key",
+        "/index.sqlite",
+        "/public/checkpoint",
+        "/checkpoint/",
+        "/tile/" + "x000/" * 500,
+    ],
+)
+def test_nothing_else_is_served(url: str, path: str) -> None:
+    assert ask(url, "GET", "/checkpoint").status == 200
+    answer = ask(url, "GET", path)
+    assert answer.status in {404, 307, 405}
+    assert b"PRIVATE" not in answer.body
+
+
+def test_documents(url: str) -> None:
+    manifest = json.loads(ask(url, "GET", "/v1/manifest").body)
+    assert manifest["log"] == str(log_key())
+    policy = ask(url, "GET", "/v1/policy").body
+    assert policy == trust().to_bytes()
+    assert ask(url, "GET", "/healthz").status == 200
+    metrics = ask(url, "GET", "/metrics").body.decode()
+    assert "gopa_board_healthy 1" in metrics
+    assert 'gopa_board_posts_total{outcome="created"}' in metrics
+
+
+def test_100_concurrent_posts_to_one_slot(url: str) -> None:
+    bodies = [entry_bytes(0, author=5, body=bytes([n])) for n in range(100)]
+    with ThreadPoolExecutor(32) as pool:
+        answers = list(pool.map(lambda body: post(url, body), bodies))
+    assert sorted(answer.status for answer in answers) == [201] + [409] * 99
+    assert len({json.loads(a.body)["evidence"] for a in answers if a.status == 409}) == 1
+
+
+def test_100_concurrent_posts_of_the_same_bytes(url: str) -> None:
+    raw = entry_bytes(0, author=6)
+    with ThreadPoolExecutor(32) as pool:
+        answers = list(pool.map(lambda _: post(url, raw), range(100)))
+    assert sorted(answer.status for answer in answers) == [200] * 99 + [201]
+    assert len({Receipt.parse(answer.body).index for answer in answers}) == 1
+
+
+PATHS = st.sampled_from(
+    ["/v1/entries", "/checkpoint", "/tile/", "/tile/0/000", "/v1/overview", "/healthz", "/", "/x"]
+)
+METHODS = st.sampled_from(["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE"])
+HEADERS = st.dictionaries(
+    st.sampled_from(["Content-Type", "Accept", "Range", "If-None-Match", "Expect-Not", "X-A"]),
+    st.one_of(st.just(ENTRY_PAYLOAD_TYPE), st.text('abc/;=*"%', max_size=30)),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(METHODS, PATHS, st.text("abc0123%./x?&=", max_size=20), HEADERS, st.binary(max_size=400))
+def test_no_request_makes_the_server_fail(  # noqa: PLR0917 - one argument for each part
+    url: str, method: str, path: str, more: str, headers: dict[str, str], body: bytes
+) -> None:
+    answer = ask(url, method, path + more, body, headers)
+    assert answer.status < 500
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_no_bytes_on_the_wire_make_the_server_fail(url: str, data: st.DataObject) -> None:
+    request = bytearray(head("Content-Length: 3", "Connection: close") + b"abc")
+    for _ in range(data.draw(st.integers(1, 5))):
+        request[data.draw(st.integers(0, len(request) - 1))] = data.draw(st.integers(0, 255))
+    received = raw_exchange(url, bytes(request) + b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    assert b"HTTP/1.1 5" not in received or b" 503 " in received
+    assert ask(url, "GET", "/healthz").status == 200
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 10**9), st.data())
+def test_changed_entries_are_refused(url: str, seed: int, data: st.DataObject) -> None:
+    raw = bytearray(entry_bytes(seed % 2**32, author=7, body=b"body"))
+    position = data.draw(st.integers(0, len(raw) - 1))
+    raw[position] ^= data.draw(st.integers(1, 255))
+    assert post(url, bytes(raw)).status in {401, 422}
+
+
+def test_unregistered_keys_and_quotas(tmp_path: Path) -> None:
+    def roster() -> Roster:
+        return Roster([party(1).public.data], quota=2)
+
+    with live_board(tmp_path / "log", admission=roster) as url:
+        assert post(url, entry_bytes(0, author=1)).status == 201
+        assert (post(url, entry_bytes(0, author=2)).status) == 403
+        assert post(url, entry_bytes(1, author=1)).status == 201
+        assert post(url, entry_bytes(2, author=1)).problem == "quota"
+
+
+def test_rates(tmp_path: Path) -> None:
+    with live_board(tmp_path / "log", limits=ServerLimits(posts_per_second=0.01, burst=2)) as url:
+        answers = [post(url, entry_bytes(n)) for n in range(3)]
+        assert [answer.status for answer in answers] == [201, 201, 429]
+        assert int(answers[2].headers["retry-after"]) > 1
+        assert post(url, entry_bytes(0, author=1)).status == 201
+
+
+def test_a_clock_that_runs_backwards_gives_nothing_away() -> None:
+    now = [100.0]
+    rate = RateLimit(1.0, 1, lambda: now[0])
+    rate.take(b"a")
+    now[0] = 50.0
+    with pytest.raises(Refused):
+        rate.take(b"a")
+    now[0] = 51.5
+    rate.take(b"a")
+
+
+def test_stale_and_broken_logs_are_not_healthy(tmp_path: Path) -> None:
+    with live_board(tmp_path / "log", limits=ServerLimits(stale_seconds=-1)) as url:
+        assert ask(url, "GET", "/healthz").status == 503
+        assert "gopa_board_healthy 0" in ask(url, "GET", "/metrics").body.decode()
+
+
+# Processes
+
+SERVE = "from gopa.cli.board import board; board()"
+
+
+def start_server(root: Path, port: int, *more: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", SERVE, "serve", str(root), "--anyone", "--port", str(port)]
+    server = subprocess.Popen([*command, *more], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return server
+    raise TimeoutError
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_acknowledged_is_lost(tmp_path: Path, how: signal.Signals) -> None:
+    """Stop, or kill, a server under load; every 201 is in the log afterwards."""
+    board = new_board(tmp_path / "log")
+    port = free_port()
+    server = start_server(board.root, port)
+    acknowledged: set[bytes] = set()
+    stop = threading.Event()
+
+    def load(author: int) -> None:
+        for number in range(10_000):
+            raw = entry_bytes(number, author=author)
+            try:
+                if stop.is_set() or post(f"http://127.0.0.1:{port}", raw).status != 201:
+                    return
+            except (OSError, http.client.HTTPException):
+                return
+            acknowledged.add(raw)
+
+    threads = [threading.Thread(target=load, args=(author,)) for author in range(8)]
+    for thread in threads:
+        thread.start()
+    time.sleep(2)
+    server.send_signal(how)
+    assert server.wait(40) in {0, -how, 143}
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert acknowledged
+    again = start_server(board.root, port)
+    try:
+        for raw in list(acknowledged)[:50]:
+            assert post(f"http://127.0.0.1:{port}", raw).status == 200
+    finally:
+        again.send_signal(signal.SIGTERM)
+        again.wait(40)
+    report = fsck_directory(board.public, trust(), signatures=True)
+    assert report.size >= len(acknowledged)
+
+
+def write_certificate(certificate: Path, key: Path) -> None:
+    """A certificate for localhost that signs itself."""
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    built = (
+        x509.CertificateBuilder(name, name, private.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(private, hashes.SHA256())
+    )
+    certificate.write_bytes(built.public_bytes(serialization.Encoding.PEM))
+    key.write_bytes(
+        private.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+
+
+def test_tls(tmp_path: Path) -> None:
+    board = new_board(tmp_path / "log")
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    write_certificate(certificate, key)
+    port = free_port()
+    server = start_server(board.root, port, "--tls-cert", str(certificate), "--tls-key", str(key))
+    try:
+        context = ssl.create_default_context(cafile=os.fspath(certificate))
+        connection = http.client.HTTPSConnection("localhost", port, context=context, timeout=20)
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().status == 200
+        connection.close()
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(40)
+
+
+def test_a_second_server_on_one_directory_does_not_start(tmp_path: Path) -> None:
+    board = new_board(tmp_path / "log")
+    server = start_server(board.root, free_port())
+    try:
+        command = [sys.executable, "-c", SERVE, "serve", str(board.root), "--anyone"]
+        second = subprocess.run(
+            [*command, "--port", str(free_port())], capture_output=True, check=False
+        )
+        assert second.returncode != 0
+        assert b"another process writes" in second.stderr
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(40)

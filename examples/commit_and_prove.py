@@ -21,6 +21,8 @@ def main() -> None:
     """Run the demonstration."""
     status = gopa.backend_status()
     print(f"backend: {status.active} ({status.details}), because {status.reason}")
+    if status.hint is not None:
+        print(f"for the fast backend: {status.hint}")
 
     group = gopa.ristretto255()
     key = gopa.Pedersen(group)

@@ -30,6 +30,9 @@ PROVER_NONCES: Final = Domain(b"gopa/v1/zkp/prover-nonces")
 BATCH_WEIGHTS: Final = Domain(b"gopa/v1/zkp/batch-weights")
 """Random weights that merge many verification equations into one."""
 
+SIGMA_BATCH_WEIGHTS: Final = Domain(b"gopa/v1/zkp/sigma-batch-weights")
+"""The same for batches of Sigma proofs."""
+
 BIT_SHAPE: Final = Domain(b"gopa/v1/zkp/bit-shape")
 """The hash that names the fixed part of a statement about hidden bits."""
 

@@ -16,7 +16,7 @@ from typing import Final
 from commitments.group import Group, Point, PointVec, Scalar, ScalarVec, SecretScalarVec
 from wire.domains import PROVER_NONCES, TRANSCRIPT
 from wire.errors import InvalidProof, UsageError
-from wire.randomness import Rng
+from wire.randomness import Rng, draw
 from zkp.sponge import (
     SESSION_SIZE,
     DuplexSponge,
@@ -136,9 +136,7 @@ class Transcript:
             UsageError: nothing was bound yet, or `rng` returns a wrong length.
         """
         self._require_bound()
-        fresh = rng(_HEDGE_SIZE)
-        if len(fresh) != _HEDGE_SIZE:
-            raise UsageError(f"rng({_HEDGE_SIZE}) must return {_HEDGE_SIZE} bytes")
+        fresh = draw(rng, _HEDGE_SIZE)
         secret = self._sponge.copy()
         secret.absorb(_NONCES + frame(PROVER_NONCES) + frame(label))
         secret.absorb(frame(group.name.encode()) + n.to_bytes(4, "little"))

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from commitments.group import Group, ScalarVec
-from wire.domains import BATCH_WEIGHTS
+from wire.domains import SIGMA_BATCH_WEIGHTS
 from wire.errors import InvalidProof, UsageError
-from wire.randomness import Rng
+from wire.randomness import Rng, draw
 from zkp.sigma.batch_equation import weighted_sum
 from zkp.sigma.batch_items import Decoded, Item, assemble, decode_where_possible
 from zkp.sigma.narg import Form, proof_length, verify_narg
 from zkp.sigma.proof import bind_proof, bind_statement
 from zkp.sigma.statement import Statement, count
-from zkp.sponge import DuplexSponge, derive_session_id, frame
+from zkp.sponge import DuplexSponge, derive_session_id
 from zkp.transcript import Transcript
 
 _WEIGHT_SIZE: Final = 16
@@ -109,7 +109,8 @@ class _Search:
     def _hold(self, indices: Sequence[int]) -> bool:
         claims = [claim for i in indices for claim in self._claims[i]]
         total = sum(claim.relation.shape.equation_count for claim in claims)
-        return weighted_sum(self._pool, claims, self._weights(indices, total)).is_identity()
+        weights = self._weights(indices, total)
+        return weighted_sum(self._pool, claims, weights).is_identity()  # B4
 
     def _weights(self, indices: Sequence[int], n: int) -> ScalarVec:
         """Weights of 128 bits, never the same for two calls or two batches.
@@ -117,11 +118,8 @@ class _Search:
         They depend on responses as well as commitments: a prover that knew the
         weights before choosing its responses could let errors cancel.
         """
-        seed = self._rng(_SEED_SIZE)
-        if len(seed) != _SEED_SIZE:
-            raise UsageError(f"rng({_SEED_SIZE}) must return {_SEED_SIZE} bytes")
-        sponge = DuplexSponge(derive_session_id(BATCH_WEIGHTS))
-        sponge.absorb(frame(seed) + len(indices).to_bytes(4, "little"))
+        sponge = DuplexSponge(derive_session_id(SIGMA_BATCH_WEIGHTS))
+        sponge.absorb(draw(self._rng, _SEED_SIZE) + len(indices).to_bytes(4, "little"))
         sponge.absorb(b"".join(self._bindings[i] for i in indices))
         return self._group.reduce_scalars(sponge.squeeze(_WEIGHT_SIZE * n), _WEIGHT_SIZE)
 

@@ -62,7 +62,7 @@ class AnyOf:
 
     @property
     def degree(self) -> int:
-        """How many children a prover may simulate, and of how many it must know witnesses."""
+        """The degree of the challenge polynomial: how many children may be simulated."""
         return len(self.children) - self.threshold
 
     @cached_property

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from typing import Final
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from commitments.group import Group
 from tests.external import vectors
+from tests.group.backends import installed_groups
 from tests.randomness import seeded
-from tests.zkp.sigma.samples import context, sample
+from tests.zkp.sigma.samples import context, sample, samples
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError
 from zkp.sigma import Form, Statement, prove, verify
 from zkp.sigma.statement import count
@@ -48,6 +51,32 @@ def test_every_flipped_bit_is_noticed(group: Group, name: str, form: Form) -> No
         flipped[bit // 8] ^= 1 << bit % 8
         with pytest.raises((InvalidProof, MalformedMessage)):
             verify(statement, bytes(flipped), context(), form=form)
+
+
+@pytest.mark.soak
+@BOTH
+@pytest.mark.parametrize("name", [found.name for found in samples(installed_groups()[0])])
+def test_every_flipped_bit_of_every_kind_of_proof(group: Group, name: str, form: Form) -> None:
+    test_every_flipped_bit_is_noticed(group, name, form)
+
+
+@BOTH
+@SOME
+@settings(
+    max_examples=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],  # groups do not change
+)
+@given(data=st.data())
+def test_any_bytes_are_refused_with_a_typed_error(
+    group: Group, name: str, form: Form, data: st.DataObject
+) -> None:
+    statement, proof = accepted(group, name, form)
+    received = data.draw(
+        st.binary(max_size=100) | st.binary(min_size=len(proof), max_size=len(proof))
+    )
+    with pytest.raises(ProtocolError):
+        verify(statement, received, context(), form=form)
 
 
 LENGTHS: Final[dict[str, Callable[[bytes], bytes]]] = {

@@ -32,6 +32,7 @@ from zkp.sigma import (
     verify,
     witness,
 )
+from zkp.sigma.proof import bind_statement
 from zkp.sigma.prover import flatten_witness
 from zkp.transcript import Transcript
 
@@ -207,6 +208,24 @@ def test_transcripts_go_on_in_step_and_bind_statement_and_proof(group: Group) ->
     again = context()
     prove(found.statement, found.witness, again, rng=seeded(2))
     assert again.session_id(b"after") != after
+
+
+def test_what_follows_depends_on_the_statement(group: Group) -> None:
+    after = set()
+    for name in NAMES:
+        transcript = context()
+        bind_statement(transcript, sample(group, name).statement, Form.BATCHABLE)
+        after.add(transcript.session_id(b"after"))
+    assert len(after) == len(NAMES)
+
+
+def test_a_compact_proof_of_zeros_is_refused_for_its_identity(group: Group) -> None:
+    found = sample(group, "dleq")
+    proof = prove(found.statement, found.witness, context(), rng=seeded(1), form=Form.COMPACT)
+    verify(found.statement, proof, context(), form=Form.COMPACT)
+    with pytest.raises(InvalidProof) as refusal:
+        verify(found.statement, bytes(len(proof)), context(), form=Form.COMPACT)
+    assert refusal.value.check == "02-N5"
 
 
 def test_two_proofs_in_one_transcript_keep_their_order(group: Group) -> None:

@@ -10,7 +10,7 @@ from commitments.group import Group, Scalar, SecretScalarVec
 from tests.randomness import seeded
 from tests.zkp.sigma.samples import base, context, sample
 from wire.errors import UsageError
-from zkp.sigma import Form, LinearRelation, Witnesses, discrete_log, prove, verify, witness
+from zkp.sigma import Form, LinearRelation, Witnesses, discrete_log, dleq, prove, verify, witness
 from zkp.sigma.narg import challenge_bytes, prove_narg, verify_narg
 from zkp.sigma.prover import Prover, flatten_witness
 from zkp.sponge import decode_challenges, derive_session_id
@@ -67,6 +67,19 @@ def test_hedged_nonces_repeat_only_with_everything_else(group: Group) -> None:
         commitment(group, form=Form.COMPACT),
     ]
     assert len({reference, *others}) == 5
+
+
+def test_one_witness_for_two_statements_in_one_context_gets_two_nonces(group: Group) -> None:
+    """With a broken generator, only the statement keeps these nonces apart."""
+    x = group.secret_scalar(5)
+    firsts = set()
+    for name in ("H", "K"):
+        H = base(group, name)
+        statement = dleq(group, group.points([group.generator * x, H * x]), group.points([H]))
+        proof = prove(statement, witness(group, x), context(), rng=bytes)
+        verify(statement, proof, context())
+        firsts.add(proof[:32])
+    assert len(firsts) == 2
 
 
 def test_a_generator_stuck_on_zero_still_gives_different_nonces(group: Group) -> None:

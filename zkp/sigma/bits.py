@@ -1,0 +1,190 @@
+"""Statements about hidden bits, proved bit by bit with OR proofs (specification 07, section 6).
+
+Every bit gets a Pedersen commitment of its own and a proof that it hides 0 or 1;
+every constraint becomes a statement about a sum of these commitments. It takes the
+statements of `zkp.bits` and none of the algebra of that argument, so that each is a
+check of the other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache, reduce
+from operator import add
+from typing import Final
+
+from commitments import Pedersen
+from commitments.group import Group, PointVec, SecretScalarVec
+from wire.errors import MalformedMessage, UsageError
+from wire.randomness import Rng
+from zkp.bits.constraints import Committed, Row, Vector
+from zkp.bits.statement import Statement
+from zkp.bits.witness import Openings, Secrets
+from zkp.sigma.narg import Form
+from zkp.sigma.notation import RelationBuilder
+from zkp.sigma.proof import prove as prove_sigma
+from zkp.sigma.proof import verify as verify_sigma
+from zkp.sigma.prover import Witnesses
+from zkp.sigma.relation import LinearRelation
+from zkp.sigma.shape import Shape
+from zkp.sigma.statement import AllOf, AnyOf
+from zkp.sigma.statements import witness
+from zkp.transcript import Transcript
+
+_FORM: Final = Form.COMPACT
+
+
+def prove(
+    statement: Statement,
+    bits: SecretScalarVec,
+    openings: Openings,
+    transcript: Transcript,
+    *,
+    rng: Rng,
+) -> bytes:
+    """Prove that the bits satisfy the statement. As `zkp.bits.prove`, transcript included.
+
+    The side of each OR proof that is simulated runs the same operations as the other.
+
+    Raises:
+        UsageError: bits and openings do not satisfy the statement, or it has a vector
+            commitment or a row without coefficients. Nothing was sent.
+    """
+    group, count = statement.group, _bit_count(statement)
+    secrets = Secrets.of(statement, openings)
+    values = bits.reveal().ints()
+    if len(values) != count or not {0, 1}.issuperset(values):
+        raise UsageError(f"the statement takes {count} hidden values, each 0 or 1")
+    statement.absorb(transcript)
+    known = bits.concat(secrets.flat())
+    blindings = transcript.nonces(b"schnorr-bits/blindings", group, count, known, rng)
+    points = Pedersen(group).commit(bits, blindings).points
+    transcript.absorb_points(b"schnorr-bits/commitments", points)
+    sides = [_one_side(group, blindings, place, bit) for place, bit in enumerate(values)]
+    parts = Witnesses(*sides, _differences(statement, blindings, secrets.blindings))
+    proof = prove_sigma(_relation(statement, points), parts, transcript, rng=rng, form=_FORM)
+    return points.to_bytes() + proof
+
+
+def verify(statement: Statement, proof: bytes, transcript: Transcript) -> None:
+    """Check a proof made by `prove`.
+
+    Raises:
+        MalformedMessage: bytes no prover writes.
+        InvalidProof: with the check of specification 02 that failed.
+        UsageError: as `prove`, for the statement.
+    """
+    group, count = statement.group, _bit_count(statement)
+    split = count * group.point_size
+    expected = split + group.scalar_size * (1 + 3 * count + len(statement.shape.constraints))
+    if len(proof) != expected:  # R23
+        raise MalformedMessage(
+            f"a proof of {expected} bytes was expected, not {len(proof)}", "proof"
+        )
+    try:
+        points = group.decode_points(proof[:split], count)
+    except MalformedMessage as error:
+        raise MalformedMessage(error.message, "proof", error.offset) from error
+    statement.absorb(transcript)
+    transcript.absorb_points(b"schnorr-bits/commitments", points)
+    try:
+        verify_sigma(_relation(statement, points), proof[split:], transcript, form=_FORM)
+    except MalformedMessage as error:
+        offset = None if error.offset is None else split + error.offset
+        raise MalformedMessage(error.message, "proof", offset) from error
+
+
+def _bit_count(statement: Statement) -> int:
+    constraints = statement.shape.constraints
+    if any(isinstance(constraint, Vector) for constraint in constraints):
+        raise UsageError("bit-by-bit proofs are about Pedersen commitments, not vector commitments")
+    if not all(_coefficients(statement)):
+        raise UsageError("a row without coefficients says nothing about the bits: leave it out")
+    return statement.shape.layout.bits
+
+
+def _coefficients(statement: Statement) -> list[dict[int, int]]:
+    """For each constraint the coefficients that are not zero, by position."""
+    varying = iter(statement.varying.ints())
+    order, found = statement.group.order, []
+    for row in _rows(statement):
+        sums: Counter[int] = Counter()
+        for position, coefficient in row.fixed:
+            sums[position] += coefficient
+        for position in row.varying:
+            sums[position] += next(varying)
+        found.append({at: value % order for at, value in sorted(sums.items()) if value % order})
+    return found
+
+
+def _rows(statement: Statement) -> Iterator[Row]:
+    for constraint in statement.shape.constraints:
+        if not isinstance(constraint, Vector):
+            yield constraint.row
+
+
+def _relation(statement: Statement, points: PointVec) -> AllOf:
+    """Every commitment hides a bit, and every constraint holds (rule R22)."""
+    group = statement.group
+    key = Pedersen(group)
+    bases = group.points([key.value_base, key.blinding_base])
+    zero, one = _bit_shapes(group)
+    sides = []
+    for place in range(len(points)):
+        own = points[place : place + 1]
+        is_zero = LinearRelation(zero, bases[1:].concat(own))
+        is_one = LinearRelation(one, bases.concat(own))
+        sides.append(AnyOf(1, (is_zero, is_one)))
+    return AllOf((*sides, _constraints(statement, bases, points)))
+
+
+def _constraints(statement: Statement, bases: PointVec, points: PointVec) -> LinearRelation:
+    """The sum of each row, plus its constant, minus its commitment, is a multiple of H."""
+    rows = _coefficients(statement)
+    used = sorted({position for row in rows for position in row})
+    build = RelationBuilder(statement.group)
+    G, H = build.elements(2)
+    own = dict(zip(used, build.elements(len(used)), strict=True))
+    committed = iter(build.elements(len(statement.commitments)))
+    constants = statement.constants.ints()
+    for constraint, row, constant in zip(statement.shape.constraints, rows, constants, strict=True):
+        total = reduce(add, [factor * own[at] for at, factor in row.items()])
+        total = total + constant * G
+        if isinstance(constraint, Committed):
+            total = total - next(committed)
+        build.equation(total, build.scalar() * H)
+    elements = bases.concat(points.gather(used)).concat(statement.commitments)
+    return LinearRelation(build.shape(), elements)
+
+
+def _one_side(group: Group, blindings: SecretScalarVec, place: int, bit: int) -> Witnesses:
+    known = witness(group, blindings[place])
+    return Witnesses(None, known) if bit else Witnesses(known, None)
+
+
+def _differences(
+    statement: Statement, blindings: SecretScalarVec, outer: SecretScalarVec
+) -> SecretScalarVec:
+    """For each constraint the blinding of its sum, minus that of its commitment."""
+    group, constraints = statement.group, statement.shape.constraints
+    joint = group.secret_scalars([])
+    commitments = iter(range(len(outer)))
+    for constraint, row in zip(constraints, _coefficients(statement), strict=True):
+        total = blindings.gather(list(row)).inner(group.scalars(row.values()))
+        if isinstance(constraint, Committed):
+            total = total - outer[next(commitments)]
+        joint = joint.concat(witness(group, total))
+    return joint
+
+
+@lru_cache(maxsize=8)
+def _bit_shapes(group: Group) -> tuple[Shape, Shape]:
+    """C = rH, and C - G = rH."""
+    zero = RelationBuilder(group)
+    H, C = zero.elements(2)
+    zero.equation(C, zero.scalar() * H)
+    one = RelationBuilder(group)
+    G, H, C = one.elements(3)
+    one.equation(C - G, one.scalar() * H)
+    return zero.shape(), one.shape()

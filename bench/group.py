@@ -83,6 +83,11 @@ def _commit(group: Group, sizes: Sizes) -> Numbers:
         return key.commit(values, blindings).to_bytes()
 
     timed = cpu_time(work, repeat=sizes.repeat)
+    everything = group.decode_points(timed.result, count).sum()
+    require(
+        everything == key.value_base * values.sum() + key.blinding_base * blindings.sum(),
+        "the sum of all commitments",
+    )
     last = count - 1
     expected = (key.value_base * values[last] + key.blinding_base * blindings[last]).to_bytes()
     require(timed.result[-group.point_size :] == expected, "a commitment")
@@ -96,6 +101,7 @@ def _fixed_base(group: Group, sizes: Sizes) -> Numbers:
     scalars = group.random_scalars(count, seeded(4))
     timed = cpu_time(lambda: table.combine(scalars), repeat=sizes.repeat)
     require(timed.result[0] == base[0] * scalars[0], "a fixed-base product")
+    require(timed.result.sum() == base[0] * scalars.sum(), "the sum of all products")
     return {"fixed_base_us": timed.us_per(count)}
 
 

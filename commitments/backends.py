@@ -92,7 +92,8 @@ def _active() -> tuple[str, str]:
 @cache
 def _native_error() -> str | None:
     try:
-        import commitments._native  # noqa: F401  the import itself is the question
+        # Not only the core itself: one left over from another version lacks what this asks for.
+        import commitments.native  # noqa: F401  the import itself is the question
     except ImportError as error:
         return str(error)
     return None

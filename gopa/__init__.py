@@ -8,6 +8,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import gopa.siblings  # noqa: F401  first of all: it refuses foreign packages of our names
+
+# isort: split
 from commitments import (
     BackendStatus,
     Commitment,

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commitments import backend_status
+from gopa.siblings import SIBLINGS
 from gopa.version import VERSION
 from wire.errors import BackendError
 
-PACKAGES = ("wire", "commitments", "zkp", "bulletin_board", "gopa")
+PACKAGES = (*SIBLINGS, "gopa")
 DEPENDENCIES = ("click", "cryptography", "gmpy2", "numpy", "rich", "scipy")
 
 

@@ -27,7 +27,7 @@ fn combine_agrees_with_plain_multiples_and_their_encodings() {
                 let points = fixed.combine(&workers, &columns, 20);
                 assert_eq!(fixed.len(), count);
                 assert_eq!(points.values(), expected);
-                assert!(points.is_encoded());
+                assert!(points.known_encodings().is_some());
                 assert_eq!(points.encodings(&workers), encodings);
             }
         }

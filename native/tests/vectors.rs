@@ -79,20 +79,20 @@ fn chosen_points_keep_known_encodings() {
     let workers = Workers::INLINE;
     let values = common::points(1, 4);
     let plain = Points::new(values.clone());
-    assert!(!plain.select([0].into_iter()).is_encoded());
+    assert!(plain.select([0].into_iter()).known_encodings().is_none());
     assert_eq!(plain.known_encoding(0), None);
     let known = Points::with_encodings(values.clone(), encode_points(&workers, &values));
     let chosen = known.select([3, 0, 3].into_iter());
     assert_eq!(chosen.values(), [values[3], values[0], values[3]]);
-    assert!(chosen.is_encoded());
+    assert!(chosen.known_encodings().is_some());
     assert_eq!(chosen.encodings(&workers), encode_points(&workers, chosen.values()));
     assert_eq!(known.known_encoding(2), Some(values[2].compress().to_bytes()));
     let both = known.concat(&chosen);
-    assert!(both.is_encoded() && !known.concat(&plain).is_encoded());
+    assert!(both.known_encodings().is_some() && known.concat(&plain).known_encodings().is_none());
     assert_eq!(both.encodings(&workers), encode_points(&workers, both.values()));
     let gathered = Points::gather((0..4).map(|i| (values[i], known.known_encoding(i))));
-    assert!(gathered.is_encoded());
-    assert!(!Points::gather(values.iter().map(|&p| (p, None))).is_encoded());
+    assert!(gathered.known_encodings().is_some());
+    assert!(Points::gather(values.iter().map(|&p| (p, None))).known_encodings().is_none());
 }
 
 #[test]

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from commitments.backends import CHOICES, ristretto255
 from gopa.cli import commands
 from gopa.environment import PACKAGES, diagnose
+from gopa.siblings import SIBLINGS
 from gopa.version import VERSION
 from wire.errors import BackendError
 
@@ -47,6 +48,38 @@ def test_a_foreign_package_of_our_name_is_noticed(tmp_path: Path, name: str) -> 
     assert str(tmp_path) in after[f"package {name}"].value
 
 
+IMPORT = """
+try:
+    import gopa.cli
+except ImportError as error:
+    print(error.name, error.path)
+else:
+    print("imported")
+"""
+
+
+@pytest.mark.parametrize("name", SIBLINGS)
+@pytest.mark.parametrize("form", ["package", "module"])
+def test_a_foreign_package_in_front_of_ours_is_named(tmp_path: Path, name: str, form: str) -> None:
+    """Here the doctor cannot run either: the import has to say what is wrong."""
+
+    def answer() -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", IMPORT],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=tmp_path,  # where Python looks first
+        )
+        return done.stdout.strip()
+
+    assert answer() == "imported"
+    origin = tmp_path / name / "__init__.py" if form == "package" else tmp_path / f"{name}.py"
+    origin.parent.mkdir(exist_ok=True)
+    origin.write_text("")
+    assert answer() == f"{name} {origin}"
+
+
 def test_a_bare_folder_of_our_name_is_harmless(tmp_path: Path) -> None:
     (tmp_path / "wire").mkdir()
     findings = {finding.topic: finding for finding in diagnose([str(tmp_path)])}
@@ -79,9 +112,13 @@ except BackendError as error:
 """
 
 
-def test_without_the_native_core_the_reference_runs_and_says_so() -> None:
+LEFT_OVER = HIDE_NATIVE.replace("= None", "= type(sys)('commitments._native')")
+
+
+@pytest.mark.parametrize("program", [HIDE_NATIVE, LEFT_OVER], ids=["missing", "left over"])
+def test_without_the_native_core_the_reference_runs_and_says_so(program: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", HIDE_NATIVE],
+        [sys.executable, "-c", program],
         capture_output=True,
         text=True,
         check=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -90,3 +91,22 @@ def test_a_forked_child_computes(group: Group, children: int) -> None:
             child.join()
             receiver.close()
     assert _large_sum(group) == expected
+
+
+def test_a_child_forked_while_a_thread_encodes(group: Group) -> None:
+    """What the thread was about to remember never comes in the child; it must not wait for it."""
+    points = random_points(group, 20_000 if group.backend == "native" else 100)
+    context = multiprocessing.get_context("fork")
+    child = context.Process(target=points.to_bytes)
+    with ThreadPoolExecutor(1) as pool, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        encoding = pool.submit(points.to_bytes)
+        time.sleep(0.01)
+        child.start()
+        assert len(encoding.result()) == len(points) * group.point_size
+    try:
+        child.join(30)
+        assert child.exitcode == 0, "the child hangs"
+    finally:
+        child.kill()
+        child.join()

@@ -20,6 +20,7 @@ from commitments.reference import (
 )
 from commitments.reference import multiexp as sums
 from commitments.reference import ristretto255 as field
+from commitments.reference import stream as reference_stream
 from commitments.reference.bigint import invert_all, mpz
 from commitments.reference.recoding import centred, sparse_digits, windows_for
 from commitments.reference.ristretto255 import RISTRETTO255
@@ -177,3 +178,16 @@ def test_names_in_errors_and_texts() -> None:
     assert "P-256" in repr(p256_group().generator)
     assert repr(p256_group().identity)
     assert P256_CURVE.name in repr(p256_group().scalars([1]))
+
+
+def test_an_array_is_untouched_when_the_stream_ends_inside_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    room = 2 * reference_stream._CHUNK_BYTES
+    monkeypatch.setattr(reference_stream, "_CAPACITY", room)
+    fitting, longer = np.zeros(room // 8, "i8"), np.zeros(room // 8 + 1, "i8")
+    stream(reference_ristretto255()).add_to(fitting, 1)
+    assert fitting.any()
+    with pytest.raises(UsageError):
+        stream(reference_ristretto255()).add_to(longer, 1)
+    assert not longer.any()

@@ -36,14 +36,25 @@ impl Points {
         &self.values
     }
 
-    /// Whether `encodings` answers at once.
-    pub fn is_encoded(&self) -> bool {
-        self.encodings.get().is_some()
+    /// The encodings, one after the other, once they are known.
+    pub fn known_encodings(&self) -> Option<&[u8]> {
+        self.encodings.get().map(Vec::as_slice)
+    }
+
+    /// Keep the encodings, which `encode_points` made of these elements.
+    ///
+    /// They are not made inside the cell: a process forked meanwhile would inherit a
+    /// cell that is being filled by a thread it does not have, and wait for ever.
+    pub fn remember(&self, encodings: Vec<u8>) -> &[u8] {
+        self.encodings.get_or_init(|| encodings)
     }
 
     /// The encodings, one after the other.
     pub fn encodings(&self, workers: &Workers) -> &[u8] {
-        self.encodings.get_or_init(|| encode_points(workers, &self.values))
+        match self.known_encodings() {
+            Some(known) => known,
+            None => self.remember(encode_points(workers, &self.values)),
+        }
     }
 
     /// Elements one by one, each perhaps with its encoding.

@@ -14,6 +14,7 @@ use super::operands::{
 };
 use super::point::Point;
 use super::restore;
+use crate::core::codec::encode_points;
 use crate::core::points::{self as core, Points};
 use crate::core::scalars::check_len;
 use crate::core::workers::Workers;
@@ -186,11 +187,12 @@ impl PointVec {
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        if self.0.is_encoded() {
-            return PyBytes::new(py, self.0.encodings(&Workers::INLINE));
+        if let Some(known) = self.0.known_encodings() {
+            return PyBytes::new(py, known);
         }
-        let work = |w: &_| self.0.encodings(w);
-        PyBytes::new(py, run(py, self.values().len(), nanos::CODEC, work))
+        let work = |w: &_| encode_points(w, self.values());
+        let encodings = run(py, self.values().len(), nanos::CODEC, work);
+        PyBytes::new(py, self.0.remember(encodings))
     }
 
     fn __richcmp__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import tracemalloc
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -144,6 +145,20 @@ def test_invariants_of_a_class_are_errors_of_the_sender_only_while_decoding() ->
     assert refusal(vector(SPAN, 0, 4), b"\x04\x01\x02\x02\x01") == ("[1].low", 3)
     with pytest.raises(UsageError):
         Span(2, 1)
+
+
+def test_a_malformed_part_found_by_a_class_is_placed_at_its_record() -> None:
+    @dataclass(frozen=True)
+    class Key:
+        data: bytes
+
+        def __post_init__(self) -> None:
+            if self.data == b"\0\0":
+                raise MalformedMessage("not a key", "data")
+
+    keys = vector(record(Key, data=fixed(2)), 0, 4)
+    assert keys.decode(b"\x04\1\2\3\4") == (Key(b"\1\2"), Key(b"\3\4"))
+    assert refusal(keys, b"\x04\1\2\0\0") == ("[1].data", 3)
 
 
 HUGE: list[tuple[str, Codec[Any]]] = [

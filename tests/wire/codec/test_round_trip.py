@@ -91,7 +91,7 @@ KNOWN: list[tuple[Codec[Any], Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("codec", "value", "encoding"), KNOWN, ids=lambda arg: repr(arg)[:24])
+@pytest.mark.parametrize(("codec", "value", "encoding"), KNOWN, ids=lambda arg: type(arg).__name__)
 def test_known_encodings(codec: Codec[Any], value: Any, encoding: str) -> None:
     assert codec.encode(value).hex() == encoding
     decoded = codec.decode(bytes.fromhex(encoding))

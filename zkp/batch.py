@@ -81,8 +81,10 @@ def verify_items(
 
     Raises:
         InvalidProof: as `verify_batch`.
-        UsageError: as `verify_batch`.
+        UsageError: as `verify_batch`, or tasks of no items.
     """
+    if per_task < 1:  # islice would find no items, and nothing would be checked
+        raise UsageError("a task takes at least one item: raise per_task")
     source = iter(items)
     culprits: list[int] = []
     running: deque[tuple[int, Future[list[int]]]] = deque()

@@ -17,6 +17,7 @@ from wire.randomness import Rng
 from zkp import bits
 from zkp.equations import Equation
 from zkp.interval import Interval, require_unambiguous, secret_bits
+from zkp.proof_kind import ProofKind, prover_of, verifier_of
 from zkp.transcript import Transcript
 
 
@@ -58,12 +59,17 @@ class RangeStatement:
         )
 
     def equations(self, proof: bytes, transcript: Transcript) -> tuple[Equation, ...]:
-        """What must hold for the proof to be valid; raises as `verify_range`."""
+        """What must hold for a proof of kind `bits`; raises as `verify_range`."""
         return bits.equations(self.as_bits(), proof, transcript)
 
 
 def prove_range(
-    statement: RangeStatement, opening: Opening, transcript: Transcript, *, rng: Rng
+    statement: RangeStatement,
+    opening: Opening,
+    transcript: Transcript,
+    *,
+    rng: Rng,
+    proof: ProofKind = "bits",
 ) -> bytes:
     """Prove that all values lie in their intervals.
 
@@ -76,17 +82,23 @@ def prove_range(
         raise UsageError(f"{len(statement.commitment)} opening(s) wanted, not {len(opening)}")
     hidden = secret_bits(statement.group, opening.values, statement.intervals)
     openings = bits.Openings(commitments=[opening])
-    return bits.prove(statement.as_bits(), hidden, openings, transcript, rng=rng)
+    return prover_of(proof)(statement.as_bits(), hidden, openings, transcript, rng=rng)
 
 
-def verify_range(statement: RangeStatement, proof: bytes, transcript: Transcript) -> None:
+def verify_range(
+    statement: RangeStatement,
+    proof: bytes,
+    transcript: Transcript,
+    *,
+    kind: ProofKind = "bits",
+) -> None:
     """Check a range proof. The transcript is bound as the prover's was.
 
     Raises:
         MalformedMessage: bytes no prover writes.
         InvalidProof: with the check that failed.
     """
-    bits.verify(statement.as_bits(), proof, transcript)
+    verifier_of(kind)(statement.as_bits(), proof, transcript)
 
 
 @lru_cache(maxsize=64)

@@ -63,6 +63,9 @@ def derive_session_id(tag: bytes) -> bytes:
 
 def frame(data: bytes) -> bytes:
     """A prefix-free encoding: four little-endian length bytes, then the data."""
+    if type(data) is not bytes:
+        # Other buffers may count items where bytes are written: the frame would be ambiguous.
+        raise UsageError(f"only bytes can be framed, not {type(data).__name__}")
     if len(data) >= _MAX_FRAME:
         raise UsageError("at most 2^32 - 1 bytes fit in one frame: absorb a hash of them instead")
     return len(data).to_bytes(4, "little") + data

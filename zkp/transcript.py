@@ -59,6 +59,8 @@ class Transcript:
 
     def absorb_int(self, label: bytes, value: int) -> None:
         """Bind an integer of any size and sign."""
+        if type(value) is not int:
+            raise UsageError(f"absorb an int, not {type(value).__name__}")
         size = (value.bit_length() + 8) // 8
         self._bind(_INTEGER, label, value.to_bytes(size, "little", signed=True))
 
@@ -115,6 +117,9 @@ class Transcript:
         twin._sponge = self._sponge.copy()  # noqa: SLF001  its own class
         twin._bound = self._bound  # noqa: SLF001  its own class
         return twin
+
+    def __copy__(self) -> Transcript:
+        return self.copy()
 
     def fork(self, label: bytes, data: bytes) -> Transcript:
         """A transcript that continues this one under data of its own, one for each branch."""

@@ -10,10 +10,14 @@ from typing import Final
 from tests.board import board_vectors
 from tests.graph import vectors as graph_vectors
 from tests.zkp import (
+    gaussian_noise_vectors,
+    l2_vectors,
     noise_table_vectors,
     range_vectors,
+    schnorr_bits_vectors,
     transcript_vectors,
     vector_range_vectors,
+    weighted_noise_vectors,
 )
 from tests.zkp.sigma import sigma_vectors
 
@@ -21,12 +25,16 @@ FOLDER: Final = Path(__file__).resolve().parents[2] / "specs" / "vectors"
 
 SOURCES: Final[dict[str, Callable[[], dict[str, object]]]] = {
     "board.json": board_vectors.records,
+    "gaussian_noise.json": gaussian_noise_vectors.records,
     "graph.json": graph_vectors.records,
+    "l2.json": l2_vectors.records,
     "noise_table.json": noise_table_vectors.records,
     "range.json": range_vectors.records,
+    "schnorr_bits.json": schnorr_bits_vectors.records,
     "sigma.json": sigma_vectors.records,
     "transcript.json": transcript_vectors.records,
     "vector_range.json": vector_range_vectors.records,
+    "weighted_noise.json": weighted_noise_vectors.records,
 }
 
 

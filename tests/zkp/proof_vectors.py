@@ -23,7 +23,8 @@ class AsBits(Protocol):
     def as_bits(self) -> Statement: ...
 
 
-S = TypeVar("S", bound=AsBits)
+S = TypeVar("S")
+B = TypeVar("B", bound=AsBits)
 
 
 def transcript(context: bytes) -> Transcript:
@@ -46,7 +47,7 @@ class Case(Generic[S]):
         return replace(self, name=name, base=self.name, **changes)  # type: ignore[arg-type]
 
 
-def byte_cases(case: Case[S]) -> Iterable[Case[S]]:
+def byte_cases(case: Case[B]) -> Iterable[Case[B]]:
     """One case for each kind of damage to the bytes of a proof."""
     layout = case.statement.as_bits().shape.layout
     scalars, proof = 32 * layout.point_count, case.proof
@@ -73,11 +74,11 @@ def byte_cases(case: Case[S]) -> Iterable[Case[S]]:
     yield case.changed("another context", context=case.context + b"!")
 
 
-def _order(case: Case[S]) -> int:
+def _order(case: Case[B]) -> int:
     return case.statement.as_bits().group.order
 
 
-def _other(case: Case[S], at: int, scalars: int) -> bytes:
+def _other(case: Case[B], at: int, scalars: int) -> bytes:
     """The point plus the generator, the scalar plus one: both decode."""
     group, old = case.statement.as_bits().group, case.proof[at : at + 32]
     if at < scalars:

@@ -297,6 +297,15 @@ def test_an_executor_names_the_same_culprits() -> None:
         assert refused.value.culprits == (4,)
 
 
+@pytest.mark.parametrize("per_task", [0, -1])
+def test_tasks_of_no_items_are_refused(per_task: int) -> None:
+    """They would check nothing, and nothing would be refused."""
+    with ThreadPoolExecutor(1) as executor:
+        verify_items(load, range(2), rng=os.urandom, executor=executor, per_task=1)
+        with pytest.raises(UsageError):
+            verify_items(load, range(2), rng=os.urandom, executor=executor, per_task=per_task)
+
+
 def test_processes_work_too() -> None:
     with (
         ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor,

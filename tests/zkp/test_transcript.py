@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from itertools import combinations
 from typing import Final, cast
@@ -15,6 +16,7 @@ from tests.group.backends import installed_groups
 from tests.randomness import seeded
 from tests.zkp.p256 import p256_group
 from wire.errors import InvalidProof, UsageError
+from zkp import sponge
 from zkp.sponge import DuplexSponge, derive_session_id, frame
 from zkp.transcript import Transcript
 
@@ -91,6 +93,32 @@ def test_entries_are_framed(
 ) -> None:
     same = outcome(*(absorb(*e) for e in first)) == outcome(*(absorb(*e) for e in second))
     assert same == (first == second)
+
+
+def test_only_bytes_are_framed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The length of a view is in items: what follows it could be read as another entry."""
+    words = memoryview(bytes(16)).cast("Q")
+    assert len(words) == 2
+    assert frame(bytes(words)) == b"\x10\0\0\0" + bytes(16)
+    transcript = bound()
+    for other in (words, bytearray(16), "text", None):
+        with pytest.raises(UsageError):
+            frame(cast("bytes", other))
+        with pytest.raises(UsageError):
+            transcript.absorb(b"data", cast("bytes", other))
+        with pytest.raises(UsageError):
+            transcript.absorb(cast("bytes", other), b"data")
+    monkeypatch.setattr(sponge, "_MAX_FRAME", 4)
+    assert frame(b"abc") == b"\x03\0\0\0abc"
+    with pytest.raises(UsageError):
+        frame(b"abcd")
+
+
+@pytest.mark.parametrize("other", [True, 1.0, "1", None])
+def test_only_integers_are_absorbed_as_integers(other: object) -> None:
+    bound().absorb_int(b"n", 1)
+    with pytest.raises(UsageError):
+        bound().absorb_int(b"n", cast("int", other))
 
 
 @given(st.integers(), st.integers())
@@ -260,3 +288,12 @@ def test_absorbing_and_squeezing_in_pieces_changes_nothing(
     pieces.absorb(data[:cut])
     pieces.absorb(data[cut:])
     assert pieces.squeeze(first) + pieces.squeeze(second) == whole.squeeze(first + second)
+
+
+def test_a_copy_by_the_copy_module_is_independent(group: Group) -> None:
+    first = Transcript(b"copies")
+    first.absorb(b"a", b"1")
+    second = copy.copy(first)
+    assert second.challenge(b"c", group) == first.copy().challenge(b"c", group)
+    second.absorb(b"b", b"2")
+    assert second.challenge(b"c", group) != first.challenge(b"c", group)

@@ -50,14 +50,22 @@ class BitCommitment(Guarded):
         return bits, self._blinding
 
 
-def commit_bits(
-    group: Group, layout: Layout, bits: SecretScalarVec, transcript: Transcript, *, rng: Rng
+def commit_bits(  # noqa: PLR0913  two of them by name
+    group: Group,
+    layout: Layout,
+    bits: SecretScalarVec,
+    transcript: Transcript,
+    *,
+    rng: Rng,
+    hedge: SecretScalarVec | None = None,
 ) -> BitCommitment:
     """Commit to the bits of an argument (step 1).
 
     The layout comes from the statement, or from what is known of it: its number of
     bits and the dimensions of its vector commitments. The transcript, bound to the
-    context, only hedges the blinding; it does not change.
+    context, only hedges the blinding; it does not change. So does `hedge`: bits can be
+    guessed, and secrets that cannot (blindings of other commitments) keep the bits
+    hidden should `rng` be predictable.
 
     Raises:
         UsageError: a wrong number of bits, or a value that is not a bit.
@@ -70,7 +78,8 @@ def commit_bits(
         raise UsageError("a hidden value is neither 0 nor 1")
     padding = layout.bit_positions - layout.bits
     padded = bits.concat(constant(group, 0, padding))
-    blinding = transcript.nonces(b"bits/alpha", group, 1, padded, rng)
+    secrets = padded if hedge is None else padded.concat(hedge)
+    blinding = transcript.nonces(b"bits/alpha", group, 1, secrets, rng)
     bases, zero_bits = _bases(group, layout.bit_positions)
     point = bases.msm(padded.concat(blinding)) - zero_bits
     return BitCommitment(group, layout, point, padded, blinding[0])

@@ -40,9 +40,11 @@ def prove(
     Raises:
         UsageError: bits and openings do not satisfy the statement. Nothing was sent.
     """
+    group, layout = statement.group, statement.shape.layout
     bound = transcript.copy()
     statement.absorb(bound)
-    commitment = commit_bits(statement.group, statement.shape.layout, bits, bound, rng=rng)
+    hedge = Secrets.of(statement, openings).flat()
+    commitment = commit_bits(group, layout, bits, bound, rng=rng, hedge=hedge)
     return prove_committed(statement, commitment, openings, transcript, rng=rng)
 
 
@@ -161,12 +163,13 @@ class _Proving(Guarded):
     def _halves(self, bits: SecretScalarVec, y: Scalar, z: Scalar) -> _Halves:
         one, squared, combined = self.group.scalar(1), z * z, self.combined
         powers = self.group.powers(y, self.layout.bit_positions)
-        on_bits = (bits - (one - z)) * powers + combined.coefficients * squared
-        on_extension = combined.extension * combined.links.inverse() * -squared
+        on_bits = (bits - (one - z)) * powers + combined.on_bits * squared
         return _Halves(
-            left_0=(bits - z).concat(self.merged.coordinates * combined.links),
+            # On the extension too: without z, r would be free where a coordinate is zero,
+            # and a commitment that nobody can open would pass.
+            left_0=bits.concat(self.merged.coordinates * combined.links) - z,
             left_1=self.blinders.left,
-            right_0=on_bits.concat(on_extension),
+            right_0=on_bits.concat(combined.on_extension * squared),
             right_1=self.blinders.right * powers,
         )
 

@@ -44,6 +44,7 @@ class Shape:
         "_fixed",
         "_varying",
         "committed_rows",
+        "constraints",
         "digest",
         "extension_keys",
         "group",
@@ -68,6 +69,7 @@ class Shape:
         rows = [row for constraint in constraints for row in rows_of(constraint)]
         vectors = [len(c.rows) for c in constraints if isinstance(c, Vector)]
         self.group = group
+        self.constraints: tuple[Constraint, ...] = tuple(constraints)
         self.vector_dimensions: tuple[int, ...] = tuple(vectors)
         self.layout: Layout = layout_of(bits, distinct_dimensions(vectors))
         require_positions(rows, bits)

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 class Combined:
     """All rows of a statement merged by challenges (step 2).
 
-    `coefficients` is c and `constant` is k. `committed` has the weight of each
-    Pedersen commitment; `ranks` has eta^s and `vectors` xi_d eta^s for each vector
-    commitment; `extension` has rho^n and `links` xi_d for each coordinate position.
+    `on_bits` and `on_extension` make up c, `constant` is k. `committed` has the weight
+    of each Pedersen commitment; `ranks` has eta^s and `vectors` xi_d eta^s for each
+    vector commitment; `extension` has rho^n and `links` xi_d for each coordinate
+    position.
     """
 
-    coefficients: ScalarVec
+    on_bits: ScalarVec
+    on_extension: ScalarVec
     constant: Scalar
     committed: ScalarVec
     ranks: ScalarVec
@@ -122,12 +124,14 @@ class Statement:
             weights = powers.gather(shape.numbers) * repeats.gather(shape.repeats)
         first = shape.number_count - shape.layout.extension
         ranked = repeats.gather(shape.vector_ranks)
+        extension, links = powers[first:], mixing.xi.gather(shape.extension_keys)
         return Combined(
-            coefficients=shape.combine(weights, self.varying),
+            on_bits=shape.combine(weights, self.varying),
+            on_extension=-(extension * links.inverse()),
             constant=weights.inner(self.constants),
             committed=weights.gather(shape.committed_rows),
             ranks=ranked,
             vectors=mixing.xi.gather(shape.vector_keys) * ranked,
-            extension=powers[first:],
-            links=mixing.xi.gather(shape.extension_keys),
+            extension=extension,
+            links=links,
         )

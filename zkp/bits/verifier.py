@@ -134,7 +134,8 @@ class _Conversation:
         squared = z * z
         t, tau = self.proof.scalars[0], self.proof.scalars[1]
         powers = group.powers(self.y, self._layout.bit_positions).sum()
-        delta = (z - squared) * powers - squared * z * combined.coefficients.sum()
+        total = combined.on_bits.sum() + combined.on_extension.sum()
+        delta = (z - squared) * powers - squared * z * total
         on_value = delta - squared * combined.constant - t
         return Equation(
             EVALUATION_CHECK,
@@ -151,14 +152,13 @@ class _Conversation:
         group, layout, combined = self._group, self._layout, self.combined
         left, right, given = self._unrolled()
         bits = layout.bit_positions
-        squared = self.z * self.z
-        on_extension = combined.extension * combined.links.inverse() * -squared
-        public = (combined.coefficients * squared).concat(on_extension)
+        public = combined.on_bits.concat(combined.on_extension) * (self.z * self.z)
+        on_left = -(left + self.z)
         on_right = (public - right) * group.powers(self.y_inverse, layout.length)
         on_right = (on_right[:bits] + self.z).concat(on_right[bits:])
         t, mu = self.proof.scalars[0], self.proof.scalars[2]
         terms = [
-            Term(LEFT, -(left[:bits] + self.z)),
+            Term(LEFT, on_left[:bits]),
             Term(RIGHT, on_right),
             Term(INNER, vector(group, [(t - given) * self.w])),
             Term(BLINDING, vector(group, [-mu])),
@@ -169,7 +169,7 @@ class _Conversation:
         at = bits
         for dimension in layout.dimensions:
             family = Family(VECTOR_FAMILY, dimension)
-            terms.append(Term(family, -left[at : at + dimension]))
+            terms.append(Term(family, on_left[at : at + dimension]))
             at += dimension
         return Equation(INNER_PRODUCT_CHECK, tuple(terms))
 

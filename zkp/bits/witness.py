@@ -130,7 +130,7 @@ def require_satisfied(
         UsageError: a row does not hold, or an opening does not fit its commitment.
     """
     group, layout = statement.group, statement.shape.layout
-    rows = bits.inner(combined.coefficients) - merged.value + combined.constant
+    rows = bits.inner(combined.on_bits) - merged.value + combined.constant
     error = rows - merged.coordinates.inner(combined.extension)
     if not error.reveal().is_zero():
         raise UsageError("the bits do not satisfy the statement for the opened values")

@@ -11,7 +11,7 @@ from wire.errors import InvalidProof, UsageError
 from wire.randomness import Rng, draw
 from zkp.sigma.batch_equation import weighted_sum
 from zkp.sigma.batch_items import Decoded, Item, assemble, decode_where_possible
-from zkp.sigma.narg import Form, proof_length, verify_narg
+from zkp.sigma.narg import Form, proof_length, require_bytes, verify_narg
 from zkp.sigma.proof import bind_proof, bind_statement
 from zkp.sigma.statement import Statement, count
 from zkp.sponge import DuplexSponge, derive_session_id
@@ -71,6 +71,7 @@ class BatchVerifier:
     def _well_formed(self, statement: Statement, proof: bytes) -> bool:
         if statement.group != self._group:
             raise UsageError("every statement of a batch is over the group of the batch")
+        require_bytes(proof)
         if statement.violation:  # B1
             return False
         return len(proof) == proof_length(Form.BATCHABLE, statement)  # B2

@@ -56,6 +56,8 @@ def prove(
     values = bits.reveal().ints()
     if len(values) != count or not {0, 1}.issuperset(values):
         raise UsageError(f"the statement takes {count} hidden values, each 0 or 1")
+    if Pedersen(group).commit(secrets.values, secrets.blindings).points != statement.commitments:
+        raise UsageError("an opening does not fit its commitment")
     statement.absorb(transcript)
     known = bits.concat(secrets.flat())
     blindings = transcript.nonces(b"schnorr-bits/blindings", group, count, known, rng)

@@ -111,8 +111,15 @@ def proof_length(form: Form, statement: Statement) -> int:
     return group.scalar_size + scalars
 
 
+def require_bytes(proof: bytes) -> None:
+    """Raises `UsageError` for anything else, such as a buffer that may change later."""
+    if type(proof) is not bytes:
+        raise UsageError(f"a proof is bytes, not {type(proof).__name__}")
+
+
 def require_length(form: Form, statement: Statement, proof: bytes) -> None:
     """Raises `MalformedMessage` for a proof of the wrong length."""
+    require_bytes(proof)
     expected = proof_length(form, statement)
     if len(proof) != expected:  # N1
         raise MalformedMessage(

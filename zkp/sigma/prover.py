@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalar, SecretScalarVec
 from wire.errors import UsageError
@@ -59,6 +59,9 @@ class Prover:
         self._group = statement.group
         self._root = _plan(statement, witness, _Supply(randomness), None)
         self._answered = False
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise UsageError("a prover answers one challenge: a copy could answer another")
 
     def commit(self) -> PointVec:
         """The commitments of all leaves, from left to right."""

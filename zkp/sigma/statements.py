@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache, reduce
-from operator import add
+from operator import add, index
 from typing import Protocol
 
 from commitments.group import (
@@ -123,7 +123,8 @@ def linear_among_values(
     if len(commitments) != len(coefficients):
         raise UsageError("give one coefficient for each commitment")
     points = _pair(group, bases).concat(commitments)
-    shape = _linear_among_values_shape(group, tuple(coefficients), constant)
+    factors = tuple(_integer(coefficient) for coefficient in coefficients)
+    shape = _linear_among_values_shape(group, factors, _integer(constant))
     return LinearRelation(shape, points)
 
 
@@ -132,6 +133,14 @@ def opens_to(
 ) -> LinearRelation:
     """`commitment` hides the public value. Witness: r."""
     return linear_among_values(group, bases, group.points([commitment]), [1], int(value))
+
+
+def _integer(value: int) -> int:
+    """An int proper: 1.0 would find, or spoil, what is cached for 1."""
+    try:
+        return int(index(value))
+    except TypeError:
+        raise UsageError(f"a coefficient is an integer, not {type(value).__name__}") from None
 
 
 def _pair(group: Group, bases: CommitmentBases) -> PointVec:

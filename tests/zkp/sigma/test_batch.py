@@ -192,7 +192,12 @@ def test_weights_known_in_advance_let_errors_cancel(group: Group) -> None:
 
 
 def weights_of(
-    group: Group, entries: Sequence[Entry], monkeypatch: pytest.MonkeyPatch, seed: str = "same"
+    group: Group,
+    entries: Sequence[Entry],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    seed: str = "same",
+    party: bytes = b"alice",
 ) -> list[int]:
     """The weights that a batch of these uses first."""
     seen: list[ScalarVec] = []
@@ -204,7 +209,7 @@ def weights_of(
     monkeypatch.setattr("zkp.sigma.batch.weighted_sum", spy)
     batch = BatchVerifier(group, rng=seeded(seed))
     for statement, proof in entries:
-        batch.add(statement, proof, context())
+        batch.add(statement, proof, context(party))
     try:
         batch.verify()
     except InvalidProof:
@@ -224,6 +229,7 @@ def test_weights_depend_on_every_part_of_the_batch(
     group: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statement, proof = entry(sample(group, "dleq"))
+    assert isinstance(statement, LinearRelation)
     other = entry(sample(group, "dleq"), seed=2)
     pair = [(statement, proof), other]
     reference = weights_of(group, pair, monkeypatch)
@@ -234,9 +240,11 @@ def test_weights_depend_on_every_part_of_the_batch(
         [other, (statement, proof)],
         [*pair, other],
         [(statement, group.generator.to_bytes() + proof[32:]), other],
+        [(LinearRelation(statement.shape, statement.points + group.generator), proof), other],
     ]
     drawn = [weights_of(group, entries, monkeypatch) for entries in variants]
     drawn.append(weights_of(group, pair, monkeypatch, seed="another"))
+    drawn.append(weights_of(group, pair, monkeypatch, party=b"bob"))
     for weights in drawn:
         assert not set(weights) & set(reference)
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 import pytest
 
 from commitments import Pedersen
@@ -132,6 +136,33 @@ def test_opens_to_another_value(group: Group) -> None:
     good = opens_to(group, key, point, group.scalar(5))
     verify(good, prove(good, witness(group, r), context(), rng=seeded(1)), context())
     refused(opens_to(group, key, point, group.scalar(6)), witness(group, r))
+
+
+@pytest.mark.parametrize("form", Form, ids=lambda form: form.name.lower())
+@pytest.mark.parametrize("disguise", [bytearray, memoryview, lambda proof: proof.hex(), list])
+def test_a_proof_is_bytes(group: Group, form: Form, disguise: Callable[[bytes], Any]) -> None:
+    """A buffer could change between being bound and being checked."""
+    found = sample(group, "discrete_log")
+    proof = prove(found.statement, found.witness, context(), rng=seeded(1), form=form)
+    verify(found.statement, proof, context(), form=form)
+    with pytest.raises(UsageError):
+        verify(found.statement, disguise(proof), context(), form=form)
+    batch = BatchVerifier(group, rng=seeded(1))
+    with pytest.raises(UsageError):
+        batch.add(found.statement, disguise(proof), context())
+    assert len(batch) == 0
+
+
+def test_a_float_neither_passes_for_a_coefficient_nor_spoils_one(group: Group) -> None:
+    key, r = Pedersen(group), secret(group, "r")
+    points = group.points([commit(group, group.secret_scalar(5), r)])
+    for coefficients, constant in (([7.0], 35), ([7], 35.0), (["7"], 35)):
+        with pytest.raises(UsageError):
+            linear_among_values(group, key, points, coefficients, constant)  # type: ignore[arg-type]
+    for seven in (7, np.uint8(7)):
+        good = linear_among_values(group, key, points, [seven], 35)  # type: ignore[list-item]
+        sevenfold = witness(group, r * group.scalar(7))
+        verify(good, prove(good, sevenfold, context(), rng=seeded(1)), context())
 
 
 def test_statements_refuse_counts_that_do_not_fit(group: Group) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import pytest
@@ -105,6 +106,16 @@ def test_a_commitment_answers_once(group: Group) -> None:
     prover.respond(group.scalar(5))
     with pytest.raises(UsageError):
         prover.respond(group.scalar(6))
+
+
+def test_a_prover_is_not_copied(group: Group) -> None:
+    """A copy would answer a second challenge, and two answers give the witness away."""
+    found = sample(group, "discrete_log")
+    prover = Prover(found.statement, found.witness, group.random_scalars(1, seeded(1)))
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(UsageError):
+            duplicate(prover)
+    prover.respond(group.scalar(5))
 
 
 @pytest.mark.parametrize("n", [0, 2, 4])

@@ -27,7 +27,7 @@ from zkp.sigma import (
     prove,
     verify,
 )
-from zkp.sigma.narg import proof_length
+from zkp.sigma.narg import proof_length, prove_narg, verify_narg
 from zkp.sigma.statements import discrete_log, witness
 
 X_EQUALS_XG = Equation((ImageTerm(1),), (Term(0, 0),))
@@ -86,6 +86,12 @@ def refuse_everywhere(group: Group, bad: Statement, check: str) -> None:
     secret = group.secret_scalars([1])
     with pytest.raises(UsageError):
         prove(bad, secret, context(), rng=seeded(1))
+    for form in Form:
+        with pytest.raises(UsageError):
+            prove_narg(form, bytes(32), bad, secret, secret)
+        with pytest.raises(InvalidProof) as refusal:
+            verify_narg(form, bytes(32), bad, bytes(64))
+        assert refusal.value.check == check
     for form in Form:
         with pytest.raises(InvalidProof) as refusal:
             verify(bad, bytes(64), context(), form=form)

@@ -1,0 +1,105 @@
+"""Prove the range of a hidden number and a draw of noise added to it, check both, say the cost."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Literal, TypeVar
+
+import gopa
+from zkp.gaussian_noise import (
+    GaussianNoiseStatement,
+    NoiseSeeds,
+    NoiseWitness,
+    prove_gaussian_noise,
+    verify_gaussian_noise,
+)
+from zkp.noise_table import GaussianTable
+from zkp.range import RangeStatement, prove_range, verify_range
+
+T = TypeVar("T")
+
+TABLE = GaussianTable.with_scale(8)
+LARGEST = 63
+INPUT = 42
+
+
+def main() -> None:
+    """Run the demonstration."""
+    status = gopa.backend_status()
+    print(f"backend: {status.active} ({status.details})")
+    group = gopa.ristretto255()
+    key = gopa.Pedersen(group)
+    commitment, opening = key.commit_fresh(group.secret_scalars([INPUT]), rng=os.urandom)
+
+    small = RangeStatement.up_to(commitment, LARGEST)
+    proof = timed(
+        f"prove: a number from 0 to {LARGEST}",
+        lambda: prove_range(small, opening, context("range"), rng=os.urandom),
+    )
+    show("range proof", proof)
+    timed("verify", lambda: verify_range(small, proof, context("range")))
+
+    # The order is the point: the private half first, then the coins that nobody chose.
+    seeds = NoiseSeeds.fresh(group, TABLE, 1, rng=os.urandom)
+    coins = (int.from_bytes(os.urandom(TABLE.bits // 8), "little"),)
+    noise = seeds.noise(coins)
+    output, output_opening = key.commit_fresh(opening.values + noise, rng=os.urandom)
+    statement = GaussianNoiseStatement(TABLE, seeds.commitment, coins, output, small)
+    witness = NoiseWitness(seeds, output_opening, opening)
+    for kind in ("bits", "schnorr"):
+        prove_and_check(statement, witness, kind)
+    print(f"verified: the output hides the number plus noise of variance {TABLE.square}")
+    expect_refusal(statement, witness)
+
+
+def prove_and_check(
+    statement: GaussianNoiseStatement, witness: NoiseWitness, kind: Literal["bits", "schnorr"]
+) -> None:
+    """One statement, two independent kinds of proof."""
+
+    def prove() -> bytes:
+        return prove_gaussian_noise(
+            statement, witness, context("noise"), rng=os.urandom, proof=kind
+        )
+
+    proof = timed(f"prove: range, draw and sum ({kind})", prove)
+    show("noise proof", proof)
+    timed("verify", lambda: verify_gaussian_noise(statement, proof, context("noise"), kind=kind))
+
+
+def expect_refusal(statement: GaussianNoiseStatement, witness: NoiseWitness) -> None:
+    """A proof in another context is refused."""
+    proof = prove_gaussian_noise(statement, witness, context("noise"), rng=os.urandom)
+    verify_gaussian_noise(statement, proof, context("noise"))
+    try:
+        verify_gaussian_noise(statement, proof, context("another party"))
+    except gopa.InvalidProof as error:
+        print(f"refused, as it must be: {error}")
+    else:
+        raise SystemExit("a proof was accepted in a context it was not made for")
+
+
+def context(purpose: str) -> gopa.Transcript:
+    """What a proof is bound to besides its statement."""
+    transcript = gopa.Transcript(b"gopa noise demo 1")
+    transcript.absorb(b"purpose", purpose.encode())
+    return transcript
+
+
+def timed(what: str, work: Callable[[], T]) -> T:
+    """Run and print how long it took."""
+    start = time.perf_counter()
+    result = work()
+    print(f"{what:<48} {1000 * (time.perf_counter() - start):8.2f} ms")
+    return result
+
+
+def show(what: str, data: bytes) -> None:
+    """Print the size of something posted."""
+    print(f"{what:<48} {len(data):8d} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""The statements of specification 07, sections 1 and 2, from the text alone."""
+
+from __future__ import annotations
+
+from commitments.group import Point
+from tests.zkp.independent.bit_argument import Committed, Row, Statement, Vector
+
+
+def weights(low: int, high: int) -> list[int]:
+    """[R1]."""
+    span = high - low
+    t = span.bit_length() - 1
+    return [1 << j for j in range(t)] + [span + 1 - (1 << t)]
+
+
+def range_statement(commitments: list[Point], intervals: list[tuple[int, int]]) -> Statement:
+    """[R2]."""
+    constraints = []
+    bits = 0
+    for commitment, (low, high) in zip(commitments, intervals, strict=True):
+        row = Row(tuple(enumerate(weights(low, high), start=bits)), low)
+        constraints.append(Committed(row, commitment))
+        bits += len(row.fixed)
+    return Statement(bits, tuple(constraints))
+
+
+def vector_statement(commitment: Point, dimension: int, interval: tuple[int, int]) -> Statement:
+    """[R4]."""
+    of_one = weights(*interval)
+    size = len(of_one)
+    rows = tuple(
+        Row(tuple(enumerate(of_one, start=j * size)), interval[0]) for j in range(dimension)
+    )
+    return Statement(dimension * size, (Vector(rows, commitment),))

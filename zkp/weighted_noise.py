@@ -1,0 +1,269 @@
+"""Proved noise from weighted bits, for the coordinates of vectors (specification 07, section 4).
+
+Every coordinate has private coins, which are committed, together with the bits of the
+input, in one point A before the public coins exist. A public coin then flips or keeps
+its private one, and the noise is the weighted sum of the results minus its mean. One
+proof covers all coordinates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from commitments import Commitment, VectorPedersen
+from commitments.group import Group, Point, SecretScalarVec
+from wire.errors import UsageError
+from wire.randomness import Rng
+from wire.randomness import draw as draw_bytes
+from zkp import bits
+from zkp.bits.witness import Guarded
+from zkp.equations import Equation
+from zkp.interval import Interval, require_unambiguous, secret_bits
+from zkp.noise_table import WeightedBits
+from zkp.transcript import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedNoisePlan:
+    """What is known before the coins: the law, the number of coordinates, the inputs' range.
+
+    Without an interval the proof is about noise alone. With `inputs_committed` a vector
+    commitment of the inputs takes part in the statement; without, the inputs exist in
+    the bits alone.
+    """
+
+    group: Group
+    law: WeightedBits
+    dimension: int
+    interval: Interval | None = None
+    inputs_committed: bool = False
+
+    def __post_init__(self) -> None:
+        VectorPedersen(self.group, self.dimension)
+        if self.interval is not None:
+            radius = self.law.radius
+            wide = Interval(self.interval.low - radius, self.interval.high + radius)
+            require_unambiguous(wide, self.group)
+        elif self.inputs_committed:
+            raise UsageError("committed inputs need the interval they lie in")
+
+    @property
+    def coin_count(self) -> int:
+        """How many public coins the proof takes: one for each private one."""
+        return self.dimension * len(self.law.weights)
+
+    @property
+    def layout(self) -> bits.Layout:
+        """The layout of the bits, which A fixes."""
+        width = 0 if self.interval is None else len(self.interval.weights)
+        return bits.layout_of(self.coin_count + self.dimension * width, (self.dimension,))
+
+
+class NoiseBits(Guarded):
+    """Private coins and input bits behind the point A, to be published before the coins.
+
+    It serves one list of coins and one proof: a second list would tell, with the
+    first, almost everything about the private coins.
+    """
+
+    __slots__ = ("_bits", "_coins", "committed", "plan")
+
+    def __init__(
+        self, plan: WeightedNoisePlan, committed: bits.BitCommitment, hidden: SecretScalarVec
+    ) -> None:
+        """Use `commit_weighted_noise`."""
+        self.plan = plan
+        self.committed = committed
+        self._bits = hidden
+        self._coins: bytes | None = None
+
+    @property
+    def point(self) -> Point:
+        """A, to be published."""
+        return self.committed.point
+
+    def settle(self, coins: bytes) -> None:
+        """Decide for these public coins.
+
+        Raises:
+            UsageError: other coins were used before, or their number is wrong.
+        """
+        require_coins(self.plan, coins)
+        if self._coins not in {None, coins}:
+            raise UsageError("private coins serve one list of public coins: commit to new ones")
+        self._coins = coins
+
+    def noise(self, coins: bytes) -> SecretScalarVec:
+        """The noise of each coordinate under the public coins; raises as `settle`.
+
+        Takes a time that depends on the private coins.
+        """
+        self.settle(coins)
+        weights, mean = self.plan.law.weights, self.plan.law.radius
+        private = self._bits[: self.plan.coin_count].reveal().ints()
+        flipped = [own ^ coin for own, coin in zip(private, coins, strict=True)]
+        count, order = len(weights), self.plan.group.order
+        sums = [
+            sum(w for w, bit in zip(weights, flipped[at : at + count], strict=True) if bit) - mean
+            for at in range(0, len(flipped), count)
+        ]
+        return self.plan.group.secret_scalars([value % order for value in sums])
+
+
+def commit_weighted_noise(
+    plan: WeightedNoisePlan,
+    inputs: SecretScalarVec | None,
+    transcript: Transcript,
+    *,
+    rng: Rng,
+) -> NoiseBits:
+    """Draw the private coins and commit to them and to the inputs.
+
+    The transcript, bound to the context, only hedges the blinding; it does not change.
+
+    Raises:
+        UsageError: inputs without an interval or the reverse, a wrong number of them, or
+            one outside of the interval.
+    """
+    count, group = plan.coin_count, plan.group
+    if (inputs is None) != (plan.interval is None):
+        raise UsageError("give inputs exactly if the plan has an interval for them")
+    data = draw_bytes(rng, -(-count // 8))
+    hidden = group.secret_scalars([data[i // 8] >> i % 8 & 1 for i in range(count)])
+    if inputs is not None and plan.interval is not None:
+        if len(inputs) != plan.dimension:
+            raise UsageError(f"{plan.dimension} inputs wanted, not {len(inputs)}")
+        hidden = hidden.concat(secret_bits(group, inputs, [plan.interval] * plan.dimension))
+    committed = bits.commit_bits(group, plan.layout, hidden, transcript, rng=rng)
+    return NoiseBits(plan, committed, hidden)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedNoiseStatement:
+    """`output` hides the inputs plus the noise, or the noise where the plan has no inputs.
+
+    `committed` is the point A, which was published before anybody knew `coins`: one
+    byte, 0 or 1, for each private coin. The caller makes sure of that order.
+    """
+
+    plan: WeightedNoisePlan
+    committed: Point
+    coins: bytes
+    output: Commitment
+    inputs: Commitment | None = None
+
+    def __post_init__(self) -> None:
+        require_coins(self.plan, self.coins)
+        key = VectorPedersen(self.group, self.plan.dimension)
+        given = [self.output] if self.inputs is None else [self.inputs, self.output]
+        if any(each.key != key or len(each) != 1 for each in given):
+            raise UsageError(f"inputs and output are one commitment each, under {key.describe()}")
+        if (self.inputs is not None) != self.plan.inputs_committed:
+            raise UsageError("give a commitment of the inputs exactly if the plan says so")
+
+    @property
+    def group(self) -> Group:
+        """The group of all commitments."""
+        return self.plan.group
+
+    def as_bits(self) -> bits.Statement:
+        """The same claim about hidden bits (rule R12)."""
+        plan, law = self.plan, self.plan.law
+        weights, count = law.weights, len(law.weights)
+        signed = [
+            -weight if coin else weight
+            for weight, coin in zip(weights * plan.dimension, self.coins, strict=True)
+        ]
+        low = 0 if plan.interval is None else plan.interval.low
+        shifts = [
+            sum(w for w, coin in zip(weights, self.coins[at : at + count], strict=True) if coin)
+            for at in range(0, len(self.coins), count)
+        ]
+        constants = [low] * plan.dimension if self.inputs else []
+        return bits.Statement.of(
+            _shape(plan),
+            constants=constants + [low + shift - law.radius for shift in shifts],
+            vectors=[self.output] if self.inputs is None else [self.inputs, self.output],
+            varying=signed,
+        )
+
+    def bind(self, transcript: Transcript) -> None:
+        """Absorb what the bits do not say by themselves (rule R13)."""
+        transcript.absorb(b"weighted-noise/law", _law_hash(self.plan.law))
+        transcript.absorb(b"weighted-noise/coins", self.coins)
+
+    def equations(self, proof: bytes, transcript: Transcript) -> tuple[Equation, ...]:
+        """What must hold for the proof to be valid; raises as `verify_weighted_noise`."""
+        self.bind(transcript)
+        return bits.equations(self.as_bits(), proof, transcript, committed=self.committed)
+
+
+def prove_weighted_noise(
+    statement: WeightedNoiseStatement,
+    hidden: NoiseBits,
+    openings: bits.Openings,
+    transcript: Transcript,
+    *,
+    rng: Rng,
+) -> bytes:
+    """Prove that the output hides what private and public coins make of it.
+
+    `openings.vectors` has the openings of the inputs, if the statement has them, and of
+    the output. The caller has bound the context to the transcript. Uses `hidden` up.
+
+    Raises:
+        UsageError: bits and openings do not satisfy the statement. Nothing was sent.
+    """
+    if hidden.plan != statement.plan or hidden.point != statement.committed:
+        raise UsageError("these are not the private coins of the statement")
+    hidden.settle(statement.coins)
+    statement.bind(transcript)
+    return bits.prove_committed(
+        statement.as_bits(), hidden.committed, openings, transcript, rng=rng
+    )
+
+
+def verify_weighted_noise(
+    statement: WeightedNoiseStatement, proof: bytes, transcript: Transcript
+) -> None:
+    """Check a noise proof. The transcript is bound as the prover's was.
+
+    Raises:
+        MalformedMessage: bytes no prover writes.
+        InvalidProof: with the check that failed.
+    """
+    statement.bind(transcript)
+    bits.verify(statement.as_bits(), proof, transcript, committed=statement.committed)
+
+
+def require_coins(plan: WeightedNoisePlan, coins: bytes) -> None:
+    """Raises `UsageError` for anything but one byte, 0 or 1, for each private coin."""
+    if type(coins) is not bytes or len(coins) != plan.coin_count or not {0, 1}.issuperset(coins):
+        raise UsageError(f"coins are {plan.coin_count} bytes, each 0 or 1")
+
+
+@lru_cache(maxsize=64)
+def _law_hash(law: WeightedBits) -> bytes:
+    return law.table_hash()
+
+
+@lru_cache(maxsize=16)
+def _shape(plan: WeightedNoisePlan) -> bits.Shape:
+    count, width = len(plan.law.weights), 0
+    inputs = [bits.Row(())] * plan.dimension
+    if plan.interval is not None:
+        width = len(plan.interval.weights)
+        first = plan.coin_count
+        inputs = [
+            bits.Row.weighted(first + j * width, plan.interval.weights)
+            for j in range(plan.dimension)
+        ]
+    noise = [bits.Row((), tuple(range(j * count, (j + 1) * count))) for j in range(plan.dimension)]
+    outputs = tuple(own + given for own, given in zip(noise, inputs, strict=True))
+    constraints = [bits.Vector(tuple(inputs))] if plan.inputs_committed else []
+    return bits.Shape(
+        plan.group,
+        plan.coin_count + plan.dimension * width,
+        [*constraints, bits.Vector(outputs)],
+    )

@@ -10,6 +10,8 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto
 
 demo: install
 	$(BIN)/python examples/commit_and_prove.py
+	@echo
+	$(BIN)/python examples/prove_noise.py
 
 test: install lint test-native
 	$(PYTEST)

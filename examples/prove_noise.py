@@ -8,15 +8,17 @@ from collections.abc import Callable
 from typing import Literal, TypeVar
 
 import gopa
-from zkp.gaussian_noise import (
+from gopa import (
     GaussianNoiseStatement,
+    GaussianTable,
     NoiseSeeds,
     NoiseWitness,
+    RangeStatement,
     prove_gaussian_noise,
+    prove_range,
     verify_gaussian_noise,
+    verify_range,
 )
-from zkp.noise_table import GaussianTable
-from zkp.range import RangeStatement, prove_range, verify_range
 
 T = TypeVar("T")
 

@@ -1,6 +1,55 @@
 """Zero-knowledge proofs: transcripts, Sigma protocols and everything built on them."""
 
 from zkp import sigma
+from zkp.batch import Claim, verify_batch
+from zkp.gaussian_noise import (
+    GaussianNoiseStatement,
+    NoiseSeeds,
+    NoiseWitness,
+    prove_gaussian_noise,
+    verify_gaussian_noise,
+)
+from zkp.interval import Interval
+from zkp.l2 import L2Statement, prove_l2, verify_l2
+from zkp.noise_table import GaussianTable, WeightedBits, binomial, irwin_hall
+from zkp.range import RangeStatement, prove_range, verify_range
 from zkp.transcript import Transcript
+from zkp.vector_range import VectorRangeStatement, prove_vector_range, verify_vector_range
+from zkp.weighted_noise import (
+    WeightedNoisePlan,
+    WeightedNoiseStatement,
+    commit_weighted_noise,
+    prove_weighted_noise,
+    verify_weighted_noise,
+)
 
-__all__ = ["Transcript", "sigma"]
+__all__ = [
+    "Claim",
+    "GaussianNoiseStatement",
+    "GaussianTable",
+    "Interval",
+    "L2Statement",
+    "NoiseSeeds",
+    "NoiseWitness",
+    "RangeStatement",
+    "Transcript",
+    "VectorRangeStatement",
+    "WeightedBits",
+    "WeightedNoisePlan",
+    "WeightedNoiseStatement",
+    "binomial",
+    "commit_weighted_noise",
+    "irwin_hall",
+    "prove_gaussian_noise",
+    "prove_l2",
+    "prove_range",
+    "prove_vector_range",
+    "prove_weighted_noise",
+    "sigma",
+    "verify_batch",
+    "verify_gaussian_noise",
+    "verify_l2",
+    "verify_range",
+    "verify_vector_range",
+    "verify_weighted_noise",
+]

@@ -71,6 +71,10 @@ def plan(  # noqa: PLR0913 - one argument for each option
     plot: Path | None,
 ) -> None:
     """Choose neighbours, masks, noise and grid for a privacy target."""
+    if plot is not None:
+        from gopa.planning.plot import check_picture, draw_plan
+
+        check_picture(plot)
     made = make_plan(
         n=parties,
         epsilon=epsilon,
@@ -89,8 +93,6 @@ def plan(  # noqa: PLR0913 - one argument for each option
         attempts=attempts,
     )
     if plot is not None:
-        from gopa.planning.plot import draw_plan
-
         draw_plan(made, plot)
     if as_json:
         click.echo(json.dumps(as_record(made), indent=2))

@@ -99,13 +99,16 @@ def gap_at_least(graph: Graph, value: float) -> bool:
 
 
 def _by_random_vector(graph: Graph, generator: np.random.Generator, failure: float) -> Spectrum:
-    """Estimate the ends, then test that nothing lies beyond them, widening on failure."""
+    """Estimate the ends, then test that nothing lies beyond them, widening on failure.
+
+    Up to five tests, each of which may miss an eigenvalue at either end.
+    """
     laplacian = graph.laplacian()
     low, high = _estimated_ends(laplacian, generator)
     for widening in (0.0, 0.01, 0.03, 0.1, 0.3):
         spread = high - low
         found = _filtered(
-            laplacian, low - widening * spread, high + widening * spread, generator, failure / 5
+            laplacian, low - widening * spread, high + widening * spread, generator, failure / 10
         )
         if found is not None:
             return Spectrum(max(found[0], 0.0), found[1], failure, "random vector")
@@ -148,7 +151,8 @@ def _filtered(
 
     It keeps the length of a vector whose spectrum is inside and multiplies the part
     along any eigenvector outside [low - margin, high + margin] by at least `factor`; a
-    standard normal coefficient is below bound / factor with probability `failure` at most.
+    standard normal coefficient is below bound / factor with probability `failure` at most,
+    one for the smallest and one for the largest eigenvalue.
     """
     if high <= low:
         return None

@@ -62,6 +62,8 @@ def delta_of_vectors(  # noqa: PLR0913 - a target and a law, all named
     `mask_mu` is the price of the masks for the whole vector.
     """
     reach = min(largest_coordinate, math.isqrt(squared_sensitivity))
+    if reach >= len(noise.values):
+        return 1.0  # some shift leaves no outcome that both laws can have
     mu_squared = releases * (squared_sensitivity / _variance(noise) + mask_mu**2)
     centre = max(1.5, epsilon / mu_squared + 0.5)
     orders = 1 + (centre - 1) * np.geomspace(0.5, 2.0, 9)

@@ -9,7 +9,7 @@ from gopa.graph.spectrum import certified_spectrum
 from gopa.graph.structure import Graph
 from wire.randomness import Rng
 
-EXACT: Final = 6000
+EXACT: Final = 1000
 """Exact flows are computed while units times squared parties stay below this."""
 
 SPECTRUM_FAILURE: Final = 1e-12

@@ -13,6 +13,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 ROUNDING: Final = 1e-14
 """Relative error granted to gammaln, several times its documented error."""
 
+_MOST_TERMS: Final = 4_000_000
+
 
 def log_choose(total: Floats | int, part: Floats | int) -> Floats:
     """Logarithm of the number of ways to choose `part` of `total`; -inf where there is none.
@@ -26,6 +28,26 @@ def log_choose(total: Floats | int, part: Floats | int) -> Floats:
     safe_part = np.clip(part_array, 0.0, safe_total)
     value = gammaln(safe_total + 1) - gammaln(safe_part + 1) - gammaln(safe_total - safe_part + 1)
     return np.where(possible, value, -np.inf)
+
+
+def log_avoiding(total: int, avoided: Floats | int, draws: int) -> Floats:
+    """Upper bound on ln(C(total - avoided, draws) / C(total, draws)): all draws miss the avoided.
+
+    A sum of logarithms of one sign has a small *relative* error, so the result may be
+    multiplied by any number of parties and stays an upper bound; a difference of
+    factorials may not. Long sums are replaced by their value at the mean, which is
+    larger because ln(1 - a/x) is concave in x. At least -1e300, so that products with 0
+    are 0.
+    """
+    missed = np.asarray(avoided, dtype=float)[..., None]
+    if missed.size * draws <= _MOST_TERMS:
+        left = total - np.arange(draws, dtype=float)
+    else:
+        left = np.array([total - (draws - 1) / 2])
+    with np.errstate(divide="ignore"):
+        logs = np.log1p(-np.minimum(missed / left, 1.0)).sum(axis=-1) * (draws / len(left))
+    possible = missed[..., 0] <= total - draws
+    return np.maximum(np.where(possible, logs * (1 - 1e-9), -np.inf), -1e300)
 
 
 def log_slack(largest: int, terms: int) -> float:

@@ -19,6 +19,7 @@ from gopa.graph.flows import flow_levels
 from gopa.planning.counting import (
     Floats,
     log_at_most,
+    log_avoiding,
     log_binomial_at_most,
     log_choose,
     log_slack,
@@ -52,7 +53,7 @@ class Population:
 
     @property
     def slack(self) -> float:
-        """Rounding of a sum of a dozen logarithms of binomials."""
+        """Rounding of a sum of a dozen logarithms of binomials, none of them multiplied."""
         return log_slack(self.parties, 40)
 
 
@@ -114,11 +115,11 @@ def _log_few_neighbours_each(population: Population, sizes: Floats) -> Floats:
     """Every member chose at most `loss` outsiders, and few outsiders chose members."""
     others, k, loss = population.parties - 1, population.k, population.loss
     outside = population.honest - sizes
-    own = log_at_most(others, outside, k, loss)
+    own = log_at_most(others, outside, k, loss) + log_slack(population.parties, 12)
     if loss:
         foreign = log_binomial_at_most(k * outside, sizes / others, loss * sizes)
     else:
-        foreign = outside * _log_avoided(population, sizes)
+        foreign = outside * log_avoiding(others, sizes, k)
     return log_choose(population.honest, sizes) + sizes * own + foreign
 
 
@@ -135,15 +136,9 @@ def _log_nothing_between(population: Population, sizes: Floats) -> Floats:
     """No edge joins the set to what is left when the missing parties are gone."""
     rest = np.maximum(sizes, population.honest - population.gone - sizes)
     ways = log_choose(population.honest, sizes) + log_choose(population.honest - sizes, rest)
-    own = sizes * _log_avoided(population, rest)
-    return ways + own + rest * _log_avoided(population, sizes)
-
-
-def _log_avoided(population: Population, sizes: Floats) -> Floats:
-    """Log-probability that one party chooses nobody from a set it is not in."""
     others, k = population.parties - 1, population.k
-    logs = log_choose(others - sizes, k) - log_choose(others, k)
-    return np.maximum(logs, -1e300)  # zero sizes times minus infinity would not be a number
+    own = sizes * log_avoiding(others, rest, k)
+    return ways + own + rest * log_avoiding(others, sizes, k)
 
 
 def neighbourhood(population: Population, size: int, chance: float) -> int:
@@ -180,13 +175,11 @@ def _log_confined(population: Population, size: int, width: int) -> float:
     """Log of a bound on the chance that some set keeps its outer neighbours within `width`."""
     others, k = population.parties - 1, population.k
     outside = population.honest - size
-    corrupt = population.parties - population.honest
-    own = log_choose(size - 1 + width + corrupt, k) - log_choose(others, k)
-    foreign = log_choose(others - size, k) - log_choose(others, k)
-    ways = log_choose(population.honest, size) + log_choose(outside, width)
     rest = outside - width
-    confined = size * own + (rest * foreign if rest else 0.0)
-    return float(ways + confined)
+    own = log_avoiding(others, rest, k)
+    foreign = log_avoiding(others, size, k)
+    ways = log_choose(population.honest, size) + log_choose(outside, width)
+    return float(ways + size * own + rest * foreign)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Final
 
 from gopa.planning.accountant import delta_of_rounds, delta_of_vectors
 from gopa.planning.gaussian import gaussian_mu
-from gopa.planning.noise_sum import NEGLIGIBLE, noise_sum
+from gopa.planning.noise_sum import noise_sum
 from gopa.planning.result import NoiseName
 from wire.errors import UsageError
 from zkp.noise_table import (
@@ -31,6 +31,12 @@ _LARGE: Final = 50_000
 """Above this many parties one evaluation takes seconds: the first that passes is taken."""
 
 _WIDEST: Final = 12
+_NARROWEST: Final = 250
+"""Scales below a quarter of a step have no table: noise is never smaller."""
+
+_SMALLER_NOISE = (
+    "raise epsilon or delta, enlist more parties, or take a coarser grid (fewer `steps`)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,7 @@ class Need:
 
     def delta_with(self, law: NoiseLaw) -> float:
         """The delta this law gives."""
-        total = noise_sum(law, self.honest, max(NEGLIGIBLE, self.delta * 1e-8 / self.honest))
+        total = noise_sum(law, self.honest, self.delta * 1e-8 / self.honest)
         if self.dimension == 1:
             shift = math.isqrt(self.squared_sensitivity)
             return delta_of_rounds(
@@ -110,7 +116,8 @@ def _tried(need: Need, law: NoiseLaw) -> ChosenNoise | None:
 
 
 def _gaussian(variance: float) -> tuple[int, Callable[[int], NoiseLaw]]:
-    return math.ceil(math.sqrt(variance) * SCALE_DIGITS), gaussian_table
+    start = math.ceil(math.sqrt(variance) * SCALE_DIGITS)
+    return max(start, _NARROWEST), gaussian_table
 
 
 def gaussian_table(thousandths: int) -> GaussianTable:
@@ -119,8 +126,8 @@ def gaussian_table(thousandths: int) -> GaussianTable:
     rows = 2 * math.ceil(7 * scale) + 1
     if rows > MOST_ROWS:
         raise UsageError(
-            "the noise table would need more than 1023 rows: take a coarser grid (fewer "
-            "`steps`) or weighted bits (noise='irwin-hall')",
+            f"one party's noise would need a table of more than {MOST_ROWS} rows: "
+            f"{_SMALLER_NOISE}, or weighted bits (noise='irwin-hall')",
             "steps",
         )
     for bits in (DEFAULT_BITS, 52, 56, 60, MOST_BITS):
@@ -136,8 +143,8 @@ def _binomial(variance: float) -> tuple[int, Callable[[int], NoiseLaw]]:
     def make(pairs: int) -> NoiseLaw:
         if 2 * pairs > MOST_WEIGHTED_BITS:
             raise UsageError(
-                "a binomial of at most 1024 bits has too small a variance here: take a coarser "
-                "grid (fewer `steps`) or noise='irwin-hall'",
+                f"a binomial of at most {MOST_WEIGHTED_BITS} bits has too small a variance: "
+                f"{_SMALLER_NOISE}, or noise='irwin-hall'",
                 "noise",
             )
         return binomial(2 * pairs)
@@ -157,7 +164,7 @@ def _irwin_hall(variance: float) -> tuple[int, Callable[[int], NoiseLaw]]:
     def make(index: int) -> NoiseLaw:
         if index >= len(laws):
             raise UsageError(
-                "no sum of uniforms has this variance: take a coarser grid (fewer `steps`)", "noise"
+                f"no sum of uniforms has so large a variance: {_SMALLER_NOISE}", "noise"
             )
         return irwin_hall(laws[index][1], laws[index][2])
 

@@ -25,6 +25,7 @@ from gopa.planning.result import (
     decimal_above,
 )
 from gopa.planning.sensitivity import Sensitivity, choose_grid
+from wire.errors import UsageError
 from zkp.noise_table import NoiseLaw
 
 BETA_SHARE: Final = 0.1
@@ -64,6 +65,8 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
 
     Raises `UsageError` that says which way to move when no plan meets the target.
     """
+    if not isinstance(range, (tuple, list)) or len(range) != 2:
+        raise UsageError("two numbers, the smallest and the largest input", "range")
     request = Request.checked(
         parties=n,
         epsilon=epsilon,
@@ -103,7 +106,7 @@ def _plan(request: Request) -> Plan:
         largest_coordinate=grid.steps,
         dimension=request.dimension,
         epsilon=request.epsilon,
-        delta=request.delta - tries * reach.beta,
+        delta=request.delta - tries * float(decimal_above(reach.beta)) * (1 + 1e-15),
         mask_mu=math.sqrt(energy) * (1 + 1e-12) / deviation if deviation else 0.0,
         releases=request.releases,
     )

@@ -21,10 +21,10 @@ _MASK_SHARE = 0.02
 def draw_plan(plan: Plan, out: Path) -> None:
     """Three panels: error against epsilon, error against n, masks against neighbours.
 
-    The format follows the ending, svg or png. `UsageError` when matplotlib is missing.
+    The format follows the ending, svg or png. `UsageError` when matplotlib is missing or
+    the file cannot be written.
     """
-    if out.suffix not in {".svg", ".png"}:
-        raise UsageError("a picture ends in .svg or .png", "plot")
+    check_picture(out)
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -36,7 +36,18 @@ def draw_plan(plan: Plan, out: Path) -> None:
     _errors_by_epsilon(by_epsilon, plan)
     _errors_by_parties(by_parties, plan)
     _masks_by_neighbours(by_neighbours, plan)
-    figure.savefig(out, metadata={"Date": None} if out.suffix == ".svg" else None)
+    try:
+        figure.savefig(out, metadata={"Date": None} if out.suffix == ".svg" else None)
+    except OSError as error:
+        raise UsageError(f"the picture cannot be written: {error.strerror}", "plot") from None
+
+
+def check_picture(out: Path) -> None:
+    """`UsageError` unless the name ends in .svg or .png and its directory exists."""
+    if out.suffix not in {".svg", ".png"}:
+        raise UsageError("a picture ends in .svg or .png", "plot")
+    if not out.parent.is_dir():
+        raise UsageError("the directory of the picture does not exist: create it first", "plot")
 
 
 def model_errors(plan: Plan, parties: int, epsilon: float) -> tuple[float, float, float]:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import get_args
+from typing import Final, get_args
 
 from gopa.graph.choices import MOST_PARTIES
 from gopa.planning.gaussian import check_target
 from gopa.planning.losses import plan_losses
-from gopa.planning.result import MaskLaw, NoiseName, Objective
+from gopa.planning.result import MaskLaw, NoiseName, Objective, float_below
 from wire.errors import UsageError
 
 Number = float | str | Decimal
+
+LEAST_DELTA: Final = Decimal("1e-20")
+_MOST_DIGITS = 40
+_LARGEST_EXPONENT = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +73,12 @@ class Request:
         _choice(mask, get_args(MaskLaw), "mask")
         _choice(noise, get_args(NoiseName), "noise")
         _choice(objective, get_args(Objective), "objective")
-        if not 0 <= dropout < 1:
-            raise UsageError("a probability from 0 to below 1", "dropout")
         request = cls(
             parties=parties,
             exact_epsilon=_decimal(epsilon, "epsilon"),
             exact_delta=_decimal(delta, "delta"),
             corrupt=_corrupt(corrupt, parties),
-            dropout=float(dropout),
+            dropout=_probability(dropout),
             low=_decimal(low, "range"),
             high=_decimal(high, "range"),
             dimension=dimension,
@@ -94,10 +96,15 @@ class Request:
 
     def _check(self) -> None:
         check_target(self.epsilon, self.delta)
+        if self.exact_delta < LEAST_DELTA:
+            message = f"delta is at least {LEAST_DELTA}: cryptography promises no more"
+            raise UsageError(message, "delta")
         if self.high <= self.low:
             raise UsageError("the upper end is above the lower end", "range")
-        if self.norm is not None and (self.norm <= 0 or self.dimension == 1):
-            raise UsageError("a positive bound on the length of vectors", "norm")
+        if self.norm is not None and self.norm <= 0:
+            raise UsageError("the bound on the length of vectors is above 0", "norm")
+        if self.norm is not None and self.dimension == 1:
+            raise UsageError("single numbers are bounded by `range`: leave out `norm`", "norm")
         if self.honest < 2:
             message = (
                 "fewer than two honest parties are certain to remain: "
@@ -107,11 +114,13 @@ class Request:
 
     @property
     def epsilon(self) -> float:
-        return float(self.exact_epsilon)
+        """Never above the target as written."""
+        return float_below(self.exact_epsilon)
 
     @property
     def delta(self) -> float:
-        return float(self.exact_delta)
+        """Never above the target as written."""
+        return float_below(self.exact_delta)
 
     @property
     def survivors(self) -> int:
@@ -148,11 +157,25 @@ def _decimal(value: Number, field: str) -> Decimal:
     """The exact decimal that the caller wrote: 0.1 means one tenth."""
     try:
         exact = Decimal(str(value))
-    except InvalidOperation:
+    except (InvalidOperation, ValueError):
         raise UsageError("a decimal number", field) from None
     if not exact.is_finite():
         raise UsageError("a finite decimal number", field)
+    exponent = 0 if exact.is_zero() else abs(exact.adjusted())
+    if len(exact.as_tuple().digits) > _MOST_DIGITS or exponent > _LARGEST_EXPONENT:
+        message = (
+            f"at most {_MOST_DIGITS} digits, and between 1e-{_LARGEST_EXPONENT} "
+            f"and 1e{_LARGEST_EXPONENT}"
+        )
+        raise UsageError(message, field)
     return exact
+
+
+def _probability(value: float) -> float:
+    """The chance that a party fails: a real number, not a string or a truth value."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
+        raise UsageError("a probability from 0 to below 1", "dropout")
+    return float(value)
 
 
 def _corrupt(corrupt: float, parties: int) -> int:
@@ -164,5 +187,5 @@ def _corrupt(corrupt: float, parties: int) -> int:
     else:
         raise UsageError("a number of parties, or a part of them from 0.0 to below 1.0", "corrupt")
     if not 0 <= count < parties:
-        raise UsageError("fewer than all parties are corrupt", "corrupt")
+        raise UsageError("from 0 parties to one less than all of them", "corrupt")
     return max(1, count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from zkp.noise_table import NoiseLaw
@@ -105,6 +106,12 @@ class Plan:
         if self.terms.mask == "uniform":
             return 0.0
         return math.sqrt(self.flow_energy) * (1 + 1e-12) / self.terms.mask_deviation
+
+
+def float_below(value: Decimal) -> float:
+    """The largest float that is not above `value`: targets are met as written, not as rounded."""
+    nearest = float(value)
+    return math.nextafter(nearest, -math.inf) if Fraction(nearest) > Fraction(value) else nearest
 
 
 def decimal_above(value: float, digits: int = 3) -> Decimal:

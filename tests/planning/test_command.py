@@ -65,8 +65,11 @@ def test_pictures_need_matplotlib_and_a_known_ending(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = make_plan(n=200, epsilon=1, delta=1e-5)
-    with pytest.raises(UsageError):
-        draw_plan(made, tmp_path / "plan.pdf")
+    draw_plan(made, tmp_path / "plan.png")
+    (tmp_path / "taken.svg").mkdir()
+    for wrong in ("plan.pdf", "missing/plan.svg", "taken.svg"):
+        with pytest.raises(UsageError):
+            draw_plan(made, tmp_path / wrong)
     original: Callable[..., Any] = builtins.__import__
 
     def without(name: str, *arguments: Any, **named: Any) -> Any:

@@ -45,7 +45,9 @@ def test_recovery_failures_are_counted() -> None:
             bad += int((around >= 24).sum()) >= int(tau * len(around)) + 1
     expected = recovery_failure(population, tau)
     assert bad / runs == pytest.approx(expected, rel=0.15)
-    assert recovery_failure(Population(1000, 700, 30), Fraction(2, 3)) < 1e-4
+    large = recovery_failure(Population(1000, 700, 30), Fraction(2, 3))
+    assert large < 1e-4
+    assert recovery_failure(Population(1000, 700, 30, 5, 50), Fraction(2, 3)) > 10 * large
     for wrong in (Fraction(1), Fraction(0), 0.5):
         with pytest.raises(UsageError):
             recovery_failure(population, wrong)  # type: ignore[arg-type]

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from gopa.graph import Graph, from_edges, k_out_graph, worst_flow_energy
-from gopa.planning.counting import log_at_most, log_binomial_at_most
+from gopa.planning import counting
+from gopa.planning.counting import log_at_most, log_avoiding, log_binomial_at_most
 from gopa.planning.expansion import (
     Population,
     degree_tail,
@@ -149,6 +150,24 @@ def test_hypergeometric_tails(most: int) -> None:
     assert math.exp(float(log_at_most(40, 13, 9, most))) == pytest.approx(float(exact), rel=1e-9)
     sums = np.array([5.0]), np.array([13 / 40]), np.array([float(most)])
     assert math.exp(float(log_binomial_at_most(sums[0] * 9, sums[1], sums[2])[0])) <= 1
+
+
+@pytest.mark.parametrize(
+    ("total", "draws"), [(40, 9), (9_999, 40), (999_999, 30)], ids=lambda n: f"{n}"
+)
+@pytest.mark.parametrize("most_terms", [4_000_000, 0], ids=["exact", "mean"])
+def test_products_of_avoidances_stay_upper_bounds(
+    total: int, draws: int, most_terms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Multiplied by a million parties: differences of factorials would lose to rounding."""
+    monkeypatch.setattr(counting, "_MOST_TERMS", most_terms)
+    for avoided in (1, 2, 5, 20, total - draws):
+        exact = math.fsum(math.log1p(-avoided / (total - i)) for i in range(draws))
+        found = float(log_avoiding(total, avoided, draws))
+        assert exact * (1 - 1e-13) <= found <= 0
+        if most_terms or avoided <= 20 < total // 100:
+            assert found == pytest.approx(exact, rel=1e-5)
+    assert float(log_avoiding(total, total - draws + 1, draws)) <= -1e300
 
 
 @pytest.mark.parametrize("numbers", [(10, 1, 3, 0, 0), (10, 5, 10, 0, 0), (10, 5, 3, -1, 0)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gopa.graph import Graph, from_edges, k_out_graph
-from gopa.planning import Claim, Outcome, Plan, plan, privacy
+from gopa.planning import Claim, Outcome, Plan, guarantee, plan, privacy
 from gopa.planning.accountant import delta_of_rounds
 from gopa.planning.component import flow_energy
 from gopa.planning.noise_sum import noise_sum
@@ -28,6 +28,11 @@ def finished(planned: Plan, **changes: object) -> Outcome:
     everybody = tuple(range(N))
     outcome = Outcome(planned.terms, graph, everybody, unmasked=everybody)
     return dataclasses.replace(outcome, **changes)  # type: ignore[arg-type]
+
+
+def some_edge(planned: Plan) -> tuple[int, int]:
+    first, second = finished(planned).graph.edges()
+    return int(first[0]), int(second[0])
 
 
 def claims(outcome: Outcome) -> dict[str, Claim]:
@@ -102,7 +107,8 @@ def test_broken_limits_establish_nothing(planned: Plan) -> None:
     few = tuple(range(planned.terms.survivors - 1))
     for outcome in (
         finished(planned, included=few, unmasked=few),
-        finished(planned, charged=3),
+        finished(planned, earlier=(finished(planned), finished(planned))),
+        finished(planned, opened=(some_edge(planned),)),
         finished(
             planned,
             terms=dataclasses.replace(planned.terms, loss=0),
@@ -111,6 +117,68 @@ def test_broken_limits_establish_nothing(planned: Plan) -> None:
         ),
     ):
         assert claims(outcome)["planned"].delta == 1
+
+
+def test_opened_masks_inside_the_result_protect_nobody(planned: Plan) -> None:
+    party = 7
+    neighbours = finished(planned).graph.neighbours(party).tolist()
+    exposed = finished(planned, opened=tuple((party, other) for other in neighbours))
+    alone = delta_of_rounds(noise_sum(planned.terms.noise, 1), planned.terms.steps, 2.0)
+    assert claims(finished(planned))["observer"].delta < 1e-4
+    assert claims(exposed)["observer"].delta == pytest.approx(alone)
+    assert claims(exposed)["planned"].delta == 1
+
+
+def test_earlier_releases_count_with_their_own_graphs(planned: Plan) -> None:
+    one = claims(finished(planned))
+    again = claims(finished(planned, earlier=(finished(planned),)))
+    assert one["observer"].delta < again["observer"].delta < float(planned.terms.delta)
+    assert again["planned"].delta == float(planned.terms.delta)
+    half = [(u, v) for u in range(N) for v in range(u) if (u < N // 2) == (v < N // 2)]
+    poor = finished(planned, graph=from_edges(N, half))
+    noise = noise_sum(planned.terms.noise, N // 2)
+    expected = delta_of_rounds(noise, planned.terms.steps, 2.0, releases=2)
+    after_poor = claims(finished(planned, earlier=(poor,)))
+    assert after_poor["observer"].delta == pytest.approx(expected)
+    assert after_poor["curious"].delta >= expected
+
+
+def test_earlier_releases_have_the_same_terms(planned: Plan) -> None:
+    first = finished(planned)
+    privacy.of(finished(planned, earlier=(first,)), rng=seeded(0))
+    other = dataclasses.replace(first, terms=dataclasses.replace(planned.terms, k=3))
+    nested = dataclasses.replace(first, earlier=(first,))
+    named = dataclasses.replace(first, corrupt=(1,))
+    for wrong in (other, nested, named):
+        with pytest.raises(UsageError):
+            privacy.of(finished(planned, earlier=(wrong,)), rng=seeded(0))
+
+
+def test_fewer_parties_than_planned_are_evaluated_anew() -> None:
+    made = plan(n=200, epsilon=1, delta=1e-5, corrupt=0.5, dropout=0.1, mask="uniform")
+
+    def planned_claim(joined: int) -> Claim:
+        everybody = tuple(range(joined))
+        graph = k_out_graph(bytes(32), joined, made.terms.k)
+        return claims(Outcome(made.terms, graph, everybody, unmasked=everybody))["planned"]
+
+    assert planned_claim(200).delta == 1e-5
+    few = planned_claim(190)
+    assert few.delta == pytest.approx(guarantee(made.terms, 190).total)
+    assert few.delta > 1e-5
+    assert "190" in few.how
+
+
+def test_further_assumptions_are_repeated(planned: Plan) -> None:
+    statement = privacy.of(finished(planned, assumptions=("a test",)), rng=seeded(0))
+    assert statement.assumptions[-1] == "a test"
+
+
+def test_lonely_vectors_are_not_protected() -> None:
+    planned = plan(n=N, epsilon=50, delta=1e-3, dimension=2, charged=0, mask="uniform")
+    assert planned.terms.steps > len(planned.terms.noise.masses)
+    assert claims(finished(planned))["observer"].delta <= 1e-3
+    assert claims(finished(planned, graph=from_edges(N, [])))["observer"].delta == 1
 
 
 def test_closed_self_masks_are_mentioned(planned: Plan) -> None:
@@ -124,8 +192,10 @@ def test_closed_self_masks_are_mentioned(planned: Plan) -> None:
         {"included": (0, 0)},
         {"included": (N,)},
         {"included": (0, 1), "unmasked": (2,)},
-        {"opened": ((0, 1),)},
-        {"charged": 0},
+        {"opened": ((0, 0),)},
+        {"opened": ((N, 0),)},
+        {"corrupt": (N,)},
+        {"unmasked": (N,)},
     ],
     ids=str,
 )

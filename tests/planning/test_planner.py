@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 
-from gopa.planning import Plan, plan
+from gopa.planning import Plan, guarantee, plan
 from gopa.planning.accountant import delta_of_rounds, delta_of_vectors
 from gopa.planning.expansion import Population, disconnected, flow_bound
 from gopa.planning.gaussian import gaussian_mu
 from gopa.planning.losses import plan_losses
 from gopa.planning.noise_sum import noise_sum
-from gopa.planning.result import decimal_above
+from gopa.planning.result import decimal_above, float_below
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, WeightedBits, decode_noise_law
 
@@ -150,6 +152,54 @@ def test_more_corruption_and_dropout_cost_noise_and_neighbours() -> None:
     assert plans[0].terms.corrupt == 1
 
 
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_terms_alone_guarantee_the_target(target: dict[str, object]) -> None:
+    terms = made(target).terms
+    found = guarantee(terms)
+    assert found.total <= float(terms.delta)
+    assert found == guarantee(terms, terms.parties)
+    assert guarantee(terms, terms.survivors - 1).total == 1
+
+
+def test_the_same_corrupt_parties_among_fewer_are_worse() -> None:
+    terms = plan(n=200, epsilon=1, delta=1e-5, corrupt=0.5, dropout=0.1, mask="uniform").terms
+    assert guarantee(terms, 200).total <= 1e-5 < guarantee(terms, 190).total
+
+
+@pytest.mark.parametrize(
+    "worse",
+    [
+        {"squared_sensitivity": 1},
+        {"corrupt": 190},
+        {"k": 3},
+        {"loss": 60},
+        {"epsilon": Decimal("0.9")},
+        {"steps": 40, "squared_sensitivity": 1600},
+        {"rounds": 2},
+        {"mask_deviation": 0},
+        {"mask_deviation": 50},
+    ],
+    ids=str,
+)
+def test_worse_terms_are_seen_through(worse: dict[str, object]) -> None:
+    terms = plan(n=200, epsilon=1, delta=1e-5, corrupt=0.1).terms
+    assert guarantee(terms).total <= 1e-5
+    assert guarantee(dataclasses.replace(terms, **worse)).total > 1e-5  # type: ignore[arg-type]
+
+
+def test_wide_noise_is_planned_for_narrow_inputs() -> None:
+    """A bit from each party and a large epsilon: the narrowest table is enough."""
+    terms = plan(n=1000, epsilon=10, delta=1e-5, steps=1, mask="uniform").terms
+    assert isinstance(terms.noise, GaussianTable)
+    assert terms.noise.square >= Fraction(1, 16)
+
+
+def test_targets_are_met_as_written() -> None:
+    for text in ("0.1", "0.3", "1e-7", "2", "0.7"):
+        assert Fraction(float_below(Decimal(text))) <= Fraction(text)
+        assert float_below(Decimal(text)) == pytest.approx(float(text), rel=1e-15)
+
+
 def test_losses_are_a_matter_of_liveness() -> None:
     assert plan_losses(100, 10, 0.0).loss == 0
     losses = plan_losses(1000, 20, 0.1)
@@ -186,6 +236,17 @@ def test_plans_start_near_the_gaussian_guess() -> None:
         ({"corrupt": 100}, "corrupt"),
         ({"corrupt": 0.99}, "corrupt"),
         ({"corrupt": -1}, "corrupt"),
+        ({"epsilon": 10**5000}, "epsilon"),
+        ({"epsilon": "0." + "1" * 60}, "epsilon"),
+        ({"delta": "1e-21"}, "delta"),
+        ({"dropout": "0.1"}, "dropout"),
+        ({"dropout": False}, "dropout"),
+        ({"dropout": None}, "dropout"),
+        ({"range": 1}, "range"),
+        ({"range": (0, 1, 2)}, "range"),
+        ({"range": (0, "1e400")}, "range"),
+        ({"range": (0, "1e-400")}, "range"),
+        ({"dimension": 2, "norm": 0}, "norm"),
         ({"dropout": 1.0}, "dropout"),
         ({"dropout": 0.5}, "corrupt"),
         ({"dropout": 0.35, "corrupt": 0.45}, "corrupt"),
@@ -201,7 +262,7 @@ def test_plans_start_near_the_gaussian_guess() -> None:
         ({"noise": "binomial", "steps": 10_000}, "noise"),
         ({"noise": "irwin-hall", "steps": 10**7}, "noise"),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:40] if isinstance(value, str) else None,
 )
 def test_what_cannot_be_planned_names_the_field(change: dict[str, object], field: str) -> None:
     target: dict[str, object] = {"n": 100, "epsilon": 1, "delta": 1e-5, "corrupt": 0.5}

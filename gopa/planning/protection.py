@@ -1,0 +1,87 @@
+"""What known graphs protect: the honest parties and unknown masks around each party."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gopa.graph.flows import spectral_flow_energy
+from gopa.graph.spectrum import certified_spectrum
+from gopa.graph.structure import Graph
+from gopa.planning.component import SPECTRUM_FAILURE, flow_energy
+from gopa.planning.guarantee import delta_of_component, units_of
+from gopa.planning.result import Terms
+from wire.randomness import Rng
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """`parties` connected honest parties with this flow energy, shown but for `failure`.
+
+    Without an energy nothing is shown.
+    """
+
+    parties: int
+    energy: int | None
+    failure: float
+    how: str
+
+
+def protections(graph: Graph, terms: Terms, rng: Rng) -> list[Protection]:
+    """One for each component, when all of `graph` are honest and its masks unknown."""
+    found = []
+    labels = graph.components()
+    for label, size in zip(*np.unique(labels, return_counts=True), strict=True):
+        energy, failure = 0, 0.0
+        if terms.mask == "gaussian" and size > 1:
+            members = np.flatnonzero(labels == label)
+            energy = flow_energy(graph.induced(members), units_of(terms), rng)
+            failure = SPECTRUM_FAILURE
+        how = f"theorem D on a component of {size} parties"
+        found.append(Protection(int(size), energy, failure, how))
+    return found
+
+
+def without_any_one(graph: Graph, terms: Terms, rng: Rng) -> Protection:
+    """What remains whichever party is taken out: lambda_2 falls by at most one."""
+    spectrum = certified_spectrum(graph, rng)
+    if spectrum.low <= 1:
+        how = f"lambda_2 is only shown to be at least {spectrum.low:.3g}"
+        return Protection(0, None, 0.0, how)
+    energy: int | None = 0
+    how = f"theorem D with lambda_2 at least {spectrum.low - 1:.3g} without any one party"
+    if terms.mask == "gaussian":
+        energy = spectral_flow_energy(graph, spectrum, units_of(terms), removed=1)
+    if energy is None:
+        how = "the spectrum of the graph does not bound the flow"
+    return Protection(graph.parties - 1, energy, spectrum.failure, how)
+
+
+def worst(terms: Terms, releases: Sequence[list[Protection]]) -> tuple[float, str]:
+    """Delta for the worst party over all releases, and how it was found.
+
+    One release: the worst component. Several: who was where is not followed, so every
+    release counts as if it had the fewest parties and the largest energy of them all.
+    """
+    every = [protection for release in releases for protection in release]
+    if not every:
+        return 0.0, "nobody"
+    unknown = next((one for one in every if one.energy is None), None)
+    if unknown is not None:
+        return 1.0, unknown.how
+    failure = sum(max((one.failure for one in release), default=0.0) for release in releases)
+    if len(releases) == 1:
+        delta, how = max((_delta(terms, one, 1), one.how) for one in every)
+        return min(1.0, delta + failure), how
+    smallest = min(every, key=lambda one: one.parties)
+    energy = max(one.energy or 0 for one in every)
+    together = Protection(smallest.parties, energy, 0.0, "")
+    how = f"{len(releases)} releases composed, each as {smallest.how}"
+    return min(1.0, _delta(terms, together, len(releases)) + failure), how
+
+
+def _delta(terms: Terms, protection: Protection, releases: int) -> float:
+    energy = protection.energy or 0
+    return delta_of_component(terms, protection.parties, energy, releases)

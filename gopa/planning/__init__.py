@@ -1,6 +1,6 @@
 """Planning and accounting of privacy. Specification: `specs/03-privacy.md`."""
 
-from gopa.planning.guarantee import Guarantee, guarantee
+from gopa.planning.joined import Guarantee, guarantee
 from gopa.planning.outcome import Claim, Outcome, PrivacyStatement, privacy
 from gopa.planning.planner import plan
 from gopa.planning.result import Cost, Errors, Plan, Reason, Terms

@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from gopa.graph.structure import Graph
-from gopa.planning.guarantee import guarantee
+from gopa.planning.joined import guarantee
 from gopa.planning.protection import Protection, protections, without_any_one, worst
 from gopa.planning.result import Terms
 from wire.errors import UsageError

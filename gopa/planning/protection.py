@@ -11,7 +11,7 @@ from gopa.graph.flows import spectral_flow_energy
 from gopa.graph.spectrum import certified_spectrum
 from gopa.graph.structure import Graph
 from gopa.planning.component import SPECTRUM_FAILURE, flow_energy
-from gopa.planning.guarantee import delta_of_component, units_of
+from gopa.planning.joined import delta_of_component, units_of
 from gopa.planning.result import Terms
 from wire.randomness import Rng
 

@@ -32,10 +32,12 @@ class NoiseSeeds(Guarded):
     """The private halves of some draws, to be published as `commitment` before the coins.
 
     It works with one list of coins: with a second list the difference of two noises
-    would be public almost entirely. Whoever stores the opening keeps that rule.
+    would be public almost entirely. It serves one output, with one input: the same
+    noise in two outputs would cancel in their difference and leave the difference of
+    the inputs. Whoever stores the opening keeps both rules.
     """
 
-    __slots__ = ("_coins", "commitment", "opening", "table")
+    __slots__ = ("_coins", "_served", "commitment", "opening", "table")
 
     def __init__(self, table: GaussianTable, opening: Opening) -> None:
         """Halves that were drawn before; `fresh` makes new ones."""
@@ -44,6 +46,7 @@ class NoiseSeeds(Guarded):
         key = Pedersen(opening.key.group)
         self.commitment: Commitment = key.commit(opening.values, opening.blindings)
         self._coins: tuple[int, ...] | None = None
+        self._served: bytes | None = None
 
     @classmethod
     def fresh(cls, group: Group, table: GaussianTable, count: int, *, rng: Rng) -> NoiseSeeds:
@@ -71,6 +74,16 @@ class NoiseSeeds(Guarded):
         self._coins = given
         return found
 
+    def require_free_for(self, statement: GaussianNoiseStatement) -> None:
+        """Raises `UsageError` if the seeds served another output or input before."""
+        if self._served not in {None, statement.hidden}:
+            raise UsageError("seeds serve one output and input: commit to new ones")
+
+    def serve(self, statement: GaussianNoiseStatement) -> None:
+        """Keep to the output and input of this statement from now on."""
+        self.require_free_for(statement)
+        self._served = statement.hidden
+
     def noise(self, coins: Sequence[int]) -> SecretScalarVec:
         """The noise of each draw; raises as `draws`."""
         order = self.opening.key.group.order
@@ -96,6 +109,8 @@ class GaussianNoiseStatement:
         key = Pedersen(self.group)
         if self.seeds.key != key or self.output.key != key:
             raise UsageError("seeds and outputs are Pedersen commitments of one group")
+        if type(self.coins) is not tuple:
+            raise UsageError("the coins are a tuple: a statement must not change")
         if not len(self.seeds) == len(self.coins) == len(self.output) > 0:
             raise UsageError("every draw takes one seed, one coin and one output")
         require_halves(self.table, self.coins, "a coin")
@@ -116,6 +131,12 @@ class GaussianNoiseStatement:
     def intervals(self) -> tuple[Interval, ...]:
         """The intervals of the inputs; none where the statement is about noise alone."""
         return () if self.inputs is None else self.inputs.intervals
+
+    @property
+    def hidden(self) -> bytes:
+        """The commitments that the noise of these seeds may appear in, and no others."""
+        inputs = b"" if self.inputs is None else self.inputs.commitment.to_bytes()
+        return self.output.to_bytes() + inputs
 
     def as_bits(self) -> bits.Statement:
         """The same claim about hidden bits (rule R7)."""
@@ -164,9 +185,10 @@ def prove_gaussian_noise(
 
     Raises:
         UsageError: seeds, inputs and outputs do not satisfy the statement, or the seeds
-            were used with other coins. Nothing was sent.
+            were used with other coins, or for another output or input. Nothing was sent.
     """
     _require_fitting(statement, witness)
+    witness.seeds.require_free_for(statement)
     group, seeds, inputs = statement.group, witness.seeds, witness.inputs
     found = [bit for each in seeds.draws(statement.coins) for bit in each.bits(statement.table)]
     hidden, opened = group.secret_scalars(found), [seeds.opening]
@@ -175,7 +197,9 @@ def prove_gaussian_noise(
         opened.append(inputs)
     openings = bits.Openings(commitments=[*opened, witness.output])
     statement.bind(transcript)
-    return prover_of(proof)(statement.as_bits(), hidden, openings, transcript, rng=rng)
+    made = prover_of(proof)(statement.as_bits(), hidden, openings, transcript, rng=rng)
+    seeds.serve(statement)
+    return made
 
 
 def _require_fitting(statement: GaussianNoiseStatement, witness: NoiseWitness) -> None:

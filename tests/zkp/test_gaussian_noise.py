@@ -17,10 +17,16 @@ from tests.randomness import seeded
 from tests.zkp.noise_samples import DEFAULT, SMALL, UNIT, Party, commit, party, transcript
 from wire.errors import ProtocolError, UsageError
 from zkp.batch import Claim, verify_batch
-from zkp.gaussian_noise import GaussianNoiseStatement, NoiseSeeds, NoiseWitness
+from zkp.gaussian_noise import (
+    GaussianNoiseStatement,
+    NoiseSeeds,
+    NoiseWitness,
+    prove_gaussian_noise,
+)
 from zkp.interval import Interval
 from zkp.noise_table import GaussianTable
 from zkp.range import RangeStatement
+from zkp.transcript import Transcript
 
 GROUPS = st.sampled_from(installed_groups())
 HALVES = st.integers(0, SMALL.total - 1)
@@ -90,6 +96,38 @@ def test_seeds_serve_one_list_of_coins(group: Group) -> None:
         NoiseSeeds.fresh(group, SMALL, 2, rng=seeded(1)).noise([3])
     with pytest.raises(UsageError):
         seeds.draws([3, SMALL.total])
+
+
+def test_seeds_serve_one_output_and_input(group: Group) -> None:
+    """One noise in two outputs would leave the difference of the inputs in the clear."""
+    key, seeds, coins = Pedersen(group), NoiseSeeds.fresh(group, SMALL, 1, rng=seeded(1)), (3,)
+
+    def attempt(value: int, context: str) -> None:
+        commitment, opening = key.commit_fresh(group.secret_scalars([value]), rng=seeded(context))
+        noisy = opening.values + seeds.noise(coins)
+        output, noisy_opening = key.commit_fresh(noisy, rng=seeded(context + " output"))
+        inputs = RangeStatement.up_to(commitment, 15)
+        statement = GaussianNoiseStatement(SMALL, seeds.commitment, coins, output, inputs)
+        transcript = Transcript(b"tests/serve once")
+        transcript.absorb(b"context", context.encode())
+        witness = NoiseWitness(seeds, noisy_opening, opening)
+        prove_gaussian_noise(statement, witness, transcript, rng=seeded(2))
+
+    attempt(3, "first")
+    attempt(3, "first")
+    for value, context in ((15, "first"), (3, "second")):
+        with pytest.raises(UsageError):
+            attempt(value, context)
+    attempt(3, "first")
+
+
+@pytest.mark.parametrize("coins", [[3], iter([3])])
+def test_coins_are_a_tuple(group: Group, coins: object) -> None:
+    seeds = NoiseSeeds.fresh(group, SMALL, 1, rng=seeded(1))
+    output = Pedersen(group).commit_fresh(seeds.noise([3]), rng=seeded(2))[0]
+    GaussianNoiseStatement(SMALL, seeds.commitment, (3,), output)
+    with pytest.raises(UsageError):
+        GaussianNoiseStatement(SMALL, seeds.commitment, coins, output)  # type: ignore[arg-type]
 
 
 def test_noise_of_seeds_is_that_of_the_table(group: Group) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bulletin_board.admission import Reason, Refused
 from bulletin_board.entry import Submission
 from bulletin_board.sequencer import Outcome, Sequencer
-from bulletin_board.storage import Inconsistent, StorageError
+from bulletin_board.storage import Inconsistent, LostLock, StorageError
 from wire.errors import GopaError
 
 log = logging.getLogger("gopa.board")
@@ -43,7 +43,9 @@ class Committer:
 
     If a write fails, the waiting posts are refused as unavailable, which says
     nothing about whether they are in the log, and the log is opened anew.
-    Posting the same bytes again is always safe. `submit` may be called by any thread.
+    Posting the same bytes again is always safe. It stays closed, and `fatal` says why, if
+    another writer has taken over or the storage contradicts itself.
+    `submit` may be called by any thread.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class Committer:
         )
         self._sequencer: Sequencer | None = open_sequencer()
         self._closed = False
-        self.fatal: Inconsistent | None = None
+        self.fatal: StorageError | None = None
         self.last_good = clock()
         self._thread = threading.Thread(target=self._run, name="board-committer", daemon=True)
         self._thread.start()
@@ -174,6 +176,8 @@ class Committer:
         log.error("the log cannot be written: %s", error)
         if not isinstance(error, GopaError | OSError):
             log.error("unexpected error", exc_info=error)
+        if isinstance(error, LostLock):  # opening the log again would take it back, in turns
+            self.fatal = error
         if self._sequencer is None and isinstance(error, Inconsistent):
             self.fatal = error
         sequencer, self._sequencer = self._sequencer, None

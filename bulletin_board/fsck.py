@@ -7,7 +7,7 @@ whatever is not needed for that must not be there.
 from __future__ import annotations
 
 import os
-from collections import Counter
+import stat
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -50,26 +50,31 @@ class EntryChecks:
         self.equivocations = 0
         self._verify = signatures
         self._executor = executor
-        self._slots: Counter[Slot] = Counter()
+        self._slots: dict[Slot, tuple[bytes, ...]] = {}
         self._waiting: list[Submission] = []
         self._tasks: list[Iterator[None]] = []
 
     def add(self, index: int, raw: bytes) -> None:
-        """Raises `MalformedMessage`, or `InvalidProof` (05-F6) for a slot taken thrice."""
+        """Raises `MalformedMessage`, or `InvalidProof` (05-F6) for a slot that holds too much."""
         try:
             submission = Submission.decode(raw)
         except MalformedMessage as error:
             raise MalformedMessage(error.message, f"entry {index}", error.offset) from None
-        slot = submission.entry.slot
-        self._slots[slot] += 1
-        if self._slots[slot] == 2:
-            self.equivocations += 1
-        if self._slots[slot] > 2:
-            raise InvalidProof(f"entry {index} is a third one in its slot", "05-F6")
+        self._take_slot(index, submission)
         if self._verify:
             self._waiting.append(submission)
             if len(self._waiting) == _SIGNATURES_IN_A_TASK:
                 self._hand_out()
+
+    def _take_slot(self, index: int, submission: Submission) -> None:
+        slot, leaf = submission.entry.slot, submission.leaf
+        held = self._slots.get(slot, ())
+        if leaf in held:  # a board that repeats an entry must not convict its author
+            raise InvalidProof(f"entry {index} is in the log already", "05-F6")
+        if len(held) == 2:
+            raise InvalidProof(f"entry {index} is a third one in its slot", "05-F6")
+        self._slots[slot] = (*held, leaf)
+        self.equivocations += len(held)
 
     def finish(self) -> None:
         """Raises `InvalidSignature` (05-F7) if any signature does not verify."""
@@ -100,7 +105,7 @@ def fsck(
 ) -> FsckReport:
     """Read and check all of a log. Raises a `ProtocolError` that names the first fault.
 
-    Memory grows with the number of slots, about 300 bytes each, and not with
+    Memory grows with the number of slots, about 400 bytes each, and not with
     the size of entries.
     """
     signed = policy.open(source.fetch(CHECKPOINT, resource_limit(CHECKPOINT)))  # F1
@@ -149,19 +154,23 @@ def fsck_directory(
 def _check_listing(root: Path, signed: SignedCheckpoint) -> None:
     expected = {CHECKPOINT, *resources(signed.size)}
     for path in _files_below(root):
-        if path not in expected:
+        if path not in expected or not stat.S_ISREG((root / path).lstat().st_mode):
             raise Unattributed(f"{path!r} is not part of a log of {signed.size} entries")
 
 
 def _files_below(root: Path) -> Iterator[str]:
     """Relative paths of everything that is not a directory, and of empty directories."""
-    for directory, names, files in os.walk(root):
+    for directory, names, files in os.walk(root, onerror=_unreadable):
         base = Path(directory)
         links = [name for name in names if (base / name).is_symlink()]
         if not names and not files and base != root:
             yield base.relative_to(root).as_posix()
         for name in [*files, *links]:
             yield (base / name).relative_to(root).as_posix()
+
+
+def _unreadable(error: OSError) -> None:
+    raise Unattributed(f"{error.filename!r} cannot be listed: {error.strerror}")
 
 
 def _entries(data: bytes, width: int, path: str) -> list[bytes]:

@@ -13,10 +13,17 @@ from dataclasses import dataclass, field
 
 from bulletin_board.admission import AdmissionPolicy, PolicyFactory, Reason, Refused
 from bulletin_board.entry import Slot, Submission
-from bulletin_board.note import Checkpoint, NoteSigner, SignedCheckpoint, open_checkpoint, sign_note
+from bulletin_board.note import (
+    Checkpoint,
+    Note,
+    NoteSigner,
+    SignedCheckpoint,
+    open_checkpoint,
+    sign_note,
+)
 from bulletin_board.proof import Receipt
 from bulletin_board.recovery import open_storage, replay
-from bulletin_board.source import CHECKPOINT
+from bulletin_board.source import CHECKPOINT, resource_limit
 from bulletin_board.storage import Inconsistent, Place, StagedEntry, Storage
 from bulletin_board.tree import EMPTY_ROOT, leaf_hash
 from bulletin_board.verified import VerifiedTiles, load_edge
@@ -114,7 +121,14 @@ class Sequencer:
             self._storage.public.write({CHECKPOINT: signed.to_bytes()})
 
     def check(self) -> None:
-        """Compare the published checkpoint with the newest one; `Inconsistent` if they differ."""
+        """Return if this is still the writer and the newest checkpoint is the published one.
+
+        Raises `LostLock`, `Inconsistent`, or a `ProtocolError` if public files are damaged.
+        """
+        self._storage.lock.check(self._held)
+        data = self._storage.public.fetch(CHECKPOINT, resource_limit(CHECKPOINT))
+        if Note.parse(data).text != self.signed.note.text:
+            raise Inconsistent("the published checkpoint is not the newest one")
         load_edge(self._storage.public, self.signed.checkpoint)
 
     def close(self) -> None:
@@ -144,6 +158,7 @@ class Sequencer:
 
     def _commit(self, plan: _Plan) -> None:
         storage = self._storage
+        storage.lock.check(self._held)  # else its staging would fail, and look like a broken disk
         storage.index.stage(plan.start, plan.staged)
         entries = self._read_back(plan)
         edge = load_edge(storage.public, self.signed.checkpoint)

@@ -6,12 +6,17 @@ import unicodedata
 
 _LONGEST = 200
 
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Letters and marks that show nothing, though Unicode calls them printable."""
+
+_VARIATION_SELECTORS = (range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
+
 
 def visible(text: str) -> str:
     """The text with every character that hides, reorders or controls spelled out.
 
     Control characters (ANSI escapes begin with one), format characters (bidi
-    overrides, zero-width joiners), private and unassigned ones become U+XXXX in
+    overrides, zero-width joiners), private, unassigned and blank ones become U+XXXX in
     angle brackets. For people's eyes only; never hash or compare the result.
     """
     shown = "".join(char if _harmless(char) else f"<U+{ord(char):04X}>" for char in text[:_LONGEST])
@@ -19,4 +24,6 @@ def visible(text: str) -> str:
 
 
 def _harmless(char: str) -> bool:
+    if char in _BLANK or any(ord(char) in block for block in _VARIATION_SELECTORS):
+        return False
     return char == " " or (char.isprintable() and unicodedata.category(char)[0] not in "CZ")

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bulletin_board.admission import Reason, Refused
-from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence
+from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence, verify_fork
 from bulletin_board.client.http import NetworkError, Response, Transport
 from bulletin_board.client.source import HttpSource
 from bulletin_board.client.state import ClientState
-from bulletin_board.note import SignedCheckpoint
+from bulletin_board.note import SignedCheckpoint, open_checkpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.problems import parse_problem
 from bulletin_board.proof import LARGEST_RECEIPT, Receipt, VerifiedReceipt, verify_receipt
@@ -21,7 +21,7 @@ from bulletin_board.source import CHECKPOINT, MissingResource, resource_limit
 from bulletin_board.tree import tree_root
 from bulletin_board.verified import VerifiedTiles
 from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.errors import FaultyBoard, MalformedMessage, ProtocolError
+from wire.errors import FaultyBoard, InvalidProof, MalformedMessage, ProtocolError
 from wire.randomness import Rng, draw
 
 _AGAIN = {408, 425, 429, 500, 502, 503, 504}
@@ -66,12 +66,16 @@ class BoardClient:
         self._source = HttpSource(self._url, transport)
         self._mutex = threading.RLock()
         self._fork: FaultyBoard | None = None
-        stored = state.load()
-        self._seen = None if stored is None else policy.open(stored)
+        self._seen: SignedCheckpoint | None = None
+        self._trusted: SignedCheckpoint | None = None
+        self._load()
 
     @property
     def seen(self) -> SignedCheckpoint | None:
-        """The newest checkpoint that this client has verified, in this run or before."""
+        """The newest checkpoint that the log has signed for this client, in this run or before.
+
+        It may come from a receipt and miss the quorum: `update` returns one that does not.
+        """
         return self._seen
 
     def submit(self, entry: bytes) -> VerifiedReceipt:
@@ -89,12 +93,23 @@ class BoardClient:
     def update(self) -> SignedCheckpoint:
         """Fetch the board's checkpoint and check it against everything seen before.
 
-        Returns the newest one seen: a board that shows an older state of the
-        same log, as caches do, changes nothing. Raises `FaultyBoard` on a fork.
+        Returns the newest one that holds under the policy: a board that shows an
+        older state of the same log, as caches do, changes nothing. Waits while
+        witnesses have not cosigned the board's newest. Raises `FaultyBoard` on a fork.
         """
-        data = self._source.fetch(CHECKPOINT, resource_limit(CHECKPOINT))
-        self._accept(self._policy.open(data))
-        return self._newest()
+        for attempt in range(self._patience.attempts):
+            data = self._source.fetch(CHECKPOINT, resource_limit(CHECKPOINT))
+            signed = open_checkpoint(data, self._policy.log.key)
+            self._accept(signed)
+            try:
+                self._policy.check_quorum(signed)
+            except InvalidProof:
+                if attempt + 1 == self._patience.attempts:
+                    raise
+                self._pause(attempt, None)
+            else:
+                return self._trust(signed)
+        raise NetworkError("no attempt was made")
 
     def reader(self) -> LogReader:
         """A reader of the newest checkpoint, updated first. Retries while the log moves on."""
@@ -147,6 +162,17 @@ class BoardClient:
         self._sleep(wanted)
 
     def _accept(self, signed: SignedCheckpoint) -> None:
+        """`_judge`, again while the tiles that it needs cannot be had."""
+        for attempt in range(self._patience.attempts):
+            try:
+                return self._judge(signed)
+            except (NetworkError, MissingResource):
+                if attempt + 1 == self._patience.attempts:
+                    raise
+                self._pause(attempt, None)
+        return None
+
+    def _judge(self, signed: SignedCheckpoint) -> None:
         """Compare with the newest checkpoint seen; remember whichever is newer."""
         with self._mutex:
             self._check_not_forked()
@@ -185,10 +211,22 @@ class BoardClient:
         self._fork = FaultyBoard(f"the log has forked; both checkpoints are in {where}", evidence)
         raise self._fork
 
-    def _newest(self) -> SignedCheckpoint:
-        if self._seen is None:
-            raise MalformedMessage("no checkpoint was verified", "checkpoint")
-        return self._seen
+    def _trust(self, signed: SignedCheckpoint) -> SignedCheckpoint:
+        """Keep the newest checkpoint that holds under the policy; it is part of the seen log."""
+        with self._mutex:
+            if self._trusted is None or signed.size > self._trusted.size:
+                self._trusted = signed
+            return self._trusted
+
+    def _load(self) -> None:
+        """Take up the memory of earlier runs, also that the log has forked."""
+        evidence = self._state.kept_evidence()
+        if evidence is not None:
+            verify_fork(evidence, self._policy.log.key)
+            self._fork = FaultyBoard("the log has forked, says evidence kept before", evidence)
+        stored = self._state.load()
+        if stored is not None:
+            self._seen = open_checkpoint(stored, self._policy.log.key)
 
     def _check_not_forked(self) -> None:
         if self._fork is not None:

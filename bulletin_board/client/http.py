@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,7 +12,7 @@ import urllib3
 
 from wire.errors import Unattributed
 
-_TIMEOUT = urllib3.Timeout(connect=5.0, read=30.0)
+_PIECE = 65_536
 
 
 class NetworkError(Unattributed):
@@ -45,28 +46,34 @@ class Transport(Protocol):
 class HttpTransport:
     """Connections that are kept and shared between threads."""
 
-    def __init__(self, authority: str | None = None) -> None:
-        """`authority` is a file of certificates to trust instead of the system's."""
+    def __init__(self, authority: str | None = None, seconds: float = 60.0) -> None:
+        """`authority` is a file of certificates to trust instead of the system's.
+
+        An answer that is not complete after about `seconds` is given up, also if
+        its bytes keep trickling in.
+        """
+        self._seconds = seconds
+        timeout = urllib3.Timeout(connect=min(5.0, seconds), read=min(30.0, seconds))
         context = ssl.create_default_context(cafile=authority)
         self._pool = urllib3.PoolManager(
-            num_pools=8, maxsize=8, retries=False, timeout=_TIMEOUT, ssl_context=context
+            num_pools=8, maxsize=8, retries=False, timeout=timeout, ssl_context=context
         )
 
     def request(
         self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
     ) -> Response:
         headers = {"Content-Type": media_type} if media_type else {}
+        deadline = time.monotonic() + self._seconds
         try:
             answer = self._pool.request(
                 method, url, body=body, headers=headers, redirect=False, preload_content=False
             )
-            data = answer.read(limit + 1, decode_content=False)
             names = {name.lower(): value for name, value in answer.headers.items()}
-            if answer.length_remaining:  # the rest is not worth reading
-                answer.close()
-            answer.release_conn()
+            data = _read(answer, limit + 1, deadline)
         except urllib3.exceptions.HTTPError as error:
             raise NetworkError(f"{url}: {error}") from None
+        if data is None:
+            raise NetworkError(f"{url} was too slow")
         if len(data) > limit:
             raise NetworkError(f"{url} answered more than {limit} bytes")
         return Response(answer.status, names, data)
@@ -74,3 +81,19 @@ class HttpTransport:
     def close(self) -> None:
         """Close idle connections."""
         self._pool.clear()
+
+
+def _read(answer: urllib3.BaseHTTPResponse, most: int, deadline: float) -> bytes | None:
+    """At most `most` bytes, or None if they did not arrive in time."""
+    data = bytearray()
+    while len(data) < most:
+        part = answer.read1(min(_PIECE, most - len(data)), decode_content=False)
+        if not part:
+            answer.release_conn()
+            return bytes(data)
+        data += part
+        if time.monotonic() > deadline:
+            answer.close()
+            return None
+    answer.close()  # a connection with unread bytes must not be used again
+    return bytes(data)

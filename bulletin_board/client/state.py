@@ -24,6 +24,9 @@ class ClientState(Protocol):
     def keep_evidence(self, evidence: bytes) -> str:
         """Store evidence of a fork durably; returns where."""
 
+    def kept_evidence(self) -> bytes | None:
+        """Evidence stored before, in this run or an earlier one."""
+
 
 class MemoryState:
     """Forgets everything with the process: for tests and simulations."""
@@ -41,6 +44,9 @@ class MemoryState:
     def keep_evidence(self, evidence: bytes) -> str:
         self.evidence.append(evidence)
         return "memory"
+
+    def kept_evidence(self) -> bytes | None:
+        return self.evidence[0] if self.evidence else None
 
 
 class DirectoryState:
@@ -64,6 +70,11 @@ class DirectoryState:
         name = f"fork-{hashlib.sha256(evidence).hexdigest()[:16]}.evidence"
         self._write(name, evidence)
         return str(self._directory / name)
+
+    def kept_evidence(self) -> bytes | None:
+        for path in sorted(self._directory.glob("fork-*.evidence")):
+            return path.read_bytes()
+        return None
 
     def _write(self, name: str, data: bytes) -> None:
         scratch = self._directory / f"{name}.new"

@@ -5,7 +5,7 @@ Pure: no files, no clock. Specification: `specs/05-bulletin-board.md`, section 2
 
 from bulletin_board.note.checkpoint import Checkpoint, SignedCheckpoint, open_checkpoint
 from bulletin_board.note.cosignature import Cosignature, cosign, cosignature_time
-from bulletin_board.note.keys import KeyKind, NoteSigner, VerifierKey
+from bulletin_board.note.keys import KeyKind, NoteSigner, VerifierKey, check_name
 from bulletin_board.note.lines import SignatureLine
 from bulletin_board.note.signed import Note, sign_note, verify_note
 
@@ -18,6 +18,7 @@ __all__ = [
     "SignatureLine",
     "SignedCheckpoint",
     "VerifierKey",
+    "check_name",
     "cosign",
     "cosignature_time",
     "open_checkpoint",

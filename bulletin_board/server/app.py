@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -18,13 +19,16 @@ from bulletin_board.problems import MEDIA_TYPE as PROBLEM
 from bulletin_board.problems import problem_body
 from bulletin_board.proof import MEDIA_TYPE as RECEIPT
 from bulletin_board.server.metrics import MEDIA_TYPE as METRICS
+from bulletin_board.server.overview import OverviewCache
 from bulletin_board.server.page import CONTENT_SECURITY_POLICY, PAGE
+from bulletin_board.server.sending import Budget, BudgetedResponse
 from bulletin_board.server.service import BoardService
 from bulletin_board.server.static import TEXT, find_resource
-from bulletin_board.server.view import overview
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import ProtocolError
 
+_LENGTH = re.compile(r"[0-9]{1,20}")
+_FILE_READERS = 8
 _SAFE = {"X-Content-Type-Options": "nosniff"}
 _PAGE = _SAFE | {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
@@ -41,7 +45,7 @@ def build_app(service: BoardService) -> Starlette:
         yield
         await asyncio.to_thread(service.close)
 
-    return Starlette(
+    app = Starlette(
         lifespan=lifespan,
         routes=[
             Route("/v1/entries", handlers.post_entry, methods=["POST"]),
@@ -55,11 +59,16 @@ def build_app(service: BoardService) -> Starlette:
             Route("/", handlers.page),
         ],
     )
+    app.router.redirect_slashes = False  # its redirects lead wherever the Host header says
+    return app
 
 
 class _Handlers:
     def __init__(self, service: BoardService) -> None:
         self._service = service
+        self._overview = OverviewCache(service)
+        self._readers = asyncio.Semaphore(_FILE_READERS)
+        self._sending = Budget(service.limits.sending_bytes)
 
     async def post_entry(self, request: Request) -> Response:
         service = self._service
@@ -82,7 +91,7 @@ class _Handlers:
         if request.headers.get("content-type") != ENTRY_PAYLOAD_TYPE:
             raise Refused(Reason.MEDIA_TYPE, f"send {ENTRY_PAYLOAD_TYPE}")
         announced = request.headers.get("content-length", "0")
-        if not announced.isdecimal() or int(announced) > limits.body_bytes:
+        if _LENGTH.fullmatch(announced) is None or int(announced) > limits.body_bytes:
             raise Refused(Reason.TOO_LARGE, f"an entry has at most {LARGEST_ENTRY} bytes")
         body = bytearray()
         try:
@@ -99,12 +108,16 @@ class _Handlers:
 
     async def static(self, request: Request) -> Response:
         service = self._service
-        path = request.url.path.removeprefix("/")
+        path = str(request.scope["path"]).removeprefix("/")
         try:
-            found = await run_in_threadpool(find_resource, path, service.public, service.size)
+            async with self._readers:
+                found = await run_in_threadpool(find_resource, path, service.public)
         except ProtocolError:
             return PlainTextResponse("not found\n", 404, _SAFE | {"Cache-Control": "no-store"})
-        return Response(found.data, 200, _SAFE | {"Cache-Control": found.cache}, found.media_type)
+        if not self._sending.take(len(found.data)):
+            return refusal_response(Refused(Reason.BUSY, "too much is being read", 1))
+        headers = _SAFE | {"Cache-Control": found.cache}
+        return BudgetedResponse(found.data, headers, found.media_type, self._sending)
 
     async def manifest(self, _: Request) -> Response:
         service = self._service
@@ -124,22 +137,11 @@ class _Handlers:
         return Response(self._service.policy.to_bytes(), 200, _SAFE, TEXT)
 
     async def overview(self, _: Request) -> Response:
-        service = self._service
-        sequencer = service.committer.sequencer
-        if sequencer is None:
+        document = await self._overview.get()
+        if document is None:
             return refusal_response(Refused(Reason.UNAVAILABLE, "", 1))
-        signed, times = sequencer.signed, dict.fromkeys(service.policy.witnesses)
-        if service.collector is not None:
-            times |= service.collector.times()
-        document = overview(
-            signed.checkpoint.origin,
-            signed.note.to_bytes().decode(),
-            signed.size,
-            sequencer.census,
-            times,
-            service.view,
-        )
-        return JSONResponse(document, headers=_SAFE | {"Cache-Control": "no-store"})
+        headers = _SAFE | {"Cache-Control": "no-store"}
+        return Response(document, 200, headers, "application/json")
 
     async def health(self, _: Request) -> Response:
         problem = self._service.problem()
@@ -148,9 +150,9 @@ class _Handlers:
     async def metrics(self, _: Request) -> Response:
         service = self._service
         gauges = {
-            "entries": float(service.size()),
-            "healthy": float(not service.problem()),
-            "queue_length": float(service.committer.waiting),
+            "entries": service.size(),
+            "healthy": int(not service.problem()),
+            "queue_length": service.committer.waiting,
         }
         return Response(service.metrics.render(gauges), 200, _SAFE, METRICS)
 

@@ -21,6 +21,8 @@ class ServerLimits:
     burst: int = 1_000
     stale_seconds: float = 30.0
     quorum_seconds: float = 10.0
+    sending_bytes: int = 2**28
+    overview_seconds: float = 1.0
 
 
 class RateLimit:

@@ -26,7 +26,7 @@ class Metrics:
             if seconds <= bound:
                 self._below[bound] += 1
 
-    def render(self, gauges: Mapping[str, float]) -> str:
+    def render(self, gauges: Mapping[str, int]) -> str:
         """The page that a Prometheus server reads."""
         lines = ["# TYPE gopa_board_posts_total counter"]
         lines += [
@@ -41,5 +41,5 @@ class Metrics:
         lines.append(f"gopa_board_post_seconds_sum {self._seconds:.6f}")
         lines.append(f"gopa_board_post_seconds_count {total}")
         for name, value in gauges.items():
-            lines += [f"# TYPE gopa_board_{name} gauge", f"gopa_board_{name} {value:g}"]
+            lines += [f"# TYPE gopa_board_{name} gauge", f"gopa_board_{name} {value}"]
         return "\n".join(lines) + "\n"

@@ -6,34 +6,66 @@ import base64
 import hashlib
 
 STYLE = """
-:root { color-scheme: light dark; font-family: system-ui, sans-serif; line-height: 1.4; }
-body { margin: 0 auto; max-width: 60rem; padding: 1rem; overflow-wrap: anywhere; }
-h1 { font-size: 1.3rem; margin: 0 0 .5rem; }
-h2 { font-size: 1.05rem; margin: 1.5rem 0 .5rem; }
-h3 { font-size: 1rem; margin: 1rem 0 .25rem; }
-pre { white-space: pre-wrap; padding: .6rem; border: 1px solid #8886; border-radius: .4rem; }
-dl { display: grid; grid-template-columns: fit-content(50%) 1fr; gap: .2rem 1rem; margin: 0; }
-dt, dd { min-width: 0; }
-dt { opacity: .7; } dd { margin: 0; font-variant-numeric: tabular-nums; }
-ul { margin: 0; padding-left: 1.2rem; }
-svg { width: 100%; max-width: 24rem; height: auto; display: block; overflow: hidden; }
-line { stroke: currentColor; opacity: .35; } circle { fill: currentColor; }
-text { font-size: 5px; fill: currentColor; text-anchor: middle; }
-#state[data-bad=true] { color: #c00; font-weight: bold; }
+:root { color-scheme: light dark; font-family: system-ui, sans-serif; line-height: 1.45;
+  --line: #8885; --soft: #8882; --good: #1a7f37; --bad: #c0262d; }
+@media (prefers-color-scheme: dark) { :root { --good: #56d364; --bad: #ff7b72; } }
+body { margin: 0 auto; max-width: 64rem; padding: 1rem; overflow-wrap: anywhere; }
+header { display: flex; flex-wrap: wrap; gap: .3rem 1rem; align-items: baseline; }
+h1 { font-size: 1.35rem; margin: 0; }
+h2 { font-size: 1.05rem; margin: 1.6rem 0 .5rem; }
+h3 { font-size: 1rem; margin: 0; }
+#origin { font-family: ui-monospace, monospace; opacity: .8; }
+#state { margin-left: auto; padding: 0 .6rem; border-radius: 1rem; border: 1px solid;
+  color: var(--good); }
+#state[data-bad=true] { color: var(--bad); font-weight: bold; }
+.count { font-size: 2.2rem; font-weight: 600; margin: .6rem 0 0;
+  font-variant-numeric: tabular-nums; }
+.count small { font-size: 1rem; font-weight: normal; opacity: .7; }
+pre, article { border: 1px solid var(--line); border-radius: .5rem; margin: 0 0 1rem; }
+pre { white-space: pre-wrap; padding: .6rem .8rem; font-size: .8rem; }
+article { padding: .8rem 1rem; }
+.id { font: .75rem ui-monospace, monospace; opacity: .7; margin: .1rem 0 .6rem; }
+dl { display: grid; grid-template-columns: fit-content(50%) 4rem 1fr; gap: .25rem 1rem; margin: 0;
+  align-items: center; }
+dt, dd { min-width: 0; margin: 0; } dd { text-align: right; font-variant-numeric: tabular-nums; }
+.bar { height: .5rem; border-radius: .25rem; background: var(--soft); overflow: hidden; }
+.bar i { display: block; height: 100%; background: currentColor; opacity: .55; }
+ul { list-style: none; margin: 0; padding: 0; }
+li { display: flex; gap: .8rem; justify-content: space-between; padding: .2rem 0;
+  border-bottom: 1px solid var(--soft); }
+bdi { min-width: 0; } li span { opacity: .75; text-align: right; }
+.who { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 18rem), 1fr));
+  gap: 1rem; margin-top: 1rem; align-items: start; }
+svg { width: 100%; max-width: 30rem; height: auto; display: block; margin: 0 auto; }
+line { stroke: currentColor; opacity: .3; } circle { fill: currentColor; }
+text { font-size: 4px; fill: currentColor; dominant-baseline: middle; }
 """
 
 SCRIPT = """
 'use strict';
+const MOST_LABELS = 24, LONGEST_LABEL = 14;
 const byId = (id) => document.getElementById(id);
-function put(parent, tag, text) {
+function put(parent, tag, text, kind) {
   const node = document.createElement(tag);
   if (text !== undefined) { node.textContent = text; }
+  if (kind) { node.className = kind; }
   parent.append(node);
   return node;
 }
-function pairs(parent, rows) {
+function row(list, name, text) {
+  const item = put(list, 'li');
+  put(item, 'bdi', name);
+  put(item, 'span', text);
+}
+function phases(parent, session) {
   const list = put(parent, 'dl');
-  for (const [name, value] of rows) { put(list, 'dt', name); put(list, 'dd', value); }
+  const most = Math.max(...session.phases.map((phase) => phase.entries));
+  for (const phase of session.phases) {
+    put(put(list, 'dt'), 'bdi', phase.name);
+    put(list, 'dd', phase.entries);
+    const bar = put(put(list, 'div', undefined, 'bar'), 'i');
+    bar.style.width = 100 * phase.entries / most + '%';
+  }
 }
 function shape(parent, tag, attributes) {
   const node = document.createElementNS('http://www.w3.org/2000/svg', tag);
@@ -41,23 +73,39 @@ function shape(parent, tag, attributes) {
   parent.append(node);
   return node;
 }
+function short(name) {
+  const letters = Array.from(name);
+  if (letters.length <= LONGEST_LABEL) { return name; }
+  return letters.slice(0, LONGEST_LABEL).join('') + '\\u2026';
+}
 function graph(parent, session) {
   const count = session.parties.length;
   const at = new Map(session.parties.map((party, i) => {
     const angle = 2 * Math.PI * i / count;
-    return [party.id, [50 + 40 * Math.sin(angle), 50 - 40 * Math.cos(angle)]];
+    return [party.id, [Math.sin(angle), -Math.cos(angle)]];
   }));
-  const picture = shape(parent, 'svg', {viewBox: '0 0 100 100', role: 'img'});
+  const picture = shape(parent, 'svg', {viewBox: '-74 -50 148 100', role: 'img'});
+  shape(picture, 'title', {}).textContent = 'Who is connected with whom';
   for (const [a, b] of session.edges) {
     if (!at.has(a) || !at.has(b)) { continue; }
     const [x1, y1] = at.get(a), [x2, y2] = at.get(b);
-    shape(picture, 'line', {x1, y1, x2, y2, 'stroke-width': .4});
+    shape(picture, 'line', {x1: 40 * x1, y1: 40 * y1, x2: 40 * x2, y2: 40 * y2,
+      'stroke-width': .4});
   }
   for (const party of session.parties) {
-    const [cx, cy] = at.get(party.id);
-    shape(picture, 'circle', {cx, cy, r: 1.5});
-    shape(picture, 'text', {x: cx, y: cy - 3}).textContent = party.name;
+    const [x, y] = at.get(party.id);
+    shape(shape(picture, 'circle', {cx: 40 * x, cy: 40 * y, r: 1.4}), 'title', {}).textContent
+      = party.name;
+    if (count > MOST_LABELS) { continue; }
+    const side = Math.abs(x) < .1 ? 'middle' : x > 0 ? 'start' : 'end';
+    shape(picture, 'text', {x: 43 * x, y: 45 * y, 'text-anchor': side, direction: 'ltr'})
+      .textContent = '\\u2068' + short(party.name) + '\\u2069';
   }
+}
+function when(seconds) {
+  const date = new Date(1000 * seconds);
+  if (isNaN(date)) { return 'at second ' + seconds; }
+  return date.toISOString().slice(0, 19).replace('T', ' ') + ' UTC';
 }
 function show(board) {
   byId('origin').textContent = board.origin;
@@ -66,18 +114,22 @@ function show(board) {
   const witnesses = byId('witnesses'), sessions = byId('sessions');
   witnesses.replaceChildren(); sessions.replaceChildren();
   for (const witness of board.witnesses) {
-    const seen = witness.time === null ? 'has not cosigned yet'
-      : 'cosigned ' + new Date(1000 * witness.time).toISOString();
-    put(witnesses, 'li', witness.name + ': ' + seen);
+    row(witnesses, witness.name, witness.time === null ? 'has not cosigned yet'
+      : 'cosigned ' + when(witness.time));
   }
-  if (!board.witnesses.length) { put(witnesses, 'li', 'none configured'); }
+  if (!board.witnesses.length) {
+    put(witnesses, 'li', 'none: whoever reads this log trusts its key alone');
+  }
   for (const session of board.sessions) {
-    put(sessions, 'h3', session.title || session.id);
-    pairs(sessions, session.phases.map((phase) => [phase.name, phase.entries]));
+    const card = put(sessions, 'article');
+    put(put(card, 'h3'), 'bdi', session.title || 'Session');
+    put(card, 'p', session.id, 'id');
+    phases(card, session);
     if (session.parties.length) {
-      const list = put(sessions, 'ul');
-      for (const party of session.parties) { put(list, 'li', party.name + ': ' + party.status); }
-      graph(sessions, session);
+      const who = put(card, 'div', undefined, 'who');
+      const list = put(who, 'ul');
+      for (const party of session.parties) { row(list, party.name, party.status); }
+      graph(put(who, 'div'), session);
     }
   }
   if (!board.sessions.length) { put(sessions, 'p', 'no entries yet'); }
@@ -107,8 +159,11 @@ PAGE = f"""<!doctype html>
 <style>{STYLE}</style>
 </head>
 <body>
-<h1>Bulletin board <span id="origin"></span></h1>
-<dl><dt>entries</dt><dd id="size">0</dd><dt>state</dt><dd id="state">loading</dd></dl>
+<header>
+<h1>Bulletin board</h1><span id="origin"></span>
+<span id="state" role="status">loading</span>
+</header>
+<p class="count"><span id="size">0</span> <small>entries in the log</small></p>
 <h2>Latest checkpoint</h2>
 <pre id="checkpoint"></pre>
 <h2>Witnesses</h2>

@@ -8,9 +8,10 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette  # noqa: TC002 - a light module
 
+from bulletin_board.server.connection import BoundedConnection
+
 _GRACE_SECONDS = 30
 _KEEP_ALIVE_SECONDS = 30
-_LONGEST_HEADERS = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,8 @@ def make_server(app: Starlette, listen: Listen) -> uvicorn.Server:
         limit_concurrency=listen.connections,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_GRACE_SECONDS,
-        h11_max_incomplete_event_size=_LONGEST_HEADERS,
+        http=BoundedConnection,
+        ws="none",
         access_log=False,
         server_header=False,
         log_level="warning",

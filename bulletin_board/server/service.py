@@ -65,7 +65,7 @@ class BoardService:
     def problem(self) -> str:
         """Why the board is not healthy, or the empty string."""
         if self.committer.fatal is not None:
-            return f"the storage is inconsistent: {self.committer.fatal}"
+            return f"the log is not written any more: {self.committer.fatal}"
         idle = self.clock() - self.committer.last_good
         if idle > self.limits.stale_seconds:
             return f"the checkpoint has been stale for {idle:.0f} seconds"

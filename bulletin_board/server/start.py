@@ -23,6 +23,8 @@ from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.witness.collect import Collector
 from wire.errors import UsageError
 
+_WITNESS_SECONDS = 5.0
+
 
 def start_board(  # noqa: PLR0913, PLR0917 - the composition root
     place: BoardDirectory,
@@ -67,8 +69,8 @@ def _collector(service: BoardService, place: BoardDirectory) -> Collector:
 
     return Collector(
         service.policy,
-        HttpTransport(),
-        OutgrownFiles(service.public, service.size),
+        HttpTransport(seconds=_WITNESS_SECONDS),
+        OutgrownFiles(service.public),
         current,
         lambda signed: committer.call(lambda sequencer: sequencer.publish_cosigned(signed)),
         place.root / "witness-refusal.evidence",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +23,8 @@ MUTABLE = "no-cache"
 TEXT = "text/plain; charset=utf-8"
 BINARY = "application/octet-stream"
 
+_LOOKS = 5
+
 
 class Resource(NamedTuple):
     """What to answer to a GET."""
@@ -33,8 +34,8 @@ class Resource(NamedTuple):
     cache: str
 
 
-def find_resource(path: str, source: Source, size: Callable[[], int]) -> Resource:
-    """The public file at `path` of a log that has at least `size()` entries now.
+def find_resource(path: str, source: Source) -> Resource:
+    """The public file at `path` of a log that may be growing.
 
     A partial version that the log has outgrown is cut out of the newer one: its
     bytes are the beginning of the newer one's. Raises `MissingResource`.
@@ -47,8 +48,24 @@ def find_resource(path: str, source: Source, size: Callable[[], int]) -> Resourc
     try:
         data = source.fetch(wanted.path, resource_limit(wanted.path))
     except MissingResource:
-        data = _cut(wanted, source, size())
+        data = _outgrown(wanted, source)
     return Resource(data, BINARY, IMMUTABLE)
+
+
+def _outgrown(wanted: Tile | Bundle, source: Source) -> bytes:
+    """Ask the published checkpoint where to look, again if the log grew meanwhile.
+
+    The writer's own count is no guide: it changes after the files have.
+    """
+    size = _announced_size(source)
+    for _ in range(_LOOKS):
+        try:
+            return _cut(wanted, source, size)
+        except MissingResource:
+            before, size = size, _announced_size(source)
+            if size == before:
+                raise
+    raise MissingResource("the log grows too fast: ask again", wanted.path)
 
 
 def _cut(wanted: Tile | Bundle, source: Source, size: int) -> bytes:
@@ -66,8 +83,7 @@ def _cut(wanted: Tile | Bundle, source: Source, size: int) -> bytes:
 
 def live_directory(root: Path) -> Source:
     """The public files of a log that another process may be writing now."""
-    source = DirectorySource(root)
-    return OutgrownFiles(source, lambda: _announced_size(source))
+    return OutgrownFiles(DirectorySource(root))
 
 
 def _announced_size(source: Source) -> int:
@@ -79,9 +95,8 @@ def _announced_size(source: Source) -> int:
 class OutgrownFiles:
     """A `Source` that also has the partial files of checkpoints that the log has outgrown."""
 
-    def __init__(self, source: Source, size: Callable[[], int]) -> None:
+    def __init__(self, source: Source) -> None:
         self._source = source
-        self._size = size
 
     def fetch(self, path: str, limit: int) -> bytes:
-        return check_limit(find_resource(path, self._source, self._size).data, limit, path)
+        return check_limit(find_resource(path, self._source).data, limit, path)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Protocol
 
 from bulletin_board.visible import visible
@@ -32,7 +32,7 @@ class SessionPicture:
 
 
 class SessionView(Protocol):
-    """Knows what the bytes of a session mean. Called by the server for each refresh."""
+    """Knows what the bytes of a session mean. Called in a thread of the server, one at a time."""
 
     def picture(self, session: bytes) -> SessionPicture | None:
         """What to show about a session, or None."""
@@ -62,29 +62,27 @@ def overview(  # noqa: PLR0913, PLR0917 - one argument for each thing shown
         "witnesses": [
             {"name": visible(name), "time": time} for name, time in sorted(witnesses.items())
         ],
-        "sessions": [_session(session, census, view) for session in _busiest(census)],
+        "sessions": [_session(*item, view) for item in _by_session(census).items()],
     }
 
 
-def _busiest(census: Mapping[tuple[bytes, int], int]) -> list[bytes]:
+def _by_session(census: Mapping[tuple[bytes, int], int]) -> dict[bytes, dict[int, int]]:
     """At most 100 sessions, those with most entries first: a flood cannot blow up the page."""
-    totals: Counter[bytes] = Counter()
-    for (session, _), count in census.items():
-        totals[session] += count
-    return sorted(totals, key=lambda session: (-totals[session], session))[:_MOST_SESSIONS]
+    found: dict[bytes, dict[int, int]] = {}
+    for (session, phase), count in census.items():
+        found.setdefault(session, {})[phase] = count
+    busiest = nsmallest(_MOST_SESSIONS, found, key=lambda s: (-sum(found[s].values()), s))
+    return {session: found[session] for session in busiest}
 
 
-def _session(
-    session: bytes, census: Mapping[tuple[bytes, int], int], view: SessionView
-) -> dict[str, object]:
+def _session(session: bytes, counts: Mapping[int, int], view: SessionView) -> dict[str, object]:
     picture = view.picture(session) or SessionPicture("", {})
-    counts = sorted((phase, count) for (of, phase), count in census.items() if of == session)
     return {
         "id": session.hex(),
         "title": visible(picture.title),
         "phases": [
             {"name": visible(picture.phases.get(phase, f"phase {phase}")), "entries": count}
-            for phase, count in counts
+            for phase, count in sorted(counts.items())
         ],
         "parties": [
             {"id": visible(p.party), "name": visible(p.name), "status": visible(p.status)}

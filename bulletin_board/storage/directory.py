@@ -65,7 +65,7 @@ class BoardDirectory:
             raise UsageError(f"{self.root} is not empty: choose a new directory")
         if self.lock_path.exists():
             raise UsageError(f"{self.lock_path} belongs to a log already")
-        for directory in (self.root, self.public, self.scratch):
+        for directory in (self.lock_path.parent, self.root, self.public, self.scratch):
             directory.mkdir(parents=True, exist_ok=True)
         write_secret(self.key_path, signer.to_secret_text())
         SqliteIndex.open(self.index_path).close()
@@ -82,9 +82,11 @@ class BoardDirectory:
 
     def storage(self, files: Files | None = None) -> Storage:
         """Open the three parts. Hold `writing()` as long as the storage is used to write."""
-        for path in (self.index_path, self.lock_path, self.public):
+        for path in (self.index_path, self.public):
             if not path.exists():
                 raise StorageError(f"{path} is missing: is this the directory of a log?")
+        if not self.lock_path.exists():
+            raise StorageError(f"{self.lock_path} is missing: name the file given to `init --lock`")
         public = PublicDirectory(self.public, self.scratch, files)
         return Storage(SqliteIndex.open(self.index_path), SqliteLock.open(self.lock_path), public)
 

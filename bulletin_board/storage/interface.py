@@ -102,6 +102,9 @@ class Lock(Protocol):
     def fence(self) -> Held:
         """Take the lock from whoever had it: their next `swap` fails."""
 
+    def check(self, held: Held) -> None:
+        """Return if nobody has taken the lock since, raise `LostLock` otherwise."""
+
     def swap(self, held: Held, checkpoint: bytes) -> Held:
         """Replace the checkpoint durably, or raise `LostLock` if it is not as held."""
 

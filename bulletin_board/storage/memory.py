@@ -77,9 +77,12 @@ class MemoryLock:
         self._held = self._held._replace(epoch=self._held.epoch + 1)
         return self._held
 
-    def swap(self, held: Held, checkpoint: bytes) -> Held:
+    def check(self, held: Held) -> None:
         if held != self._held:
             raise LostLock("another writer has taken over")
+
+    def swap(self, held: Held, checkpoint: bytes) -> Held:
+        self.check(held)
         self._held = held._replace(checkpoint=checkpoint)
         return self._held
 

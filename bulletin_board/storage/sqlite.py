@@ -119,10 +119,13 @@ class SqliteLock:
             self._database.execute("UPDATE lock SET epoch = epoch + 1 WHERE id = 1")
             return self._held()
 
+    def check(self, held: Held) -> None:
+        if self._held() != held:
+            raise LostLock("another writer has taken over")
+
     def swap(self, held: Held, checkpoint: bytes) -> Held:
         with self._database.transaction():
-            if self._held() != held:
-                raise LostLock("another writer has taken over")
+            self.check(held)
             self._database.execute("UPDATE lock SET checkpoint = ? WHERE id = 1", (checkpoint,))
         return held._replace(checkpoint=checkpoint)
 

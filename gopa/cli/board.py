@@ -13,19 +13,28 @@ from pathlib import Path
 
 import click
 
-from bulletin_board.admission import AdmissionPolicy, Anyone, Roster
 from bulletin_board.archive import WHOLE_LOG, ArchiveReader, write_archive
 from bulletin_board.entry import Submission, verify_entry
 from bulletin_board.fsck import FsckReport, fsck, fsck_directory
 from bulletin_board.mirror import write_mirror
-from bulletin_board.note import KeyKind, NoteSigner, VerifierKey
+from bulletin_board.note import KeyKind, NoteSigner
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import LogReader
 from bulletin_board.sequencer import first_checkpoint
 from bulletin_board.server.static import live_directory
 from bulletin_board.source import DirectorySource, Source
-from bulletin_board.storage.directory import BoardDirectory, read_secret, write_secret
+from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.visible import visible
+from gopa.cli.board_input import (
+    check_certificate,
+    check_option_name,
+    own_key,
+    parse_log_key,
+    parse_session,
+    read_admission,
+    read_policy,
+    witness_signer,
+)
 from wire.errors import ProtocolError, UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes
@@ -42,8 +51,13 @@ lock_option = click.option(
 )
 directory = click.argument("directory", type=click.Path(path_type=Path))
 host_option = click.option("--host", default="127.0.0.1", show_default=True)
-certificate_option = click.option("--tls-cert", type=click.Path(path_type=Path, exists=True))
-certificate_key_option = click.option("--tls-key", type=click.Path(path_type=Path, exists=True))
+port_type = click.IntRange(1, 65_535)
+certificate_option = click.option(
+    "--tls-cert", type=click.Path(path_type=Path, exists=True), help="Certificate chain in PEM."
+)
+certificate_key_option = click.option(
+    "--tls-key", type=click.Path(path_type=Path, exists=True), help="Its private key in PEM."
+)
 
 
 @click.group()
@@ -59,6 +73,7 @@ def board() -> None:
 def init(directory: Path, origin: str, lock: Path | None, as_json: bool) -> None:
     """Create a new, empty log and its key in DIRECTORY."""
     with _reporting():
+        check_option_name(origin, "--origin")
         signer = NoteSigner(origin, KeyKind.LOG, SecretBytes(draw(os.urandom, 32)))
         BoardDirectory(directory, lock).create(signer, first_checkpoint(signer))
     _show({"origin": origin, "log": str(signer.verifier)}, as_json)
@@ -71,10 +86,12 @@ def init(directory: Path, origin: str, lock: Path | None, as_json: bool) -> None
     "--roster", type=click.Path(path_type=Path), help="Registered keys, one hex per line."
 )
 @click.option("--anyone", is_flag=True, help="Admit every key: for trials, nothing bounds the log.")
-@click.option("--quota", default=10_000, show_default=True, help="Entries per author.")
+@click.option(
+    "--quota", type=click.IntRange(1), default=10_000, show_default=True, help="Entries per author."
+)
 @policy_option
 @host_option
-@click.option("--port", default=8765, show_default=True)
+@click.option("--port", type=port_type, default=8765, show_default=True)
 @certificate_option
 @certificate_key_option
 @as_json_option
@@ -98,14 +115,15 @@ def serve(  # noqa: PLR0913, PLR0917 - click passes every option by name
     from bulletin_board.server.run import Listen, make_server
     from bulletin_board.server.start import start_board
 
-    admission = _admission(roster, anyone, quota)
     with _reporting(), ExitStack() as stack:
+        admission = read_admission(roster, anyone, quota)
+        tls = check_certificate(tls_cert, tls_key)
         place = BoardDirectory(directory, lock)
         signer = place.signer()
-        policy = _policy(policy_path, str(signer.verifier))
+        policy = read_policy(policy_path, str(signer.verifier))
         app = start_board(place, signer, policy, admission, stack)
-        listen = Listen(host, port, tls_cert, tls_key)
         _show({"log": str(signer.verifier), "listening": f"{host}:{port}"}, as_json)
+        listen = Listen(host, port, *tls)
         make_server(app, listen).run()
 
 
@@ -114,7 +132,7 @@ def serve(  # noqa: PLR0913, PLR0917 - click passes every option by name
 @click.option("--name", help="The witness's name; needed the first time.")
 @click.option("--log", "logs", multiple=True, required=True, help="A log's verifier key.")
 @host_option
-@click.option("--port", default=8766, show_default=True)
+@click.option("--port", type=port_type, default=8766, show_default=True)
 @certificate_option
 @certificate_key_option
 @as_json_option
@@ -134,10 +152,11 @@ def witness(  # noqa: PLR0913, PLR0917 - click passes every option by name
     from bulletin_board.witness.store import WitnessStore
 
     with _reporting():
-        keys = [VerifierKey.parse(log) for log in logs]
-        signer = _witness_signer(directory, name)
+        tls = check_certificate(tls_cert, tls_key)
+        keys = [parse_log_key(log) for log in logs]
+        signer = witness_signer(directory, name)
         service = Witness(signer, keys, WitnessStore(directory / "witness.sqlite"))
-        listen = Listen(host, port, tls_cert, tls_key)
+        listen = Listen(host, port, *tls)
         _show({"witness": str(signer.verifier), "listening": f"{host}:{port}"}, as_json)
         make_server(build_witness_app(service), listen).run()
 
@@ -157,7 +176,7 @@ def fsck_command(
 ) -> None:
     """Check every byte of the log in DIRECTORY (a board's or a mirror's), or of an archive."""
     with _reporting(), ThreadPoolExecutor() as executor:
-        policy = _policy(policy_path, log_key or _own_key(directory))
+        policy = read_policy(policy_path, log_key or own_key(str(directory)))
         if directory.is_file():
             report = _fsck_archive(directory, policy, signatures, executor)
         else:
@@ -184,11 +203,11 @@ def export(  # noqa: PLR0913, PLR0917 - click passes every option by name
 ) -> None:
     """Write the log at SOURCE (a directory or an address) into one ARCHIVE for offline audit."""
     with _reporting():
-        policy = _policy(policy_path, log_key or _own_key(Path(source)))
+        policy = read_policy(policy_path, log_key or own_key(source))
         reader = LogReader.open(_source(source), policy)
         scratch = archive.with_name(f"{archive.name}.part")
         with scratch.open("wb") as out:
-            write_archive(reader, out, _session(session))
+            write_archive(reader, out, parse_session(session))
         scratch.replace(archive)
     _show({"archive": str(archive), "size": reader.size, "root": reader.signed.root.hex()}, as_json)
 
@@ -208,7 +227,7 @@ def import_command(
 ) -> None:
     """Verify ARCHIVE and write it into DIRECTORY as a mirror that any web server can serve."""
     with _reporting(), archive.open("rb") as stream:
-        reader = ArchiveReader(stream, _policy(policy_path, log_key))
+        reader = ArchiveReader(stream, read_policy(policy_path, log_key))
         write_mirror(reader, directory)
     _show({"directory": str(directory), "size": reader.signed.size}, as_json)
 
@@ -217,7 +236,9 @@ def import_command(
 @click.argument("source")
 @log_option
 @policy_option
-@click.option("--start", default=0, show_default=True, help="The first entry to show.")
+@click.option(
+    "--start", type=click.IntRange(0), default=0, show_default=True, help="The first entry to show."
+)
 @click.option("--follow", is_flag=True, help="Wait for more.")
 @click.option("--state", type=click.Path(path_type=Path), help="Remember checkpoints here.")
 @as_json_option
@@ -232,7 +253,7 @@ def tail(  # noqa: PLR0913, PLR0917 - click passes every option by name
 ) -> None:
     """Show verified entries of the log at SOURCE, one line each."""
     with _reporting():
-        policy = _policy(policy_path, log_key or _own_key(Path(source)))
+        policy = read_policy(policy_path, log_key or own_key(source))
         open_reader = _reader_factory(source, policy, state)
         while True:
             reader = open_reader()
@@ -246,7 +267,7 @@ def tail(  # noqa: PLR0913, PLR0917 - click passes every option by name
 
 @board.command()
 @click.argument("source")
-@click.argument("index", type=int)
+@click.argument("index", type=click.IntRange(0))
 @click.option("--out", type=click.Path(path_type=Path), help="Write the proof here.")
 @log_option
 @policy_option
@@ -261,11 +282,12 @@ def proof(  # noqa: PLR0913, PLR0917 - click passes every option by name
 ) -> None:
     """Make a proof, checkable offline, that the log at SOURCE holds entry INDEX."""
     with _reporting():
-        policy = _policy(policy_path, log_key or _own_key(Path(source)))
+        policy = read_policy(policy_path, log_key or own_key(source))
         reader = LogReader.open(_source(source), policy)
         data = reader.receipt(index).to_bytes()
+        if out is not None:
+            out.write_bytes(data)
     if out is not None:
-        out.write_bytes(data)
         _show({"index": index, "size": reader.size, "proof": str(out)}, as_json)
     elif as_json:
         click.echo(json.dumps({"index": index, "size": reader.size, "proof": data.decode()}))
@@ -281,6 +303,11 @@ def _reporting() -> Iterator[None]:
     except ProtocolError as error:
         click.echo(f"gopa: {type(error).__name__}: {visible(str(error))}", err=True)
         sys.exit(FAILED_EXIT)
+    except BrokenPipeError:
+        raise  # whoever read the output has gone: click ends quietly
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise UsageError(f"{where}{error.strerror or error}") from None
 
 
 def _show(facts: dict[str, object], as_json: bool) -> None:
@@ -290,21 +317,6 @@ def _show(facts: dict[str, object], as_json: bool) -> None:
     width = max(map(len, facts))
     for name, value in facts.items():
         click.echo(f"{name:<{width}}  {visible(str(value))}")
-
-
-def _policy(path: Path | None, log_key: str | None) -> TrustPolicy:
-    if path is not None:
-        return TrustPolicy.parse(path.read_bytes())
-    if log_key is None:
-        raise UsageError("name the log you trust: --log VKEY or --policy FILE")
-    return TrustPolicy.single_log(VerifierKey.parse(log_key))
-
-
-def _own_key(directory: Path) -> str | None:
-    """The operator of a board need not name its own key."""
-    if not (directory / "key").is_file():
-        return None
-    return str(BoardDirectory(directory).signer().verifier)
 
 
 def _public(directory: Path) -> Path:
@@ -331,39 +343,6 @@ def _reader_factory(
 
     memory: ClientState = DirectoryState(state, policy.log.key) if state else MemoryState()
     return BoardClient(source, policy, memory, HttpTransport(), rng=os.urandom).reader
-
-
-def _admission(roster: Path | None, anyone: bool, quota: int) -> Callable[[], AdmissionPolicy]:
-    if anyone == (roster is not None):
-        raise UsageError("say who may post: --roster FILE or --anyone")
-    if roster is None:
-        return lambda: Anyone(quota)
-    try:
-        keys = [bytes.fromhex(line) for line in roster.read_text().split()]
-    except ValueError:
-        raise UsageError(f"{roster} holds something else than hexadecimal keys") from None
-    return lambda: Roster(keys, quota)
-
-
-def _witness_signer(directory: Path, name: str | None) -> NoteSigner:
-    directory.mkdir(parents=True, exist_ok=True)
-    path = directory / "key"
-    if not path.exists():
-        if name is None:
-            raise UsageError("a new witness needs --name")
-        signer = NoteSigner(name, KeyKind.WITNESS, SecretBytes(draw(os.urandom, 32)))
-        write_secret(path, signer.to_secret_text())
-    return NoteSigner.from_secret_text(read_secret(path))
-
-
-def _session(text: str) -> bytes:
-    try:
-        session = bytes.fromhex(text)
-    except ValueError:
-        session = b""
-    if len(session) != 32:
-        raise UsageError("a session is 64 hexadecimal digits")
-    return session
 
 
 def _fsck_archive(

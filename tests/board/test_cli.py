@@ -8,16 +8,17 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bulletin_board.note import NoteSigner, VerifierKey
+from bulletin_board.note import KeyKind, NoteSigner, VerifierKey
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.proof import Receipt, verify_receipt
 from bulletin_board.reader import LogReader
 from bulletin_board.sequencer import Sequencer
 from bulletin_board.server.static import live_directory
+from bulletin_board.storage import StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from gopa.cli.board import board
 from tests.board.live import client, live_board
-from tests.board.tools import anyone, append, entry_bytes, log_key, submissions
+from tests.board.tools import anyone, append, entry_bytes, log_key, signer, submissions
 from wire.errors import UsageError
 
 
@@ -133,3 +134,41 @@ def test_serving_needs_to_know_who_may_post(tmp_path: Path) -> None:
     roster.write_text("not hex\n")
     result = gopa("serve", tmp_path / "log", "--roster", roster)
     assert isinstance(result.exception, UsageError)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("init", "{new}", "--origin", "my board"),
+        ("fsck", "{new}"),
+        ("fsck", "{log}", "--policy", "{new}"),
+        ("fsck", "{log}", "--policy", "{junk}"),
+        ("fsck", "{log}", "--log", "junk"),
+        ("fsck", "{log}", "--log", "{witness}"),
+        ("export", "{log}", "{new}/archive"),
+        ("import", "{log}", "{new}", "--log", "{key}"),
+        ("proof", "{log}", "300"),
+        ("tail", "{new}"),
+        ("serve", "{new}", "--anyone"),
+        ("serve", "{log}", "--roster", "{new}"),
+        ("serve", "{log}", "--roster", "{junk}"),
+        ("serve", "{log}", "--roster", "{empty}"),
+        ("serve", "{log}", "--anyone", "--tls-cert", "{junk}"),
+        ("serve", "{log}", "--anyone", "--tls-cert", "{junk}", "--tls-key", "{junk}"),
+        ("serve", "{log}", "--anyone", "--lock", "{new}"),
+        ("witness", "{new}", "--log", "{key}"),
+        ("witness", "{new}", "--log", "{key}", "--name", "my witness"),
+    ],
+)
+def test_what_is_wrong_is_said_without_a_traceback(
+    place: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    junk, empty = tmp_path / "junk", tmp_path / "empty"
+    junk.write_text("abcd\n")
+    empty.write_text("")
+    names = {"log": place, "new": tmp_path / "new", "junk": junk, "empty": empty}
+    keys = {"key": key_of(place), "witness": signer("w.example", KeyKind.WITNESS).verifier}
+    result = gopa(*(argument.format(**names, **keys) for argument in arguments))
+    assert isinstance(result.exception, UsageError | StorageError)
+    assert str(result.exception)
+    assert not (tmp_path / "new").exists()

@@ -22,7 +22,7 @@ from bulletin_board.proof import Receipt
 from bulletin_board.reader import LogReader
 from bulletin_board.server.limits import ServerLimits
 from bulletin_board.tree import leaf_hash
-from bulletin_board.witness.collect import WitnessRefusal, ask_witness
+from bulletin_board.witness.ask import WitnessRefusal, ask_witness
 from bulletin_board.witness.core import Answer
 from bulletin_board.witness.request import AddCheckpoint
 from tests.board.live import LiveWitness, client, live_board, live_witness, witnessed

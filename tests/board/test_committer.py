@@ -14,6 +14,7 @@ from bulletin_board.admission import Reason, Refused
 from bulletin_board.committer import Committer, CommitterLimits
 from bulletin_board.fsck import fsck_directory
 from bulletin_board.sequencer import Accepted, Outcome, Sequencer
+from bulletin_board.storage import LostLock
 from bulletin_board.storage.directory import BoardDirectory
 from tests.board.faults import Plan, faulty_storage
 from tests.board.tools import new_board, open_log, submission, trust
@@ -117,3 +118,31 @@ def test_an_idle_log_is_looked_at(tmp_path: Path) -> None:
                 break
             time.sleep(0.01)
     assert fsck_directory(board.public, trust()).size == 1
+
+
+def test_a_writer_that_was_replaced_does_not_come_back(tmp_path: Path) -> None:
+    """Two writers that open the log in turns would each undo the other."""
+    board = new_board(tmp_path / "log")
+    with committing(board) as committer:
+        assert must(committer.submit(submission(0)).result(10)) == 0
+        other = open_log(board)
+        outcome = committer.submit(submission(1)).result(10)
+        assert isinstance(outcome, Refused)
+        assert outcome.reason is Reason.UNAVAILABLE
+        time.sleep(0.3)
+        assert isinstance(committer.fatal, LostLock)
+        assert committer.sequencer is None
+        other.check()
+        other.close()
+
+
+def test_an_idle_writer_repairs_its_checkpoint(tmp_path: Path) -> None:
+    board = new_board(tmp_path / "log")
+    with committing(board) as committer:
+        assert must(committer.submit(submission(0)).result(10)) == 0
+        (board.public / "checkpoint").unlink()
+        deadline = time.monotonic() + 10
+        while not (board.public / "checkpoint").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert fsck_directory(board.public, trust()).size == 1
+        assert committer.fatal is None

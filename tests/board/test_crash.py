@@ -164,3 +164,16 @@ def _killed_after_commit(template: BoardDirectory, root: Path) -> BoardDirectory
     plan.dead = False
     storage.close()
     return board
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_loss_of_power_after_opening(
+    template: BoardDirectory, tmp_path: Path, empty: bool
+) -> None:
+    """What opening has written again is durable before the stored batches are forgotten."""
+    board = _killed_after_commit(template, tmp_path / "killed")
+    plan = Plan()
+    files = PowerLossFiles(plan)
+    open_log(board, faulty_storage(board, plan, files)).close()
+    files.lose_power(empty=empty)
+    check_after(board, list(BATCHES[0]))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from bulletin_board.archive import ArchiveReader, write_archive
-from bulletin_board.bundle import encode_bundle
+from bulletin_board.bundle import decode_bundle, encode_bundle
 from bulletin_board.entry import Submission, sign_entry
 from bulletin_board.fsck import fsck, fsck_directory
 from bulletin_board.mirror import write_mirror
 from bulletin_board.note import Checkpoint, Note, SignatureLine, sign_note
 from bulletin_board.reader import LogReader
 from bulletin_board.sequencer import Sequencer
-from bulletin_board.tree import RightEdge, bundle_at, leaf_hash
+from bulletin_board.tree import RightEdge, bundle_at, leaf_hash, tile_at
 from tests.board.tools import (
     append,
     memory_log,
@@ -27,7 +30,7 @@ from tests.board.tools import (
     submissions,
     trust,
 )
-from wire.errors import InvalidSignature, MalformedMessage, ProtocolError, UsageError
+from wire.errors import InvalidProof, InvalidSignature, MalformedMessage, ProtocolError, UsageError
 
 
 def small_log(tmp_path: Path, count: int = 5) -> Path:
@@ -84,6 +87,39 @@ def test_unreferenced_directories_and_links(tmp_path: Path) -> None:
     accepts(root)
     (root / "tile/9").symlink_to(root / "tile/0")
     rejects(root)
+
+
+@pytest.mark.parametrize("path", ["checkpoint", "tile/0/000.p/5", "tile/entries/000.p/5"])
+def test_links_and_pipes_in_the_place_of_files(tmp_path: Path, path: str) -> None:
+    root = small_log(tmp_path)
+    accepts(root)
+    elsewhere = tmp_path / "elsewhere"
+    (root / path).rename(elsewhere)
+    (root / path).symlink_to(elsewhere)
+    rejects(root)
+    (root / path).unlink()
+    if path != "checkpoint":
+        os.mkfifo(root / path)
+        rejects(root)
+
+
+def log_of(*raws: bytes) -> dict[str, bytes]:
+    """The files of a log whose signer put these bytes into it, whatever they are."""
+    edge = RightEdge()
+    edge.extend(map(leaf_hash, raws))
+    files = {content.tile.path: content.data for content in edge.partial()}
+    files[bundle_at(0, len(raws)).path] = encode_bundle(raws)
+    text = Checkpoint(signer().verifier.name, len(raws), edge.root()).to_text()
+    return files | {"checkpoint": sign_note(text, signer()).to_bytes()}
+
+
+def test_a_repeated_entry_convicts_the_board_and_not_its_author() -> None:
+    one, other, third = (submission(0, body=body).raw for body in (b"1", b"2", b"3"))
+    assert fsck(source_of(log_of(one, other)), trust(), signatures=True).equivocations == 1
+    for raws in ((one, one), (one, other, one), (one, other, other), (one, other, third)):
+        with pytest.raises(InvalidProof) as caught:
+            fsck(source_of(log_of(*raws)), trust())
+        assert caught.value.check == "05-F6"
 
 
 def resign(root: Path, text: str) -> None:
@@ -234,12 +270,29 @@ def test_every_byte_of_an_archive_counts(tmp_path: Path) -> None:
         read_all(path)
 
 
-def test_a_huge_length_costs_nothing(tmp_path: Path) -> None:
-    path = archived(tmp_path, 1)
-    data = path.read_bytes()
-    path.write_bytes(data[:16] + b"\xff\xff\xff\xff" + data[20:])
+class Endless(BytesIO):
+    """An archive that goes on with zeros; counts what is read of it."""
+
+    taken = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        assert size is not None
+        found = super().read(size)
+        self.taken += size
+        return found + bytes(size - len(found))
+
+
+@pytest.mark.parametrize("part", ["header", "checkpoint", "bundle"])
+def test_a_huge_length_costs_nothing(tmp_path: Path, part: str) -> None:
+    data = archived(tmp_path, 1).read_bytes()
+    list(ArchiveReader(BytesIO(data), trust()).entries())
+    start = 16
+    for _ in range(("header", "checkpoint", "bundle").index(part)):
+        start += 4 + int.from_bytes(data[start : start + 4])
+    stream = Endless(data[:start] + (20_000_000).to_bytes(4))
     with pytest.raises(MalformedMessage):
-        read_all(path)
+        list(ArchiveReader(stream, trust()).entries())
+    assert stream.taken < 10_000
 
 
 def test_a_partial_mirror_is_no_log(tmp_path: Path) -> None:
@@ -264,3 +317,41 @@ def test_a_reader_verifies_what_it_hands_out() -> None:
     with pytest.raises(UsageError):
         list(reader.entries(5, 601))
     assert Submission.decode(sign_entry(submission(1).entry, party())).leaf == submission(1).leaf
+
+
+@pytest.mark.parametrize("index", [5, 300, 520, 599])
+def test_a_tile_that_agrees_with_its_forged_bundle_is_refused(index: int) -> None:
+    _, files = memory_log(600)
+    assert list(LogReader.open(source_of(files), trust()).entries(index, index + 1))
+    number, offset = divmod(index, 256)
+    bundle, tile = bundle_at(number, 600), tile_at(0, number, 600)
+    entries = decode_bundle(files[bundle.path], bundle.width)
+    entries[offset] = submission(index, body=b"forged").raw
+    forged = dict(files)
+    forged[bundle.path] = encode_bundle(entries)
+    forged[tile.path] = b"".join(map(leaf_hash, entries))
+    with pytest.raises(InvalidProof) as caught:
+        list(LogReader.open(source_of(forged), trust()).entries(index, index + 1))
+    assert caught.value.check == "05-L2"
+    with pytest.raises(InvalidProof):
+        fsck(source_of(forged), trust())
+
+
+def test_an_archive_with_forged_entries_and_the_right_digest(tmp_path: Path) -> None:
+    data = archived(tmp_path, 3).read_bytes()
+    raws = [item.raw for item in submissions(3)]
+
+    def rebuilt(old: bytes, new: bytes) -> BytesIO:
+        assert data.count(old) == 1
+        content = data[:-32].replace(old, new)
+        return BytesIO(content + hashlib.sha256(content).digest())
+
+    assert list(ArchiveReader(rebuilt(raws[1], raws[1]), trust()).entries()) == raws
+    flipped = raws[1][:-1] + bytes([raws[1][-1] ^ 1])
+    with pytest.raises(InvalidProof) as caught:
+        list(ArchiveReader(rebuilt(raws[1], flipped), trust()).entries())
+    assert caught.value.check == "05-A3"
+    origin = signer().verifier.name.encode()
+    header = (len(origin)).to_bytes(2) + origin
+    with pytest.raises(MalformedMessage):
+        ArchiveReader(rebuilt(header, header[:-1] + b"x"), trust())

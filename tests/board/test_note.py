@@ -191,6 +191,13 @@ def test_a_cosignature_is_known_by_its_witness_only() -> None:
     far = SignatureLine(line.name, line.key_id, b"\xff" * 8 + line.signature[8:])
     with pytest.raises(InvalidSignature):
         verify_note(Note(TEXT, (far,)), [witness().verifier])
+    message = f"cosignature/v1\ntime {2**63}\n{TEXT}".encode()
+    signed = SignatureLine(
+        line.name, line.key_id, (2**63).to_bytes(8) + witness().signing_key.sign(message)
+    )
+    with pytest.raises(InvalidSignature) as caught:
+        verify_note(Note(TEXT, (signed,)), [witness().verifier])
+    assert caught.value.check == "05-N5"
     with pytest.raises(UsageError):
         cosign(TEXT, signer(), 1)
     with pytest.raises(UsageError):
@@ -240,6 +247,9 @@ def test_a_key_file_round_trips_and_never_prints() -> None:
         ("e\u0301", "e\u0301"),
         ("a\nb", "a<U+000A>b"),
         ("a\u00a0b", "a<U+00A0>b"),
+        ("a\u3164b", "a<U+3164>b"),
+        ("a\ufe0fb", "a<U+FE0F>b"),
+        ("x" * 201, "x" * 200 + "..."),
     ],
 )
 def test_names_are_shown_without_their_tricks(name: str, shown: str) -> None:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from bulletin_board.note import Checkpoint, KeyKind, Note, NoteSigner, cosign, sign_note
+from bulletin_board.note import (
+    Checkpoint,
+    KeyKind,
+    Note,
+    NoteSigner,
+    VerifierKey,
+    cosign,
+    sign_note,
+)
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.tree import leaf_hash
 from tests.board.tools import ORIGIN, log_key, signer
@@ -16,6 +24,9 @@ TEXT = Checkpoint(ORIGIN, 3, leaf_hash(b"")).to_text()
 def witness(number: int) -> NoteSigner:
     return signer(f"witness.example/{number}", KeyKind.WITNESS)
 
+
+RENAMED = VerifierKey("another.example", KeyKind.WITNESS, witness(1).verifier.key)
+"""One witness must not count as two under two names."""
 
 POLICY = f"""# a comment
 log {log_key()} https://board.example
@@ -100,6 +111,7 @@ def test_no_quorum_needs_no_witness() -> None:
         ("group two 2 w1 w2 w3\n", ""),
         ("witness w2", "witness w1"),
         (str(witness(2).verifier), str(witness(1).verifier)),
+        (str(witness(2).verifier), str(RENAMED)),
         (str(witness(2).verifier), str(log_key())),
         (f"log {log_key()}", f"log {witness(1).verifier}"),
         (f"log {log_key()} https://board.example\n", ""),

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from cryptography import x509
@@ -29,6 +28,7 @@ from bulletin_board.admission import Refused, Roster
 from bulletin_board.fsck import fsck_directory
 from bulletin_board.proof import Receipt, verify_receipt
 from bulletin_board.server.limits import RateLimit, ServerLimits
+from tests.board.asking import ask, head, post, raw_exchange
 from tests.board.live import free_port, live_board
 from tests.board.tools import (
     entry_bytes,
@@ -46,41 +46,6 @@ LIMITS = ServerLimits(body_seconds=1.0)
 def url(scratch: Path) -> Iterator[str]:
     with live_board(scratch / "log", limits=LIMITS) as url:
         yield url
-
-
-class Answer:
-    def __init__(self, response: http.client.HTTPResponse) -> None:
-        self.status = response.status
-        self.headers = {name.lower(): value for name, value in response.getheaders()}
-        self.body = response.read()
-
-    @property
-    def problem(self) -> str:
-        assert self.headers["content-type"] == "application/problem+json"
-        document = json.loads(self.body)
-        assert document["status"] == self.status
-        assert document["title"]
-        return str(document["type"]).removeprefix("urn:gopa:board:")
-
-
-def ask(
-    url: str,
-    method: str,
-    path: str,
-    body: bytes | None = None,
-    headers: dict[str, str] | None = None,
-) -> Answer:
-    parts = urlsplit(url)
-    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=20)
-    try:
-        connection.request(method, path, body, headers or {})
-        return Answer(connection.getresponse())
-    finally:
-        connection.close()
-
-
-def post(url: str, body: bytes, media_type: str = ENTRY_PAYLOAD_TYPE) -> Answer:
-    return ask(url, "POST", "/v1/entries", body, {"Content-Type": media_type})
 
 
 def test_a_post_is_answered_with_a_proof(url: str) -> None:
@@ -119,26 +84,6 @@ def test_sizes(url: str) -> None:
     assert post(url, entry_bytes(1, author=3, body=bytes(60_000))).status == 201
     assert post(url, bytes(65_535)).status == 422
     assert post(url, bytes(65_536)).status == 413
-
-
-def raw_exchange(url: str, *parts: bytes) -> bytes:
-    """Send bytes as they are; what comes back until the server closes."""
-    target = urlsplit(url)
-    with socket.create_connection((str(target.hostname), target.port or 0), 20) as connection:
-        received = b""
-        try:
-            for part in parts:
-                connection.sendall(part)
-            while data := connection.recv(65_536):
-                received += data
-        except OSError:
-            pass
-        return received
-
-
-def head(*lines: str) -> bytes:
-    first = ["POST /v1/entries HTTP/1.1", "Host: x", f"Content-Type: {ENTRY_PAYLOAD_TYPE}"]
-    return "\r\n".join([*first, *lines, "", ""]).encode()
 
 
 def test_a_chunked_body_over_the_cap_is_cut_off(url: str) -> None:

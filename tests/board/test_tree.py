@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bulletin_board.proof import Receipt
 from bulletin_board.tree import (
     EMPTY_ROOT,
     RightEdge,
@@ -30,7 +31,7 @@ from bulletin_board.tree import (
 )
 from bulletin_board.tree.tiles import Bundle
 from tests.external import vectors
-from wire.errors import InvalidProof, UsageError
+from wire.errors import InvalidProof, MalformedMessage, UsageError
 
 
 def load(name: str) -> list[tuple[str, dict[str, object]]]:
@@ -220,3 +221,23 @@ def test_constants() -> None:
         inclusion_proof(1, 1, lambda _h, _i: b"")
     with pytest.raises(UsageError):
         consistency_proof(0, 1, lambda _h, _i: b"")
+
+
+def test_proofs_of_the_wrong_length_are_named_as_such() -> None:
+    data = leaves(7)
+    proof = path(6, data)
+    verify_inclusion(6, 7, data[6], proof, mth(data))
+    for wrong in ([*proof, data[0]], proof[:-1], []):
+        with pytest.raises(InvalidProof) as caught:
+            verify_inclusion(6, 7, data[6], wrong, mth(data))
+        assert caught.value.check == "05-T1"
+
+
+def test_a_receipt_has_at_most_63_hashes() -> None:
+    for count, malformed in ((63, False), (64, True)):
+        receipt = Receipt(0, (bytes(32),) * count, b"checkpoint")
+        if malformed:
+            with pytest.raises(MalformedMessage):
+                Receipt.parse(receipt.to_bytes())
+        else:
+            assert Receipt.parse(receipt.to_bytes()) == receipt

@@ -1,0 +1,71 @@
+"""Asking one witness for its cosignature."""
+
+from __future__ import annotations
+
+from bulletin_board.client.http import NetworkError, Transport
+from bulletin_board.note import Note, SignatureLine
+from bulletin_board.note.signed import LARGEST_NOTE
+from bulletin_board.policy import Peer
+from bulletin_board.reader import LogReader
+from bulletin_board.text import parse_decimal
+from bulletin_board.witness.request import AddCheckpoint
+from wire.errors import MalformedMessage, ProtocolError
+
+_ATTEMPTS = 3
+
+
+class WitnessRefusal(ProtocolError):
+    """A witness holds a history that contradicts this one; `request` and `status` show it."""
+
+    def __init__(self, message: str, request: bytes = b"", status: int = 0) -> None:
+        super().__init__(message, request, status)
+        self.message = message
+        self.request = request
+        self.status = status
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def ask_witness(
+    transport: Transport, witness: Peer, reader: LogReader, old: int
+) -> tuple[SignatureLine, ...]:
+    """The cosignature lines of one witness for the reader's checkpoint.
+
+    `old` is a guess of the size that the witness holds; its answer corrects it.
+    Raises `WitnessRefusal` if the histories contradict each other, `NetworkError`
+    or another `ProtocolError` if the witness cannot help now.
+    """
+    for _ in range(_ATTEMPTS):
+        proof = tuple(reader.consistency_proof(old)) if 0 < old <= reader.size else ()
+        request = AddCheckpoint(old, proof, reader.signed.to_bytes()).to_bytes()
+        answer = transport.request(
+            "POST",
+            f"{witness.url}/add-checkpoint",
+            body=request,
+            media_type="text/plain",
+            limit=LARGEST_NOTE,
+        )
+        if answer.status == 200:
+            return Note.parse(reader.signed.note.text.encode() + b"\n" + answer.body).signatures
+        if answer.status == 422:
+            raise WitnessRefusal(f"{witness.key.name} refuses the proof", request, 422)
+        if answer.status != 409:
+            raise NetworkError(f"{witness.key.name} answers {answer.status}")
+        held = _held_size(answer.body)
+        if held == old or held > reader.size:
+            raise WitnessRefusal(
+                f"{witness.key.name} holds another history of {held} entries", request, 409
+            )
+        old = held
+    raise NetworkError(f"{witness.key.name} answers with a new size each time")
+
+
+def _held_size(body: bytes) -> int:
+    try:
+        text = body.decode("ascii")
+    except UnicodeDecodeError:
+        raise MalformedMessage("a size", "witness") from None
+    if not text.endswith("\n"):
+        raise MalformedMessage("a size and a newline", "witness")
+    return parse_decimal(text[:-1], "witness")

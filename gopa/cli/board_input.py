@@ -1,0 +1,120 @@
+"""What the commands of `gopa board` are given: policies, rosters, keys, certificates.
+
+Everything wrong here is the user's to mend: a `UsageError` says how.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+from bulletin_board.admission import AdmissionPolicy, Anyone, Roster
+from bulletin_board.note import KeyKind, NoteSigner, VerifierKey, check_name
+from bulletin_board.policy import TrustPolicy
+from bulletin_board.storage.directory import BoardDirectory, read_secret, write_secret
+from wire.ed25519 import PublicKey
+from wire.errors import MalformedMessage, UsageError
+from wire.randomness import draw
+from wire.secret import SecretBytes
+
+
+def read_policy(path: Path | None, log_key: str | None) -> TrustPolicy:
+    """The policy in the file, or trust in the one log."""
+    if path is not None:
+        try:
+            return TrustPolicy.parse(path.read_bytes())
+        except MalformedMessage as error:
+            raise UsageError(f"{path} is not a policy: {error}") from None
+    if log_key is None:
+        raise UsageError("name the log you trust: --log VKEY or --policy FILE")
+    return TrustPolicy.single_log(parse_log_key(log_key))
+
+
+def own_key(source: str) -> str | None:
+    """The operator of a board need not name its own key."""
+    directory = Path(source)
+    if "://" in source:
+        return None
+    if not directory.exists():
+        raise UsageError(f"{directory} does not exist")
+    if not (directory / "key").is_file():
+        return None
+    return str(BoardDirectory(directory).signer().verifier)
+
+
+def read_admission(roster: Path | None, anyone: bool, quota: int) -> Callable[[], AdmissionPolicy]:
+    """Who may post: everyone, or the keys in a file."""
+    if anyone == (roster is not None):
+        raise UsageError("say who may post: --roster FILE or --anyone")
+    if roster is None:
+        return lambda: Anyone(quota)
+    try:
+        keys = [PublicKey(bytes.fromhex(line)).data for line in roster.read_text().split()]
+    except (ValueError, MalformedMessage):
+        raise UsageError(
+            f"{roster} holds something else than Ed25519 keys, each of 64 hexadecimal digits"
+        ) from None
+    if not keys:
+        raise UsageError(f"{roster} holds no keys: nobody could post")
+    return lambda: Roster(keys, quota)
+
+
+def check_certificate(
+    certificate: Path | None, key: Path | None
+) -> tuple[Path | None, Path | None]:
+    """Both or none, and they belong together."""
+    if (certificate is None) != (key is None):
+        raise UsageError("TLS needs both: --tls-cert FILE and --tls-key FILE")
+    if certificate is not None:
+        try:
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+        except ssl.SSLError:
+            raise UsageError(f"{certificate} and {key} are not a certificate and its key") from None
+    return certificate, key
+
+
+def witness_signer(directory: Path, name: str | None) -> NoteSigner:
+    """The witness's key, made the first time."""
+    path = directory / "key"
+    if not path.exists():
+        if name is None:
+            raise UsageError("a new witness needs --name")
+        check_option_name(name, "--name")
+        directory.mkdir(parents=True, exist_ok=True)
+        signer = NoteSigner(name, KeyKind.WITNESS, SecretBytes(draw(os.urandom, 32)))
+        write_secret(path, signer.to_secret_text())
+    return NoteSigner.from_secret_text(read_secret(path))
+
+
+def parse_session(text: str) -> bytes:
+    """32 bytes from hexadecimal digits."""
+    try:
+        session = bytes.fromhex(text)
+    except ValueError:
+        session = b""
+    if len(session) != 32:
+        raise UsageError("a session is 64 hexadecimal digits")
+    return session
+
+
+def check_option_name(name: str, option: str) -> None:
+    """Return if a key may have this name."""
+    try:
+        check_name(name)
+    except MalformedMessage as error:
+        raise UsageError(f"{option} is {error.message}") from None
+
+
+def parse_log_key(text: str) -> VerifierKey:
+    """The key of a log as people exchange it."""
+    try:
+        key = VerifierKey.parse(text.strip())
+    except MalformedMessage as error:
+        raise UsageError(
+            f"{text[:80]!r} is not a verifier key as `gopa board init` prints it: {error.message}"
+        ) from None
+    if key.kind is not KeyKind.LOG:
+        raise UsageError(f"{key} is the key of a witness, not of a log")
+    return key

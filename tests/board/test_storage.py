@@ -1,0 +1,311 @@
+"""Storages that contradict themselves, come from backups or have two writers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bulletin_board.fsck import fsck_directory
+from bulletin_board.sequencer import first_checkpoint
+from bulletin_board.storage import (
+    Inconsistent,
+    InUse,
+    Lock,
+    LostLock,
+    Staged,
+    StorageError,
+)
+from bulletin_board.storage.directory import BoardDirectory
+from bulletin_board.storage.memory import MemoryLock
+from bulletin_board.storage.sqlite import SqliteLock
+from tests.board.tools import (
+    append,
+    copy_of,
+    memory_log,
+    new_board,
+    open_log,
+    signer,
+    submission,
+    submissions,
+    trust,
+)
+from wire.errors import ProtocolError, UsageError
+
+
+def filled(root: Path, count: int) -> BoardDirectory:
+    board = new_board(root)
+    log = open_log(board)
+    append(log, submissions(count))
+    log.close()
+    return board
+
+
+def extended(board: BoardDirectory, root: Path, count: int = 7) -> BoardDirectory:
+    longer = copy_of(board, root)
+    log = open_log(longer)
+    size = log.signed.size
+    append(log, submissions(count, size))
+    log.close()
+    return longer
+
+
+@pytest.mark.parametrize("part", ["index.sqlite", "lock.sqlite", "public"])
+@pytest.mark.parametrize("size", [40, 256, 300])
+def test_a_part_restored_from_a_backup_is_noticed(tmp_path: Path, part: str, size: int) -> None:
+    older = filled(tmp_path / "older", size)
+    newer = extended(older, tmp_path / "newer")
+    copy = copy_of(newer, tmp_path / "same")
+    open_log(copy).close()
+    restored = copy_of(newer, tmp_path / "restored")
+    target = restored.root / part
+    if target.is_dir():
+        shutil.rmtree(target)
+        shutil.copytree(older.root / part, target)
+        log = open_log(restored)  # the batch is still stored: the files are written again
+        assert fsck_directory(restored.public, trust()).size == size + 7
+        log.close()
+    else:
+        shutil.copy(older.root / part, target)
+        with pytest.raises(Inconsistent):
+            open_log(restored)
+        assert fsck_directory(restored.public, trust()).size == size + 7
+
+
+def test_public_files_older_than_the_stored_batches_are_noticed(tmp_path: Path) -> None:
+    older = filled(tmp_path / "older", 40)
+    newer = copy_of(older, tmp_path / "newer")
+    log = open_log(newer)
+    append(log, submissions(9_000, 40), 500)
+    log.close()
+    shutil.rmtree(newer.public)
+    shutil.copytree(older.public, newer.public)
+    with pytest.raises(Inconsistent):
+        open_log(newer)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["checkpoint", "tile/0/000", "tile/0/001.p/44", "tile/entries/001.p/44", "tile/1/000.p/1"],
+)
+def test_a_log_with_a_damaged_edge_is_repaired_or_refused(tmp_path: Path, path: str) -> None:
+    """What the stored batches cover is written again; what they do not is refused."""
+    board = filled(tmp_path / "log", 300)
+    (board.public / path).write_bytes(b"damaged")
+    try:
+        log = open_log(board)
+    except Inconsistent:
+        return
+    log.close()
+    assert fsck_directory(board.public, trust()).size == 300
+
+
+def test_a_public_checkpoint_of_another_log_is_refused(tmp_path: Path) -> None:
+    board = filled(tmp_path / "log", 3)
+    other = signer("other.example/log")
+    (board.public / "checkpoint").write_bytes(first_checkpoint(other))
+    with pytest.raises(Inconsistent):
+        open_log(board)
+
+
+def test_two_servers_on_one_machine(tmp_path: Path) -> None:
+    board = filled(tmp_path / "log", 3)
+    with board.writing(), pytest.raises(InUse), board.writing():
+        pass
+    with board.writing():
+        open_log(board).close()
+
+
+def test_a_writer_that_lost_the_lock_commits_nothing(tmp_path: Path) -> None:
+    """Two servers that do not see each other's file lock: the epoch stops the older one."""
+    board = filled(tmp_path / "log", 3)
+    first, second = open_log(board), open_log(board)
+    append(second, submissions(2, 3))
+    with pytest.raises(LostLock):
+        append(first, submissions(2, 5))
+    with pytest.raises(LostLock):
+        first.check()
+    second.check()
+    append(second, submissions(1, 10))
+    second.close()
+    first.close()
+    log = open_log(board)
+    assert log.signed.size == 6
+    assert fsck_directory(board.public, trust(), signatures=True).size == 6
+    log.close()
+
+
+def test_a_taken_over_batch_is_not_lost(tmp_path: Path) -> None:
+    """The first writer stages, the second opens: the first can no longer commit."""
+    board = filled(tmp_path / "log", 3)
+    first = open_log(board)
+    stage = first._storage.index.stage
+
+    def stage_then_lose(start: int, entries: object) -> None:
+        stage(start, entries)  # type: ignore[arg-type]
+        open_log(board).close()
+
+    first._storage.index.stage = stage_then_lose  # type: ignore[method-assign]
+    with pytest.raises(StorageError):
+        append(first, submissions(2, 3))
+    first.close()
+    log = open_log(board)
+    assert log.signed.size == 3
+    append(log, submissions(2, 3))
+    log.close()
+    assert fsck_directory(board.public, trust()).size == 5
+
+
+def test_a_read_only_directory_is_an_error_and_harms_nothing(tmp_path: Path) -> None:
+    board = filled(tmp_path / "log", 3)
+    log = open_log(board)
+    scratch = board.root / "scratch"
+    scratch.rmdir()
+    with pytest.raises(StorageError):
+        append(log, submissions(1, 3))
+    log.close()
+    scratch.mkdir()
+    log = open_log(board)
+    append(log, submissions(1, 3))
+    log.close()
+    assert fsck_directory(board.public, trust()).size == 4
+
+
+def test_a_new_log_needs_a_new_place(tmp_path: Path) -> None:
+    board = filled(tmp_path / "log", 1)
+    with pytest.raises(UsageError):
+        board.create(signer(), first_checkpoint(signer()))
+    assert board.key_path.stat().st_mode & 0o777 == 0o600
+    board.key_path.chmod(0o644)
+    with pytest.raises(UsageError):
+        board.signer()
+
+
+def test_memory_and_directory_give_the_same_public_files(tmp_path: Path) -> None:
+    board = filled(tmp_path / "log", 600)
+    _, files = memory_log(600)
+    found = {
+        path.relative_to(board.public).as_posix(): path.read_bytes()
+        for path in board.public.rglob("*")
+        if path.is_file()
+    }
+    assert found == files
+
+
+@pytest.mark.parametrize("damage", ["older", "gone", "edge"])
+def test_an_idle_log_notices_that_its_public_files_changed(tmp_path: Path, damage: str) -> None:
+    board = filled(tmp_path / "log", 300)
+    log = open_log(board)
+    log.check()
+    if damage == "older":
+        (board.public / "checkpoint").write_bytes(first_checkpoint(signer()))
+    elif damage == "gone":
+        (board.public / "checkpoint").unlink()
+    else:
+        (board.public / "tile/0/001.p/44").write_bytes(bytes(44 * 32))
+    with pytest.raises((Inconsistent, ProtocolError)):
+        log.check()
+    log.close()
+    if damage == "older":
+        with pytest.raises(Inconsistent):
+            open_log(board)
+    else:
+        open_log(board).close()
+        assert fsck_directory(board.public, trust()).size == 300
+
+
+def test_a_log_whose_lock_is_elsewhere_says_so(tmp_path: Path) -> None:
+    board = BoardDirectory(tmp_path / "log", tmp_path / "other" / "lock.sqlite")
+    board.create(signer(), first_checkpoint(signer()))
+    open_log(board).close()
+    with pytest.raises(StorageError):
+        BoardDirectory(tmp_path / "log").storage()
+
+
+@pytest.mark.parametrize("count", [40, 256, 300])
+def test_an_index_of_another_history_changes_nothing(tmp_path: Path, count: int) -> None:
+    """Its batches do not lead to the lock's root, so nothing of them is written."""
+    board = filled(tmp_path / "log", count)
+    other = new_board(tmp_path / "other")
+    log = open_log(other)
+    append(log, [submission(n, body=b"other") for n in range(count)])
+    log.close()
+    shutil.copy(other.index_path, board.index_path)
+    with pytest.raises(Inconsistent):
+        open_log(board)
+    assert fsck_directory(board.public, trust(), signatures=True).size == count
+
+
+def test_an_index_that_is_several_batches_ahead_forgets_nothing(tmp_path: Path) -> None:
+    """Lock and public files come from a backup: the batches above them were committed."""
+    older = filled(tmp_path / "older", 40)
+    once = extended(older, tmp_path / "once")
+    newer = extended(once, tmp_path / "newer")
+    for part in ("lock.sqlite", "public"):
+        target = newer.root / part
+        if target.is_dir():
+            shutil.rmtree(target)
+            shutil.copytree(older.root / part, target)
+        else:
+            shutil.copy(older.root / part, target)
+    with pytest.raises(Inconsistent):
+        open_log(newer)
+    index = newer.storage().index
+    assert index.size() == 54
+    index.close()
+
+
+def test_what_the_storage_changed_is_never_signed(tmp_path: Path) -> None:
+    board = filled(tmp_path / "log", 3)
+    log = open_log(board)
+    staged = log._storage.index.staged
+
+    def damaged(start: int = 0) -> tuple[Staged, ...]:
+        return tuple(
+            batch._replace(entries=(batch.entries[0][:-1] + b"\0", *batch.entries[1:]))
+            for batch in staged(start)
+        )
+
+    log._storage.index.staged = damaged  # type: ignore[method-assign]
+    with pytest.raises(Inconsistent):
+        append(log, submissions(2, 3))
+    log.close()
+    log = open_log(board)
+    assert log.signed.size == 3
+    append(log, submissions(2, 3))
+    log.close()
+    assert fsck_directory(board.public, trust(), signatures=True).size == 5
+
+
+def memory_lock(root: Path) -> tuple[Lock, Lock]:
+    del root
+    lock = MemoryLock(b"first")
+    return lock, lock
+
+
+def sqlite_lock(root: Path) -> tuple[Lock, Lock]:
+    one = SqliteLock.open(root / "lock.sqlite")
+    one.create(b"first")
+    return one, SqliteLock.open(root / "lock.sqlite")
+
+
+@pytest.mark.parametrize("make", [memory_lock, sqlite_lock])
+def test_the_lock_compares_before_it_swaps(
+    tmp_path: Path, make: Callable[[Path], tuple[Lock, Lock]]
+) -> None:
+    ours, theirs = make(tmp_path)
+    held = ours.swap(ours.fence(), b"second")
+    ours.check(held)
+    for stale in (held._replace(checkpoint=b"first"), held._replace(epoch=held.epoch - 1)):
+        with pytest.raises(LostLock):
+            ours.swap(stale, b"third")
+    assert theirs.fence().checkpoint == b"second"
+    with pytest.raises(LostLock):
+        ours.swap(held, b"third")
+    with pytest.raises(LostLock):
+        ours.check(held)
+    assert theirs.fence().checkpoint == b"second"
+    ours.close()
+    theirs.close()

@@ -1,4 +1,4 @@
-"""Published noise, L2 and bit-by-bit proofs: made again unchanged, judged as they say."""
+"""The published proofs over hidden bits: made again without a difference, judged as they say."""
 
 from __future__ import annotations
 
@@ -11,15 +11,22 @@ from commitments.group import Group
 from tests.zkp import (
     gaussian_noise_vectors,
     l2_vectors,
+    range_vectors,
     schnorr_bits_vectors,
+    vector_range_vectors,
     weighted_noise_vectors,
 )
-from tests.zkp.proof_vectors import published, verify_record
+from tests.zkp.proof_vectors import published, transcript, verify_record
+from zkp.equations import holds
 from zkp.gaussian_noise import verify_gaussian_noise
 from zkp.l2 import verify_l2
+from zkp.range import verify_range
+from zkp.vector_range import verify_vector_range
 from zkp.weighted_noise import verify_weighted_noise
 
 FILES: dict[str, tuple[Any, Callable[..., None]]] = {
+    "range": (range_vectors, verify_range),
+    "vector_range": (vector_range_vectors, verify_vector_range),
     "gaussian_noise": (gaussian_noise_vectors, verify_gaussian_noise),
     "weighted_noise": (weighted_noise_vectors, verify_weighted_noise),
     "l2": (l2_vectors, verify_l2),
@@ -54,3 +61,13 @@ def test_every_reject_names_an_accepted_base(name: str) -> None:
     for record in proofs:
         assert (record["error"] is None) == (record["base"] is None), record["name"]
         assert record["base"] is None or record["base"] in accepted
+
+
+@pytest.mark.parametrize(("record", "failing"), [("the value 13", 0), ("another r", 1)])
+def test_neither_equation_can_be_left_out(group: Group, record: str, failing: int) -> None:
+    """A verifier that checks one of A9 and A10 alone accepts one of these."""
+    (found,) = (each for each in published("range")["proofs"] if each["name"] == record)
+    statement = range_vectors.statement_of(group, found)
+    onto = transcript(bytes.fromhex(found["context"]))
+    equations = statement.equations(bytes.fromhex(found["proof"]), onto)
+    assert [holds(group, equation) for equation in equations] == [failing != 0, failing != 1]

@@ -6,8 +6,6 @@ their number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from math import isqrt
@@ -20,6 +18,7 @@ from wire.randomness import Rng
 from zkp.bits import layout_of, proof_size
 from zkp.equations import Equation, require_all
 from zkp.interval import Interval
+from zkp.located import located
 from zkp.range import RangeStatement, prove_range
 from zkp.sigma import LinearRelation, RelationBuilder, Shape, prove, witness
 from zkp.sigma.equations import relation_equations
@@ -79,15 +78,15 @@ class L2Statement:
             raise MalformedMessage(
                 f"a proof of {self.proof_size} bytes was expected, not {len(proof)}", "proof"
             )
-        with _located(0):
+        with located(0):
             points = group.decode_points(proof[:first], self.dimension + 1)
         self.bind(transcript)
         transcript.absorb_points(b"l2/commitments", points)
-        with _located(first):
+        with located(first):
             linked = relation_equations(
                 self.relation(points), proof[first : first + second], transcript
             )  # R18
-        with _located(first + second):
+        with located(first + second):
             ranges = self.ranges(points).equations(proof[first + second :], transcript)  # R19
         return linked + ranges
 
@@ -147,16 +146,6 @@ def verify_l2(statement: L2Statement, proof: bytes, transcript: Transcript) -> N
     """
     claims = statement.equations(proof, transcript)
     require_all(statement.group, claims, transcript)
-
-
-@contextmanager
-def _located(start: int) -> Iterator[None]:
-    """Refusals of a part of the proof name the byte of the proof."""
-    try:
-        yield
-    except MalformedMessage as error:
-        offset = None if error.offset is None else start + error.offset
-        raise MalformedMessage(error.message, "proof", offset) from error
 
 
 @lru_cache(maxsize=16)

@@ -8,13 +8,12 @@ are those of draft-irtf-cfrg-sigma-protocols.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
 from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalarVec
 from wire.errors import InvalidProof, MalformedMessage, UsageError
+from zkp.located import located
 from zkp.sigma.prover import Prover, Witness
 from zkp.sigma.relation import LinearRelation
 from zkp.sigma.statement import Statement, count, leaf_challenges, leaves
@@ -138,7 +137,7 @@ def challenge_bytes(session_id: bytes, statement: Statement, commitment: bytes) 
 def _verify_batchable(session_id: bytes, statement: Statement, proof: bytes) -> None:
     group, dimensions = statement.group, count(statement)
     split = group.point_size * dimensions.commitments
-    with _located(0):
+    with located(0):
         commitment = group.decode_points(proof[:split], dimensions.commitments)  # N2
     scalars = _decode_scalars(group, proof, split)  # N3
     challenge = decode_challenges(group, challenge_bytes(session_id, statement, proof[:split]))[0]
@@ -158,18 +157,8 @@ def _verify_compact(session_id: bytes, statement: Statement, proof: bytes) -> No
 
 
 def _decode_scalars(group: Group, proof: bytes, start: int) -> ScalarVec:
-    with _located(start):
+    with located(start):
         return group.decode_scalars(proof[start:], (len(proof) - start) // group.scalar_size)
-
-
-@contextmanager
-def _located(start: int) -> Iterator[None]:
-    """Refusals of a part of the proof name the byte of the proof."""
-    try:
-        yield
-    except MalformedMessage as error:
-        offset = None if error.offset is None else start + error.offset
-        raise MalformedMessage(error.message, "proof", offset) from error
 
 
 def _conversation(statement: Statement, challenge: Scalar, scalars: ScalarVec) -> Conversation:

@@ -8,11 +8,11 @@ different keys (another dimension, another group) never mix.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn, Protocol
+from typing import Protocol
 
 from commitments.group import AnyScalar, Group, PointVec, ScalarVec, SecretScalarVec
 from wire.errors import UsageError
-from wire.secret import refuse
+from wire.secret import Guarded
 
 
 class CommitmentKey(Protocol):
@@ -63,7 +63,7 @@ class Commitment:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Opening:
+class Opening(Guarded):
     """What one or more commitments hide. Never prints, pickles, hashes or compares."""
 
     key: CommitmentKey
@@ -94,15 +94,6 @@ class Opening:
 
     def __repr__(self) -> str:
         return f"<Opening of {len(self)} under {self.key.describe()}>"
-
-    def __eq__(self, other: object) -> bool:
-        refuse("compared")
-
-    def __hash__(self) -> int:
-        return refuse("hashed")
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        refuse("pickled or copied")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from cryptography import exceptions
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from wire.codec import Codec, converted, fixed
 from wire.errors import InvalidSignature, MalformedMessage, UsageError
 from wire.randomness import Rng, draw
-from wire.secret import SecretBytes, refuse
+from wire.secret import Guarded, SecretBytes
 
 KEY_SIZE = 32
 SIGNATURE_SIZE = 64
@@ -71,7 +71,7 @@ PUBLIC_KEY: Codec[PublicKey] = converted(fixed(KEY_SIZE), PublicKey, lambda key:
 SIGNATURE: Codec[bytes] = fixed(SIGNATURE_SIZE)
 
 
-class SigningKey:
+class SigningKey(Guarded):
     """A signing key that never prints, pickles, hashes or compares."""
 
     __slots__ = ("_key", "_public")
@@ -100,15 +100,6 @@ class SigningKey:
 
     def __repr__(self) -> str:
         return f"<SigningKey of {self._public.data.hex()[:16]}>"
-
-    def __eq__(self, other: object) -> bool:
-        refuse("compared")
-
-    def __hash__(self) -> int:
-        return refuse("hashed")
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        refuse("pickled or copied")
 
 
 class Signed(NamedTuple):

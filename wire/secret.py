@@ -12,7 +12,25 @@ def refuse(what: str) -> NoReturn:
     raise UsageError(f"a secret cannot be {what}; call reveal() where that is really meant")
 
 
-class SecretBytes:
+class Guarded:
+    """A secret of any kind: it never prints, pickles, hashes or compares."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: secret>"
+
+    def __eq__(self, other: object) -> bool:
+        refuse("compared")
+
+    def __hash__(self) -> NoReturn:  # noqa: PLE0309  refusing is the point
+        refuse("hashed")
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        refuse("pickled or copied")
+
+
+class SecretBytes(Guarded):
     """Bytes that never print, pickle, hash or compare; `reveal` is the only way out.
 
     CPython copies and moves objects, so erasure from memory is not promised:
@@ -35,12 +53,3 @@ class SecretBytes:
 
     def __repr__(self) -> str:
         return f"<SecretBytes: {len(self._data)} bytes>"
-
-    def __eq__(self, other: object) -> bool:
-        refuse("compared")
-
-    def __hash__(self) -> int:
-        return refuse("hashed")
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        refuse("pickled or copied")

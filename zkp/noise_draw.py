@@ -11,7 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from wire.errors import UsageError
-from zkp.bits.witness import Guarded
+from wire.secret import Guarded
 from zkp.noise_table import GaussianTable
 
 

@@ -16,8 +16,8 @@ from commitments.group import Group, Point, SecretScalarVec
 from wire.errors import UsageError
 from wire.randomness import Rng
 from wire.randomness import draw as draw_bytes
+from wire.secret import Guarded
 from zkp import bits
-from zkp.bits.witness import Guarded
 from zkp.equations import Equation
 from zkp.interval import Interval, require_unambiguous, secret_bits
 from zkp.noise_table import WeightedBits

@@ -8,8 +8,8 @@ from commitments import Pedersen
 from commitments.group import Group, Point, PointVec, SecretScalar, SecretScalarVec
 from wire.errors import UsageError
 from wire.randomness import Rng
+from wire.secret import Guarded
 from zkp.bits.layout import LEFT, RIGHT, Layout
-from zkp.bits.witness import Guarded
 from zkp.transcript import Transcript
 from zkp.vectors import constant
 

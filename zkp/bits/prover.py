@@ -13,13 +13,14 @@ from commitments import Pedersen
 from commitments.group import Group, PointVec, Scalar, SecretScalar, SecretScalarVec
 from wire.errors import UsageError
 from wire.randomness import Rng
+from wire.secret import Guarded
 from zkp.bits.bit_commitment import BitCommitment, commit_bits
 from zkp.bits.encoding import Proof
 from zkp.bits.inner_product import Bases, prove_inner_product
 from zkp.bits.layout import INNER, RIGHT, Layout, left_bases
 from zkp.bits.rounds import Rounds
 from zkp.bits.statement import Combined, Statement
-from zkp.bits.witness import Guarded, Merged, Openings, Secrets, as_vector, require_satisfied
+from zkp.bits.witness import Merged, Openings, Secrets, as_vector, require_satisfied
 from zkp.transcript import Transcript
 from zkp.vectors import constant, vector
 

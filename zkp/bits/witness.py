@@ -4,33 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
 from commitments import Opening, Pedersen, VectorPedersen
 from commitments.group import Group, SecretScalar, SecretScalarVec
 from wire.errors import UsageError
-from wire.secret import refuse
+from wire.secret import Guarded
 from zkp.bits.layout import left_bases
 from zkp.bits.statement import Combined, Statement
 from zkp.vectors import constant
-
-
-class Guarded:
-    """Never prints, pickles, hashes or compares."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: secret>"
-
-    def __eq__(self, other: object) -> bool:
-        refuse("compared")
-
-    def __hash__(self) -> NoReturn:  # noqa: PLE0309  refusing is the point
-        refuse("hashed")
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        refuse("pickled or copied")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -10,9 +10,10 @@ import numpy as np
 from bench import sigma
 from bench.measure import cpu_time, require
 from bench.randomness import seeded
-from commitments import Pedersen, backend_status, ristretto255
+from commitments import Pedersen, VectorPedersen, backend_status, ristretto255
 from commitments.backends import single_thread
 from commitments.group import Group, PointVec, ScalarVec
+from gopa.masks import RoundedGaussian
 from wire.secret import SecretBytes
 
 Numbers = dict[str, object]
@@ -27,12 +28,26 @@ class Sizes:
     small_msm: int = 100_000
     decode: int = 10_000
     mask_values: int = 1_000_000
+    draws: int = 1_000_000
+    deviations: tuple[int, ...] = (50, 2_000)
+    scanned_draws: int = 2_000
+    small_rows: int = 40
+    small_dimension: int = 1_000
     sigma_proofs: int = 1_000
     repeat: int = 5
 
 
 NATIVE_SIZES = Sizes()
-REFERENCE_SIZES = Sizes(commits=200, decode=500, sigma_proofs=50, repeat=1)
+REFERENCE_SIZES = Sizes(
+    commits=200,
+    decode=500,
+    sigma_proofs=50,
+    draws=20_000,
+    scanned_draws=500,
+    small_rows=2,
+    small_dimension=100,
+    repeat=1,
+)
 
 
 def run(full: bool) -> Numbers:
@@ -61,6 +76,9 @@ def _measure(group: Group, sizes: Sizes) -> Numbers:
     numbers |= _msm(group, sizes)
     numbers |= _small_msm(group, sizes)
     numbers |= _mask(group, sizes)
+    for deviation in sizes.deviations:
+        numbers |= _gaussian_mask(group, sizes, deviation)
+    numbers |= _small_commitments(group, sizes)
     numbers |= sigma.measure(group, distinct=sizes.sigma_proofs, repeat=sizes.repeat)
     return numbers
 
@@ -155,3 +173,50 @@ def _mask(group: Group, sizes: Sizes) -> Numbers:
     words = np.frombuffer(group.stream(seed, b"bench-mask\0\0").bytes(4 * count), dtype="<u4")
     require(bool((timed.result == words).all()), "a mask")
     return {"mask_ns_per_value": round(timed.us_per(count) * 1000, 3), "mask_values": count}
+
+
+def _gaussian_mask(group: Group, sizes: Sizes, deviation: int) -> Numbers:
+    """Draws added to an array by search, and draws as scalars, which read the whole table."""
+    count, scanned = sizes.draws, sizes.scanned_draws
+    seed, domain = SecretBytes(seeded(10)(32)), b"bench-draws\0"
+    table = RoundedGaussian(deviation).table(group)
+    array = np.zeros(count, dtype=np.int64)
+
+    def work() -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        array[:] = 0
+        group.stream(seed, domain).add_wide_draws_to(array, 1, table)
+        return array
+
+    added = cpu_time(work, repeat=sizes.repeat)
+    scalars = cpu_time(
+        lambda: group.stream(seed, domain).wide_table_scalars(table, scanned), repeat=sizes.repeat
+    )
+    same = scalars.result.reveal() == group.scalars(added.result[:scanned])
+    require(same, "draws as scalars and as words")
+    name = f"gaussian_{deviation}"
+    return {
+        f"{name}_rows": 2 * table.radius + 1,
+        f"{name}_ns_per_word": round(added.us_per(count) * 1000, 3),
+        f"{name}_words": count,
+        f"{name}_ns_per_scalar": round(scalars.us_per(scanned) * 1000, 3),
+        f"{name}_scalars": scanned,
+    }
+
+
+def _small_commitments(group: Group, sizes: Sizes) -> Numbers:
+    """Vector commitments to Gaussian masks of deviation 50, the short and the general way."""
+    rows, dimension, law = sizes.small_rows, sizes.small_dimension, RoundedGaussian(50)
+    key = VectorPedersen(group, dimension)
+    stream = group.stream(SecretBytes(seeded(11)(32)), b"bench-small\0")
+    values = [stream.wide_table_scalars(law.table(group), dimension) for _ in range(rows)]
+    blindings = group.random_scalars(rows, seeded(12))
+    small = cpu_time(lambda: key.commit_rows(values, blindings, bits=law.bits), repeat=sizes.repeat)
+    plain = cpu_time(lambda: key.commit_rows(values, blindings), repeat=min(sizes.repeat, 2))
+    require(small.result == plain.result, "commitments to small secrets")
+    return {
+        "small_vector_commit_us": small.us_per(rows),
+        "small_vector_commit_bits": law.bits,
+        "vector_commit_us": plain.us_per(rows),
+        "vector_commit_rows": rows,
+        "vector_commit_dimension": dimension,
+    }

@@ -191,6 +191,14 @@ class PointVec(Protocol):
     def msm(self, scalars: AnyScalarVec, /) -> Point:
         """Sum of scalars[i] * self[i], constant-time."""
 
+    def msms(self, rows: Iterable[AnyScalarVec], /, *, bits: int | None = None) -> PointVec:
+        """For each row the sum of row[i] * self[i], constant-time.
+
+        `bits` (1..58) promises that every scalar lies in [-2^bits, 2^bits), counted from
+        zero to both sides; sums with few bits cost a fraction. `UsageError` if one does
+        not (that there is one leaks).
+        """
+
     def vartime_msm(self, scalars: ScalarVec, /) -> Point:
         """Sum of scalars[i] * self[i]; much faster when all |scalars| are small.
 
@@ -230,6 +238,18 @@ class FixedBases(Protocol):
         """
 
 
+class WideTable(Protocol):
+    """A symmetric table of 128-bit precision, prepared for draws. Public.
+
+    With F_0 = 0, F_J = 2^128, J = 2 radius + 1 and F_{J-i} = 2^128 - F_i a draw y gives
+    the value i - radius with F_i <= y < F_{i+1}.
+    """
+
+    @property
+    def radius(self) -> int:
+        """Draws lie in -radius .. radius."""
+
+
 class Stream(Protocol):
     """A deterministic stream of secret values expanded from a 32-byte seed.
 
@@ -263,6 +283,23 @@ class Stream(Protocol):
         `array` is a writable C-contiguous one-dimensional buffer of 32-bit or
         64-bit integers (signed or not); arithmetic wraps mod 2^32 or 2^64. The
         words are the stream's bytes, little-endian.
+        """
+
+    def wide_table_draws(self, table: WideTable, n: int, /) -> list[int]:
+        """n draws from a wide table, each from 16 stream bytes, little-endian.
+
+        Takes as many comparisons as the table has bits in its number of rows, without
+        branches; which rows are read depends on the draws.
+        """
+
+    def wide_table_scalars(self, table: WideTable, n: int, /) -> SecretScalarVec:
+        """The same draws as scalars, constant-time: every draw reads the whole table."""
+
+    def add_wide_draws_to(self, array: Words, sign: int, table: WideTable, /) -> None:
+        """Add or subtract one draw per element, in place, as `add_to` does.
+
+        The array and the wrapping are those of `add_to`, the draws and what depends on
+        them those of `wide_table_draws`.
         """
 
 
@@ -336,5 +373,11 @@ class Group(Protocol):
         """The one-way map (RFC 9496, 4.3.4) of consecutive 64-byte strings."""
 
     def fixed_bases(self, bases: PointVec, /) -> FixedBases: ...
+    def wide_table(self, lower: Sequence[int], /) -> WideTable:
+        """From F_1 .. F_radius: not decreasing, from 1 or more to at most 2^127.
+
+        The other bounds follow by symmetry. Rows between equal bounds are never drawn.
+        """
+
     def stream(self, seed: SecretBytes, domain: bytes, /) -> Stream:
         """`seed` has 32 bytes and is used with one purpose per 12-byte `domain`."""

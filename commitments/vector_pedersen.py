@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from commitments.commitment import Commitment, Opening, RevealedOpening
 from commitments.generators import MAX_BASES, derive_generators
-from commitments.group import Group, Point, PointVec, ScalarVec, SecretScalar, SecretScalarVec
+from commitments.group import (
+    FixedBases,
+    Group,
+    Point,
+    PointVec,
+    ScalarVec,
+    SecretScalar,
+    SecretScalarVec,
+)
 from commitments.pedersen import BLINDING_FAMILY
 from wire.errors import InvalidProof, UsageError
 from wire.randomness import Rng
@@ -68,6 +78,25 @@ class VectorPedersen:
         point = self.value_bases.msm(values) + self.blinding_base * blinding
         return Commitment(self, self.group.points([point]))
 
+    def commit_rows(
+        self,
+        rows: Sequence[SecretScalarVec],
+        blindings: SecretScalarVec,
+        *,
+        bits: int | None = None,
+    ) -> Commitment:
+        """Commit to each row with the blinding beside it, in constant time.
+
+        Many vectors at once; with `bits`, which promises that every value lies in
+        [-2^bits, 2^bits), several times faster. Blindings are those of `commit`.
+        """
+        if len(rows) != len(blindings):
+            raise UsageError(f"{len(rows)} row(s) need as many blindings, not {len(blindings)}")
+        for row in rows:
+            self._require_dimension(len(row))
+        hidden = _blinding_table(self.group).combine(blindings)
+        return Commitment(self, self.value_bases.msms(rows, bits=bits) + hidden)
+
     def commit_fresh(self, values: SecretScalarVec, *, rng: Rng) -> tuple[Commitment, Opening]:
         """Commit to one vector with a blinding drawn from `rng`."""
         blindings = self.group.random_scalars(1, rng)
@@ -110,3 +139,8 @@ class VectorPedersen:
                 f"{self.describe()} takes {self.dimension} values, not {count}: "
                 "use a key of the dimension of the vector"
             )
+
+
+@lru_cache(maxsize=8)
+def _blinding_table(group: Group) -> FixedBases:
+    return group.fixed_bases(derive_generators(group, BLINDING_FAMILY, 1))

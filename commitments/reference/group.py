@@ -33,6 +33,7 @@ from commitments.reference.scalars import (
     public_residue,
 )
 from commitments.reference.stream import ReferenceStream, reduce_wide
+from commitments.reference.wide_table import ReferenceWideTable
 from wire.errors import UsageError
 from wire.randomness import Rng
 from wire.secret import SecretBytes
@@ -160,6 +161,9 @@ class ReferenceGroup:
 
     def fixed_bases(self, bases: PointVec, /) -> ReferenceFixedBases:
         return ReferenceFixedBases(self.curve, elements_of(self.curve, bases))
+
+    def wide_table(self, lower: Sequence[int], /) -> ReferenceWideTable:
+        return ReferenceWideTable(lower)
 
     def stream(self, seed: SecretBytes, domain: bytes, /) -> ReferenceStream:
         return ReferenceStream(self.curve, seed, domain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, repeat
-from typing import overload
+from typing import Final, overload
 
 from commitments.group import (
     AnyScalar,
@@ -15,6 +15,7 @@ from commitments.group import (
     ScalarVec,
 )
 from commitments.reference.arguments import (
+    count,
     counts,
     foreign,
     item_at,
@@ -27,6 +28,7 @@ from commitments.reference.multiexp import joint_sum, multiples, weighted_sum
 from commitments.reference.points import ReferencePoint, decode_elements
 from commitments.reference.recoding import centred, sparse_digits
 from commitments.reference.scalar_vectors import (
+    ReferenceScalarVec,
     any_vector,
     public_residues,
 )
@@ -38,6 +40,8 @@ from commitments.reference.scalars import (
 )
 from commitments.reference.secrecy import Concealed
 from wire.errors import UsageError
+
+_MOST_BITS: Final = 58
 
 
 class ReferencePointVec:
@@ -95,6 +99,16 @@ class ReferencePointVec:
 
     def msm(self, scalars: AnyScalarVec, /) -> ReferencePoint:
         return self.vartime_msm(any_vector(self.curve, scalars))
+
+    def msms(
+        self, rows: Iterable[AnyScalarVec], /, *, bits: int | None = None
+    ) -> ReferencePointVec:
+        vectors = [any_vector(self.curve, row) for row in _iterable(rows)]
+        for vector in vectors:
+            same_length(len(self), len(vector), "points and scalars")
+        if bits is not None:
+            _require_small(self.curve, vectors, bits)
+        return self._with(self.vartime_msm(vector).element for vector in vectors)
 
     def vartime_msm(self, scalars: ScalarVec, /) -> ReferencePoint:
         residues = public_residues(self.curve, scalars)
@@ -169,6 +183,22 @@ class ReferencePointVec:
         elements = elements_of(self.curve, other)
         same_length(len(self), len(elements), "vectors")
         return elements
+
+
+def _iterable(rows: Iterable[AnyScalarVec]) -> Iterable[AnyScalarVec]:
+    if isinstance(rows, Iterable):
+        return rows
+    raise UsageError(f"expected vectors of scalars, not {type(rows).__name__}")
+
+
+def _require_small(curve: Curve, vectors: list[ReferenceScalarVec], bits: int) -> None:
+    """Every scalar lies in [-2^bits, 2^bits), or `UsageError`."""
+    if not 1 <= count(bits, "the number of bits") <= _MOST_BITS:
+        raise UsageError(f"small scalars have 1 to {_MOST_BITS} bits")
+    limit = 1 << bits
+    raised = ((value + limit) % curve.order for vector in vectors for value in vector.residues)
+    if any(value >= 2 * limit for value in raised):
+        raise UsageError(f"a scalar does not fit {bits} bits and a sign")
 
 
 def elements_of(curve: Curve, vector: object) -> tuple[Element, ...]:

@@ -11,11 +11,12 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
-from commitments.group import Words
+from commitments.group import WideTable, Words
 from commitments.reference.arguments import count, integer, integer_buffer
 from commitments.reference.bigint import mpz
 from commitments.reference.curve import Curve
 from commitments.reference.scalar_vectors import ReferenceScalarVec, ReferenceSecretScalarVec
+from commitments.reference.wide_table import DRAW_SIZE, reference_table
 from wire.errors import UsageError
 from wire.secret import SecretBytes, refuse
 
@@ -71,20 +72,32 @@ class ReferenceStream:
         return values
 
     def add_to(self, array: Words, sign: int, /) -> None:
-        sign = integer(sign, "the sign")
-        if sign not in {1, -1}:
-            raise UsageError("the sign must be 1 or -1")
-        target = _writable_words(array)
+        sign, target = _sign(sign), _writable_words(array)
         size = target.itemsize
         self._require(size * len(target))
         step = _CHUNK_BYTES // size
         for start in range(0, len(target), step):
             part = target[start : start + step]
             words = np.frombuffer(self._take(size * len(part)), dtype=f"<u{size}")
-            if sign == 1:
-                part += words
-            else:
-                part -= words
+            _add(part, words, sign)
+
+    def wide_table_draws(self, table: WideTable, n: int, /) -> list[int]:
+        rows = reference_table(table)
+        return list(rows.draws(self._take(DRAW_SIZE * count(n))))
+
+    def wide_table_scalars(self, table: WideTable, n: int, /) -> ReferenceSecretScalarVec:
+        order = self._curve.order
+        draws = self.wide_table_draws(table, n)
+        return ReferenceScalarVec(self._curve, tuple(mpz(draw % order) for draw in draws)).secret()
+
+    def add_wide_draws_to(self, array: Words, sign: int, table: WideTable, /) -> None:
+        rows, sign, target = reference_table(table), _sign(sign), _writable_words(array)
+        self._require(DRAW_SIZE * len(target))
+        step = _CHUNK_BYTES // DRAW_SIZE
+        for start in range(0, len(target), step):
+            part = target[start : start + step]
+            draws = rows.draws(self._take(DRAW_SIZE * len(part)))
+            _add(part, np.fromiter(draws, dtype=np.int64).astype(part.dtype), sign)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         refuse("pickled or copied")
@@ -128,6 +141,21 @@ def _writable_words(array: object) -> np.ndarray[Any, Any]:
     if not target.flags.writeable or not target.flags.c_contiguous:
         raise UsageError("the buffer must be writable and C-contiguous")
     return target.view(f"=u{target.itemsize}")
+
+
+def _sign(sign: int) -> int:
+    sign = integer(sign, "the sign")
+    if sign not in {1, -1}:
+        raise UsageError("the sign must be 1 or -1")
+    return sign
+
+
+def _add(part: np.ndarray[Any, Any], words: np.ndarray[Any, Any], sign: int) -> None:
+    """In place; unsigned words wrap."""
+    if sign == 1:
+        part += words
+    else:
+        part -= words
 
 
 def reduce_wide(data: bytes, width: int, order: int) -> tuple[int, ...]:

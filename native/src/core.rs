@@ -1,5 +1,6 @@
 //! Arithmetic without Python.
 
+pub mod bounded_msm;
 pub mod buckets;
 pub mod codec;
 pub mod cpu;
@@ -12,4 +13,6 @@ pub mod scalars;
 pub mod stream;
 pub mod table;
 pub mod vartime;
+pub mod wide;
+pub mod wide_draws;
 pub mod workers;

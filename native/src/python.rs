@@ -14,6 +14,7 @@ mod restore;
 mod scalar;
 mod scalar_vec;
 mod stream;
+mod wide_table;
 
 use pyo3::class::basic::CompareOp;
 use pyo3::prelude::*;
@@ -77,6 +78,8 @@ mod _native {
     use super::scalar_vec::{ScalarVec, SecretScalarVec};
     #[pymodule_export]
     use super::stream::Stream;
+    #[pymodule_export]
+    use super::wide_table::WideTable;
     #[pymodule_export]
     use super::{cpu_backend, set_threads, threads};
 

@@ -100,3 +100,26 @@ def test_decoding_is_strict(group: Group) -> None:
     for bad in (data[:-1], data + b"\0", b"", data * 2, group.identity.to_bytes(), b"\xff" * 32):
         with pytest.raises(MalformedMessage):
             key.decode(bad)
+
+
+@pytest.mark.parametrize("bits", [None, 8, 58])
+def test_rows_are_committed_one_by_one(group: Group, bits: int | None) -> None:
+    key = VectorPedersen(group, 3)
+    values = [[1, -2, 255], [-256, 0, 7], [0, 0, 0]]
+    rows = [group.secret_scalars(row) for row in values]
+    blindings = group.random_scalars(3, seeded(1))
+    made = key.commit_rows(rows, blindings, bits=bits)
+    assert len(made) == 3
+    for i, row in enumerate(rows):
+        assert made.points[i] == key.commit(row, blindings[i]).points[0]
+    assert len(key.commit_rows([], blindings[:0], bits=bits)) == 0
+
+
+def test_rows_that_do_not_fit_are_refused(group: Group) -> None:
+    key = VectorPedersen(group, 2)
+    row, blindings = group.secret_scalars([1, 2]), group.random_scalars(2, seeded(1))
+    assert len(key.commit_rows([row, row], blindings, bits=2)) == 2
+    large, short = group.secret_scalars([1, 4]), group.secret_scalars([1])
+    for rows in ([row], [row, row, row], [row, large], [row, short]):
+        with pytest.raises(UsageError):
+            key.commit_rows(rows, blindings, bits=2)

@@ -153,6 +153,16 @@ def test_fixed_bases() -> None:
     agree(results)
 
 
+def test_sums_of_rows() -> None:
+    values = [[value % 2000 - 1000 for value in random_residues(30, f"{i}")] for i in range(4)]
+
+    def results(group: Group) -> list[bytes]:
+        points, rows = edge_points(group, 30), [group.secret_scalars(row) for row in values]
+        return [points.msms(rows).to_bytes(), points.msms(rows, bits=10).to_bytes()]
+
+    agree(results)
+
+
 def test_random_and_reduced_scalars() -> None:
     agree(lambda group: group.random_scalars(30, seeded("agreement")).reveal().ints())
     data = hashlib.shake_256(b"reduce").digest(2000)
@@ -167,7 +177,15 @@ calls = st.one_of(
     st.tuples(st.just("bits"), st.integers(1, 64), st.integers(0, 20)),
     st.tuples(st.just("draws"), st.integers(3, 63), st.integers(0, 20)),
     st.tuples(st.just("add"), st.sampled_from(["i4", "u4", "i8", "u8"]), st.integers(0, 40)),
+    st.tuples(st.just("wide"), st.integers(1, 40), st.integers(0, 20)),
+    st.tuples(st.just("wide scalars"), st.integers(1, 40), st.integers(0, 20)),
+    st.tuples(st.just("wide add"), st.sampled_from(["i4", "u4", "i8", "u8"]), st.integers(0, 40)),
 )
+
+
+def wide_table(group: Group, radius: int) -> Any:
+    """Bounds of every size, some of them equal."""
+    return group.wide_table([1 << 127 * (i // 2) // radius for i in range(1, 2 * radius + 1)])
 
 
 def played(group: Group, script: list[tuple[Any, ...]]) -> list[Any]:
@@ -185,6 +203,18 @@ def played(group: Group, script: list[tuple[Any, ...]]) -> list[Any]:
             width, n = arguments
             table = [0, 1, 1 << width - 2, 3 << width - 2, (1 << width) - 1, 1 << width]
             answers.append(made.table_draws(table, width, n))
+        elif name == "wide":
+            radius, n = arguments
+            answers.append(made.wide_table_draws(wide_table(group, radius), n))
+        elif name == "wide scalars":
+            radius, n = arguments
+            drawn = made.wide_table_scalars(wide_table(group, radius), n)
+            answers.append(drawn.reveal().ints())
+        elif name == "wide add":
+            dtype, n = arguments
+            words: Any = np.arange(n).astype(dtype)
+            made.add_wide_draws_to(words, 1 if n % 2 else -1, wide_table(group, 20))
+            answers.append(words.tolist())
         else:
             dtype, n = arguments
             array: Any = np.arange(n).astype(dtype)

@@ -108,7 +108,7 @@ impl Stream {
                 let used = &mut bytes[..chunk.len() * W::SIZE];
                 self.read(position, used);
                 position += used.len() as u64;
-                W::add(chunk, used, subtract);
+                W::add_bytes(chunk, used, subtract);
             }
         });
     }
@@ -160,7 +160,10 @@ pub trait Word: Copy + Send {
     const SIZE: usize;
 
     /// Add or subtract the little-endian words in `bytes`, wrapping.
-    fn add(words: &mut [Self], bytes: &[u8], subtract: bool);
+    fn add_bytes(words: &mut [Self], bytes: &[u8], subtract: bool);
+
+    /// Add a signed integer, wrapping.
+    fn add(&mut self, value: i64);
 }
 
 macro_rules! words {
@@ -168,13 +171,17 @@ macro_rules! words {
         impl Word for $type {
             const SIZE: usize = size_of::<$type>();
 
-            fn add(words: &mut [Self], bytes: &[u8], subtract: bool) {
+            fn add_bytes(words: &mut [Self], bytes: &[u8], subtract: bool) {
                 let (masks, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
                 for (word, mask) in words.iter_mut().zip(masks) {
                     let mask = <$type>::from_le_bytes(*mask);
                     let mask = if subtract { mask.wrapping_neg() } else { mask };
                     *word = word.wrapping_add(mask);
                 }
+            }
+
+            fn add(&mut self, value: i64) {
+                *self = self.wrapping_add(value as $type);
             }
         }
     )*};

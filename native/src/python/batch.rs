@@ -13,6 +13,8 @@ const PIECE_NANOS: usize = 200_000;
 pub mod nanos {
     /// One word of a mask added in place.
     pub const MASK_WORD: usize = 1;
+    /// One of the steps that find the row of a draw.
+    pub const WIDE_DRAW_STEP: usize = 2;
     /// Addition mod the order.
     pub const SCALAR_ADD: usize = 15;
     /// Multiplication mod the order.
@@ -23,6 +25,8 @@ pub mod nanos {
     pub const MSM_TERM: usize = 1_500;
     /// One term of a constant-time sum.
     pub const CT_MSM_TERM: usize = 4_000;
+    /// One digit of a small scalar in a constant-time sum.
+    pub const DIGIT: usize = 150;
     /// Encoding or decoding one point.
     pub const CODEC: usize = 4_000;
     /// One constant-time multiple.

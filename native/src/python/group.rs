@@ -15,6 +15,7 @@ use super::point_vec::PointVec;
 use super::scalar::{Scalar, SecretScalar};
 use super::scalar_vec::{ScalarVec, SecretScalarVec};
 use super::stream::Stream;
+use super::wide_table::WideTable;
 use crate::core::codec::{SIZE, decode_points, decode_scalars, map_to_points};
 use crate::core::points::Points;
 use crate::core::scalars::{self, check_len};
@@ -226,6 +227,11 @@ impl Ristretto255 {
         let domain = array::<12>(bytes(domain, "the domain")?, "the domain")?;
         let seed = secret_seed(seed)?;
         Ok(Stream::new(&seed, domain))
+    }
+
+    #[pyo3(signature = (lower, /))]
+    fn wide_table(&self, lower: &Bound<'_, PyAny>) -> PyResult<WideTable> {
+        WideTable::new(lower)
     }
 
     fn __repr__(&self) -> &'static str {

@@ -5,9 +5,11 @@ use pyo3::class::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyList, PyTuple};
 
+use super::arguments::items;
 use super::batch::{nanos, run, run_in_pieces};
 use super::errors::{raise, usage};
 use super::indices::{Index, positions, sizes};
+use super::integers::size;
 use super::operands::{
     point_or_vector, points, public_scalar, public_scalar_or_vector, public_vector,
     scalar_or_vector, vector,
@@ -18,7 +20,7 @@ use crate::core::codec::encode_points;
 use crate::core::points::{self as core, Points};
 use crate::core::scalars::check_len;
 use crate::core::workers::Workers;
-use crate::core::{fold, msm, vartime};
+use crate::core::{bounded_msm, fold, msm, vartime};
 
 /// Large sums are cheaper for each term, so small pieces would waste time.
 const MSM_PIECE: usize = 4096;
@@ -117,6 +119,30 @@ impl PointVec {
         check_len(points.len(), factors.len()).map_err(raise)?;
         let work = |w: &_| core::msm(w, factors, points);
         Ok(Point::new(run_in_pieces(py, points.len(), nanos::CT_MSM_TERM, CT_MSM_PIECE, work)))
+    }
+
+    #[pyo3(signature = (rows, /, *, bits = None))]
+    fn msms(
+        &self,
+        py: Python<'_>,
+        rows: &Bound<'_, PyAny>,
+        bits: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let points = self.values();
+        let objects = items(rows, "vectors of scalars")?;
+        let rows = objects.iter().map(|o| Ok(vector(o)?.0)).collect::<PyResult<Vec<_>>>()?;
+        for row in &rows {
+            check_len(points.len(), row.len()).map_err(raise)?;
+        }
+        let Some(bits) = bits else {
+            let sum = |i: usize| core::msm(&Workers::INLINE, rows[i], points);
+            let nanos = points.len() * nanos::CT_MSM_TERM;
+            return Ok(run(py, rows.len(), nanos, |w| core::build(w, rows.len(), sum)).into());
+        };
+        let bits = size(bits, "the number of bits")?;
+        let nanos = nanos::POINT_ADD * 8 + rows.len() * nanos::DIGIT * (bits / 4 + 1);
+        let work = |w: &_| bounded_msm::bounded_msms(w, &rows, points, bits);
+        Ok(run(py, points.len(), nanos, work).map_err(raise)?.into())
     }
 
     #[pyo3(signature = (scalars, /))]

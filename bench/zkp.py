@@ -14,6 +14,7 @@ from commitments.group import Group
 from wire.errors import InvalidProof
 from zkp.batch import Claim, verify_batch
 from zkp.interval import Interval
+from zkp.last_largest import LastLargestStatement, prove_last_largest, verify_last_largest
 from zkp.range import RangeStatement, prove_range, verify_range
 from zkp.transcript import Transcript
 from zkp.vector_range import VectorRangeStatement, prove_vector_range, verify_vector_range
@@ -28,13 +29,14 @@ class Sizes:
     batch: int = 64
     parties: int = 256
     dimension: int = 1000
+    weighed: int = 101
     coordinate_bits: int = 16
     repeat: int = 5
     vector_repeat: int = 2
 
 
 NATIVE_SIZES = Sizes()
-REFERENCE_SIZES = Sizes(batch=4, parties=4, dimension=10, repeat=1, vector_repeat=1)
+REFERENCE_SIZES = Sizes(batch=4, parties=4, dimension=10, weighed=3, repeat=1, vector_repeat=1)
 
 
 def run(full: bool) -> Numbers:
@@ -44,7 +46,7 @@ def run(full: bool) -> Numbers:
     status = backend_status()
     sizes = NATIVE_SIZES if status.active == "native" else REFERENCE_SIZES
     with single_thread(group):
-        numbers = _range(group, sizes) | _vector(group, sizes)
+        numbers = _range(group, sizes) | _vector(group, sizes) | _weighed(group, sizes)
         numbers |= noise.vector_noise(group, sizes.dimension, sizes.vector_repeat)
         numbers |= noise.parties(group, sizes.parties, sizes.repeat)
     return {
@@ -122,6 +124,31 @@ def _vector(group: Group, sizes: Sizes) -> Numbers:
     )
     _require_refused(lambda: verify_vector_range(statement, proof, _transcript(1)))
     name = f"vec{sizes.dimension}x{sizes.coordinate_bits}"
+    return {
+        f"{name}_prove_s": round(proving.seconds, 4),
+        f"{name}_verify_s": round(checking.seconds, 4),
+        f"{name}_bytes": len(proof),
+    }
+
+
+def _weighed(group: Group, sizes: Sizes) -> Numbers:
+    """Values under a private weight, the weight being one of the coordinates."""
+    maximum = 2**sizes.coordinate_bits - 1
+    weight = maximum // 2
+    values = [number * 7919 % (weight + 1) for number in range(sizes.weighed - 1)]
+    key = VectorPedersen(group, sizes.weighed)
+    commitment, opening = key.commit_fresh(group.secret_scalars([*values, weight]), rng=seeded(1))
+    statement = LastLargestStatement(commitment, maximum)
+    proving = cpu_time(
+        lambda: prove_last_largest(statement, opening, _transcript(0), rng=seeded(2)),
+        repeat=sizes.vector_repeat,
+    )
+    proof = proving.result
+    checking = cpu_time(
+        lambda: verify_last_largest(statement, proof, _transcript(0)), repeat=sizes.vector_repeat
+    )
+    _require_refused(lambda: verify_last_largest(statement, proof, _transcript(1)))
+    name = f"weighed{sizes.weighed}x{sizes.coordinate_bits}"
     return {
         f"{name}_prove_s": round(proving.seconds, 4),
         f"{name}_verify_s": round(checking.seconds, 4),

@@ -42,6 +42,105 @@ NOISE_TABLE: Final = Domain(b"gopa/v1/zkp/noise-table")
 GRAPH: Final = Domain(b"gopa/v1/protocol/graph")
 """The stream from which a party's neighbours are drawn."""
 
+PARTY: Final = Domain(b"gopa/v1/protocol/party")
+"""The hash that turns a party's key into its id."""
+
+SESSION: Final = Domain(b"gopa/v1/protocol/session")
+"""The hash that turns a manifest into the id of its session."""
+
+POSSESSION: Final = Domain(b"gopa/v1/protocol/possession")
+"""Proofs that a party knows the secret of its Diffie-Hellman key."""
+
+INPUT_AND_NOISE: Final = Domain(b"gopa/v1/protocol/input-and-noise")
+"""Proofs that a party's input is in range and its noise drawn."""
+
+WEIGHING: Final = Domain(b"gopa/v1/protocol/weighing")
+"""Proofs that coordinates are at most what their weight allows."""
+
+SHARED_KEY: Final = Domain(b"gopa/v1/protocol/shared-key")
+"""Proofs that an accuser shows the key it really shares."""
+
+OPENING_WEIGHTS: Final = Domain(b"gopa/v1/protocol/opening-weights")
+"""Random weights that merge the openings of a round into one equation."""
+
+REVEAL_HASH: Final = Domain(b"gopa/v1/beacon/reveal-hash")
+"""The commitment to a nonce that is revealed later."""
+
+CHOICES: Final = Domain(b"gopa/v1/beacon/choices")
+"""The seed of one party's neighbours, from its own nonce."""
+
+JOINT_COINS: Final = Domain(b"gopa/v1/beacon/joint-coins")
+"""The coins of a round from all revealed nonces."""
+
+DRAND_COINS: Final = Domain(b"gopa/v1/beacon/drand-coins")
+"""The coins of a round from the value of a drand beacon."""
+
+SIMULATION_COINS: Final = Domain(b"gopa/v1/beacon/simulation-coins")
+"""Coins of a simulation, which nobody had to wait for; never for a session."""
+
+GRAPH_SEED: Final = Domain(b"gopa/v1/beacon/graph-seed")
+"""The one seed of everybody's neighbours, from the coins of a round."""
+
+DRAW_COIN: Final = Domain(b"gopa/v1/beacon/draw-coin")
+"""The public half of one draw of noise."""
+
+FLIP_COINS: Final = Domain(b"gopa/v1/beacon/flip-coins")
+"""The public flips of a party's weighted bits."""
+
+MASK_TABLE: Final = Domain(b"gopa/v1/masks/table")
+"""The hash that names a law of masks in manifests."""
+
+EDGE_KEY: Final = Domain(b"gopa/v1/masks/edge-key")
+"""From the shared point of two parties to the key of their mask, the one a rollback opens."""
+
+SHARE_KEY: Final = Domain(b"gopa/v1/masks/share-key")
+"""From the same point to the key that hides a share on its way; it is never opened."""
+
+SELF_KEY: Final = Domain(b"gopa/v1/masks/self-key")
+"""From a party's seed to the key of its own mask in one round."""
+
+EDGE_VALUES: Final = Domain(b"gopa/v1/masks/edge-values")
+"""The stream of an edge key that gives the values of a committed mask."""
+
+EDGE_BLINDING: Final = Domain(b"gopa/v1/masks/edge-blinding")
+"""The stream of an edge key that gives the blinding of its commitment."""
+
+EDGE_WORDS: Final = Domain(b"gopa/v1/masks/edge-words")
+"""The stream of an edge key that masks an array of words."""
+
+SELF_VALUES: Final = Domain(b"gopa/v1/masks/self-values")
+"""The stream of a self key that gives the values of a committed mask."""
+
+SELF_BLINDING: Final = Domain(b"gopa/v1/masks/self-blinding")
+"""The stream of a self key that gives the blinding of its commitment."""
+
+SELF_WORDS: Final = Domain(b"gopa/v1/masks/self-words")
+"""The stream of a self key that masks an array of words."""
+
+EDGE_HASH: Final = Domain(b"gopa/v1/masks/edge-hash")
+"""The hash that commits both ends to an edge key where nothing is proved about masks."""
+
+SEED_HASH: Final = Domain(b"gopa/v1/masks/seed-hash")
+"""The hash that commits a party to its seed where nothing is proved about masks."""
+
+SHARE_PAD: Final = Domain(b"gopa/v1/masks/share-pad")
+"""The stream of a share key that hides one share."""
+
+SIMULATION_SEED: Final = Domain(b"gopa/v1/aggregation/seed")
+"""The hash that turns the seed of a reproducible simulation into its randomness."""
+
+SIMULATION_STREAM: Final = Domain(b"gopa/v1/aggregation/stream")
+"""All randomness of one purpose in a simulation, from its own seed."""
+
+ROUNDING: Final = Domain(b"gopa/v1/aggregation/rounding")
+"""How inputs are rounded to the grid."""
+
+UNPROVED_NOISE: Final = Domain(b"gopa/v1/aggregation/unproved-noise")
+"""Noise of parties where nothing is committed or proved."""
+
+SIMULATED_STREAMS: Final = Domain(b"gopa/v1/simulation/streams")
+"""Reproducible randomness of the parties of a simulation, never for a session."""
+
 TEST_STREAMS: Final = Domain(b"gopa/v1/tests/streams")
 """Reproducible values for tests and published vectors, never for a session."""
 

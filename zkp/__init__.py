@@ -11,6 +11,7 @@ from zkp.gaussian_noise import (
 )
 from zkp.interval import Interval
 from zkp.l2 import L2Statement, prove_l2, verify_l2
+from zkp.last_largest import LastLargestStatement, prove_last_largest, verify_last_largest
 from zkp.noise_table import GaussianTable, WeightedBits, binomial, irwin_hall
 from zkp.range import RangeStatement, prove_range, verify_range
 from zkp.transcript import Transcript
@@ -29,6 +30,7 @@ __all__ = [
     "GaussianTable",
     "Interval",
     "L2Statement",
+    "LastLargestStatement",
     "NoiseSeeds",
     "NoiseWitness",
     "RangeStatement",
@@ -42,6 +44,7 @@ __all__ = [
     "irwin_hall",
     "prove_gaussian_noise",
     "prove_l2",
+    "prove_last_largest",
     "prove_range",
     "prove_vector_range",
     "prove_weighted_noise",
@@ -49,6 +52,7 @@ __all__ = [
     "verify_batch",
     "verify_gaussian_noise",
     "verify_l2",
+    "verify_last_largest",
     "verify_range",
     "verify_vector_range",
     "verify_weighted_noise",

@@ -69,15 +69,15 @@ def verify_items(
     items: Iterable[T],
     *,
     rng: Rng,
-    executor: Executor,
+    executor: Executor | None,
     per_task: int = 128,
 ) -> None:
     """As `verify_batch`, for items that the workers of an executor load and check.
 
     `load` makes the claim of an item, in the worker; a `ProtocolError` it raises counts
-    against the item. With a pool of processes, `load` and the items must be picklable
-    (a transcript is not: send what is bound to it). The items themselves are read here,
-    a bounded number ahead.
+    against the item. Without an executor all is done here and now. With a pool of
+    processes, `load` and the items must be picklable (a transcript is not: send what is
+    bound to it). The items themselves are read here, a bounded number ahead.
 
     Raises:
         InvalidProof: as `verify_batch`.
@@ -85,6 +85,9 @@ def verify_items(
     """
     if per_task < 1:  # islice would find no items, and nothing would be checked
         raise UsageError("a task takes at least one item: raise per_task")
+    if executor is None:
+        _refuse(_find_culprits(load, items, draw(rng, _SEED_SIZE)))
+        return
     source = iter(items)
     culprits: list[int] = []
     running: deque[tuple[int, Future[list[int]]]] = deque()

@@ -7,11 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from tests.beacon import beacon_vectors
 from tests.board import board_vectors
 from tests.graph import vectors as graph_vectors
+from tests.masks import masks_vectors
+from tests.messages import messages_vectors
 from tests.zkp import (
     gaussian_noise_vectors,
     l2_vectors,
+    last_largest_vectors,
     noise_table_vectors,
     range_vectors,
     schnorr_bits_vectors,
@@ -24,10 +28,14 @@ from tests.zkp.sigma import sigma_vectors
 FOLDER: Final = Path(__file__).resolve().parents[2] / "specs" / "vectors"
 
 SOURCES: Final[dict[str, Callable[[], dict[str, object]]]] = {
+    "beacon.json": beacon_vectors.records,
     "board.json": board_vectors.records,
     "gaussian_noise.json": gaussian_noise_vectors.records,
     "graph.json": graph_vectors.records,
     "l2.json": l2_vectors.records,
+    "last_largest.json": last_largest_vectors.records,
+    "masks.json": masks_vectors.records,
+    "messages.json": messages_vectors.records,
     "noise_table.json": noise_table_vectors.records,
     "range.json": range_vectors.records,
     "schnorr_bits.json": schnorr_bits_vectors.records,

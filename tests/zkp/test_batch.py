@@ -297,6 +297,13 @@ def test_an_executor_names_the_same_culprits() -> None:
         assert refused.value.culprits == (4,)
 
 
+def test_items_are_checked_without_an_executor_too() -> None:
+    verify_items(load, range(10), rng=os.urandom, executor=None)
+    with pytest.raises(InvalidProof) as refused:
+        verify_items(load_or_refuse, range(40), rng=os.urandom, executor=None)
+    assert refused.value.culprits == (4, *sorted(BAD))
+
+
 @pytest.mark.parametrize("per_task", [0, -1])
 def test_tasks_of_no_items_are_refused(per_task: int) -> None:
     """They would check nothing, and nothing would be refused."""

@@ -11,6 +11,7 @@ from commitments.group import Group
 from tests.zkp import (
     gaussian_noise_vectors,
     l2_vectors,
+    last_largest_vectors,
     range_vectors,
     schnorr_bits_vectors,
     vector_range_vectors,
@@ -20,6 +21,7 @@ from tests.zkp.proof_vectors import published, transcript, verify_record
 from zkp.equations import holds
 from zkp.gaussian_noise import verify_gaussian_noise
 from zkp.l2 import verify_l2
+from zkp.last_largest import verify_last_largest
 from zkp.range import verify_range
 from zkp.vector_range import verify_vector_range
 from zkp.weighted_noise import verify_weighted_noise
@@ -30,6 +32,7 @@ FILES: dict[str, tuple[Any, Callable[..., None]]] = {
     "gaussian_noise": (gaussian_noise_vectors, verify_gaussian_noise),
     "weighted_noise": (weighted_noise_vectors, verify_weighted_noise),
     "l2": (l2_vectors, verify_l2),
+    "last_largest": (last_largest_vectors, verify_last_largest),
     "schnorr_bits": (schnorr_bits_vectors, schnorr_bits_vectors.verify),
 }
 

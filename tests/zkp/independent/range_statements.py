@@ -1,9 +1,9 @@
-"""The statements of specification 07, sections 1 and 2, from the text alone."""
+"""The statements of specification 07, sections 1, 2 and 7, from the text alone."""
 
 from __future__ import annotations
 
 from commitments.group import Point
-from tests.zkp.independent.bit_argument import Committed, Row, Statement, Vector
+from tests.zkp.independent.bit_argument import Committed, Public, Row, Statement, Vector
 
 
 def weights(low: int, high: int) -> list[int]:
@@ -32,3 +32,19 @@ def vector_statement(commitment: Point, dimension: int, interval: tuple[int, int
         Row(tuple(enumerate(of_one, start=j * size)), interval[0]) for j in range(dimension)
     )
     return Statement(dimension * size, (Vector(rows, commitment),))
+
+
+def last_largest_statement(commitment: Point, dimension: int, maximum: int) -> Statement:
+    """[R25]."""
+    own = weights(0, maximum)
+    size, last = len(own), dimension - 1
+
+    def entries(block: int, sign: int) -> tuple[tuple[int, int], ...]:
+        return tuple((block * size + i, sign * own[i]) for i in range(size))
+
+    public = [
+        Public(Row(entries(last, 1) + entries(j, -1) + entries(dimension + j, -1), 0))
+        for j in range(last)
+    ]
+    rows = tuple(Row(entries(j, 1), 0) for j in range(dimension))
+    return Statement((2 * dimension - 1) * size, (*public, Vector(rows, commitment)))

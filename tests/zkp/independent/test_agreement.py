@@ -17,7 +17,11 @@ from tests.group.backends import installed_groups
 from tests.zkp import gaussian_noise_vectors, weighted_noise_vectors
 from tests.zkp.bits.samples import KINDS, Sample, sample, transcript
 from tests.zkp.independent.bit_argument import Statement, verify
-from tests.zkp.independent.range_statements import range_statement, vector_statement
+from tests.zkp.independent.range_statements import (
+    last_largest_statement,
+    range_statement,
+    vector_statement,
+)
 from tests.zkp.independent.reading import Answer, answer, independent_answer, read
 from tests.zkp.proof_vectors import published
 from tests.zkp.proof_vectors import transcript as vector_transcript
@@ -50,6 +54,11 @@ def vector_of(group: Group, record: Record) -> Statement:
     return vector_statement(commitment, int(record["dimension"]), interval(record["interval"]))
 
 
+def last_largest_of(group: Group, record: Record) -> Statement:
+    (commitment,) = points(group, record["commitment"])
+    return last_largest_statement(commitment, int(record["dimension"]), int(record["maximum"]))
+
+
 def expected(record: Record) -> Answer:
     if record["error"] is None:
         return None
@@ -58,7 +67,8 @@ def expected(record: Record) -> Answer:
 
 
 @pytest.mark.parametrize(
-    ("name", "statement_of"), [("range", range_of), ("vector_range", vector_of)]
+    ("name", "statement_of"),
+    [("range", range_of), ("vector_range", vector_of), ("last_largest", last_largest_of)],
 )
 def test_every_record_gets_the_published_answer(
     group: Group, name: str, statement_of: Callable[[Group, Record], Statement]

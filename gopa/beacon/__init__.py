@@ -1,0 +1,43 @@
+"""Public randomness: coins of a round from revealed nonces or from a drand beacon.
+
+Everything here is pure. Checking a drand round needs the extra `gopa[drand]`; nothing
+else does, and it is imported only then. Specification: `specs/09-beacon.md`.
+"""
+
+from gopa.beacon.chain_info import parse_chain_info
+from gopa.beacon.coins import (
+    drand_coins,
+    draw_coin,
+    flip_coins,
+    graph_seed,
+    joint_coins,
+    reveal_hash,
+    seed_of_choices,
+    simulation_coins,
+)
+from gopa.beacon.drand import DRAND_CHAIN, DrandChain, verify_round
+from gopa.beacon.known import KNOWN_CHAINS, LEAGUE_OF_ENTROPY, QUICKNET
+from gopa.beacon.scheme import Scheme
+from gopa.beacon.timing import earliest_round, latest_cosignature_time, require_before
+
+__all__ = [
+    "DRAND_CHAIN",
+    "KNOWN_CHAINS",
+    "LEAGUE_OF_ENTROPY",
+    "QUICKNET",
+    "DrandChain",
+    "Scheme",
+    "drand_coins",
+    "draw_coin",
+    "earliest_round",
+    "flip_coins",
+    "graph_seed",
+    "joint_coins",
+    "latest_cosignature_time",
+    "parse_chain_info",
+    "require_before",
+    "reveal_hash",
+    "seed_of_choices",
+    "simulation_coins",
+    "verify_round",
+]

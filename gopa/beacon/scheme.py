@@ -1,0 +1,63 @@
+"""The signature schemes of drand that are supported. `specs/09-beacon.md`, section 1."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from wire.errors import UsageError
+
+_HASH_TO_G1: Final = b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_"
+_HASH_TO_G2: Final = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_NUL_"
+
+
+class Scheme(Enum):
+    """BLS over BLS12-381, in the four ways that drand networks use it.
+
+    The value travels in manifests; `title` is the name that drand gives it.
+    """
+
+    PEDERSEN_BLS_CHAINED = 1
+    PEDERSEN_BLS_UNCHAINED = 2
+    BLS_UNCHAINED_ON_G1 = 3
+    BLS_UNCHAINED_G1_RFC9380 = 4
+
+    @property
+    def title(self) -> str:
+        """Such as `bls-unchained-g1-rfc9380`."""
+        return self.name.lower().replace("_", "-")
+
+    @classmethod
+    def titled(cls, title: str) -> Scheme:
+        """The scheme of that name; `UsageError` for one that is not supported."""
+        for scheme in cls:
+            if scheme.title == title:
+                return scheme
+        raise UsageError(f"a scheme is one of {', '.join(s.title for s in cls)}", "scheme")
+
+    @property
+    def chained(self) -> bool:
+        """Whether a round signs the signature of the round before it."""
+        return self is Scheme.PEDERSEN_BLS_CHAINED
+
+    @property
+    def key_on_g1(self) -> bool:
+        """Whether the key is the short point and the signature the long one."""
+        return self in {Scheme.PEDERSEN_BLS_CHAINED, Scheme.PEDERSEN_BLS_UNCHAINED}
+
+    @property
+    def key_size(self) -> int:
+        return 48 if self.key_on_g1 else 96
+
+    @property
+    def signature_size(self) -> int:
+        return 96 if self.key_on_g1 else 48
+
+    @property
+    def hash_domain(self) -> bytes:
+        """The domain of hashing to the curve.
+
+        The third scheme hashes to G1 under the domain of G2: a slip of its authors that
+        its signatures made permanent.
+        """
+        return _HASH_TO_G1 if self is Scheme.BLS_UNCHAINED_G1_RFC9380 else _HASH_TO_G2

@@ -1,0 +1,63 @@
+"""Masks: what neighbours add so that it cancels, and what a party adds for itself.
+
+Specification: `specs/08-masks.md`.
+"""
+
+from gopa.masks.context import EdgeContext, SelfContext
+from gopa.masks.edge import EdgeMask, EdgeMasks, edge_mask, edge_masks, sign
+from gopa.masks.gaussian import RoundedGaussian
+from gopa.masks.keys import SharedPoint, edge_key, share_key, shared_point
+from gopa.masks.law import MASK_LAW, MaskLaw, UniformMask
+from gopa.masks.packing import pack_words, packed_size, unpack_words, word_type
+from gopa.masks.self_mask import SelfMask, self_mask
+from gopa.masks.shares import (
+    Dealing,
+    Share,
+    check_share,
+    deal,
+    decode_commitments,
+    decode_share,
+    encode_commitments,
+    open_share,
+    recover,
+    seal_share,
+)
+from gopa.masks.words import add_edge_words, add_self_words, edge_key_hash, seed_hash
+
+__all__ = [
+    "MASK_LAW",
+    "Dealing",
+    "EdgeContext",
+    "EdgeMask",
+    "EdgeMasks",
+    "MaskLaw",
+    "RoundedGaussian",
+    "SelfContext",
+    "SelfMask",
+    "Share",
+    "SharedPoint",
+    "UniformMask",
+    "add_edge_words",
+    "add_self_words",
+    "check_share",
+    "deal",
+    "decode_commitments",
+    "decode_share",
+    "edge_key",
+    "edge_key_hash",
+    "edge_mask",
+    "edge_masks",
+    "encode_commitments",
+    "open_share",
+    "pack_words",
+    "packed_size",
+    "recover",
+    "seal_share",
+    "seed_hash",
+    "self_mask",
+    "share_key",
+    "shared_point",
+    "sign",
+    "unpack_words",
+    "word_type",
+]

@@ -14,7 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from gopa.planning.planner import plan as make_plan
-from gopa.planning.result import MaskLaw, NoiseName, Objective, Plan
+from gopa.planning.result import NoiseName, Objective, Plan
+from gopa.planning.terms import BeaconKind, MaskLaw
 
 
 def _amount(context: click.Context, option: click.Parameter, text: str) -> int | float:
@@ -44,7 +45,16 @@ def _amount(context: click.Context, option: click.Parameter, text: str) -> int |
 @click.option(
     "--objective", type=click.Choice(get_args(Objective)), default="error", show_default=True
 )
-@click.option("--steps", type=int, default=None, help="Grid steps, for integer inputs.")
+@click.option("--integers", is_flag=True, help="Inputs are integers: nothing is rounded.")
+@click.option("--steps", type=int, default=None, help="Grid steps, instead of the best ones.")
+@click.option("--recovery", default=None, help='Threshold of self-mask recovery, such as "2/3".')
+@click.option(
+    "--beacon",
+    type=click.Choice(get_args(BeaconKind)),
+    default="commit-reveal",
+    show_default=True,
+    help="Where the coins come from.",
+)
 @click.option("--charged", type=int, default=1, show_default=True, help="Charged retries.")
 @click.option("--attempts", type=int, default=3, show_default=True, help="Attempts in all.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
@@ -64,7 +74,10 @@ def plan(  # noqa: PLR0913 - one argument for each option
     mask: MaskLaw,
     noise: NoiseName,
     objective: Objective,
+    integers: bool,
     steps: int | None,
+    recovery: str | None,
+    beacon: BeaconKind,
     charged: int,
     attempts: int,
     as_json: bool,
@@ -91,6 +104,9 @@ def plan(  # noqa: PLR0913 - one argument for each option
         steps=steps,
         charged=charged,
         attempts=attempts,
+        integers=integers,
+        recovery=recovery,
+        beacon=beacon,
     )
     if plot is not None:
         draw_plan(made, plot)
@@ -119,6 +135,7 @@ def as_record(made: Plan) -> dict[str, object]:
             "total": made.total_delta,
             "noise_and_masks": made.noise_delta,
             "beta_per_attempt": made.beta,
+            "beta_recovery": made.beta_recovery,
             "beta_method": made.beta_method,
         },
         "error_of_the_mean": asdict(made.errors),

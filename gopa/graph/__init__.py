@@ -5,10 +5,12 @@ follows from it (spectra, resistances, flows) is floating point, rounded the saf
 Specification: `specs/03-privacy.md`, sections 1, 5 and 7.
 """
 
+from gopa.graph.articulation import smallest_piece_without_one
 from gopa.graph.choices import all_choices, chosen_by
 from gopa.graph.flows import (
     IntegralFlow,
     cheapest_flow,
+    complete_flow_energy,
     spectral_flow_energy,
     worst_flow_energy,
 )
@@ -26,12 +28,14 @@ __all__ = [
     "cheapest_flow",
     "chosen_by",
     "complete",
+    "complete_flow_energy",
     "degree_bound",
     "effective_resistance",
     "from_edges",
     "gap_at_least",
     "k_out_graph",
     "ring",
+    "smallest_piece_without_one",
     "spectral_flow_energy",
     "spread_energy",
     "worst_flow_energy",

@@ -70,6 +70,27 @@ def worst_flow_energy(graph: Graph, units: int) -> int:
     )
 
 
+def complete_flow_energy(parties: int, units: int) -> int:
+    """`worst_flow_energy` of the complete graph, for any number of units.
+
+    Some units take the direct edge, the others detours over each other party, as evenly
+    as they can. The energy is convex in how many go directly, 2 / parties of them or
+    nearly so.
+    """
+    if parties < 2:
+        return 0
+    if parties == 2:
+        return units**2
+    middle = 2 * units // parties
+    shares = range(max(0, middle - 2), min(units, middle + 2) + 1)
+    return min(_shared_energy(direct, units - direct, parties - 2) for direct in shares)
+
+
+def _shared_energy(direct: int, around: int, detours: int) -> int:
+    each, more = divmod(around, detours)
+    return direct**2 + 2 * (more * (each + 1) ** 2 + (detours - more) * each**2)
+
+
 def _augment(
     graph: Graph,
     flow: dict[tuple[int, int], int],

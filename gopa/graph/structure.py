@@ -75,7 +75,7 @@ class Graph:
 
     def induced(self, keep: Sequence[int] | Positions) -> Graph:
         """The graph on the listed parties alone, numbered in the order of the list."""
-        kept = np.asarray(keep, dtype=np.int64)
+        kept = _integers(keep, "keep")
         if len(kept) and not (kept.min() >= 0 and kept.max() < self.parties):
             raise UsageError("the parties to keep are numbers below the number of parties")
         new = np.full(self.parties, -1, dtype=np.int64)
@@ -90,7 +90,8 @@ class Graph:
         """The same parties without the listed edges; each must exist."""
         first, second = self.edges()
         codes = first * self.parties + second
-        gone = {min(u, v) * self.parties + max(u, v) for u, v in removed}
+        pairs = _pairs(removed).tolist()
+        gone = {min(u, v) * self.parties + max(u, v) for u, v in pairs}
         keep = ~np.isin(codes, np.fromiter(gone, dtype=np.int64, count=len(gone)))
         if len(codes) - int(keep.sum()) != len(gone):
             raise UsageError("only edges of the graph can be removed")
@@ -106,7 +107,7 @@ def k_out_graph(seeds: bytes | Sequence[bytes], parties: int, k: int) -> Graph:
 
 def from_edges(parties: int, edges: Iterable[tuple[int, int]]) -> Graph:
     """Any simple graph; loops, repeated edges and unknown parties raise `UsageError`."""
-    pairs = np.array(list(edges), dtype=np.int64).reshape(-1, 2)
+    pairs = _pairs(edges)
     if type(parties) is not int or not 1 <= parties <= MOST_PARTIES:
         raise UsageError(f"a graph has 1 to {MOST_PARTIES} parties", "parties")
     if len(pairs) and not (pairs.min() >= 0 and pairs.max() < parties):
@@ -121,16 +122,40 @@ def from_edges(parties: int, edges: Iterable[tuple[int, int]]) -> Graph:
 
 def complete(parties: int) -> Graph:
     """Everybody is everybody's neighbour."""
+    if type(parties) is not int or parties < 1:
+        raise UsageError("a graph has at least one party", "parties")
     first, second = np.triu_indices(parties, 1)
     return _from_pairs(parties, first, second)
 
 
 def ring(parties: int) -> Graph:
     """A cycle; at least three parties."""
-    if parties < 3:
+    if type(parties) is not int or parties < 3:
         raise UsageError("a ring has at least 3 parties", "parties")
     around = np.arange(parties, dtype=np.int64)
     return _from_pairs(parties, around, (around + 1) % parties)
+
+
+def _pairs(edges: Iterable[tuple[int, int]]) -> Positions:
+    listed = list(edges)
+    if any(len(pair) != 2 for pair in listed):
+        raise UsageError("an edge is a pair of parties", "edges")
+    return _integers([end for pair in listed for end in pair], "edges").reshape(-1, 2)
+
+
+def _integers(values: Sequence[int] | Positions, field: str) -> Positions:
+    """An array of these integers; anything else would be cut off silently."""
+    if isinstance(values, np.ndarray):
+        whole = values.dtype.kind in "iu"
+    else:
+        whole = all(isinstance(value, int | np.integer) for value in values)
+        whole = whole and not any(isinstance(value, bool) for value in values)
+    if not whole:
+        raise UsageError("parties are numbered by integers", field)
+    try:
+        return np.asarray(values, dtype=np.int64)
+    except OverflowError:
+        raise UsageError("parties are numbered by integers below 2^63", field) from None
 
 
 def _from_pairs(parties: int, first: Positions | Indices, second: Positions | Indices) -> Graph:

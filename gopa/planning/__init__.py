@@ -3,7 +3,8 @@
 from gopa.planning.joined import Guarantee, guarantee
 from gopa.planning.outcome import Claim, Outcome, PrivacyStatement, privacy
 from gopa.planning.planner import plan
-from gopa.planning.result import Cost, Errors, Plan, Reason, Terms
+from gopa.planning.result import Cost, Errors, Plan, Reason
+from gopa.planning.terms import Terms
 
 __all__ = [
     "Claim",

@@ -20,6 +20,8 @@ from wire.errors import UsageError
 
 BUCKETS_PER_DEVIATION: Final = 600
 _MOST_WORK: Final = 4e9
+_HOPELESS: Final = 50.0
+"""No epsilon that is ever asked for leaves a delta below one after so many deviations."""
 
 
 def loss_of_round(noise: Masses, shift: int, mask_mu: float, step: float) -> LossDistribution:
@@ -34,14 +36,20 @@ def delta_of_rounds(
     """An upper bound on delta after `releases` rounds on the same inputs."""
     if releases == 1:
         return theorem_d(noise, shift, epsilon, mask_mu=mask_mu)
+    if _total_mu(noise, shift, mask_mu, releases) > _HOPELESS:
+        return 1.0
     return composed(noise, shift, mask_mu, releases).delta(epsilon)
 
 
 def composed(noise: Masses, shift: int, mask_mu: float, releases: int) -> LossDistribution:
     """The loss distribution of several rounds, on a grid fine enough for their spread."""
-    mu = math.hypot(shift / math.sqrt(_variance(noise)), mask_mu) * math.sqrt(releases)
-    step = mu / BUCKETS_PER_DEVIATION
+    step = _total_mu(noise, shift, mask_mu, releases) / BUCKETS_PER_DEVIATION
     return loss_of_round(noise, shift, mask_mu, step).repeated(releases)
+
+
+def _total_mu(noise: Masses, shift: int, mask_mu: float, releases: int) -> float:
+    """About how many deviations the change moves all releases together."""
+    return math.hypot(shift / math.sqrt(_variance(noise)), mask_mu) * math.sqrt(releases)
 
 
 def delta_of_vectors(  # noqa: PLR0913 - a target and a law, all named

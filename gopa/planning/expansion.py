@@ -28,13 +28,18 @@ from gopa.planning.counting import (
 from wire.errors import UsageError
 
 _MOST_STEPS: Final = 16
+_UNDERFLOW: Final = 1e-300
+"""No probability is rounded down to 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Population:
     """n parties of whom `honest` follow the rules; k choices each; at most `loss` lost.
 
-    `gone` bounds how many honest parties are missing altogether.
+    `gone` bounds how many honest parties are missing altogether. Of those, up to `absent`
+    may not even have joined: then every bound holds for each number of parties from
+    n - absent to n, because each of its terms is taken at the end of that range at
+    which it is largest.
     """
 
     parties: int
@@ -42,14 +47,32 @@ class Population:
     k: int
     loss: int = 0
     gone: int = 0
+    absent: int = 0
 
     def __post_init__(self) -> None:
         if not 2 <= self.honest <= self.parties:
             raise UsageError("at least two parties must be honest", "honest")
-        if not 1 <= self.k < self.parties:
+        if not 1 <= self.k < self.parties - self.absent:
             raise UsageError("k is at least 1 and less than the number of parties", "k")
         if not (self.loss >= 0 and 0 <= self.gone < self.honest):
             raise UsageError("losses are not negative and somebody remains", "loss")
+        if not (0 <= self.absent <= self.gone and 2 * self.absent < self.honest):
+            raise UsageError("absent parties are gone, and fewer than half of the honest", "absent")
+
+    @property
+    def corrupt(self) -> int:
+        """Parties that do not follow the rules; all of them have joined."""
+        return self.parties - self.honest
+
+    @property
+    def fewest(self) -> int:
+        """Honest parties that have joined for certain."""
+        return self.honest - self.absent
+
+    @property
+    def fewest_others(self) -> int:
+        """What a party chooses among, at least; at most it is n - 1."""
+        return self.parties - 1 - self.absent
 
     @property
     def slack(self) -> float:
@@ -61,15 +84,17 @@ def degree_tail(population: Population, most: int) -> float:
     """P(one given honest party has at most `most` honest neighbours), rounded upwards.
 
     Honest parties it chose are hypergeometric; each other honest party chose it
-    independently with probability k / (n - 1).
+    independently with probability k / (n - 1). Fewer parties to choose from make corrupt
+    choices likelier, more parties make it rarer to be chosen.
     """
-    others, k = population.parties - 1, population.k
-    honest = population.honest - 1
+    others, k = population.fewest_others, population.k
+    honest = population.fewest - 1
+    chance = k / (population.parties - 1)
     chosen = np.arange(min(k, honest, most) + 1, dtype=float)
     outgoing = (
         log_choose(honest, chosen) + log_choose(others - honest, k - chosen) - log_choose(others, k)
     )
-    incoming = [_binomial_cdf(honest - int(x), k / others, most - int(x)) for x in chosen]
+    incoming = [_binomial_cdf(honest - int(x), chance, most - int(x)) for x in chosen]
     total = float(log_sum(outgoing + np.array(incoming)))
     return math.exp(min(0.0, total + population.slack))
 
@@ -100,7 +125,7 @@ def disconnected(population: Population) -> float:
     if not len(sizes):
         return min(1.0, single)
     larger = float(log_sum(_log_bad_sets(population, sizes)))
-    return min(1.0, single + math.exp(min(larger + population.slack, 0.0)))
+    return min(1.0, single + math.exp(min(larger + population.slack, 0.0)) + _UNDERFLOW)
 
 
 def _log_bad_sets(population: Population, sizes: Floats) -> Floats:
@@ -114,8 +139,9 @@ def _log_bad_sets(population: Population, sizes: Floats) -> Floats:
 def _log_few_neighbours_each(population: Population, sizes: Floats) -> Floats:
     """Every member chose at most `loss` outsiders, and few outsiders chose members."""
     others, k, loss = population.parties - 1, population.k, population.loss
-    outside = population.honest - sizes
-    own = log_at_most(others, outside, k, loss) + log_slack(population.parties, 12)
+    outside = population.fewest - sizes
+    own = log_at_most(population.fewest_others, outside, k, loss)
+    own += log_slack(population.parties, 12)
     if loss:
         foreign = log_binomial_at_most(k * outside, sizes / others, loss * sizes)
     else:
@@ -126,7 +152,7 @@ def _log_few_neighbours_each(population: Population, sizes: Floats) -> Floats:
 def _log_few_crossing_edges(population: Population, sizes: Floats) -> Floats:
     """At most `loss` edges for each member cross: edges are negatively associated."""
     share = population.k / (population.parties - 1)
-    pairs = sizes * (population.honest - sizes)
+    pairs = sizes * (population.fewest - sizes)
     chance = np.full_like(sizes, 1 - (1 - share) ** 2)
     tail = log_binomial_at_most(pairs, chance, population.loss * sizes)
     return log_choose(population.honest, sizes) + tail
@@ -150,7 +176,7 @@ def neighbourhood(population: Population, size: int, chance: float) -> int:
     if size == 1:
         return _smallest_degree(population, chance)
     budget = math.log(chance) - population.slack
-    low, high = -1, population.honest - size
+    low, high = -1, population.fewest - size
     while high - low > 1:
         middle = (low + high) // 2
         if _log_confined(population, size, middle) <= budget:
@@ -161,7 +187,7 @@ def neighbourhood(population: Population, size: int, chance: float) -> int:
 
 
 def _smallest_degree(population: Population, chance: float) -> int:
-    low, high = -1, population.honest
+    low, high = -1, min(population.fewest, 2 * population.k)  # no mean degree is larger
     while high - low > 1:
         middle = (low + high) // 2
         if population.honest * degree_tail(population, middle) <= chance:
@@ -174,11 +200,10 @@ def _smallest_degree(population: Population, chance: float) -> int:
 def _log_confined(population: Population, size: int, width: int) -> float:
     """Log of a bound on the chance that some set keeps its outer neighbours within `width`."""
     others, k = population.parties - 1, population.k
-    outside = population.honest - size
-    rest = outside - width
-    own = log_avoiding(others, rest, k)
+    rest = population.fewest - size - width
+    own = log_avoiding(population.fewest_others, rest, k)
     foreign = log_avoiding(others, size, k)
-    ways = log_choose(population.honest, size) + log_choose(outside, width)
+    ways = log_choose(population.honest, size) + log_choose(population.honest - size, width)
     return float(ways + size * own + rest * foreign)
 
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 
-from gopa.planning.reach import Reach
+from gopa.planning.joined import Guarantee
 from gopa.planning.request import Request
-from gopa.planning.result import Errors, Reason, Terms
+from gopa.planning.result import Errors, Reason
+from gopa.planning.terms import Terms
 from zkp.noise_table import GaussianTable
 
 
 def explain(
-    request: Request, terms: Terms, reach: Reach, noise_delta: float, errors: Errors
+    request: Request, terms: Terms, worth: Guarantee, method: str, errors: Errors
 ) -> tuple[Reason, ...]:
     """One line for each number, in the order in which they depend on each other."""
     return (
+        Reason(
+            "parties that join",
+            f"{terms.survivors} to {terms.parties}",
+            "delta holds for every number of them; with fewer there is no round",
+        ),
         Reason(
             "honest parties",
             str(terms.honest),
@@ -29,22 +35,21 @@ def explain(
         Reason(
             "neighbours k",
             str(terms.k),
-            f"the smallest for which a bad graph is rarer than {reach.beta:.2g} ({reach.method})",
+            _why_neighbours(worth, method),
         ),
+        *_recovery(terms, worth),
         Reason(
             "grid steps m",
             str(terms.steps),
-            "given"
-            if request.steps is not None
-            else "so that each party's noise spans about eight steps",
+            _why_steps(request),
         ),
         Reason("noise", describe_noise(terms), "the smallest that meets delta with the exact law"),
-        Reason("masks", describe_masks(terms), _why_masks(terms, reach)),
+        Reason("masks", describe_masks(terms), _why_masks(terms, worth)),
         Reason(
             "delta",
-            f"{noise_delta + reach.beta * terms.attempts * terms.rounds:.4g}",
-            f"{noise_delta:.4g} from noise and masks over {terms.releases} releases, "
-            f"{reach.beta:.2g} for the graph in each of {terms.attempts * terms.rounds} attempts",
+            f"{worth.total:.4g}",
+            f"{worth.noise:.4g} from noise and masks over {terms.releases} releases, "
+            f"{worth.beta:.2g} for the graph in each of {terms.tries} attempts",
         ),
         Reason(
             "error of the mean",
@@ -70,7 +75,31 @@ def describe_masks(terms: Terms) -> str:
     return f"rounded Gaussian, deviation {terms.mask_deviation} steps"
 
 
-def _why_masks(terms: Terms, reach: Reach) -> str:
+def _why_neighbours(worth: Guarantee, method: str) -> str:
+    if not worth.graph:
+        return "everybody is everybody's neighbour, and masks with survivors always remain"
+    return f"the smallest for which a bad graph is rarer than {worth.graph:.2g} ({method})"
+
+
+def _recovery(terms: Terms, worth: Guarantee) -> tuple[Reason, ...]:
+    if terms.threshold is None:
+        return ()
+    why = (
+        f"so many corrupt neighbours are rarer than {worth.recovery:.2g} (coins: {terms.beacon}); "
+        "with so many honest ones left, a party that vanishes at the end does not stop the round"
+    )
+    return (Reason("recovery", f"more than {terms.threshold} of the neighbours", why),)
+
+
+def _why_steps(request: Request) -> str:
+    if request.steps is not None:
+        return "given"
+    if request.integers:
+        return "every integer is on the grid"
+    return "so that each party's noise spans about eight steps"
+
+
+def _why_masks(terms: Terms, worth: Guarantee) -> str:
     if terms.mask == "uniform":
         return "they hide everything but the sum while the honest survivors are connected"
-    return f"the worst shift between two parties flows with energy at most {reach.energy}"
+    return f"the worst shift between two parties flows with energy at most {worth.energy}"

@@ -1,8 +1,8 @@
-"""What a plan's terms are worth: recomputed by whoever receives them, and for fewer parties.
+"""What a plan's terms are worth: recomputed by whoever receives them.
 
-A party does not trust a manifest's arithmetic, and fewer parties may join than were
-planned for. The same corrupt parties among fewer then make the graph worse, before any
-loss is counted. Specification: `specs/03-privacy.md`, section 10.
+A party does not trust a manifest's arithmetic. However many parties join, within the
+terms, the same corrupt ones are among them and the same few may remain; the worst number
+decides. Specification: `specs/03-privacy.md`, sections 8 and 10.
 """
 
 from __future__ import annotations
@@ -10,21 +10,40 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
-from gopa.planning.accountant import delta_of_rounds, delta_of_vectors
-from gopa.planning.expansion import Population, disconnected, flow_bound
-from gopa.planning.noise_sum import noise_sum
-from gopa.planning.result import Terms, float_below
+from gopa.planning.attendance import (
+    Attendance,
+    worst_disconnection,
+    worst_energy,
+    worst_recovery,
+)
+from gopa.planning.exposure import Exposure, delta_of
+from gopa.planning.recovery import worst_tries
+from gopa.planning.result import float_below
+from gopa.planning.terms import Terms
 from wire.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """Delta from noise and masks over all releases, and beta for each of `tries` attempts."""
+    """Delta from noise and masks over all releases, and what may fail in each of `tries` attempts.
+
+    `graph` bounds the probability of a graph worse than assumed, `recovery` that of a
+    self-mask that corrupt neighbours can open. `energy` is the squared flow of masks (0
+    for uniform ones).
+    """
 
     noise: float
-    beta: float
+    graph: float
+    recovery: float
     tries: int
+    energy: int = 0
+
+    @property
+    def beta(self) -> float:
+        """What may fail in one attempt, for all parties at once."""
+        return self.graph + self.recovery
 
     @property
     def total(self) -> float:
@@ -32,41 +51,51 @@ class Guarantee:
         return min(1.0, self.noise + self.beta * self.tries)
 
 
-NOTHING = Guarantee(1.0, 1.0, 1)
+_LEAST_CHANCE: Final = 1e-300
+"""Terms that grant bad graphs no chance are granted this one."""
+
+NOTHING: Final = Guarantee(1.0, 1.0, 1.0, 1)
+
+
+def guarantee(terms: Terms, joined: int | None = None) -> Guarantee:
+    """What the terms give for every number of parties that may join, or for `joined` of them.
+
+    The numbers are those of the worst case from `terms.survivors` to `terms.parties`, so
+    they do not depend on `joined` while it is in that range; beyond it, and where nothing
+    can be shown, delta is 1. Parties call this before they join, and go on only if
+    `total` is within their own limit. That vectors stay within the terms' squared
+    sensitivity has to be enforced elsewhere.
+    """
+    if joined is not None:
+        if type(joined) is not int or joined < 0:
+            raise UsageError("a number of parties that joined", "joined")
+        if not terms.survivors <= joined <= terms.parties:
+            return NOTHING
+    return _guarantee(terms)
 
 
 @lru_cache(maxsize=64)
-def guarantee(terms: Terms, joined: int | None = None) -> Guarantee:
-    """What the terms give when `joined` parties choose neighbours; as planned by default.
-
-    The corrupt parties are as many as planned, and removals may leave the planned number
-    of survivors. Where nothing can be shown delta is 1. Parties call this before the
-    coins of a round are known and go on only if `total` is within their own limit. That
-    vectors stay within the terms' squared sensitivity has to be enforced elsewhere.
-    """
-    parties = terms.parties if joined is None else joined
-    if type(parties) is not int or parties < 0:
-        raise UsageError("a number of parties that joined", "joined")
-    if parties < terms.survivors or terms.honest < 2 or terms.k >= parties:
-        return NOTHING
-    if terms.dimension == 1 and terms.squared_sensitivity < terms.steps**2:
-        return NOTHING
-    gone = parties - terms.survivors
-    honest = parties - terms.corrupt
-    population = Population(parties, honest, terms.k, min(terms.loss, gone), gone)
-    energy, beta = 0, disconnected(population) if terms.mask == "uniform" else _beta(terms)
-    if terms.mask == "gaussian":
-        bound = flow_bound(population, units_of(terms), beta)
-        if bound is None:
+def _guarantee(terms: Terms) -> Guarantee:
+    attendance = attendance_of(terms)
+    energy, graph = 0, min(max(float(terms.beta), _LEAST_CHANCE), 0.5)
+    if terms.mask == "uniform":
+        graph = worst_disconnection(attendance, graph)
+    else:
+        found = worst_energy(attendance, units_of(terms), graph)
+        if found is None:
             return NOTHING
-        energy = bound.energy
+        energy = found
+        graph = graph if attendance.is_random else 0.0
+    recovery = 0.0
+    if terms.threshold is not None:
+        recovery = worst_recovery(attendance, terms.threshold, worst_tries(terms.beacon))
     noise = delta_of_component(terms, terms.honest, energy, terms.releases)
-    return Guarantee(noise, beta, terms.attempts * terms.rounds)
+    return Guarantee(noise, graph, recovery, terms.tries, energy)
 
 
-def _beta(terms: Terms) -> float:
-    """The share of delta that the terms set aside for graphs; any share gives a bound."""
-    return min(max(float(terms.beta), 1e-300), 0.5)
+def attendance_of(terms: Terms) -> Attendance:
+    """Who may join under these terms."""
+    return Attendance(terms.survivors, terms.parties, terms.corrupt, terms.k, terms.loss)
 
 
 def units_of(terms: Terms) -> int:
@@ -74,24 +103,26 @@ def units_of(terms: Terms) -> int:
     return math.isqrt(terms.squared_sensitivity) if terms.dimension == 1 else 1
 
 
-@lru_cache(maxsize=256)
 def delta_of_component(terms: Terms, parties: int, energy: int, releases: int) -> float:
     """Delta when `parties` honest parties are connected by masks with this flow energy."""
-    squared = energy if terms.dimension == 1 else energy * terms.squared_sensitivity
-    if squared and terms.mask_deviation < 1:
+    if not parties:
         return 1.0
-    mu = math.sqrt(squared) * (1 + 1e-12) / terms.mask_deviation if squared else 0.0
-    epsilon = float_below(terms.epsilon)
-    noise = noise_sum(terms.noise, parties)
-    if terms.dimension == 1:
-        shift = units_of(terms)
-        return delta_of_rounds(noise, shift, epsilon, mask_mu=mu, releases=releases)
-    return delta_of_vectors(
-        noise,
-        terms.squared_sensitivity,
-        terms.steps,
-        epsilon,
+    squared = energy if terms.dimension == 1 else energy * terms.squared_sensitivity
+    if squared and not terms.mask_deviation:
+        return 1.0
+    exposure = Exposure(
+        honest=parties,
+        squared_sensitivity=terms.squared_sensitivity,
+        largest_coordinate=terms.steps,
         dimension=terms.dimension,
-        mask_mu=mu,
+        epsilon=float_below(terms.epsilon),
+        delta=float_below(terms.delta),
+        mask_mu=mask_price(squared, terms.mask_deviation),
         releases=releases,
     )
+    return delta_of(exposure, terms.noise)
+
+
+def mask_price(squared: int, deviation: int) -> float:
+    """The shift, in deviations, that a squared flow of Gaussian masks adds; rounded up."""
+    return math.sqrt(squared) * (1 + 1e-12) / deviation if squared else 0.0

@@ -29,14 +29,15 @@ def plan_losses(parties: int, k: int, dropout: float) -> Losses:
 
     A party has k neighbours it chose and about k that chose it; a sum of both, each
     missing with probability `dropout`, stays below the loss bound except with probability
-    `PEELED`. Survivors allow for four deviations and for the removed parties.
+    `PEELED`, and cannot exceed the number of parties that may be missing. Survivors allow
+    for four deviations and for the removed parties. Parties that never join are missing too.
     """
     if dropout == 0:
         return Losses(0, parties)
     spread = math.sqrt(parties * dropout * (1 - dropout))
     missing = parties * dropout + DEVIATIONS * spread + 2 * PEELED * parties
     survivors = max(0, math.floor(parties - missing))
-    return Losses(_loss_bound(parties, k, dropout), survivors)
+    return Losses(min(_loss_bound(parties, k, dropout), parties - survivors), survivors)
 
 
 @lru_cache(maxsize=4096)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from gopa.planning.accountant import delta_of_rounds, delta_of_vectors
+from gopa.planning.exposure import Exposure, delta_of
 from gopa.planning.gaussian import gaussian_mu
-from gopa.planning.noise_sum import noise_sum
 from gopa.planning.result import NoiseName
 from wire.errors import UsageError
 from zkp.noise_table import (
@@ -27,6 +26,9 @@ from zkp.noise_table import (
 SCALE_DIGITS: Final = 1000
 """Scales are multiples of a thousandth of a step."""
 
+_ROOM: Final = 1e-9
+"""A verifier elsewhere may round its last digits differently and still finds the target met."""
+
 _LARGE: Final = 50_000
 """Above this many parties one evaluation takes seconds: the first that passes is taken."""
 
@@ -41,64 +43,33 @@ _SMALLER_NOISE = (
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """The target that the noise of `honest` parties has to meet."""
+    """The delta that the noise of these parties has to meet."""
 
-    honest: int
-    squared_sensitivity: int
-    largest_coordinate: int
-    dimension: int
-    epsilon: float
+    exposure: Exposure
     delta: float
-    mask_mu: float
-    releases: int
-
-    def delta_with(self, law: NoiseLaw) -> float:
-        """The delta this law gives."""
-        total = noise_sum(law, self.honest, self.delta * 1e-8 / self.honest)
-        if self.dimension == 1:
-            shift = math.isqrt(self.squared_sensitivity)
-            return delta_of_rounds(
-                total, shift, self.epsilon, mask_mu=self.mask_mu, releases=self.releases
-            )
-        return delta_of_vectors(
-            total,
-            self.squared_sensitivity,
-            self.largest_coordinate,
-            self.epsilon,
-            dimension=self.dimension,
-            mask_mu=self.mask_mu,
-            releases=self.releases,
-        )
 
     @property
     def variance(self) -> float:
         """The variance of one party's noise that a Gaussian would need."""
-        mu = gaussian_mu(self.epsilon, self.delta) / math.sqrt(self.releases)
-        left = mu * mu - self.mask_mu**2
-        return self.squared_sensitivity / (left * self.honest)
+        exposure = self.exposure
+        mu = gaussian_mu(exposure.epsilon, self.delta) / math.sqrt(exposure.releases)
+        left = mu * mu - exposure.mask_mu**2
+        return exposure.squared_sensitivity / (left * exposure.honest)
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenNoise:
-    """A law and the delta it was shown to give."""
-
-    law: NoiseLaw
-    delta: float
-
-
-def choose_noise(name: NoiseName, need: Need) -> ChosenNoise:
+def choose_noise(name: NoiseName, need: Need) -> NoiseLaw:
     """The law of this kind with the smallest variance found that meets the target."""
     ladder = {"gaussian": _gaussian, "binomial": _binomial, "irwin-hall": _irwin_hall}[name]
     start, make = ladder(need.variance)
     return _climb(need, start, make)
 
 
-def _climb(need: Need, start: int, make: Callable[[int], NoiseLaw]) -> ChosenNoise:
+def _climb(need: Need, start: int, make: Callable[[int], NoiseLaw]) -> NoiseLaw:
     """Up from the Gaussian guess in growing strides, then back by halves."""
     stride, index, failed = 1, start, start - 1
     while (passed := _tried(need, make(index))) is None:
         failed, index, stride = index, index + stride, 2 * stride
-    if need.honest > _LARGE:
+    if need.exposure.honest > _LARGE:
         return passed
     while index - failed > 1:
         middle = (index + failed) // 2
@@ -110,9 +81,8 @@ def _climb(need: Need, start: int, make: Callable[[int], NoiseLaw]) -> ChosenNoi
     return passed
 
 
-def _tried(need: Need, law: NoiseLaw) -> ChosenNoise | None:
-    delta = need.delta_with(law)
-    return ChosenNoise(law, delta) if delta <= need.delta else None
+def _tried(need: Need, law: NoiseLaw) -> NoiseLaw | None:
+    return law if delta_of(need.exposure, law) <= need.delta * (1 - _ROOM) else None
 
 
 def _gaussian(variance: float) -> tuple[int, Callable[[int], NoiseLaw]]:

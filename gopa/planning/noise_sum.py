@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
 from gopa.planning.convolution import UNIT_ROUNDOFF, Masses
+from gopa.planning.terms import MOST_PARTIES, check_integer
 from wire.errors import UsageError
 from zkp.noise_table import NoiseLaw
 
 NEGLIGIBLE: Final = 1e-26
 """Tail mass left out at each doubling; what it adds up to is added to delta."""
 
-MOST_PARTIES: Final = 2_000_000
+MOST_OUTCOMES: Final = 2**20
+"""A wider sum would take minutes, and who receives terms has to evaluate it."""
 
 
 def single(law: NoiseLaw) -> Masses:
@@ -27,6 +30,7 @@ def single(law: NoiseLaw) -> Masses:
 @lru_cache(maxsize=32)
 def noise_sum(law: NoiseLaw, parties: int, cut: float = NEGLIGIBLE) -> Masses:
     """The noise of `parties` honest parties together, by direct positive convolutions."""
-    if type(parties) is not int or not 1 <= parties <= MOST_PARTIES:
-        raise UsageError(f"between 1 and {MOST_PARTIES} honest parties", "parties")
+    check_integer(parties, 1, MOST_PARTIES, "parties")
+    if 24 * math.sqrt(law.variance * parties) > MOST_OUTCOMES:
+        raise UsageError("this sum takes too long to account for: use a coarser grid", "noise")
     return single(law).times(parties, cut=cut)

@@ -14,12 +14,12 @@ import numpy as np
 from gopa.graph.structure import Graph
 from gopa.planning.joined import guarantee
 from gopa.planning.protection import Protection, protections, without_any_one, worst
-from gopa.planning.result import Terms
+from gopa.planning.terms import Terms
 from wire.errors import UsageError
 from wire.randomness import Rng
 
 MOST_ENUMERATED: Final = 64
-"""Up to here every single party is taken out in turn."""
+"""Up to here every single party is taken out in turn, when masks are Gaussian."""
 
 Coins: TypeAlias = Literal["commit-reveal", "drand", "simulation"]
 
@@ -172,7 +172,7 @@ def _curious_claim(outcome: Outcome, rng: Rng) -> Claim:
 
 
 def _without_any_one(outcome: Outcome, rng: Rng) -> list[Protection]:
-    if len(outcome.included) > MOST_ENUMERATED:
+    if outcome.terms.mask == "uniform" or len(outcome.included) > MOST_ENUMERATED:
         return [without_any_one(_unknown_masks(outcome, ()), outcome.terms, rng)]
     return [
         protection
@@ -182,10 +182,9 @@ def _without_any_one(outcome: Outcome, rng: Rng) -> list[Protection]:
 
 
 def _planned_claim(outcome: Outcome) -> Claim:
-    """Any set of at most c parties fixed before the coins: the plan's own probability.
+    """Any set of at most c parties fixed before the coins.
 
-    With fewer (or more) parties than planned the theorem is evaluated anew. Releases
-    that differ take the worst of each number.
+    Delta is computed from the terms, not copied from them: they may promise too much.
     """
     terms = outcome.terms
     against = f"any {terms.corrupt} parties fixed before the coins, with board and organiser"
@@ -194,19 +193,21 @@ def _planned_claim(outcome: Outcome) -> Claim:
         broken = f"{len(outcome.releases)} releases where the plan allows {terms.charged + 1}"
     if broken:
         return Claim(against, 1.0, broken)
-    joined = {release.graph.parties for release in outcome.releases}
-    if joined == {terms.parties}:
-        beta, how = float(terms.beta), "the plan's theorem; its beta is contained in delta"
-        return Claim(against, float(terms.delta), how, beta * terms.attempts)
-    found = [guarantee(terms, count) for count in sorted(joined)]
-    beta = max(each.beta for each in found)
-    total = max(each.noise for each in found) + beta * terms.attempts * terms.rounds
-    how = f"the plan's theorem for the {min(joined)} parties that joined; delta contains beta"
-    return Claim(against, min(1.0, total), how, min(1.0, beta * terms.attempts))
+    found = guarantee(terms)
+    how = (
+        f"the plan's theorem for any {terms.survivors} to {terms.parties} parties that join; "
+        "beta is contained in delta"
+    )
+    return Claim(against, found.total, how, min(1.0, found.beta * found.tries))
 
 
 def _broken_limit(outcome: Outcome) -> str:
     terms = outcome.terms
+    joined = outcome.graph.parties
+    if not terms.survivors <= joined <= terms.parties:
+        return f"{joined} joined where the plan is for {terms.survivors} to {terms.parties}"
+    if terms.threshold is not None and terms.beacon == "drand" and outcome.coins != "drand":
+        return "coins that somebody may have picked where the plan counts on a beacon"
     if len(outcome.included) < terms.survivors:
         return f"{len(outcome.included)} survivors where the plan needs {terms.survivors}"
     inside = np.zeros(outcome.graph.parties, dtype=np.int64)

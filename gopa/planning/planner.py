@@ -7,24 +7,25 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from fractions import Fraction
 from typing import Final
 
 from gopa.planning.explanation import explain
+from gopa.planning.exposure import Exposure
 from gopa.planning.gaussian import central_deviation, gaussian_mu
+from gopa.planning.joined import guarantee, mask_price
 from gopa.planning.noise_choice import Need, choose_noise
 from gopa.planning.reach import Reach, choose_reach
 from gopa.planning.request import Request
 from gopa.planning.result import (
     Cost,
     Errors,
-    MaskLaw,
     NoiseName,
     Objective,
     Plan,
-    Terms,
-    decimal_above,
 )
 from gopa.planning.sensitivity import Sensitivity, choose_grid
+from gopa.planning.terms import BeaconKind, MaskLaw, Terms
 from wire.errors import UsageError
 from zkp.noise_table import NoiseLaw
 
@@ -52,16 +53,24 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
     steps: int | None = None,
     charged: int = 1,
     attempts: int = 3,
+    integers: bool = False,
+    recovery: Fraction | str | None = None,
+    beacon: BeaconKind = "commit-reveal",
 ) -> Plan:
     """Everything a session needs so that it is (epsilon, delta)-private.
 
     `n` parties, each with a value (or a vector of `dimension` coordinates) in `range`;
     `norm` bounds the L2 norm of vectors. `corrupt` is how many parties may collude, or
     which part of all: at least one is assumed, a curious party. `dropout` is the chance
-    that an honest party fails. `rounds` releases from the same inputs are composed, each
-    with `charged` charged retries, among at most `attempts` attempts. `steps` fixes the
-    grid, for inputs that are integers. `objective`: "error" loses least accuracy to the
-    masks, "peers" needs fewest neighbours, "masks" keeps Gaussian masks small.
+    that an honest party fails, by not joining or later. The plan holds for every number of
+    parties that joins, from `Plan.terms.survivors` to n, with all corrupt ones among them.
+    `rounds` releases from the same inputs are composed, each with `charged` charged
+    retries, among at most `attempts` attempts. `integers` says that inputs are integers:
+    they are not rounded. `steps` fixes the grid. `recovery`, an exact fraction such as
+    "2/3", is the part of a party's neighbours that must not collude, because more of them
+    can open its self-mask; `beacon` is where the coins come from. `objective`: "error"
+    loses least accuracy to the masks, "peers" needs fewest neighbours, "masks" keeps
+    Gaussian masks small.
 
     Raises `UsageError` that says which way to move when no plan meets the target.
     """
@@ -84,6 +93,9 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
         steps=steps,
         charged=charged,
         attempts=attempts,
+        integers=integers,
+        recovery=recovery,
+        beacon=beacon,
     )
     return _plan(request)
 
@@ -100,22 +112,34 @@ def _plan(request: Request) -> Plan:
     reach = choose_reach(request, _units(request, grid), budget)
     energy = reach.energy * (grid.squared if request.dimension > 1 else 1)
     deviation = math.ceil(math.sqrt(energy / share) / mu) if share else 0
-    need = Need(
+    exposure = Exposure(
         honest=honest,
         squared_sensitivity=grid.squared,
         largest_coordinate=grid.steps,
         dimension=request.dimension,
         epsilon=request.epsilon,
-        delta=request.delta - tries * float(decimal_above(reach.beta)) * (1 + 1e-15),
-        mask_mu=math.sqrt(energy) * (1 + 1e-12) / deviation if deviation else 0.0,
+        delta=request.delta,
+        mask_mu=mask_price(energy, deviation),
         releases=request.releases,
     )
-    chosen = choose_noise(request.noise, need)
-    terms = _terms(request, grid, reach, chosen.law, deviation)
+    beta = float(reach.beta) + reach.recovery
+    need = Need(exposure, request.delta - tries * beta * (1 + 1e-15))
+    terms = _terms(request, grid, reach, choose_noise(request.noise, need), deviation)
+    worth = guarantee(terms)
+    if Fraction(worth.total) > Fraction(terms.delta):
+        raise UsageError("these terms would miss their own target: change it slightly", "delta")
     errors = expected_errors(terms, request)
-    cost = estimated_cost(terms, request)
-    reasons = explain(request, terms, reach, chosen.delta, errors)
-    return Plan(terms, chosen.delta, reach.beta, reach.method, energy, errors, cost, reasons)
+    return Plan(
+        terms=terms,
+        noise_delta=worth.noise,
+        beta=worth.beta,
+        beta_recovery=worth.recovery,
+        beta_method=reach.method,
+        flow_energy=energy,
+        errors=errors,
+        cost=estimated_cost(terms, request),
+        reasons=explain(request, terms, worth, reach.method, errors),
+    )
 
 
 def _units(request: Request, grid: Sensitivity) -> int:
@@ -126,6 +150,7 @@ def _units(request: Request, grid: Sensitivity) -> int:
 def _terms(
     request: Request, grid: Sensitivity, reach: Reach, law: NoiseLaw, deviation: int
 ) -> Terms:
+    tau = request.threshold
     return Terms(
         parties=request.parties,
         corrupt=request.corrupt,
@@ -142,10 +167,13 @@ def _terms(
         mask_deviation=deviation,
         epsilon=request.exact_epsilon,
         delta=request.exact_delta,
-        beta=decimal_above(reach.beta),
+        beta=reach.beta,
         rounds=request.rounds,
         charged=request.charged,
         attempts=request.attempts,
+        beacon=request.beacon,
+        threshold_numerator=0 if tau is None else tau.numerator,
+        threshold_denominator=1 if tau is None else tau.denominator,
     )
 
 
@@ -153,12 +181,13 @@ def expected_errors(terms: Terms, request: Request) -> Errors:
     """Standard error of the mean (of each coordinate) next to the two usual yardsticks.
 
     All survivors add noise, and rounding to the grid adds at most a quarter of a squared
-    step each. The curator and the local parties get the same epsilon and delta and the
-    tight Gaussian curve.
+    step each; integers are not rounded. The curator and the local parties get the same
+    epsilon and delta and the tight Gaussian curve.
     """
     out = max(1.0, terms.parties * (1 - request.dropout))
     width = float(terms.high - terms.low)
-    spread = math.sqrt(float(terms.noise.variance) + 0.25)
+    rounding = 0.0 if request.integers else 0.25
+    spread = math.sqrt(float(terms.noise.variance) + rounding)
     sensitivity = request.range_sensitivity
     central = central_deviation(request.epsilon, request.delta) * math.sqrt(terms.rounds)
     return Errors(
@@ -173,10 +202,14 @@ def estimated_cost(terms: Terms, request: Request) -> Cost:
 
     32 bytes for each edge, 32 for each edge it may have to open, one proof of about
     32 (9 + 2 log2 N) bytes over N hidden bits, eight signed entries of about 200 bytes.
+    With threshold recovery a share of 64 bytes for each neighbour and 32 bytes for each
+    coefficient.
     """
     peers = terms.k * (2 - terms.k / max(1, terms.parties - 1))
     rows = len(terms.noise.masses)
     hidden = terms.dimension * (rows + 97 + terms.steps.bit_length())
     proof = 32 * (9 + 2 * math.ceil(math.log2(hidden)))
     posted = 8 * 200 + proof + round(32 * (peers + peers * request.dropout))
+    needed = terms.shares_needed(round(peers))
+    posted += 0 if needed is None else 64 * round(peers) + 32 * needed
     return Cost(peers, posted, 0.035 * hidden / 210 + 0.0003 * peers)

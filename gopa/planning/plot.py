@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gopa.planning.expansion import Population, flow_bound
+from gopa.planning.attendance import worst_energy
 from gopa.planning.gaussian import central_deviation, gaussian_mu
+from gopa.planning.joined import attendance_of
 from gopa.planning.result import Plan
 from wire.errors import UsageError
 
@@ -92,17 +94,15 @@ def _three_lines(axes: Axes, x: list[float], rows: list[tuple[float, float, floa
 def _masks_by_neighbours(axes: Axes, plan: Plan) -> None:
     """Deviation of Gaussian masks, in ranges, that costs two percent of the shift."""
     terms = plan.terms
-    honest = terms.parties - terms.corrupt
-    gone = terms.parties - terms.survivors
     mu = gaussian_mu(float(terms.epsilon), float(terms.delta)) * math.sqrt(_MASK_SHARE)
     neighbours, deviations = [], []
     k = max(1, terms.k // 2)
     while k < min(8 * terms.k, terms.parties):
-        population = Population(terms.parties, honest, k, terms.loss, gone)
-        bound = flow_bound(population, terms.steps, float(terms.delta) / 10)
-        if bound is not None:
+        attendance = replace(attendance_of(terms), k=k)
+        energy = worst_energy(attendance, terms.steps, float(terms.delta) / 10)
+        if energy is not None:
             neighbours.append(k)
-            deviations.append(math.sqrt(bound.energy) / terms.steps / mu)
+            deviations.append(math.sqrt(energy) / terms.steps / mu)
         k = max(k + 1, round(k * 1.2))
     axes.loglog(neighbours, deviations, marker=".")
     axes.set_xlabel("chosen neighbours k")

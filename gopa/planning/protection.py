@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
+from gopa.graph.articulation import smallest_piece_without_one
 from gopa.graph.flows import spectral_flow_energy
 from gopa.graph.spectrum import certified_spectrum
 from gopa.graph.structure import Graph
 from gopa.planning.component import SPECTRUM_FAILURE, flow_energy
 from gopa.planning.joined import delta_of_component, units_of
-from gopa.planning.result import Terms
+from gopa.planning.terms import Terms
 from wire.randomness import Rng
+
+MOST_SEARCHED: Final = 2_000_000
+"""Edges that are searched one by one, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,15 @@ def protections(graph: Graph, terms: Terms, rng: Rng) -> list[Protection]:
 
 
 def without_any_one(graph: Graph, terms: Terms, rng: Rng) -> Protection:
-    """What remains whichever party is taken out: lambda_2 falls by at most one."""
+    """What remains whichever party is taken out.
+
+    With uniform masks only connections count, and a search finds the smallest piece
+    exactly. Gaussian masks, and graphs too large to search, take what the spectrum
+    shows: lambda_2 falls by at most one. That is pessimistic.
+    """
+    if terms.mask == "uniform" and graph.edge_count <= MOST_SEARCHED:
+        size = smallest_piece_without_one(graph)
+        return Protection(size, 0, 0.0, f"theorem D on the smallest piece, {size} parties")
     spectrum = certified_spectrum(graph, rng)
     if spectrum.low <= 1:
         how = f"lambda_2 is only shown to be at least {spectrum.low:.3g}"

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final
 
-from gopa.planning.expansion import FlowBound, Population, disconnected, flow_bound
+from gopa.planning.attendance import (
+    Attendance,
+    worst_disconnection,
+    worst_energy,
+    worst_recovery,
+)
+from gopa.planning.expansion import disconnected, flow_bound
 from gopa.planning.losses import plan_losses
+from gopa.planning.recovery import recovery_failure, worst_tries
 from gopa.planning.request import Request
+from gopa.planning.result import decimal_above, decimal_below
 from wire.errors import UsageError
 
 _WIDER: Final = 4
@@ -17,66 +26,122 @@ _WIDER: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """A number of choices, its loss bound, and what the graph is worth.
+    """A number of choices, its loss bound, and what the graph is worth, whoever joins.
 
     `beta` bounds, for one attempt and all parties at once, the probability of a graph
-    worse than assumed. `energy` bounds the squared flow (0 for uniform masks).
+    worse than assumed, `recovery` that of a self-mask which corrupt neighbours could open.
+    `energy` bounds the squared flow (0 for uniform masks).
     """
 
     k: int
     loss: int
-    beta: float
+    beta: Decimal
+    recovery: float
     energy: int
     method: str
 
+    @property
+    def price(self) -> float:
+        """Neighbours times mask deviation: halving the masks is worth twice the neighbours."""
+        return self.k * math.sqrt(self.energy)
+
 
 def choose_reach(request: Request, units: int, budget: float) -> Reach:
-    """The smallest k with beta within `budget`; for "masks", the best trade-off above it."""
-    smallest = _smallest(request, units, budget)
-    if request.objective != "masks" or request.mask == "uniform":
-        return smallest
-    best = smallest
-    for k in range(smallest.k, min(_WIDER * smallest.k, request.parties - 1) + 1):
-        other = _reach(request, k, units, budget)
-        if other is not None and _price(other) < _price(best):
-            best = other
-    return best
+    """The smallest k that stays within `budget`; for "masks", the best trade-off above it.
+
+    The budget is for graphs and for recovery together: half of it each, if there are both.
+    """
+    return _Search(request, units, budget).chosen()
 
 
-def _price(reach: Reach) -> float:
-    """Neighbours times mask deviation: halving the masks is worth twice the neighbours."""
-    return reach.k * math.sqrt(reach.energy)
+class _Search:
+    """Single numbers of parties say which k is promising; the whole range then decides."""
 
+    def __init__(self, request: Request, units: int, budget: float) -> None:
+        self._request = request
+        self._units = units
+        self._each = budget if request.threshold is None else budget / 2
+        self._chance = decimal_below(self._each)
+        self._largest = request.parties - 1
 
-def _smallest(request: Request, units: int, budget: float) -> Reach:
-    """Doubling, then bisection; then down while smaller k happen to do as well."""
-    high = 1
-    while (found := _reach(request, high, units, budget)) is None:
-        if high == request.parties - 1:
-            message = (
-                "even the complete graph does not survive these losses: "
-                "lower `dropout` or `corrupt`, raise delta, or enlist more parties"
-            )
-            raise UsageError(message, "dropout")
-        high = min(2 * high, request.parties - 1)
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        reach = _reach(request, middle, units, budget)
-        low, high, found = (middle, high, found) if reach is None else (low, middle, reach)
-    return found
+    def chosen(self) -> Reach:
+        smallest = self._smallest()
+        request = self._request
+        if request.objective != "masks" or request.mask == "uniform":
+            return smallest
+        prices = {
+            k: k * math.sqrt(energy)
+            for k in range(smallest.k, min(_WIDER * smallest.k, self._largest) + 1)
+            if (energy := self._promise(k)) is not None
+        }
+        other = self._reach(min(prices, key=prices.__getitem__)) if prices else None
+        return smallest if other is None or smallest.price <= other.price else other
 
+    def _smallest(self) -> Reach:
+        """Doubling, then bisection, then up until the whole range of joined parties is covered."""
+        high = 1
+        while self._promise(high) is None:
+            if high == self._largest:
+                raise UsageError(
+                    "so many corrupt parties can open self-masks even if all are neighbours: "
+                    "raise the threshold, lower `corrupt` or `dropout`, or leave out recovery",
+                    "recovery",
+                )
+            high = min(2 * high, self._largest)
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._promise(middle) is None else (low, middle)
+        while (found := self._reach(high)) is None:
+            high += 1
+        return found
 
-def _reach(request: Request, k: int, units: int, budget: float) -> Reach | None:
-    losses = plan_losses(request.parties, k, request.dropout)
-    honest = request.parties - request.corrupt
-    population = Population(
-        request.parties, honest, k, losses.loss, request.parties - losses.survivors
-    )
-    if request.mask == "uniform":
-        beta = disconnected(population)
-        return Reach(k, losses.loss, beta, 0, "analytic: connectivity") if beta <= budget else None
-    bound: FlowBound | None = flow_bound(population, units, budget)
-    if bound is None:
-        return None
-    return Reach(k, losses.loss, budget, bound.energy, "analytic: growth of neighbourhoods")
+    def _attendance(self, k: int) -> Attendance:
+        request = self._request
+        losses = plan_losses(request.parties, k, request.dropout)
+        return Attendance(losses.survivors, request.parties, request.corrupt, k, losses.loss)
+
+    def _promise(self, k: int) -> int | None:
+        """The flow energy for typical numbers of parties; None where one already fails."""
+        attendance = self._attendance(k)
+        energy = attendance.complete_energy(self._units)
+        for population in attendance.typical():
+            if self._request.mask == "uniform":
+                if disconnected(population) > self._each:
+                    return None
+                continue
+            bound = flow_bound(population, self._units, float(self._chance))
+            if bound is None:
+                return None
+            energy = max(energy, bound.energy)
+        return energy if self._recovers(attendance) else None
+
+    def _recovers(self, attendance: Attendance) -> bool:
+        tau = self._request.threshold
+        if tau is None:
+            return True
+        tries = worst_tries(self._request.beacon)
+        if attendance.has_complete and attendance.outvoted(tau):
+            return False
+        found = (recovery_failure(one, tau, tries) for one in attendance.typical())
+        return all(chance <= self._each for chance in found)
+
+    def _reach(self, k: int) -> Reach | None:
+        """What k is worth for every number of parties; None if that is too little."""
+        request, attendance, recovery = self._request, self._attendance(k), 0.0
+        if request.threshold is not None:
+            recovery = worst_recovery(attendance, request.threshold, worst_tries(request.beacon))
+        if recovery > self._each:
+            return None
+        if request.mask == "uniform":
+            beta = worst_disconnection(attendance, self._each)
+            method = "analytic: connectivity"
+            if beta > self._each:
+                return None
+            return Reach(k, attendance.loss, decimal_above(beta), recovery, 0, method)
+        energy = worst_energy(attendance, self._units, float(self._chance))
+        if energy is None:
+            return None
+        chance = self._chance if attendance.is_random else Decimal(0)
+        method = "analytic: growth of neighbourhoods"
+        return Reach(k, attendance.loss, chance, recovery, energy, method)

@@ -5,19 +5,31 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Final, get_args
+from fractions import Fraction
+from typing import get_args
 
-from gopa.graph.choices import MOST_PARTIES
 from gopa.planning.gaussian import check_target
 from gopa.planning.losses import plan_losses
-from gopa.planning.result import MaskLaw, NoiseName, Objective, float_below
+from gopa.planning.result import NoiseName, Objective, float_below
+from gopa.planning.terms import (
+    FEWEST_PARTIES,
+    LEAST_DELTA,
+    MOST_ATTEMPTS,
+    MOST_CHARGED,
+    MOST_DENOMINATOR,
+    MOST_DIMENSION,
+    MOST_PARTIES,
+    MOST_ROUNDS,
+    MOST_STEPS,
+    BeaconKind,
+    MaskLaw,
+    check_decimal,
+    check_integer,
+    check_name,
+)
 from wire.errors import UsageError
 
 Number = float | str | Decimal
-
-LEAST_DELTA: Final = Decimal("1e-20")
-_MOST_DIGITS = 40
-_LARGEST_EXPONENT = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +52,9 @@ class Request:
     steps: int | None
     charged: int
     attempts: int
+    integers: bool
+    threshold: Fraction | None
+    beacon: BeaconKind
 
     @classmethod
     def checked(  # noqa: PLR0913 - mirrors `plan`
@@ -61,18 +76,24 @@ class Request:
         steps: int | None,
         charged: int,
         attempts: int,
+        integers: bool,
+        recovery: Fraction | str | None,
+        beacon: BeaconKind,
     ) -> Request:
         """The same target with every field checked; the first wrong one is named."""
-        _integer(parties, 3, MOST_PARTIES, "n")
-        _integer(dimension, 1, 2**20, "dimension")
-        _integer(rounds, 1, 10_000, "rounds")
-        _integer(charged, 0, 100, "charged")
-        _integer(attempts, charged + 1, 1000, "attempts")
+        check_integer(parties, FEWEST_PARTIES, MOST_PARTIES, "n")
+        check_integer(dimension, 1, MOST_DIMENSION, "dimension")
+        check_integer(rounds, 1, MOST_ROUNDS, "rounds")
+        check_integer(charged, 0, MOST_CHARGED, "charged")
+        check_integer(attempts, charged + 1, MOST_ATTEMPTS, "attempts")
         if steps is not None:
-            _integer(steps, 1, 2**40, "steps")
-        _choice(mask, get_args(MaskLaw), "mask")
-        _choice(noise, get_args(NoiseName), "noise")
-        _choice(objective, get_args(Objective), "objective")
+            check_integer(steps, 1, MOST_STEPS, "steps")
+        if type(integers) is not bool:
+            raise UsageError("true or false", "integers")
+        check_name(mask, get_args(MaskLaw), "mask")
+        check_name(beacon, get_args(BeaconKind), "beacon")
+        check_name(noise, get_args(NoiseName), "noise")
+        check_name(objective, get_args(Objective), "objective")
         request = cls(
             parties=parties,
             exact_epsilon=_decimal(epsilon, "epsilon"),
@@ -90,6 +111,9 @@ class Request:
             steps=steps,
             charged=charged,
             attempts=attempts,
+            integers=integers,
+            threshold=_threshold(recovery, dimension),
+            beacon=beacon,
         )
         request._check()
         return request
@@ -99,18 +123,27 @@ class Request:
         if self.exact_delta < LEAST_DELTA:
             message = f"delta is at least {LEAST_DELTA}: cryptography promises no more"
             raise UsageError(message, "delta")
-        if self.high <= self.low:
-            raise UsageError("the upper end is above the lower end", "range")
-        if self.norm is not None and self.norm <= 0:
-            raise UsageError("the bound on the length of vectors is above 0", "norm")
-        if self.norm is not None and self.dimension == 1:
-            raise UsageError("single numbers are bounded by `range`: leave out `norm`", "norm")
+        self._check_inputs()
         if self.honest < 2:
             message = (
                 "fewer than two honest parties are certain to remain: "
                 "lower `corrupt` or `dropout`, or enlist more parties"
             )
             raise UsageError(message, "corrupt")
+
+    def _check_inputs(self) -> None:
+        if self.high <= self.low:
+            raise UsageError("the upper end is above the lower end", "range")
+        if self.norm is not None and self.norm <= 0:
+            raise UsageError("the bound on the length of vectors is above 0", "norm")
+        if self.norm is not None and self.dimension == 1:
+            raise UsageError("single numbers are bounded by `range`: leave out `norm`", "norm")
+        if self.integers:
+            if any(end != end.to_integral_value() for end in (self.low, self.high)):
+                raise UsageError("integer inputs lie between two integers", "range")
+            if self.steps is not None and self.steps % self.integer_width:
+                message = f"a multiple of {self.integer_width}, so that integers are on the grid"
+                raise UsageError(message, "steps")
 
     @property
     def epsilon(self) -> float:
@@ -133,6 +166,11 @@ class Request:
         return self.survivors - self.corrupt
 
     @property
+    def integer_width(self) -> int:
+        """How many integers the range spans, less one; for integer inputs."""
+        return int(self.high) - int(self.low)
+
+    @property
     def releases(self) -> int:
         return self.rounds * (self.charged + 1)
 
@@ -143,31 +181,13 @@ class Request:
         return box if self.norm is None else min(box, 2 * float(self.norm))
 
 
-def _integer(value: int, low: int, high: int, field: str) -> None:
-    if type(value) is not int or not low <= value <= high:
-        raise UsageError(f"an integer from {low} to {high}", field)
-
-
-def _choice(value: str, allowed: tuple[str, ...], field: str) -> None:
-    if value not in allowed:
-        raise UsageError(f"one of {', '.join(allowed)}", field)
-
-
 def _decimal(value: Number, field: str) -> Decimal:
     """The exact decimal that the caller wrote: 0.1 means one tenth."""
     try:
         exact = Decimal(str(value))
     except (InvalidOperation, ValueError):
         raise UsageError("a decimal number", field) from None
-    if not exact.is_finite():
-        raise UsageError("a finite decimal number", field)
-    exponent = 0 if exact.is_zero() else abs(exact.adjusted())
-    if len(exact.as_tuple().digits) > _MOST_DIGITS or exponent > _LARGEST_EXPONENT:
-        message = (
-            f"at most {_MOST_DIGITS} digits, and between 1e-{_LARGEST_EXPONENT} "
-            f"and 1e{_LARGEST_EXPONENT}"
-        )
-        raise UsageError(message, field)
+    check_decimal(exact, field)
     return exact
 
 
@@ -176,6 +196,24 @@ def _probability(value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
         raise UsageError("a probability from 0 to below 1", "dropout")
     return float(value)
+
+
+def _threshold(recovery: Fraction | str | None, dimension: int) -> Fraction | None:
+    """An exact part of all neighbours: a `Fraction` or text such as "2/3", never a float."""
+    if recovery is None:
+        return None
+    if not isinstance(recovery, Fraction | str):
+        raise UsageError('an exact fraction such as "2/3"', "recovery")
+    try:
+        exact = Fraction(recovery)
+    except (ValueError, ZeroDivisionError):
+        raise UsageError('a fraction such as "2/3"', "recovery") from None
+    if not 0 < exact < 1 or exact.denominator > MOST_DENOMINATOR:
+        message = f"between 0 and 1, with a denominator of at most {MOST_DENOMINATOR}"
+        raise UsageError(message, "recovery")
+    if dimension > 1:
+        raise UsageError("self-masks of vectors cannot be recovered: leave it out", "recovery")
+    return exact
 
 
 def _corrupt(corrupt: float, parties: int) -> int:

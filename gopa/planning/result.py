@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from zkp.noise_table import NoiseLaw
+from gopa.planning.terms import Terms
 
-MaskLaw: TypeAlias = Literal["gaussian", "uniform"]
 NoiseName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
+_LEAST = 1e-40
+
 Objective: TypeAlias = Literal["error", "peers", "masks"]
 
 
@@ -22,41 +23,6 @@ class Reason:
     name: str
     value: str
     why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """The part of a plan that a manifest repeats: integers, exact decimals, bytes, names."""
-
-    parties: int
-    corrupt: int
-    survivors: int
-    loss: int
-    k: int
-    dimension: int
-    low: Decimal
-    high: Decimal
-    steps: int
-    squared_sensitivity: int
-    noise: NoiseLaw
-    mask: MaskLaw
-    mask_deviation: int
-    epsilon: Decimal
-    delta: Decimal
-    beta: Decimal
-    rounds: int
-    charged: int
-    attempts: int
-
-    @property
-    def honest(self) -> int:
-        """Survivors may include every corrupt party: so many honest ones are certain."""
-        return self.survivors - self.corrupt
-
-    @property
-    def releases(self) -> int:
-        """Results computed from the same input, composed."""
-        return self.rounds * (self.charged + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +48,17 @@ class Plan:
     """A plan that meets its target. `gopa.plan` makes it; `terms` goes into the manifest.
 
     For every set of at most `terms.corrupt` parties fixed before the coins, together with
-    board and organiser, everything they see is (epsilon, delta)-private towards each other
-    party: `noise_delta` from the noise and masks, the rest from graphs worse than assumed.
+    board and organiser, and for every number of parties that may join, everything they see
+    is (epsilon, delta)-private towards each other party: `noise_delta` from the noise and
+    masks, the rest from graphs worse than assumed. `beta` bounds their chance in one
+    attempt; `beta_recovery` is the part of it that stands for self-masks which corrupt
+    neighbours could open.
     """
 
     terms: Terms
     noise_delta: float
     beta: float
+    beta_recovery: float
     beta_method: str
     flow_energy: int
     errors: Errors
@@ -98,7 +68,7 @@ class Plan:
     @property
     def total_delta(self) -> float:
         """Delta of all rounds and attempts, graphs included; at most `terms.delta`."""
-        return self.noise_delta + self.beta * self.terms.attempts * self.terms.rounds
+        return self.noise_delta + self.beta * self.terms.tries
 
     @property
     def mask_mu(self) -> float:
@@ -114,6 +84,16 @@ def float_below(value: Decimal) -> float:
     return math.nextafter(nearest, -math.inf) if Fraction(nearest) > Fraction(value) else nearest
 
 
+def decimal_below(value: float, digits: int = 3) -> Decimal:
+    """A short decimal that is at most `value`."""
+    return Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(value))
+
+
 def decimal_above(value: float, digits: int = 3) -> Decimal:
-    """A short decimal that is at least `value`, for bounds that go into a manifest."""
+    """A short decimal that is at least `value`, for bounds that go into a manifest.
+
+    Probabilities are not written smaller than 1e-40, unless they are 0.
+    """
+    if 0 < value < _LEAST:
+        return Decimal(f"{_LEAST:.0e}")
     return Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))

@@ -41,7 +41,8 @@ def log_ratios(values: Floats, shift: int, error: float) -> tuple[Floats, Floats
     Rows too small for a float to hold with full precision count as impossible
     denominators: that only raises the loss.
     """
-    shifted = np.concatenate([np.zeros(shift), values])[: len(values)]
+    shifted = np.zeros(len(values))
+    shifted[shift:] = values[: max(0, len(values) - shift)]
     with np.errstate(divide="ignore"):
         safe = np.where(shifted > _FEWEST, shifted, 0.0)
         losses = np.log(values) - np.log(safe) + 2 * error + 1e-13

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gopa.planning.request import Request
+from gopa.planning.terms import check_integer
 from wire.errors import UsageError
 
 FEWEST_STEPS: Final = 8
@@ -27,10 +28,15 @@ def choose_grid(request: Request, mu: float, honest: int) -> Sensitivity:
 
     `mu` is the allowed shift of the sum in deviations. Vectors take their length *after*
     rounding: each coordinate moves by less than one step, the vector by less than the
-    square root of the dimension, so that grid is also made fine against that.
+    square root of the dimension, so that grid is also made fine against that. Integers
+    are not rounded: their grid holds them, with at least eight steps.
     """
     if request.steps is not None:
         return Sensitivity(request.steps, _squared(request, request.steps))
+    if request.integers:
+        steps = request.integer_width * -(-FEWEST_STEPS // request.integer_width)
+        check_integer(steps, 1, MOST_STEPS, "range")
+        return Sensitivity(steps, _squared(request, steps))
     wanted = PREFERRED_SCALE * mu * math.sqrt(honest)
     if request.dimension == 1:
         steps = max(FEWEST_STEPS, round(wanted))
@@ -39,7 +45,11 @@ def choose_grid(request: Request, mu: float, honest: int) -> Sensitivity:
         finest = max(wanted, 8 * math.sqrt(request.dimension))
         steps = max(FEWEST_STEPS, round(finest * width / request.range_sensitivity))
     if steps > MOST_STEPS:
-        raise UsageError("the grid would need more than 2^30 steps: lower epsilon", "epsilon")
+        message = (
+            "the grid would need more than 2^30 steps: lower epsilon, "
+            "or narrow the range of vectors to their length"
+        )
+        raise UsageError(message, "epsilon")
     return Sensitivity(steps, _squared(request, steps))
 
 
@@ -49,5 +59,6 @@ def _squared(request: Request, steps: int) -> int:
     if request.norm is None:
         return box
     width = float(request.high - request.low)
-    length = float(request.norm) / width * steps * (1 + 1e-12) + math.sqrt(request.dimension)
+    rounding = 0.0 if request.integers else math.sqrt(request.dimension)
+    length = float(request.norm) / width * steps * (1 + 1e-12) + rounding
     return min(box, math.ceil(4 * length * length * (1 + 1e-12)))

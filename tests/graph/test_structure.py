@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from gopa.graph import all_choices, chosen_by, complete, from_edges, k_out_graph, ring
+from gopa.graph import (
+    Graph,
+    all_choices,
+    chosen_by,
+    complete,
+    from_edges,
+    k_out_graph,
+    ring,
+    smallest_piece_without_one,
+)
 from tests.graph.vectors import records, seed
 from wire.errors import UsageError
 
@@ -98,6 +108,20 @@ def test_arrays_are_frozen() -> None:
         lambda: from_edges(3, [(0, 3)]),
         lambda: from_edges(0, []),
         lambda: ring(2),
+        lambda: from_edges(3, [(0.0, 1.0)]),  # type: ignore[list-item]
+        lambda: from_edges(3, [(0, 1.5)]),  # type: ignore[list-item]
+        lambda: from_edges(3, [(False, True)]),
+        lambda: from_edges(3, [("0", "1")]),  # type: ignore[list-item]
+        lambda: from_edges(3, [(0, 2**70)]),
+        lambda: from_edges(3, [(0, -1)]),
+        lambda: from_edges(4, [(0, 1, 2, 3)]),  # type: ignore[list-item]
+        lambda: from_edges(3.0, []),  # type: ignore[arg-type]
+        lambda: complete(3.5),  # type: ignore[arg-type]
+        lambda: complete(0),
+        lambda: ring(5.0),  # type: ignore[arg-type]
+        lambda: ring(5).induced([0, 1.5]),  # type: ignore[list-item]
+        lambda: ring(5).induced(np.array([0.0, 1.0])),
+        lambda: ring(5).without([(0.0, 1.0)]),  # type: ignore[list-item]
         lambda: ring(5).induced([0, 0]),
         lambda: ring(5).induced([5]),
         lambda: ring(5).without([(0, 2)]),
@@ -113,6 +137,41 @@ def test_nonsense_is_refused(build: object) -> None:
     k_out_graph([bytes(32)] * 5, 5, 2)
     with pytest.raises(UsageError):
         build()  # type: ignore[operator]
+
+
+def test_integers_of_any_kind_number_parties() -> None:
+    numbers = np.arange(5, dtype=np.uint8)
+    assert from_edges(5, [(numbers[1], numbers[3])]).edge_count == 1
+    assert ring(5).induced(numbers[:3]).edge_count == 2  # type: ignore[arg-type]
+    assert ring(5).induced([]).parties == 0
+
+
+def pieces(graph: Graph) -> int:
+    """The smallest component over all ways to take one party out."""
+    smallest = graph.parties
+    for gone in range(graph.parties):
+        rest = graph.induced([party for party in range(graph.parties) if party != gone])
+        smallest = min([smallest, *np.bincount(rest.components()).tolist()])
+    return smallest
+
+
+@given(st.integers(2, 12), st.integers(0, 22), st.integers(0, 2**32 - 1))
+def test_pieces_without_one_are_the_smallest(parties: int, edges: int, number: int) -> None:
+    pairs = list(combinations(range(parties), 2))
+    np.random.default_rng(number).shuffle(pairs)
+    graph = from_edges(parties, [(int(u), int(v)) for u, v in pairs[:edges]])
+    assert smallest_piece_without_one(graph) == pieces(graph)
+
+
+def test_pieces_of_known_graphs() -> None:
+    assert smallest_piece_without_one(from_edges(1, [])) == 0
+    assert smallest_piece_without_one(ring(50)) == 49
+    assert smallest_piece_without_one(from_edges(5, [(0, u) for u in range(1, 5)])) == 1
+    long = from_edges(5000, [(u, u + 1) for u in range(4999)])
+    assert smallest_piece_without_one(long) == 1
+    barbell = [pair for base in (0, 10) for pair in combinations(range(base, base + 10), 2)]
+    assert smallest_piece_without_one(from_edges(20, [*barbell, (0, 10)])) == 9
+    assert smallest_piece_without_one(from_edges(20, barbell)) == 9
 
 
 @pytest.mark.soak

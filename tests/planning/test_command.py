@@ -39,6 +39,21 @@ def test_json_holds_exact_numbers() -> None:
     assert record["delta"]["total"] <= 1e-5
 
 
+def test_recovery_and_integers_on_the_command_line() -> None:
+    extra = ["--recovery", "3/4", "--beacon", "drand", "--integers", "--high", "10", "--json"]
+    done = CliRunner().invoke(plan, [*TARGET, *extra], catch_exceptions=False)
+    record = json.loads(done.output)
+    assert record["terms"]["threshold_numerator"] == 3
+    assert record["terms"]["threshold_denominator"] == 4
+    assert record["terms"]["beacon"] == "drand"
+    assert record["terms"]["steps"] == 10
+    assert 0 < record["delta"]["beta_recovery"] < record["delta"]["beta_per_attempt"]
+    table = CliRunner().invoke(plan, [*TARGET, "--recovery", "3/4"], catch_exceptions=False)
+    assert "3/4" in table.output
+    with pytest.raises(UsageError):
+        CliRunner().invoke(plan, [*TARGET, "--recovery", "0.1"], catch_exceptions=False)
+
+
 def test_counts_and_parts() -> None:
     outputs = [
         CliRunner().invoke(plan, [*TARGET[:6], "--corrupt", amount, "--json"]).output

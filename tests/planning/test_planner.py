@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import pytest
 
+from gopa.graph import complete, worst_flow_energy
 from gopa.planning import Plan, guarantee, plan
 from gopa.planning.accountant import delta_of_rounds, delta_of_vectors
 from gopa.planning.expansion import Population, disconnected, flow_bound
@@ -52,19 +53,26 @@ def test_a_plan_meets_its_target_from_its_terms_alone(target: dict[str, object])
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
-def test_beta_and_flow_hold_for_the_worst_survivors(target: dict[str, object]) -> None:
+def test_beta_and_flow_hold_for_every_number_that_joins(target: dict[str, object]) -> None:
+    """One by one. Bounds for single numbers choose their steps greedily: one may be worse."""
     made_plan = made(target)
     terms = made_plan.terms
-    honest = terms.parties - terms.corrupt
-    gone = terms.parties - terms.survivors
-    population = Population(terms.parties, honest, terms.k, terms.loss, gone)
-    if terms.mask == "uniform":
-        assert disconnected(population) == made_plan.beta
-        assert terms.mask_deviation == 0
-        return
-    bound = flow_bound(population, terms.steps, made_plan.beta)
-    assert bound is not None
-    assert bound.energy == made_plan.flow_energy
+    assert guarantee(terms).total <= float(terms.delta)
+    assert (terms.mask_deviation == 0) == (terms.mask == "uniform")
+    for joined in range(terms.survivors, terms.parties + 1):
+        assert guarantee(terms, joined).total <= made_plan.total_delta
+        gone = joined - terms.survivors
+        loss = min(terms.loss, gone)
+        population = Population(joined, joined - terms.corrupt, terms.choices(joined), loss, gone)
+        if terms.choices(joined) == joined - 1:
+            found = worst_flow_energy(complete(terms.honest), terms.steps)
+            assert terms.mask == "uniform" or found <= made_plan.flow_energy
+        elif terms.mask == "uniform":
+            assert disconnected(population) <= made_plan.beta
+        else:
+            bound = flow_bound(population, terms.steps, made_plan.beta)
+            assert bound is not None
+            assert bound.energy <= made_plan.flow_energy * 1.1
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
@@ -94,10 +102,31 @@ def test_without_corruption_and_loss_the_curator_is_nearly_met() -> None:
     assert made_plan.terms.k <= 4
 
 
-def test_the_grid_is_fixed_for_integers() -> None:
-    made_plan = plan(n=2000, epsilon=1, delta=1e-6, steps=100, range=(0, 100))
-    assert made_plan.terms.steps == 100
-    assert made_plan.terms.noise.variance > 36
+def test_integers_are_not_rounded() -> None:
+    target = {"n": 2000, "epsilon": 1, "delta": 1e-6, "range": (0, 100)}
+    rounded, whole = made({**target, "steps": 100}), made({**target, "integers": True})
+    assert rounded.terms == whole.terms
+    assert whole.terms.steps == 100
+    assert whole.terms.noise.variance > 36
+    out = 2000 * 0.95
+    assert (whole.errors.planned**2 * out) == pytest.approx(float(whole.terms.noise.variance))
+    assert (rounded.errors.planned**2 - whole.errors.planned**2) * out == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("ends", "steps"), [((0, 1), 8), ((1, 5), 8), ((0, 7), 14), ((-3, 9), 12), ((0, "1e3"), 1000)]
+)
+def test_integers_are_on_the_grid(ends: tuple[int, int], steps: int) -> None:
+    found = plan(n=300, epsilon=2, delta=1e-5, range=ends, integers=True, noise="irwin-hall")
+    assert found.terms.steps == steps
+
+
+def test_integer_vectors_keep_their_length() -> None:
+    target = {"n": 300, "epsilon": 4, "delta": 1e-4, "dimension": 4, "range": (-10, 10)}
+    whole = made({**target, "norm": 5, "integers": True}).terms
+    rounded = made({**target, "norm": 5, "steps": 20}).terms
+    assert whole.squared_sensitivity == 101  # 2 * 5 squared, rounded upwards
+    assert rounded.squared_sensitivity == 197  # each vector may grow by the square root of 4
 
 
 def test_vectors_are_planned_by_length() -> None:
@@ -161,22 +190,52 @@ def test_terms_alone_guarantee_the_target(target: dict[str, object]) -> None:
     assert guarantee(terms, terms.survivors - 1).total == 1
 
 
-def test_the_same_corrupt_parties_among_fewer_are_worse() -> None:
-    terms = plan(n=200, epsilon=1, delta=1e-5, corrupt=0.5, dropout=0.1, mask="uniform").terms
-    assert guarantee(terms, 200).total <= 1e-5 < guarantee(terms, 190).total
+@pytest.mark.parametrize("mask", ["uniform", "gaussian"])
+def test_the_same_corrupt_parties_among_fewer_are_worse(mask: str) -> None:
+    """A k that is enough when all join is not enough when fewer do; plans take the latter."""
+    terms = plan(n=200, epsilon=1, delta=1e-5, corrupt=0.5, dropout=0.1, mask=mask).terms  # type: ignore[arg-type]
+    chance = float(terms.beta)
+
+    def suffices(k: int, joined: int) -> bool:
+        gone = joined - terms.survivors
+        population = Population(joined, joined - 100, k, min(terms.loss, gone), gone)
+        if mask == "uniform":
+            return disconnected(population) <= chance
+        return flow_bound(population, terms.steps, chance) is not None
+
+    assert all(suffices(terms.k, joined) for joined in range(terms.survivors, 201))
+    smaller = next(k for k in range(terms.k, 0, -1) if not suffices(k, 190))
+    assert suffices(smaller, 200)
+    assert guarantee(dataclasses.replace(terms, k=smaller)).total > 1e-5
+
+
+def test_numbers_of_parties_outside_the_plan_have_no_guarantee() -> None:
+    terms = plan(n=60, epsilon=1, delta=1e-5, corrupt=6).terms
+    for joined in (terms.survivors, terms.parties):
+        assert guarantee(terms, joined) == guarantee(terms)
+    for joined in (terms.survivors - 1, terms.parties + 1, 0):
+        assert guarantee(terms, joined).total == 1
+    for wrong in (-1, 60.0, True):
+        with pytest.raises(UsageError):
+            guarantee(terms, wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     "worse",
     [
-        {"squared_sensitivity": 1},
-        {"corrupt": 190},
+        {"corrupt": 150},
+        {"corrupt": 60},
+        {"survivors": 60},
         {"k": 3},
-        {"loss": 60},
+        {"loss": 23},
+        {"beta": Decimal("1e-12")},
+        {"beta": Decimal(0)},
+        {"threshold_numerator": 1, "threshold_denominator": 5},
         {"epsilon": Decimal("0.9")},
         {"steps": 40, "squared_sensitivity": 1600},
         {"rounds": 2},
-        {"mask_deviation": 0},
+        {"charged": 2},
+        {"attempts": 900},
         {"mask_deviation": 50},
     ],
     ids=str,
@@ -185,6 +244,22 @@ def test_worse_terms_are_seen_through(worse: dict[str, object]) -> None:
     terms = plan(n=200, epsilon=1, delta=1e-5, corrupt=0.1).terms
     assert guarantee(terms).total <= 1e-5
     assert guarantee(dataclasses.replace(terms, **worse)).total > 1e-5  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mask", ["uniform", "gaussian"])
+@pytest.mark.parametrize("recovery", ["2/3", "0.75", Fraction(9, 10)], ids=str)
+def test_recovery_is_planned_for(mask: str, recovery: str | Fraction) -> None:
+    target = {"n": 300, "epsilon": 1, "delta": 1e-5, "corrupt": 0.2, "mask": mask}
+    without, with_it = made(target), made({**target, "recovery": recovery})
+    beacon = made({**target, "recovery": recovery, "beacon": "drand"})
+    assert with_it.terms.threshold == Fraction(recovery)
+    assert 0 < with_it.beta_recovery <= 1e-5 / 60
+    assert with_it.beta * 3 <= 1e-6
+    assert with_it.total_delta == guarantee(with_it.terms).total <= 1e-5
+    assert without.terms.k <= beacon.terms.k <= with_it.terms.k
+    assert without.cost.bytes_posted < with_it.cost.bytes_posted
+    assert "recovery" in {reason.name for reason in with_it.reasons}
+    assert without.beta_recovery == 0
 
 
 def test_wide_noise_is_planned_for_narrow_inputs() -> None:
@@ -259,6 +334,20 @@ def test_plans_start_near_the_gaussian_guess() -> None:
         ({"objective": "speed"}, "objective"),
         ({"attempts": 1}, "attempts"),
         ({"steps": 10_000}, "steps"),
+        ({"steps": True}, "steps"),
+        ({"integers": 1}, "integers"),
+        ({"integers": True, "range": (0, "1.5")}, "range"),
+        ({"integers": True, "range": (0, 10**12)}, "range"),
+        ({"integers": True, "range": (0, 10), "steps": 15}, "steps"),
+        ({"recovery": 0.5}, "recovery"),
+        ({"recovery": "half"}, "recovery"),
+        ({"recovery": "1/0"}, "recovery"),
+        ({"recovery": "3/2"}, "recovery"),
+        ({"recovery": "0.33333333"}, "recovery"),
+        ({"recovery": "2/3", "dimension": 2}, "recovery"),
+        ({"recovery": "1/3"}, "recovery"),
+        ({"beacon": "dice"}, "beacon"),
+        ({"n": 2_000_001}, "n"),
         ({"noise": "binomial", "steps": 10_000}, "noise"),
         ({"noise": "irwin-hall", "steps": 10**7}, "noise"),
     ],

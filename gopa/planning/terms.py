@@ -1,0 +1,177 @@
+"""The part of a plan that a manifest repeats: integers, exact decimals, a law, names.
+
+Terms may come from somebody who wants to claim too much, so an instance has numbers that
+fit together; what they are worth is for `guarantee` to say. Specification:
+`specs/03-privacy.md`, section 10.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final, Literal, TypeAlias, get_args
+
+from wire.errors import UsageError
+from zkp.noise_table import GaussianTable, NoiseLaw, WeightedBits
+
+MaskLaw: TypeAlias = Literal["gaussian", "uniform"]
+BeaconKind: TypeAlias = Literal["commit-reveal", "drand"]
+
+FEWEST_PARTIES: Final = 3
+MOST_PARTIES: Final = 2_000_000
+"""More than this takes minutes to account for."""
+
+MOST_DIMENSION: Final = 2**20
+MOST_ROUNDS: Final = 10_000
+MOST_CHARGED: Final = 100
+MOST_ATTEMPTS: Final = 1000
+MOST_STEPS: Final = 2**40
+MOST_DEVIATION: Final = 2**62
+MOST_DENOMINATOR: Final = 2**16 - 1
+LARGEST_EPSILON: Final = Decimal(100)
+LEAST_DELTA: Final = Decimal("1e-20")
+MOST_DIGITS: Final = 40
+LARGEST_EXPONENT: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a session is run by. `UsageError` names a number that does not fit the others.
+
+    From `survivors` to `parties` parties join, of whom `corrupt` collude; each chooses
+    `k` others; with fewer than `survivors` at any time there is no result. A survivor
+    loses at most `loss` neighbours. `beta` bounds the chance, in one attempt, of a graph
+    worse than assumed. Threshold recovery needs shares of more than
+    `threshold_numerator / threshold_denominator` of a party's neighbours; 0 / 1 means that
+    there is none.
+    """
+
+    parties: int
+    corrupt: int
+    survivors: int
+    loss: int
+    k: int
+    dimension: int
+    low: Decimal
+    high: Decimal
+    steps: int
+    squared_sensitivity: int
+    noise: NoiseLaw
+    mask: MaskLaw
+    mask_deviation: int
+    epsilon: Decimal
+    delta: Decimal
+    beta: Decimal
+    rounds: int
+    charged: int
+    attempts: int
+    beacon: BeaconKind
+    threshold_numerator: int
+    threshold_denominator: int
+
+    def __post_init__(self) -> None:
+        self._check_parties()
+        self._check_noise()
+        self._check_target()
+        self._check_threshold()
+
+    @property
+    def honest(self) -> int:
+        """Survivors may include every corrupt party: so many honest ones are certain."""
+        return self.survivors - self.corrupt
+
+    @property
+    def releases(self) -> int:
+        """Results computed from the same input, composed."""
+        return self.rounds * (self.charged + 1)
+
+    @property
+    def tries(self) -> int:
+        """Attempts of all rounds: each shows a graph, whether or not it has a result."""
+        return self.rounds * self.attempts
+
+    @property
+    def threshold(self) -> Fraction | None:
+        """The part of its neighbours that can open a party's self-mask, if any may."""
+        if not self.threshold_numerator:
+            return None
+        return Fraction(self.threshold_numerator, self.threshold_denominator)
+
+    def choices(self, joined: int) -> int:
+        """How many others each party chooses when `joined` parties take part."""
+        return min(self.k, joined - 1)
+
+    def shares_needed(self, neighbours: int) -> int | None:
+        """Shares that open the self-mask of a party with so many neighbours; None for never."""
+        return None if self.threshold is None else int(self.threshold * neighbours) + 1
+
+    def _check_parties(self) -> None:
+        check_integer(self.parties, FEWEST_PARTIES, MOST_PARTIES, "parties")
+        check_integer(self.corrupt, 1, self.parties - 2, "corrupt")
+        check_integer(self.survivors, self.corrupt + 2, self.parties, "survivors")
+        check_integer(self.loss, 0, self.parties - self.survivors, "loss")
+        check_integer(self.k, 1, self.parties - 1, "k")
+        check_integer(self.rounds, 1, MOST_ROUNDS, "rounds")
+        check_integer(self.charged, 0, MOST_CHARGED, "charged")
+        check_integer(self.attempts, self.charged + 1, MOST_ATTEMPTS, "attempts")
+
+    def _check_noise(self) -> None:
+        check_integer(self.dimension, 1, MOST_DIMENSION, "dimension")
+        check_integer(self.steps, 1, MOST_STEPS, "steps")
+        box = self.dimension * self.steps**2
+        check_integer(
+            self.squared_sensitivity, box if self.dimension == 1 else 1, box, "squared_sensitivity"
+        )
+        if not isinstance(self.noise, GaussianTable | WeightedBits):
+            raise UsageError("a noise law", "noise")
+        check_name(self.mask, get_args(MaskLaw), "mask")
+        deviations = (0, 0) if self.mask == "uniform" else (1, MOST_DEVIATION)
+        check_integer(self.mask_deviation, *deviations, "mask_deviation")
+
+    def _check_target(self) -> None:
+        check_decimal(self.low, "low")
+        check_decimal(self.high, "high")
+        if self.high <= self.low:
+            raise UsageError("the upper end is above the lower end", "high")
+        check_decimal(self.epsilon, "epsilon")
+        if not 0 < self.epsilon <= LARGEST_EPSILON:
+            raise UsageError(f"above 0 and at most {LARGEST_EPSILON}", "epsilon")
+        check_decimal(self.delta, "delta")
+        if not LEAST_DELTA <= self.delta < 1:
+            raise UsageError(f"from {LEAST_DELTA} to below 1", "delta")
+        check_decimal(self.beta, "beta")
+        if not 0 <= self.beta < 1:
+            raise UsageError("from 0 to below 1", "beta")
+
+    def _check_threshold(self) -> None:
+        check_name(self.beacon, get_args(BeaconKind), "beacon")
+        check_integer(self.threshold_denominator, 1, MOST_DENOMINATOR, "threshold_denominator")
+        most = self.threshold_denominator - 1 if self.dimension == 1 else 0
+        check_integer(self.threshold_numerator, 0, most, "threshold_numerator")
+
+
+def check_integer(value: int, low: int, high: int, field: str) -> None:
+    """`UsageError` unless `value` is an integer (no truth value, no float) in this range."""
+    if type(value) is not int or not low <= value <= high:
+        raise UsageError(f"an integer from {low} to {high}", field)
+
+
+def check_name(value: str, allowed: tuple[str, ...], field: str) -> None:
+    """`UsageError` unless `value` is one of the names."""
+    if type(value) is not str or value not in allowed:
+        raise UsageError(f"one of {', '.join(allowed)}", field)
+
+
+def check_decimal(value: Decimal, field: str) -> None:
+    """`UsageError` unless `value` is a finite decimal with a reasonable number of digits."""
+    if type(value) is not Decimal or not value.is_finite():
+        raise UsageError("a finite decimal number", field)
+    _, digits, scale = value.as_tuple()
+    exponent = int(scale) if value.is_zero() else value.adjusted()
+    if len(digits) > MOST_DIGITS or abs(exponent) > LARGEST_EXPONENT:
+        raise UsageError(
+            f"at most {MOST_DIGITS} digits, and between 1e-{LARGEST_EXPONENT} "
+            f"and 1e{LARGEST_EXPONENT}",
+            field,
+        )

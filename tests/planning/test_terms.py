@@ -1,0 +1,166 @@
+"""Terms from somebody who wants to claim too much: refused, or worth what they are worth."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gopa.planning import Terms, guarantee, plan
+from gopa.planning.noise_sum import noise_sum
+from gopa.planning.result import decimal_above, decimal_below
+from wire.errors import UsageError
+from zkp.noise_table import GaussianTable
+
+FAIR = plan(n=60, epsilon=1, delta=1e-5, corrupt=6, recovery="3/4").terms
+SMOOTH = plan(n=60, epsilon=1, delta=1e-5, corrupt=6, mask="uniform").terms
+LONG = plan(n=60, epsilon=2, delta=1e-5, corrupt=6, dimension=3, mask="uniform").terms
+
+
+def changed(terms: Terms, changes: dict[str, object]) -> Terms:
+    return dataclasses.replace(terms, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"parties": 2}, "parties"),
+        ({"parties": 60.0}, "parties"),
+        ({"parties": 2**24 + 1}, "parties"),
+        ({"corrupt": 0}, "corrupt"),
+        ({"corrupt": -1}, "corrupt"),
+        ({"corrupt": FAIR.survivors}, "survivors"),
+        ({"corrupt": FAIR.survivors - 1}, "survivors"),
+        ({"survivors": 61}, "survivors"),
+        ({"survivors": True}, "survivors"),
+        ({"loss": -1}, "loss"),
+        ({"loss": 60}, "loss"),
+        ({"k": 0}, "k"),
+        ({"k": 60}, "k"),
+        ({"k": 5.0}, "k"),
+        ({"dimension": 0}, "dimension"),
+        ({"dimension": 2}, "threshold_numerator"),
+        ({"steps": 0}, "steps"),
+        ({"steps": 2**40 + 1}, "steps"),
+        ({"steps": math.nan}, "steps"),
+        ({"squared_sensitivity": FAIR.steps**2 - 1}, "squared_sensitivity"),
+        ({"squared_sensitivity": FAIR.steps**2 + 1}, "squared_sensitivity"),
+        ({"noise": None}, "noise"),
+        ({"mask": "none"}, "mask"),
+        ({"mask": ["gaussian"]}, "mask"),
+        ({"mask": "uniform"}, "mask_deviation"),
+        ({"mask_deviation": 0}, "mask_deviation"),
+        ({"mask_deviation": 1e6}, "mask_deviation"),
+        ({"mask_deviation": 2**63}, "mask_deviation"),
+        ({"low": 0}, "low"),
+        ({"low": Decimal(2)}, "high"),
+        ({"high": Decimal("NaN")}, "high"),
+        ({"high": Decimal("sNaN")}, "high"),
+        ({"high": Decimal("Infinity")}, "high"),
+        ({"high": Decimal("1e61")}, "high"),
+        ({"low": Decimal("0e-99999")}, "low"),
+        ({"epsilon": 1.0}, "epsilon"),
+        ({"epsilon": Decimal(0)}, "epsilon"),
+        ({"epsilon": Decimal(101)}, "epsilon"),
+        ({"delta": Decimal("1e-21")}, "delta"),
+        ({"delta": Decimal(1)}, "delta"),
+        ({"delta": Decimal("1." + 40 * "1")}, "delta"),
+        ({"beta": Decimal("-1e-9")}, "beta"),
+        ({"beta": Decimal(1)}, "beta"),
+        ({"rounds": 0}, "rounds"),
+        ({"charged": -1}, "charged"),
+        ({"charged": 3}, "attempts"),
+        ({"attempts": 1001}, "attempts"),
+        ({"beacon": "simulation"}, "beacon"),
+        ({"threshold_numerator": 4}, "threshold_numerator"),
+        ({"threshold_numerator": -1}, "threshold_numerator"),
+        ({"threshold_denominator": 0}, "threshold_denominator"),
+        ({"threshold_denominator": 2**16}, "threshold_denominator"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_numbers_that_do_not_fit_are_refused(changes: dict[str, object], field: str) -> None:
+    assert guarantee(FAIR).total <= 1e-5
+    with pytest.raises(UsageError) as caught:
+        changed(FAIR, changes)
+    assert caught.value.field == field
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from([FAIR, SMOOTH]),
+    st.sampled_from(["k", "corrupt", "survivors", "loss", "rounds", "charged", "attempts"]),
+    st.integers(1, 40),
+)
+def test_worse_numbers_never_promise_more(terms: Terms, name: str, by: int) -> None:
+    """Each of these numbers has a direction in which an attacker gains."""
+    sign = -1 if name in {"k", "survivors"} else 1
+    try:
+        worse = changed(terms, {name: getattr(terms, name) + sign * by})
+    except UsageError:
+        return
+    assert guarantee(worse).total >= guarantee(terms).total * (1 - 1e-9)
+
+
+def test_thresholds_are_exact() -> None:
+    assert FAIR.threshold == Fraction(3, 4)
+    assert [FAIR.shares_needed(degree) for degree in (0, 1, 3, 4, 7, 8)] == [1, 1, 3, 4, 6, 7]
+    assert SMOOTH.threshold is None
+    assert SMOOTH.shares_needed(10) is None
+    third = changed(FAIR, {"threshold_numerator": 1, "threshold_denominator": 3})
+    assert third.shares_needed(3 * 10**12) == 10**12 + 1
+
+
+def test_few_parties_choose_all_others() -> None:
+    assert FAIR.choices(60) == FAIR.k
+    assert FAIR.choices(FAIR.k) == FAIR.k - 1
+
+
+def test_weaker_thresholds_and_open_coins_are_worth_less() -> None:
+    fair = guarantee(FAIR)
+    assert 0 < fair.recovery < 1e-5
+    low = guarantee(changed(FAIR, {"threshold_numerator": 1, "threshold_denominator": 2}))
+    assert low.recovery > fair.recovery
+    many = plan(n=90, epsilon=1, delta=1e-5, corrupt=18, recovery="3/4").terms
+    assert guarantee(changed(many, {"beacon": "drand"})).recovery < guarantee(many).recovery / 2
+    assert fair.beta == fair.graph + fair.recovery
+    assert fair.total == fair.noise + fair.beta * fair.tries
+
+
+def test_vectors_have_no_recovery() -> None:
+    assert guarantee(LONG).total <= 1e-5
+    with pytest.raises(UsageError):
+        changed(LONG, {"threshold_numerator": 1, "threshold_denominator": 2})
+
+
+@pytest.mark.parametrize("terms", [FAIR, SMOOTH, LONG], ids=["gaussian", "uniform", "vector"])
+def test_huge_grids_and_thin_noise_end_quickly(terms: Terms) -> None:
+    steps = 2**40
+    thin = GaussianTable.with_scale(1, bits=40, rows=9)
+    squared = terms.dimension * steps**2
+    wild = changed(terms, {"steps": steps, "squared_sensitivity": squared, "noise": thin})
+    assert guarantee(wild).total == 1
+    assert guarantee(changed(wild, {"rounds": 10_000, "attempts": 1000})).total == 1
+
+
+def test_sums_too_wide_to_account_for_are_refused() -> None:
+    wide = GaussianTable.with_scale(70, bits=62, rows=801)
+    assert len(noise_sum(wide, 100).values) > 1000
+    with pytest.raises(UsageError):
+        noise_sum(wide, 1_000_000)
+
+
+@given(st.floats(1e-45, 0.99))
+def test_decimals_enclose(value: float) -> None:
+    assert Fraction(decimal_below(value)) <= Fraction(value) <= Fraction(decimal_above(value))
+    assert len(decimal_above(value).as_tuple().digits) <= 3
+    assert decimal_above(value) >= Decimal("1e-40")
+
+
+def test_no_chance_is_no_chance() -> None:
+    assert decimal_above(0.0) == 0

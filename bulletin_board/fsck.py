@@ -18,7 +18,7 @@ from bulletin_board.entry import Slot, Submission, verify_entry
 from bulletin_board.note import SignedCheckpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.source import CHECKPOINT, DirectorySource, Source, resource_limit
-from bulletin_board.tree import RightEdge, TileContent, bundles, leaf_hash, resources
+from bulletin_board.tree import RightEdge, TileContent, bundles, is_resource, leaf_hash
 from wire.errors import InvalidProof, InvalidSignature, MalformedMessage, Unattributed
 
 _SIGNATURES_IN_A_TASK = 64
@@ -152,9 +152,9 @@ def fsck_directory(
 
 
 def _check_listing(root: Path, signed: SignedCheckpoint) -> None:
-    expected = {CHECKPOINT, *resources(signed.size)}
     for path in _files_below(root):
-        if path not in expected or not stat.S_ISREG((root / path).lstat().st_mode):
+        expected = path == CHECKPOINT or is_resource(path, signed.size)
+        if not expected or not stat.S_ISREG((root / path).lstat().st_mode):
             raise Unattributed(f"{path!r} is not part of a log of {signed.size} entries")
 
 

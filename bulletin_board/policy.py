@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from bulletin_board.note import (
@@ -103,9 +103,12 @@ class TrustPolicy:
 
     def check_quorum(self, signed: SignedCheckpoint) -> None:
         """Return if the quorum cosigned, raise `InvalidProof` otherwise."""
-        cosigners = {cosignature.witness for cosignature in self.cosignatures(signed)}
-        if self.needs_witnesses and not self._witnessed(self.quorum, cosigners):
+        if not self.is_quorum(cosignature.witness for cosignature in self.cosignatures(signed)):
             raise InvalidProof("too few witnesses cosigned this checkpoint", "05-P2")
+
+    def is_quorum(self, cosigners: Iterable[VerifierKey]) -> bool:
+        """Whether these witnesses together are enough; each counts once."""
+        return not self.needs_witnesses or self._witnessed(self.quorum, set(cosigners))
 
     def _witnessed(self, name: str, cosigners: set[VerifierKey]) -> bool:
         if name in self.witnesses:

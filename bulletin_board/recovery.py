@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from bulletin_board.note import SignedCheckpoint, VerifierKey, open_checkpoint
 from bulletin_board.source import CHECKPOINT, MissingResource, Source, resource_limit
 from bulletin_board.storage import Held, Inconsistent, Staged, Storage
+from bulletin_board.storage.ownership import noticing_another_writer
 from bulletin_board.tree import TILE_WIDTH, RightEdge, leaf_hash
 from bulletin_board.verified import VerifiedTiles
 from bulletin_board.writing import boundary, boundary_edge, superseded, write_entries
@@ -32,13 +33,19 @@ def open_storage(storage: Storage, log: VerifierKey) -> Opened:
     the batch that is about to be judged here.
     """
     held = storage.lock.fence()  # S1
+    with noticing_another_writer(storage.lock, held):
+        return _opened(storage, log, held)
+
+
+def _opened(storage: Storage, log: VerifierKey, held: Held) -> Opened:
     locked = _verified(held.checkpoint, log, "the lock")
     published = _published(storage.public, log)
     if published is not None and published.size > locked.size:  # S2
         raise _restored("public log", published.size, locked.size)
-    _undo_uncommitted(storage, locked.size)  # S3, S4
+    _undo_uncommitted(storage, locked.size, held.epoch)  # S3, S4
+    storage.lock.check(held)
     storage.public.clean()
-    _write_again(storage, locked, published)  # S5
+    _write_again(storage, held, locked, published)  # S5
     _check_edge(storage.public, locked)  # S6
     return Opened(held, locked)
 
@@ -50,20 +57,20 @@ def replay(source: Source, signed: SignedCheckpoint) -> Iterator[bytes]:
         yield from tiles.bundle(number)
 
 
-def _undo_uncommitted(storage: Storage, size: int) -> None:
+def _undo_uncommitted(storage: Storage, size: int, epoch: int) -> None:
     """The index may be ahead of the lock by exactly one stored batch, and never behind."""
     if storage.index.size() > size:
         uncommitted = storage.index.staged(size)
         ends = [batch.end for batch in uncommitted if batch.start == size]
         if len(uncommitted) != 1 or ends != [storage.index.size()]:
             raise _restored("index", storage.index.size(), size)
-        storage.index.discard(size)
+        storage.index.discard(size, epoch)
     if storage.index.size() != size:
         raise _restored("index", storage.index.size(), size)
 
 
 def _write_again(
-    storage: Storage, locked: SignedCheckpoint, published: SignedCheckpoint | None
+    storage: Storage, held: Held, locked: SignedCheckpoint, published: SignedCheckpoint | None
 ) -> None:
     """Write the public files of every committed batch that is still stored.
 
@@ -86,9 +93,11 @@ def _write_again(
             raise Inconsistent("the stored batches do not lead to the lock's checkpoint")
         if published is not None and roots.get(published.size) != published.root:
             raise _restored("public log", published.size, locked.size)
+        storage.lock.check(held)
         write_entries(storage.public, edge, entries)
     except ProtocolError as error:
         raise Inconsistent(f"the public files are damaged: {error}") from error
+    storage.lock.check(held)
     if published is None or published.note.text != locked.note.text:
         storage.public.write({CHECKPOINT: locked.to_bytes()})
     for older in [batch.start for batch in staged]:

@@ -24,7 +24,13 @@ from bulletin_board.note import (
 from bulletin_board.proof import Receipt
 from bulletin_board.recovery import open_storage, replay
 from bulletin_board.source import CHECKPOINT, resource_limit
-from bulletin_board.storage import Inconsistent, Place, StagedEntry, Storage
+from bulletin_board.storage import (
+    Inconsistent,
+    Place,
+    StagedEntry,
+    Storage,
+)
+from bulletin_board.storage.ownership import noticing_another_writer
 from bulletin_board.tree import EMPTY_ROOT, leaf_hash
 from bulletin_board.verified import VerifiedTiles, load_edge
 from bulletin_board.writing import boundary, publish, write_entries
@@ -92,7 +98,8 @@ class Sequencer:
 
         The caller has verified the signatures. When this returns, every accepted
         entry is durable and under a published checkpoint. Raises `StorageError`
-        if that failed; then nothing may be concluded about any of them.
+        if that failed; then nothing may be concluded about any of them. It is `LostLock`
+        whenever another writer has taken over, whatever failed because of it.
         """
         if len(submissions) > MOST_IN_A_BATCH:
             raise UsageError(f"a batch has at most {MOST_IN_A_BATCH} entries")
@@ -100,7 +107,8 @@ class Sequencer:
         for submission in submissions:
             plan.outcomes.append(self._decide(plan, submission))
         if plan.staged:
-            self._commit(plan)
+            with noticing_another_writer(self._storage.lock, self._held):
+                self._commit(plan)
         return [
             self._outcome(decision, submission)
             for decision, submission in zip(plan.outcomes, submissions, strict=True)
@@ -116,8 +124,14 @@ class Sequencer:
         return self._view.consistency_proof(older)
 
     def publish_cosigned(self, signed: SignedCheckpoint) -> None:
-        """Publish the current checkpoint with cosignatures; an older one is ignored."""
-        if signed.note.text == self.signed.note.text:
+        """Publish the current checkpoint with cosignatures; an older one is ignored.
+
+        Raises `LostLock` if another writer has taken over: its checkpoint may be newer.
+        """
+        if signed.note.text != self.signed.note.text:
+            return
+        with noticing_another_writer(self._storage.lock, self._held):
+            self._storage.lock.check(self._held)
             self._storage.public.write({CHECKPOINT: signed.to_bytes()})
 
     def check(self) -> None:
@@ -125,11 +139,12 @@ class Sequencer:
 
         Raises `LostLock`, `Inconsistent`, or a `ProtocolError` if public files are damaged.
         """
-        self._storage.lock.check(self._held)
-        data = self._storage.public.fetch(CHECKPOINT, resource_limit(CHECKPOINT))
-        if Note.parse(data).text != self.signed.note.text:
-            raise Inconsistent("the published checkpoint is not the newest one")
-        load_edge(self._storage.public, self.signed.checkpoint)
+        with noticing_another_writer(self._storage.lock, self._held):
+            self._storage.lock.check(self._held)
+            data = self._storage.public.fetch(CHECKPOINT, resource_limit(CHECKPOINT))
+            if Note.parse(data).text != self.signed.note.text:
+                raise Inconsistent("the published checkpoint is not the newest one")
+            load_edge(self._storage.public, self.signed.checkpoint)
 
     def close(self) -> None:
         self._storage.close()
@@ -137,7 +152,10 @@ class Sequencer:
     def _decide(self, plan: _Plan, submission: Submission) -> Refused | tuple[int, bool]:
         """The refusal, or the index of the entry and whether it is a new one."""
         entry, leaf, slot = submission.entry, submission.leaf, submission.entry.slot
-        places = (*self._storage.index.places(slot), *plan.taken.get(slot, ()))
+        known = self._storage.index.places(slot)
+        committed = [place for place in known if place.index < plan.start]
+        # Others may have been staged by a writer that was replaced: they are in no log.
+        places = (*committed, *plan.taken.get(slot, ()))
         for place in places:
             if place.leaf == leaf:
                 return place.index, False
@@ -158,8 +176,8 @@ class Sequencer:
 
     def _commit(self, plan: _Plan) -> None:
         storage = self._storage
-        storage.lock.check(self._held)  # else its staging would fail, and look like a broken disk
-        storage.index.stage(plan.start, plan.staged)
+        storage.lock.check(self._held)
+        storage.index.stage(plan.start, plan.staged, self._held.epoch)
         entries = self._read_back(plan)
         edge = load_edge(storage.public, self.signed.checkpoint)
         grown = edge.copy()
@@ -167,10 +185,11 @@ class Sequencer:
         signed = self._sign(Checkpoint(self.signed.checkpoint.origin, grown.size, grown.root()))
         self._held = storage.lock.swap(self._held, signed.to_bytes())
         write_entries(storage.public, edge, entries)
+        storage.lock.check(self._held)  # a newer writer's checkpoint must not give way to this one
         publish(storage.public, signed, plan.start)
         self._make_durable(signed.size, sum(map(len, entries)))
         self.signed = signed
-        self._view = VerifiedTiles(storage.public, signed.checkpoint, grown)
+        self._view = VerifiedTiles(storage.public, signed.checkpoint, grown, self._view)
         for staged in plan.staged:
             self._census[staged.slot.session, staged.slot.phase] += 1
 

@@ -12,6 +12,8 @@ from bulletin_board.tree import HASH_SIZE, TILE_WIDTH
 from wire.errors import MalformedMessage, Unattributed
 
 CHECKPOINT = "checkpoint"
+COSIGNED = "v1/cosigned"
+"""The newest checkpoint with a quorum; a log that grows fast is always ahead of its witnesses."""
 LARGEST_TILE = TILE_WIDTH * HASH_SIZE
 
 

@@ -47,15 +47,24 @@ class VerifiedTiles:
     """
 
     def __init__(
-        self, source: Source, checkpoint: Checkpoint, edge: RightEdge | None = None
+        self,
+        source: Source,
+        checkpoint: Checkpoint,
+        edge: RightEdge | None = None,
+        older: VerifiedTiles | None = None,
     ) -> None:
-        """Reads the right edge now, unless the caller has it and has compared its root."""
+        """Reads the right edge now, unless the caller has it and has compared its root.
+
+        `older` belongs to a tree of which the caller knows that this one extends it;
+        what was computed for it is not computed again.
+        """
         self._source = source
         self.size = checkpoint.size
         known = edge or load_edge(source, checkpoint)
         self._edge = {content.tile: content.hashes for content in known.partial()}
         self._full: OrderedDict[Tile, tuple[bytes, ...]] = OrderedDict()
-        self.node = TileNodes(self.size, self.hashes)
+        self.node = TileNodes(self.size, self.hashes, older.node if older else None)
+        self._ends: dict[int, bytes] = {}
 
     def hashes(self, tile: Tile) -> Sequence[bytes]:
         """The verified hashes of a tile of this tree."""
@@ -90,7 +99,7 @@ class VerifiedTiles:
         return self.hashes(tile_at(0, index // TILE_WIDTH, self.size))[index % TILE_WIDTH]
 
     def inclusion_proof(self, index: int) -> list[bytes]:
-        return inclusion_proof(index, self.size, self.node)
+        return inclusion_proof(index, self.size, self.node, self._ends)
 
     def consistency_proof(self, older: int) -> list[bytes]:
         """From the tree of size `older` to this one."""

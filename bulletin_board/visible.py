@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-_LONGEST = 200
+LONGEST = 200
 
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Letters and marks that show nothing, though Unicode calls them printable."""
@@ -12,15 +12,15 @@ _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _VARIATION_SELECTORS = (range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 
 
-def visible(text: str) -> str:
-    """The text with every character that hides, reorders or controls spelled out.
+def visible(text: str, most: int = LONGEST) -> str:
+    """The text, cut after `most` characters, with all that hides, reorders or controls spelled out.
 
     Control characters (ANSI escapes begin with one), format characters (bidi
     overrides, zero-width joiners), private, unassigned and blank ones become U+XXXX in
     angle brackets. For people's eyes only; never hash or compare the result.
     """
-    shown = "".join(char if _harmless(char) else f"<U+{ord(char):04X}>" for char in text[:_LONGEST])
-    return shown + ("..." if len(text) > _LONGEST else "")
+    shown = "".join(char if _harmless(char) else f"<U+{ord(char):04X}>" for char in text[:most])
+    return shown + ("..." if len(text) > most else "")
 
 
 def _harmless(char: str) -> bool:

@@ -5,26 +5,35 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from bulletin_board.admission import Reason, Refused
 from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence, verify_fork
-from bulletin_board.client.http import NetworkError, Response, Transport
-from bulletin_board.client.source import HttpSource
+from bulletin_board.client.http import AGAIN, NetworkError, Response, Transport
+from bulletin_board.client.source import HttpSource, PatientSource
 from bulletin_board.client.state import ClientState
+from bulletin_board.client.unproven import Asked, StaleMirror, UnprovenHistory, open_pair
 from bulletin_board.note import SignedCheckpoint, open_checkpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.problems import parse_problem
 from bulletin_board.proof import LARGEST_RECEIPT, Receipt, VerifiedReceipt, verify_receipt
 from bulletin_board.reader import LogReader
-from bulletin_board.source import CHECKPOINT, MissingResource, resource_limit
+from bulletin_board.source import CHECKPOINT, COSIGNED, MissingResource, resource_limit
 from bulletin_board.tree import tree_root
 from bulletin_board.verified import VerifiedTiles
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import FaultyBoard, InvalidProof, MalformedMessage, ProtocolError
 from wire.randomness import Rng, draw
 
-_AGAIN = {408, 425, 429, 500, 502, 503, 504}
+_UNPROVEN = (
+    "the log has signed {newer} entries and does not show that they extend the {older} seen"
+    " before; both checkpoints are kept. The network, a cache or the log is at fault ({error})"
+)
+_STALE = (
+    "this copy of the log shows {older} entries, {newer} were seen before, and it does not"
+    " have those: wait until it has caught up, or ask the board itself ({error})"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +50,9 @@ class BoardClient:
 
     Every checkpoint, also those inside receipts, is compared with the newest one
     seen before. If they cannot belong to one log, the client stores evidence,
-    raises `FaultyBoard` and refuses to go on. May be shared between threads.
+    raises `FaultyBoard` and refuses to go on, for good. If it is not shown that they do,
+    it stores both, raises `UnprovenHistory` or, for an older copy, `StaleMirror`, and goes
+    on only when the board has shown it. May be shared between threads.
     """
 
     def __init__(  # noqa: PLR0913 - every edge of the client is injected
@@ -63,11 +74,12 @@ class BoardClient:
         self._rng = rng
         self._patience = patience
         self._sleep = sleep
-        self._source = HttpSource(self._url, transport)
+        self._source = Asked(HttpSource(self._url, transport))
         self._mutex = threading.RLock()
         self._fork: FaultyBoard | None = None
         self._seen: SignedCheckpoint | None = None
         self._trusted: SignedCheckpoint | None = None
+        self._unproven: tuple[SignedCheckpoint, ...] = ()
         self._load()
 
     @property
@@ -83,11 +95,14 @@ class BoardClient:
 
         Safe to repeat with the same bytes, whatever happened before. Raises
         `Refused` if the board will not take them, `NetworkError` when patience
-        ends, `FaultyBoard` if its proof shows a fork.
+        ends, `FaultyBoard` if its proof shows a fork, `UnprovenHistory` if it does
+        not show that its checkpoint belongs to the log seen before.
         """
+        if self._unproven:
+            self._accept([])
         answer = self._persist(entry)
         receipt = verify_receipt(Receipt.parse(answer.body), entry, self._policy.log.key)
-        self._accept(receipt.signed)
+        self._accept([receipt.signed])
         return receipt
 
     def update(self) -> SignedCheckpoint:
@@ -95,31 +110,47 @@ class BoardClient:
 
         Returns the newest one that holds under the policy: a board that shows an
         older state of the same log, as caches do, changes nothing. Waits while
-        witnesses have not cosigned the board's newest. Raises `FaultyBoard` on a fork.
+        witnesses have not cosigned, while the board does not answer, and while a copy
+        lags behind. Raises `FaultyBoard` on a fork, `UnprovenHistory` or `StaleMirror`
+        if what is shown cannot be compared with what was seen.
         """
+        failure: ProtocolError = NetworkError("no attempt was made")
         for attempt in range(self._patience.attempts):
-            data = self._source.fetch(CHECKPOINT, resource_limit(CHECKPOINT))
-            signed = open_checkpoint(data, self._policy.log.key)
-            self._accept(signed)
+            if attempt:
+                self._pause(attempt - 1, None)
             try:
-                self._policy.check_quorum(signed)
-            except InvalidProof:
-                if attempt + 1 == self._patience.attempts:
+                for path in (CHECKPOINT, COSIGNED):
+                    signed = self._fetch(path)
+                    self._judge([signed])
+                    if self._holds(signed):
+                        return self._trust(signed)
+                failure = _no_quorum()
+            except (NetworkError, UnprovenHistory) as error:
+                failure = error
+            except MissingResource as error:
+                if error.path != COSIGNED:
                     raise
-                self._pause(attempt, None)
-            else:
-                return self._trust(signed)
-        raise NetworkError("no attempt was made")
+                failure = _no_quorum()
+        self._suspect(failure)
+        raise failure
 
     def reader(self) -> LogReader:
-        """A reader of the newest checkpoint, updated first. Retries while the log moves on."""
-        for attempt in range(self._patience.attempts):
+        """A reader of the newest checkpoint, updated first. Retries while the log moves on.
+
+        It asks again while the board is busy or out of reach, also later.
+        """
+        attempts = self._patience.attempts
+        source = PatientSource(self._source, attempts, lambda n: self._pause(n, None))
+        failure = MissingResource("no attempt was made")
+        for attempt in range(attempts):
+            if attempt:
+                self._pause(attempt - 1, None)
             signed = self.update()
             try:
-                return LogReader(self._source, signed)
-            except MissingResource:
-                self._pause(attempt, None)
-        raise NetworkError("the board does not serve the tiles of its checkpoint")
+                return LogReader(source, signed)
+            except MissingResource as error:
+                failure = error
+        raise failure
 
     def entries(self, start: int = 0) -> Iterator[bytes]:
         """Every entry from `start` to the newest one, verified."""
@@ -146,7 +177,7 @@ class BoardClient:
             except NetworkError as error:
                 last = error
             else:
-                if answer.status not in _AGAIN:
+                if answer.status not in AGAIN:
                     raise last
             if attempt + 1 < self._patience.attempts:
                 self._pause(attempt, retry_after)
@@ -161,40 +192,78 @@ class BoardClient:
             wanted = max(wanted, min(float(retry_after), self._patience.most_seconds))
         self._sleep(wanted)
 
-    def _accept(self, signed: SignedCheckpoint) -> None:
-        """`_judge`, again while the tiles that it needs cannot be had."""
+    def _fetch(self, path: str) -> SignedCheckpoint:
+        data = self._source.fetch(path, resource_limit(CHECKPOINT))
+        return open_checkpoint(data, self._policy.log.key)
+
+    def _holds(self, signed: SignedCheckpoint) -> bool:
+        try:
+            self._policy.check_quorum(signed)
+        except InvalidProof:
+            return False
+        return True
+
+    def _accept(self, claims: list[SignedCheckpoint]) -> None:
+        """`_judge`, again while the tiles that it needs cannot be had.
+
+        From the second time on together with what the board shows then: it may have
+        grown, and a copy of it has the tiles of its newest checkpoint only.
+        """
+        shown: list[SignedCheckpoint] = []
         for attempt in range(self._patience.attempts):
             try:
-                return self._judge(signed)
-            except (NetworkError, MissingResource):
+                return self._judge([*claims, *shown])
+            except UnprovenHistory as error:
                 if attempt + 1 == self._patience.attempts:
+                    self._suspect(error)
                     raise
-                self._pause(attempt, None)
+            self._pause(attempt, None)
+            with suppress(NetworkError, MissingResource):
+                shown = [self._fetch(CHECKPOINT)]
         return None
 
-    def _judge(self, signed: SignedCheckpoint) -> None:
-        """Compare with the newest checkpoint seen; remember whichever is newer."""
+    def _judge(self, claims: list[SignedCheckpoint]) -> None:
+        """Show that the claims, and everything seen before, are one log; remember the newest."""
         with self._mutex:
             self._check_not_forked()
-            seen = self._seen
-            if seen is None or seen.size == 0:
-                self._remember(signed)
-                return
-            older, newer = (seen, signed) if seen.size <= signed.size else (signed, seen)
-            if older.size == newer.size:
-                self._compare(older, newer, newer.root, ())
-            elif older.size:
-                self._compare_trees(older, newer)
-            if signed.size > seen.size:
-                self._remember(signed)
+            seen = [] if self._seen is None else [self._seen]
+            known = sorted([*seen, *self._unproven, *claims], key=lambda signed: signed.size)
+            newest = known[-1]
+            for older in known:
+                if older.size == newest.size:
+                    self._compare(older, newest, newest.root, ())
+            for older in known:
+                if 0 < older.size < newest.size:
+                    self._compare_trees(older, newest, stale=newest not in claims)
+            if self._seen is None or newest.size > self._seen.size:
+                self._remember(newest)
+            if self._unproven:
+                self._state.clear_unproven()
+                self._unproven = ()
 
-    def _compare_trees(self, older: SignedCheckpoint, newer: SignedCheckpoint) -> None:
-        tiles = VerifiedTiles(self._source, newer.checkpoint)
-        shown = tree_root(older.size, tiles.node)
-        proof = tuple(tiles.consistency_proof(older.size))
+    def _compare_trees(
+        self, older: SignedCheckpoint, newer: SignedCheckpoint, *, stale: bool
+    ) -> None:
+        """Raises `UnprovenHistory` if the newer tree cannot be had, `StaleMirror` if `stale`."""
+        try:
+            tiles = VerifiedTiles(self._source, newer.checkpoint)
+            shown = tree_root(older.size, tiles.node)
+            proof = tuple(tiles.consistency_proof(older.size))
+        except (NetworkError, MissingResource, MalformedMessage, InvalidProof) as error:
+            kind, what = (StaleMirror, _STALE) if stale else (UnprovenHistory, _UNPROVEN)
+            message = what.format(older=older.size, newer=newer.size, error=error)
+            signed = older.to_bytes(), newer.to_bytes()
+            raise kind(message, *signed, f"{self._url}/{self._source.last}") from error
         if older.size & (older.size - 1) == 0:
             proof = (shown, *proof)
         self._compare(older, newer, shown, proof)
+
+    def _suspect(self, failure: ProtocolError) -> None:
+        """Patience has ended: keep two checkpoints of which it was not shown that they agree."""
+        if isinstance(failure, UnprovenHistory):
+            with self._mutex:
+                self._state.keep_unproven(failure.evidence)
+                self._unproven = open_pair(failure.evidence, self._policy.log.key)
 
     def _compare(
         self,
@@ -207,6 +276,7 @@ class BoardClient:
         if shown == older.root:
             return
         evidence = FORK_EVIDENCE.encode(ForkEvidence(older.to_bytes(), newer.to_bytes(), proof))
+        verify_fork(evidence, self._policy.log.key)  # nobody is accused of what is not proved
         where = self._state.keep_evidence(evidence)
         self._fork = FaultyBoard(f"the log has forked; both checkpoints are in {where}", evidence)
         raise self._fork
@@ -224,6 +294,9 @@ class BoardClient:
         if evidence is not None:
             verify_fork(evidence, self._policy.log.key)
             self._fork = FaultyBoard("the log has forked, says evidence kept before", evidence)
+        pair = self._state.unproven()
+        if pair is not None:
+            self._unproven = open_pair(pair, self._policy.log.key)
         stored = self._state.load()
         if stored is not None:
             self._seen = open_checkpoint(stored, self._policy.log.key)
@@ -242,3 +315,7 @@ def _refusal(answer: Response) -> ProtocolError:
         return parse_problem(answer.body, answer.retry_after)
     except MalformedMessage:
         return Refused(Reason.UNAVAILABLE, f"status {answer.status}", answer.retry_after)
+
+
+def _no_quorum() -> InvalidProof:
+    return InvalidProof("too few witnesses cosigned what this board shows", "05-P2")

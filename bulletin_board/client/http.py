@@ -10,7 +10,11 @@ from typing import Protocol
 
 import urllib3
 
+from bulletin_board.client.deadline import pools
 from wire.errors import Unattributed
+
+AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Answers after which the same request may succeed."""
 
 _PIECE = 65_536
 
@@ -49,8 +53,8 @@ class HttpTransport:
     def __init__(self, authority: str | None = None, seconds: float = 60.0) -> None:
         """`authority` is a file of certificates to trust instead of the system's.
 
-        An answer that is not complete after about `seconds` is given up, also if
-        its bytes keep trickling in.
+        An answer whose head, or whose body, is not complete after about `seconds` is
+        given up, also if bytes keep trickling in.
         """
         self._seconds = seconds
         timeout = urllib3.Timeout(connect=min(5.0, seconds), read=min(30.0, seconds))
@@ -58,16 +62,17 @@ class HttpTransport:
         self._pool = urllib3.PoolManager(
             num_pools=8, maxsize=8, retries=False, timeout=timeout, ssl_context=context
         )
+        self._pool.pool_classes_by_scheme = pools(seconds)
 
     def request(
         self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
     ) -> Response:
         headers = {"Content-Type": media_type} if media_type else {}
-        deadline = time.monotonic() + self._seconds
         try:
             answer = self._pool.request(
                 method, url, body=body, headers=headers, redirect=False, preload_content=False
             )
+            deadline = time.monotonic() + self._seconds
             names = {name.lower(): value for name, value in answer.headers.items()}
             data = _read(answer, limit + 1, deadline)
         except urllib3.exceptions.HTTPError as error:

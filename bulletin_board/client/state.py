@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 from typing import Protocol
 
+from bulletin_board.durable import EvidenceFolder, remove_file, replace_file
 from bulletin_board.note import VerifierKey
-from bulletin_board.storage.files import OsFiles
 from wire.errors import UsageError
 
 
@@ -27,6 +26,15 @@ class ClientState(Protocol):
     def kept_evidence(self) -> bytes | None:
         """Evidence stored before, in this run or an earlier one."""
 
+    def keep_unproven(self, pair: bytes) -> str:
+        """Store two checkpoints that may contradict each other durably; returns where."""
+
+    def unproven(self) -> bytes | None:
+        """The pair stored last, until `clear_unproven`."""
+
+    def clear_unproven(self) -> None:
+        """The two belong together. What was kept about them stays where it is."""
+
 
 class MemoryState:
     """Forgets everything with the process: for tests and simulations."""
@@ -34,6 +42,8 @@ class MemoryState:
     def __init__(self) -> None:
         self.checkpoint: bytes | None = None
         self.evidence: list[bytes] = []
+        self.pairs: list[bytes] = []
+        self._unproven: bytes | None = None
 
     def load(self) -> bytes | None:
         return self.checkpoint
@@ -48,39 +58,55 @@ class MemoryState:
     def kept_evidence(self) -> bytes | None:
         return self.evidence[0] if self.evidence else None
 
+    def keep_unproven(self, pair: bytes) -> str:
+        self.pairs.append(pair)
+        self._unproven = pair
+        return "memory"
+
+    def unproven(self) -> bytes | None:
+        return self._unproven
+
+    def clear_unproven(self) -> None:
+        self._unproven = None
+
 
 class DirectoryState:
     """Files in a directory of the caller's, apart for each log."""
 
     def __init__(self, directory: Path, log: VerifierKey) -> None:
         self._directory = directory / hashlib.sha256(str(log).encode()).hexdigest()[:32]
+        self._checkpoint = self._directory / "checkpoint"
+        self._open = self._directory / "unproven"
+        self._evidence = EvidenceFolder(self._directory)
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"{directory} cannot be used: {error.strerror}") from None
 
     def load(self) -> bytes | None:
-        path = self._directory / "checkpoint"
-        return path.read_bytes() if path.exists() else None
+        return _read(self._checkpoint)
 
     def store(self, checkpoint: bytes) -> None:
-        self._write("checkpoint", checkpoint)
+        replace_file(self._checkpoint, checkpoint)
 
     def keep_evidence(self, evidence: bytes) -> str:
-        name = f"fork-{hashlib.sha256(evidence).hexdigest()[:16]}.evidence"
-        self._write(name, evidence)
-        return str(self._directory / name)
+        return str(self._evidence.keep("fork", evidence) or self._directory)
 
     def kept_evidence(self) -> bytes | None:
-        for path in sorted(self._directory.glob("fork-*.evidence")):
-            return path.read_bytes()
-        return None
+        found = self._evidence.read("fork")
+        return found[0] if found else None
 
-    def _write(self, name: str, data: bytes) -> None:
-        scratch = self._directory / f"{name}.new"
-        with scratch.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        scratch.replace(self._directory / name)
-        OsFiles().sync_directory(self._directory)
+    def keep_unproven(self, pair: bytes) -> str:
+        kept = self._evidence.keep("unproven", pair) or self._open
+        replace_file(self._open, pair)
+        return str(kept)
+
+    def unproven(self) -> bytes | None:
+        return _read(self._open)
+
+    def clear_unproven(self) -> None:
+        remove_file(self._open)
+
+
+def _read(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None

@@ -23,7 +23,9 @@ from bulletin_board.server.overview import OverviewCache
 from bulletin_board.server.page import CONTENT_SECURITY_POLICY, PAGE
 from bulletin_board.server.sending import Budget, BudgetedResponse
 from bulletin_board.server.service import BoardService
-from bulletin_board.server.static import TEXT, find_resource
+from bulletin_board.server.static import MUTABLE, TEXT, find_resource
+from bulletin_board.visible import visible
+from bulletin_board.witness.standing import Standing
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import ProtocolError
 
@@ -53,6 +55,7 @@ def build_app(service: BoardService) -> Starlette:
             Route("/tile/{rest:path}", handlers.static),
             Route("/v1/manifest", handlers.manifest),
             Route("/v1/policy", handlers.policy),
+            Route("/v1/cosigned", handlers.cosigned),
             Route("/v1/overview", handlers.overview),
             Route("/healthz", handlers.health),
             Route("/metrics", handlers.metrics),
@@ -136,6 +139,15 @@ class _Handlers:
     async def policy(self, _: Request) -> Response:
         return Response(self._service.policy.to_bytes(), 200, _SAFE, TEXT)
 
+    async def cosigned(self, _: Request) -> Response:
+        """The newest checkpoint that a quorum has cosigned since this server started."""
+        collector = self._service.collector
+        latest = None if collector is None else collector.latest
+        headers = _SAFE | {"Cache-Control": MUTABLE}
+        if latest is None:
+            return PlainTextResponse("no quorum yet\n", 404, headers)
+        return Response(latest.to_bytes(), 200, headers, TEXT)
+
     async def overview(self, _: Request) -> Response:
         document = await self._overview.get()
         if document is None:
@@ -144,8 +156,10 @@ class _Handlers:
         return Response(document, 200, headers, "application/json")
 
     async def health(self, _: Request) -> Response:
+        """The first line says whether the board works; the others, what its witnesses do."""
         problem = self._service.problem()
-        return PlainTextResponse(f"{problem or 'ok'}\n", 503 if problem else 200, _SAFE)
+        lines = [problem or "ok", *map(_witness_line, self._service.witnesses().items())]
+        return PlainTextResponse("\n".join(lines) + "\n", 503 if problem else 200, _SAFE)
 
     async def metrics(self, _: Request) -> Response:
         service = self._service
@@ -154,7 +168,7 @@ class _Handlers:
             "healthy": int(not service.problem()),
             "queue_length": service.committer.waiting,
         }
-        return Response(service.metrics.render(gauges), 200, _SAFE, METRICS)
+        return Response(service.metrics.render(gauges, service.witnesses()), 200, _SAFE, METRICS)
 
     async def page(self, _: Request) -> Response:
         return HTMLResponse(PAGE, headers=_PAGE)
@@ -168,3 +182,9 @@ def refusal_response(refusal: Refused) -> Response:
     if refusal.reason is Reason.TOO_LARGE:
         headers["Connection"] = "close"  # the rest of the body is not read
     return Response(problem_body(refusal), refusal.reason.status, headers, PROBLEM)
+
+
+def _witness_line(item: tuple[str, Standing]) -> str:
+    name, standing = item
+    reason = f": {standing.reason}" if standing.reason else ""
+    return f"witness {visible(name)} is {standing.state.value}{reason}"

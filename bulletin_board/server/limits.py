@@ -36,13 +36,23 @@ class RateLimit:
 
     def take(self, author: bytes) -> None:
         """Count one post, or raise `Refused` with the seconds to wait."""
-        now = self._clock()
-        tokens, then = self._buckets.pop(author, (self._burst, now))
-        tokens = min(self._burst, tokens + max(0.0, now - then) * self._rate)
-        refused = tokens < 1
-        self._buckets[author] = (tokens if refused else tokens - 1, now)
-        if len(self._buckets) > _AUTHORS_REMEMBERED:
-            self._buckets.popitem(last=False)
-        if refused:
+        tokens = self._tokens(author)
+        self._set(author, tokens - 1 if tokens >= 1 else tokens)
+        if tokens < 1:
             wait = int((1 - tokens) / self._rate) + 1
             raise Refused(Reason.QUOTA, "too many posts in a short time", wait)
+
+    def give_back(self, author: bytes) -> None:
+        """The post was one that anybody may relay: it is not the author's doing."""
+        self._set(author, min(self._burst, self._tokens(author) + 1))
+
+    def _tokens(self, author: bytes) -> float:
+        now = self._clock()
+        tokens, then = self._buckets.get(author, (self._burst, now))
+        return min(self._burst, tokens + max(0.0, now - then) * self._rate)
+
+    def _set(self, author: bytes, tokens: float) -> None:
+        self._buckets[author] = (tokens, self._clock())
+        self._buckets.move_to_end(author)
+        if len(self._buckets) > _AUTHORS_REMEMBERED:
+            self._buckets.popitem(last=False)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from types import MappingProxyType
+
+from bulletin_board.visible import visible
+from bulletin_board.witness.standing import Standing, State
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -26,7 +30,9 @@ class Metrics:
             if seconds <= bound:
                 self._below[bound] += 1
 
-    def render(self, gauges: Mapping[str, int]) -> str:
+    def render(
+        self, gauges: Mapping[str, int], witnesses: Mapping[str, Standing] = MappingProxyType({})
+    ) -> str:
         """The page that a Prometheus server reads."""
         lines = ["# TYPE gopa_board_posts_total counter"]
         lines += [
@@ -42,4 +48,29 @@ class Metrics:
         lines.append(f"gopa_board_post_seconds_count {total}")
         for name, value in gauges.items():
             lines += [f"# TYPE gopa_board_{name} gauge", f"gopa_board_{name} {value}"]
+        lines += _witness_lines(witnesses)
         return "\n".join(lines) + "\n"
+
+
+def _witness_lines(witnesses: Mapping[str, Standing]) -> list[str]:
+    """Which state each witness is in, and how often it refused and failed."""
+    if not witnesses:
+        return []
+    lines = ["# TYPE gopa_board_witness gauge"]
+    for name, standing in sorted(witnesses.items()):
+        for state in State:
+            labels = f'witness="{_label(name)}",state="{state.value}"'
+            lines.append(f"gopa_board_witness{{{labels}}} {int(standing.state is state)}")
+    lines.append("# TYPE gopa_board_witness_refusals_total counter")
+    for name, standing in sorted(witnesses.items()):
+        count = standing.refusals
+        lines.append(f'gopa_board_witness_refusals_total{{witness="{_label(name)}"}} {count}')
+    lines.append("# TYPE gopa_board_witness_failures_total counter")
+    for name, standing in sorted(witnesses.items()):
+        count = standing.failures
+        lines.append(f'gopa_board_witness_failures_total{{witness="{_label(name)}"}} {count}')
+    return lines
+
+
+def _label(name: str) -> str:
+    return visible(name).replace("\\", "\\\\").replace('"', '\\"')

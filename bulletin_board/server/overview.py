@@ -36,15 +36,13 @@ class OverviewCache:
         sequencer = service.committer.sequencer
         if sequencer is None:
             return None
-        signed, times = sequencer.signed, dict.fromkeys(service.policy.witnesses)
-        if service.collector is not None:
-            times |= service.collector.times()
+        signed = sequencer.signed
         document = overview(
             signed.checkpoint.origin,
             signed.note.to_bytes().decode(),
             signed.size,
             sequencer.census,
-            times,
+            service.witnesses(),
             service.view,
         )
         return json.dumps(document).encode()

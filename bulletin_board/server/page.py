@@ -44,6 +44,8 @@ text { font-size: 4px; fill: currentColor; dominant-baseline: middle; }
 SCRIPT = """
 'use strict';
 const MOST_LABELS = 24, LONGEST_LABEL = 14;
+const troubles = {failing: ', does not answer', refusing: ', claims another history',
+  excluded: ', claims another history and is asked no more'};
 const byId = (id) => document.getElementById(id);
 function put(parent, tag, text, kind) {
   const node = document.createElement(tag);
@@ -114,8 +116,8 @@ function show(board) {
   const witnesses = byId('witnesses'), sessions = byId('sessions');
   witnesses.replaceChildren(); sessions.replaceChildren();
   for (const witness of board.witnesses) {
-    row(witnesses, witness.name, witness.time === null ? 'has not cosigned yet'
-      : 'cosigned ' + when(witness.time));
+    const last = witness.time === null ? 'has not cosigned yet' : 'cosigned ' + when(witness.time);
+    row(witnesses, witness.name, last + (troubles[witness.state] || ''));
   }
   if (!board.witnesses.length) {
     put(witnesses, 'li', 'none: whoever reads this log trusts its key alone');

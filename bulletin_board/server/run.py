@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +12,7 @@ import uvicorn
 from starlette.applications import Starlette  # noqa: TC002 - a light module
 
 from bulletin_board.server.connection import BoundedConnection
+from wire.errors import UsageError
 
 _GRACE_SECONDS = 30
 _KEEP_ALIVE_SECONDS = 30
@@ -25,11 +29,68 @@ class Listen:
     connections: int = 1_024
 
 
-def make_server(app: Starlette, listen: Listen) -> uvicorn.Server:
+Listening = Callable[[list[str]], None]
+
+
+def bind(listen: Listen) -> list[socket.socket]:
+    """The sockets of a server, one for each address of the host; port 0 is any free one.
+
+    Nobody can connect yet. Raises `UsageError` if an address cannot be had.
+    """
+    try:
+        found = socket.getaddrinfo(
+            listen.host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        addresses = list(dict.fromkeys((family, address) for family, _, _, _, address in found))
+        return [_bound(*item) for item in addresses[: None if listen.port else 1]]
+    except OSError as error:
+        raise UsageError(
+            f"{listen.host} port {listen.port} cannot be listened on: {error.strerror or error}."
+            " Choose another --host or --port"
+        ) from None
+
+
+def _bound(family: int, address: tuple[object, ...]) -> socket.socket:
+    bound = socket.socket(family)
+    try:
+        if os.name != "nt":
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.bind(address)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+class BoardServer(uvicorn.Server):
+    """Tells when it accepts connections, and where."""
+
+    def __init__(self, config: uvicorn.Config, listening: Listening) -> None:
+        super().__init__(config)
+        self._listening = listening
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            scheme = "https" if self.config.is_ssl else "http"
+            names = [bound.getsockname() for server in self.servers for bound in server.sockets]
+            self._listening([f"{scheme}://{_shown(*name[:2])}" for name in names])
+
+
+def _shown(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def make_server(
+    app: Starlette, listen: Listen, listening: Listening = lambda _: None
+) -> BoardServer:
     """A server with one worker: a log has one writer.
 
     SIGTERM and SIGINT stop it: no new connections, running requests are answered,
-    what waits is committed, then it returns.
+    what waits is committed, then it returns. `listening` is told the addresses as soon
+    as connections are accepted there.
     """
     config = uvicorn.Config(
         app,
@@ -46,4 +107,4 @@ def make_server(app: Starlette, listen: Listen) -> uvicorn.Server:
         server_header=False,
         log_level="warning",
     )
-    return uvicorn.Server(config)
+    return BoardServer(config, listening)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from bulletin_board.admission import Reason, Refused
@@ -17,7 +18,11 @@ from bulletin_board.server.metrics import Metrics
 from bulletin_board.server.view import NoView, SessionView
 from bulletin_board.source import Source
 from bulletin_board.witness.collect import Collector
-from wire.errors import InvalidSignature, MalformedMessage
+from bulletin_board.witness.standing import Standing
+from wire.errors import InvalidSignature, MalformedMessage, ProtocolError
+
+_PROVERS = 2
+"""Threads that make the receipts of barriers."""
 
 
 @dataclass(slots=True)
@@ -33,9 +38,11 @@ class BoardService:
     clock: Callable[[], float] = time.monotonic
     metrics: Metrics = field(default_factory=Metrics)
     rate: RateLimit = field(init=False)
+    _provers: ThreadPoolExecutor = field(init=False)
 
     def __post_init__(self) -> None:
         self.rate = RateLimit(self.limits.posts_per_second, self.limits.burst, self.clock)
+        self._provers = ThreadPoolExecutor(_PROVERS, "board-receipts")
 
     def size(self) -> int:
         """The number of entries; 0 while the log is closed."""
@@ -54,10 +61,13 @@ class BoardService:
             raise Refused(Reason.MALFORMED, str(error)) from None
         except InvalidSignature as error:
             raise Refused(Reason.SIGNATURE, str(error)) from None
-        self.rate.take(submission.entry.author.data)
+        author = submission.entry.author.data
+        self.rate.take(author)
         outcome = await asyncio.wrap_future(self.committer.submit(submission))
         if isinstance(outcome, Refused):
             raise outcome
+        if not outcome.fresh:
+            self.rate.give_back(author)  # strangers repeat what is public to use up the rate
         if outcome.barrier and self.policy.needs_witnesses:
             return await self._under_quorum(outcome)
         return outcome
@@ -75,19 +85,41 @@ class BoardService:
             return self.collector.problem
         return ""
 
+    def witnesses(self) -> dict[str, Standing]:
+        """How each witness of the policy behaves."""
+        if self.collector is None:
+            return dict.fromkeys(self.policy.witnesses, Standing())
+        return self.collector.standings()
+
     def close(self) -> None:
         """Commit what waits, then stop."""
         self.committer.close()
         if self.collector is not None:
             self.collector.close()
+        self._provers.shutdown()
 
     async def _under_quorum(self, accepted: Accepted) -> Accepted:
-        """A barrier counts only under a quorum: fail closed, the entry may be posted again."""
-        reader = None
-        if self.collector is not None:
-            wait = self.limits.quorum_seconds
-            reader = await asyncio.to_thread(self.collector.wait_for, accepted.index, wait)
-        if reader is None:
+        """A barrier counts only under a quorum: fail closed, the entry may be posted again.
+
+        Waiting holds no thread, so however many barriers wait, nothing else does.
+        """
+        collector = self.collector
+        covered = None if collector is None else collector.covering(accepted.index)
+        if collector is None or covered is None:
+            raise Refused(Reason.BUSY, "too many entries wait for witnesses", 1)
+        try:
+            async with asyncio.timeout(self.limits.quorum_seconds):
+                signed = await asyncio.wrap_future(covered)
+        except TimeoutError:
+            signed = None
+        if signed is None:
             raise Refused(Reason.QUORUM, "the entry is in the log and waits for witnesses", 5)
-        receipt = await asyncio.to_thread(reader.receipt, accepted.index)
-        return replace(accepted, receipt=receipt.to_bytes())
+
+        def receipt() -> bytes:
+            return collector.reader(signed).receipt(accepted.index).to_bytes()
+
+        try:
+            made = await asyncio.get_running_loop().run_in_executor(self._provers, receipt)
+        except ProtocolError as error:
+            raise Refused(Reason.UNAVAILABLE, str(error), 1) from None
+        return replace(accepted, receipt=made)

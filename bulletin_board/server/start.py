@@ -10,6 +10,7 @@ from starlette.applications import Starlette  # noqa: TC002 - a light module
 from bulletin_board.admission import AdmissionPolicy
 from bulletin_board.client.http import HttpTransport
 from bulletin_board.committer import Committer
+from bulletin_board.durable import EvidenceFolder
 from bulletin_board.note import NoteSigner, SignedCheckpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.sequencer import Sequencer
@@ -73,5 +74,5 @@ def _collector(service: BoardService, place: BoardDirectory) -> Collector:
         OutgrownFiles(service.public),
         current,
         lambda signed: committer.call(lambda sequencer: sequencer.publish_cosigned(signed)),
-        place.root / "witness-refusal.evidence",
+        EvidenceFolder(place.evidence),
     )

@@ -8,6 +8,7 @@ from heapq import nsmallest
 from typing import Protocol
 
 from bulletin_board.visible import visible
+from bulletin_board.witness.standing import Standing
 
 _MOST_SESSIONS = 100
 
@@ -51,7 +52,7 @@ def overview(  # noqa: PLR0913, PLR0917 - one argument for each thing shown
     checkpoint: str,
     size: int,
     census: Mapping[tuple[bytes, int], int],
-    witnesses: Mapping[str, int | None],
+    witnesses: Mapping[str, Standing],
     view: SessionView,
 ) -> dict[str, object]:
     """The JSON document behind the page. Every name in it is safe to show."""
@@ -60,7 +61,8 @@ def overview(  # noqa: PLR0913, PLR0917 - one argument for each thing shown
         "size": size,
         "checkpoint": "\n".join(map(visible, checkpoint.split("\n"))),
         "witnesses": [
-            {"name": visible(name), "time": time} for name, time in sorted(witnesses.items())
+            {"name": visible(name), "time": found.time, "state": found.state.value}
+            for name, found in sorted(witnesses.items())
         ],
         "sessions": [_session(*item, view) for item in _by_session(census).items()],
     }

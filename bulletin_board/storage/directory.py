@@ -5,6 +5,7 @@ index.sqlite   slots and the batch being written
 lock.sqlite    the newest signed checkpoint; may live elsewhere
 public/        what everyone may read: checkpoint, tile/...
 scratch/       files on their way into public/
+evidence/      what witnesses refused, once one did
 writer.lock    held by the process that writes
 """
 
@@ -41,6 +42,10 @@ class BoardDirectory:
     @property
     def scratch(self) -> Path:
         return self.root / "scratch"
+
+    @property
+    def evidence(self) -> Path:
+        return self.root / "evidence"
 
     @property
     def key_path(self) -> Path:

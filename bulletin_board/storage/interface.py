@@ -81,8 +81,13 @@ class Index(Protocol):
     def census(self) -> Mapping[tuple[bytes, int], int]:
         """How many entries each session has in each phase."""
 
-    def stage(self, start: int, entries: Sequence[StagedEntry]) -> None:
-        """Store a batch and its slots, durably and at once, or nothing."""
+    def stage(self, start: int, entries: Sequence[StagedEntry], epoch: int) -> None:
+        """Store a batch and its slots, durably and at once, or nothing.
+
+        Takes the place of a batch that a writer of an earlier epoch staged at or above
+        `start`, where the caller, who holds the lock, knows that nothing is committed.
+        Raises `StorageError` if another batch is there.
+        """
 
     def staged(self, start: int = 0) -> tuple[Staged, ...]:
         """The stored batches that begin at `start` or later, read back from the medium."""
@@ -90,8 +95,12 @@ class Index(Protocol):
     def drop(self, end: int) -> None:
         """Forget the bytes of batches that end at or before `end`; keep their slots."""
 
-    def discard(self, start: int) -> None:
-        """Forget the bytes and the slots of batches from `start`: they were never committed."""
+    def discard(self, start: int, epoch: int) -> None:
+        """Forget batches from `start` that were staged before `epoch`, bytes and slots.
+
+        The caller has fenced the lock to `epoch` and found `start` entries in it: no
+        such batch was committed, nor can be. Those of later epochs are another's.
+        """
 
     def close(self) -> None: ...
 
@@ -103,7 +112,10 @@ class Lock(Protocol):
         """Take the lock from whoever had it: their next `swap` fails."""
 
     def check(self, held: Held) -> None:
-        """Return if nobody has taken the lock since, raise `LostLock` otherwise."""
+        """Return if the lock is as held, raise `LostLock` otherwise."""
+
+    def epoch(self) -> int:
+        """How often the lock was taken: another number than the held one means another writer."""
 
     def swap(self, held: Held, checkpoint: bytes) -> Held:
         """Replace the checkpoint durably, or raise `LostLock` if it is not as held."""

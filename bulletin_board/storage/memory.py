@@ -23,7 +23,7 @@ class MemoryIndex:
 
     def __init__(self) -> None:
         self._slots: dict[tuple[Slot, int], Place] = {}
-        self._staged: dict[int, tuple[StagedEntry, ...]] = {}
+        self._staged: dict[int, tuple[int, tuple[StagedEntry, ...]]] = {}
 
     def places(self, slot: Slot) -> tuple[Place, ...]:
         found = (self._slots.get((slot, copy)) for copy in (0, 1))
@@ -35,21 +35,22 @@ class MemoryIndex:
     def census(self) -> Mapping[tuple[bytes, int], int]:
         return Counter((slot.session, slot.phase) for slot, _ in self._slots)
 
-    def stage(self, start: int, entries: Sequence[StagedEntry]) -> None:
+    def stage(self, start: int, entries: Sequence[StagedEntry], epoch: int) -> None:
+        self.discard(start, epoch)
         taken = {
             (entry.slot, entry.copy): Place(i, entry.leaf) for i, entry in enumerate(entries, start)
         }
         if len(taken) != len(entries) or not taken.keys().isdisjoint(self._slots):
             raise StorageError("a slot is taken")
-        if start in self._staged:
+        if start != len(self._slots):
             raise StorageError("another batch is staged here")
         self._slots |= taken
-        self._staged[start] = tuple(entries)
+        self._staged[start] = epoch, tuple(entries)
 
     def staged(self, start: int = 0) -> tuple[Staged, ...]:
         return tuple(
             Staged(first, tuple(entry.raw for entry in entries))
-            for first, entries in self._staged.items()
+            for first, (_, entries) in self._staged.items()
             if first >= start
         )
 
@@ -58,10 +59,13 @@ class MemoryIndex:
             if batch.end <= end:
                 del self._staged[batch.start]
 
-    def discard(self, start: int) -> None:
+    def discard(self, start: int, epoch: int) -> None:
         for batch in self.staged(start):
-            for entry in self._staged.pop(batch.start):
-                del self._slots[entry.slot, entry.copy]
+            staged_in, entries = self._staged[batch.start]
+            if staged_in < epoch:
+                del self._staged[batch.start]
+                for entry in entries:
+                    del self._slots[entry.slot, entry.copy]
 
     def close(self) -> None:
         """Nothing to close."""
@@ -80,6 +84,9 @@ class MemoryLock:
     def check(self, held: Held) -> None:
         if held != self._held:
             raise LostLock("another writer has taken over")
+
+    def epoch(self) -> int:
+        return self._held.epoch
 
     def swap(self, held: Held, checkpoint: bytes) -> Held:
         self.check(held)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,8 @@ class PublicDirectory(DirectorySource):
     """`PublicFiles` below `root`; `scratch` is on the same file system and belongs to the writer.
 
     A file is written to `scratch` and renamed into place, so that a reader finds
-    the old file or the new one. After a loss of power it may find neither, until
+    the old file or the new one. Its name there is not that of another writer's: two
+    would write into one file. After a loss of power it may find neither, until
     `sync` has returned: the writer keeps the batches from which it writes again.
     """
 
@@ -24,6 +26,7 @@ class PublicDirectory(DirectorySource):
         self._public = root
         self._scratch = scratch
         self._files = files or OsFiles()
+        self._own = os.urandom(8).hex()
         self._unsynced: dict[Path, None] = {}
 
     def write(self, files: Mapping[str, bytes]) -> None:
@@ -31,7 +34,7 @@ class PublicDirectory(DirectorySource):
             for path, data in files.items():
                 target = self._public / path
                 self._make_parents(target)
-                self._write_one(target, data)
+                self._write_one(target, f"{self._own}-{path.replace('/', '-')}", data)
                 self._unsynced[target] = None
 
     def sync(self) -> None:
@@ -65,8 +68,8 @@ class PublicDirectory(DirectorySource):
         for directory in reversed(missing):
             self._files.mkdir(directory)
 
-    def _write_one(self, target: Path, data: bytes) -> None:
-        scratch = self._scratch / target.relative_to(self._public).as_posix().replace("/", "-")
+    def _write_one(self, target: Path, name: str, data: bytes) -> None:
+        scratch = self._scratch / name
         handle = self._files.create(scratch)
         try:
             rest = memoryview(data)

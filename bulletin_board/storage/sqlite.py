@@ -27,7 +27,8 @@ INDEX_SCHEMA = (
         PRIMARY KEY (session, author, phase, round, seq, copy)
     ) WITHOUT ROWID""",
     """CREATE TABLE IF NOT EXISTS staging (
-        start INTEGER PRIMARY KEY, width INTEGER NOT NULL, bundle BLOB NOT NULL
+        start INTEGER PRIMARY KEY, width INTEGER NOT NULL, epoch INTEGER NOT NULL,
+        bundle BLOB NOT NULL
     )""",
 )
 
@@ -68,15 +69,16 @@ class SqliteIndex:
         )
         return {(_bytes(session), _int(phase)): _int(count) for session, phase, count in rows}
 
-    def stage(self, start: int, entries: Sequence[StagedEntry]) -> None:
+    def stage(self, start: int, entries: Sequence[StagedEntry], epoch: int) -> None:
         rows = (
             (*entry.slot, entry.copy, place, entry.leaf)
             for place, entry in enumerate(entries, start)
         )
         bundle = encode_bundle(entry.raw for entry in entries)
         with self._database.transaction():
+            self._discard(start, epoch)
             self._database.execute(
-                "INSERT INTO staging VALUES (?, ?, ?)", (start, len(entries), bundle)
+                "INSERT INTO staging VALUES (?, ?, ?, ?)", (start, len(entries), epoch, bundle)
             )
             self._database.execute_many("INSERT INTO slots VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
@@ -90,13 +92,22 @@ class SqliteIndex:
         with self._database.transaction():
             self._database.execute("DELETE FROM staging WHERE start + width <= ?", (end,))
 
-    def discard(self, start: int) -> None:
+    def discard(self, start: int, epoch: int) -> None:
         with self._database.transaction():
-            self._database.execute("DELETE FROM staging WHERE start >= ?", (start,))
-            self._database.execute("DELETE FROM slots WHERE place >= ?", (start,))
+            self._discard(start, epoch)
 
     def close(self) -> None:
         self._database.close()
+
+    def _discard(self, start: int, epoch: int) -> None:
+        stale = self._database.execute(
+            "DELETE FROM staging WHERE start >= ? AND epoch < ? RETURNING start, start + width",
+            (start, epoch),
+        )
+        for first, end in stale:
+            self._database.execute(
+                "DELETE FROM slots WHERE place >= ? AND place < ?", (_int(first), _int(end))
+            )
 
 
 class SqliteLock:
@@ -122,6 +133,9 @@ class SqliteLock:
     def check(self, held: Held) -> None:
         if self._held() != held:
             raise LostLock("another writer has taken over")
+
+    def epoch(self) -> int:
+        return self._held().epoch
 
     def swap(self, held: Held, checkpoint: bytes) -> Held:
         with self._database.transaction():

@@ -19,11 +19,12 @@ class TileNodes:
     share their work, and forgets them all when they become too many.
     """
 
-    def __init__(self, size: int, fetch: FetchTile) -> None:
+    def __init__(self, size: int, fetch: FetchTile, older: TileNodes | None = None) -> None:
+        """`older` are the nodes of a tree that this one extends: none of them ever changes."""
         self.size = size
         self._fetch = fetch
         self._tiles: dict[tuple[int, int], Sequence[bytes]] = {}
-        self._inner: dict[tuple[int, int], bytes] = {}
+        self._inner: dict[tuple[int, int], bytes] = {} if older is None else older._inner
 
     def __call__(self, height: int, index: int) -> bytes:
         """The node above the leaves from index * 2^height to (index + 1) * 2^height."""

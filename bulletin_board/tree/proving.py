@@ -17,8 +17,15 @@ def tree_root(size: int, node: Node) -> bytes:
     return _range_root(0, size, node) if size else EMPTY_ROOT
 
 
-def inclusion_proof(index: int, size: int, node: Node) -> list[bytes]:
-    """Siblings from the leaf upwards. Reads about log2(size) nodes."""
+def inclusion_proof(
+    index: int, size: int, node: Node, edge: dict[int, bytes] | None = None
+) -> list[bytes]:
+    """Siblings from the leaf upwards. Reads about log2(size) nodes.
+
+    `edge` remembers the roots of what reaches to the end of the tree, by their first
+    leaf, for further proofs in a tree of the same size: almost all proofs share them.
+    """
+    known = {} if edge is None else edge
     if not 0 <= index < size:
         raise UsageError(f"there is no leaf {index} in a tree of {size}")
     low, high = 0, size
@@ -26,7 +33,12 @@ def inclusion_proof(index: int, size: int, node: Node) -> list[bytes]:
     while high - low > 1:
         middle = low + _split(high - low)
         if index < middle:
-            proof.append(_range_root(middle, high, node))
+            if high < size:
+                proof.append(_range_root(middle, high, node))
+            else:
+                if middle not in known:
+                    known[middle] = _range_root(middle, high, node)
+                proof.append(known[middle])
             high = middle
         else:
             proof.append(_range_root(low, middle, node))

@@ -82,6 +82,15 @@ def resources(size: int) -> Iterator[str]:
     yield from (bundle.path for bundle in bundles(size))
 
 
+def is_resource(path: str, size: int) -> bool:
+    """Whether `resources(size)` has this path; takes no time that grows with the size."""
+    found = parse_path(path)
+    if found is None:
+        return False
+    level = found.level if isinstance(found, Tile) else 0
+    return found.width == min(TILE_WIDTH, (size >> TILE_HEIGHT * level) - found.number * TILE_WIDTH)
+
+
 def parse_path(path: str) -> Tile | Bundle | None:
     """The tile or bundle whose path is exactly `path`, or None.
 

@@ -15,13 +15,20 @@ _ATTEMPTS = 3
 
 
 class WitnessRefusal(ProtocolError):
-    """A witness holds a history that contradicts this one; `request` and `status` show it."""
+    """A witness says that it holds a history that contradicts this one.
 
-    def __init__(self, message: str, request: bytes = b"", status: int = 0) -> None:
-        super().__init__(message, request, status)
+    `request` and the whole answer, `status` and `answer`, show what it was asked
+    and what it said. An answer is not signed: it proves nothing about anyone.
+    """
+
+    def __init__(
+        self, message: str, request: bytes = b"", status: int = 0, answer: bytes = b""
+    ) -> None:
+        super().__init__(message, request, status, answer)
         self.message = message
         self.request = request
         self.status = status
+        self.answer = answer
 
     def __str__(self) -> str:
         return self.message
@@ -41,7 +48,7 @@ def ask_witness(
         request = AddCheckpoint(old, proof, reader.signed.to_bytes()).to_bytes()
         answer = transport.request(
             "POST",
-            f"{witness.url}/add-checkpoint",
+            f"{witness.url.rstrip('/')}/add-checkpoint",
             body=request,
             media_type="text/plain",
             limit=LARGEST_NOTE,
@@ -49,13 +56,16 @@ def ask_witness(
         if answer.status == 200:
             return Note.parse(reader.signed.note.text.encode() + b"\n" + answer.body).signatures
         if answer.status == 422:
-            raise WitnessRefusal(f"{witness.key.name} refuses the proof", request, 422)
+            raise WitnessRefusal(f"{witness.key.name} refuses the proof", request, 422, answer.body)
         if answer.status != 409:
             raise NetworkError(f"{witness.key.name} answers {answer.status}")
         held = _held_size(answer.body)
         if held == old or held > reader.size:
             raise WitnessRefusal(
-                f"{witness.key.name} holds another history of {held} entries", request, 409
+                f"{witness.key.name} claims another history of {held} entries",
+                request,
+                409,
+                answer.body,
             )
         old = held
     raise NetworkError(f"{witness.key.name} answers with a new size each time")

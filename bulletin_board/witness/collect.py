@@ -6,18 +6,31 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotInTime
 
 from bulletin_board.client.http import Transport
-from bulletin_board.note import SignatureLine, SignedCheckpoint
+from bulletin_board.durable import EvidenceFolder
+from bulletin_board.note import (
+    Note,
+    SignatureLine,
+    SignedCheckpoint,
+    cosignature_time,
+    verify_note,
+)
 from bulletin_board.policy import Peer, TrustPolicy
 from bulletin_board.reader import LogReader
 from bulletin_board.source import Source
 from bulletin_board.visible import visible
 from bulletin_board.witness.ask import WitnessRefusal, ask_witness
-from wire.errors import InvalidProof, ProtocolError
+from bulletin_board.witness.evidence import keep_refusal
+from bulletin_board.witness.standing import Standing, State
+from bulletin_board.witness.waiting import Covered, Waiters
+from wire.errors import ProtocolError, Unattributed
 
 log = logging.getLogger("gopa.board")
+
+MOST_WAITING = 256
 
 _PAUSE_SECONDS = 1.0
 _ROUND_SECONDS = 5.0
@@ -27,12 +40,11 @@ _LEAVE_SECONDS = 10.0
 class Collector:
     """Threads that keep the newest checkpoint cosigned, one for each witness.
 
-    A witness that is slow, silent or wrong delays nobody but itself. All of them are
-    asked about one checkpoint until it has its quorum, or for some seconds: under load,
-    each would else sign another one.
+    A witness that is slow, silent, wrong or a liar excludes nobody but itself. All of
+    them are asked about one checkpoint until it has its quorum, or for some seconds:
+    under load, each would else sign another one.
 
-    Fails closed: without a quorum `wait_for` answers None and nothing that needs
-    witnesses is acknowledged. A contradiction is final until the process ends.
+    Fails closed: without a quorum nothing that needs witnesses is acknowledged.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - every edge is injected
@@ -42,7 +54,8 @@ class Collector:
         source: Source,
         current: Callable[[], SignedCheckpoint | None],
         cosigned: Callable[[SignedCheckpoint], None],
-        evidence: Path | None = None,
+        evidence: EvidenceFolder,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """`source` has the tiles of any checkpoint that `current` returns, also outgrown ones."""
         self._policy = policy
@@ -51,13 +64,14 @@ class Collector:
         self._current = current
         self._cosigned = cosigned
         self._evidence = evidence
-        self._times: dict[str, int | None] = dict.fromkeys(policy.witnesses)
+        self._clock = clock
+        self._standings = {name: Standing() for name in policy.witnesses}
         self._target: SignedCheckpoint | None = None
         self._since = 0.0
         self._latest: SignedCheckpoint | None = None
+        self._waiters = Waiters(MOST_WAITING)
         self._changed = threading.Condition()
         self._closed = False
-        self.problem = ""
         self._threads = [
             threading.Thread(target=self._run, args=item, name="board-witness", daemon=True)
             for item in policy.witnesses.items()
@@ -74,27 +88,65 @@ class Collector:
         with self._changed:
             self._changed.notify_all()
 
-    def times(self) -> dict[str, int | None]:
-        """When each witness last cosigned, by its own clock."""
+    def standings(self) -> dict[str, Standing]:
+        """How each witness behaves."""
         with self._changed:
-            return dict(self._times)
+            return dict(self._standings)
+
+    @property
+    def latest(self) -> SignedCheckpoint | None:
+        """The newest checkpoint that the quorum has cosigned since the board started."""
+        return self._latest
+
+    @property
+    def problem(self) -> str:
+        """Why the quorum cannot be met, or the empty string."""
+        with self._changed:
+            if self._is_possible():
+                return ""
+            refusing = [name for name, found in self._standings.items() if found.refused]
+        silent = [name for name, witness in self._policy.witnesses.items() if not witness.url]
+        return (
+            "no quorum is possible. These witnesses claim another history:"
+            f" {_names(refusing)}; these have no address in the policy: {_names(silent)}"
+        )
+
+    def covering(self, index: int) -> Covered | None:
+        """A future of a quorum-cosigned checkpoint that covers entry `index`.
+
+        It gives None when a quorum is impossible. The answer is None itself if too many wait.
+        """
+        with self._changed:
+            done: Covered = Future()
+            if self._latest is not None and index < self._latest.size:
+                done.set_result(self._latest)
+            elif self._closed or not self._is_possible():
+                done.set_result(None)
+            else:
+                return self._waiters.add(index)
+            return done
 
     def wait_for(self, index: int, seconds: float) -> LogReader | None:
         """A reader of a quorum-cosigned checkpoint that covers entry `index`, or None in time."""
-        deadline = time.monotonic() + seconds
-        with self._changed:
-            while self._latest is None or self._latest.size <= index:
-                left = deadline - time.monotonic()
-                if left <= 0 or self._closed or self.problem:
-                    return None
-                self._changed.wait(min(left, _PAUSE_SECONDS))
-            latest = self._latest
-        return LogReader(self._source, latest)
+        future = self.covering(index)
+        if future is None:
+            return None
+        try:
+            found = future.result(seconds)
+        except NotInTime:
+            future.cancel()
+            return None
+        return None if found is None else self.reader(found)
+
+    def reader(self, signed: SignedCheckpoint) -> LogReader:
+        """A reader of a checkpoint that was collected here."""
+        return LogReader(self._source, signed)
 
     def close(self) -> None:
         """Stop asking. A request on its way is not waited for: it ends with the process."""
         with self._changed:
             self._closed = True
+            self._waiters.give_up()
             self._changed.notify_all()
         deadline = time.monotonic() + _LEAVE_SECONDS
         for thread in self._threads:
@@ -110,17 +162,17 @@ class Collector:
                 self._add(name, witness, target, lines)
                 held, done = target.size, target.note.text
             except WitnessRefusal as error:
-                self._stop(error)
-            except Exception as error:
-                unexpected = None if isinstance(error, ProtocolError) else error
-                shown = visible(name), visible(str(error))
-                log.warning("witness %s: %s", *shown, exc_info=unexpected)
-                self._pause()
+                if self._refused(name, witness, error).state is State.EXCLUDED:
+                    return
+            except Exception as error:  # noqa: BLE001 - whatever it was, it is this witness's
+                self._failed(name, error)
+            if done != target.note.text:
+                self._pause(name)
 
     def _next(self, done: str) -> SignedCheckpoint | None:
         """Wait for a checkpoint with another text than `done`; None to end."""
         with self._changed:
-            while not self._closed and not self.problem:
+            while not self._closed:
                 target = self._choose()
                 if target is not None and target.note.text != done:
                     return target
@@ -138,48 +190,90 @@ class Collector:
                 self._changed.notify_all()
         return self._target
 
-    def _pause(self) -> None:
-        deadline = time.monotonic() + _PAUSE_SECONDS
+    def _pause(self, name: str) -> None:
         with self._changed:
+            deadline = time.monotonic() + self._standings[name].pause
             while not self._closed and (left := deadline - time.monotonic()) > 0:
                 self._changed.wait(left)
 
     def _add(
         self, name: str, witness: Peer, asked: SignedCheckpoint, lines: Iterable[SignatureLine]
     ) -> None:
-        """Keep a witness's valid cosignatures; announce the checkpoint if they make a quorum.
+        """Keep a witness's newest cosignature; announce the checkpoint if there is a quorum now.
 
-        Raises `InvalidSignature` if they do not verify.
+        Only one line of each: a note with too many lines is one that nobody can read.
+        Raises `InvalidSignature` if one does not verify, `Unattributed` if there is none.
         """
-        own = [line for line in lines if _identity(line) == _identity_of(witness)]
+        signed = [line for line in lines if _identity(line) == _identity_of(witness)]
+        if not signed:
+            raise Unattributed("the witness answers without a cosignature of its own")
+        verify_note(Note(asked.note.text, tuple(signed)), [witness.key])
+        own = max(signed, key=lambda line: cosignature_time(line.signature))
         with self._changed:
+            time_stated = cosignature_time(own.signature)
+            self._change(name, self._standings[name].after_cosigning(time_stated))
             target = self._target
             if target is None or target.note.text != asked.note.text:
                 return  # too late: the others are asked about a newer one
-            found = SignedCheckpoint(target.checkpoint, target.note.with_signatures(own))
-            for cosignature in self._policy.cosignatures(found):
-                if cosignature.witness == witness.key:
-                    self._times[name] = cosignature.time
+            found = SignedCheckpoint(target.checkpoint, target.note.with_signatures([own]))
             self._target = found
-            try:
-                self._policy.check_quorum(found)
-            except InvalidProof:
+            if not self._policy.is_quorum(c.witness for c in self._policy.cosignatures(found)):
                 return
             self._latest = found
+            self._waiters.announce(found)
             self._changed.notify_all()
         self._cosigned(found)
 
-    def _stop(self, error: WitnessRefusal) -> None:
-        log.critical("%s: this log may have forked; nothing more will be cosigned", error)
+    def _refused(self, name: str, witness: Peer, error: WitnessRefusal) -> Standing:
+        """The witness contradicts this log: keep what it said; it does not count for now."""
+        stored = keep_refusal(self._evidence, witness, error, int(self._clock()))
         with self._changed:
-            first = not self.problem
-            self.problem = str(error)
-            self._changed.notify_all()
-        if first and self._evidence is not None:
-            try:
-                self._evidence.write_bytes(error.request)
-            except OSError as failure:
-                log.critical("the evidence could not be stored: %s", failure.strerror)
+            found = self._change(name, self._standings[name].after_refusing(visible(str(error))))
+            if not self._is_possible():
+                self._waiters.give_up()
+        log.critical(
+            "witness %s %s (%d): it is mistaken or this log has forked; %s",
+            visible(name),
+            found.reason,
+            error.status,
+            visible(stored),
+        )
+        if found.state is State.EXCLUDED:
+            log.critical("witness %s is excluded until the board starts again", visible(name))
+        return found
+
+    def _failed(self, name: str, error: Exception) -> None:
+        with self._changed:
+            found = self._change(name, self._standings[name].after_failing(visible(str(error))))
+        if found.failed & (found.failed - 1):
+            return  # the first, second, fourth, eighth ... in a row is logged
+        unexpected = None if isinstance(error, ProtocolError) else error
+        log.warning(
+            "witness %s has failed %d times in a row: %s",
+            visible(name),
+            found.failed,
+            found.reason,
+            exc_info=unexpected,
+        )
+
+    def _change(self, name: str, found: Standing) -> Standing:
+        """Holds the lock."""
+        before, self._standings[name] = self._standings[name].state, found
+        if found.state is not before:
+            log.info("witness %s is %s now", visible(name), found.state.value)
+        return found
+
+    def _is_possible(self) -> bool:
+        """Whether the witnesses that do not contradict this log make a quorum. Holds the lock."""
+        return self._policy.is_quorum(
+            witness.key
+            for name, witness in self._policy.witnesses.items()
+            if witness.url and not self._standings[name].refused
+        )
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(map(visible, names)) or "none"
 
 
 def _identity(line: SignatureLine) -> tuple[str, bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
@@ -29,7 +29,7 @@ class Witness:
     def __init__(
         self,
         signer: NoteSigner,
-        logs: Iterable[VerifierKey],
+        logs: Collection[VerifierKey],
         store: WitnessStore,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -37,6 +37,8 @@ class Witness:
             raise UsageError("a witness needs a key of type 0x04")
         self._signer = signer
         self._logs = {log.name: log for log in logs}
+        if len(self._logs) != len(set(logs)):
+            raise UsageError("two logs have one name: a witness remembers one history of each name")
         self._store = store
         self._clock = clock
 

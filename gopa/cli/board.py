@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
@@ -24,45 +22,35 @@ from bulletin_board.sequencer import first_checkpoint
 from bulletin_board.server.static import live_directory
 from bulletin_board.source import DirectorySource, Source
 from bulletin_board.storage.directory import BoardDirectory
-from bulletin_board.visible import visible
-from gopa.cli.board_input import (
-    check_certificate,
-    check_option_name,
-    own_key,
-    parse_log_key,
-    parse_session,
-    read_admission,
-    read_policy,
-    witness_signer,
+from gopa.cli.board_evidence import evidence
+from gopa.cli.board_input import check_option_name, own_key, parse_session, read_policy
+from gopa.cli.board_options import (
+    as_json_option,
+    directory,
+    lock_option,
+    log_option,
+    policy_option,
 )
-from wire.errors import ProtocolError, UsageError
+from gopa.cli.board_output import reporting, show
+from gopa.cli.board_serve import serve, witness
+from wire.errors import UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes
 
-FAILED_EXIT = 1
-
-as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-log_option = click.option("--log", "log_key", help="The log's verifier key (vkey).")
-policy_option = click.option(
-    "--policy", "policy_path", type=click.Path(path_type=Path), help="A tlog policy file."
-)
-lock_option = click.option(
-    "--lock", type=click.Path(path_type=Path), help="The lock file, best kept on another disk."
-)
-directory = click.argument("directory", type=click.Path(path_type=Path))
-host_option = click.option("--host", default="127.0.0.1", show_default=True)
-port_type = click.IntRange(1, 65_535)
-certificate_option = click.option(
-    "--tls-cert", type=click.Path(path_type=Path, exists=True), help="Certificate chain in PEM."
-)
-certificate_key_option = click.option(
-    "--tls-key", type=click.Path(path_type=Path, exists=True), help="Its private key in PEM."
-)
+_COLUMNS = ("index", "session", "phase", "kind", "round", "author", "seq", "bytes", "leaf")
+_WIDTHS = (8, 16, 5, 4, 5, 16, 8, 5, 16)
+_PATIENCE = 5
+"""Attempts to reach a board: somebody waits for the answer."""
 
 
 @click.group()
 def board() -> None:
     """The public bulletin board: a transparency log of signed entries."""
+
+
+board.add_command(evidence)
+board.add_command(serve)
+board.add_command(witness)
 
 
 @board.command()
@@ -72,93 +60,11 @@ def board() -> None:
 @as_json_option
 def init(directory: Path, origin: str, lock: Path | None, as_json: bool) -> None:
     """Create a new, empty log and its key in DIRECTORY."""
-    with _reporting():
+    with reporting():
         check_option_name(origin, "--origin")
         signer = NoteSigner(origin, KeyKind.LOG, SecretBytes(draw(os.urandom, 32)))
         BoardDirectory(directory, lock).create(signer, first_checkpoint(signer))
-    _show({"origin": origin, "log": str(signer.verifier)}, as_json)
-
-
-@board.command()
-@directory
-@lock_option
-@click.option(
-    "--roster", type=click.Path(path_type=Path), help="Registered keys, one hex per line."
-)
-@click.option("--anyone", is_flag=True, help="Admit every key: for trials, nothing bounds the log.")
-@click.option(
-    "--quota", type=click.IntRange(1), default=10_000, show_default=True, help="Entries per author."
-)
-@policy_option
-@host_option
-@click.option("--port", type=port_type, default=8765, show_default=True)
-@certificate_option
-@certificate_key_option
-@as_json_option
-def serve(  # noqa: PLR0913, PLR0917 - click passes every option by name
-    directory: Path,
-    lock: Path | None,
-    roster: Path | None,
-    anyone: bool,
-    quota: int,
-    policy_path: Path | None,
-    host: str,
-    port: int,
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    as_json: bool,
-) -> None:
-    """Serve the log in DIRECTORY: tiles, entry submission, a page that shows it live.
-
-    SIGTERM stops it without losing anything that was acknowledged.
-    """
-    from bulletin_board.server.run import Listen, make_server
-    from bulletin_board.server.start import start_board
-
-    with _reporting(), ExitStack() as stack:
-        admission = read_admission(roster, anyone, quota)
-        tls = check_certificate(tls_cert, tls_key)
-        place = BoardDirectory(directory, lock)
-        signer = place.signer()
-        policy = read_policy(policy_path, str(signer.verifier))
-        app = start_board(place, signer, policy, admission, stack)
-        _show({"log": str(signer.verifier), "listening": f"{host}:{port}"}, as_json)
-        listen = Listen(host, port, *tls)
-        make_server(app, listen).run()
-
-
-@board.command()
-@directory
-@click.option("--name", help="The witness's name; needed the first time.")
-@click.option("--log", "logs", multiple=True, required=True, help="A log's verifier key.")
-@host_option
-@click.option("--port", type=port_type, default=8766, show_default=True)
-@certificate_option
-@certificate_key_option
-@as_json_option
-def witness(  # noqa: PLR0913, PLR0917 - click passes every option by name
-    directory: Path,
-    name: str | None,
-    logs: tuple[str, ...],
-    host: str,
-    port: int,
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    as_json: bool,
-) -> None:
-    """Cosign checkpoints of logs, one history each. DIRECTORY keeps the key and the memory."""
-    from bulletin_board.server.run import Listen, make_server
-    from bulletin_board.witness.service import Witness, build_witness_app
-    from bulletin_board.witness.store import WitnessStore
-
-    with _reporting():
-        tls = check_certificate(tls_cert, tls_key)
-        keys = [parse_log_key(log) for log in logs]
-        signer = witness_signer(directory, name)
-        service = Witness(signer, keys, WitnessStore(directory / "witness.sqlite"))
-        listen = Listen(host, port, *tls)
-        _show({"witness": str(signer.verifier), "listening": f"{host}:{port}"}, as_json)
-        make_server(build_witness_app(service), listen).run()
+    show({"origin": origin, "log": str(signer.verifier)}, as_json)
 
 
 @board.command("fsck")
@@ -175,7 +81,11 @@ def fsck_command(
     as_json: bool,
 ) -> None:
     """Check every byte of the log in DIRECTORY (a board's or a mirror's), or of an archive."""
-    with _reporting(), ThreadPoolExecutor() as executor:
+    with reporting(), ThreadPoolExecutor() as executor:
+        if not directory.exists():
+            raise UsageError(
+                f"{directory} does not exist: name a directory or an archive on this disk"
+            )
         policy = read_policy(policy_path, log_key or own_key(str(directory)))
         if directory.is_file():
             report = _fsck_archive(directory, policy, signatures, executor)
@@ -183,7 +93,7 @@ def fsck_command(
             report = fsck_directory(
                 _public(directory), policy, signatures=signatures, executor=executor
             )
-    _show(_report(report), as_json)
+    show(_report(report), as_json)
 
 
 @board.command()
@@ -202,14 +112,18 @@ def export(  # noqa: PLR0913, PLR0917 - click passes every option by name
     as_json: bool,
 ) -> None:
     """Write the log at SOURCE (a directory or an address) into one ARCHIVE for offline audit."""
-    with _reporting():
+    with reporting():
         policy = read_policy(policy_path, log_key or own_key(source))
         reader = LogReader.open(_source(source), policy)
+        of_interest = parse_session(session)
         scratch = archive.with_name(f"{archive.name}.part")
-        with scratch.open("wb") as out:
-            write_archive(reader, out, parse_session(session))
-        scratch.replace(archive)
-    _show({"archive": str(archive), "size": reader.size, "root": reader.signed.root.hex()}, as_json)
+        try:
+            with scratch.open("wb") as out:
+                write_archive(reader, out, of_interest)
+            scratch.replace(archive)
+        finally:
+            scratch.unlink(missing_ok=True)
+    show({"archive": str(archive), "size": reader.size, "root": reader.signed.root.hex()}, as_json)
 
 
 @board.command("import")
@@ -226,10 +140,10 @@ def import_command(
     as_json: bool,
 ) -> None:
     """Verify ARCHIVE and write it into DIRECTORY as a mirror that any web server can serve."""
-    with _reporting(), archive.open("rb") as stream:
+    with reporting(), archive.open("rb") as stream:
         reader = ArchiveReader(stream, read_policy(policy_path, log_key))
         write_mirror(reader, directory)
-    _show({"directory": str(directory), "size": reader.signed.size}, as_json)
+    show({"directory": str(directory), "size": reader.signed.size}, as_json)
 
 
 @board.command()
@@ -252,9 +166,11 @@ def tail(  # noqa: PLR0913, PLR0917 - click passes every option by name
     as_json: bool,
 ) -> None:
     """Show verified entries of the log at SOURCE, one line each."""
-    with _reporting():
+    with reporting():
         policy = read_policy(policy_path, log_key or own_key(source))
         open_reader = _reader_factory(source, policy, state)
+        if not as_json:
+            click.echo(_columns(_COLUMNS))
         while True:
             reader = open_reader()
             for index, raw in enumerate(reader.entries(min(start, reader.size)), start):
@@ -281,42 +197,20 @@ def proof(  # noqa: PLR0913, PLR0917 - click passes every option by name
     as_json: bool,
 ) -> None:
     """Make a proof, checkable offline, that the log at SOURCE holds entry INDEX."""
-    with _reporting():
+    with reporting():
         policy = read_policy(policy_path, log_key or own_key(source))
         reader = LogReader.open(_source(source), policy)
+        if index >= reader.size:
+            raise UsageError(f"there is no entry {index}: the log has {reader.size} entries")
         data = reader.receipt(index).to_bytes()
         if out is not None:
             out.write_bytes(data)
     if out is not None:
-        _show({"index": index, "size": reader.size, "proof": str(out)}, as_json)
+        show({"index": index, "size": reader.size, "proof": str(out)}, as_json)
     elif as_json:
         click.echo(json.dumps({"index": index, "size": reader.size, "proof": data.decode()}))
     else:
         click.echo(data.decode(), nl=False)
-
-
-@contextmanager
-def _reporting() -> Iterator[None]:
-    """What was received is wrong: one line and exit code 1. Usage errors go on to `main`."""
-    try:
-        yield
-    except ProtocolError as error:
-        click.echo(f"gopa: {type(error).__name__}: {visible(str(error))}", err=True)
-        sys.exit(FAILED_EXIT)
-    except BrokenPipeError:
-        raise  # whoever read the output has gone: click ends quietly
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        raise UsageError(f"{where}{error.strerror or error}") from None
-
-
-def _show(facts: dict[str, object], as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(facts))
-        return
-    width = max(map(len, facts))
-    for name, value in facts.items():
-        click.echo(f"{name:<{width}}  {visible(str(value))}")
 
 
 def _public(directory: Path) -> Path:
@@ -337,12 +231,13 @@ def _reader_factory(
 ) -> Callable[[], LogReader]:
     if "://" not in source:
         return lambda: LogReader.open(_source(source), policy)
-    from bulletin_board.client.board import BoardClient
+    from bulletin_board.client.board import BoardClient, Patience
     from bulletin_board.client.http import HttpTransport
     from bulletin_board.client.state import ClientState, DirectoryState, MemoryState
 
     memory: ClientState = DirectoryState(state, policy.log.key) if state else MemoryState()
-    return BoardClient(source, policy, memory, HttpTransport(), rng=os.urandom).reader
+    transport, patience = HttpTransport(), Patience(_PATIENCE)
+    return BoardClient(source, policy, memory, transport, rng=os.urandom, patience=patience).reader
 
 
 def _fsck_archive(
@@ -387,4 +282,9 @@ def _line(index: int, raw: bytes, as_json: bool) -> str:
     }
     if as_json:
         return json.dumps(facts)
-    return "  ".join(str(value)[:16] for value in facts.values())
+    return _columns(tuple(map(str, facts.values())))
+
+
+def _columns(values: tuple[str, ...]) -> str:
+    parts = (value[:width].ljust(width) for value, width in zip(values, _WIDTHS, strict=True))
+    return "  ".join(parts).rstrip()

@@ -61,10 +61,8 @@ def read_admission(roster: Path | None, anyone: bool, quota: int) -> Callable[[]
     return lambda: Roster(keys, quota)
 
 
-def check_certificate(
-    certificate: Path | None, key: Path | None
-) -> tuple[Path | None, Path | None]:
-    """Both or none, and they belong together."""
+def check_certificate(certificate: Path | None, key: Path | None) -> None:
+    """Return if there are both or none, and they belong together."""
     if (certificate is None) != (key is None):
         raise UsageError("TLS needs both: --tls-cert FILE and --tls-key FILE")
     if certificate is not None:
@@ -72,7 +70,6 @@ def check_certificate(
             ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
         except ssl.SSLError:
             raise UsageError(f"{certificate} and {key} are not a certificate and its key") from None
-    return certificate, key
 
 
 def witness_signer(directory: Path, name: str | None) -> NoteSigner:

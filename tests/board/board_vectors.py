@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence
+from bulletin_board.client.unproven import UNPROVEN_PAIR, UnprovenPair
 from bulletin_board.note import KeyKind, Note, SignatureLine, cosign, sign_note
 from bulletin_board.witness.request import AddCheckpoint
 from tests.board.tools import append, log_key, memory_log, signer, submission, submissions
@@ -30,6 +31,7 @@ def records() -> dict[str, object]:
         .decode(),
         "cosigned": _cosigned(checkpoint).decode(),
         "fork": _fork().hex(),
+        "unproven": _unproven(checkpoint).hex(),
         "rejected_checkpoints": _rejected(checkpoint),
     }
 
@@ -49,6 +51,12 @@ def _fork() -> bytes:
         other_files["checkpoint"], files["checkpoint"], tuple(log.consistency_proof(3))
     )
     return FORK_EVIDENCE.encode(evidence)
+
+
+def _unproven(checkpoint: bytes) -> bytes:
+    older = memory_log(3)[1]["checkpoint"]
+    request = b"https://board.example/tile/0/000.p/7"
+    return UNPROVEN_PAIR.encode(UnprovenPair(older, checkpoint, request))
 
 
 def _rejected(checkpoint: bytes) -> dict[str, str]:

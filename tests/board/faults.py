@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from bulletin_board.storage.files import OsFiles
 from bulletin_board.storage.public import PublicDirectory
 from bulletin_board.storage.sqlite import INDEX_SCHEMA, LOCK_SCHEMA, SqliteIndex, SqliteLock
 
-How = Literal["kill", "error", "error-after"]
+How = Literal["kill", "error", "error-after", "interrupt"]
 
 
 class Killed(BaseException):
@@ -26,7 +26,7 @@ class Killed(BaseException):
 
 @dataclass
 class Plan:
-    """Fail at step number `at`, counted while armed; -1 never fails."""
+    """Fail, or do something else first, at step number `at`, counted while armed; -1 never."""
 
     at: int = -1
     how: How = "kill"
@@ -34,6 +34,7 @@ class Plan:
     armed: bool = False
     dead: bool = False
     steps: list[str] = field(default_factory=list)
+    interrupt: Callable[[], None] = lambda: None
 
     @contextmanager
     def step(self, name: str, failure: type[StorageError] | None = None) -> Iterator[None]:
@@ -42,6 +43,9 @@ class Plan:
         hit = self.armed and len(self.steps) == self.at
         if self.armed:
             self.steps.append(name)
+        if hit and self.how == "interrupt":
+            self.interrupt()
+            hit = False
         if hit and self.how == "kill":
             self.dead = True
             raise Killed

@@ -76,10 +76,19 @@ class LiveWitness:
 
 @contextmanager
 def live_witness(
-    root: Path, number: int, clock: Callable[[], float] = lambda: 1_700_000_000.0
+    root: Path,
+    number: int,
+    clock: Callable[[], float] = lambda: 1_700_000_000.0,
+    delay: float = 0.0,
 ) -> Iterator[LiveWitness]:
+    """`delay` seconds pass before it looks at a request."""
+
+    def slow_clock() -> float:
+        time.sleep(delay)
+        return clock()
+
     key = signer(f"witness.example/{number}", KeyKind.WITNESS)
-    service = Witness(key, [log_key()], WitnessStore(root / f"witness-{number}.sqlite"), clock)
+    service = Witness(key, [log_key()], WitnessStore(root / f"witness-{number}.sqlite"), slow_clock)
     with serving(build_witness_app(service), free_port()) as url:
         yield LiveWitness(number, url, service)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence
 from bulletin_board.note import KeyKind, NoteSigner, VerifierKey
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.proof import Receipt, verify_receipt
@@ -17,6 +18,7 @@ from bulletin_board.server.static import live_directory
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from gopa.cli.board import board
+from tests.board.board_vectors import records
 from tests.board.live import client, live_board
 from tests.board.tools import anyone, append, entry_bytes, log_key, signer, submissions
 from wire.errors import UsageError
@@ -97,7 +99,10 @@ def test_proof_and_tail(place: Path, tmp_path: Path) -> None:
     assert gopa("proof", place, "42").output == out.read_text()
     lines = gopa("tail", place, "--start", "290", "--json").output.splitlines()
     assert [json.loads(line)["index"] for line in lines] == list(range(290, 300))
-    assert len(gopa("tail", place, "--start", "299").output.splitlines()) == 1
+    header, line = gopa("tail", place, "--start", "299").output.splitlines()
+    assert header.split()[0] == "index"
+    assert [line[header.index(name) :].split()[0] for name in ("index", "seq")] == ["299", "299"]
+    assert line.endswith(submissions(1, 299)[0].leaf.hex()[:16])
 
 
 def test_reading_a_directory_that_grows(place: Path) -> None:
@@ -148,6 +153,8 @@ def test_serving_needs_to_know_who_may_post(tmp_path: Path) -> None:
         ("export", "{log}", "{new}/archive"),
         ("import", "{log}", "{new}", "--log", "{key}"),
         ("proof", "{log}", "300"),
+        ("fsck", "{new}", "--log", "{key}"),
+        ("fsck", "http://127.0.0.1:9", "--log", "{key}"),
         ("tail", "{new}"),
         ("serve", "{new}", "--anyone"),
         ("serve", "{log}", "--roster", "{new}"),
@@ -172,3 +179,23 @@ def test_what_is_wrong_is_said_without_a_traceback(
     assert isinstance(result.exception, UsageError | StorageError)
     assert str(result.exception)
     assert not (tmp_path / "new").exists()
+
+
+def test_evidence_says_what_it_proves(tmp_path: Path) -> None:
+    files = {name: tmp_path / name for name in ("fork", "unproven", "agreeing", "junk")}
+    fork = FORK_EVIDENCE.decode(bytes.fromhex(str(records()["fork"])))
+    agreeing = ForkEvidence(fork.newer, fork.newer, ())
+    files["fork"].write_bytes(FORK_EVIDENCE.encode(fork))
+    files["unproven"].write_bytes(bytes.fromhex(str(records()["unproven"])))
+    files["agreeing"].write_bytes(FORK_EVIDENCE.encode(agreeing))
+    files["junk"].write_bytes(b"junk")
+    found = facts("evidence", files["fork"], "--log", str(log_key()))
+    assert str(found["proves"]).startswith("the log has forked")
+    assert str(found["older"]).startswith("3 entries")
+    found = facts("evidence", files["unproven"], "--log", str(log_key()))
+    assert str(found["proves"]).startswith("nothing but")
+    for name in ("agreeing", "junk"):
+        assert gopa("evidence", files[name], "--log", str(log_key())).exit_code == 1
+    other = signer("other.example/log").verifier
+    for name in ("fork", "unproven"):
+        assert gopa("evidence", files[name], "--log", str(other)).exit_code == 1

@@ -16,15 +16,20 @@ from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence, verify_fork
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
 from bulletin_board.client.state import DirectoryState, MemoryState
 from bulletin_board.entry import Entry
-from bulletin_board.note import KeyKind, Note, sign_note
+from bulletin_board.note import KeyKind, Note, NoteSigner, cosign, sign_note
+from bulletin_board.policy import Peer
 from bulletin_board.problems import parse_problem, problem_body
 from bulletin_board.proof import Receipt
 from bulletin_board.reader import LogReader
+from bulletin_board.sequencer import Sequencer
 from bulletin_board.server.limits import ServerLimits
-from bulletin_board.tree import leaf_hash
+from bulletin_board.tree import leaf_hash, tree_root
 from bulletin_board.witness.ask import WitnessRefusal, ask_witness
 from bulletin_board.witness.core import Answer
-from bulletin_board.witness.request import AddCheckpoint
+from bulletin_board.witness.request import LARGEST_REQUEST, AddCheckpoint
+from bulletin_board.witness.service import Witness
+from bulletin_board.witness.store import WitnessStore
+from tests.board.asking import raw_exchange
 from tests.board.live import LiveWitness, client, live_board, live_witness, witnessed
 from tests.board.tools import (
     append,
@@ -37,7 +42,15 @@ from tests.board.tools import (
     submissions,
     trust,
 )
-from wire.errors import FaultyBoard, InvalidProof, InvalidSignature, MalformedMessage
+from wire.errors import (
+    FaultyBoard,
+    InvalidProof,
+    InvalidSignature,
+    MalformedMessage,
+    ProtocolError,
+    UsageError,
+)
+from wire.secret import SecretBytes
 
 
 @pytest.fixture(scope="module")
@@ -182,6 +195,32 @@ def test_a_fork_is_proved_and_final(sizes: tuple[int, int, int]) -> None:
         verify_fork(FORK_EVIDENCE.encode(honest), log_key())
 
 
+@pytest.mark.parametrize(("older", "newer"), [(4, 8), (4, 6), (3, 8), (5, 5)])
+def test_evidence_without_its_proof_convicts_nobody(older: int, newer: int) -> None:
+    """A root that is not shown to lie in the newer tree is no root of it."""
+    other, older_files = memory_log(0)
+    append(other, [submission(n, body=b"other") for n in range(older)])
+    log, files = memory_log(newer)
+    proof = tuple(log.consistency_proof(older))
+    if older & (older - 1) == 0:
+        proof = (log_root(log, older), *proof)
+    good = ForkEvidence(older_files["checkpoint"], files["checkpoint"], proof)
+    verify_fork(FORK_EVIDENCE.encode(good), log_key())
+    for bad in ((), proof[1:], (*proof, bytes(32)), (bytes(32), *proof[1:]), proof[::-1]):
+        if bad != proof:
+            evidence = ForkEvidence(good.older, good.newer, bad)
+            with pytest.raises(InvalidProof):
+                verify_fork(FORK_EVIDENCE.encode(evidence), log_key())
+    swapped = ForkEvidence(good.newer, good.older, proof)
+    if older != newer:
+        with pytest.raises(InvalidProof):
+            verify_fork(FORK_EVIDENCE.encode(swapped), log_key())
+
+
+def log_root(log: Sequencer, size: int) -> bytes:
+    return tree_root(size, log._view.node)
+
+
 def test_a_smaller_fork_beside_the_larger_tiles_is_proved() -> None:
     _, first, second = branches(5, 20, 3)
     transport = Served(first)
@@ -221,7 +260,7 @@ def test_two_groups_that_saw_different_branches_compare() -> None:
     a.update()
     passed_on = b.update()
     with pytest.raises(FaultyBoard):
-        a._accept(passed_on)
+        a._accept([passed_on])
 
 
 def test_a_receipt_whose_entry_is_absent_is_refused() -> None:
@@ -292,6 +331,97 @@ def test_the_answers_of_a_witness(witness: LiveWitness) -> None:
     assert ask(AddCheckpoint(10, (), good.checkpoint).to_bytes()).status == 400
     assert ask(good.to_bytes()).status == 200
     assert ask(request(five, 5)).status == 409
+
+
+def test_a_request_to_a_witness_has_one_form() -> None:
+    five, nine = snapshots(5, 9)
+    good = request(nine, 5)
+    parsed = AddCheckpoint.parse(good)
+    assert parsed.to_bytes() == good
+    longest = good + b"x" * (LARGEST_REQUEST - len(good))
+    assert AddCheckpoint.parse(longest).old == 5
+    most = AddCheckpoint(5, (bytes(32),) * 63, five["checkpoint"]).to_bytes()
+    assert len(AddCheckpoint.parse(most).proof) == 63
+    for bad in (
+        longest + b"x",
+        good.replace(b"old 5", b"new 5"),
+        good.replace(b"old 5", b"old 05"),
+        good.replace(b"old 5", b"5"),
+        good.partition(b"\n\n")[0] + b"\n",
+        b"\xff" + good,
+        most.replace(b"old 5\n", b"old 5\n" + b"A" * 43 + b"=\n"),
+    ):
+        with pytest.raises(MalformedMessage):
+            AddCheckpoint.parse(bad)
+
+
+def test_a_witness_has_a_witness_s_key_and_logs_with_different_names(tmp_path: Path) -> None:
+    key = signer("witness.example/1", KeyKind.WITNESS)
+    store = WitnessStore(tmp_path / "store")
+    Witness(key, [log_key(), log_key(), signer("other.example").verifier], store)
+    with pytest.raises(UsageError):
+        Witness(signer(), [log_key()], store)
+    namesake = NoteSigner(log_key().name, KeyKind.LOG, SecretBytes(bytes(32))).verifier
+    with pytest.raises(UsageError):
+        Witness(key, [log_key(), namesake], store)
+    store.close()
+
+
+def test_an_endless_request_to_a_witness_is_cut_off(witness: LiveWitness) -> None:
+    chunk = b"2000\r\n" + bytes(0x2000) + b"\r\n"
+    start = b"POST /add-checkpoint HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert b" 400 " in raw_exchange(witness.url, start, *[chunk] * 9)
+
+
+class Answering(HttpTransport):
+    """A witness that gives these answers, one after the other."""
+
+    def __init__(self, *answers: tuple[int, bytes]) -> None:
+        super().__init__()
+        self.answers = list(answers)
+
+    def request(
+        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
+    ) -> Response:
+        assert url == "http://w/add-checkpoint"
+        status, answer = self.answers.pop(0)
+        return Response(status, {}, answer)
+
+
+@pytest.mark.parametrize(
+    ("answers", "error"),
+    [
+        ([(422, b"")], WitnessRefusal),
+        ([(409, b"0\n")], WitnessRefusal),
+        ([(409, b"10\n")], WitnessRefusal),
+        ([(409, b"5\n"), (409, b"5\n")], WitnessRefusal),
+        ([(409, b"5\n"), (422, b"")], WitnessRefusal),
+        ([(409, b"5\n"), (409, b"6\n"), (409, b"7\n")], NetworkError),
+        ([(403, b"5\n")], NetworkError),
+        ([(404, b"5\n")], NetworkError),
+        ([(500, b"5\n")], NetworkError),
+        ([(503, b"")], NetworkError),
+        ([(409, b"5")], MalformedMessage),
+        ([(409, b"05\n")], MalformedMessage),
+        ([(409, b"\xff\n")], MalformedMessage),
+        ([(409, b"")], MalformedMessage),
+        ([(200, b"junk")], MalformedMessage),
+    ],
+)
+def test_what_a_witness_s_answers_mean(
+    answers: list[tuple[int, bytes]], error: type[ProtocolError]
+) -> None:
+    (nine,) = snapshots(9)
+    reader = LogReader.open(source_of(nine), trust())
+    key = signer("witness.example/1", KeyKind.WITNESS)
+    line = str(cosign(reader.signed.note.text, key, 5)).encode()
+    for url in ("http://w", "http://w/"):
+        peer = Peer(key.verifier, url)
+        found = ask_witness(Answering((409, b"9\n"), (200, line)), peer, reader, 0)
+        assert [str(item).encode() for item in found][-1] == line
+        with pytest.raises(error) as caught:
+            ask_witness(Answering(*answers), peer, reader, 0)
+        assert type(caught.value) is error
 
 
 def test_a_witness_answers_strangers_and_junk(witness: LiveWitness) -> None:
@@ -371,7 +501,7 @@ def test_without_a_quorum_a_close_is_not_acknowledged(tmp_path: Path) -> None:
 
 
 def test_a_board_that_forked_stops_asking(tmp_path: Path) -> None:
-    """The witness knows another history: the board keeps the evidence and is not healthy."""
+    """The only witness knows another history: the board keeps that and is not healthy."""
     other, other_files = memory_log(0)
     append(other, [submission(n, body=b"other history") for n in range(3)])
     with live_witness(tmp_path, 1) as one:
@@ -385,7 +515,7 @@ def test_a_board_that_forked_stops_asking(tmp_path: Path) -> None:
                 "GET", f"{url}/healthz", body=None, media_type="", limit=1_000
             )
             assert health.status == 503
-        assert (tmp_path / "log" / "witness-refusal.evidence").exists()
+        assert list((tmp_path / "log" / "evidence").glob("witness-refusal-*.evidence"))
 
 
 def test_an_empty_log_is_no_history() -> None:

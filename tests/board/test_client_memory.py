@@ -203,8 +203,31 @@ def test_an_answer_that_trickles_is_given_up() -> None:
     assert time.monotonic() - started < 8
 
 
+@pytest.mark.parametrize(
+    ("start", "more"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX: ", b"x"),
+        (b"HTTP/1.1 ", b"2"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    ],
+)
+def test_a_head_that_trickles_is_given_up(start: bytes, more: bytes) -> None:
+    good = start.replace(b"X: ", b"X: y\r\n") if start.endswith(b"X: ") else b"HTTP/1.1 200 OK\r\n"
+    with serving_bytes(good + b"Content-Length: 2\r\n\r\nab", b"", 0) as url:
+        assert get(url, 100).body == b"ab"
+    started = time.monotonic()
+    with serving_bytes(start, more, 0.1) as url, pytest.raises(NetworkError):
+        get(url, 100_000)
+    assert time.monotonic() - started < 8
+
+
 @pytest.mark.parametrize("framing", [b"Content-Length: 99999999", b"X-Until: closed"])
 def test_an_answer_that_is_too_long_is_not_read(framing: bytes) -> None:
+    whole = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
+    with serving_bytes(whole, b"", 0) as url:
+        assert get(url, 3).body == b"abc"
+    with serving_bytes(whole, b"", 0) as url, pytest.raises(NetworkError):
+        get(url, 2)
     start = b"HTTP/1.1 200 OK\r\n" + framing + b"\r\n\r\n"
     with serving_bytes(start, b"x" * 10_000, 0) as url, pytest.raises(NetworkError):
         get(url, 50_000, seconds=20.0)

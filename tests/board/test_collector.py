@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,15 +12,30 @@ from pathlib import Path
 import pytest
 
 from bulletin_board.client.http import NetworkError, Response, Transport
-from bulletin_board.note import KeyKind, NoteSigner, SignedCheckpoint
+from bulletin_board.durable import EvidenceFolder
+from bulletin_board.note import KeyKind, Note, NoteSigner, SignatureLine, SignedCheckpoint, cosign
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import LogReader
-from bulletin_board.witness.collect import Collector
+from bulletin_board.server.static import OutgrownFiles
+from bulletin_board.witness import collect as collect_module
+from bulletin_board.witness import standing as standing_module
+from bulletin_board.witness.collect import MOST_WAITING, Collector
 from bulletin_board.witness.core import Proposal, read_request
 from bulletin_board.witness.request import AddCheckpoint
 from bulletin_board.witness.service import Witness
+from bulletin_board.witness.standing import MOST_REFUSALS, Standing, State
 from bulletin_board.witness.store import WitnessStore
-from tests.board.tools import log_key, memory_log, signer, source_of, trust
+from tests.board.tools import (
+    append,
+    log_key,
+    memory_log,
+    signer,
+    source_of,
+    submissions,
+    trust,
+)
+
+NOWHERE = Path("/proc/nothing/can/be/stored/here")
 
 Behaviour = Callable[[bytes], Response]
 
@@ -50,6 +66,19 @@ def lying(_: bytes) -> Response:
     return Response(200, {}, b"\xe2\x80\x94 witness.example/1 " + b"AAAA" * 25 + b"\n")
 
 
+def forging(body: bytes) -> Response:
+    """Its own name and key id, and a signature over something else."""
+    del body
+    return Response(200, {}, str(cosign("another text\n", key(1), 1_000)).encode())
+
+
+def truncated(body: bytes) -> Response:
+    text = Note.parse(AddCheckpoint.parse(body).checkpoint).text
+    line = cosign(text, key(1), 1_000)
+    short = SignatureLine(line.name, line.key_id, line.signature[:-1])
+    return Response(200, {}, str(short).encode())
+
+
 def flooding(root: Path) -> Behaviour:
     """Signs, and adds so many lines that nobody could read the note."""
     ask = honest(0, root)
@@ -72,7 +101,29 @@ def broken(_: bytes) -> Response:
 
 
 def refusing(_: bytes) -> Response:
-    return Response(422, {}, b"")
+    return Response(422, {}, b"\x1b[2Jyour proof \xff does not hold\n")
+
+
+def larger(_: bytes) -> Response:
+    return Response(409, {}, b"999999\n")
+
+
+def contradicting(body: bytes) -> Response:
+    return Response(409, {}, b"%d\n" % AddCheckpoint.parse(body).old)
+
+
+def many_lines(root: Path) -> Behaviour:
+    """Signs the checkpoint a hundred times, each time with another valid signature."""
+    root.mkdir(exist_ok=True)
+    ask = honest(0, root)
+
+    def answer(body: bytes) -> Response:
+        found = ask(body)
+        text = Note.parse(AddCheckpoint.parse(body).checkpoint).text
+        lines = [str(cosign(text, key(0), 1_000 + number)) for number in range(100)]
+        return Response(found.status, {}, "".join(lines).encode())
+
+    return answer
 
 
 class Witnesses(Transport):
@@ -92,7 +143,7 @@ class Witnesses(Transport):
 
 @contextmanager
 def collecting(
-    threshold: int, *behaviours: Behaviour, evidence: Path | None = None
+    threshold: int, *behaviours: Behaviour, evidence: Path = NOWHERE
 ) -> Iterator[tuple[Collector, list[SignedCheckpoint]]]:
     _, files = memory_log(5)
     signed = LogReader.open(source_of(files), trust()).signed
@@ -103,7 +154,8 @@ def collecting(
         source_of(files),
         lambda: signed,
         published.append,
-        evidence,
+        EvidenceFolder(evidence),
+        lambda: 1_234.0,
     )
     collector.start()
     try:
@@ -117,18 +169,21 @@ def test_all_sign(tmp_path: Path) -> None:
         reader = collector.wait_for(4, 10)
         assert reader is not None
         policy(2, 2).check_quorum(reader.signed)
-        assert collector.times() == {"w0": 1_000, "w1": 1_000}
+        standings = collector.standings()
+        assert [standings[name].time for name in ("w0", "w1")] == [1_000, 1_000]
+        assert {found.state for found in standings.values()} == {State.COSIGNING}
         assert collector.wait_for(5, 0.1) is None
     assert published[-1].note == reader.signed.note
 
 
-@pytest.mark.parametrize("bad", [lying, silent, broken])
+@pytest.mark.parametrize("bad", [lying, forging, truncated, silent, broken])
 def test_a_bad_witness_does_not_stop_the_others(tmp_path: Path, bad: Behaviour) -> None:
     with collecting(2, honest(0, tmp_path), bad, honest(2, tmp_path)) as (collector, _):
         reader = collector.wait_for(4, 10)
         assert reader is not None
         policy(2, 3).check_quorum(reader.signed)
-        assert collector.times()["w1"] is None
+        assert collector.standings()["w1"].time is None
+        assert until(lambda: collector.standings()["w1"].state is State.FAILING)
         assert not collector.problem
     with collecting(3, honest(0, tmp_path), bad, honest(2, tmp_path)) as (collector, _):
         assert collector.wait_for(4, 1.0) is None
@@ -164,16 +219,359 @@ def test_a_witness_that_hangs_delays_only_itself(tmp_path: Path) -> None:
         release.set()
 
 
-def test_a_refusal_is_final_also_if_the_evidence_cannot_be_stored(tmp_path: Path) -> None:
-    nowhere = tmp_path / "missing" / "evidence"
-    with collecting(1, refusing, evidence=nowhere) as (collector, published):
-        assert collector.wait_for(4, 5) is None
-        assert collector.problem
-    stored = tmp_path / "evidence"
-    with collecting(1, refusing, evidence=stored) as (collector, published):
-        assert collector.wait_for(4, 5) is None
-    deadline = time.monotonic() + 5
-    while not stored.exists() and time.monotonic() < deadline:
+def until(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert stored.read_bytes().startswith(b"old 0\n")
+    return condition()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standing_module, "_FIRST_PAUSE", 0.001)
+
+
+LIARS = [refusing, larger, contradicting]
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("liar", LIARS)
+def test_a_witness_that_refuses_excludes_only_itself(tmp_path: Path, liar: Behaviour) -> None:
+    with collecting(2, honest(0, tmp_path), liar, honest(2, tmp_path)) as (collector, published):
+        assert until(lambda: collector.standings()["w1"].state is State.EXCLUDED)
+        reader = collector.wait_for(4, 10)
+        assert reader is not None
+        policy(2, 3).check_quorum(reader.signed)
+        assert not collector.problem
+        assert collector.standings()["w1"].refusals == MOST_REFUSALS
+        assert collector.standings()["w1"].reason
+        assert {collector.standings()[w].state for w in ("w0", "w2")} == {State.COSIGNING}
+    assert published
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("liar", LIARS)
+def test_without_enough_others_the_board_fails_closed(tmp_path: Path, liar: Behaviour) -> None:
+    with collecting(3, honest(0, tmp_path), liar, honest(2, tmp_path)) as (collector, published):
+        assert until(lambda: collector.standings()["w1"].state is State.EXCLUDED)
+        assert collector.problem
+        started = time.monotonic()
+        assert collector.wait_for(4, 10) is None
+        assert time.monotonic() - started < 5
     assert published == []
+
+
+def test_whoever_waits_is_told_at_once_that_no_quorum_is_possible(tmp_path: Path) -> None:
+    release = threading.Event()
+
+    def late(body: bytes) -> Response:
+        release.wait(10)
+        return refusing(body)
+
+    with collecting(2, honest(0, tmp_path), late) as (collector, _):
+        future = collector.covering(4)
+        assert future is not None
+        assert not future.done()
+        release.set()
+        assert future.result(10) is None
+
+
+@pytest.mark.usefixtures("impatient")
+def test_retries_are_bounded_and_a_witness_may_recant(tmp_path: Path) -> None:
+    good, calls = honest(0, tmp_path), []
+
+    def recanting(body: bytes) -> Response:
+        calls.append(body)
+        return refusing(body) if len(calls) < MOST_REFUSALS else good(body)
+
+    with collecting(1, recanting) as (collector, _):
+        assert until(lambda: collector.standings()["w0"].state is State.COSIGNING)
+        assert collector.wait_for(4, 10) is not None
+        assert collector.problem == ""
+        assert collector.standings()["w0"].refusals == MOST_REFUSALS - 1
+    assert len(calls) == MOST_REFUSALS
+    calls.clear()
+
+    def stubborn(body: bytes) -> Response:
+        calls.append(body)
+        return refusing(body)
+
+    with collecting(1, stubborn) as (collector, _):
+        assert until(lambda: collector.standings()["w0"].state is State.EXCLUDED)
+        time.sleep(0.2)
+        assert len(calls) == MOST_REFUSALS
+
+
+def test_pauses_grow_and_end() -> None:
+    standing, pauses = Standing(), []
+    while standing.state is not State.EXCLUDED:
+        standing = standing.after_refusing("no")
+        pauses.append(standing.pause)
+    assert pauses == [1, 2, 4, 8, 16, 32]
+    failing, pauses = Standing(), []
+    for _ in range(5_000):
+        failing = failing.after_failing("silent")
+        pauses.append(failing.pause)
+    assert pauses[:5] == [1, 2, 4, 8, 8]
+    assert set(pauses[3:]) == {8}
+    assert failing.state is State.FAILING
+    assert failing.after_cosigning(3).pause == 0
+    assert failing.after_cosigning(3).state is State.COSIGNING
+    assert Standing().state is State.WAITING
+
+
+def test_silence_between_refusals_starts_no_new_count() -> None:
+    """Else a liar that keeps quiet now and then is asked for ever."""
+    standing = Standing()
+    for number in range(MOST_REFUSALS):
+        assert standing.state is not State.EXCLUDED
+        standing = standing.after_refusing("no").after_failing("silent")
+        assert standing.reason == "no"
+        assert standing.pause >= 2**number
+    assert standing.state is State.EXCLUDED
+    assert (standing.refusals, standing.failures) == (MOST_REFUSALS, MOST_REFUSALS)
+    recanted = standing.after_cosigning(3).after_refusing("no")
+    assert (recanted.state, recanted.time) == (State.REFUSING, 3)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("liar", LIARS)
+def test_the_evidence_of_a_refusal_is_complete(tmp_path: Path, liar: Behaviour) -> None:
+    folder = tmp_path / "evidence"
+    with collecting(1, liar, evidence=folder) as (collector, published):
+        assert until(lambda: collector.standings()["w0"].state is State.EXCLUDED)
+        assert published == []
+    stored = list(folder.iterdir())
+    assert stored
+    document = json.loads(stored[0].read_bytes())
+    assert document["witness"] == str(key(0).verifier)
+    assert document["url"] == "http://w0"
+    assert document["time"] == 1_234
+    request = AddCheckpoint.parse(document["request"].encode())
+    answer = liar(request.to_bytes())
+    assert document["status"] == answer.status
+    assert document["answer"].encode("latin-1") == answer.body
+    assert trust().open(request.checkpoint).size == 5
+
+
+@pytest.mark.usefixtures("impatient")
+def test_evidence_is_never_overwritten_and_bounded(tmp_path: Path) -> None:
+    folder = EvidenceFolder(tmp_path / "evidence", most=3)
+    (tmp_path / "evidence").mkdir()
+    (tmp_path / "evidence" / "witness-refusal.evidence").write_bytes(b"older")
+    paths = [folder.keep("kind", bytes([n])) for n in range(5)]
+    assert [path is not None for path in paths] == [True, True, True, False, False]
+    again = EvidenceFolder(tmp_path / "evidence", most=3)
+    assert again.keep("kind", b"\0") == paths[0]
+    assert again.keep("kind", b"\7") is None
+    assert again.keep("other", b"\7") is not None
+    assert paths[1] is not None
+    paths[1].write_bytes(b"damaged")
+    EvidenceFolder(tmp_path / "evidence", most=4).keep("kind", b"\1")
+    assert sorted(again.read("kind")) == [b"\0", b"\1", b"\2"]
+    assert (tmp_path / "evidence" / "witness-refusal.evidence").read_bytes() == b"older"
+
+
+def test_a_witness_that_signs_often_counts_once(tmp_path: Path) -> None:
+    """A note with too many lines could be read by nobody."""
+    with collecting(2, many_lines(tmp_path), honest(1, tmp_path)) as (collector, _):
+        reader = collector.wait_for(4, 10)
+        assert reader is not None
+        assert len(reader.signed.note.signatures) == 3
+        policy(2, 2).open(reader.signed.to_bytes())
+        assert collector.standings()["w0"].time == 1_099
+    with collecting(2, many_lines(tmp_path / "again"), silent) as (collector, _):
+        assert collector.wait_for(4, 0.5) is None
+
+
+def test_only_so_many_wait(tmp_path: Path) -> None:
+    with collecting(2, honest(0, tmp_path), silent) as (collector, _):
+        futures = [collector.covering(4) for _ in range(MOST_WAITING)]
+        assert None not in futures
+        assert collector.covering(4) is None
+        assert collector.wait_for(4, 0.1) is None
+        assert futures[0] is not None
+        futures[0].cancel()
+        assert collector.covering(4) is not None
+    assert futures[1] is not None
+    assert futures[1].result(5) is None
+
+
+def test_a_quorum_of_witnesses_without_addresses_is_a_problem(tmp_path: Path) -> None:
+    del tmp_path
+    _, files = memory_log(5)
+    signed = LogReader.open(source_of(files), trust()).signed
+    text = policy(1, 1).to_bytes().replace(b" http://w0", b"")
+    collector = Collector(
+        TrustPolicy.parse(text),
+        Witnesses(),
+        source_of(files),
+        lambda: signed,
+        lambda _: None,
+        EvidenceFolder(NOWHERE),
+    )
+    assert "w0" in collector.problem
+    assert collector.wait_for(4, 5) is None
+
+
+# A log that grows while witnesses are asked
+
+
+class Growing:
+    """A log whose checkpoint is whichever of its sizes the test chooses."""
+
+    def __init__(self, *sizes: int) -> None:
+        log, self.files = memory_log(0)
+        self.signed: dict[int, SignedCheckpoint] = {0: log.signed}
+        for size in sizes:
+            append(log, submissions(size - log.signed.size, log.signed.size))
+            self.signed[size] = log.signed
+        self.current: SignedCheckpoint | None = None
+        self.published: list[SignedCheckpoint] = []
+
+    def collector(self, threshold: int, *behaviours: Behaviour) -> Collector:
+        return Collector(
+            policy(threshold, len(behaviours)),
+            Witnesses(*behaviours),
+            OutgrownFiles(source_of(self.files)),
+            lambda: self.current,
+            self.published.append,
+            EvidenceFolder(NOWHERE),
+        )
+
+
+def test_a_closed_or_empty_log_is_not_asked_about(tmp_path: Path) -> None:
+    log, calls = Growing(5), []
+    ask = honest(0, tmp_path)
+
+    def counting(body: bytes) -> Response:
+        calls.append(body)
+        return ask(body)
+
+    collector = log.collector(1, counting)
+    collector.start()
+    time.sleep(0.2)
+    log.current = log.signed[0]
+    collector.notify()
+    time.sleep(0.2)
+    assert calls == []
+    assert collector.standings()["w0"].failures == 0
+    log.current = log.signed[5]
+    collector.notify()
+    assert collector.wait_for(4, 10) is not None
+    collector.close()
+
+
+def test_a_log_that_grew_is_asked_about_as_soon_as_the_older_one_has_its_quorum(
+    tmp_path: Path,
+) -> None:
+    log = Growing(5, 9, 20)
+    collector = log.collector(1, honest(0, tmp_path))
+    collector.start()
+    started = time.monotonic()
+    for size in (5, 9, 20):
+        log.current = log.signed[size]
+        collector.notify()
+        reader = collector.wait_for(size - 1, 10)
+        assert reader is not None
+        assert reader.size == size
+    assert time.monotonic() - started < 4
+    collector.close()
+    assert [signed.size for signed in log.published] == [5, 9, 20]
+    started = time.monotonic()
+    assert collector.wait_for(20, 10) is None
+    assert time.monotonic() - started < 1
+
+
+def test_a_cosignature_that_comes_too_late_changes_nothing(tmp_path: Path) -> None:
+    log, release, asked = Growing(5, 9), threading.Event(), threading.Event()
+    good = honest(1, tmp_path)
+
+    def late(body: bytes) -> Response:
+        answer = good(body)
+        asked.set()
+        release.wait(10)
+        return answer
+
+    log.current = log.signed[5]
+    collector = log.collector(1, honest(0, tmp_path), late)
+    collector.start()
+    assert collector.wait_for(4, 10) is not None
+    assert asked.wait(10)
+    log.current = log.signed[9]
+    collector.notify()
+    assert collector.wait_for(8, 10) is not None
+    release.set()
+    assert until(lambda: collector.standings()["w1"].state is State.COSIGNING)
+    assert until(lambda: len(log.published) >= 3)
+    collector.close()
+    assert [found.failures for found in collector.standings().values()] == [0, 0]
+    for signed in log.published:
+        policy(1, 2).open(signed.to_bytes())
+    assert log.published[-1].size == 9
+
+
+def test_a_checkpoint_without_a_quorum_gives_way_to_a_newer_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collect_module, "_ROUND_SECONDS", 0.1)
+    monkeypatch.setattr(standing_module, "_FIRST_PAUSE", 0.02)
+    log, ready, sizes = Growing(5, 9), threading.Event(), []
+    good = honest(1, tmp_path)
+
+    def back_later(body: bytes) -> Response:
+        if not ready.is_set():
+            raise NetworkError("not yet")
+        sizes.append(trust().open(AddCheckpoint.parse(body).checkpoint).size)
+        return good(body)
+
+    log.current = log.signed[5]
+    collector = log.collector(2, honest(0, tmp_path), back_later)
+    collector.start()
+    assert until(lambda: collector.standings()["w0"].state is State.COSIGNING)
+    time.sleep(0.3)  # the round is over, the log has not grown: what was collected stays
+    log.current = log.signed[9]
+    collector.notify()
+    time.sleep(0.3)
+    ready.set()
+    assert collector.wait_for(8, 10) is not None
+    collector.close()
+    assert set(sizes) == {9}
+
+
+def test_a_slow_second_cosignature_still_makes_the_quorum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log does not grow meanwhile: nothing that was collected is thrown away."""
+    monkeypatch.setattr(collect_module, "_ROUND_SECONDS", 0.05)
+    log, good = Growing(5), honest(1, tmp_path)
+
+    def slow(body: bytes) -> Response:
+        time.sleep(0.5)
+        return good(body)
+
+    log.current = log.signed[5]
+    collector = log.collector(2, honest(0, tmp_path), slow)
+    collector.start()
+    for _ in range(20):
+        collector.notify()
+        time.sleep(0.02)
+    assert collector.wait_for(4, 5) is not None
+    collector.close()
+
+
+def test_a_silent_witness_is_not_asked_without_a_pause(caplog: pytest.LogCaptureFixture) -> None:
+    """And what is wrong with an answer is no fault of the program."""
+    log = Growing(5)
+    log.current = log.signed[5]
+    collector = log.collector(1, lambda _: Response(200, {}, b""), silent)
+    collector.start()
+    time.sleep(0.7)
+    assert [found.failures for found in collector.standings().values()] == [1, 1]
+    collector.close()
+    assert caplog.records
+    assert not any(record.exc_info for record in caplog.records)
+
+
+def test_a_collector_that_never_started_can_be_closed(tmp_path: Path) -> None:
+    Growing(5).collector(1, honest(0, tmp_path)).close()

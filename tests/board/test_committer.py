@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from bulletin_board.admission import Reason, Refused
-from bulletin_board.committer import Committer, CommitterLimits
+from bulletin_board.committer import Committer, CommitterLimits, _Job
 from bulletin_board.fsck import fsck_directory
 from bulletin_board.sequencer import Accepted, Outcome, Sequencer
-from bulletin_board.storage import LostLock
+from bulletin_board.storage import Inconsistent, LostLock, StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from tests.board.faults import Plan, faulty_storage
-from tests.board.tools import new_board, open_log, submission, trust
+from tests.board.tools import copy_of, new_board, open_log, submission, trust
 
 LIMITS = CommitterLimits(pulse_seconds=0.05, retry_seconds=0)
 
@@ -146,3 +148,106 @@ def test_an_idle_writer_repairs_its_checkpoint(tmp_path: Path) -> None:
             time.sleep(0.01)
         assert fsck_directory(board.public, trust()).size == 1
         assert committer.fatal is None
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return condition()
+
+
+def test_a_log_that_cannot_be_opened_for_a_while_is_opened_again(tmp_path: Path) -> None:
+    """A disk that fails and recovers; meanwhile posts are refused at once."""
+    board = new_board(tmp_path / "log")
+    opened: list[Sequencer] = []
+
+    def open_sometimes() -> Sequencer:
+        if len(opened) in {1, 2, 3}:
+            opened.append(opened[0])
+            raise StorageError("the disk is away")
+        opened.append(open_log(board))
+        return opened[-1]
+
+    committer = Committer(open_sometimes, CommitterLimits(pulse_seconds=0.05, retry_seconds=1))
+    committer.call(lambda _: fail())
+    assert wait_until(lambda: committer.sequencer is None)
+    with pytest.raises(Refused) as caught:
+        committer.submit(submission(0))
+    assert caught.value.reason is Reason.UNAVAILABLE
+    assert wait_until(lambda: committer.sequencer is not None)
+    assert committer.fatal is None
+    assert must(committer.submit(submission(0)).result(10)) == 0
+    committer.close()
+    assert len(opened) == 5
+
+
+def fail() -> None:
+    raise StorageError("the disk is away")
+
+
+def test_a_log_that_contradicts_itself_stays_closed(tmp_path: Path) -> None:
+    board = new_board(tmp_path / "log")
+    older = copy_of(board, tmp_path / "older")
+    with committing(board) as committer:
+        assert must(committer.submit(submission(0)).result(10)) == 0
+        shutil.copy(older.index_path, tmp_path / "index")
+
+        def lose_the_index(_: Sequencer) -> None:
+            for path in board.root.glob("index.sqlite*"):
+                path.unlink()
+            shutil.copy(tmp_path / "index", board.index_path)
+            fail()
+
+        committer.call(lose_the_index)
+        assert wait_until(lambda: isinstance(committer.fatal, Inconsistent))
+        assert committer.sequencer is None
+        time.sleep(0.2)
+        assert committer.sequencer is None
+        with pytest.raises(Refused):
+            committer.submit(submission(1))
+
+
+def test_an_idle_writer_replaces_an_older_checkpoint(tmp_path: Path) -> None:
+    board = new_board(tmp_path / "log")
+    with committing(board) as committer:
+        older = (board.public / "checkpoint").read_bytes()
+        assert must(committer.submit(submission(0)).result(10)) == 0
+        newest = (board.public / "checkpoint").read_bytes()
+        (board.public / "checkpoint").write_bytes(older)
+        assert wait_until(lambda: (board.public / "checkpoint").read_bytes() == newest)
+        assert wait_until(lambda: committer.sequencer is not None)
+        assert committer.fatal is None
+        assert must(committer.submit(submission(1)).result(10)) == 1
+
+
+def test_a_commit_is_told(tmp_path: Path) -> None:
+    board, told = new_board(tmp_path / "log"), []
+    committer = Committer(
+        lambda: open_log(board), LIMITS, committed=lambda log: told.append(log.signed.size)
+    )
+    committer.submit(submission(0)).result(10)
+    assert wait_until(lambda: told == [1])
+    sequencer = committer.sequencer
+    committer.close()
+    assert sequencer is not None
+    with pytest.raises(StorageError):  # what was opened is closed
+        sequencer._storage.index.size()
+
+
+def test_a_post_that_slips_in_while_the_log_closes_is_answered(tmp_path: Path) -> None:
+    board, release = new_board(tmp_path / "log"), threading.Event()
+    committer = Committer(lambda: open_log(board), LIMITS)
+    committer.call(lambda _: (release.wait(10), None)[1])
+    closing = threading.Thread(target=committer.close)
+    closing.start()
+    assert wait_until(lambda: committer._closed and committer.waiting >= 1)
+    late: Future[Outcome] = Future()
+    committer._queue.put(_Job(submission(0), late))
+    committer._queue.put(lambda _: None)
+    release.set()
+    outcome = late.result(10)
+    assert isinstance(outcome, Refused)
+    assert outcome.reason is Reason.UNAVAILABLE
+    closing.join(10)
+    assert not closing.is_alive()

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 
+from bulletin_board import verified as verified_module
 from bulletin_board.archive import ArchiveReader, write_archive
 from bulletin_board.bundle import decode_bundle, encode_bundle
 from bulletin_board.entry import Submission, sign_entry
 from bulletin_board.fsck import fsck, fsck_directory
 from bulletin_board.mirror import write_mirror
 from bulletin_board.note import Checkpoint, Note, SignatureLine, sign_note
+from bulletin_board.proof import Receipt
 from bulletin_board.reader import LogReader
 from bulletin_board.sequencer import Sequencer
 from bulletin_board.tree import RightEdge, bundle_at, leaf_hash, tile_at
@@ -135,6 +138,16 @@ def test_a_size_with_leading_zeros(tmp_path: Path) -> None:
     accepts(root)
     resign(root, text_of(root).replace("\n5\n", "\n0005\n"))
     rejects(root)
+
+
+def test_a_huge_size_costs_nothing(tmp_path: Path) -> None:
+    """The log itself signs it: whoever checks must not make a list of what should be there."""
+    root = small_log(tmp_path)
+    accepts(root)
+    resign(root, text_of(root).replace("\n5\n", f"\n{2**62}\n"))
+    started = time.monotonic()
+    rejects(root)
+    assert time.monotonic() - started < 5
 
 
 def test_extension_lines(tmp_path: Path) -> None:
@@ -295,6 +308,17 @@ def test_a_huge_length_costs_nothing(tmp_path: Path, part: str) -> None:
     assert stream.taken < 10_000
 
 
+def test_a_mirror_goes_into_a_new_or_empty_directory(tmp_path: Path) -> None:
+    path = archived(tmp_path, 5)
+    (tmp_path / "empty").mkdir()
+    for name in ("new", "empty"):
+        with path.open("rb") as stream:
+            write_mirror(ArchiveReader(stream, trust()), tmp_path / name)
+        assert fsck_directory(tmp_path / name, trust()).size == 5
+    with path.open("rb") as stream, pytest.raises(UsageError):
+        write_mirror(ArchiveReader(stream, trust()), tmp_path / "new")
+
+
 def test_a_partial_mirror_is_no_log(tmp_path: Path) -> None:
     path = archived(tmp_path, 700)
     path.write_bytes(path.read_bytes()[:-40])
@@ -355,3 +379,25 @@ def test_an_archive_with_forged_entries_and_the_right_digest(tmp_path: Path) -> 
     header = (len(origin)).to_bytes(2) + origin
     with pytest.raises(MalformedMessage):
         ArchiveReader(rebuilt(header, header[:-1] + b"x"), trust())
+
+
+def test_a_reader_hands_out_ranges_and_keeps_few_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verified_module, "_CACHED_TILES", 2)
+    _, files = memory_log(1_500)
+    reader = LogReader.open(source_of(files), trust())
+    assert [list(reader.entries(n, n)) for n in (0, 3, 1_500)] == [[], [], []]
+    assert list(reader.entries(255, 257)) == [item.raw for item in submissions(2, 255)]
+    assert sum(1 for _ in reader.entries()) == 1_500
+    assert len(reader._tiles._full) == 2
+    for start, stop in ((-1, 3), (3, 2), (0, 1_501)):
+        with pytest.raises(UsageError):
+            list(reader.entries(start, stop))
+
+
+def test_a_receipt_is_bounded() -> None:
+    log, _ = memory_log(3)
+    receipt = log.receipt(1)
+    most = receipt + b"x" * (131_072 - len(receipt))
+    assert Receipt.parse(most).index == 1
+    with pytest.raises(MalformedMessage):
+        Receipt.parse(most + b"x")

@@ -14,6 +14,7 @@ from bulletin_board.admission import Reason, Refused
 from bulletin_board.archive import ArchiveReader, write_archive
 from bulletin_board.bundle import decode_bundle, decode_tile, encode_bundle
 from bulletin_board.client.forks import FORK_EVIDENCE, verify_fork
+from bulletin_board.client.unproven import UNPROVEN_PAIR, UnprovenPair, open_pair
 from bulletin_board.entry import SIGNED_ENTRY, Submission
 from bulletin_board.note import Checkpoint, Note, VerifierKey, open_checkpoint
 from bulletin_board.policy import TrustPolicy
@@ -74,6 +75,10 @@ PARSERS: dict[str, tuple[bytes, Parser]] = {
     "fork": (
         bytes(8),
         lambda d: (verify_fork(d, log_key()), FORK_EVIDENCE.encode(FORK_EVIDENCE.decode(d)))[1],
+    ),
+    "unproven": (
+        UNPROVEN_PAIR.encode(UnprovenPair(CHECKPOINT, CHECKPOINT, b"path")),
+        lambda d: (open_pair(d, log_key()), UNPROVEN_PAIR.encode(UNPROVEN_PAIR.decode(d)))[1],
     ),
     "archive": (archive_bytes(), read_archive),
     "path": (

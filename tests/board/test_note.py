@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import pickle
+from collections.abc import Callable
 
 import pytest
 
@@ -261,3 +262,99 @@ def test_names_that_only_look_alike_are_different_keys() -> None:
     names = ["caf\u00e9", "cafe\u0301", "K", "\u212a"]
     keys = {VerifierKey(name, KeyKind.LOG, log_key().key).key_id for name in names}
     assert len(keys) == 4
+
+
+# The last value inside of each bound, and the first outside
+
+
+def test_the_bounds_of_a_checkpoint() -> None:
+    assert Checkpoint(ORIGIN, 2**63 - 1, ROOT).size == 2**63 - 1
+    for size, root in ((2**63, ROOT), (-1, ROOT), (15, ROOT[:-1]), (15, ROOT + b"x")):
+        with pytest.raises(UsageError):
+            Checkpoint(ORIGIN, size, root)
+    with pytest.raises(MalformedMessage):
+        Checkpoint(ORIGIN + " ", 15, ROOT)
+    assert Checkpoint.from_text(TEXT).size == 15
+    for text in (TEXT + "x", TEXT[:-1], TEXT + "\n", "x\n" + TEXT):
+        with pytest.raises(MalformedMessage):
+            Checkpoint.from_text(text)
+
+
+def test_the_bounds_of_a_time() -> None:
+    assert cosign(TEXT, witness(), 2**63 - 1).signature[:8] == (2**63 - 1).to_bytes(8)
+    assert cosign(TEXT, witness(), 0).signature[:8] == bytes(8)
+    for time in (2**63, -1):
+        with pytest.raises(UsageError):
+            cosign(TEXT, witness(), time)
+
+
+def test_the_bounds_of_a_name() -> None:
+    key = witness().verifier.key
+    for name in ("x", "x" * 255, "\u00e9" * 127):
+        assert VerifierKey.parse(str(VerifierKey(name, KeyKind.LOG, key))).name == name
+    for name in ("", "x" * 256, "\u00e9" * 128, "a b", "a+b", "a\u00a0b", "a\u202eb", "a\x1bb"):
+        with pytest.raises(MalformedMessage):
+            VerifierKey(name, KeyKind.LOG, key)
+
+
+def test_the_bounds_of_a_note() -> None:
+    line = SignatureLine("stranger", b"abcd", b"x")
+    assert SignatureLine.parse(str(line)[:-1]) == line
+    with pytest.raises(MalformedMessage):
+        SignatureLine.parse(f"{DASH} stranger {base64.b64encode(b'abcd').decode()}")
+    with pytest.raises(MalformedMessage):
+        SignatureLine.parse(f"{DASH} stranger")
+    most = Note(TEXT, (good_line(), *[line] * 127))
+    assert len(Note.parse(most.to_bytes()).signatures) == 128
+    with pytest.raises(MalformedMessage):
+        Note.parse(Note(TEXT, (good_line(), *[line] * 128)).to_bytes())
+    free = 65_536 - len(note())
+    longest = note() + str(SignatureLine("x", b"abcd", bytes(48_000))).encode()
+    filler = "y" * (65_536 - len(longest)) + "\n"
+    assert free > len(filler)
+    padded = Note(filler + TEXT, Note.parse(longest).signatures).to_bytes()
+    assert len(padded) == 65_537
+    assert Note.parse(padded.replace(b"yy", b"y", 1)).text.endswith(TEXT)
+    with pytest.raises(MalformedMessage):
+        Note.parse(padded)
+
+
+@pytest.mark.parametrize("control", [*range(9), 9, *range(11, 32)])
+def test_no_control_character_is_in_a_note(control: int) -> None:
+    text = f"a{chr(control)}b\n"
+    assert Note.parse(sign_note("ab\n", signer()).to_bytes()).text == "ab\n"
+    with pytest.raises(MalformedMessage):
+        Note.parse(sign_note(text, signer()).to_bytes())
+
+
+@pytest.mark.parametrize("change", [lambda s: s[:-1], lambda s: s + b"\0", lambda s: s[:0]])
+def test_a_signature_has_its_length(change: Callable[[bytes], bytes]) -> None:
+    """Of a known key: of an unknown one nobody knows the length."""
+    for line, key in ((good_line(), log_key()), (cosign(TEXT, witness(), 5), witness().verifier)):
+        assert verify_note(Note(TEXT, (line,)), [key])
+        other = SignatureLine(line.name, line.key_id, change(line.signature))
+        with pytest.raises(InvalidSignature) as caught:
+            verify_note(Note(TEXT, (other,)), [key])
+        assert caught.value.check in {"05-N4", "05-N5"}
+
+
+def test_a_damaged_key_file_is_refused() -> None:
+    good = signer().to_secret_text().reveal()
+    assert NoteSigner.from_secret_text(SecretBytes(good)).verifier == log_key()
+    _, _, name, key_id, material = good.split(b"+", 4)
+    start = b"PRIVATE+KEY"
+    seed = base64.b64decode(material)
+    for bad in (
+        good[1:],
+        good.replace(start, b"PRIVATE+KEX"),
+        b"+".join([start, name, key_id[::-1], material]),
+        b"+".join([start, name + b" ", key_id, material]),
+        b"+".join([start, name, key_id, base64.b64encode(seed[:-1]) + b"\n"]),
+        b"+".join([start, name, key_id, base64.b64encode(seed + b"x") + b"\n"]),
+        b"+".join([start, name, key_id, base64.b64encode(b"\x07" + seed[1:]) + b"\n"]),
+        good.replace(name, b"\xff" + name[1:]),
+        b"",
+    ):
+        with pytest.raises(UsageError) as caught:
+            NoteSigner.from_secret_text(SecretBytes(bad))
+        assert material.strip() not in str(caught.value).encode()

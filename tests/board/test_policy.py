@@ -119,6 +119,10 @@ def test_no_quorum_needs_no_witness() -> None:
         ("# a comment", "# a\rcomment"),
         ("# a comment", "logs"),
         ("quorum two\n", "quorum two"),
+        ("\n\ngroup", f"\nwitness w1 {witness(4).verifier}\n\ngroup"),
+        ("\n\ngroup", f"\nwitness none {witness(4).verifier}\n\ngroup"),
+        ("\n\ngroup", f"\nwitness w4 {witness(4).verifier}\ngroup none 1 w4\ngroup"),
+        ("\n\ngroup", f"\nwitness w4 {witness(4).verifier}\ngroup w1 1 w4\ngroup"),
         ("# a comment\n", "#\n" + 300 * f"witness x {witness(2).verifier}\n"),
     ],
 )
@@ -128,6 +132,19 @@ def test_malformed_policies(old: str, new: str) -> None:
     assert changed != POLICY
     with pytest.raises(MalformedMessage):
         TrustPolicy.parse(changed.encode())
+
+
+def test_a_policy_is_bounded() -> None:
+    text = POLICY.encode()
+    longest = b"#" * (262_144 - len(text) - 1) + b"\n" + text
+    assert TrustPolicy.parse(longest) == TrustPolicy.parse(text)
+    with pytest.raises(MalformedMessage):
+        TrustPolicy.parse(b"#" + longest)
+    more = "".join(f"witness x{n} {witness(10 + n).verifier}\n" for n in range(250))
+    most = POLICY.replace("# a comment\n", more)  # 256 definitions
+    assert len(TrustPolicy.parse(most.encode()).witnesses) == 253
+    with pytest.raises(MalformedMessage):
+        TrustPolicy.parse(most.replace("\ngroup two", "\ngroup one 1 x0\ngroup two").encode())
 
 
 def test_a_kelvin_sign_is_not_a_k() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bulletin_board import sequencer as sequencer_module
 from bulletin_board.admission import Anyone, Reason, Refused, Roster
 from bulletin_board.entry import Entry, Submission
 from bulletin_board.fsck import fsck
@@ -140,6 +141,7 @@ def test_the_largest_entry_and_one_more_byte() -> None:
 def test_a_batch_is_bounded() -> None:
     log = Sequencer(memory_storage(first_checkpoint(signer())), signer(), anyone)
     one = submission(0)
+    assert len(append(log, [one] * 1_024, 1_024)) == 1_024
     with pytest.raises(UsageError):
         log.append([one] * 1_025)
     assert Submission.decode(one.raw) == one
@@ -155,3 +157,17 @@ def test_cosignatures_of_an_older_checkpoint_are_not_published() -> None:
     newest = files["checkpoint"]
     log.publish_cosigned(older)
     assert files["checkpoint"] == newest
+
+
+@pytest.mark.parametrize(
+    ("limit", "dropped"), [("SYNC_BYTES", True), ("SYNC_ENTRIES", True), ("", False)]
+)
+def test_stored_batches_are_forgotten_by_bytes_and_by_number(
+    monkeypatch: pytest.MonkeyPatch, limit: str, dropped: bool
+) -> None:
+    if limit:
+        monkeypatch.setattr(sequencer_module, limit, 256)
+    log = Sequencer(memory_storage(first_checkpoint(signer())), signer(), anyone)
+    append(log, submissions(600), 100)
+    starts = [batch.start for batch in log._storage.index.staged()]
+    assert starts == ([500] if dropped else [0, 100, 200, 300, 400, 500])

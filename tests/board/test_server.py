@@ -28,12 +28,14 @@ from bulletin_board.admission import Refused, Roster
 from bulletin_board.fsck import fsck_directory
 from bulletin_board.proof import Receipt, verify_receipt
 from bulletin_board.server.limits import RateLimit, ServerLimits
+from bulletin_board.storage.directory import BoardDirectory
 from tests.board.asking import ask, head, post, raw_exchange
 from tests.board.live import free_port, live_board
 from tests.board.tools import (
     entry_bytes,
     log_key,
     new_board,
+    open_log,
     party,
     trust,
 )
@@ -230,6 +232,16 @@ def test_rates(tmp_path: Path) -> None:
         assert post(url, entry_bytes(0, author=1)).status == 201
 
 
+def test_what_strangers_repeat_does_not_use_up_an_author_s_rate(tmp_path: Path) -> None:
+    """Entries are public: anybody can post them again, and its author still gets a turn."""
+    with live_board(tmp_path / "log", limits=ServerLimits(posts_per_second=0.01, burst=3)) as url:
+        public = [entry_bytes(n) for n in range(2)]
+        assert [post(url, raw).status for raw in public] == [201, 201]
+        assert {post(url, raw).status for raw in public * 10} == {200}
+        assert post(url, entry_bytes(2)).status == 201
+        assert post(url, entry_bytes(3)).status == 429
+
+
 def test_a_clock_that_runs_backwards_gives_nothing_away() -> None:
     now = [100.0]
     rate = RateLimit(1.0, 1, lambda: now[0])
@@ -245,6 +257,33 @@ def test_stale_and_broken_logs_are_not_healthy(tmp_path: Path) -> None:
     with live_board(tmp_path / "log", limits=ServerLimits(stale_seconds=-1)) as url:
         assert ask(url, "GET", "/healthz").status == 503
         assert "gopa_board_healthy 0" in ask(url, "GET", "/metrics").body.decode()
+
+
+def test_a_board_whose_log_was_taken_over_says_so(tmp_path: Path) -> None:
+    with live_board(tmp_path / "log") as url:
+        assert post(url, entry_bytes(0)).status == 201
+        assert ask(url, "GET", "/healthz").status == 200
+        newer = open_log(BoardDirectory(tmp_path / "log"))
+        refused = post(url, entry_bytes(1))
+        assert (refused.status, refused.problem) == (503, "unavailable")
+        assert int(refused.headers["retry-after"]) >= 1
+        health = ask(url, "GET", "/healthz")
+        assert health.status == 503
+        assert b"not written any more" in health.body
+        assert "gopa_board_healthy 0" in ask(url, "GET", "/metrics").body.decode()
+        time.sleep(1.1)  # until the overview is made anew
+        assert ask(url, "GET", "/v1/overview").status == 503
+        assert ask(url, "GET", "/checkpoint").status == 200
+        newer.check()
+        newer.close()
+
+
+def test_the_longest_body_in_chunks(url: str) -> None:
+    """65,535 bytes are read, and are no entry; one more is refused before it is looked at."""
+    for size, status in ((65_535, b" 422 "), (65_536, b" 413 ")):
+        chunk = b"%x\r\n" % size + bytes(size) + b"\r\n0\r\n\r\n"
+        start = head("Transfer-Encoding: chunked", "Connection: close")
+        assert status in raw_exchange(url, start, chunk)
 
 
 # Processes

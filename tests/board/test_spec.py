@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bulletin_board.archive import HEADER
+from bulletin_board.bundle import decode_bundle, decode_tile, encode_bundle, truncate_bundle
 from bulletin_board.client.forks import FORK_EVIDENCE, verify_fork
+from bulletin_board.client.unproven import UNPROVEN_PAIR, open_pair
 from bulletin_board.entry import (
     LARGEST_ENTRY,
     SIGNED_ENTRY,
@@ -21,11 +24,21 @@ from bulletin_board.entry import (
 from bulletin_board.fsck import fsck
 from bulletin_board.note import VerifierKey, open_checkpoint
 from bulletin_board.proof import Receipt, verify_receipt
+from bulletin_board.text import parse_decimal
 from bulletin_board.tree import leaf_hash, verify_consistency
 from tests.board.board_vectors import records
-from tests.board.tools import entry_bytes, memory_log, party, source_of, submission, trust
+from tests.board.tools import (
+    entry_bytes,
+    memory_log,
+    party,
+    signer,
+    source_of,
+    submission,
+    submissions,
+    trust,
+)
 from wire.codec import describe
-from wire.errors import InvalidSignature, MalformedMessage, ProtocolError, UsageError
+from wire.errors import InvalidProof, InvalidSignature, MalformedMessage, ProtocolError, UsageError
 
 SPECS = Path(__file__).resolve().parents[2] / "specs"
 SPEC = (SPECS / "05-bulletin-board.md").read_text()
@@ -42,6 +55,7 @@ def test_the_printed_formats_are_those_that_run() -> None:
     assert block("entry") == describe(SIGNED_ENTRY)
     assert block("header") == describe(HEADER)
     assert block("fork") == describe(FORK_EVIDENCE)
+    assert block("unproven") == describe(UNPROVEN_PAIR)
 
 
 def test_every_cited_rule_is_in_the_specification() -> None:
@@ -70,6 +84,8 @@ def test_the_vectors_verify() -> None:
         hashes = [bytes.fromhex(item) for item in proof]
         verify_consistency(int(older), 7, hashes, roots[int(older) - 1], signed.root)
     verify_fork(bytes.fromhex(VECTORS["fork"]), log)
+    older, newer = open_pair(bytes.fromhex(VECTORS["unproven"]), log)
+    assert (older.size, newer.size) == (3, 7)
 
 
 @pytest.mark.parametrize("name", VECTORS["rejected_checkpoints"])
@@ -130,3 +146,74 @@ def test_values_that_no_entry_has() -> None:
     with pytest.raises(MalformedMessage):
         Submission.decode(raw)
     assert LARGEST_ENTRY == 60_216
+
+
+# Receipts, bundles, tiles
+
+
+def test_a_receipt_has_one_form() -> None:
+    log, _ = memory_log(5)
+    good = log.receipt(3)
+    assert Receipt.parse(good).to_bytes() == good
+    head, _, checkpoint = good.partition(b"\n\n")
+    header, index, *proof = head.split(b"\n")
+    for lines in (
+        [b"c2sp.org/tlog-proof@v2", index, *proof],
+        [header],
+        [header, *proof],
+        [header, b"index 03", *proof],
+        [header, b"extra AAAA", index, *proof],
+        [header, index, b"extra AAAA", *proof],
+        [header, index, proof[0][:-4], *proof[1:]],
+        [header, index, *[proof[0]] * 64],
+        [header, index + b"\xff", *proof],
+    ):
+        with pytest.raises(MalformedMessage):
+            Receipt.parse(b"\n".join(lines) + b"\n\n" + checkpoint)
+    with pytest.raises(MalformedMessage):
+        Receipt.parse(head + b"\n" + checkpoint.replace(b"\n\n", b"\n"))
+
+
+def test_a_receipt_is_about_one_entry_at_one_place() -> None:
+    log, _ = memory_log(5)
+    receipt = Receipt.parse(log.receipt(3))
+    key, raw = trust().log.key, submissions(1, 3)[0].raw
+    assert verify_receipt(receipt, raw, key).index == 3
+    for bad in (replace(receipt, index=2), replace(receipt, proof=receipt.proof[::-1])):
+        with pytest.raises(InvalidProof):
+            verify_receipt(bad, raw, key)
+    with pytest.raises(InvalidProof):
+        verify_receipt(receipt, submissions(1, 2)[0].raw, key)
+    with pytest.raises(InvalidSignature):
+        verify_receipt(receipt, raw, signer("other.example/log").verifier)
+
+
+def test_a_bundle_has_exactly_its_entries() -> None:
+    good = encode_bundle([b"ab", b"", b"c"])
+    assert decode_bundle(good, 3) == [b"ab", b"", b"c"]
+    assert decode_bundle(encode_bundle([bytes(65_535)]), 1) == [bytes(65_535)]
+    for data, width in ((good, 2), (good, 4), (good[:-1], 3), (good + b"\0", 3), (good[:1], 1)):
+        with pytest.raises(MalformedMessage):
+            decode_bundle(data, width)
+    with pytest.raises(UsageError):
+        encode_bundle([bytes(65_536)])
+    assert truncate_bundle(good, 2) == encode_bundle([b"ab", b""])
+    assert truncate_bundle(good, 3) == good
+    for short in (good[:-1], good[:3]):
+        with pytest.raises(MalformedMessage):
+            truncate_bundle(short, 3)
+
+
+def test_a_tile_has_exactly_its_hashes() -> None:
+    assert decode_tile(bytes(64), 2) == (bytes(32), bytes(32))
+    for data in (bytes(63), bytes(65), bytes(32), bytes(96), b""):
+        with pytest.raises(MalformedMessage):
+            decode_tile(data, 2)
+
+
+def test_numbers_below_two_to_the_63() -> None:
+    assert parse_decimal(str(2**63 - 1), "x") == 2**63 - 1
+    assert parse_decimal("0", "x") == 0
+    for bad in (str(2**63), "9" * 19, "1" * 20, "-1", "", " 1", "1 ", "\u0661", "1_0"):
+        with pytest.raises(MalformedMessage):
+            parse_decimal(bad, "x")

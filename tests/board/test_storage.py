@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from bulletin_board import sequencer as sequencer_module
+from bulletin_board.entry import Submission
 from bulletin_board.fsck import fsck_directory
 from bulletin_board.sequencer import first_checkpoint
 from bulletin_board.storage import (
     Inconsistent,
+    Index,
     InUse,
     Lock,
     LostLock,
+    Place,
     Staged,
+    StagedEntry,
     StorageError,
 )
 from bulletin_board.storage.directory import BoardDirectory
-from bulletin_board.storage.memory import MemoryLock
-from bulletin_board.storage.sqlite import SqliteLock
+from bulletin_board.storage.memory import MemoryIndex, MemoryLock
+from bulletin_board.storage.sqlite import SqliteIndex, SqliteLock
 from tests.board.tools import (
     append,
     copy_of,
@@ -72,6 +79,73 @@ def test_a_part_restored_from_a_backup_is_noticed(tmp_path: Path, part: str, siz
         with pytest.raises(Inconsistent):
             open_log(restored)
         assert fsck_directory(restored.public, trust()).size == size + 7
+
+
+def backup(source: Path, target: Path) -> None:
+    """What a database holds now, although a server has it open."""
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
+        old.backup(new)
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+@pytest.mark.parametrize("public_too", [True, False])
+def test_a_lock_from_a_backup_of_the_same_run_forgets_nothing(
+    tmp_path: Path, batches: int, public_too: bool
+) -> None:
+    """Its epoch tells nothing: no server was started between the backup and the loss."""
+    board = filled(tmp_path / "log", 3)
+    log = open_log(board)
+    append(log, submissions(2, 3))
+    backup(board.lock_path, tmp_path / "lock")
+    shutil.copytree(board.public, tmp_path / "public")
+    append(log, submissions(2 * batches, 5), 2)
+    log.close()
+    shutil.copy(tmp_path / "lock", board.lock_path)
+    if public_too:
+        shutil.rmtree(board.public)
+        shutil.copytree(tmp_path / "public", board.public)
+    if public_too and batches == 1:
+        open_log(board).close()  # as after a crash before the commit: nobody can tell
+        return
+    with pytest.raises(Inconsistent):
+        open_log(board)
+    index = board.storage().index
+    assert index.size() == 5 + 2 * batches
+    assert len(index.staged(5)) == batches
+    index.close()
+
+
+def test_nothing_of_another_history_is_written_where_the_checkpoint_is_lost(
+    tmp_path: Path,
+) -> None:
+    board = filled(tmp_path / "log", 40)
+    other = new_board(tmp_path / "other")
+    log = open_log(other)
+    append(log, [submission(n, body=b"other") for n in range(40)])
+    log.close()
+    shutil.copy(other.index_path, board.index_path)
+    tile = (board.public / "tile/0/000.p/40").read_bytes()
+    (board.public / "checkpoint").unlink()
+    with pytest.raises(Inconsistent):
+        open_log(board)
+    assert (board.public / "tile/0/000.p/40").read_bytes() == tile
+
+
+def test_an_index_from_a_backup_is_noticed_although_nothing_is_staged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only its slots are missing: entries in them could be repeated, or contradicted."""
+    monkeypatch.setattr(sequencer_module, "SYNC_ENTRIES", 1)
+    older = filled(tmp_path / "older", 256)
+    newer = copy_of(older, tmp_path / "newer")
+    log = open_log(newer)
+    append(log, submissions(256, 256), 128)
+    assert log._storage.index.staged() == ()
+    log.close()
+    open_log(newer).close()
+    shutil.copy(older.index_path, newer.index_path)
+    with pytest.raises(Inconsistent):
+        open_log(newer)
 
 
 def test_public_files_older_than_the_stored_batches_are_noticed(tmp_path: Path) -> None:
@@ -143,12 +217,12 @@ def test_a_taken_over_batch_is_not_lost(tmp_path: Path) -> None:
     first = open_log(board)
     stage = first._storage.index.stage
 
-    def stage_then_lose(start: int, entries: object) -> None:
-        stage(start, entries)  # type: ignore[arg-type]
+    def stage_then_lose(start: int, entries: Sequence[StagedEntry], epoch: int) -> None:
+        stage(start, entries, epoch)
         open_log(board).close()
 
     first._storage.index.stage = stage_then_lose  # type: ignore[method-assign]
-    with pytest.raises(StorageError):
+    with pytest.raises(LostLock):
         append(first, submissions(2, 3))
     first.close()
     log = open_log(board)
@@ -279,6 +353,38 @@ def test_what_the_storage_changed_is_never_signed(tmp_path: Path) -> None:
     assert fsck_directory(board.public, trust(), signatures=True).size == 5
 
 
+@pytest.mark.parametrize("change", ["twice", "elsewhere", "none"])
+def test_another_batch_in_the_storage_is_never_signed(tmp_path: Path, change: str) -> None:
+    board = filled(tmp_path / "log", 3)
+    log = open_log(board)
+    staged = log._storage.index.staged
+
+    def other(start: int = 0) -> tuple[Staged, ...]:
+        (batch,) = staged(start)
+        moved = batch._replace(start=batch.start + 1)
+        return {"twice": (batch, batch), "elsewhere": (moved,), "none": ()}[change]
+
+    log._storage.index.staged = other  # type: ignore[method-assign]
+    with pytest.raises(Inconsistent):
+        append(log, submissions(2, 3))
+    log.close()
+    log = open_log(board)
+    assert log.signed.size == 3
+    log.close()
+
+
+def test_a_writer_that_was_replaced_stages_nothing(tmp_path: Path) -> None:
+    board = filled(tmp_path / "log", 3)
+    older, newer = open_log(board), open_log(board)
+    with pytest.raises(LostLock):
+        append(older, submissions(2, 3))
+    assert newer._storage.index.size() == 3
+    assert newer._storage.index.staged(3) == ()
+    older.close()
+    append(newer, submissions(2, 3))
+    newer.close()
+
+
 def memory_lock(root: Path) -> tuple[Lock, Lock]:
     del root
     lock = MemoryLock(b"first")
@@ -309,3 +415,113 @@ def test_the_lock_compares_before_it_swaps(
     assert theirs.fence().checkpoint == b"second"
     ours.close()
     theirs.close()
+
+
+def memory_index(root: Path) -> Index:
+    del root
+    return MemoryIndex()
+
+
+def sqlite_index(root: Path) -> Index:
+    return SqliteIndex.open(root / "index.sqlite")
+
+
+def staged(*entries: Submission, copy: int = 0) -> list[StagedEntry]:
+    return [StagedEntry(item.entry.slot, copy, item.leaf, item.raw) for item in entries]
+
+
+@pytest.mark.parametrize("make", [memory_index, sqlite_index])
+def test_an_index_keeps_its_promises(tmp_path: Path, make: Callable[[Path], Index]) -> None:
+    index, items = make(tmp_path), submissions(9)
+    slot = items[0].entry.slot
+    assert (index.size(), index.places(slot), index.staged()) == (0, (), ())
+    index.stage(0, staged(*items[:3]), 1)
+    index.stage(3, staged(*items[3:5]), 1)
+    assert index.places(slot) == (Place(0, items[0].leaf),)
+    assert [(batch.start, batch.end) for batch in index.staged()] == [(0, 3), (3, 5)]
+    assert [batch.start for batch in index.staged(1)] == [3]
+    assert index.staged(3)[0].entries == (items[3].raw, items[4].raw)
+    assert index.census() == {(items[0].entry.session, 1): 5}
+
+    for start, taken in (
+        (5, items[2:3]),
+        (5, [items[5], items[5]]),
+        (3, items[5:6]),
+        (4, items[5:6]),
+    ):
+        with pytest.raises(StorageError):  # a slot, a slot twice, the places of another batch
+            index.stage(start, staged(*taken), 1)
+        assert index.size() == 5
+        assert index.places(items[5].entry.slot) == ()
+    conflicting = submission(0, body=b"other")
+    index.stage(5, staged(conflicting, copy=1), 1)
+    assert [place.index for place in index.places(slot)] == [0, 5]
+
+    index.drop(4)
+    assert [batch.start for batch in index.staged()] == [3, 5]
+    index.drop(5)
+    assert [batch.start for batch in index.staged()] == [5]
+    assert index.size() == 6
+    index.close()
+
+
+@pytest.mark.parametrize("make", [memory_index, sqlite_index])
+def test_what_is_staged_gives_way_to_newer_epochs_only(
+    tmp_path: Path, make: Callable[[Path], Index]
+) -> None:
+    index, items = make(tmp_path), submissions(9)
+    index.stage(0, staged(*items[:3]), 4)
+    index.stage(3, staged(*items[3:5]), 4)
+    for epoch in (3, 4):
+        index.discard(3, epoch)
+        assert index.size() == 5
+    index.discard(3, 5)
+    assert (index.size(), index.places(items[3].entry.slot)) == (3, ())
+    assert [batch.start for batch in index.staged()] == [0]
+    index.stage(3, staged(items[7]), 5)
+    with pytest.raises(StorageError):
+        index.stage(3, staged(items[8]), 4)
+    assert index.places(items[7].entry.slot) == (Place(3, items[7].leaf),)
+    index.stage(3, staged(*items[3:5]), 6)
+    assert index.places(items[7].entry.slot) == ()
+    assert index.size() == 5
+    index.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "error"),
+    [
+        ("DELETE FROM slots WHERE place = 1", Inconsistent),
+        ("DELETE FROM slots WHERE place = 0", Inconsistent),
+        ("UPDATE slots SET leaf = 'text'", StorageError),
+        ("UPDATE slots SET place = 'text' WHERE place = 2", StorageError),
+        ("UPDATE staging SET bundle = 'text'", StorageError),
+        ("UPDATE staging SET width = 2", Inconsistent),
+        ("UPDATE staging SET bundle = x'0005'", Inconsistent),
+    ],
+)
+def test_a_damaged_index_is_refused(
+    tmp_path: Path, statement: str, error: type[StorageError]
+) -> None:
+    board = filled(tmp_path / "log", 3)
+    open_log(board).close()
+    with closing(sqlite3.connect(board.index_path)) as database:
+        database.execute(statement)
+        database.commit()
+    with pytest.raises(error):
+        append(open_log(board), submissions(1))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["DELETE FROM lock", "UPDATE lock SET checkpoint = 'text'", "UPDATE lock SET epoch = 0.5"],
+)
+def test_a_damaged_lock_is_refused(tmp_path: Path, statement: str) -> None:
+    board = filled(tmp_path / "log", 3)
+    open_log(board).close()
+    with closing(sqlite3.connect(board.lock_path)) as database:
+        database.execute(statement)
+        database.commit()
+    with pytest.raises(StorageError):
+        open_log(board)
+    assert fsck_directory(board.public, trust()).size == 3

@@ -21,9 +21,12 @@ from bulletin_board.tree import (
     consistency_proof,
     edge_tiles,
     inclusion_proof,
+    is_resource,
     leaf_hash,
     node_hash,
+    old_root,
     parse_path,
+    resources,
     tiles,
     tree_root,
     verify_consistency,
@@ -241,3 +244,32 @@ def test_a_receipt_has_at_most_63_hashes() -> None:
                 Receipt.parse(receipt.to_bytes())
         else:
             assert Receipt.parse(receipt.to_bytes()) == receipt
+
+
+@pytest.mark.parametrize("size", [0, 1, 255, 256, 257, 600, 65_536, 65_793, 70_000])
+def test_what_a_log_of_a_size_has(size: int) -> None:
+    expected = set(resources(size))
+    for path in expected:
+        assert is_resource(path, size)
+    others = set(resources(size + 1)) | set(resources(max(0, size - 1))) | set(resources(2 * size))
+    others |= {"checkpoint", "tile/0", "tile/9/000", "tile/entries/000.p/256", "tile/0/-01"}
+    for path in others - expected:
+        assert not is_resource(path, size)
+
+
+def test_hashes_of_other_lengths_shift_no_bytes() -> None:
+    """Two neighbours whose bytes are divided elsewhere give the same node, and another old root."""
+    leaves = [leaf_hash(bytes([n])) for n in range(4)]
+    left, right = node_hash(*leaves[:2]), node_hash(*leaves[2:])
+    root = node_hash(left, right)
+    good = [leaves[2], leaves[3], left]
+    assert old_root(3, 4, good, root, same=root) == node_hash(left, leaves[2])
+    shifted = [leaves[2] + leaves[3][:1], leaves[3][1:], left]
+    assert node_hash(*shifted[:2]) == right
+    with pytest.raises(InvalidProof) as caught:
+        old_root(3, 4, shifted, root, same=root)
+    assert caught.value.check == "05-T3"
+    verify_inclusion(2, 4, leaves[2], [leaves[3], left], root)
+    with pytest.raises(InvalidProof) as caught:
+        verify_inclusion(2, 4, shifted[0], [shifted[1], left], root)
+    assert caught.value.check == "05-T1"

@@ -1,0 +1,115 @@
+"""`gopa board serve` and `gopa board witness`: what runs until it is stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bulletin_board.storage.directory import BoardDirectory
+from gopa.cli.board_input import (
+    check_certificate,
+    parse_log_key,
+    read_admission,
+    read_policy,
+    witness_signer,
+)
+from gopa.cli.board_options import (
+    as_json_option,
+    directory,
+    listen_options,
+    lock_option,
+    policy_option,
+)
+from gopa.cli.board_output import reporting, show
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from bulletin_board.server.run import Listen
+
+
+@click.command()
+@directory
+@lock_option
+@click.option(
+    "--roster", type=click.Path(path_type=Path), help="Registered keys, one hex per line."
+)
+@click.option("--anyone", is_flag=True, help="Admit every key: for trials, nothing bounds the log.")
+@click.option(
+    "--quota", type=click.IntRange(1), default=10_000, show_default=True, help="Entries per author."
+)
+@policy_option
+@listen_options(8765)
+@as_json_option
+def serve(  # noqa: PLR0913 - click passes every option by name
+    *,
+    directory: Path,
+    lock: Path | None,
+    roster: Path | None,
+    anyone: bool,
+    quota: int,
+    policy_path: Path | None,
+    listen: Listen,
+    as_json: bool,
+) -> None:
+    """Serve the log in DIRECTORY: tiles, entry submission, a page that shows it live.
+
+    SIGTERM stops it without losing anything that was acknowledged.
+    """
+    from bulletin_board.server.start import start_board
+
+    with reporting(), ExitStack() as stack:
+        check_certificate(listen.certificate, listen.certificate_key)
+        admission = read_admission(roster, anyone, quota)
+        place = BoardDirectory(directory, lock)
+        signer = place.signer()
+        policy = read_policy(policy_path, str(signer.verifier))
+
+        def application() -> Starlette:
+            return start_board(place, signer, policy, admission, stack)
+
+        _run(application, listen, {"log": str(signer.verifier)}, as_json)
+
+
+@click.command()
+@directory
+@click.option("--name", help="The witness's name; needed the first time.")
+@click.option("--log", "logs", multiple=True, required=True, help="A log's verifier key.")
+@listen_options(8766)
+@as_json_option
+def witness(
+    *, directory: Path, name: str | None, logs: tuple[str, ...], listen: Listen, as_json: bool
+) -> None:
+    """Cosign checkpoints of logs, one history each. DIRECTORY keeps the key and the memory."""
+    from bulletin_board.witness.service import Witness, build_witness_app
+    from bulletin_board.witness.store import WitnessStore
+
+    with reporting():
+        check_certificate(listen.certificate, listen.certificate_key)
+        keys = [parse_log_key(log) for log in logs]
+        signer = witness_signer(directory, name)
+
+        def application() -> Starlette:
+            return build_witness_app(
+                Witness(signer, keys, WitnessStore(directory / "witness.sqlite"))
+            )
+
+        _run(application, listen, {"witness": str(signer.verifier)}, as_json)
+
+
+def _run(
+    application: Callable[[], Starlette], listen: Listen, facts: dict[str, object], as_json: bool
+) -> None:
+    """Serve until stopped. The address is taken before anything is opened, and said after."""
+    from bulletin_board.server.run import bind, make_server
+
+    def listening(addresses: list[str]) -> None:
+        show(facts | {"listening": ", ".join(addresses)}, as_json)
+
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(bound) for bound in bind(listen)]
+        make_server(application(), listen, listening).run(sockets)

@@ -1,0 +1,231 @@
+"""Entries that count only under a quorum: with liars among the witnesses, and when many wait."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request  # noqa: TC002 - a light module
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bulletin_board.admission import Anyone
+from bulletin_board.committer import Committer
+from bulletin_board.durable import EvidenceFolder
+from bulletin_board.entry import Entry
+from bulletin_board.proof import Receipt, verify_receipt
+from bulletin_board.sequencer import Accepted, Sequencer, first_checkpoint
+from bulletin_board.server.limits import ServerLimits
+from bulletin_board.server.service import BoardService
+from bulletin_board.server.static import OutgrownFiles
+from bulletin_board.storage import memory_storage
+from bulletin_board.witness import collect as collect_module
+from bulletin_board.witness import standing as standing_module
+from bulletin_board.witness.collect import Collector
+from tests.board.asking import ask, post
+from tests.board.live import (
+    LiveWitness,
+    client,
+    free_port,
+    live_board,
+    live_witness,
+    serving,
+    witnessed,
+)
+from tests.board.test_collector import Witnesses, honest, policy
+from tests.board.tools import entry_bytes, log_key, signer
+
+BARRIER = 9
+
+
+class Barriers(Anyone):
+    def __init__(self) -> None:
+        super().__init__(10**6)
+
+    def is_barrier(self, entry: Entry) -> bool:
+        return entry.phase == BARRIER
+
+
+@contextmanager
+def liar(number: int, status: int, body: bytes) -> Iterator[LiveWitness]:
+    async def answer(_: Request) -> Response:
+        return Response(body, status)
+
+    app = Starlette(routes=[Route("/add-checkpoint", answer, methods=["POST"])])
+    with ExitStack() as stack:
+        url = stack.enter_context(serving(app, free_port()))
+        yield LiveWitness(number, url, None)  # type: ignore[arg-type]
+
+
+def until(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return condition()
+
+
+@pytest.mark.parametrize(("status", "body"), [(422, b"no\n"), (409, b"999999\n"), (409, b"0\n")])
+def test_a_close_is_cosigned_although_one_witness_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, body: bytes
+) -> None:
+    monkeypatch.setattr(standing_module, "_FIRST_PAUSE", 0.01)
+    with (
+        live_witness(tmp_path, 1) as one,
+        live_witness(tmp_path, 2) as two,
+        liar(3, status, body) as three,
+    ):
+        trusted = witnessed(2, one, two, three)
+        with live_board(tmp_path / "log", policy=trusted, admission=Barriers) as url:
+            for seq in range(3):
+                receipt = client(url, policy=trusted).submit(entry_bytes(seq, phase=BARRIER))
+                trusted.check_quorum(receipt.signed)
+
+            def metrics() -> str:
+                return ask(url, "GET", "/metrics").body.decode()
+
+            assert until(lambda: 'gopa_board_witness{witness="w3",state="excluded"} 1' in metrics())
+            assert 'gopa_board_witness{witness="w1",state="cosigning"} 1' in metrics()
+            assert 'gopa_board_witness_refusals_total{witness="w3"} 6' in metrics()
+            assert 'gopa_board_witness_failures_total{witness="w2"} 0' in metrics()
+            health = ask(url, "GET", "/healthz")
+            assert health.status == 200
+            lines = health.body.decode().splitlines()
+            assert lines[0] == "ok"
+            assert lines[1:3] == ["witness w1 is cosigning", "witness w2 is cosigning"]
+            assert lines[3].startswith("witness w3 is excluded: witness.example/3 ")
+            assert '"state": "excluded"' in ask(url, "GET", "/v1/overview").body.decode()
+            again = client(url, policy=trusted).submit(entry_bytes(9, phase=BARRIER))
+            trusted.check_quorum(again.signed)
+    kept = list((tmp_path / "log" / "evidence").iterdir())
+    assert 0 < len(kept) <= 6
+
+
+def test_liars_that_the_quorum_needs_stop_barriers_and_nothing_else(tmp_path: Path) -> None:
+    with live_witness(tmp_path, 1) as one, liar(2, 422, b"no\n") as two:
+        trusted = witnessed(2, one, two)
+        limits = ServerLimits(quorum_seconds=30.0)
+        with live_board(tmp_path / "log", policy=trusted, admission=Barriers, limits=limits) as url:
+            assert post(url, entry_bytes(0)).status == 201
+            assert until(lambda: ask(url, "GET", "/healthz").status == 503)
+            started = time.monotonic()
+            refused = post(url, entry_bytes(0, phase=BARRIER))
+            assert (refused.status, refused.problem) == (503, "quorum")
+            assert time.monotonic() - started < 10
+            assert post(url, entry_bytes(1)).status == 201
+            assert b"w2" in ask(url, "GET", "/healthz").body
+
+
+def test_many_waiting_barriers_delay_nothing(tmp_path: Path) -> None:
+    """Each waits its time at once with the others; posts and reads go on meanwhile."""
+    limits = ServerLimits(quorum_seconds=3.0)
+    with live_witness(tmp_path, 1) as one:
+        gone = LiveWitness(2, "http://127.0.0.1:9", one.service)
+        trusted = witnessed(2, one, gone)
+        with (
+            live_board(tmp_path / "log", policy=trusted, admission=Barriers, limits=limits) as url,
+            ThreadPoolExecutor(60) as pool,
+        ):
+            barriers = [entry_bytes(seq, phase=BARRIER) for seq in range(60)]
+            started = time.monotonic()
+            waiting = [pool.submit(post, url, raw) for raw in barriers]
+            time.sleep(0.5)
+            for number in range(5):
+                assert post(url, entry_bytes(number)).status == 201
+                assert ask(url, "GET", "/v1/overview").status == 200
+                assert ask(url, "GET", "/checkpoint").status == 200
+            assert not any(future.done() for future in waiting)
+            assert time.monotonic() - started < 3
+            answers = [future.result() for future in waiting]
+            assert {(answer.status, answer.problem) for answer in answers} == {(503, "quorum")}
+            assert time.monotonic() - started < 10
+
+
+def test_a_busy_thread_pool_does_not_delay_a_barrier(tmp_path: Path) -> None:
+    """Other work fills the event loop's own pool; a close is answered nevertheless."""
+    storage = memory_storage(first_checkpoint(signer()))
+    committer = Committer(lambda: Sequencer(storage, signer(), Barriers))
+    trusted = policy(1, 1)
+    service = BoardService(committer, storage.public, trusted)
+    service.collector = Collector(
+        trusted,
+        Witnesses(honest(0, tmp_path)),
+        OutgrownFiles(storage.public),
+        lambda: committer.sequencer.signed if committer.sequencer else None,
+        lambda _: None,
+        EvidenceFolder(tmp_path / "evidence"),
+    )
+    service.collector.start()
+    release = threading.Event()
+
+    async def work() -> Accepted:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        hogs = [loop.run_in_executor(None, release.wait, 20) for _ in range(4)]
+        try:
+            async with asyncio.timeout(5):
+                return await service.post(entry_bytes(0, phase=BARRIER))
+        finally:
+            release.set()
+            await asyncio.gather(*hogs)
+
+    accepted = asyncio.run(work())
+    service.close()
+    found = verify_receipt(
+        Receipt.parse(accepted.receipt), entry_bytes(0, phase=BARRIER), log_key()
+    )
+    trusted.check_quorum(found.signed)
+
+
+def test_more_than_may_wait_are_sent_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collect_module, "MOST_WAITING", 3)
+    limits = ServerLimits(quorum_seconds=1.0)
+    with live_witness(tmp_path, 1) as one:
+        gone = LiveWitness(2, "http://127.0.0.1:9", one.service)
+        trusted = witnessed(2, one, gone)
+        with live_board(tmp_path / "log", policy=trusted, admission=Barriers, limits=limits) as url:
+            with ThreadPoolExecutor(10) as pool:
+                raws = [entry_bytes(seq, phase=BARRIER) for seq in range(10)]
+                problems = sorted(a.problem for a in pool.map(lambda raw: post(url, raw), raws))
+            assert problems == ["busy"] * 7 + ["quorum"] * 3
+
+
+def test_readers_that_need_a_quorum_are_not_starved_by_a_growing_log(tmp_path: Path) -> None:
+    """While entries come the newest checkpoint is never cosigned; the newest cosigned is there."""
+    with live_witness(tmp_path, 1, delay=0.3) as one:
+        trusted = witnessed(1, one)
+        with live_board(tmp_path / "log", policy=trusted) as url:
+            stop = threading.Event()
+
+            def load() -> None:
+                for seq in range(100_000):
+                    if stop.is_set():
+                        return
+                    assert post(url, entry_bytes(seq)).status == 201
+
+            loader = threading.Thread(target=load)
+            loader.start()
+            try:
+                reader = client(url, policy=trusted, attempts=8)
+                sizes = []
+                for _ in range(5):
+                    sizes.append(len(list(reader.entries())))
+                    time.sleep(0.4)
+            finally:
+                stop.set()
+                loader.join()
+            assert sizes == sorted(set(sizes))
+            assert sizes[0] > 0
+
+
+def test_a_board_without_witnesses_has_nothing_cosigned(tmp_path: Path) -> None:
+    with live_board(tmp_path / "log") as url:
+        assert post(url, entry_bytes(0)).status == 201
+        assert ask(url, "GET", "/checkpoint").status == 200
+        assert ask(url, "GET", "/v1/cosigned").status == 404

@@ -1,0 +1,98 @@
+"""`gopa board serve` and `witness` as processes: what they say, and when."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from bulletin_board.server.run import Listen, bind
+from gopa.cli.board import board
+from tests.board.asking import ask
+from tests.board.live import free_port
+from tests.board.tools import log_key, new_board
+from wire.errors import UsageError
+
+SERVE = "from gopa.cli import main; main()"
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-c", SERVE, "board", *map(str, arguments)]
+
+
+@contextmanager
+def running(*arguments: str | Path) -> Iterator[dict[str, str]]:
+    """The first thing that the process says."""
+    process = subprocess.Popen(command(*arguments, "--json"), stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(40) in {0, -signal.SIGTERM, 143}
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def test_a_board_says_that_it_listens_when_it_does(tmp_path: Path) -> None:
+    """Whoever reads the line may connect at once; the port that was chosen is in it."""
+    new_board(tmp_path / "log")
+    with running("serve", tmp_path / "log", "--anyone", "--port", "0") as said:
+        assert said["log"] == str(log_key())
+        target = urlsplit(said["listening"])
+        assert target.scheme == "http"
+        assert target.port
+        assert ask(said["listening"], "GET", "/healthz").status == 200
+
+
+def test_a_witness_says_that_it_listens_when_it_does(tmp_path: Path) -> None:
+    options = ("--name", "w.example", "--log", str(log_key()), "--port", "0")
+    with running("witness", tmp_path / "witness", *options) as said:
+        assert ask(said["listening"], "POST", "/add-checkpoint", b"junk").status == 400
+
+
+@pytest.mark.parametrize("what", ["serve", "witness"])
+def test_an_address_that_is_taken_is_said_before_anything_is_opened(
+    tmp_path: Path, what: str
+) -> None:
+    new_board(tmp_path / "log")
+    options = ["--anyone"] if what == "serve" else ["--name", "w", "--log", str(log_key())]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        place = tmp_path / ("log" if what == "serve" else "witness")
+        done = subprocess.run(
+            command(what, place, *options, "--port", str(port)), capture_output=True, check=False
+        )
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert str(port).encode() in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert not (place / "writer.lock").exists()
+    assert not (place / "witness.sqlite").exists()
+
+
+def test_nobody_connects_before_the_server_runs() -> None:
+    (bound,) = bind(Listen("127.0.0.1", 0))
+    with bound, pytest.raises(ConnectionRefusedError):
+        socket.create_connection(bound.getsockname(), 1)
+    with pytest.raises(UsageError):
+        bind(Listen("nowhere.invalid", free_port()))
+
+
+def test_both_listen_with_the_same_options() -> None:
+    names = {"host", "port", "tls_cert", "tls_key"}
+    found = [
+        [option for option in board.commands[name].params if option.name in names]
+        for name in ("serve", "witness")
+    ]
+    described = [[(o.name, o.opts, o.type.name, o.required) for o in each] for each in found]
+    assert described[0] == described[1]
+    assert {option.name for option in found[0]} == names

@@ -8,7 +8,7 @@ import platform
 import sys
 from collections.abc import Callable
 
-from bench import board, group, plan, privacy_table, zkp
+from bench import board, group, plan, privacy_table, protocol, zkp
 
 Benchmark = Callable[[bool], dict[str, object]]
 
@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "group": group.run,
     "plan": plan.run,
     "privacy-table": privacy_table.run,
+    "protocol": protocol.run,
     "zkp": zkp.run,
 }
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import resource
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from bench.measure import require
 from bench.randomness import seeded
@@ -107,28 +108,17 @@ def _new_board(root: Path) -> NoteSigner:
 
 @contextmanager
 def _server(root: Path) -> Iterator[tuple[int, int]]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-c", _SERVE, "serve", str(root), "--anyone", "--port", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)  # noqa: S603 - our own server
+    """Port and process of a server; it says where it listens as soon as it does."""
+    command = [sys.executable, "-c", _SERVE, "serve", str(root), "--anyone", "--port=0", "--json"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE)  # noqa: S603 - our own server
+    assert server.stdout is not None
     try:
-        _wait_for(port)
-        yield port, server.pid
+        said = json.loads(server.stdout.readline())
+        yield urlsplit(said["listening"]).port or 0, server.pid
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait(30)
-
-
-def _wait_for(port: int) -> None:
-    for _ in range(200):
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
-    raise SystemExit("bench: the server does not start")
+        server.stdout.close()
 
 
 async def _load(port: int, loads: list[list[bytes]], signer: NoteSigner) -> list[float]:

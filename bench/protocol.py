@@ -1,0 +1,224 @@
+"""Whole rounds of the protocol: CPU time, bytes and wall time, results checked inside."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from bench.measure import require
+from bench.randomness import seeded
+from commitments import backend_status
+from gopa.aggregation import LocalAggregator
+from gopa.messages.manifest import Mode, Trust
+from gopa.organiser import Setting
+from gopa.planning import Terms, plan
+from gopa.rules import check, read_session
+from gopa.simulation import RoundRecord, Simulation, Stage
+from wire.ed25519 import SigningKey, verify
+from zkp.noise_table import binomial
+
+Numbers = dict[str, object]
+
+PEERS = 20
+"""k of the scalar rounds: a mean degree of 39 or less."""
+
+FLOWER_DEGREE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one simulated round cost, with signatures as each party would verify them."""
+
+    record: RoundRecord
+    simulation: Simulation
+    cpu: float
+    wall: float
+
+    @property
+    def party_cpu(self) -> float:
+        """The median over parties of the processor time of its own steps."""
+        return statistics.median(usage.cpu_seconds for usage in self.record.usage)
+
+    @property
+    def posted(self) -> float:
+        """Mean bytes of a party's entries."""
+        return statistics.fmean(usage.posted for usage in self.record.usage)
+
+    @property
+    def read(self) -> float:
+        """Mean bytes of the entries a party reads: closes whole, messages of its neighbours."""
+        return statistics.fmean(usage.read for usage in self.record.usage)
+
+
+def run(full: bool) -> Numbers:
+    """All numbers; without `full`, 1,000 parties are scaled from 200, vectors have fewer peers."""
+    status = backend_status()
+    return {
+        "bench": "protocol",
+        "backend": status.active,
+        "backend_details": status.details,
+        "unit": "CPU time, one run each; *_s of whole simulations is wall time",
+        "cores": os.cpu_count(),
+        **_scalar(),
+        **_threshold(),
+        **_thousand(full),
+        **_vectors(full),
+        **_signed(),
+        **_gaussian(),
+        **_off(),
+    }
+
+
+def terms_with(parties: int, k: int, dimension: int = 1, **changes: object) -> Terms:
+    """Terms for timing: numbers of parties and neighbours are set, not planned."""
+    made = plan(n=1000, epsilon=1.0, delta=1e-6, corrupt=0.2, dropout=0.05, range=(0, 1)).terms
+    survivors = parties - parties // 5
+    numbers = {
+        "parties": parties,
+        "corrupt": parties // 5,
+        "survivors": survivors,
+        "loss": parties - survivors,
+        "k": k,
+        "dimension": dimension,
+        "squared_sensitivity": dimension * made.steps**2,
+        "mask": "uniform",
+        "mask_deviation": 0,
+    }
+    return replace(made, **(numbers | changes))  # type: ignore[arg-type]
+
+
+def _play(terms: Terms, setting: Setting, inputs: Sequence[Sequence[int]]) -> Round:
+    with ThreadPoolExecutor(os.cpu_count()) as executor:
+        stage = Stage(executor=executor, remember_noise=True)
+        cpu, wall = time.process_time(), time.perf_counter()
+        simulation = Simulation(terms, rng=seeded(1), setting=setting, stage=stage)
+        record = simulation.run_round(inputs)
+        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    _require_right(simulation, record, inputs)
+    return Round(record, simulation, cpu, wall)
+
+
+def _require_right(
+    simulation: Simulation, record: RoundRecord, inputs: Sequence[Sequence[int]]
+) -> None:
+    """The sum is exactly that of inputs and noise, everybody is in, nobody is at fault."""
+    require(record.included == tuple(range(len(inputs))), "somebody is missing")
+    require(not record.findings.faults, "an honest party is at fault")
+    noise = np.array([simulation.noise_for_tests[1, party] for party in record.included])
+    expected = np.array([inputs[party] for party in record.included]) + noise
+    require(record.sums == tuple(expected.sum(axis=0).tolist()), "the sum is wrong")
+
+
+def _inputs(terms: Terms) -> list[list[int]]:
+    span = terms.steps + 1
+    return [
+        [(party + coordinate) % span for coordinate in range(terms.dimension)]
+        for party in range(terms.parties)
+    ]
+
+
+def _verify_cpu(played: Round) -> float:
+    """Seconds for the signatures of all that one party reads: neighbours and closes."""
+    key = SigningKey.generate(seeded(9))
+    message, count = bytes(2000), 200
+    signature = key.sign(message)
+    begun = time.process_time()
+    for _ in range(count):
+        verify(key.public, message, signature)
+    each = (time.process_time() - begun) / count
+    return each * statistics.median(usage.entries for usage in played.record.usage)
+
+
+def _scalar() -> Numbers:
+    terms = terms_with(100, PEERS)
+    played = _play(terms, Setting(), _inputs(terms))
+    signatures = _verify_cpu(played)
+    return {
+        "party_ms": round(1e3 * (played.party_cpu + signatures), 1),
+        "party_of_that_signatures_read_ms": round(1e3 * signatures, 1),
+        "party_parameters": f"full, scalar, n=100, k={PEERS}, commit-reveal, no recovery",
+        "bytes_per_party": round(played.posted),
+        "bytes_read_per_party": round(played.read),
+    }
+
+
+def _threshold() -> Numbers:
+    half = {"threshold_numerator": 1, "threshold_denominator": 2}
+    terms = terms_with(100, PEERS, **half)
+    played = _play(terms, Setting(), _inputs(terms))
+    return {
+        "bytes_per_party_threshold": round(played.posted),
+        "party_threshold_ms": round(1e3 * (played.party_cpu + _verify_cpu(played)), 1),
+        "threshold_parameters": "as party_ms, recovery by more than 1/2 of the neighbours",
+    }
+
+
+def _thousand(full: bool) -> Numbers:
+    parties = 1000 if full else 200
+    terms = terms_with(parties, PEERS)
+    played = _play(terms, Setting(), _inputs(terms))
+    return {
+        "simulate_1000_s": round(played.wall * 1000 / parties, 1),
+        "simulate_1000_cpu_s": round(played.cpu * 1000 / parties, 1),
+        "simulate_1000_from_parties": parties,
+        "simulate_1000_parameters": f"full, scalar, k={PEERS}; organiser, board and all checks",
+    }
+
+
+def _vectors(full: bool) -> Numbers:
+    parties = 40 if full else 12
+    terms = terms_with(parties, min(PEERS, parties - 1), 1000, noise=binomial(64))
+    played = _play(terms, Setting(), _inputs(terms))
+    return {
+        "vec1000_party_s": round(played.party_cpu + _verify_cpu(played), 3),
+        "vec1000_bytes_per_party": round(played.posted),
+        "vec1000_parameters": f"full, d=1000, uniform masks, binomial noise, n={parties}, "
+        f"k={terms.k}",
+    }
+
+
+def _signed() -> Numbers:
+    terms = terms_with(100, FLOWER_DEGREE // 2 + 1, 100_000)
+    played = _play(terms, Setting(mode=Mode.SIGNED, word_width=32), _inputs(terms))
+    raws = list(played.simulation.log().entries())
+    begun = time.process_time()
+    found = check(read_session(raws), rng=seeded(2))
+    server = time.process_time() - begun
+    require(found.rounds[0].sums == played.record.sums, "the rules found another sum")
+    return {
+        "signed_100k_party_ms": round(1e3 * (played.party_cpu + _verify_cpu(played)), 1),
+        "signed_100k_server_s": round(server, 3),
+        "signed_100k_bytes": round(played.posted),
+        "signed_100k_parameters": f"signed, d=100000, n=100, k={terms.k}: mean degree 20.8, "
+        "32-bit words; the server reads, verifies and checks the whole log",
+    }
+
+
+def _gaussian() -> Numbers:
+    terms = terms_with(100, FLOWER_DEGREE // 2 + 1, 100_000, mask="gaussian", mask_deviation=200)
+    setting = Setting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS, word_width=32)
+    played = _play(terms, setting, _inputs(terms))
+    return {
+        "gaussian_100k_party_ms": round(1e3 * (played.party_cpu + _verify_cpu(played)), 1),
+        "gaussian_100k_parameters": f"signed, honest but curious, d=100000, n=100, k={terms.k}, "
+        "masks of deviation 200",
+    }
+
+
+def _off() -> Numbers:
+    terms = replace(terms_with(20, 10, 100), rounds=100)
+    values = [np.full(100, Fraction(party, 20).__float__()) for party in range(20)]
+    begun = time.perf_counter()
+    with LocalAggregator(terms, mode="off", seed=1) as aggregator:
+        means = [aggregator.average(values).mean for _ in range(100)]
+    wall = time.perf_counter() - begun
+    error = float(np.abs(np.mean(means) - np.mean(values)))
+    require(error < 0.05, "the mean of many rounds is wrong")
+    return {"rounds_100_s": round(wall, 2), "rounds_100_parameters": "off, n=20, d=100"}

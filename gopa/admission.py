@@ -1,0 +1,267 @@
+"""What a board lets into its log: entries that can count in a session that is going on.
+
+Specification: `specs/04-protocol.md`, [S4], [E1], [E2], [C1] and [C2];
+`specs/05-bulletin-board.md`, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from copy import copy
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Final, NoReturn
+
+from bulletin_board import Entry, Reason, Refused
+from bulletin_board.entry import LARGEST_BODY
+from gopa.messages.organiser import Abort, Close, Open, Result
+from gopa.messages.parameters import OpenAdmission
+from gopa.messages.phases import KIND_IN, Kind, Phase
+from gopa.session_tracker import (
+    Progress,
+    Session,
+    close_phase,
+    manifest_of,
+    read_control,
+)
+from wire.errors import MalformedMessage, UsageError
+
+LARGEST_MANIFEST: Final = 4_000_000
+"""Bytes: a roster of more than 100,000 keys."""
+
+_MOST_PENDING: Final = 64
+"""Manifests of several entries that are on their way at once: they are kept in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Who may begin sessions, and how many there are.
+
+    `organisers` are Ed25519 keys, None for anybody; `sessions` are ids, None for any. A log
+    that lets strangers begin sessions grows with what strangers want.
+    """
+
+    organisers: frozenset[bytes] | None = None
+    sessions: frozenset[bytes] | None = None
+    most_sessions: int = 1_000
+
+    @classmethod
+    def of(
+        cls,
+        organisers: Collection[bytes] | None = None,
+        sessions: Collection[bytes] | None = None,
+        most_sessions: int = 1_000,
+    ) -> Limits:
+        """From any collections."""
+        return cls(
+            None if organisers is None else frozenset(organisers),
+            None if sessions is None else frozenset(sessions),
+            most_sessions,
+        )
+
+
+class ProtocolAdmission:
+    """An `AdmissionPolicy` for logs that hold sessions, as many as `limits` allows.
+
+    It follows the organisers' messages and takes them at their word; no proof is checked.
+    Whoever may post in the open phase has one message there (in rollback one for each
+    step, of accusations two for each neighbour), of the size that the manifest allows:
+    so the log stays bounded, whatever anybody sends. `sessions` may be read by
+    another thread under `lock`.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._pending: dict[bytes, _Beginning] = {}
+        self._size = 0
+        self.sessions: dict[bytes, Session] = {}
+        self.lock = Lock()
+
+    def admit(self, entry: Entry) -> None:
+        """Return to let the entry into the log; see `bulletin_board.AdmissionPolicy`."""
+        session = self.sessions.get(entry.session)
+        if session is None:
+            self._admit_manifest(entry)
+        elif entry.author.data == session.manifest.organiser:
+            _admit_control(session, entry, self._size)
+        else:
+            _admit_party(session, entry)
+
+    def observe(self, index: int, entry: Entry) -> None:
+        """The entry is in the log; one that takes a slot again changes nothing."""
+        with self.lock:
+            self._size = index + 1
+            session = self.sessions.get(entry.session)
+            if session is None:
+                self._begin(entry)
+            elif entry.author.data != session.manifest.organiser:
+                session.take_party(entry)
+            elif entry.phase == Phase.ORGANISER:
+                session.take_control(entry)
+
+    def is_barrier(self, entry: Entry) -> bool:
+        """Closes and what ends a round, in sessions whose closes need witnesses ([C4])."""
+        session = self.sessions.get(entry.session)
+        control = entry.phase == Phase.ORGANISER and entry.kind != Kind.MANIFEST
+        return session is not None and control and session.manifest.quorum is not None
+
+    def _admit_manifest(self, entry: Entry) -> None:
+        limits, author = self._limits, entry.author.data
+        if limits.sessions is not None and entry.session not in limits.sessions:
+            _refuse(Reason.SESSION, "ask the operator to register it")
+        if limits.organisers is not None and author not in limits.organisers:
+            _refuse(Reason.SESSION, "its organiser has not begun it, or may not")
+        if (entry.phase, entry.round, entry.kind) != (Phase.ORGANISER, 0, Kind.MANIFEST):
+            _refuse(Reason.SESSION, "its manifest is not in the log")
+        beginning = self._pending.get(entry.session)
+        if beginning is None:
+            full = len(self.sessions) + len(self._pending) >= limits.most_sessions
+            if full or len(self._pending) >= _MOST_PENDING:
+                _refuse(Reason.QUOTA, f"at most {limits.most_sessions} sessions")
+            beginning = _Beginning(author)
+        if beginning.author != author:
+            _refuse(Reason.SESSION, "somebody else is posting its manifest")
+        _require_place(beginning.progress, entry)
+        if entry.chunks * LARGEST_BODY > LARGEST_MANIFEST + LARGEST_BODY:
+            _refuse(Reason.TOO_LARGE, f"a manifest has at most {LARGEST_MANIFEST} bytes")
+        if entry.chunk + 1 == entry.chunks:
+            try:
+                Session.of(manifest_of(entry.session, author, beginning.body(entry)))
+            except (MalformedMessage, UsageError) as error:
+                _refuse(Reason.MALFORMED, str(error))
+
+    def _begin(self, entry: Entry) -> None:
+        """Only what `admit` would have let in counts: a log may be older than its policy."""
+        author = entry.author.data
+        beginning = self._pending.get(entry.session, _Beginning(author))
+        manifest_place = (entry.phase, entry.round, entry.kind)
+        expected = (Phase.ORGANISER, 0, Kind.MANIFEST)
+        if manifest_place != expected or beginning.author != author:
+            return
+        if not beginning.progress.continues(entry):
+            return
+        self._pending[entry.session] = beginning
+        body = beginning.progress.take(entry, keep=True)
+        if body is None:
+            return
+        del self._pending[entry.session]
+        try:
+            self.sessions[entry.session] = Session.of(manifest_of(entry.session, author, body))
+        except (MalformedMessage, UsageError):
+            return
+
+
+@dataclass(slots=True)
+class _Beginning:
+    """A manifest on its way."""
+
+    author: bytes
+    progress: Progress = field(default_factory=Progress)
+
+    def body(self, last: Entry) -> bytes:
+        return b"".join(self.progress.bodies) + last.body
+
+
+def _admit_control(session: Session, entry: Entry, size: int) -> None:
+    if entry.phase != Phase.ORGANISER:
+        _refuse(Reason.UNREGISTERED, "the organiser takes part under another key")
+    if session.broken or entry.round != session.due_round:
+        _refuse(Reason.PHASE, f"round {session.due_round} is due")
+    new_round = session.round is None or entry.round != session.round.number
+    progress = session.controls
+    if new_round and not progress.chunk:
+        progress = Progress()
+    _require_place(progress, entry)
+    _require_size(progress, entry, session.largest[Phase.ORGANISER])
+    if entry.chunk + 1 < entry.chunks:
+        return
+    try:
+        message = read_control(entry.kind, b"".join(progress.bodies) + entry.body)
+    except MalformedMessage as error:
+        _refuse(Reason.MALFORMED, str(error))
+    first = size - entry.chunk
+    _require_turn(session, message, new_round=new_round, first=first)
+
+
+def _require_turn(
+    session: Session, message: Open | Close | Result | Abort, *, new_round: bool, first: int
+) -> None:
+    """[C1], [C2]."""
+    if isinstance(message, Open) != new_round:
+        _refuse(Reason.PHASE, "a round goes from its open to its result or abort")
+    if isinstance(message, Open):
+        return
+    if message.cut > first:
+        _refuse(Reason.MALFORMED, f"a cut of at most {first}, the size of the log")
+    found = session.round
+    if isinstance(message, Close) and found is not None:
+        _require_close(session, message)
+
+
+def _require_close(session: Session, close: Close) -> None:
+    found = session.round
+    if found is None:
+        return
+    trial = copy(found)
+    trial.lists = list(found.lists)
+    try:
+        close_phase(session.manifest, trial, close)
+    except MalformedMessage as error:
+        _refuse(Reason.PHASE, str(error))
+
+
+def _admit_party(session: Session, entry: Entry) -> None:
+    author, found = entry.author.data, session.round
+    if not session.admits(author):
+        _refuse(Reason.UNREGISTERED, "the author is not on the roster of the session")
+    if entry.phase not in KIND_IN or entry.kind != KIND_IN[Phase(entry.phase)]:
+        _refuse(Reason.MALFORMED, "another kind of message than the phase's")
+    phase = Phase(entry.phase)
+    if found is None or entry.round != found.number or not found.is_open(phase):
+        _refuse(Reason.PHASE, "")
+    if not found.may_post(author, phase):
+        _refuse(Reason.UNREGISTERED, "the author is not in the round any more")
+    _require_room(session, author, phase)
+    progress = session.progress(author, phase)
+    if not progress.chunk and progress.whole >= _allowance(session, author, phase):
+        _refuse(Reason.SEQUENCE, "the author has said all that it may say in this phase")
+    _require_place(progress, entry)
+    _require_size(progress, entry, session.largest[phase])
+
+
+def _require_room(session: Session, author: bytes, phase: Phase) -> None:
+    """[J1] with open admission: more joins than can count are not taken."""
+    admission, found = session.manifest.admission, session.round
+    if phase is not Phase.JOIN or not isinstance(admission, OpenAdmission) or found is None:
+        return
+    if author not in found.joining and len(found.joining) >= 2 * admission.most:
+        _refuse(Reason.QUOTA, "the session is full")
+
+
+def _allowance(session: Session, author: bytes, phase: Phase) -> int:
+    """How many messages of one author the phase takes."""
+    if phase is Phase.ACCUSE:
+        return session.most_accusations
+    if phase is Phase.ROLLBACK and session.round is not None:
+        return session.round.floors.get(author, 0) + 1
+    return 1
+
+
+def _require_place(progress: Progress, entry: Entry) -> None:
+    """[E1], [E2]."""
+    if not progress.continues(entry):
+        _refuse(Reason.SEQUENCE, f"entry {progress.next_seq} of this author is due")
+    if entry.chunk + 1 < entry.chunks and len(entry.body) != LARGEST_BODY:
+        _refuse(Reason.MALFORMED, f"all chunks but the last have {LARGEST_BODY} bytes")
+
+
+def _require_size(progress: Progress, entry: Entry, largest: int) -> None:
+    """[S4]."""
+    rest = entry.chunks - entry.chunk - 1
+    to_come = (rest - 1) * LARGEST_BODY + 1 if rest else 0
+    if progress.size + len(entry.body) + to_come > largest:
+        _refuse(Reason.TOO_LARGE, f"such a message has at most {largest} bytes")
+
+
+def _refuse(reason: Reason, message: str) -> NoReturn:
+    raise Refused(reason, message)

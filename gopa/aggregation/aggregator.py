@@ -1,0 +1,54 @@
+"""The interface that learning code is written against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from gopa.aggregation.result import Result
+from gopa.aggregation.structure import Value
+from gopa.planning import Terms
+
+
+@runtime_checkable
+class Aggregator(Protocol):
+    """Averages values that stay private, round after round, under the terms of one plan.
+
+    `own` are the positions of the parties whose values this process holds; `average` and
+    `sum` take one value for each of them, in this order. All values of a round have one
+    structure (a number, an array, or a dict, list or tuple of values), which the result
+    has too; None stands for a party that does not take part. Weights are private, one for
+    each value.
+    """
+
+    @property
+    def terms(self) -> Terms:
+        """What the rounds are planned for."""
+
+    @property
+    def own(self) -> Sequence[int]:
+        """Whose values this process holds."""
+
+    @property
+    def rounds_left(self) -> int:
+        """How many more results the terms cover."""
+
+    def average(
+        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
+    ) -> Result:
+        """One round: the mean (weighted, with weights) is in `Result.mean`."""
+
+    def sum(
+        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
+    ) -> Result:
+        """One round: the sum is in `Result.sum`."""
+
+    async def average_async(
+        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
+    ) -> Result:
+        """`average`, without holding up the event loop."""
+
+    async def sum_async(
+        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
+    ) -> Result:
+        """`sum`, without holding up the event loop."""

@@ -1,0 +1,109 @@
+"""One number as one bin of a histogram: an encoding with a 1 and zeros."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from commitments.group import Stream
+from gopa.aggregation.encoding import Encoded, Estimate, NoisySum, Plain, checked_count
+from gopa.aggregation.errors import InvalidValue, OutOfRange
+from gopa.aggregation.grid import Integers
+from gopa.aggregation.structure import Floats, Structure, Value
+from gopa.planning import Terms
+from wire.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class OneHot:
+    """Bin i holds `edges[i]` <= value < `edges[i + 1]`; the last one its upper edge too.
+
+    Two vectors differ in at most two coordinates, each by all steps of the grid, so the
+    squared sensitivity is 2 steps^2 whatever the number of bins.
+
+    Raises:
+        UsageError: the plan has another range than 0 to 1, another dimension than there are
+            bins, or noise for a smaller sensitivity.
+    """
+
+    terms: Terms
+    edges: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        terms = self.terms
+        if (terms.low, terms.high) != (Decimal(0), Decimal(1)) or terms.dimension != len(
+            self.edges
+        ) - 1:
+            raise UsageError(f"the range 0 to 1 in {len(self.edges) - 1} dimensions", "plan")
+        if terms.squared_sensitivity < 2 * terms.steps**2:
+            raise UsageError("a plan with a norm of at least sqrt(1/2)", "plan")
+
+    def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
+        """All steps at the bin of the value. Nothing is rounded, and `stream` is not used.
+
+        Raises:
+            InvalidValue: a value is no finite number.
+            OutOfRange: a value is in no bin and `clip` is off.
+            UsageError: there is not one value for each party.
+        """
+        del stream
+        checked_count(values, self.terms.parties)
+        rows: list[Integers | None] = []
+        clipped = 0
+        for party, value in enumerate(values):
+            if value is None:
+                rows.append(None)
+                continue
+            number = _number(value, party)
+            outside = not self.edges[0] <= number <= self.edges[-1]
+            if outside and not clip:
+                message = f"outside of the bins from {self.edges[0]:g} to {self.edges[-1]:g}"
+                raise OutOfRange(f"{message}: pass clip=True, or add bins", party)
+            clipped += outside
+            row = np.zeros(self.terms.dimension, dtype=np.int64)
+            row[self._bin(number)] = self.terms.steps
+            rows.append(row)
+        structure = Structure.of(np.zeros(self.terms.dimension))
+        return Encoded(structure, tuple(rows), clipped, 0, exact=True)
+
+    def decode(self, total: NoisySum) -> Estimate:
+        """Frequencies and counts."""
+        return Plain(self.terms).decode(total)
+
+    def _bin(self, number: float) -> int:
+        found = int(np.searchsorted(np.array(self.edges), number, side="right")) - 1
+        return min(max(found, 0), self.terms.dimension - 1)
+
+
+def checked_edges(bins: int | Sequence[float], span: tuple[float, float] | None) -> Floats:
+    """The edges of all bins: those given, or equal bins over the range.
+
+    Raises:
+        UsageError: fewer than two bins, edges that do not increase, or a range where
+            edges are given, or none where they are not.
+    """
+    if isinstance(bins, (int, np.integer)):
+        if span is None:
+            raise UsageError("say from where to where: range=(low, high)", "range")
+        edges = np.linspace(float(span[0]), float(span[1]), int(bins) + 1 if bins > 0 else 1)
+    else:
+        if span is not None:
+            raise UsageError("edges are given: leave out the range", "range")
+        edges = np.array([float(edge) for edge in bins])
+    if len(edges) < 3 or not np.isfinite(edges).all() or not (np.diff(edges) > 0).all():
+        raise UsageError("at least two bins with finite, increasing edges", "bins")
+    return edges
+
+
+def _number(value: Value, party: int) -> float:
+    structure = Structure.of(value, party)
+    if structure.size != 1:
+        raise InvalidValue("a single number", party)
+    number = float(structure.flatten(value, party)[0])
+    if not math.isfinite(number):
+        raise InvalidValue("a finite number", party)
+    return number

@@ -1,0 +1,115 @@
+"""What a plan allows as an input: a public range, and for vectors a greatest length.
+
+A plan with a norm counts on any two inputs being at most sqrt(squared_sensitivity) steps
+apart on the grid, after rounding. They are if each is within half of that of the origin:
+rounding moves a vector by less than the square root of the number of its coordinates
+that were not on the grid. Specification: `specs/03-privacy.md`, [V17].
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gopa.aggregation.errors import OutOfRange
+from gopa.aggregation.grid import Grid
+from gopa.aggregation.structure import Floats, Structure
+from gopa.planning import Terms
+
+_SAFE: Final = 1 - 1e-13
+"""More than a length is off by; the planner leaves more room than that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """An input that the plan allows, and what was changed to make it so."""
+
+    values: Floats
+    clipped: int
+    scaled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The range of every coordinate and, if the plan relies on it, the longest vector.
+
+    `reach` is the greatest distance from the origin on the grid, in steps.
+    """
+
+    grid: Grid
+    reach: float | None
+
+    @classmethod
+    def of(cls, terms: Terms) -> Bounds:
+        """The bounds a plan's noise was made for."""
+        boxed = terms.squared_sensitivity >= terms.dimension * terms.steps**2
+        reach = None if boxed else math.sqrt(terms.squared_sensitivity) / 2
+        return cls(Grid.of(terms), reach)
+
+    def longest(self, rounded: int) -> float:
+        """The greatest length of a vector with so many coordinates that get rounded."""
+        if self.reach is None:
+            return math.inf
+        return (self.reach - math.sqrt(rounded)) * self.grid.step * _SAFE
+
+    def admit(
+        self,
+        values: Floats,
+        structure: Structure,
+        party: int,
+        *,
+        clip: bool,
+        beside: float | None = None,
+    ) -> Admitted:
+        """The values as they are, or with `clip` the nearest that the plan allows.
+
+        Clipping scales a vector that is too long first, which keeps its direction, and then
+        moves single coordinates into the range. `beside` is the length of a further
+        coordinate, in the units of the values, that is rounded too.
+
+        Raises:
+            OutOfRange: `clip` is off and the vector is too long, or the first coordinate
+                outside the range is named.
+        """
+        scaled = self.reach is not None and self._is_too_long(values, beside)
+        if scaled:
+            values = self._shortened(values, party, beside, clip=clip)
+        low, high = self.grid.ends
+        outside = (values < low) | (values > high)
+        clipped = int(np.count_nonzero(outside))
+        if clipped and not clip:
+            message = (
+                f"outside of the range from {self.grid.low} to {self.grid.high}: "
+                "pass clip=True, or plan with a larger range"
+            )
+            where = structure.coordinate(int(np.flatnonzero(outside)[0]))
+            raise OutOfRange(message, party, where)
+        return Admitted(np.clip(values, low, high) if clipped else values, clipped, scaled)
+
+    def _is_too_long(self, values: Floats, beside: float | None) -> bool:
+        rounded = self.grid.count_rounded(values) + (beside is not None)
+        return math.hypot(_length(values), beside or 0.0) > self.longest(rounded)
+
+    def _shortened(self, values: Floats, party: int, beside: float | None, *, clip: bool) -> Floats:
+        longest = self.longest(len(values) + (beside is not None))
+        if not clip:
+            message = (
+                f"a vector longer than the plan allows ({longest:.6g}): scale it, "
+                "pass clip=True, or plan with a larger norm"
+            )
+            raise OutOfRange(message, party)
+        low, high = self.grid.ends
+        if not low <= 0 <= high:
+            message = "vectors are shortened towards zero, which the range does not contain"
+            raise OutOfRange(message, party)
+        room = longest * abs(longest) - (beside or 0.0) ** 2
+        if room <= 0:
+            raise OutOfRange("the plan leaves no room for vectors: plan with a larger norm", party)
+        return values * (math.sqrt(room) * _SAFE / _length(values))
+
+
+def _length(values: Floats) -> float:
+    return math.sqrt(float(np.sum(values * values)))

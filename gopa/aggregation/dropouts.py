@@ -1,0 +1,60 @@
+"""Scripted dropouts: which parties fall silent, and from which phase on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from gopa.messages.phases import Phase
+from wire.errors import UsageError
+
+Dropouts: TypeAlias = Mapping[int, "str | Phase"]
+"""From which phase on a party posts nothing, by its position: `{3: "publish"}`."""
+
+if TYPE_CHECKING:
+    from gopa.simulation import Script as Departures
+
+Script: TypeAlias = "Dropouts | Callable[[int], Dropouts]"
+"""Dropouts of every round, or a function of its number, from 1; attempts are rounds too."""
+
+AnyScript: TypeAlias = "Script | Departures"
+"""Sessions also take `gopa.simulation.Script`: parties that lie, and not only leave."""
+
+Leaving: TypeAlias = Callable[[int], Mapping[int, Phase]]
+"""A script whose phases are checked."""
+
+
+def leaving(script: AnyScript | None, parties: int) -> Leaving:
+    """The script as a function of the round; what that returns is checked when it is asked.
+
+    Raises:
+        UsageError: neither dropouts nor a function; from the function returned, too: an
+            unknown party or phase.
+    """
+    if script is None:
+        return lambda _round: {}
+    if isinstance(script, Mapping):
+        always = _checked(script, parties)
+        return lambda _round: always
+    if not callable(script):
+        message = "dropouts by party, or a function of the round; parties lie in sessions only"
+        raise UsageError(message, "script")
+    return lambda number: _checked(script(number), parties)
+
+
+def _checked(dropouts: Dropouts, parties: int) -> Mapping[int, Phase]:
+    return {_party(party, parties): _phase(phase) for party, phase in dropouts.items()}
+
+
+def _party(party: int, parties: int) -> int:
+    if isinstance(party, bool) or not isinstance(party, int) or not 0 <= party < parties:
+        raise UsageError(f"a party is a position from 0 to {parties - 1}", "script")
+    return party
+
+
+def _phase(phase: str | Phase) -> Phase:
+    names = {known.name.lower(): known for known in Phase if known is not Phase.ORGANISER}
+    found = phase if isinstance(phase, Phase) else names.get(str(phase).lower())
+    if found is None or found is Phase.ORGANISER:
+        raise UsageError(f"a phase is one of {', '.join(names)}", "script")
+    return found

@@ -1,0 +1,149 @@
+"""From the parties' values to integers on the grid, and from the noisy sum to a mean.
+
+An *encoding* says what the integer vectors mean. This module has the plain one, one
+coordinate for each number; `weighting` has those with a private weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from commitments.group import Stream
+from gopa.aggregation.bounds import Bounds
+from gopa.aggregation.grid import Integers
+from gopa.aggregation.structure import Floats, Structure, Value
+from gopa.planning import Terms
+from wire.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One row of integers for each party, None for those that do not take part.
+
+    `clipped` counts coordinates that were moved into the range, `scaled` vectors that
+    were shortened, `exact` says that nothing was rounded.
+    """
+
+    structure: Structure
+    rows: tuple[Integers | None, ...]
+    clipped: int
+    scaled: int
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoisySum:
+    """The sum over the included parties, on the grid, and what it was blurred with.
+
+    `noise` is the variance of the noise in each coordinate, in squared steps; `exact`
+    says that nothing was rounded.
+    """
+
+    sums: Integers
+    count: int
+    noise: float
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the sum says about the values. Deviations are standard errors.
+
+    `rounding` is the part of the variance of the mean that rounding has at most; `weight`
+    and its deviation are None without weights. `defined` is False where the weights are
+    too small to divide by.
+    """
+
+    mean: Floats
+    mean_deviation: Floats
+    total: Floats
+    total_deviation: Floats
+    rounding: float
+    weight: float | None = None
+    weight_deviation: float | None = None
+    defined: bool = True
+
+
+class Encoding(Protocol):
+    """What integer vectors mean."""
+
+    def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded: ...
+
+    def decode(self, total: NoisySum) -> Estimate: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Every number is one coordinate of the plan's grid."""
+
+    terms: Terms
+
+    def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
+        """Every value on the grid, rounded without bias.
+
+        Raises:
+            InvalidValue: a value without the structure of the first one, or no number.
+            OutOfRange: a value that the plan does not allow, with `clip` off.
+            UsageError: not one value for each party of the plan, or of another dimension.
+        """
+        structure = structure_of(values, self.terms.parties, self.terms.dimension)
+        bounds = Bounds.of(self.terms)
+        rows: list[Integers | None] = []
+        clipped = scaled = rounded = 0
+        for party, value in enumerate(values):
+            if value is None:
+                rows.append(None)
+                continue
+            given = bounds.admit(structure.flatten(value, party), structure, party, clip=clip)
+            clipped += given.clipped
+            scaled += given.scaled
+            rounded += bounds.grid.count_rounded(given.values)
+            rows.append(bounds.grid.round(given.values, stream))
+        return Encoded(structure, tuple(rows), clipped, scaled, exact=not rounded)
+
+    def decode(self, total: NoisySum) -> Estimate:
+        """Mean and sum in the units of the values."""
+        grid = Bounds.of(self.terms).grid
+        rounding = 0.0 if total.exact else total.count / 4
+        deviation = grid.step * (total.noise + rounding) ** 0.5
+        sums = total.sums.astype(np.float64)
+        blurred = np.full(len(sums), deviation)
+        return Estimate(
+            mean=grid.values(sums / total.count),
+            mean_deviation=blurred / total.count,
+            total=total.count * float(grid.low) + grid.step * sums,
+            total_deviation=blurred,
+            rounding=grid.step**2 * rounding / total.count**2,
+        )
+
+
+def structure_of(values: Sequence[Value | None], parties: int, dimension: int) -> Structure:
+    """The structure of the first value that is there, held against the plan.
+
+    Raises:
+        InvalidValue: it is no nested value of numbers.
+        UsageError: not one value for each party of the plan, or of another dimension.
+    """
+    checked_count(values, parties)
+    first = next((party for party, value in enumerate(values) if value is not None), None)
+    if first is None:
+        raise UsageError("at least one party has a value", "values")
+    structure = Structure.of(values[first], first)
+    if structure.size != dimension:
+        message = (
+            f"each value holds {structure.size} numbers and the plan is for {dimension}: "
+            "plan with this dimension (one more with weights)"
+        )
+        raise UsageError(message, "values")
+    return structure
+
+
+def checked_count(values: Sequence[Value | None], parties: int) -> None:
+    """`UsageError` unless there is one value, or None, for each party."""
+    if len(values) != parties:
+        message = f"the plan is for {parties} parties and {len(values)} values are given"
+        raise UsageError(f"{message}: None stands for a party that does not take part", "values")

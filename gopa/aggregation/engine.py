@@ -1,0 +1,60 @@
+"""What carries out a logical round on integers: one interface for all modes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+from gopa.aggregation.grid import Integers
+from gopa.planning import PrivacyStatement
+
+Mode: TypeAlias = Literal["full", "signed", "off"]
+Trust: TypeAlias = Literal["malicious", "honest-but-curious"]
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """A party that is not in the result: in which phase it was lost, and why.
+
+    For a party that was kept out of later attempts it is what it was kept out for.
+    """
+
+    party: int
+    phase: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A logical round that came to an end with a result.
+
+    `sums` are the sums over `included`, with noise; `residual` is the variance, in
+    squared steps, of masks that stayed in each of them. `rolled_back` are parties whose
+    masks others opened. `attempts` counts rounds, `vetoes` those of them that ended
+    without a result after masked values were out. `transcript` leads to the log.
+    """
+
+    sums: Integers
+    included: tuple[int, ...]
+    excluded: tuple[Excluded, ...]
+    rolled_back: tuple[int, ...]
+    residual: float
+    attempts: int
+    vetoes: int
+    privacy: PrivacyStatement | None
+    transcript: Any
+
+
+class Engine(Protocol):
+    """Runs logical rounds, one after the other, over the same parties."""
+
+    def run(self, rows: Sequence[Integers | None]) -> Carried:
+        """One logical round; None stands for a party that does not take part.
+
+        Raises:
+            RoundAborted: no attempt had a result.
+        """
+
+    def close(self) -> None:
+        """Give back what the engine holds; calling it again does nothing."""

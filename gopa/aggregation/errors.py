@@ -1,0 +1,78 @@
+"""What can go wrong when values are averaged. No message tells what a value is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from wire.errors import Aborted, GopaError, UsageError
+
+if TYPE_CHECKING:
+    from gopa.aggregation.result import Result
+
+
+class InvalidValue(UsageError):
+    """A party's value does not have the structure of the others, or is no number.
+
+    `party` is the position of the value in the list, `coordinate` where inside it.
+    """
+
+    def __init__(self, message: str, party: int, coordinate: str = "") -> None:
+        super().__init__(message, f"values[{party}]{coordinate}")
+        self.args = (message, party, coordinate)
+        self.party = party
+        self.coordinate = coordinate
+
+
+class OutOfRange(InvalidValue):
+    """A value lies outside the public range, or a vector is longer than the plan allows.
+
+    Nothing was released. `clip=True` moves such values to the nearest allowed ones.
+    """
+
+
+class InvalidWeight(UsageError):
+    """A weight is negative, above the public maximum, or no number."""
+
+    def __init__(self, message: str, party: int) -> None:
+        super().__init__(message, f"weights[{party}]")
+        self.args = (message, party)
+        self.party = party
+
+
+class RoundAborted(Aborted):
+    """A logical round ended without a result: its attempts are used up.
+
+    `reason` is that of the last attempt, in the words of the protocol's list of reasons;
+    `culprits` are the parties that this attempt found missing or wrong, as positions in
+    the list of values; `attempts` says how many were made.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        released: Literal["none", "masked"],
+        reason: str,
+        culprits: tuple[int, ...],
+        attempts: int,
+    ) -> None:
+        super().__init__(message, released)
+        self.args = (message, released, reason, culprits, attempts)
+        self.reason = reason
+        self.culprits = culprits
+        self.attempts = attempts
+
+
+class WeightTooSmall(GopaError):
+    """The sum of the weights cannot be told from zero, so there is no weighted mean.
+
+    `result` holds everything else: the weighted sum, the privacy that was spent, and the
+    transcript. Its `mean` is not a number.
+    """
+
+    def __init__(self, message: str, result: Result) -> None:
+        super().__init__(message, result)
+        self.message = message
+        self.result = result
+
+    def __str__(self) -> str:
+        return self.message

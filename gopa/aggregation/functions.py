@@ -1,0 +1,121 @@
+"""Averages and sums in one call: a plan, one round, a result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+from gopa.aggregation.local import LocalAggregator
+from gopa.aggregation.options import Asked, Number, Options
+from gopa.aggregation.result import Result
+from gopa.aggregation.structure import Structure, Value
+from gopa.aggregation.weighting import largest_weight, widened_norm
+from gopa.planning import Plan
+
+
+def average(  # noqa: PLR0913 - every part of the question has a name
+    values: Sequence[Value | None],
+    plan: Plan | None = None,
+    *,
+    range: tuple[Number, Number] = (0, 1),  # noqa: A002
+    norm: Number | None = None,
+    integers: bool = False,
+    weights: Sequence[Any] | None = None,
+    max_weight: Number | None = None,
+    clip: bool = False,
+    **options: Unpack[Options],
+) -> Result:
+    """The private average of one value for each party, all of them in this process.
+
+    Values are numbers, numpy arrays, or dicts, lists or tuples of values, all of one
+    structure; None stands for a party that does not take part. The plan is given, or made
+    for `epsilon` and `delta`, values in `range` and, for vectors, of at most the L2
+    `norm`; `integers` promises that all values are integers. With `weights`, which stay
+    private and are at most `max_weight`, the average is weighted. Further keywords are
+    those of `gopa.plan` and `gopa.LocalAggregator`. What comes out is a simulation.
+
+    Raises:
+        OutOfRange: a value lies outside the range or is too long, and `clip` is off.
+        UsageError: anything else about the arguments; `field` names it.
+        RoundAborted: too many parties were lost.
+        WeightTooSmall: the noisy sum of the weights cannot be told from zero.
+    """
+    asked = Asked.of(plan, options)
+    most = None if max_weight is None else largest_weight(max_weight)
+    if plan is None and most is not None and norm is not None:
+        norm = widened_norm(norm, range)
+    made = asked.plan(
+        n=len(values),
+        range=range,
+        dimension=_dimension(values) + (most is not None),
+        norm=norm,
+        integers=integers and most is None,
+    )
+    with LocalAggregator(made, max_weight=most, clip=clip, **asked.run) as aggregator:
+        return aggregator.average(values, weights=weights)
+
+
+def sum(  # noqa: A001, PLR0913 - the name under which users look for it
+    values: Sequence[Value | None],
+    plan: Plan | None = None,
+    *,
+    range: tuple[Number, Number] = (0, 1),  # noqa: A002
+    norm: Number | None = None,
+    integers: bool = False,
+    clip: bool = False,
+    **options: Unpack[Options],
+) -> Result:
+    """The private sum, in `Result.sum`; arguments and errors are those of `average`."""
+    return average(values, plan, range=range, norm=norm, integers=integers, clip=clip, **options)
+
+
+async def average_async(  # noqa: PLR0913 - as `average`
+    values: Sequence[Value | None],
+    plan: Plan | None = None,
+    *,
+    range: tuple[Number, Number] = (0, 1),  # noqa: A002
+    norm: Number | None = None,
+    integers: bool = False,
+    weights: Sequence[Any] | None = None,
+    max_weight: Number | None = None,
+    clip: bool = False,
+    **options: Unpack[Options],
+) -> Result:
+    """`average` in a thread of its own."""
+    return await asyncio.to_thread(
+        average,
+        values,
+        plan,
+        range=range,
+        norm=norm,
+        integers=integers,
+        weights=weights,
+        max_weight=max_weight,
+        clip=clip,
+        **options,
+    )
+
+
+async def sum_async(  # noqa: PLR0913 - as `sum`
+    values: Sequence[Value | None],
+    plan: Plan | None = None,
+    *,
+    range: tuple[Number, Number] = (0, 1),  # noqa: A002
+    norm: Number | None = None,
+    integers: bool = False,
+    clip: bool = False,
+    **options: Unpack[Options],
+) -> Result:
+    """`sum` in a thread of its own."""
+    return await average_async(
+        values, plan, range=range, norm=norm, integers=integers, clip=clip, **options
+    )
+
+
+def _dimension(values: Sequence[Value | None]) -> int:
+    """How many numbers the first value holds; 1 where there is none, which is refused later."""
+    for party, value in enumerate(values):
+        if value is not None:
+            return Structure.of(value, party).size
+    return 1

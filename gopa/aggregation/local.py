@@ -1,0 +1,219 @@
+"""All parties in one process: for simulations, experiments and tests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final, Self
+
+from commitments import ristretto255
+from commitments.group import Group
+from gopa.aggregation.dropouts import AnyScript
+from gopa.aggregation.encoding import Encoded, Encoding, NoisySum, Plain
+from gopa.aggregation.engine import Carried, Mode, Trust
+from gopa.aggregation.engines import make_engine
+from gopa.aggregation.errors import WeightTooSmall
+from gopa.aggregation.result import Result
+from gopa.aggregation.seeds import Seed, fresh_stream, source
+from gopa.aggregation.settings import Coins, Settings
+from gopa.aggregation.structure import Value
+from gopa.aggregation.weighting import Weights, encoding_with, largest_weight
+from gopa.planning import Plan, Terms
+from wire.domains import ROUNDING
+from wire.errors import UsageError
+
+_LOG: Final = logging.getLogger("gopa.aggregation")
+
+
+class LocalAggregator:
+    """Carries out rounds with all parties in this process, which is always a *simulation*.
+
+    One session serves all rounds: at most `plan.terms.rounds`, because the plan composes
+    that many results computed from the same inputs. Usable as a context manager.
+
+    `mode`: "full" proves that inputs are in range and that noise was drawn, "signed"
+    proves neither and is quicker for long vectors, "off" does the arithmetic alone and
+    claims nothing. `trust` "honest-but-curious" (not in full mode) leaves masks of
+    parties that drop out in the sum, as further noise. `max_weight` is the largest
+    weight; with it every round takes weights, and the plan has one dimension more than
+    the values. `storage` is a directory for the log, which is otherwise kept in memory.
+    `seed` makes everything reproducible. `script` says who drops out when. `beacon` is
+    where the coins come from: "test" for coins from the log alone, or "commit-reveal".
+    `progress` shows a bar on long rounds (None), on all (True) or never (False), on
+    terminals only. With `clip`, values the plan does not allow are moved to the nearest
+    ones that it does, and counted; otherwise they are refused. `executor` spreads proofs
+    over processes.
+
+    Calls from several threads take turns.
+
+    Raises:
+        UsageError: settings that do not go together, or with the plan.
+    """
+
+    def __init__(  # noqa: PLR0913 - every setting has a name
+        self,
+        plan: Plan | Terms,
+        *,
+        mode: Mode = "full",
+        trust: Trust = "malicious",
+        max_weight: float | str | Decimal | None = None,
+        storage: str | Path | None = None,
+        seed: Seed = None,
+        script: AnyScript | None = None,
+        beacon: Coins = "test",
+        max_rollbacks: int = 8,
+        progress: bool | None = None,
+        clip: bool = False,
+        executor: Executor | None = None,
+    ) -> None:
+        self._terms = plan.terms if isinstance(plan, Plan) else plan
+        self._most = None if max_weight is None else largest_weight(max_weight)
+        self._clip = clip
+        self._settings = Settings(
+            mode=mode,
+            trust=trust,
+            storage=None if storage is None else Path(storage),
+            seed=seed,
+            script=script,
+            progress=progress,
+            executor=executor,
+            beacon=beacon,
+            max_rollbacks=max_rollbacks,
+            weighted=self._most is not None,
+        )
+        self._group: Group = ristretto255()
+        self._rng = source(seed, self._group)
+        self._engine = make_engine(self._terms, self._settings, self._group, self._rng)
+        self._rounds = 0
+        self._turn = threading.Lock()
+
+    @property
+    def terms(self) -> Terms:
+        """What the rounds are planned for."""
+        return self._terms
+
+    @property
+    def own(self) -> Sequence[int]:
+        """All parties."""
+        return range(self._terms.parties)
+
+    @property
+    def rounds_left(self) -> int:
+        """How many more results the plan covers."""
+        return self._terms.rounds - self._rounds
+
+    def average(
+        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
+    ) -> Result:
+        """One round over one value for each party; None does not take part.
+
+        Raises:
+            OutOfRange: a value that the plan does not allow, unless clipping is on.
+            InvalidValue, InvalidWeight, UsageError: values, weights or their number do
+                not fit each other or the plan, or its rounds are used up. Nothing was
+                released.
+            RoundAborted: too many parties were lost in every attempt.
+            WeightTooSmall: the noisy sum of the weights cannot be told from zero.
+        """
+        return self.aggregate(values, self._encoding(weights))
+
+    def aggregate(self, values: Sequence[Value | None], encoding: Encoding) -> Result:
+        """One round over values that an encoding turns into integers, and the sum back.
+
+        Whoever brings an encoding of their own answers for what the plan is told: that
+        two rows of it are never further apart than `terms.squared_sensitivity` says.
+        """
+        with self._turn:
+            if not self.rounds_left:
+                message = f"the plan covers {self._terms.rounds} rounds: plan with more `rounds`"
+                raise UsageError(message, "rounds")
+            stream = fresh_stream(self._group, self._rng, ROUNDING)
+            encoded = encoding.encode(values, stream, clip=self._clip)
+            self._rounds += 1
+            carried = self._engine.run(encoded.rows)
+        _LOG.info(
+            "round %d: %d parties included, %d excluded, %d attempts",
+            self._rounds,
+            len(carried.included),
+            len(carried.excluded),
+            carried.attempts,
+        )
+        return self._result(encoding, encoded, carried)
+
+    def sum(
+        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
+    ) -> Result:
+        """The same round as `average`: the sum is in `Result.sum`."""
+        return self.average(values, weights=weights)
+
+    async def average_async(
+        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
+    ) -> Result:
+        """`average` in a thread of its own."""
+        return await asyncio.to_thread(self.average, values, weights=weights)
+
+    async def sum_async(
+        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
+    ) -> Result:
+        """`sum` in a thread of its own."""
+        return await asyncio.to_thread(self.sum, values, weights=weights)
+
+    def close(self) -> None:
+        """Close the log. The aggregator runs no more rounds; calling it again does nothing."""
+        with self._turn:
+            self._rounds = self._terms.rounds
+            self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _encoding(self, weights: Sequence[Any] | None) -> Encoding:
+        if self._most is None:
+            if weights is not None:
+                raise UsageError("say how large a weight may be: max_weight=..", "weights")
+            return Plain(self._terms)
+        if weights is None:
+            raise UsageError("with max_weight every round takes weights", "weights")
+        checked = Weights.checked(weights, self._most, self._terms.parties)
+        return encoding_with(checked, self._terms, proved=self._settings.mode == "full")
+
+    def _result(self, encoding: Encoding, encoded: Encoded, carried: Carried) -> Result:
+        count = len(carried.included)
+        noise = count * float(self._terms.noise.variance) + carried.residual
+        found = encoding.decode(NoisySum(carried.sums, count, noise, encoded.exact))
+        result = Result(
+            mean=encoded.structure.restore(found.mean),
+            sum=encoded.structure.restore(found.total),
+            stderr=encoded.structure.restore(found.mean_deviation),
+            sum_stderr=encoded.structure.restore(found.total_deviation),
+            privacy=carried.privacy,
+            included=carried.included,
+            excluded=carried.excluded,
+            rolled_back=carried.rolled_back,
+            clipped=encoded.clipped,
+            scaled=encoded.scaled,
+            rounding=found.rounding,
+            mode=self._settings.mode,
+            trust=self._settings.trust,
+            simulation=True,
+            attempts=carried.attempts,
+            vetoes=carried.vetoes,
+            transcript=carried.transcript,
+            weight=found.weight,
+            weight_stderr=found.weight_deviation,
+        )
+        if not found.defined:
+            message = (
+                f"the weights sum to {found.weight:.4g} +- {found.weight_deviation:.2g}, which "
+                "cannot be told from zero: enlist more parties, or plan with less noise"
+            )
+            raise WeightTooSmall(message, result)
+        return result

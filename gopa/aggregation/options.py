@@ -1,0 +1,101 @@
+"""The keywords of the module's functions, and the plan that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, TypedDict
+
+from gopa.aggregation.dropouts import AnyScript
+from gopa.aggregation.engine import Mode, Trust
+from gopa.aggregation.seeds import Seed
+from gopa.aggregation.settings import Coins
+from gopa.planning import Plan, plan
+from wire.errors import UsageError
+
+Number: TypeAlias = float | str | Decimal
+
+
+class RunOptions(TypedDict, total=False):
+    """How the round is carried out: settings of `LocalAggregator`."""
+
+    mode: Mode
+    trust: Trust
+    storage: str | Path | None
+    seed: Seed
+    script: AnyScript | None
+    beacon: Coins
+    max_rollbacks: int
+    progress: bool | None
+    executor: Executor | None
+
+
+class Options(RunOptions, total=False):
+    """Those, and the target of the plan where none is given: keywords of `gopa.plan`."""
+
+    epsilon: Number
+    delta: Number
+    corrupt: float
+    dropout: float
+    noise: Literal["gaussian", "binomial", "irwin-hall"]
+    mask: Literal["gaussian", "uniform"]
+    objective: Literal["error", "peers", "masks"]
+    steps: int | None
+    charged: int
+    attempts: int
+    recovery: Fraction | str | None
+
+
+_RUN: Final = frozenset(RunOptions.__annotations__)
+_TARGET: Final = frozenset(Options.__annotations__) - _RUN
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the caller asked for: a target, or a plan, and settings."""
+
+    given: Plan | None
+    target: Mapping[str, Any]
+    run: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, given: Plan | None, options: Mapping[str, Any]) -> Asked:
+        """The keywords sorted.
+
+        Raises:
+            UsageError: an unknown keyword; a plan and a target; or neither.
+        """
+        target = {name: value for name, value in options.items() if name not in _RUN}
+        for name in target:
+            if name not in _TARGET:
+                raise UsageError("no such keyword", name)
+            if given is not None:
+                raise UsageError("a plan is given, which says this already", name)
+        if given is None and not {"epsilon", "delta"} <= target.keys():
+            raise UsageError("give a plan, or epsilon and delta", "plan")
+        run = {name: value for name, value in options.items() if name in _RUN}
+        return cls(given, target, run)
+
+    def plan(self, **fixed: Any) -> Plan:
+        """The plan given, or one that meets the target for these inputs.
+
+        Masks are uniform, which costs no accuracy. Those that may stay in the sum are
+        Gaussian, and as small as possible. Noise of vectors comes from weighted bits:
+        their grids are too fine for tables.
+
+        Raises:
+            UsageError: no plan meets the target.
+        """
+        if self.given is not None:
+            return self.given
+        stays = self.run.get("trust", "malicious") == "honest-but-curious"
+        chosen: dict[str, Any] = {"mask": "uniform"}
+        if stays:
+            chosen = {"mask": "gaussian", "objective": "masks"}
+        if fixed.get("dimension", 1) > 1:
+            chosen["noise"] = "irwin-hall"
+        return plan(**{**chosen, **self.target, **fixed})

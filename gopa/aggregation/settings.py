@@ -1,0 +1,43 @@
+"""How an aggregator carries out its rounds."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+from gopa.aggregation.dropouts import AnyScript
+from gopa.aggregation.engine import Mode, Trust
+from gopa.aggregation.seeds import Seed
+from gopa.planning.terms import check_integer, check_name
+from wire.errors import UsageError
+
+Coins: TypeAlias = Literal["test", "commit-reveal"]
+"""Where the coins of a simulation come from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How rounds are carried out; the same for all rounds of an aggregator."""
+
+    mode: Mode
+    trust: Trust
+    storage: Path | None
+    seed: Seed
+    script: AnyScript | None
+    progress: bool | None
+    executor: Executor | None
+    beacon: Coins
+    max_rollbacks: int
+    weighted: bool
+
+    def __post_init__(self) -> None:
+        check_name(self.mode, get_args(Mode), "mode")
+        check_name(self.trust, get_args(Trust), "trust")
+        check_name(self.beacon, get_args(Coins), "beacon")
+        check_integer(self.max_rollbacks, 0, 65_535, "max_rollbacks")
+        if self.mode == "full" and self.trust != "malicious":
+            raise UsageError("full mode trusts nobody: take mode='signed' or 'off'", "trust")
+        if self.mode == "off" and self.storage is not None:
+            raise UsageError("mode off keeps no log: take mode='signed'", "storage")

@@ -1,0 +1,201 @@
+"""Values of any nested form as flat vectors, and back.
+
+A value is a number, a numpy array of numbers, or a dict, list or tuple of values. All
+parties have values of one structure: the same keys, lengths and shapes.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gopa.aggregation.errors import InvalidValue
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+Value: TypeAlias = Any
+"""A number, a numpy array, or a dict, list or tuple of values."""
+
+_MOST_DEPTH: Final = 32
+_EXACT: Final = 2**53
+_KINDS: Final = "biuf"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One number (`shape` is None) or one array, and where it stands in the value."""
+
+    path: str
+    shape: tuple[int, ...] | None
+
+    @property
+    def size(self) -> int:
+        return 1 if self.shape is None else math.prod(self.shape)
+
+    def coordinate(self, position: int) -> str:
+        """Where one number of this leaf stands in the value, as Python would write it."""
+        if self.shape is None or not self.shape:
+            return self.path
+        where = np.unravel_index(position, self.shape)
+        return self.path + "[" + ", ".join(str(int(axis)) for axis in where) + "]"
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """The form that all parties' values share: `Structure.of` reads it off the first."""
+
+    leaves: tuple[Leaf, ...]
+    outline: Any
+
+    @classmethod
+    def of(cls, value: Value, party: int = 0) -> Structure:
+        """The structure of one value.
+
+        Raises:
+            InvalidValue: something in it is no number, array, dict, list or tuple, or it
+                holds no number at all.
+        """
+        leaves = tuple(Leaf(path, _shape(leaf)) for path, leaf in _walk(value, party))
+        if not sum(leaf.size for leaf in leaves):
+            raise InvalidValue("a value holds at least one number", party)
+        return cls(leaves, _map(value, lambda _: None))
+
+    @property
+    def size(self) -> int:
+        """How many numbers a value holds."""
+        return sum(leaf.size for leaf in self.leaves)
+
+    def flatten(self, value: Value, party: int) -> Floats:
+        """The numbers of a value in one vector.
+
+        Every number is taken exactly: floats as they are, integers up to 2^53.
+
+        Raises:
+            InvalidValue: another structure, a number that is not finite, or an integer
+                that a float does not hold.
+        """
+        found = list(_walk(value, party))
+        if [path for path, _ in found] != [leaf.path for leaf in self.leaves]:
+            raise InvalidValue(self._difference({path for path, _ in found}), party)
+        if _map(value, lambda _: None) != self.outline:
+            raise InvalidValue("the same dicts, lists and tuples as the first value", party)
+        vector = np.empty(self.size)
+        start = 0
+        for leaf, (path, item) in zip(self.leaves, found, strict=True):
+            if _shape(item) != leaf.shape:
+                raise InvalidValue(f"{_described(leaf.shape)}, as in the first value", party, path)
+            part = vector[start : start + leaf.size]
+            part[:] = _exact(item, party, path)
+            if not np.isfinite(part).all():
+                where = leaf.coordinate(int(np.flatnonzero(~np.isfinite(part))[0]))
+                raise InvalidValue("a finite number, not NaN or infinite", party, where)
+            start += leaf.size
+        return vector
+
+    def restore(self, vector: Floats) -> Value:
+        """A value of this structure with these numbers: floats, and arrays of float64."""
+        parts, start = [], 0
+        for leaf in self.leaves:
+            part = vector[start : start + leaf.size]
+            parts.append(float(part[0]) if leaf.shape is None else part.reshape(leaf.shape).copy())
+            start += leaf.size
+        remaining = iter(parts)
+        return _map(self.outline, lambda _: next(remaining))
+
+    def coordinate(self, position: int) -> str:
+        """Where the number at this position of the vector stands in the value."""
+        for leaf in self.leaves:
+            if position < leaf.size:
+                return leaf.coordinate(position)
+            position -= leaf.size
+        return ""
+
+    def _difference(self, found: set[str]) -> str:
+        expected = {leaf.path for leaf in self.leaves}
+        missing = ", ".join(sorted(expected - found)[:3])
+        extra = ", ".join(sorted(found - expected)[:3])
+        if missing:
+            return f"without {missing}, which the first value has"
+        if extra:
+            return f"with {extra}, which the first value does not have"
+        return "with its parts in another order than the first value"
+
+
+def flat(value: Value) -> Floats:
+    """The numbers of one value in a vector, whatever they are."""
+    parts = [np.asarray(leaf, dtype=np.float64).reshape(-1) for _, leaf in _walk(value, 0)]
+    return np.concatenate(parts)
+
+
+def _walk(value: Value, party: int, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Numbers and arrays with their paths. Dicts are walked in the order of their keys' repr."""
+    if depth > _MOST_DEPTH:
+        raise InvalidValue(f"at most {_MOST_DEPTH} levels of nesting", party, path)
+    if isinstance(value, Mapping):
+        for key in _keys(value):
+            yield from _walk(value[key], party, f"{path}[{key!r}]", depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for position, item in enumerate(value):
+            yield from _walk(item, party, f"{path}[{position}]", depth + 1)
+    elif isinstance(value, (np.ndarray, numbers.Real, np.bool_)):
+        yield path, value
+    else:
+        message = (
+            f"a number, a numpy array, or a dict, list or tuple of them, not {type(value).__name__}"
+        )
+        raise InvalidValue(message, party, path)
+
+
+def _keys(value: Mapping[Any, Any]) -> list[Any]:
+    return sorted(value, key=repr)
+
+
+def _map(value: Value, change: Callable[[Any], Any]) -> Value:
+    """The same dicts (as plain dicts), lists and tuples with changed leaves."""
+    if isinstance(value, Mapping):
+        changed = {key: _map(value[key], change) for key in _keys(value)}
+        return {key: changed[key] for key in value}
+    if isinstance(value, tuple):
+        items = [_map(item, change) for item in value]
+        make = getattr(type(value), "_make", tuple)
+        return make(items)
+    if isinstance(value, list):
+        return [_map(item, change) for item in value]
+    return change(value)
+
+
+def _shape(leaf: Any) -> tuple[int, ...] | None:
+    return leaf.shape if isinstance(leaf, np.ndarray) else None
+
+
+def _described(shape: tuple[int, ...] | None) -> str:
+    return "a single number" if shape is None else f"an array of shape {shape}"
+
+
+def _exact(leaf: Any, party: int, path: str) -> Floats:
+    """The numbers of a leaf as float64, each with its exact value."""
+    try:
+        array = np.asarray(leaf)
+        if array.dtype.kind == "O" and not isinstance(leaf, np.ndarray):
+            array = np.asarray(float(leaf))
+            if array != leaf:
+                raise InvalidValue("numbers that a float holds exactly", party, path)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidValue("numbers that a float holds exactly", party, path) from None
+    if isinstance(leaf, np.ma.MaskedArray):
+        raise InvalidValue("an array without a mask", party, path)
+    if array.dtype.kind not in _KINDS or array.dtype.itemsize > 8:
+        raise InvalidValue(f"numbers of at most 64 bits, not {array.dtype}", party, path)
+    if array.dtype.kind in "iu" and array.size and _largest(array) > _EXACT:
+        raise InvalidValue("integers of at most 2^53", party, path)
+    return array.astype(np.float64).reshape(-1)
+
+
+def _largest(array: npt.NDArray[Any]) -> int:
+    return max(int(array.max()), -int(array.min()))

@@ -1,0 +1,229 @@
+"""Weighted means with private weights: the vector is widened by its weight.
+
+A party with the value x and the weight w of at most W contributes w times x and, as the
+last coordinate, w. What is published is the sum of both, so the mean is their quotient,
+and neither the weight nor the value of anybody. Specification: `specs/04-protocol.md`, [K6].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Context, Decimal
+from typing import Any, Final
+
+import numpy as np
+
+from commitments.group import Stream
+from gopa.aggregation.bounds import Bounds
+from gopa.aggregation.encoding import Encoded, Encoding, Estimate, NoisySum, structure_of
+from gopa.aggregation.errors import InvalidWeight
+from gopa.aggregation.grid import Grid, Integers
+from gopa.aggregation.structure import Floats, Value
+from gopa.planning import Terms
+from gopa.planning.terms import check_decimal
+from wire.errors import UsageError
+
+CLEAR: Final = 5.0
+"""A sum of weights below so many of its standard errors is not divided by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """One weight for each party, from 0 to the public `most`."""
+
+    given: tuple[float, ...]
+    most: Decimal
+
+    @classmethod
+    def checked(cls, weights: Sequence[Any], most: Decimal, parties: int) -> Weights:
+        """Weights as floats.
+
+        Raises:
+            InvalidWeight: a weight is no finite number from 0 to `most`.
+            UsageError: there is not one for each party.
+        """
+        if len(weights) != parties:
+            raise UsageError(f"one weight for each of the {parties} parties", "weights")
+        given = []
+        for party, weight in enumerate(weights):
+            try:
+                number = float(weight)
+            except (TypeError, ValueError, OverflowError):
+                raise InvalidWeight("a number", party) from None
+            if not 0 <= number <= float(most):
+                raise InvalidWeight(f"from 0 to the largest weight, {most}", party)
+            given.append(number)
+        return cls(tuple(given), most)
+
+    def share(self, party: int) -> float:
+        """The weight as a part of the largest one."""
+        return self.given[party] / float(self.most)
+
+    def on_grid(self, party: int, steps: int, stream: Stream) -> int:
+        """The weight in steps, rounded without bias."""
+        grid = Grid(Decimal(0), self.most, steps)
+        return int(grid.round(np.array([self.given[party]]), stream)[0])
+
+
+def largest_weight(value: float | str | Decimal) -> Decimal:
+    """The public bound on weights; `UsageError` unless it is a number above zero."""
+    try:
+        most = Decimal(str(value))
+    except ArithmeticError:
+        raise UsageError("a number above zero", "max_weight") from None
+    check_decimal(most, "max_weight")
+    if most <= 0:
+        raise UsageError("a number above zero", "max_weight")
+    return most
+
+
+def widened_norm(
+    norm: float | str | Decimal, span: tuple[float | str | Decimal, float | str | Decimal]
+) -> Decimal:
+    """The bound on the length of vectors together with their weights, rounded up."""
+    low, high, length = (Decimal(str(number)) for number in (*span, norm))
+    context = Context(prec=30, rounding=ROUND_CEILING)
+    half = (high - low) / 2
+    squares = context.add(context.multiply(length, length), context.multiply(half, half))
+    return context.next_plus(context.sqrt(squares))
+
+
+def encoding_with(weights: Weights, terms: Terms, *, proved: bool) -> Encoding:
+    """The encoding for weighted values under this plan.
+
+    Raises:
+        UsageError: the plan has no coordinate for the weight; or it has a norm, and
+            `proved` says that parties have to prove what they contribute.
+    """
+    if terms.dimension < 2:
+        raise UsageError("weights need a plan with one dimension more than the values", "weights")
+    if Bounds.of(terms).reach is None:
+        return WeightedRange(terms, weights)
+    if proved:
+        message = "what is proved about weights knows no norm: plan without, or take mode='signed'"
+        raise UsageError(message, "norm")
+    return WeightedBall(terms, weights)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedRange:
+    """Values in a range. A weight of v steps has its value on a grid of v steps.
+
+    So no coordinate exceeds the last one, as full mode has parties prove, and given v
+    the coordinates are rounded without bias.
+    """
+
+    terms: Terms
+    weights: Weights
+
+    def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
+        """As for plain values; the plan has one dimension more than they."""
+        structure = structure_of(values, self.terms.parties, self.terms.dimension - 1)
+        bounds = Bounds(Grid.of(self.terms), None)
+        rows: list[Integers | None] = []
+        clipped = 0
+        for party, value in enumerate(values):
+            if value is None:
+                rows.append(None)
+                continue
+            given = bounds.admit(structure.flatten(value, party), structure, party, clip=clip)
+            clipped += given.clipped
+            weight = self.weights.on_grid(party, self.terms.steps, stream)
+            rows.append(np.append(_weighted(bounds.grid, weight, given.values, stream), weight))
+        return Encoded(structure, tuple(rows), clipped, 0, exact=False)
+
+    def decode(self, total: NoisySum) -> Estimate:
+        """The quotient, with the delta method's deviation.
+
+        With f the position of a value in its range: given v, a coordinate has a rounding
+        variance of at most 1/4; rounding v itself moves the quotient only by the
+        distance of f from the mean, which is at most 1.
+        """
+        grid = Grid.of(self.terms)
+        width, low = float(grid.width), float(grid.low)
+        unit = float(self.weights.most) / self.terms.steps
+        above, weight = total.sums[:-1].astype(np.float64), float(total.sums[-1])
+        largest = max(abs(low), abs(low + width))
+        clear = weight > CLEAR * math.sqrt(total.noise + total.count / 4)
+        ratio = above / weight if clear else np.full(len(above), math.nan)
+        spread = total.noise * (1 + ratio**2) + total.count / 2
+        blur = total.noise * (width**2 + low**2) + total.count / 4 * (width**2 + largest**2)
+        return Estimate(
+            mean=low + width * ratio,
+            mean_deviation=width * np.sqrt(spread) / weight if clear else ratio,
+            total=unit * (low * weight + width * above),
+            total_deviation=np.full(len(above), unit * math.sqrt(blur)),
+            rounding=width**2 * total.count / 2 / weight**2 if clear else math.nan,
+            weight=unit * weight,
+            weight_deviation=unit * math.sqrt(total.noise + total.count / 4),
+            defined=clear,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedBall:
+    """Vectors of bounded length, for plans with a norm: w x / W, and w on the same grid.
+
+    The weight's coordinate runs through the whole range, so the norm of the plan bounds
+    the length of (w x / W, (w / W - 1/2) width). Coordinates may exceed the weight, so
+    this is not for full mode, where parties prove that none does.
+    """
+
+    terms: Terms
+    weights: Weights
+
+    def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
+        """As for plain values; the plan has one dimension more than they."""
+        structure = structure_of(values, self.terms.parties, self.terms.dimension - 1)
+        bounds = Bounds.of(self.terms)
+        low, high = bounds.grid.ends
+        if not low <= 0 <= high:
+            raise UsageError("weighted vectors of bounded length need a range with zero", "range")
+        rows: list[Integers | None] = []
+        clipped = scaled = 0
+        for party, value in enumerate(values):
+            if value is None:
+                rows.append(None)
+                continue
+            share = self.weights.share(party)
+            vector = share * structure.flatten(value, party)
+            beside = (share - 0.5) * float(bounds.grid.width)
+            given = bounds.admit(vector, structure, party, clip=clip, beside=beside)
+            clipped += given.clipped
+            scaled += given.scaled
+            weight = self.weights.on_grid(party, self.terms.steps, stream)
+            rows.append(np.append(bounds.grid.round(given.values, stream), weight))
+        return Encoded(structure, tuple(rows), clipped, scaled, exact=False)
+
+    def decode(self, total: NoisySum) -> Estimate:
+        """The quotient, with the delta method's deviation."""
+        grid = Grid.of(self.terms)
+        blur = math.sqrt(total.noise + total.count / 4)
+        sums = total.count * float(grid.low) + grid.step * total.sums[:-1].astype(np.float64)
+        weight = float(total.sums[-1]) / self.terms.steps
+        clear = float(total.sums[-1]) > CLEAR * blur
+        ratio = sums / weight if clear else np.full(len(sums), math.nan)
+        squares = grid.step**2 + (ratio / self.terms.steps) ** 2
+        most = float(self.weights.most)
+        return Estimate(
+            mean=ratio,
+            mean_deviation=np.sqrt(squares) * blur / weight if clear else ratio,
+            total=most * sums,
+            total_deviation=np.full(len(sums), most * grid.step * blur),
+            rounding=_largest(squares) * total.count / 4 / weight**2 if clear else math.nan,
+            weight=most * weight,
+            weight_deviation=most * blur / self.terms.steps,
+            defined=clear,
+        )
+
+
+def _weighted(grid: Grid, weight: int, values: Floats, stream: Stream) -> Integers:
+    if not weight:
+        return np.zeros(len(values), dtype=np.int64)
+    return replace(grid, steps=weight).round(values, stream)
+
+
+def _largest(squares: Floats) -> float:
+    return float(np.max(squares))

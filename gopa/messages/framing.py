@@ -1,0 +1,215 @@
+"""Messages and the entries that carry them. `specs/04-protocol.md`, section 1."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bulletin_board import Entry, Slot, sign_entry
+from bulletin_board.entry import LARGEST_BODY, VERSION
+from bulletin_board.tree import leaf_hash
+from gopa.messages.bodies import widest_body
+from gopa.messages.phases import Kind, Phase
+from wire.domains import PARTY
+from wire.ed25519 import SigningKey
+from wire.errors import UsageError
+
+NO_LEAF = bytes(32)
+
+
+def party_id(author: bytes) -> bytes:
+    """The id of the party with this Ed25519 key."""
+    return hashlib.sha256(PARTY + author).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """An entry of the log, at its index; the caller has verified signature and inclusion."""
+
+    index: int
+    leaf: bytes
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A whole message: its chunks in order, from index `first` to `index`."""
+
+    author: bytes
+    phase: int
+    kind: int
+    round: int
+    seq: int
+    first: int
+    index: int
+    leaf: bytes
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Equivocation:
+    """The author signed two entries for one slot; the second is at `index`."""
+
+    author: bytes
+    phase: int
+    round: int
+    first: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """An entry that belongs to no message: a gap in seq, or chunks that do not continue."""
+
+    author: bytes
+    phase: int
+    round: int
+    index: int
+
+
+Assembled: TypeAlias = Message | Equivocation | Broken
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the next message of an author goes: fixed before it is signed."""
+
+    session: bytes
+    phase: Phase
+    kind: Kind
+    round: int
+    seq: int
+    previous: bytes
+    seen_size: int = 0
+    seen_root: bytes = NO_LEAF
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """The entries of one message, to be posted in order, and what follows from them."""
+
+    entries: tuple[bytes, ...]
+    leaf: bytes
+    next_seq: int
+
+
+def sign_message(body: bytes, place: Place, key: SigningKey) -> Signed:
+    """Cut a body into chunks and sign each; `previous` chains them ([E1])."""
+    pieces = [body[at : at + LARGEST_BODY] for at in range(0, len(body), LARGEST_BODY)] or [b""]
+    if len(pieces) > 65_535:
+        raise UsageError("the message is too large for the board", "body")
+    entries, previous = [], place.previous
+    for number, piece in enumerate(pieces):
+        entry = Entry(
+            version=VERSION,
+            session=place.session,
+            phase=int(place.phase),
+            kind=int(place.kind),
+            round=place.round,
+            chunk=number,
+            chunks=len(pieces),
+            author=key.public,
+            seq=place.seq + number,
+            prev_own_leaf=previous,
+            seen_size=place.seen_size,
+            seen_root=place.seen_root,
+            body=piece,
+        )
+        entries.append(sign_entry(entry, key))
+        previous = leaf_hash(entries[-1])
+    return Signed(tuple(entries), previous, place.seq + len(pieces))
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The first entry of a slot."""
+
+    index: int
+    leaf: bytes
+
+
+@dataclass(slots=True)
+class _Partial:
+    """The chunks of a message that has begun."""
+
+    first: Posted
+    bodies: list[bytes]
+    leaf: bytes
+
+
+class Assembler:
+    """Turns the entries of one session, in the order of the log, into messages.
+
+    Deterministic; it keeps one leaf for each slot and at most one unfinished message for
+    each author, phase and round, no longer than any message of its kind can be.
+    """
+
+    def __init__(self) -> None:
+        self._slots: dict[Slot, _Seen] = {}
+        self._next: dict[tuple[bytes, int, int], int] = {}
+        self._partial: dict[tuple[bytes, int, int], _Partial] = {}
+
+    def observe(self, posted: Posted) -> Iterator[Assembled]:
+        """What this entry completes or shows: at most one thing."""
+        entry = posted.entry
+        slot = entry.slot
+        seen = self._slots.setdefault(slot, _Seen(posted.index, posted.leaf))
+        if seen.index != posted.index:
+            # A board that repeats the same bytes shows nothing about who signed them once.
+            if seen.leaf != posted.leaf:
+                yield Equivocation(slot.author, slot.phase, slot.round, seen.index, posted.index)
+            return
+        yield from self._take(posted, (slot.author, slot.phase, slot.round))
+
+    def _take(self, posted: Posted, stream: tuple[bytes, int, int]) -> Iterator[Assembled]:
+        entry = posted.entry
+        partial = self._partial.pop(stream, None)
+        expected = self._next.get(stream, 0)
+        broken = Broken(stream[0], stream[1], stream[2], posted.index)
+        if entry.seq != expected:
+            yield broken
+            return
+        self._next[stream] = expected + 1
+        if entry.chunk == 0 and _fits(entry):
+            partial = _Partial(posted, [], posted.leaf)
+        elif partial is None or not _continues(partial, entry):
+            yield broken
+            return
+        partial.bodies.append(entry.body)
+        partial.leaf = posted.leaf
+        if entry.chunk + 1 < entry.chunks:
+            self._partial[stream] = partial
+            return
+        yield Message(
+            author=stream[0],
+            phase=entry.phase,
+            kind=entry.kind,
+            round=entry.round,
+            seq=partial.first.entry.seq,
+            first=partial.first.index,
+            index=posted.index,
+            leaf=posted.leaf,
+            body=b"".join(partial.bodies),
+        )
+
+
+def _fits(entry: Entry) -> bool:
+    """Whether a message of so many chunks may be as long as it says: all but the last are full.
+
+    Nobody makes a reader hold more than the longest message of the kind.
+    """
+    return entry.chunks == 1 or (entry.chunks - 1) * LARGEST_BODY < widest_body(entry.kind)
+
+
+def _continues(partial: _Partial, entry: Entry) -> bool:
+    first = partial.first.entry
+    return (
+        entry.chunk == len(partial.bodies)
+        and entry.chunks == first.chunks
+        and entry.kind == first.kind
+        and entry.prev_own_leaf == partial.leaf
+        and len(partial.bodies[-1]) == LARGEST_BODY
+        and entry.body != b""
+    )

@@ -1,0 +1,194 @@
+"""How long a message may be in one session. `specs/04-protocol.md`, [S4].
+
+Every bound is the length of the longest honest message, so a board that keeps to them
+refuses nobody who keeps the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+
+from bulletin_board.entry import LARGEST_BODY
+from commitments import ristretto255
+from commitments.group import Group
+from gopa.masks.packing import packed_size
+from gopa.messages.agreement import most_neighbours
+from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, Trust
+from gopa.messages.organiser import (
+    ABORT,
+    CLOSE,
+    ENROLLED,
+    LARGEST_CHECKPOINT,
+    LARGEST_SIGNATURE,
+    OPEN,
+    REMOVAL,
+    RESULT,
+    Abort,
+    Close,
+    Coins,
+    Enrolled,
+    Members,
+    Released,
+    Result,
+    Roll,
+    Why,
+)
+from gopa.messages.party import (
+    ACCUSATION,
+    COMMIT,
+    CONFIRM,
+    JOIN,
+    MOST_NEIGHBOURS,
+    OPENED_EDGE,
+    OPENING,
+    PUBLISH,
+    RECOVER,
+    RECOVERED_SHARE,
+    REVEAL,
+    UNMASK,
+)
+from gopa.messages.phases import Phase
+from zkp import GaussianTable, Interval, WeightedNoisePlan
+from zkp.bits import layout_of, proof_size
+from zkp.last_largest import proof_layout
+from zkp.noise_draw import slack_bits
+
+POINT: Final = 32
+SHARE: Final = 64
+EQUALITY_PROOF: Final = 96
+NONE: Final = bytes(32)
+
+
+def largest_body(manifest: Manifest, phase: Phase, *, degree_bound: int | None = None) -> int:
+    """The most bytes that the body of an honest message of this phase has.
+
+    Zero for a phase that the session does not have. `degree_bound` is at least the number
+    of neighbours of every party. The manifest itself, which comes before, is not covered
+    by the organiser's bound.
+    """
+    if manifest.trust is Trust.HONEST_BUT_CURIOUS and phase in _AGAINST_LIARS:
+        return 0
+    degree = most_neighbours(manifest.terms) if degree_bound is None else degree_bound
+    return _LARGEST[phase](manifest, max(1, min(degree, MOST_NEIGHBOURS)))
+
+
+def chunks_of(size: int) -> int:
+    """How many entries a message of so many bytes takes."""
+    return max(1, -(-size // LARGEST_BODY))
+
+
+def _join(manifest: Manifest, _: int) -> int:
+    nonce = POINT if isinstance(manifest.beacon, CommitReveal) else 0
+    return JOIN.min_size + nonce + (2 * POINT if manifest.mode is Mode.FULL else 0)
+
+
+def _reveal(manifest: Manifest, _: int) -> int:
+    return REVEAL.max_size if isinstance(manifest.beacon, CommitReveal) else 0
+
+
+def _commit(manifest: Manifest, degree: int) -> int:
+    size = COMMIT.min_size + degree * POINT
+    if manifest.mode is not Mode.FULL:
+        return size
+    size += POINT + noise_proof_size(manifest) + weighing_size(manifest)
+    needed = manifest.terms.shares_needed(degree)
+    return size if needed is None else size + (needed - 1) * POINT + degree * SHARE
+
+
+def _publish(manifest: Manifest, _: int) -> int:
+    dimension, width = manifest.terms.dimension, manifest.word_width
+    full = manifest.mode is Mode.FULL
+    value = (dimension + 1) * POINT if full else packed_size(dimension, width)
+    return PUBLISH.min_size - 1 + value
+
+
+def _recover(manifest: Manifest, degree: int) -> int:
+    if manifest.terms.threshold is None:
+        return 0
+    return RECOVER.min_size + (degree - 1) * RECOVERED_SHARE.max_size
+
+
+def noise_proof_size(manifest: Manifest) -> int:
+    """The length of every proof of input and noise in full mode ([K3])."""
+    return _noise_proof_size(manifest, ristretto255())
+
+
+def weighing_size(manifest: Manifest) -> int:
+    """The length of every proof about weights ([K6]); 0 without."""
+    return _weighing_size(manifest, ristretto255()) if manifest.weighted else 0
+
+
+@lru_cache(maxsize=64)
+def _noise_proof_size(manifest: Manifest, group: Group) -> int:
+    terms = manifest.terms
+    interval = Interval(0, terms.steps)
+    if isinstance(terms.noise, GaussianTable):
+        draw = terms.noise.rows + 2 * slack_bits(terms.noise) + 1
+        return proof_size(group, layout_of(draw + len(interval.weights)))
+    plan = WeightedNoisePlan(group, terms.noise, terms.dimension, interval, True)
+    return proof_size(group, plan.layout)
+
+
+@lru_cache(maxsize=64)
+def _weighing_size(manifest: Manifest, group: Group) -> int:
+    terms = manifest.terms
+    return proof_size(group, proof_layout(terms.dimension, terms.steps))
+
+
+def _organiser(manifest: Manifest, _: int) -> int:
+    terms, parties = manifest.terms, manifest.terms.parties
+    abort = Abort(NONE, 0, Why.ORGANISER, Released.NONE, ())
+    result = Result(NONE, 0, (0,) * terms.dimension, (), 0, 0)
+    return max(
+        OPEN.max_size,
+        _roll(manifest),
+        _close(manifest, Phase.COINS, _coins(manifest)),
+        _close(manifest, Phase.COMMIT, Members(_bits(parties), final=False)),
+        len(RESULT.encode(result)) + parties * REMOVAL.max_size,
+        len(ABORT.encode(abort)) + parties * 4,
+    )
+
+
+def _roll(manifest: Manifest) -> int:
+    nonce_hash = NONE if isinstance(manifest.beacon, CommitReveal) else b""
+    enrolled = Enrolled(NONE, NONE, nonce_hash)
+    one = Close(NONE, 0, Phase.JOIN, b"", Roll((enrolled,), 0))
+    others = manifest.terms.parties - 1
+    return len(CLOSE.encode(one)) + others * len(ENROLLED.encode(enrolled))
+
+
+def _coins(manifest: Manifest) -> Coins:
+    parties = manifest.terms.parties
+    if isinstance(manifest.beacon, CommitReveal):
+        return Coins(_bits(parties), (NONE,) * parties, b"", b"")
+    if isinstance(manifest.beacon, DrandBeacon):
+        signature = bytes(LARGEST_SIGNATURE)
+        return Coins(_bits(parties), (), signature, signature)
+    return Coins(_bits(parties), (), b"", b"")
+
+
+def _close(manifest: Manifest, phase: Phase, content: Coins | Members) -> int:
+    checkpoint = bytes(LARGEST_CHECKPOINT if manifest.quorum else 0)
+    return len(CLOSE.encode(Close(NONE, 0, phase, checkpoint, content)))
+
+
+def _bits(parties: int) -> bytes:
+    return bytes(-(-parties // 8))
+
+
+_AGAINST_LIARS: Final = frozenset({Phase.ROLLBACK, Phase.CONFIRM, Phase.UNMASK})
+
+_LARGEST: Final[dict[Phase, Callable[[Manifest, int], int]]] = {
+    Phase.ORGANISER: _organiser,
+    Phase.JOIN: _join,
+    Phase.COINS: _reveal,
+    Phase.COMMIT: _commit,
+    Phase.ACCUSE: lambda *_: ACCUSATION.min_size + EQUALITY_PROOF,
+    Phase.PUBLISH: _publish,
+    Phase.ROLLBACK: lambda _, degree: OPENING.min_size + (degree - 1) * OPENED_EDGE.max_size,
+    Phase.CONFIRM: lambda *_: CONFIRM.max_size,
+    Phase.UNMASK: lambda *_: UNMASK.max_size,
+    Phase.RECOVER: _recover,
+}

@@ -1,0 +1,234 @@
+"""What the organiser posts after the manifest. `specs/04-protocol.md`, sections 2, 4, 5 and 12."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeAlias
+
+from gopa.messages.phases import Phase
+from wire.codec import (
+    Case,
+    Codec,
+    boolean,
+    enumeration,
+    fixed,
+    i64,
+    opaque,
+    record,
+    select,
+    u8,
+    u16,
+    u32,
+    u64,
+    vector,
+)
+from wire.errors import UsageError
+
+MOST_ENROLLED = 2**20
+LARGEST_CHECKPOINT = 65_535
+LARGEST_SIGNATURE = 96
+MOST_COORDINATES = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A round begins: which logical round it serves, and which attempt it is."""
+
+    acts_on: bytes
+    logical: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolled:
+    """A party on the roll, by its Ed25519 key."""
+
+    author: bytes
+    key: bytes
+    nonce_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """Everybody who joined, in increasing order of their Ed25519 keys."""
+
+    parties: tuple[Enrolled, ...]
+    beacon_round: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coins:
+    """Who revealed what; or what the beacon said."""
+
+    members: bytes
+    nonces: tuple[bytes, ...]
+    signature: bytes
+    previous: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The parties of a later list, one bit for each position of the roll."""
+
+    members: bytes
+    final: bool
+
+
+Content: TypeAlias = Roll | Coins | Members
+
+_CONTENT_OF: dict[Phase, type[Content]] = {Phase.JOIN: Roll, Phase.COINS: Coins}
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """A phase ends with this list; `cut` says which entries counted.
+
+    `content` is a roll after join, coins after coins, and members after later phases.
+    """
+
+    acts_on: bytes
+    cut: int
+    phase: Phase
+    checkpoint: bytes
+    content: Content
+
+    def __post_init__(self) -> None:
+        if self.phase in {Phase.ORGANISER, Phase.ACCUSE}:
+            raise UsageError(f"{self.phase.name.lower()} is not closed", "phase")
+        if type(self.content) is not _CONTENT_OF.get(self.phase, Members):
+            raise UsageError("the content of a close of this phase", "content")
+
+
+class Cause(IntEnum):
+    """Why a party of the roll is not in a list."""
+
+    ABSENT = 1
+    INVALID = 2
+    STRUCK = 3
+    CONVICTED = 4
+    LOST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Which party left a round, in which phase and why."""
+
+    position: int
+    phase: Phase
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The sums over everybody in the final list, on the grid."""
+
+    acts_on: bytes
+    cut: int
+    sums: tuple[int, ...]
+    removed: tuple[Removal, ...]
+    attempt: int
+    releases: int
+
+
+class Why(IntEnum):
+    """Why a round was aborted."""
+
+    TOO_FEW_JOINED = 1
+    TOO_MANY_WITHHELD = 2
+    TOO_FEW_LEFT = 3
+    TOO_MANY_ROLLBACKS = 4
+    NOT_CONFIRMED = 5
+    NOT_UNMASKED = 6
+    ORGANISER = 7
+
+
+class Released(IntEnum):
+    """What others saw of a round that was aborted."""
+
+    NONE = 0
+    MASKED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """The round ends without a result."""
+
+    acts_on: bytes
+    cut: int
+    reason: Why
+    released: Released
+    culprits: tuple[int, ...]
+
+
+OrganiserMessage: TypeAlias = Open | Close | Result | Abort
+
+
+class ListKind(IntEnum):
+    """What a close lists."""
+
+    ROLL = 1
+    COINS = 2
+    MEMBERS = 3
+
+
+_LEAF = fixed(32)
+_PHASE = enumeration(Phase, u8)
+_BITS = opaque(1, MOST_ENROLLED // 8)
+
+OPEN: Codec[Open] = record(Open, acts_on=_LEAF, logical=u16, attempt=u16)
+
+ENROLLED: Codec[Enrolled] = record(
+    Enrolled, author=fixed(32), key=fixed(32), nonce_hash=opaque(0, 32)
+)
+REMOVAL: Codec[Removal] = record(Removal, position=u32, phase=_PHASE, cause=enumeration(Cause, u8))
+
+_CONTENT: Codec[Content] = select(
+    "Content",
+    enumeration(ListKind, u8),
+    Case(
+        ListKind.ROLL,
+        record(
+            Roll,
+            parties=vector(ENROLLED, 1, MOST_ENROLLED),
+            beacon_round=u64,
+        ),
+    ),
+    Case(
+        ListKind.COINS,
+        record(
+            Coins,
+            members=_BITS,
+            nonces=vector(fixed(32), 0, MOST_ENROLLED),
+            signature=opaque(0, LARGEST_SIGNATURE),
+            previous=opaque(0, LARGEST_SIGNATURE),
+        ),
+    ),
+    Case(ListKind.MEMBERS, record(Members, members=_BITS, final=boolean)),
+)
+
+CLOSE: Codec[Close] = record(
+    Close,
+    acts_on=_LEAF,
+    cut=u64,
+    phase=_PHASE,
+    checkpoint=opaque(0, LARGEST_CHECKPOINT),
+    content=_CONTENT,
+)
+RESULT: Codec[Result] = record(
+    Result,
+    acts_on=_LEAF,
+    cut=u64,
+    sums=vector(i64, 1, MOST_COORDINATES),
+    removed=vector(REMOVAL, 0, MOST_ENROLLED),
+    attempt=u16,
+    releases=u16,
+)
+ABORT: Codec[Abort] = record(
+    Abort,
+    acts_on=_LEAF,
+    cut=u64,
+    reason=enumeration(Why, u8),
+    released=enumeration(Released, u8),
+    culprits=vector(u32, 0, MOST_ENROLLED),
+)

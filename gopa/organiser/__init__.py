@@ -1,0 +1,30 @@
+"""Who opens and closes phases, as a state machine. Specification: `specs/04-protocol.md`."""
+
+from gopa.organiser.machine import (
+    Cosigned,
+    GiveUp,
+    Idle,
+    Organiser,
+    OrganiserEvent,
+    OrganiserOutput,
+    PhaseOver,
+    Publish,
+    WantBeacon,
+    WantCheckpoint,
+)
+from gopa.organiser.manifest import Setting, new_manifest
+
+__all__ = [
+    "Cosigned",
+    "GiveUp",
+    "Idle",
+    "Organiser",
+    "OrganiserEvent",
+    "OrganiserOutput",
+    "PhaseOver",
+    "Publish",
+    "Setting",
+    "WantBeacon",
+    "WantCheckpoint",
+    "new_manifest",
+]

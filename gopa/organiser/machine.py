@@ -1,0 +1,211 @@
+"""The organiser: it opens and closes phases and decides nothing. `specs/04-protocol.md`."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bulletin_board.tree import leaf_hash
+from gopa.messages.framing import NO_LEAF, Place, Posted, sign_message
+from gopa.messages.manifest import DrandBeacon, Manifest
+from gopa.messages.phases import Kind, Phase
+from gopa.rounds.toolkit import Toolkit
+from gopa.rules import BeaconValue, Control, Findings, Ledger, SessionState
+from wire.ed25519 import SigningKey
+from wire.errors import UsageError
+from wire.randomness import Rng
+from wire.secret import Guarded
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseOver:
+    """The open phase ends now; between rounds, the next one opens.
+
+    `size` is how many entries the log has for certain: what is below it counts.
+    """
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Nothing is on its way just now: a phase ends in which nobody is expected any more."""
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """The round is aborted, for no reason that a rule gives ([X1])."""
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cosigned:
+    """A checkpoint of the log with cosignatures, as the manifest's policy asks for ([C4])."""
+
+    checkpoint: bytes
+    size: int
+
+
+OrganiserEvent: TypeAlias = Posted | PhaseOver | Idle | GiveUp | Cosigned | BeaconValue
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Signed entries of one message, to be stored durably and then posted in this order ([E5])."""
+
+    kind: Kind
+    round: int
+    entries: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WantCheckpoint:
+    """The phase cannot end before a cosigned checkpoint covers so many entries."""
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class WantBeacon:
+    """The phase cannot end before a beacon round is known: which to name, or its value.
+
+    `round` is 0 where one is to be named: late enough for witnesses to cosign the close of
+    join two periods before it is due.
+    """
+
+    round: int
+
+
+OrganiserOutput: TypeAlias = Publish | WantCheckpoint | WantBeacon
+
+
+class Organiser(Guarded):
+    """Posts what the rules demand, when the phase is over.
+
+    No clock, no files, no network. It follows the log with the same evaluation as every
+    auditor. The caller delivers every entry of the session in the order of the log. A phase
+    ends when `PhaseOver` says so, or on `Idle` when nobody is expected any more.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        key: SigningKey,
+        *,
+        rng: Rng,
+        toolkit: Toolkit | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        if key.public.data != manifest.organiser:
+            raise UsageError("the manifest names another organiser", "organiser")
+        self._manifest = manifest
+        self._session = manifest.session
+        self._key = key
+        self._ledger = Ledger(toolkit or Toolkit(), rng=rng, executor=executor)
+        self._unseen: tuple[bytes, ...] = ()
+        self._checkpoint = Cosigned(b"", 0)
+        self._beacon: BeaconValue | None = None
+        self._size = 0
+
+    @property
+    def state(self) -> SessionState:
+        """Where the session stands, by the rules."""
+        return self._ledger.state
+
+    def findings(self) -> Findings:
+        """Everything the rules found so far."""
+        return self._ledger.findings()
+
+    def start(self) -> tuple[OrganiserOutput, ...]:
+        """The manifest, which begins the session."""
+        place = Place(self._session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
+        return (self._sign(self._manifest.to_bytes(), place),)
+
+    def step(self, event: OrganiserEvent) -> tuple[OrganiserOutput, ...]:
+        """What follows from one event.
+
+        Raises:
+            UsageError: an entry of another session.
+        """
+        if isinstance(event, Posted):
+            self._observe(event)
+        elif isinstance(event, Cosigned):
+            self._checkpoint = event
+        elif isinstance(event, BeaconValue):
+            self._beacon = event
+        elif not self._unseen:  # before its last message is in the log there is no next one
+            return self._ended(event)
+        return ()
+
+    def _observe(self, posted: Posted) -> None:
+        if posted.entry.session != self._session:
+            raise UsageError("only entries of the session", "posted")
+        self._ledger.observe(posted)
+        self._size = max(self._size, posted.index + 1)
+        self._unseen = tuple(leaf for leaf in self._unseen if leaf != posted.leaf)
+
+    def _ended(self, event: PhaseOver | Idle | GiveUp) -> tuple[OrganiserOutput, ...]:
+        self._size = max(self._size, event.size)
+        if isinstance(event, GiveUp):
+            return self._publish(self._ledger.abort(self._size))
+        if isinstance(event, Idle):
+            current = self.state.round
+            if current is None or current.opens is None or current.expected:
+                return ()
+        return self._go_on()
+
+    def _go_on(self) -> tuple[OrganiserOutput, ...]:
+        missing = self._missing()
+        if missing is not None:
+            return (missing,)
+        control = self._ledger.next_control(
+            self._size, checkpoint=self._current_checkpoint(), beacon=self._beacon
+        )
+        return self._publish(control)
+
+    def _missing(self) -> OrganiserOutput | None:
+        """What the next close needs besides the log ([C4], [J7], [V4])."""
+        current = self.state.round
+        if current is None or current.opens is None:
+            return None
+        drand = isinstance(self._manifest.beacon, DrandBeacon)
+        if current.opens is Phase.JOIN:
+            return WantBeacon(0) if drand and self._beacon is None else None
+        if self._manifest.quorum is not None and self._checkpoint.size <= current.opened_at:
+            return WantCheckpoint(current.opened_at + 1)
+        if drand and current.opens is Phase.COINS and not self._has_value(current.beacon_round):
+            return WantBeacon(current.beacon_round)
+        return None
+
+    def _has_value(self, number: int) -> bool:
+        found = self._beacon
+        return found is not None and found.round == number and bool(found.signature)
+
+    def _current_checkpoint(self) -> bytes:
+        current = self.state.round
+        joining = current is None or current.opens in {None, Phase.JOIN}
+        return b"" if self._manifest.quorum is None or joining else self._checkpoint.checkpoint
+
+    def _publish(self, control: Control | None) -> tuple[OrganiserOutput, ...]:
+        if control is None:
+            return ()
+        place = Place(
+            self._session,
+            Phase.ORGANISER,
+            control.kind,
+            control.round,
+            control.seq,
+            control.previous,
+        )
+        if control.kind in {Kind.RESULT, Kind.ABORT}:
+            self._beacon = None
+        return (self._sign(control.body, place),)
+
+    def _sign(self, body: bytes, place: Place) -> Publish:
+        signed = sign_message(body, place, self._key)
+        self._unseen = tuple(map(leaf_hash, signed.entries))
+        return Publish(place.kind, place.round, signed.entries)

@@ -1,0 +1,99 @@
+"""From a plan and a roster to a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from bulletin_board import TrustPolicy, VerifierKey
+from gopa.messages.manifest import (
+    VERSION,
+    Admission,
+    Beacon,
+    CommitReveal,
+    Manifest,
+    Mode,
+    OpenAdmission,
+    Roster,
+    Trust,
+)
+from gopa.planning.result import Plan
+from gopa.planning.terms import Terms
+from wire.errors import UsageError
+from wire.randomness import Rng, draw
+
+SALT_SIZE = 32
+MOST_ROLLBACKS = 8
+_ROOM = 14
+_WIDTHS = range(8, 65)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a session is besides its plan. The defaults are those of a real session."""
+
+    mode: Mode = Mode.FULL
+    trust: Trust = Trust.MALICIOUS
+    beacon: Beacon = field(default_factory=CommitReveal)
+    title: str = ""
+    weighted: bool = False
+    simulation: bool = False
+    max_rollbacks: int = MOST_ROLLBACKS
+    word_width: int | None = None
+
+
+def new_manifest(  # noqa: PLR0913 - what a session consists of
+    plan: Plan | Terms,
+    roster: Iterable[bytes] | OpenAdmission,
+    *,
+    organiser: bytes,
+    log: VerifierKey,
+    rng: Rng,
+    setting: Setting | None = None,
+    policy: TrustPolicy | None = None,
+) -> Manifest:
+    """A manifest with a fresh salt, so that an equal plan never repeats a session's id.
+
+    `roster` are the Ed25519 keys that may join, in any order. `organiser` is a key that is
+    not among them, `log` the board's. Without `word_width` signed mode takes the narrowest
+    words that hold the sum.
+
+    Raises:
+        UsageError: the parts do not fit each other; `field` says which.
+    """
+    setting = setting or Setting()
+    terms = plan.terms if isinstance(plan, Plan) else plan
+    admission: Admission = (
+        roster if isinstance(roster, OpenAdmission) else Roster(tuple(sorted(roster)))
+    )
+    width = _width(terms, setting) if setting.word_width is None else setting.word_width
+    return Manifest(
+        version=VERSION,
+        salt=draw(rng, SALT_SIZE),
+        title=setting.title.encode(),
+        organiser=organiser,
+        log=str(log).encode(),
+        policy=b"" if policy is None else policy.to_bytes(),
+        simulation=setting.simulation,
+        mode=setting.mode,
+        trust=setting.trust,
+        terms=terms,
+        weighted=setting.weighted,
+        word_width=width,
+        beacon=setting.beacon,
+        admission=admission,
+        max_rollbacks=setting.max_rollbacks,
+    )
+
+
+def _width(terms: Terms, setting: Setting) -> int:
+    """The narrowest words that hold the sum, with masks that stay in it where some do."""
+    if setting.mode is Mode.FULL:
+        return 0
+    largest = terms.parties * (terms.steps + terms.noise.radius)
+    if setting.trust is Trust.HONEST_BUT_CURIOUS:
+        largest += terms.parties * terms.k * _ROOM * terms.mask_deviation
+    width = largest.bit_length() + 1
+    if width > _WIDTHS.stop - 1:
+        raise UsageError("no word holds the sum: lower the steps", "terms.steps")
+    return max(width, _WIDTHS.start)

@@ -1,0 +1,38 @@
+"""One party of a session, as a pure state machine. Specification: `specs/04-protocol.md`."""
+
+from gopa.party.events import (
+    Event,
+    Fetch,
+    Fetched,
+    Finished,
+    Halted,
+    NeedInput,
+    Output,
+    Part,
+    Post,
+    Supplied,
+    TimedOut,
+    Witnessed,
+)
+from gopa.party.machine import Party
+from gopa.party.policy import LocalPolicy, Refusal
+from gopa.party.states import State
+
+__all__ = [
+    "Event",
+    "Fetch",
+    "Fetched",
+    "Finished",
+    "Halted",
+    "LocalPolicy",
+    "NeedInput",
+    "Output",
+    "Part",
+    "Party",
+    "Post",
+    "Refusal",
+    "State",
+    "Supplied",
+    "TimedOut",
+    "Witnessed",
+]

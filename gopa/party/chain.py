@@ -1,0 +1,131 @@
+"""The organiser's messages as one party follows them: [E1] to [E4], [C1] and [C2].
+
+Every entry of the organiser is delivered, in the order of the log. The chain ends at the
+first that does not continue it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from bulletin_board.entry import LARGEST_BODY
+from gopa.messages.framing import NO_LEAF, Message, Posted
+from gopa.messages.phases import Kind, Phase
+from wire.errors import FaultyParty, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Where the organiser stands: its last whole message, and the chunks of the next.
+
+    `cut` is that of the last close, `last` the index of the newest entry; `leaves` are
+    those of its entries in this round, by seq.
+    """
+
+    organiser: bytes
+    session: bytes
+    leaf: bytes = NO_LEAF
+    index: int = -1
+    round: int = 0
+    ended: bool = False
+    cut: int = 0
+    leaves: tuple[bytes, ...] = ()
+    pending: tuple[Posted, ...] = ()
+    last: int = -1
+
+    def follow(self, posted: Posted) -> tuple[Chain, Message | None]:
+        """Take the organiser's next entry; the message if it is complete.
+
+        An entry that was seen before changes nothing, even if a board repeats it; nor does
+        whatever is posted for a round that is over.
+
+        Raises:
+            UsageError: the entry is not the organiser's, or of another session.
+            FaultyParty: it does not continue what the organiser posted before.
+        """
+        entry = posted.entry
+        if entry.author.data != self.organiser or entry.session != self.session:
+            raise UsageError("only the organiser's entries of this session are followed", "posted")
+        if posted.index <= self.last or entry.round < self.round or self._repeats(posted):
+            return self, None
+        self._require_next(posted)
+        chain = replace(
+            self,
+            round=entry.round,
+            ended=False,
+            leaves=(self.leaves if entry.round == self.round else ()) + (posted.leaf,),
+            pending=(*self.pending, posted),
+            last=posted.index,
+        )
+        if entry.chunk + 1 < entry.chunks:
+            return chain, None
+        return replace(chain, pending=()), _whole(chain.pending)
+
+    def acknowledge(self, message: Message, cut: int, *, ends: bool = False) -> Chain:
+        """The chain behind a message that was found right."""
+        return replace(self, leaf=message.leaf, index=message.index, cut=cut, ended=ends)
+
+    def require_continues(self, acts_on: bytes) -> None:
+        """[E4]; `FaultyParty` if the message acts on anything but the last one."""
+        self.require(acts_on == self.leaf, "a message does not act on the last one")
+
+    def require_cut(self, message: Message, cut: int) -> None:
+        """[C2]; `FaultyParty` for a cut that goes back or lies ahead."""
+        self.require(self.cut <= cut <= message.first, "a cut goes back or ahead", message.leaf)
+
+    def require(self, holds: bool, what: str, evidence: bytes = b"") -> None:
+        """`FaultyParty` about the organiser unless this holds."""
+        if not holds:
+            raise self.fault(what, evidence)
+
+    def fault(self, what: str, evidence: bytes = b"") -> FaultyParty:
+        """The organiser broke the rules: `evidence` holds leaves of entries that show it."""
+        return FaultyParty(f"the organiser: {what}", self.organiser, evidence)
+
+    def _repeats(self, posted: Posted) -> bool:
+        """Whether the very same entry was taken in this round."""
+        entry = posted.entry
+        known = self.leaves[entry.seq : entry.seq + 1] if entry.round == self.round else ()
+        return entry.phase == Phase.ORGANISER and known == (posted.leaf,)
+
+    def _require_next(self, posted: Posted) -> None:
+        entry = posted.entry
+        following = self.ended and entry.round == self.round + 1 and not self.pending
+        if entry.phase != Phase.ORGANISER or not (following or entry.round == self.round):
+            raise self.fault("it posts out of turn", posted.leaf)
+        expected = 0 if following else len(self.leaves)
+        if entry.seq < expected:
+            raise self.fault("two entries for one step", self.leaves[entry.seq] + posted.leaf)
+        if entry.seq > expected or (self.ended and not following):
+            raise self.fault("it posts out of turn", posted.leaf)
+        if not _continues(self.pending, posted):
+            raise self.fault("chunks do not continue", posted.leaf)
+
+
+def _continues(pending: tuple[Posted, ...], posted: Posted) -> bool:
+    entry = posted.entry
+    if entry.chunk != len(pending):
+        return False
+    if not pending:
+        return True
+    before = pending[-1]
+    return (
+        (entry.chunks, entry.kind) == (before.entry.chunks, before.entry.kind)
+        and entry.prev_own_leaf == before.leaf
+        and len(before.entry.body) == LARGEST_BODY
+    )
+
+
+def _whole(chunks: tuple[Posted, ...]) -> Message:
+    first, last = chunks[0], chunks[-1]
+    return Message(
+        author=first.entry.author.data,
+        phase=first.entry.phase,
+        kind=Kind(first.entry.kind) if first.entry.kind in set(Kind) else first.entry.kind,
+        round=first.entry.round,
+        seq=first.entry.seq,
+        first=first.index,
+        index=last.index,
+        leaf=last.leaf,
+        body=b"".join(chunk.entry.body for chunk in chunks),
+    )

@@ -1,0 +1,200 @@
+"""A close of the organiser: what this party checks of it, and what it does then ([C1] to [C5])."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gopa.beacon import require_before
+from gopa.messages.framing import Message
+from gopa.messages.manifest import CommitReveal, DrandBeacon
+from gopa.messages.organiser import Close, Members
+from gopa.messages.phases import Phase
+from gopa.party.committing import commit_round
+from gopa.party.confirming import narrow
+from gopa.party.ending import recover
+from gopa.party.events import Fetch, Output, Part
+from gopa.party.joining import enrol
+from gopa.party.leaving import absent, landed_below, leave
+from gopa.party.lists import Closed, decode_close, read_coins, read_members, read_roll
+from gopa.party.means import Means
+from gopa.party.policy import least_witnesses
+from gopa.party.states import (
+    Committed,
+    Comparing,
+    Confirmed,
+    Counting,
+    Enrolled,
+    Invited,
+    Joined,
+    Outside,
+    Published,
+    Settled,
+    State,
+    Unmasked,
+    view_at,
+)
+from gopa.party.view import Drawing, joint_of, view_of
+
+
+def take_close(means: Means, state: State, message: Message) -> tuple[State, list[Output]]:
+    """Check the close against the chain, then act by what this party is.
+
+    Raises:
+        ProtocolError: the close cannot be one that the rules make.
+    """
+    close, chain = decode_close(message.body), state.chain
+    chain.require_continues(close.acts_on)
+    chain.require_cut(message, close.cut)
+    _require_witnessed(means, state, close)
+    moved = replace(state, chain=chain.acknowledge(message, close.cut))
+    if isinstance(close.content, Members) and close.content.final:
+        chain.require(not state.final_seen, "two final closes in one round", message.leaf)
+        tally = replace(state.tally, releases=state.tally.releases + 1)
+        moved = replace(moved, tally=tally, final_seen=True)
+    closed = Closed(close, message.body, message.leaf)
+    return _before_masks(means, moved, closed) or _after_masks(means, moved, closed)
+
+
+def _before_masks(means: Means, state: State, closed: Closed) -> tuple[State, list[Output]] | None:
+    """Closes of join and coins; None at any later stage."""
+    stage = state.stage
+    if isinstance(stage, Outside):
+        return state, []
+    if isinstance(stage, Invited):
+        return leave(state, stage.opened, Part.UNWILLING)
+    if isinstance(stage, Joined):
+        return enrol(means, state, stage, read_roll(closed.body, means.manifest), closed)
+    if isinstance(stage, Enrolled):
+        return _coins(means, state, stage, closed)
+    return None
+
+
+def _after_masks(means: Means, state: State, closed: Closed) -> tuple[State, list[Output]]:
+    """Closes of commit and later.
+
+    Raises:
+        FaultyParty: no close is due now.
+    """
+    stage = state.stage
+    if isinstance(stage, Committed):
+        return _committed(means, state, stage, closed)
+    if isinstance(stage, Published):
+        return narrow(means, state, stage, _members(means, state, closed, stage.phase), closed)
+    if isinstance(stage, Confirmed):
+        return _confirmed(means, state, stage, closed)
+    if isinstance(stage, Unmasked):
+        return _unmasked(means, state, stage, closed)
+    if isinstance(stage, Settled) and closed.close.phase is Phase.RECOVER:
+        return state, []
+    raise state.chain.fault("a close comes out of turn", closed.leaf)
+
+
+def _coins(
+    means: Means, state: State, enrolled: Enrolled, closed: Closed
+) -> tuple[State, list[Output]]:
+    """[V1] to [V5], for this party; then its commit."""
+    manifest, joined, enrolment = means.manifest, enrolled.joined, enrolled.enrolment
+    coins, members = read_coins(closed.close, manifest, len(enrolment))
+    own = enrolment.positions[means.author]
+    if own not in members:
+        return absent(state, joined.opened, Phase.COINS, closed.cut)
+    if isinstance(manifest.beacon, CommitReveal) and joined.nonce is not None:
+        listed = coins.nonces[members.index(own)]
+        state.chain.require(listed == joined.nonce.reveal(), "another nonce", closed.leaf)
+    withheld = len(enrolment) - len(members)
+    state.chain.require(withheld <= manifest.terms.loss, "too many withheld", closed.leaf)
+    context = joined.opened.context
+    drawing = Drawing(
+        context=context,
+        enrolment=enrolment,
+        roll_leaf=enrolled.leaf,
+        coins=coins,
+        members=members,
+        joint=joint_of(context, enrolment.roll, enrolled.leaf, coins),
+    )
+    view = view_of(means.toolkit.graph, drawing, own)
+    return commit_round(means, state, enrolled, view, closed.leaf)
+
+
+def _committed(
+    means: Means, state: State, committed: Committed, closed: Closed
+) -> tuple[State, list[Output]]:
+    """[K4] for this party; then its neighbours' commits are read."""
+    view, most = committed.view, means.manifest.terms.loss
+    inside, _ = _members(means, state, closed, Phase.COMMIT)
+    state.chain.require(inside <= view.members, "a list grew", closed.leaf)
+    if view.position not in inside:
+        if view.lost(inside) > most:
+            return leave(state, committed.opened, Part.LOST)
+        return absent(state, committed.opened, Phase.COMMIT, closed.cut)
+    state.chain.require(view.lost(inside) <= most, "a list is not peeled", closed.leaf)
+    listed = view.authors([v for v in view.neighbours if v in inside])
+    fetch = Fetch(Phase.COMMIT, state.chain.round, closed.cut, listed)
+    stage = Comparing(committed, closed.leaf, inside, fetch)
+    return replace(state, stage=stage, listed=True), [fetch]
+
+
+def _confirmed(
+    means: Means, state: State, confirmed: Confirmed, closed: Closed
+) -> tuple[State, list[Output]]:
+    """Read who confirmed: everybody, or the neighbours only, as the policy says."""
+    view = confirmed.view
+    listed, _ = _members(means, state, closed, Phase.CONFIRM)
+    state.chain.require(listed <= confirmed.final, "a list grew", closed.leaf)
+    state = _listed(state, Phase.CONFIRM, view.position in listed, closed)
+    wanted = listed if means.policy.all_confirmations else listed & set(view.neighbours)
+    authors = view.authors(sorted(wanted - {view.position}))
+    fetch = Fetch(Phase.CONFIRM, state.chain.round, closed.cut, authors)
+    return replace(state, stage=Counting(confirmed, closed.leaf, listed, fetch)), [fetch]
+
+
+def _unmasked(
+    means: Means, state: State, unmasked: Unmasked, closed: Closed
+) -> tuple[State, list[Output]]:
+    """Somebody's seed is missing: recover it, where the terms allow it."""
+    recovers = means.manifest.terms.threshold is not None
+    state.chain.require(recovers, "there is no recovery", closed.leaf)
+    opened, _ = _members(means, state, closed, Phase.UNMASK)
+    state = _listed(state, Phase.UNMASK, unmasked.view.position in opened, closed)
+    return recover(means, state, unmasked, opened, closed.leaf)
+
+
+def _listed(state: State, phase: Phase, listed: bool, closed: Closed) -> State:
+    """A list may lack this party only if its message came late; that may bar it ([X5])."""
+    late = not landed_below(state, phase, closed.cut)
+    state.chain.require(listed or late, "it left out a message below its own cut", closed.leaf)
+    excused = state.tally.excused or not listed
+    return replace(state, tally=replace(state.tally, excused=excused))
+
+
+def _members(
+    means: Means, state: State, closed: Closed, phase: Phase
+) -> tuple[frozenset[int], bool]:
+    """The list of a close of this phase, which is the next one ([C1]), with enough parties."""
+    view = view_at(state.stage)
+    members, final = read_members(closed.close, phase, len(view.enrolment))
+    if phase is not Phase.UNMASK:
+        enough = len(members) >= means.manifest.terms.survivors
+        state.chain.require(enough, "a list has too few parties", closed.leaf)
+    if phase not in {Phase.PUBLISH, Phase.ROLLBACK}:
+        state.chain.require(not final, "only closes of publish or rollback are final", closed.leaf)
+    return frozenset(members), final
+
+
+def _require_witnessed(means: Means, state: State, close: Close) -> None:
+    """[C4], and [V4] for the close that carries the beacon's value.
+
+    That the checkpoint's root is the log's is for the caller, who keeps to checkpoints
+    that hold under the same policy.
+    """
+    policy, chain = means.manifest.quorum, state.chain
+    if policy is None or close.phase is Phase.JOIN:
+        chain.require(not close.checkpoint, "a checkpoint where none belongs")
+        return
+    signed = policy.open(close.checkpoint)
+    chain.require(signed.size > chain.index, "a checkpoint does not cover the close before")
+    beacon = means.manifest.beacon
+    if isinstance(state.stage, Enrolled) and isinstance(beacon, DrandBeacon):
+        times = [each.time for each in policy.cosignatures(signed)]
+        number = state.stage.enrolment.roll.beacon_round
+        require_before(beacon.chain, number, times, least_witnesses(policy))

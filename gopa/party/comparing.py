@@ -1,0 +1,193 @@
+"""Commits of neighbours are compared, liars accused, the masked value posted.
+
+`specs/04-protocol.md`, [K5], section 7 and [P1].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from commitments import Commitment, Opening, Pedersen
+from gopa.masks import Share, check_share, decode_commitments, open_share, pack_words
+from gopa.messages.framing import Message
+from gopa.messages.party import (
+    ACCUSATION,
+    JOIN,
+    PUBLISH,
+    About,
+    Accusation,
+    Commit,
+    Publish,
+)
+from gopa.messages.phases import Phase
+from gopa.party.events import Fetch, Output
+from gopa.party.masking import mask_law, masked_opening, masked_words, pad_key, share_point
+from gopa.party.means import Means
+from gopa.party.reading import decode_commit, decoded
+from gopa.party.states import Accusing, Committed, Comparing, Published, State, Suspicion
+from gopa.rounds.proofs import PossessionClaim, SharedKeyClaim
+from wire.errors import InvalidProof, MalformedMessage, UsageError
+
+
+def compare(
+    means: Means, state: State, comparing: Comparing, found: Mapping[bytes, Message]
+) -> tuple[State, list[Output]]:
+    """Find out which edges are live, and who lied about one or about a share.
+
+    Raises:
+        FaultyParty: the close lists a neighbour whose commit is not one.
+    """
+    committed, view = comparing.committed, comparing.committed.view
+    live, shares, suspicions = [], {}, []
+    for v in view.neighbours:
+        if v not in comparing.listed:
+            continue
+        theirs = _commit_of(means, state, comparing, v, found)
+        if theirs.edges[view.neighbours_of(v).index(view.position)] == committed.edges[v].posted:
+            live.append(v)
+        else:
+            suspicions.append(Suspicion(v, About.EDGE))
+        if theirs.shares:
+            share = _share_from(committed, v, theirs)
+            if share is None:
+                suspicions.append(Suspicion(v, About.SHARE))
+            else:
+                shares[v] = share
+    suspects = view.authors(sorted({each.position for each in suspicions}))
+    fetch = Fetch(Phase.JOIN, state.chain.round, committed.roll_cut, suspects)
+    held = MappingProxyType(shares)
+    accusing = Accusing(comparing, tuple(live), held, tuple(suspicions), fetch)
+    if not suspicions:
+        return publish(means, state, accusing)
+    return replace(state, stage=accusing), [fetch]
+
+
+def accuse(
+    means: Means, state: State, accusing: Accusing, found: Mapping[bytes, Message]
+) -> tuple[State, list[Output]]:
+    """Show the keys shared with those that lied; then publish.
+
+    A key is shown only if its other owner proved possession: one made from a third
+    party's key would give away the key shared with that one.
+
+    Raises:
+        FaultyParty: the roll lists a party without such a proof.
+    """
+    committed = accusing.comparing.committed
+    _require_possession(means, state, committed, accusing, found)
+    outputs: list[Output] = []
+    for seq, suspicion in enumerate(accusing.suspicions):
+        body = ACCUSATION.encode(_accusation(means, committed, accusing, suspicion))
+        state, post = means.say(state, Phase.ACCUSE, body, seq)
+        outputs.append(post)
+    state, rest = publish(means, state, accusing)
+    return state, [*outputs, *rest]
+
+
+def publish(means: Means, state: State, accusing: Accusing) -> tuple[State, list[Output]]:
+    """Post the masked value. Only keys of live edges are kept, to be opened if need be."""
+    comparing = accusing.comparing
+    committed, live = comparing.committed, accusing.live
+    stage = Published(
+        opened=committed.opened,
+        view=committed.view,
+        keys=MappingProxyType({v: committed.edges[v].key for v in live}),
+        shares=accusing.shares,
+        seed=committed.seed,
+        members=comparing.listed,
+    )
+    value, blinding = _masked(means, committed, live)
+    body = PUBLISH.encode(Publish(comparing.leaf, value, blinding))
+    state, post = means.say(replace(state, stage=stage), Phase.PUBLISH, body)
+    return state, [post]
+
+
+def _commit_of(
+    means: Means, state: State, comparing: Comparing, v: int, found: Mapping[bytes, Message]
+) -> Commit:
+    """What a listed neighbour posted, with the numbers of edges and shares that it owes."""
+    view = comparing.committed.view
+    message = found.get(view.enrolment.authors[v])
+    theirs = decoded(message, decode_commit, comparing.committed.leaf)
+    degree = len(view.neighbours_of(v))
+    needed = means.manifest.terms.shares_needed(degree)
+    shares, coefficients = (0, 0) if needed is None else (degree, needed - 1)
+    if theirs is None or len(theirs.edges) != degree:
+        raise state.chain.fault("it lists a party without a commit", comparing.leaf)
+    if (len(theirs.shares), len(theirs.coefficients)) != (shares, coefficients):
+        raise state.chain.fault("it lists a party that dealt no shares", comparing.leaf)
+    return theirs
+
+
+def _share_from(committed: Committed, dealer: int, theirs: Commit) -> Share | None:
+    """The dealer's share for this party; None if it does not fit."""
+    view = committed.view
+    group = view.context.group
+    sealed = theirs.shares[view.neighbours_of(dealer).index(view.position)]
+    key = pad_key(view, committed.edges[dealer].shared, dealer, view.position)
+    try:
+        own = Commitment(Pedersen(group), group.decode_points(theirs.self_mask, 1))
+        coefficients = b"".join(theirs.coefficients)
+        dealt = decode_commitments(own, coefficients, len(theirs.coefficients) + 1)
+        share = open_share(group, sealed, key)
+        check_share(dealt, share_point(view.position), share)
+    except (MalformedMessage, InvalidProof):
+        return None
+    return share
+
+
+def _require_possession(
+    means: Means,
+    state: State,
+    committed: Committed,
+    accusing: Accusing,
+    found: Mapping[bytes, Message],
+) -> None:
+    view, opened = committed.view, committed.opened
+    claims = []
+    for v in sorted({each.position for each in accusing.suspicions}):
+        listed = view.enrolment.roll.parties[v]
+        join = decoded(found.get(listed.author), JOIN.decode, opened.leaf)
+        if join is None or join.key != listed.key:
+            raise state.chain.fault("the roll lists a key that nobody posted", committed.leaf)
+        claims.append(
+            PossessionClaim(view.context, opened.leaf, view.id_of(v), join.key, join.possession)
+        )
+    if means.toolkit.proofs.bad_possessions(claims, means.rng):
+        raise state.chain.fault("the roll lists a key without possession", committed.leaf)
+
+
+def _accusation(
+    means: Means, committed: Committed, accusing: Accusing, suspicion: Suspicion
+) -> Accusation:
+    view, v = committed.view, suspicion.position
+    parties, leaf = view.enrolment.roll.parties, accusing.comparing.leaf
+    shared = committed.edges[v].shared.reveal().to_bytes()
+    claim = SharedKeyClaim(
+        context=view.context,
+        acts_on=leaf,
+        party=view.own_id,
+        own=parties[view.position].key,
+        other=parties[v].key,
+        shared=shared,
+        proof=b"",
+    )
+    proof = means.toolkit.proofs.prove_shared(claim, committed.secret, means.rng)
+    return Accusation(leaf, suspicion.about, v, shared, proof)
+
+
+def _masked(means: Means, committed: Committed, live: tuple[int, ...]) -> tuple[bytes, bytes]:
+    """Value and blinding to publish ([P1])."""
+    view, edges = committed.view, committed.edges
+    if isinstance(committed.masked, Opening):
+        if committed.masks is None:
+            raise UsageError("full mode has masks of edges")
+        signs = [edges[v].sign if v in live else 0 for v in view.neighbours]
+        total = masked_opening(view.context, committed.masked, committed.masks, signs)
+        revealed = total.reveal()
+        return revealed.values.to_bytes(), revealed.blindings.to_bytes()
+    law = mask_law(means.manifest.terms)
+    words = masked_words(committed.masked, edges, live, law, view.context.group)
+    return pack_words(words, means.manifest.word_width), b""

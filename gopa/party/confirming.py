@@ -1,0 +1,126 @@
+"""From the close of publish to the final close and its confirmation.
+
+`specs/04-protocol.md`, sections 8 to 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from gopa.messages.framing import Message
+from gopa.messages.manifest import Trust
+from gopa.messages.party import CONFIRM, OPENING, UNMASK, Confirm, OpenedEdge, Opening, Unmask
+from gopa.messages.phases import Phase
+from gopa.party.events import Output, Part
+from gopa.party.leaving import absent, landed_below, leave
+from gopa.party.lists import Closed
+from gopa.party.means import Means
+from gopa.party.states import Confirmed, Counting, Published, Settled, State, Unmasked
+from wire.errors import UsageError
+
+
+def narrow(
+    means: Means,
+    state: State,
+    published: Published,
+    members: tuple[frozenset[int], bool],
+    closed: Closed,
+) -> tuple[State, list[Output]]:
+    """A close of publish or rollback: open what is owed, or confirm.
+
+    Raises:
+        FaultyParty: the list cannot be one that the rules make.
+    """
+    (inside, final), leaf = members, closed.leaf
+    view, chain, most = published.view, state.chain, means.manifest.terms.loss
+    chain.require(inside <= published.members, "a list grew", leaf)
+    if view.position not in inside:
+        if view.lost(inside) > most:
+            return leave(state, published.opened, Part.LOST)
+        return absent(state, published.opened, published.phase, closed.cut)
+    chain.require(view.lost(inside) <= most, "a list is not peeled", leaf)
+    if means.manifest.trust is Trust.HONEST_BUT_CURIOUS:
+        chain.require(final, "the close of publish is final", leaf)
+        return replace(state, stage=Settled(published.opened, view, inside)), []
+    owed = tuple(v for v in published.keys if v not in inside)
+    unchanged = inside == published.members
+    if published.phase is Phase.ROLLBACK:
+        chain.require(final == unchanged, "a rollback ends when its list stays", leaf)
+    chain.require(not (final and owed), "a final close while edges are owed", leaf)
+    if final:
+        return _confirm(means, state, published, inside, closed)
+    return _open(means, state, published, inside, closed)
+
+
+def count(
+    means: Means, state: State, counting: Counting, found: Mapping[bytes, Message]
+) -> tuple[State, list[Output]]:
+    """Unmask if enough parties confirmed the same final close ([F2]), for all that was read.
+
+    Raises:
+        FaultyParty: the close goes on with the round although they did not.
+    """
+    confirmed, terms = counting.confirmed, means.manifest.terms
+    view = confirmed.view
+    same = CONFIRM.encode(Confirm(confirmed.leaf))
+    timely = landed_below(state, Phase.CONFIRM, counting.wanted.cut)
+    agreed = {view.position} if timely else set()
+    for position in counting.listed:
+        message = found.get(view.enrolment.authors[position])
+        if message is not None and message.body == same:
+            agreed.add(position)
+    believed = frozenset(agreed) if means.policy.all_confirmations else counting.listed | agreed
+    chain = state.chain
+    chain.require(view.lost(agreed) <= terms.loss, "too few confirmed", counting.leaf)
+    chain.require(len(believed) >= terms.survivors, "too few confirmed", counting.leaf)
+    stage = Unmasked(confirmed.opened, view, confirmed.final, believed, confirmed.shares)
+    body = UNMASK.encode(Unmask(counting.leaf, confirmed.seed.reveal()))
+    state, post = means.say(replace(state, stage=stage), Phase.UNMASK, body)
+    return state, [post]
+
+
+def _confirm(
+    means: Means, state: State, published: Published, inside: frozenset[int], closed: Closed
+) -> tuple[State, list[Output]]:
+    """Say so and drop the keys of all edges: nothing can make this party open one now."""
+    if published.seed is None:
+        raise UsageError("who confirms has a mask of its own")
+    shares = {v: share for v, share in published.shares.items() if v in inside}
+    stage = Confirmed(
+        published.opened,
+        published.view,
+        closed.leaf,
+        inside,
+        MappingProxyType(shares),
+        published.seed,
+    )
+    body = CONFIRM.encode(Confirm(closed.leaf))
+    state, post = means.say(replace(state, stage=stage), Phase.CONFIRM, body)
+    return state, [post]
+
+
+def _open(
+    means: Means, state: State, published: Published, inside: frozenset[int], closed: Closed
+) -> tuple[State, list[Output]]:
+    """Open the edges to those that are gone: each once, and none to anybody listed."""
+    step = published.rollbacks + 1
+    allowed = step <= means.manifest.max_rollbacks
+    state.chain.require(allowed, "more rollbacks than the manifest allows", closed.leaf)
+    owed = sorted(v for v in published.keys if v not in inside)
+    keys = {v: key for v, key in published.keys.items() if v in inside}
+    stage = replace(
+        published,
+        keys=MappingProxyType(keys),
+        members=inside,
+        phase=Phase.ROLLBACK,
+        rollbacks=step,
+    )
+    if not owed:
+        return replace(state, stage=stage), []
+    edges = tuple(OpenedEdge(v, published.keys[v].reveal()) for v in owed)
+    body = OPENING.encode(Opening(closed.leaf, edges))
+    state, post = means.say(state, Phase.ROLLBACK, body, published.next_seq)
+    seq = published.next_seq + len(post.entries)
+    return replace(state, stage=replace(stage, next_seq=seq)), [post]

@@ -1,0 +1,102 @@
+"""Shares for those that did not unmask, then the result or an abort.
+
+`specs/04-protocol.md`, sections 11 and 12.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gopa.messages.organiser import Abort, Released, Result
+from gopa.messages.party import RECOVER, Recover, RecoveredShare
+from gopa.messages.phases import Phase
+from gopa.party.events import Finished, Output, Part
+from gopa.party.leaving import landed_below
+from gopa.party.means import Means
+from gopa.party.states import (
+    Done,
+    Outside,
+    Settled,
+    Stage,
+    State,
+    Tally,
+    Unmasked,
+    Waiting,
+    opened_of,
+)
+from gopa.planning.terms import Terms
+
+
+def recover(
+    means: Means, state: State, unmasked: Unmasked, opened: frozenset[int], leaf: bytes
+) -> tuple[State, list[Output]]:
+    """Give the shares of neighbours whose seed is missing, if theirs is the case of [U3].
+
+    A neighbour that stopped because too few confirmed around it is not overridden: its
+    own count decides here too.
+    """
+    view, most = unmasked.view, means.manifest.terms.loss
+    missing = [v for v in sorted(unmasked.shares) if v not in opened]
+    given = tuple(
+        RecoveredShare(v, unmasked.shares[v].to_bytes().reveal())
+        for v in missing
+        if view.lost_of(v, unmasked.confirmed) <= most
+    )
+    state = replace(state, stage=Settled(unmasked.opened, view, unmasked.final))
+    if not given:
+        return state, []
+    state, post = means.say(state, Phase.RECOVER, RECOVER.encode(Recover(leaf, given)))
+    return state, [post]
+
+
+def finish(means: Means, state: State, outcome: Result | Abort) -> tuple[State, list[Output]]:
+    """The round is over: check what concerns this party, count, forget every secret.
+
+    Raises:
+        FaultyParty: the outcome contradicts what this party has seen.
+    """
+    stage, tally = state.stage, state.tally
+    opened = opened_of(stage)
+    if opened is None:
+        raise state.chain.fault("a round ends that is not open")
+    if isinstance(outcome, Result):
+        _check_result(means, state, stage, outcome)
+        tally = replace(tally, decided=True)
+    else:
+        shown = Released.MASKED if state.final_seen else Released.NONE
+        state.chain.require(outcome.released is shown, "an abort misstates what was released")
+        late = state.listed and not all(
+            landed_below(state, phase, outcome.cut) for phase in (Phase.CONFIRM, Phase.UNMASK)
+        )
+        tally = replace(tally, excused=tally.excused or late)
+    part = stage.part if isinstance(stage, Outside) else Part.ACTIVE
+    over = next_round(tally, means.manifest.terms) is None
+    state = replace(state, stage=Done() if over else Waiting(), tally=tally, sent=(), landed=())
+    number = opened.context.round
+    return state, [Finished(number, opened.logical, opened.attempt, part, outcome)]
+
+
+def next_round(tally: Tally, terms: Terms) -> tuple[int, int] | None:
+    """Logical number and attempt of the round that may open next ([X3], [X4])."""
+    used_up = tally.attempts >= terms.attempts or tally.releases > terms.charged
+    if not (tally.decided or used_up):
+        return tally.logical, tally.attempts
+    return (tally.logical + 1, 0) if tally.logical + 1 < terms.rounds else None
+
+
+def _check_result(means: Means, state: State, stage: Stage, result: Result) -> None:
+    """Counts and bounds; the sum itself is for an audit to check ([Z1] to [Z3])."""
+    chain, terms = state.chain, means.manifest.terms
+    chain.require(state.final_seen, "a result without a final list")
+    chain.require(len(result.sums) == terms.dimension, "a result of another dimension")
+    largest = terms.parties * (terms.steps + terms.noise.radius)
+    chain.require(all(abs(value) <= largest for value in result.sums), "a sum out of range")
+    chain.require(result.attempt == state.tally.attempts - 1, "a result of another attempt")
+    chain.require(result.releases == state.tally.releases, "releases were miscounted")
+    if isinstance(stage, Settled | Unmasked):
+        size = len(stage.view.enrolment)
+        removed = [each.position for each in result.removed]
+        expected = [position for position in range(size) if position not in stage.final]
+        chain.require(removed == expected, "a result names others than those removed")
+    else:
+        chain.require(isinstance(stage, Outside), "a result comes too early")

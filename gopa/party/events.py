@@ -1,0 +1,124 @@
+"""What a party is told, and what it asks for. `specs/04-protocol.md`.
+
+Entries arrive as `Posted`: the caller has verified that the log holds them under a
+checkpoint that satisfies the manifest's policy, that this checkpoint extends all earlier
+ones, and the author's signature.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from gopa.messages.framing import Posted
+from gopa.messages.organiser import Abort, Result
+from gopa.messages.phases import Phase
+from wire.errors import ProtocolError
+from wire.secret import Guarded
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Supplied(Guarded):
+    """The party's input of one logical round, in steps of the grid: rounded once.
+
+    With weights the vector is the widened one: weight times value, and the weight last.
+    """
+
+    logical: int
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """All that the authors of a `Fetch` posted in its phase of the current round.
+
+    In the order of the log. Nothing may be left out: what is missing counts as not posted.
+    """
+
+    phase: Phase
+    entries: tuple[Posted, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """The party waits no longer in this round."""
+
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class Witnessed:
+    """The newest checkpoint that the caller has verified ([E6])."""
+
+    size: int
+    root: bytes
+
+
+Event: TypeAlias = Posted | Supplied | Fetched | TimedOut | Witnessed
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """Signed entries of one message, to be sent in this order.
+
+    The caller stores them durably before the first is sent, and after a crash sends these
+    bytes or nothing ([E5]).
+    """
+
+    phase: Phase
+    round: int
+    entries: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Wanted: all entries below `cut` by these authors, in one phase of the round."""
+
+    phase: Phase
+    round: int
+    cut: int
+    authors: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NeedInput:
+    """A round has opened whose logical round has no input yet."""
+
+    logical: int
+
+
+class Part(Enum):
+    """What part the party had in a round."""
+
+    ACTIVE = "it took part to the end"
+    LATE = "its message came after the cut, or not at all"
+    UNWILLING = "the party had no input, or the round did not satisfy its policy"
+    LOST = "too many of its neighbours were gone"
+    TIMED_OUT = "it stopped waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A round is over and its keys are gone.
+
+    `part` is that of this party. A result was checked for what concerns this party and
+    against the public bounds; the sum itself is for an audit to check.
+    """
+
+    round: int
+    logical: int
+    attempt: int
+    part: Part
+    outcome: Result | Abort
+
+
+@dataclass(frozen=True, slots=True)
+class Halted:
+    """The party's own checks failed: it says nothing more in this session ([C5])."""
+
+    round: int
+    error: ProtocolError
+
+
+Output: TypeAlias = Post | Fetch | NeedInput | Finished | Halted

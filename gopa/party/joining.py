@@ -1,0 +1,143 @@
+"""From the opening of a round to the coins. `specs/04-protocol.md`, sections 4 and 5."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gopa.beacon import reveal_hash
+from gopa.messages.manifest import CommitReveal
+from gopa.messages.organiser import Open
+from gopa.messages.party import JOIN, REVEAL, Join, Reveal
+from gopa.messages.phases import Phase
+from gopa.party.events import NeedInput, Output, Part, Supplied
+from gopa.party.leaving import absent, leave
+from gopa.party.lists import Closed, Enrolment
+from gopa.party.means import Means
+from gopa.party.policy import Refusal
+from gopa.party.states import Enrolled, Given, Invited, Joined, Opened, State
+from gopa.rounds.context import commit, opening_of
+from gopa.rounds.proofs import PossessionClaim
+from gopa.rounds.statements import noise_plan
+from wire.domains import INPUT_AND_NOISE
+from wire.errors import UsageError
+from wire.randomness import draw
+from wire.secret import SecretBytes
+from zkp import NoiseSeeds, commit_weighted_noise
+from zkp.noise_table import GaussianTable
+from zkp.weighted_noise import NoiseBits
+
+NONCE_SIZE = 32
+
+
+def take_input(means: Means, state: State, supplied: Supplied) -> tuple[State, list[Output]]:
+    """Fix the input of a logical round. In full mode its one opening is drawn now ([J5])."""
+    _require_fitting(means, state, supplied)
+    inputs = (*state.inputs, _given(means, supplied))
+    state = replace(state, inputs=inputs)
+    if isinstance(state.stage, Invited) and state.stage.opened.logical == supplied.logical:
+        return join(means, state, state.stage.opened)
+    return state, []
+
+
+def open_round(
+    means: Means, state: State, content: Open, leaf: bytes
+) -> tuple[State, list[Output]]:
+    """A round has begun: join it, or ask for the input."""
+    context = means.context(state.chain.round)
+    opened = Opened(context, leaf, content.logical, content.attempt)
+    inputs = tuple(given for given in state.inputs if given.logical >= content.logical)
+    state = replace(state, inputs=inputs, listed=False)
+    if not any(given.logical == content.logical for given in inputs):
+        return replace(state, stage=Invited(opened)), [NeedInput(content.logical)]
+    return join(means, state, opened)
+
+
+def join(means: Means, state: State, opened: Opened) -> tuple[State, list[Output]]:
+    """Post a fresh key and what is fixed before the coins."""
+    given = next(each for each in state.inputs if each.logical == opened.logical)
+    context, group = opened.context, means.toolkit.group
+    secret = group.random_scalars(1, means.rng)[0]
+    key = (group.generator * secret).to_bytes()
+    nonce = nonce_hash = None
+    if isinstance(means.manifest.beacon, CommitReveal):
+        nonce = SecretBytes(draw(means.rng, NONCE_SIZE))
+        place = context.session, context.round, means.own_id
+        nonce_hash = reveal_hash(*place, nonce.reveal())
+    seeds = _seeds(means, opened, given)
+    claim = PossessionClaim(context, opened.leaf, means.own_id, key, b"")
+    content = Join(
+        acts_on=opened.leaf,
+        key=key,
+        possession=means.toolkit.proofs.prove_possession(claim, secret, means.rng),
+        nonce_hash=nonce_hash or b"",
+        input=given.commitment,
+        seed=_committed(seeds),
+    )
+    stage = Joined(opened, given, secret, key, nonce, content.nonce_hash, seeds)
+    state, post = means.say(replace(state, stage=stage), Phase.JOIN, JOIN.encode(content))
+    return state, [post]
+
+
+def enrol(
+    means: Means, state: State, joined: Joined, enrolment: Enrolment, closed: Closed
+) -> tuple[State, list[Output]]:
+    """The roll is out: go on if this party is on it and enough others are ([J6])."""
+    position = enrolment.positions.get(means.author)
+    if position is None:
+        return absent(state, joined.opened, Phase.JOIN, closed.cut)
+    mine = enrolment.roll.parties[position]
+    if (mine.key, mine.nonce_hash) != (joined.key, joined.nonce_hash):
+        raise state.chain.fault("the roll lists another key for this party", closed.leaf)
+    try:
+        means.policy.require_joined(means.manifest, len(enrolment))
+    except Refusal:
+        return leave(state, joined.opened, Part.UNWILLING)
+    state = replace(state, stage=Enrolled(joined, enrolment, closed.leaf, closed.cut))
+    if joined.nonce is None:
+        return state, []
+    body = REVEAL.encode(Reveal(closed.leaf, joined.nonce.reveal()))
+    state, post = means.say(state, Phase.COINS, body)
+    return state, [post]
+
+
+def _require_fitting(means: Means, state: State, supplied: Supplied) -> None:
+    terms = means.manifest.terms
+    if supplied.logical < state.tally.logical or supplied.logical >= terms.rounds:
+        raise UsageError("an input of a logical round to come", "logical")
+    if any(given.logical == supplied.logical for given in state.inputs):
+        raise UsageError("a logical round has one input, the same in every attempt", "logical")
+    if len(supplied.values) != terms.dimension:
+        raise UsageError(f"{terms.dimension} values", "values")
+    if any(type(value) is not int or not 0 <= value <= terms.steps for value in supplied.values):
+        raise UsageError(f"integers from 0 to {terms.steps}", "values")
+
+
+def _given(means: Means, supplied: Supplied) -> Given:
+    context = means.context(1)
+    if not context.full:
+        return Given(supplied.logical, supplied.values)
+    values = means.toolkit.group.secret_scalars(supplied.values)
+    blinding = means.toolkit.group.random_scalars(1, means.rng)[0]
+    opening = opening_of(context.key, values, blinding)
+    data = commit(context.key, values, blinding).to_bytes()
+    return Given(supplied.logical, supplied.values, opening, data)
+
+
+def _seeds(means: Means, opened: Opened, given: Given) -> NoiseSeeds | NoiseBits | None:
+    """What the noise of this attempt is drawn with: fresh, and fixed before the coins."""
+    context = opened.context
+    if given.opening is None:
+        return None
+    law = means.manifest.terms.noise
+    if isinstance(law, GaussianTable):
+        return NoiseSeeds.fresh(context.group, law, context.dimension, rng=means.rng)
+    hedge = context.transcript(INPUT_AND_NOISE, opened.leaf, means.own_id)
+    return commit_weighted_noise(noise_plan(context), given.opening.values, hedge, rng=means.rng)
+
+
+def _committed(seeds: NoiseSeeds | NoiseBits | None) -> bytes:
+    if seeds is None:
+        return b""
+    if isinstance(seeds, NoiseSeeds):
+        return seeds.commitment.to_bytes()
+    return seeds.point.to_bytes()

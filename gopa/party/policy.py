@@ -1,0 +1,134 @@
+"""What a party accepts: judged by itself, before it joins and once it knows who did.
+
+`specs/04-protocol.md`, [S2] and [S3]; `specs/03-privacy.md`, section 10.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from bulletin_board.policy import TrustPolicy
+from gopa.beacon import KNOWN_CHAINS
+from gopa.messages.manifest import (
+    Beacon,
+    CommitReveal,
+    DrandBeacon,
+    Manifest,
+    Mode,
+    Roster,
+    TestCoins,
+    Trust,
+)
+from gopa.planning import guarantee
+from wire.errors import GopaError
+
+
+class Refusal(GopaError):
+    """The party does not take part; `field` is what its policy asks more of."""
+
+    def __init__(self, message: str = "", field: str = "") -> None:
+        super().__init__(message, field)
+        self.message = message
+        self.field = field
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPolicy:
+    """The least that a party asks of a session.
+
+    `epsilon` and `delta` bound what the whole session gives away; `corrupt_share` is the part
+    of the roster that the plan must withstand. `beacons` are the kinds of coins the party
+    takes part with. `witnesses`: closes need a quorum. `all_confirmations`: the party
+    reads everybody's confirmation before it unmasks; else only those of its neighbours,
+    and it believes the close that n_min parties confirmed. `chains` are the hashes of
+    the drand chains whose values it believes nobody knows in advance.
+    """
+
+    epsilon: Decimal
+    delta: Decimal
+    corrupt_share: Fraction = Fraction(0)
+    modes: frozenset[Mode] = frozenset({Mode.FULL})
+    honest_but_curious: bool = False
+    beacons: frozenset[type[Beacon]] = frozenset({CommitReveal, DrandBeacon})
+    witnesses: bool = False
+    open_admission: bool = False
+    simulation: bool = False
+    all_confirmations: bool = True
+    chains: frozenset[bytes] = frozenset(chain.chain_hash for chain in KNOWN_CHAINS)
+
+    def require(self, manifest: Manifest, author: bytes) -> None:
+        """Return if the party with this Ed25519 key may join; `Refusal` says what is missing."""
+        self._require_kind(manifest)
+        self._require_beacon(manifest)
+        self._require_witnesses(manifest)
+        self._require_membership(manifest, author)
+        self._require_privacy(manifest)
+
+    def require_joined(self, manifest: Manifest, joined: int) -> None:
+        """The same about those who really joined, before the coins are known."""
+        worth = guarantee(manifest.terms, joined).total
+        if worth > self.delta:
+            raise Refusal(f"with {joined} parties delta is {worth:.3g}", "joined")
+
+    def _require_kind(self, manifest: Manifest) -> None:
+        if manifest.simulation and not self.simulation:
+            raise Refusal("this is a simulation", "simulation")
+        if manifest.mode not in self.modes:
+            raise Refusal(f"mode {manifest.mode.name.lower()} is not allowed", "mode")
+        if manifest.trust is Trust.HONEST_BUT_CURIOUS and not self.honest_but_curious:
+            raise Refusal("the session withstands no liars", "trust")
+
+    def _require_beacon(self, manifest: Manifest) -> None:
+        beacon = manifest.beacon
+        if isinstance(beacon, TestCoins):
+            return  # a manifest has them in simulations only, which are judged as such
+        if type(beacon) not in self.beacons:
+            raise Refusal(f"coins from {type(beacon).__name__} are not allowed", "beacon")
+        if isinstance(beacon, DrandBeacon) and beacon.chain.chain_hash not in self.chains:
+            raise Refusal("another chain than the ones allowed", "chain")
+
+    def _require_witnesses(self, manifest: Manifest) -> None:
+        needed = self.witnesses or isinstance(manifest.beacon, DrandBeacon)
+        if needed and manifest.quorum is None:
+            raise Refusal("no quorum of witnesses is needed for a close", "policy")
+
+    def _require_membership(self, manifest: Manifest, author: bytes) -> None:
+        if author == manifest.organiser:
+            raise Refusal("the organiser takes part under another key", "organiser")
+        if isinstance(manifest.admission, Roster):
+            if author not in manifest.admission.keys:
+                raise Refusal("the party is not on the roster", "admission")
+        elif not self.open_admission:
+            raise Refusal("anybody may join: nothing bounds the corrupt", "admission")
+
+    def _require_privacy(self, manifest: Manifest) -> None:
+        terms = manifest.terms
+        if terms.threshold is not None and not self.all_confirmations:
+            # Whoever gives shares of a neighbour judges by that neighbour's neighbours.
+            raise Refusal("recovery needs a party that reads all confirmations", "recovery")
+        if terms.epsilon > self.epsilon:
+            raise Refusal(f"epsilon is {terms.epsilon}", "epsilon")
+        if Fraction(terms.corrupt, terms.parties) < self.corrupt_share:
+            raise Refusal(f"the plan withstands {terms.corrupt} corrupt parties only", "corrupt")
+        worth = guarantee(terms).total
+        if worth > terms.delta:
+            raise Refusal(f"the plan claims delta {terms.delta} and has {worth:.3g}", "terms")
+        if worth > self.delta:
+            raise Refusal(f"delta is {worth:.3g}", "delta")
+
+
+def least_witnesses(policy: TrustPolicy) -> int:
+    """The fewest witnesses that are a quorum of this policy."""
+
+    def fewest(name: str) -> int:
+        if name in policy.witnesses:
+            return 1
+        group = policy.groups[name]
+        return sum(sorted(map(fewest, group.members))[: group.threshold])
+
+    return fewest(policy.quorum) if policy.needs_witnesses else 0

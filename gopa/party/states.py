@@ -1,0 +1,306 @@
+"""What a party is between two events. Each step consumes one stage and makes the next.
+
+A stage holds what later stages need and nothing else: one that has confirmed has no key
+of an edge left to open, one that has ended has no secret at all. `specs/04-protocol.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from commitments import Opening
+from commitments.group import SecretScalar
+from gopa.masks import EdgeMasks, Share, SharedPoint
+from gopa.messages.framing import NO_LEAF
+from gopa.messages.party import About
+from gopa.messages.phases import Phase
+from gopa.party.chain import Chain
+from gopa.party.events import Fetch, Part, Post
+from gopa.party.lists import Enrolment
+from gopa.party.view import RoundView
+from gopa.rounds.context import RoundContext
+from wire.errors import ProtocolError, UsageError
+from wire.secret import Guarded, SecretBytes
+from zkp import NoiseSeeds
+from zkp.weighted_noise import NoiseBits
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Given(Guarded):
+    """The input of one logical round. In full mode with the one opening it ever has."""
+
+    logical: int
+    values: tuple[int, ...]
+    opening: Opening | None = None
+    commitment: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a party counts itself, over all rounds ([X3], [X4]).
+
+    `releases` of the current logical round had a valid final close; `decided`: it has a
+    result. `excused`: the party may be barred from its next attempt ([X5]).
+    """
+
+    logical: int = 0
+    attempts: int = 0
+    releases: int = 0
+    decided: bool = False
+    excused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The message that opened the round."""
+
+    context: RoundContext
+    leaf: bytes
+    logical: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Between rounds, and before the manifest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invited:
+    """A round is open; the input of its logical round is missing."""
+
+    opened: Opened
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The party says nothing more in this round and has no secret of it ([X6])."""
+
+    opened: Opened
+    part: Part
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Joined(Guarded):
+    """The join is posted; who is on the roll is open."""
+
+    opened: Opened
+    given: Given
+    secret: SecretScalar
+    key: bytes
+    nonce: SecretBytes | None
+    nonce_hash: bytes
+    seeds: NoiseSeeds | NoiseBits | None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Enrolled(Guarded):
+    """On the roll; with commit-reveal the nonce is posted."""
+
+    joined: Joined
+    enrolment: Enrolment
+    leaf: bytes
+    cut: int
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class EdgeSecret(Guarded):
+    """What both ends of an edge derive. `posted` is what this end committed to."""
+
+    shared: SharedPoint
+    key: SecretBytes
+    sign: int
+    posted: bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Committed(Guarded):
+    """Masks and noisy input are committed to; who else committed is open.
+
+    `masks` are those of the edges in the order of neighbours, in full mode. `masked` is
+    input, noise and own mask: an opening in full mode, else words. Without self-masks
+    there is no `seed`. `roll_cut` is the cut of the close of join.
+    """
+
+    opened: Opened
+    view: RoundView
+    leaf: bytes
+    roll_cut: int
+    edges: Mapping[int, EdgeSecret]
+    masks: EdgeMasks | None
+    masked: Opening | npt.NDArray[np.integer]
+    seed: SecretBytes | None
+    secret: SecretScalar
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Comparing(Guarded):
+    """The list of commit is out; commits of listed neighbours are being read."""
+
+    committed: Committed
+    leaf: bytes
+    listed: frozenset[int]
+    wanted: Fetch
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """A neighbour that lied about an edge or a share."""
+
+    position: int
+    about: About
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Accusing(Guarded):
+    """Joins of neighbours that lied are being read: only an owner of its key is accused."""
+
+    comparing: Comparing
+    live: tuple[int, ...]
+    shares: Mapping[int, Share]
+    suspicions: tuple[Suspicion, ...]
+    wanted: Fetch
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Published(Guarded):
+    """The masked value is out. Keys of live edges wait until their other end is gone.
+
+    `members` is the last list; `phase` is open, in its step number `rollbacks` if it is a
+    rollback. `keys` are those of live edges that are not open.
+    """
+
+    opened: Opened
+    view: RoundView
+    keys: Mapping[int, SecretBytes]
+    shares: Mapping[int, Share]
+    seed: SecretBytes | None
+    members: frozenset[int]
+    phase: Phase = Phase.PUBLISH
+    rollbacks: int = 0
+    next_seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Confirmed(Guarded):
+    """The final close is confirmed: no key of an edge is left that could be opened."""
+
+    opened: Opened
+    view: RoundView
+    leaf: bytes
+    final: frozenset[int]
+    shares: Mapping[int, Share]
+    seed: SecretBytes
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Counting(Guarded):
+    """The confirmations are closed and are being read."""
+
+    confirmed: Confirmed
+    leaf: bytes
+    listed: frozenset[int]
+    wanted: Fetch
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Unmasked(Guarded):
+    """The seed is open; shares of neighbours in the final list remain.
+
+    `confirmed` are the parties that are known to have confirmed.
+    """
+
+    opened: Opened
+    view: RoundView
+    final: frozenset[int]
+    confirmed: frozenset[int]
+    shares: Mapping[int, Share]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Nothing is left to say; the result or an abort is awaited."""
+
+    opened: Opened
+    view: RoundView
+    final: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """All rounds of the session are over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The party's own checks failed."""
+
+    error: ProtocolError
+
+
+Stage: TypeAlias = (
+    Waiting
+    | Invited
+    | Outside
+    | Joined
+    | Enrolled
+    | Committed
+    | Comparing
+    | Accusing
+    | Published
+    | Confirmed
+    | Counting
+    | Unmasked
+    | Settled
+    | Done
+    | Stopped
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class State(Guarded):
+    """Everything a party knows. `sent` are all posts of the round: only they are resent.
+
+    `landed` has leaf and index of own entries that the log is known to hold. `final_seen`:
+    the round has a final close. `listed`: this party is in its list of commit.
+    """
+
+    chain: Chain
+    stage: Stage = Waiting()
+    tally: Tally = Tally()
+    inputs: tuple[Given, ...] = ()
+    sent: tuple[Post, ...] = ()
+    landed: tuple[tuple[bytes, int], ...] = ()
+    final_seen: bool = False
+    listed: bool = False
+    own_leaf: bytes = NO_LEAF
+    seen_size: int = 0
+    seen_root: bytes = NO_LEAF
+
+
+def opened_of(stage: Stage) -> Opened | None:
+    """The round that is open, if one is."""
+    if isinstance(stage, Waiting | Done | Stopped):
+        return None
+    if isinstance(stage, Enrolled):
+        return stage.joined.opened
+    if isinstance(stage, Comparing):
+        return stage.committed.opened
+    if isinstance(stage, Accusing):
+        return stage.comparing.committed.opened
+    if isinstance(stage, Counting):
+        return stage.confirmed.opened
+    return stage.opened
+
+
+def view_at(stage: Stage) -> RoundView:
+    """The view of a stage behind the coins; `UsageError` before."""
+    if isinstance(stage, Committed | Published | Confirmed | Unmasked | Settled):
+        return stage.view
+    raise UsageError("the round has no coins yet", "stage")

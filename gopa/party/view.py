@@ -1,0 +1,113 @@
+"""What a party knows of a round once its coins are out: who masks with whom."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gopa.beacon import drand_coins, joint_coins, simulation_coins, verify_round
+from gopa.graph import Graph
+from gopa.messages.manifest import CommitReveal, DrandBeacon
+from gopa.messages.organiser import Coins, Roll
+from gopa.party.lists import Enrolment
+from gopa.rounds.context import RoundContext
+from gopa.rounds.toolkit import GraphOfRound
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundView:
+    """The public side of a round as one party sees it from `position`.
+
+    `members` are those on the roll whose nonce, if there are nonces, was revealed.
+    """
+
+    context: RoundContext
+    enrolment: Enrolment
+    members: frozenset[int]
+    joint: bytes
+    graph: Graph
+    position: int
+    neighbours: tuple[int, ...]
+
+    @property
+    def withheld(self) -> int:
+        """t, the parties on the roll whose nonce is missing ([L1])."""
+        return len(self.enrolment) - len(self.members)
+
+    @property
+    def own_id(self) -> bytes:
+        return self.enrolment.ids[self.position]
+
+    def id_of(self, position: int) -> bytes:
+        return self.enrolment.ids[position]
+
+    def authors(self, positions: Collection[int]) -> tuple[bytes, ...]:
+        """Their Ed25519 keys."""
+        return tuple(self.enrolment.authors[position] for position in positions)
+
+    def neighbours_of(self, position: int) -> tuple[int, ...]:
+        """The neighbours of anybody on the roll, in increasing position."""
+        return tuple(self.graph.neighbours(position).tolist())
+
+    def lost(self, inside: Collection[int]) -> int:
+        """lost_u of this party, for a list ([L1])."""
+        return self.withheld + sum(v not in inside for v in self.neighbours)
+
+    def lost_of(self, position: int, inside: Collection[int]) -> int:
+        """The same of anybody on the roll."""
+        return self.withheld + sum(v not in inside for v in self.neighbours_of(position))
+
+
+def joint_of(context: RoundContext, roll: Roll, roll_leaf: bytes, coins: Coins) -> bytes:
+    """R, the joint coin of the round ([V3], [V4], [V5]).
+
+    Raises `InvalidProof` if the beacon did not sign what the close of coins says it did.
+    """
+    session, number, beacon = context.session, context.round, context.manifest.beacon
+    if isinstance(beacon, CommitReveal):
+        return joint_coins(session, number, coins.nonces)
+    if isinstance(beacon, DrandBeacon):
+        value = _value(beacon, roll.beacon_round, coins.signature, coins.previous)
+        return drand_coins(session, number, roll_leaf, value)
+    return simulation_coins(session, number, roll_leaf)
+
+
+@lru_cache(maxsize=64)
+def _value(beacon: DrandBeacon, number: int, signature: bytes, previous: bytes) -> bytes:
+    return verify_round(beacon.chain, number, signature, previous or None)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """All that a graph follows from."""
+
+    context: RoundContext
+    enrolment: Enrolment
+    roll_leaf: bytes
+    coins: Coins
+    members: tuple[int, ...]
+    joint: bytes
+
+
+def view_of(draw: GraphOfRound, drawing: Drawing, position: int) -> RoundView:
+    """The view of the party at `position`."""
+    graph, members = _drawn(draw, drawing)
+    return RoundView(
+        context=drawing.context,
+        enrolment=drawing.enrolment,
+        members=members,
+        joint=drawing.joint,
+        graph=graph,
+        position=position,
+        neighbours=tuple(graph.neighbours(position).tolist()),
+    )
+
+
+@lru_cache(maxsize=16)
+def _drawn(draw: GraphOfRound, drawing: Drawing) -> tuple[Graph, frozenset[int]]:
+    """Shared by all parties of a process that read the same closes."""
+    given = drawing
+    roll = given.enrolment.roll
+    graph = draw(given.context, roll, given.roll_leaf, given.members, given.coins, given.joint)
+    return graph, frozenset(given.members)

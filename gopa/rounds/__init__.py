@@ -1,0 +1,5 @@
+"""What follows from a manifest and a roll: graph, losses, commitment key, statements of proofs.
+
+Parties, organiser and rules share it, so that all of them mean the same.
+Specification: `specs/04-protocol.md`.
+"""

@@ -1,0 +1,87 @@
+"""One round of one session, and how its proofs are bound to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from commitments import Commitment, Opening, Pedersen, RevealedOpening, VectorPedersen
+from commitments.group import Group, SecretScalar, SecretScalarVec
+from gopa.messages.manifest import Manifest, Mode
+from wire.domains import Domain
+from wire.errors import UsageError
+from zkp.noise_table import GaussianTable
+from zkp.transcript import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class RoundContext:
+    """A round by its number. `session` is the id that the manifest hashes to."""
+
+    manifest: Manifest
+    session: bytes
+    round: int
+    group: Group
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.round <= 65_535:  # the width of an entry's field
+            raise UsageError("rounds are numbered from 1 to 65535", "round")
+        if type(self.session) is not bytes or len(self.session) != 32:
+            raise UsageError("the id of a session has 32 bytes", "session")
+
+    @property
+    def full(self) -> bool:
+        """Whether masks and inputs are committed in the group."""
+        return self.manifest.mode is Mode.FULL
+
+    @property
+    def dimension(self) -> int:
+        """How many coordinates are summed."""
+        return self.manifest.terms.dimension
+
+    @property
+    def key(self) -> Pedersen | VectorPedersen:
+        """The one commitment key of inputs, masks and outputs."""
+        return _key(self.manifest, self.group)
+
+    def transcript(self, purpose: Domain, acts_on: bytes, party: bytes) -> Transcript:
+        """A transcript bound to session, round, the close acted on, and one party ([J3], [K3])."""
+        transcript = Transcript(purpose)
+        transcript.absorb(b"session", self.session)
+        transcript.absorb_int(b"round", self.round)
+        transcript.absorb(b"acts-on", acts_on)
+        transcript.absorb(b"party", party)
+        return transcript
+
+
+@lru_cache(maxsize=64)
+def _key(manifest: Manifest, group: Group) -> Pedersen | VectorPedersen:
+    if isinstance(manifest.terms.noise, GaussianTable):
+        return Pedersen(group)
+    return VectorPedersen(group, manifest.terms.dimension)
+
+
+def commit(
+    key: Pedersen | VectorPedersen, values: SecretScalarVec, blinding: SecretScalar
+) -> Commitment:
+    """One commitment of all values under either kind of key, in constant time."""
+    if isinstance(key, VectorPedersen):
+        return key.commit(values, blinding)
+    return key.commit(values, opening_of(key, values, blinding).blindings)
+
+
+def opening_of(
+    key: Pedersen | VectorPedersen, values: SecretScalarVec, blinding: SecretScalar
+) -> Opening:
+    """The opening of `commit` with the same arguments."""
+    return Opening(key, values, key.group.scalars([1]) * blinding)
+
+
+def revealed(opening: RevealedOpening) -> Commitment:
+    """The commitment of an opening that is public already."""
+    key = opening.key
+    if isinstance(key, VectorPedersen):
+        return key.vartime_commit(opening.values, opening.blindings.secret()[0])
+    if isinstance(key, Pedersen):
+        return key.commit(opening.values, opening.blindings.secret())
+    raise UsageError("openings of a session are under its own key")

@@ -1,0 +1,100 @@
+"""Who masks with whom in a round, and which parties lost too many.
+
+`specs/04-protocol.md`, sections 3 and 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gopa.beacon.coins import graph_seed, seed_of_choices
+from gopa.graph import Graph, all_choices, from_edges
+from gopa.graph.structure import k_out_graph
+from gopa.messages.manifest import CommitReveal
+from gopa.messages.organiser import Coins, Roll
+from gopa.rounds.context import RoundContext
+
+Positions: TypeAlias = npt.NDArray[np.int64]
+
+
+def graph_of_round(  # noqa: PLR0913, PLR0917 - the signature of `toolkit.GraphOfRound`
+    context: RoundContext,
+    roll: Roll,
+    roll_leaf: bytes,
+    members: Sequence[int],
+    coins: Coins,
+    joint: bytes,
+) -> Graph:
+    """The graph over the positions of the roll ([V2], [V4]).
+
+    Parties that are no members have no edges. Where fewer than k others are on the roll
+    everybody chooses all of them.
+    """
+    parties = len(roll.parties)
+    k = context.manifest.terms.choices(parties)
+    if k < 1:
+        return from_edges(parties, [])
+    if not isinstance(context.manifest.beacon, CommitReveal):
+        return k_out_graph(graph_seed(joint), parties, k)
+    choosers = _Choosers(
+        context.session, context.round, roll_leaf, parties, tuple(members), coins.nonces
+    )
+    return _chosen(choosers, k)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choosers:
+    """Whose nonces decide in one round, by position; a key of the cache."""
+
+    session: bytes
+    round: int
+    roll_leaf: bytes
+    parties: int
+    members: tuple[int, ...]
+    nonces: tuple[bytes, ...]
+
+    def seeds(self) -> list[bytes]:
+        """One for each position; those of parties that are no members choose nothing."""
+        seeds = [bytes(32)] * self.parties
+        for member, nonce in zip(self.members, self.nonces, strict=True):
+            seeds[member] = seed_of_choices(self.session, self.round, self.roll_leaf, nonce)
+        return seeds
+
+
+@lru_cache(maxsize=16)
+def _chosen(choosers: _Choosers, k: int) -> Graph:
+    parties = choosers.parties
+    inside = np.zeros(parties, dtype=np.bool_)
+    inside[list(choosers.members)] = True
+    ends = all_choices(choosers.seeds(), parties, k).reshape(-1).astype(np.int64)
+    sources = np.repeat(np.arange(parties), k)
+    both = inside[sources] & inside[ends]
+    low, high = np.minimum(sources, ends)[both], np.maximum(sources, ends)[both]
+    pairs = np.unique(np.stack([low, high], axis=1), axis=0)
+    return from_edges(parties, pairs.tolist())
+
+
+def losses(graph: Graph, inside: Iterable[int], withheld: int) -> Positions:
+    """lost_u of every party of the roll, for the list `inside` ([L1])."""
+    gone = np.ones(graph.parties, dtype=np.int64)
+    gone[list(inside)] = 0
+    before = np.concatenate(([0], np.cumsum(gone[graph.targets])))
+    lost = before[graph.offsets[1:]] - before[graph.offsets[:-1]]
+    return np.asarray(lost + withheld, dtype=np.int64)
+
+
+def peel(graph: Graph, inside: Iterable[int], withheld: int, most: int) -> tuple[int, ...]:
+    """Remove, at once and again, whoever lost more than `most` ([L2])."""
+    kept = sorted(inside)
+    while True:
+        lost = losses(graph, kept, withheld)
+        left = [party for party in kept if lost[party] <= most]
+        if len(left) == len(kept):
+            return tuple(left)
+        kept = left

@@ -1,0 +1,210 @@
+"""The proofs of every real session. `specs/04-protocol.md`, [J3], [K3], [K6] and [A2]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+from commitments import Opening
+from commitments.group import Group, SecretScalar
+from gopa.rounds.proofs import NoiseClaim, PossessionClaim, SharedKeyClaim
+from gopa.rounds.statements import (
+    noise_statement,
+    possession_statement,
+    require_provable,
+    shared_key_statement,
+    weighing_statement,
+)
+from wire.domains import INPUT_AND_NOISE, POSSESSION, SHARED_KEY, WEIGHING, Domain
+from wire.errors import InvalidProof, MalformedMessage, UsageError
+from wire.randomness import Rng
+from zkp import (
+    Claim,
+    GaussianNoiseStatement,
+    NoiseSeeds,
+    NoiseWitness,
+    Transcript,
+    prove_gaussian_noise,
+    prove_last_largest,
+    prove_weighted_noise,
+    sigma,
+)
+from zkp.batch import Verifiable, verify_items
+from zkp.bits import Openings
+from zkp.equations import Equation
+from zkp.sigma.equations import relation_equations
+from zkp.weighted_noise import NoiseBits, WeightedNoiseStatement
+
+_T = TypeVar("_T")
+
+
+class RealProofs:
+    """Proofs in zero knowledge, checked in batches; see `gopa.rounds.proofs.Proofs`.
+
+    Every transcript is bound to session, round, the close acted on, the party and what
+    the proof is for, so no proof serves another of any of them. A claim that cannot be
+    true is a bad claim, whatever error it raises: a stranger's bytes stop no check of
+    the others. With a pool of processes, claims travel to the workers.
+    """
+
+    def prove_possession(self, claim: PossessionClaim, secret: SecretScalar, rng: Rng) -> bytes:
+        """`proof`, in 64 bytes; the claim comes with it empty."""
+        relation = possession_statement(claim.context, claim.key)
+        known = sigma.witness(claim.context.group, secret)
+        return sigma.prove(relation, known, _transcript(claim, POSSESSION), rng=rng)
+
+    def bad_possessions(
+        self, claims: Sequence[PossessionClaim], rng: Rng, executor: Executor | None = None
+    ) -> frozenset[int]:
+        """The positions of the claims whose author does not know the secret of its key."""
+        return _bad(_possession, claims, rng, executor)
+
+    def prove_noise(
+        self,
+        claim: NoiseClaim,
+        seeds: NoiseSeeds | NoiseBits,
+        given: Opening,
+        output: Opening,
+        rng: Rng,
+    ) -> tuple[bytes, bytes]:
+        """`proof` and `weighing`; the claim comes with both empty."""
+        statement = _noise_statement(claim)
+        transcript = _transcript(claim, INPUT_AND_NOISE)
+        if isinstance(statement, GaussianNoiseStatement) and isinstance(seeds, NoiseSeeds):
+            witness = NoiseWitness(seeds, output, given)
+            proof = prove_gaussian_noise(statement, witness, transcript, rng=rng)
+        elif isinstance(statement, WeightedNoiseStatement) and isinstance(seeds, NoiseBits):
+            openings = Openings(vectors=[given, output])
+            proof = prove_weighted_noise(statement, seeds, openings, transcript, rng=rng)
+        else:
+            raise UsageError("seeds are of the kind that the plan's noise takes", "seeds")
+        return proof, _weigh(claim, given, rng)
+
+    def bad_noises(
+        self, claims: Sequence[NoiseClaim], rng: Rng, executor: Executor | None = None
+    ) -> frozenset[int]:
+        """The positions of the claims whose output is not an input in range plus its noise."""
+        for context in {id(claim.context): claim.context for claim in claims}.values():
+            require_provable(context)
+        bad = _bad(_noise, claims, rng, executor)
+        weighed = [i for i, each in enumerate(claims) if each.context.manifest.weighted]
+        unfounded = _bad(_weighing, [claims[i] for i in weighed], rng, executor)
+        superfluous = {
+            i
+            for i, each in enumerate(claims)
+            if each.weighing and not each.context.manifest.weighted
+        }
+        return bad | {weighed[i] for i in unfounded} | superfluous
+
+    def prove_shared(self, claim: SharedKeyClaim, secret: SecretScalar, rng: Rng) -> bytes:
+        """`proof`; the claim comes with it empty."""
+        relation = shared_key_statement(claim.context, claim.own, claim.other, claim.shared)
+        known = sigma.witness(claim.context.group, secret)
+        return sigma.prove(relation, known, _transcript(claim, SHARED_KEY), rng=rng)
+
+    def bad_shared(
+        self, claims: Sequence[SharedKeyClaim], rng: Rng, executor: Executor | None = None
+    ) -> frozenset[int]:
+        """The positions of the claims whose key is not the one both share."""
+        return _bad(_shared, claims, rng, executor)
+
+
+def _bad(
+    load: Callable[[_T], Claim], claims: Sequence[_T], rng: Rng, executor: Executor | None
+) -> frozenset[int]:
+    try:
+        verify_items(partial(_from_stranger, load), claims, rng=rng, executor=executor)
+    except InvalidProof as error:
+        return frozenset(error.culprits)
+    return frozenset()
+
+
+def _from_stranger(load: Callable[[_T], Claim], claim: _T) -> Claim:
+    with _blaming_the_prover():
+        made = load(claim)
+    return replace(made, statement=_FromStranger(made.statement))
+
+
+@contextmanager
+def _blaming_the_prover() -> Iterator[None]:
+    """Bytes of a stranger that make a call wrong are a wrong claim."""
+    try:
+        yield
+    except UsageError as error:
+        raise MalformedMessage(f"no honest claim: {error.message}", error.field) from error
+
+
+def _weigh(claim: NoiseClaim, given: Opening, rng: Rng) -> bytes:
+    if not claim.context.manifest.weighted:
+        return b""
+    statement = weighing_statement(claim.context, claim.given)
+    return prove_last_largest(statement, given, _transcript(claim, WEIGHING), rng=rng)
+
+
+def _transcript(
+    claim: PossessionClaim | NoiseClaim | SharedKeyClaim, purpose: Domain
+) -> Transcript:
+    return claim.context.transcript(purpose, claim.acts_on, claim.party)
+
+
+def _noise_statement(claim: NoiseClaim) -> GaussianNoiseStatement | WeightedNoiseStatement:
+    return noise_statement(
+        claim.context,
+        claim.joint,
+        claim.party,
+        given=claim.given,
+        seed=claim.seed,
+        output=claim.output,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Relation:
+    """A Sigma proof in batchable form, for batches of any proofs."""
+
+    relation: sigma.LinearRelation
+
+    @property
+    def group(self) -> Group:
+        return self.relation.group
+
+    def equations(self, proof: bytes, transcript: Transcript, /) -> tuple[Equation, ...]:
+        return relation_equations(self.relation, proof, transcript)
+
+
+@dataclass(frozen=True, slots=True)
+class _FromStranger:
+    """A statement that a stranger chose."""
+
+    statement: Verifiable
+
+    @property
+    def group(self) -> Group:
+        return self.statement.group
+
+    def equations(self, proof: bytes, transcript: Transcript, /) -> tuple[Equation, ...]:
+        with _blaming_the_prover():
+            return self.statement.equations(proof, transcript)
+
+
+def _possession(claim: PossessionClaim) -> Claim:
+    relation = possession_statement(claim.context, claim.key)
+    return Claim(_Relation(relation), claim.proof, _transcript(claim, POSSESSION))
+
+
+def _noise(claim: NoiseClaim) -> Claim:
+    return Claim(_noise_statement(claim), claim.proof, _transcript(claim, INPUT_AND_NOISE))
+
+
+def _weighing(claim: NoiseClaim) -> Claim:
+    statement = weighing_statement(claim.context, claim.given)
+    return Claim(statement, claim.weighing, _transcript(claim, WEIGHING))
+
+
+def _shared(claim: SharedKeyClaim) -> Claim:
+    relation = shared_key_statement(claim.context, claim.own, claim.other, claim.shared)
+    return Claim(_Relation(relation), claim.proof, _transcript(claim, SHARED_KEY))

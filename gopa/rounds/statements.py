@@ -1,0 +1,100 @@
+"""The statements that parties prove, from public bytes.
+
+`specs/04-protocol.md`, [J3], [K3], [K6] and [A2]. All raise `MalformedMessage` for bytes
+that are no points.
+"""
+
+from __future__ import annotations
+
+from commitments import Commitment, Pedersen, VectorPedersen
+from gopa.beacon.coins import draw_coin, flip_coins
+from gopa.rounds.context import RoundContext
+from wire.errors import UsageError
+from zkp import (
+    GaussianNoiseStatement,
+    GaussianTable,
+    Interval,
+    LastLargestStatement,
+    RangeStatement,
+    sigma,
+)
+from zkp.sigma import LinearRelation
+from zkp.weighted_noise import WeightedNoisePlan, WeightedNoiseStatement
+
+NoiseStatement = GaussianNoiseStatement | WeightedNoiseStatement
+
+
+def possession_statement(context: RoundContext, key: bytes) -> LinearRelation:
+    """Knowledge of the logarithm of a party's key ([J3])."""
+    return sigma.discrete_log(context.group, context.group.decode_point(key))
+
+
+def shared_key_statement(
+    context: RoundContext, own: bytes, other: bytes, shared: bytes
+) -> LinearRelation:
+    """One secret makes `own` of the generator and `shared` of `other` ([A2])."""
+    group = context.group
+    images = group.points([group.decode_point(own), group.decode_point(shared)])
+    return sigma.dleq(group, images, group.points([group.decode_point(other)]))
+
+
+def require_provable(context: RoundContext) -> None:
+    """Raises `UsageError` for a session in which nothing is proved about noise."""
+    if not context.full:
+        raise UsageError("only full mode proves inputs and noise", "mode")
+    if isinstance(context.key, VectorPedersen):
+        noise_plan(context)
+
+
+def noise_plan(context: RoundContext) -> WeightedNoisePlan:
+    """What is fixed before the coins where noise comes from weighted bits."""
+    terms = context.manifest.terms
+    if isinstance(terms.noise, GaussianTable):
+        raise UsageError("noise from a table has no plan of bits")
+    interval = Interval(0, terms.steps)
+    return WeightedNoisePlan(context.group, terms.noise, terms.dimension, interval, True)
+
+
+def table_coins(context: RoundContext, joint: bytes, party: bytes) -> tuple[int, ...]:
+    """The public half of the draw of a party whose noise comes from a table ([V6])."""
+    table = context.manifest.terms.noise
+    width = (table.total - 1).bit_length()
+    return (draw_coin(joint, context.session, context.round, party, 0, width),)
+
+
+def bit_coins(context: RoundContext, joint: bytes, party: bytes) -> bytes:
+    """The public coins of a party whose noise comes from weighted bits ([V6])."""
+    count = noise_plan(context).coin_count
+    return flip_coins(joint, context.session, context.round, party, count)
+
+
+def noise_statement(  # noqa: PLR0913 - what a commit and a join hold
+    context: RoundContext, joint: bytes, party: bytes, *, given: bytes, seed: bytes, output: bytes
+) -> NoiseStatement:
+    """What `proof` of a commit is about; `given` is C_x, `seed` C_y or A, `output` D_u."""
+    terms, group = context.manifest.terms, context.group
+    if isinstance(terms.noise, GaussianTable):
+        key = Pedersen(group)
+        return GaussianNoiseStatement(
+            terms.noise,
+            key.decode(seed, 1),
+            table_coins(context, joint, party),
+            key.decode(output, 1),
+            RangeStatement.up_to(key.decode(given, 1), terms.steps),
+        )
+    return WeightedNoiseStatement(
+        noise_plan(context),
+        group.decode_point(seed),
+        bit_coins(context, joint, party),
+        _one(context, output),
+        _one(context, given),
+    )
+
+
+def weighing_statement(context: RoundContext, given: bytes) -> LastLargestStatement:
+    """What `weighing` of a commit is about; `given` is C_x ([K6])."""
+    return LastLargestStatement(_one(context, given), context.manifest.terms.steps)
+
+
+def _one(context: RoundContext, data: bytes) -> Commitment:
+    return Commitment(context.key, context.group.decode_points(data, 1))

@@ -1,0 +1,42 @@
+"""The numbered rules of the protocol, evaluated over a log.
+
+`Ledger` follows one session entry by entry and says at every point what the rules demand
+next; `check` does so for a whole log. Organiser, board and auditor share this one
+evaluation. Specification: `specs/04-protocol.md`.
+"""
+
+from gopa.rules.check import check, check_log, read_session
+from gopa.rules.control import BeaconValue, Control
+from gopa.rules.findings import (
+    Fault,
+    Findings,
+    Listed,
+    Note,
+    Removed,
+    Role,
+    RoundFindings,
+    outcome_of,
+)
+from gopa.rules.ledger import Ledger
+from gopa.rules.state import RoundView, SessionState
+from gopa.rules.table import RULES
+
+__all__ = [
+    "RULES",
+    "BeaconValue",
+    "Control",
+    "Fault",
+    "Findings",
+    "Ledger",
+    "Listed",
+    "Note",
+    "Removed",
+    "Role",
+    "RoundFindings",
+    "RoundView",
+    "SessionState",
+    "check",
+    "check_log",
+    "outcome_of",
+    "read_session",
+]

@@ -1,0 +1,200 @@
+"""Who is convicted by accusations ([A1] to [A5])."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from commitments import Commitment, Pedersen
+from gopa.masks import (
+    SharedPoint,
+    check_share,
+    decode_commitments,
+    edge_key,
+    edge_key_hash,
+    edge_masks,
+    open_share,
+    share_key,
+)
+from gopa.messages.framing import Message
+from gopa.messages.limits import largest_body
+from gopa.messages.organiser import Cause
+from gopa.messages.party import ACCUSATION, About, Accusation
+from gopa.messages.phases import Phase
+from gopa.rounds.context import commit
+from gopa.rounds.proofs import SharedKeyClaim
+from gopa.rules.book import Book
+from gopa.rules.mailbox import Sorter
+from gopa.rules.verdict import BreaksRule, Verdict
+from wire.errors import InvalidProof, MalformedMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Conviction:
+    """Who is convicted by the accusation at index `entry`, and why."""
+
+    author: bytes
+    rule: str
+    entry: int
+    what: str
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict(Cause.CONVICTED, self.rule, self.entry, self.what)
+
+
+def share_point(position: int) -> int:
+    """Where the share for the party at this position of the roll lies."""
+    return position + 1
+
+
+@dataclass(slots=True)
+class Court:
+    """Judges the accusations of one round, each once, whenever it is asked."""
+
+    book: Book
+    _sorter: Sorter[Accusation] = field(init=False)
+    _judged: dict[bytes, tuple[Conviction, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        book = self.book
+        self._sorter = Sorter(
+            mailbox=book.mail,
+            phase=Phase.ACCUSE,
+            acts_on=book.commit_leaf,
+            opened_at=book.lists[-1].index,
+            largest=largest_body(book.manifest, Phase.ACCUSE),
+            rule="04-A1",
+            missing="04-A1",
+            read=lambda message: ACCUSATION.decode(message.body),
+        )
+
+    def convict(self, messages: Iterable[Message]) -> Mapping[bytes, Conviction]:
+        """The first conviction of each party, over these messages in the order of the log."""
+        heard = sorted(messages, key=lambda message: message.index)
+        self._hear([each for each in heard if each.leaf not in self._judged])
+        found: dict[bytes, Conviction] = {}
+        for message in heard:
+            for conviction in self._judged[message.leaf]:
+                found.setdefault(conviction.author, conviction)
+        return found
+
+    def _hear(self, messages: list[Message]) -> None:
+        """The proofs of all new accusations are checked together."""
+        pending: list[tuple[Message, Accusation]] = []
+        for message in messages:
+            accusation = self._sorter.judge(message)
+            if isinstance(accusation, Verdict):
+                self._judged[message.leaf] = _against_accuser(message, accusation)
+                continue
+            try:
+                self._require_admissible(message, accusation)
+            except BreaksRule as error:
+                self._judged[message.leaf] = (_false(message, error.rule, error.message),)
+            else:
+                pending.append((message, accusation))
+        claims = [self._claim(*each) for each in pending]
+        tools = self.book.tools
+        bad = tools.toolkit.proofs.bad_shared(claims, tools.rng, tools.executor)
+        for number, (message, accusation) in enumerate(pending):
+            self._judged[message.leaf] = (
+                (_false(message, "04-A2", "a false accusation: another key than the shared one"),)
+                if number in bad
+                else self._judge(message, accusation)
+            )
+
+    def _require_admissible(self, message: Message, accusation: Accusation) -> None:
+        """[A1]."""
+        book = self.book
+        accuser, accused = book.places[message.author], accusation.accused
+        listed = accuser in book.committed and accused in book.committed
+        if not listed or accused not in book.neighbours(accuser):
+            raise BreaksRule("04-A1", "a false accusation: not of a listed neighbour")
+        pair = min(accuser, accused), max(accuser, accused)
+        if accusation.about is About.EDGE and pair not in book.matched.void_between:
+            raise BreaksRule("04-A1", "a false accusation: the edge is live")
+        if accusation.about is About.SHARE and not book.recovers:
+            raise BreaksRule("04-A1", "a false accusation: there are no shares")
+        try:
+            book.group.decode_point(accusation.shared)
+        except MalformedMessage:
+            raise BreaksRule("04-A2", "a false accusation: the key is no point") from None
+
+    def _claim(self, message: Message, accusation: Accusation) -> SharedKeyClaim:
+        book = self.book
+        accuser = book.places[message.author]
+        return SharedKeyClaim(
+            context=book.context,
+            acts_on=book.commit_leaf,
+            party=book.ids[accuser],
+            own=book.enrolled[accuser].key,
+            other=book.enrolled[accusation.accused].key,
+            shared=accusation.shared,
+            proof=accusation.proof,
+        )
+
+    def _judge(self, message: Message, accusation: Accusation) -> tuple[Conviction, ...]:
+        shared = SharedPoint.from_revealed(self.book.group.decode_point(accusation.shared))
+        accuser = self.book.places[message.author]
+        if accusation.about is About.EDGE:
+            return self._judge_edge(message, accuser, accusation.accused, shared)
+        if self._share_fits(accusation.accused, accuser, shared):
+            return (_false(message, "04-A5", "a false accusation: the share fits"),)
+        author = self.book.author(accusation.accused)
+        return (Conviction(author, "04-A4", message.index, "it dealt a share that does not fit"),)
+
+    def _judge_edge(
+        self, message: Message, accuser: int, accused: int, shared: SharedPoint
+    ) -> tuple[Conviction, ...]:
+        """[A3]: everybody whose bytes are not the right ones, also the accuser."""
+        book = self.book
+        edge = book.matched.void_between[min(accuser, accused), max(accuser, accused)]
+        right = self._right_bytes(edge.low, edge.high, shared)
+        posted = ((edge.low, edge.by_low), (edge.high, edge.by_high))
+        what = "it committed to another mask than the edge's"
+        return tuple(
+            Conviction(book.author(place), "04-A3", message.index, what)
+            for place, data in posted
+            if data != right
+        )
+
+    def _right_bytes(self, low: int, high: int, shared: SharedPoint) -> bytes:
+        book = self.book
+        context = book.edge_context(low, high)
+        key = edge_key(shared, context)
+        if not book.context.full:
+            return edge_key_hash(key, context)
+        masks = edge_masks(book.group, [key], book.mask_law, book.context.dimension)
+        return commit(book.key, masks.rows[0], masks.blindings[0]).to_bytes()
+
+    def _share_fits(self, dealer: int, recipient: int, shared: SharedPoint) -> bool:
+        """[A4]."""
+        book = self.book
+        pad = share_key(
+            shared, book.edge_context(dealer, recipient), book.ids[dealer], book.ids[recipient]
+        )
+        sealed = book.committed[dealer].shares[book.neighbours(dealer).index(recipient)]
+        try:
+            share = open_share(book.group, sealed, pad)
+            check_share(dealt_commitments(book, dealer), share_point(recipient), share)
+        except (MalformedMessage, InvalidProof):
+            return False
+        return True
+
+
+def dealt_commitments(book: Book, dealer: int) -> Commitment:
+    """C_0 .. C_(T-1) of a listed dealer; C_0 is B_u."""
+    dealt = book.committed[dealer]
+    own = Pedersen(book.group).decode(dealt.self_mask, 1)
+    return decode_commitments(own, b"".join(dealt.coefficients), len(dealt.coefficients) + 1)
+
+
+def _false(message: Message, rule: str, what: str) -> Conviction:
+    return Conviction(message.author, rule, message.index, what)
+
+
+def _against_accuser(message: Message, verdict: Verdict) -> tuple[Conviction, ...]:
+    """What is no accusation is a false one, unless it acts on another close."""
+    if not verdict.fault:
+        return ()
+    return (_false(message, verdict.rule, f"a false accusation: {verdict.fault}"),)

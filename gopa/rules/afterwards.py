@@ -1,0 +1,83 @@
+"""What came too late to change a list, and still says something ([A5], [E3], [F3], [O5])."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gopa.messages.framing import Message
+from gopa.messages.party import OPENING, Opening
+from gopa.messages.phases import Kind, Phase
+from gopa.rules.accusations import Conviction, Court
+from gopa.rules.book import Book
+from gopa.rules.findings import Fault
+from gopa.rules.mailbox import LEAF_SIZE
+from gopa.rules.rollback import wrong_keys
+from wire.errors import MalformedMessage
+from wire.secret import SecretBytes
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """Convictions that bar from later rounds, faults, and edges that are public all the same."""
+
+    convicted: Mapping[bytes, Conviction]
+    faults: tuple[Fault, ...]
+    opened: tuple[tuple[int, int], ...]
+
+
+def judge_late(book: Book, court: Court | None) -> Late:
+    """Late evidence of one round; it never changes a list or a result."""
+    convicted = dict(court.convict(book.late_accusations)) if court is not None else {}
+    faults = [
+        book.fault(each.author, each.rule, each.what, each.entry) for each in convicted.values()
+    ]
+    opened: set[tuple[int, int]] = set()
+    for message in book.stray_openings:
+        edges = _public_inside(book, message)
+        opened |= edges
+        fault = _stray_fault(book, message, edges)
+        if fault is not None:
+            faults.append(fault)
+    return Late(convicted, tuple(faults), tuple(sorted(opened)))
+
+
+def _public_inside(book: Book, message: Message) -> set[tuple[int, int]]:
+    """Edges inside the final list whose keys this message gives away, whatever it acts on."""
+    opening = _decoded(message)
+    place, final = book.places[message.author], set(book.final or ())
+    if opening is None or place not in final:
+        return set()
+    keys: list[tuple[int, SecretBytes]] = []
+    for each in opening.edges:
+        edge = book.matched.find(place, each.neighbour) if each.neighbour in final else None
+        if edge is not None:
+            keys.append((edge, SecretBytes(each.key)))
+    wrong = wrong_keys(book, keys)
+    return {book.matched.ends(edge) for number, (edge, _) in enumerate(keys) if number not in wrong}
+
+
+def _stray_fault(book: Book, message: Message, edges: set[tuple[int, int]]) -> Fault | None:
+    """Of a party in the final list that acts on a close of this log, not of a forked one."""
+    if book.final is None or book.places[message.author] not in book.final:
+        return None
+    if message.kind != Kind.OPENING or message.body[:LEAF_SIZE] not in book.publish_leaves:
+        return None
+    if edges:
+        return book.fault(
+            message.author, "04-O5", "it opened an edge inside the final list", message.index
+        )
+    confirmed = book.confirmed_at.get(message.author)
+    if confirmed is None:
+        return None
+    what = "it confirmed the final close and opens edges"
+    return book.fault(message.author, "04-F3", what, confirmed, message.index)
+
+
+def _decoded(message: Message) -> Opening | None:
+    if message.kind != Kind.OPENING or message.phase != Phase.ROLLBACK:
+        return None
+    try:
+        return OPENING.decode(message.body)
+    except MalformedMessage:
+        return None

@@ -1,0 +1,195 @@
+"""The rules over a whole log."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from itertools import islice
+from typing import Final
+
+from bulletin_board.entry import Submission
+from bulletin_board.tree import RightEdge
+from gopa.messages.framing import Posted
+from gopa.rounds.toolkit import Toolkit
+from gopa.rules.evidence import View
+from gopa.rules.findings import Fault, Findings, Note, Role
+from gopa.rules.ledger import Ledger
+from wire.domains import ENTRY_PAYLOAD_TYPE
+from wire.ed25519 import SIGNATURE_SIZE, Signed, verify_many
+from wire.errors import InvalidSignature, MalformedMessage
+from wire.pae import pre_auth_encoding
+from wire.randomness import Rng
+
+_BATCH: Final = 1024
+_LEAF: Final = 32
+
+_OF_ONE_VIEW: Final = frozenset(
+    {
+        "04-A1",
+        "04-C1",
+        "04-C2",
+        "04-C3",
+        "04-C4",
+        "04-F2",
+        "04-J6",
+        "04-K1",
+        "04-L3",
+        "04-O1",
+        "04-O3",
+        "04-O4",
+        "04-P1",
+        "04-P3",
+        "04-U2",
+        "04-U3",
+        "04-U4",
+        "04-X1",
+        "04-X2",
+        "04-Z1",
+        "04-Z3",
+    }
+)
+"""Rules that an honest author breaks in this log if it was shown another one."""
+
+
+def check(  # noqa: PLR0913 - all of them are options
+    entries: Iterable[Posted],
+    toolkit: Toolkit | None = None,
+    *,
+    rng: Rng,
+    executor: Executor | None = None,
+    manifest_hash: bytes | None = None,
+    session: bytes | None = None,
+) -> Findings:
+    """Evaluate all rules over the verified entries of a log, in its order.
+
+    Entries of other sessions than `session` are passed over; without `session` the first
+    entry's counts. `manifest_hash` is SHA-256 of the manifest's body, from outside the
+    log. What authors and closes say about the log is compared with it if the entries are
+    all of it, from index 0 on without a gap: an author that was shown another log is not
+    convicted by what depends on the log.
+    """
+    ledger = Ledger(toolkit or Toolkit(), rng=rng, executor=executor)
+    leaves = _Leaves()
+    for posted in entries:
+        leaves.add(posted)
+        session = posted.entry.session if session is None else session
+        if posted.entry.session == session:
+            ledger.observe(posted)
+    found = _with_views(ledger.findings(), ledger.views(), leaves)
+    if session is not None and not found.session:
+        found = replace(found, session=session)
+    return found if manifest_hash is None else _anchored(found, manifest_hash)
+
+
+def read_session(raws: Iterable[bytes], *, executor: Executor | None = None) -> Iterator[Posted]:
+    """Decode the entries of a log and verify their signatures, in bounded batches.
+
+    Raises `MalformedMessage` or `InvalidSignature` for a log that holds anything else;
+    `culprits` are indexes of the log.
+    """
+    source, start = iter(raws), 0
+    while batch := list(islice(source, _BATCH)):
+        submissions = [_decoded(raw, start + number) for number, raw in enumerate(batch)]
+        try:
+            verify_many(map(_signed, submissions), executor)
+        except InvalidSignature as error:
+            culprits = tuple(start + culprit for culprit in error.culprits)
+            raise InvalidSignature(error.message, error.check, culprits) from None
+        for number, submission in enumerate(submissions):
+            yield Posted(start + number, submission.leaf, submission.entry)
+        start += len(batch)
+
+
+def check_log(  # noqa: PLR0913 - all of them are options
+    raws: Iterable[bytes],
+    toolkit: Toolkit | None = None,
+    *,
+    rng: Rng,
+    executor: Executor | None = None,
+    manifest_hash: bytes | None = None,
+    session: bytes | None = None,
+) -> Findings:
+    """`check` over the raw entries of a `LogReader` or an archive, signatures included."""
+    return check(
+        read_session(raws),
+        toolkit,
+        rng=rng,
+        executor=executor,
+        manifest_hash=manifest_hash,
+        session=session,
+    )
+
+
+@dataclass(slots=True)
+class _Leaves:
+    """All leaf hashes of a log, as long as no index is missing."""
+
+    hashes: bytearray = field(default_factory=bytearray)
+    count: int = 0
+    whole: bool = True
+
+    def add(self, posted: Posted) -> None:
+        self.whole = self.whole and posted.index == self.count
+        if self.whole:
+            self.hashes += posted.leaf
+            self.count += 1
+
+    def roots(self, sizes: Iterable[int]) -> dict[int, bytes]:
+        """The root at each of these sizes that the log has reached."""
+        edge, roots, at = RightEdge(), dict[int, bytes](), 0
+        for size in sorted({size for size in sizes if size <= self.count}):
+            while at < size:
+                edge.extend([bytes(self.hashes[_LEAF * at : _LEAF * at + _LEAF])])
+                at += 1
+            roots[size] = edge.root()
+        return roots
+
+
+def _with_views(found: Findings, views: tuple[View, ...], leaves: _Leaves) -> Findings:
+    """[E6], and the roots of the checkpoints in closes."""
+    if not leaves.whole:
+        return found
+    roots = leaves.roots(view.size for view in views)
+    strange = [view for view in views if roots.get(view.size) != view.root]
+    if not strange:
+        return found
+    elsewhere = array("Q")
+    for view in strange:
+        elsewhere.extend(view.entries)
+    apart = frozenset(elsewhere)
+    what = "it rests on a root that the log never had"
+    notes = [Note("04-E6", what, b"", view.entries[:16], 0, len(view.entries)) for view in strange]
+    faults = tuple(_weighed(fault, apart) for fault in found.faults)
+    return replace(found, faults=faults, notes=(*found.notes, *notes))
+
+
+def _weighed(fault: Fault, apart: frozenset[int]) -> Fault:
+    if fault.rule in _OF_ONE_VIEW and apart.intersection(fault.entries):
+        return replace(fault, proved=False)
+    return fault
+
+
+def _anchored(found: Findings, manifest_hash: bytes) -> Findings:
+    """The manifest has to be the one that the caller knows."""
+    manifest = found.manifest
+    if manifest is not None and sha256(manifest.to_bytes()).digest() == manifest_hash:
+        return found
+    what = "not the manifest that is expected"
+    author = b"" if manifest is None else manifest.organiser
+    fault = Fault(Role.ORGANISER, author, "04-S1", what, (), 0, proved=False)
+    return replace(found, faults=(fault, *found.faults), complete=False)
+
+
+def _decoded(raw: bytes, index: int) -> Submission:
+    try:
+        return Submission.decode(raw)
+    except MalformedMessage as error:
+        raise MalformedMessage(error.message, f"entry {index}") from None
+
+
+def _signed(submission: Submission) -> Signed:
+    message = pre_auth_encoding(ENTRY_PAYLOAD_TYPE, submission.raw[:-SIGNATURE_SIZE])
+    return Signed(submission.entry.author, message, submission.signed.signature)

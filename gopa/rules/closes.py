@@ -1,0 +1,217 @@
+"""The organiser's messages: what the rules demand, and which rule another one breaks.
+
+The same code makes the organiser's next message and judges the one it posted ([C3]).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from bulletin_board.note import SignedCheckpoint
+from bulletin_board.policy import TrustPolicy
+from gopa.beacon import latest_cosignature_time
+from gopa.messages.organiser import (
+    ABORT,
+    CLOSE,
+    OPEN,
+    RESULT,
+    Abort,
+    Close,
+    Coins,
+    Members,
+    Open,
+    OrganiserMessage,
+    Released,
+    Result,
+    Roll,
+    Why,
+)
+from gopa.messages.parameters import DrandBeacon
+from gopa.messages.phases import Kind, Phase
+from gopa.rules.book import Book, Failure, Given, Stage, Step, Sums
+from gopa.rules.control import BeaconValue
+from wire.errors import InvalidProof, MalformedMessage, ProtocolError
+
+RULE_OF: Final = {
+    Why.TOO_FEW_JOINED: "04-J6",
+    Why.TOO_MANY_WITHHELD: "04-L3",
+    Why.TOO_FEW_LEFT: "04-L3",
+    Why.TOO_MANY_ROLLBACKS: "04-O4",
+    Why.NOT_CONFIRMED: "04-F2",
+    Why.NOT_UNMASKED: "04-U4",
+    Why.ORGANISER: "04-X1",
+}
+"""The rule that demands an abort."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message of the organiser: its kind, what it says, its bytes."""
+
+    kind: Kind
+    message: OrganiserMessage
+    body: bytes
+
+
+def opening(acts_on: bytes, logical: int, attempt: int) -> Said:
+    """[X3]."""
+    message = Open(acts_on, logical, attempt)
+    return Said(Kind.OPEN, message, OPEN.encode(message))
+
+
+def stated(book: Book, stage: Stage, step: Step, cut: int, given: Given, acts_on: bytes) -> Said:  # noqa: PLR0913, PLR0917 - all that a message consists of
+    """The message that says what a step demands."""
+    if isinstance(step.said, Sums):
+        removed = tuple(book.removal_rows())
+        releases = book.earlier_releases + 1
+        result = Result(acts_on, cut, step.said.sums, removed, book.attempt, releases)
+        return Said(Kind.RESULT, result, RESULT.encode(result))
+    if isinstance(step.said, Failure):
+        return aborted(book, cut, acts_on, step.said)
+    phase = stage.phase or Phase.ORGANISER
+    close = Close(acts_on, cut, phase, given.checkpoint, step.said)
+    return Said(Kind.CLOSE, close, CLOSE.encode(close))
+
+
+def aborted(book: Book, cut: int, acts_on: bytes, failure: Failure) -> Said:
+    """[X1], [X2]."""
+    released = Released.NONE if book.final is None else Released.MASKED
+    abort = Abort(acts_on, cut, failure.reason, released, failure.culprits)
+    return Said(Kind.ABORT, abort, ABORT.encode(abort))
+
+
+def read_control(kind: int, body: bytes) -> OrganiserMessage:
+    """Strictly decode; `MalformedMessage` for what is no message of the organiser in a round."""
+    if kind == Kind.OPEN:
+        return OPEN.decode(body)
+    if kind == Kind.CLOSE:
+        return CLOSE.decode(body)
+    if kind == Kind.RESULT:
+        return RESULT.decode(body)
+    if kind == Kind.ABORT:
+        return ABORT.decode(body)
+    raise MalformedMessage("no message of the organiser in a round", "kind")
+
+
+def given_in(message: OrganiserMessage) -> Given:
+    """What a close says beyond what the rules compute."""
+    if not isinstance(message, Close):
+        return Given()
+    content, beacon = message.content, None
+    if isinstance(content, Roll) and content.beacon_round:
+        beacon = BeaconValue(content.beacon_round)
+    if isinstance(content, Coins):
+        beacon = BeaconValue(0, content.signature, content.previous)
+    return Given(message.checkpoint, beacon)
+
+
+def require_given(book: Book, stage: Stage, given: Given) -> None:
+    """[C4], [J7], [V4]: that a close with these additions may be posted.
+
+    Raises `InvalidProof` that cites the rule.
+    """
+    if stage.phase is None:
+        return
+    if stage.phase is Phase.JOIN:
+        named = given.beacon.round if given.beacon is not None else 0
+        if isinstance(book.manifest.beacon, DrandBeacon) and not 1 <= named < 2**64:
+            raise InvalidProof("the close of join names a round of the beacon", "04-J7")
+    policy = book.manifest.quorum
+    if policy is None or stage.phase is Phase.JOIN:
+        if given.checkpoint:
+            raise InvalidProof("no checkpoint is asked for here", "04-C4")
+        return
+    try:
+        signed = _opened(policy_text(book), given.checkpoint)
+    except ProtocolError as error:
+        raise InvalidProof(f"the checkpoint does not hold: {error}", "04-C4") from None
+    before = book.lists[-1].index
+    if signed.size <= before:
+        raise InvalidProof("the checkpoint does not cover the close before", "04-C4")
+    if stage.phase is Phase.COINS and isinstance(book.manifest.beacon, DrandBeacon):
+        _require_early(book, book.manifest.beacon, policy, signed)
+
+
+def policy_text(book: Book) -> bytes:
+    """The trust policy of the session, as text."""
+    return book.manifest.policy
+
+
+def open_checkpoint(policy: bytes, data: bytes) -> SignedCheckpoint:
+    """A checkpoint that holds under the session's policy; raises `ProtocolError`s."""
+    return _opened(policy, data)
+
+
+@lru_cache(maxsize=64)
+def _opened(policy: bytes, data: bytes) -> SignedCheckpoint:
+    return TrustPolicy.parse(policy).open(data)
+
+
+def _require_early(
+    book: Book, beacon: DrandBeacon, policy: TrustPolicy, signed: SignedCheckpoint
+) -> None:
+    """[V4]: a quorum saw the close of join before anybody could know the beacon's value."""
+    number = 0 if book.roll is None else book.roll.beacon_round
+    latest = latest_cosignature_time(beacon.chain, number)
+    early = [each.witness for each in policy.cosignatures(signed) if 0 < each.time <= latest]
+    if not policy.is_quorum(early):
+        message = f"a quorum cosigns up to {latest}: name a later round of the beacon"
+        raise InvalidProof(message, "04-V4")
+
+
+def differing(demanded: OrganiserMessage, posted: OrganiserMessage) -> tuple[str, str]:
+    """Which rule a message breaks that is not the demanded one, and how."""
+    if posted.acts_on != demanded.acts_on:
+        return "04-E4", "it does not act on its author's last message"
+    if isinstance(demanded, Open):
+        return "04-X3", "another round than the next one"
+    if isinstance(demanded, Abort):
+        return _differing_abort(demanded, posted)
+    if isinstance(demanded, Result):
+        return _differing_result(demanded, posted)
+    if isinstance(posted, Close):
+        return _differing_close(demanded, posted)
+    rule = "04-X1" if isinstance(posted, Abort) else "04-C1"
+    return rule, "a close is due"
+
+
+def _differing_abort(demanded: Abort, posted: OrganiserMessage) -> tuple[str, str]:
+    if not isinstance(posted, Abort):
+        return RULE_OF[demanded.reason], "an abort is due"
+    if posted.released != demanded.released:
+        return "04-X2", "it says something else about what was released"
+    return "04-X1", "another reason, or other culprits"
+
+
+def _differing_result(demanded: Result, posted: OrganiserMessage) -> tuple[str, str]:
+    if isinstance(posted, Abort):
+        return "04-X1", "a result is due"
+    if not isinstance(posted, Result):
+        return "04-U2", "a result is due"
+    if posted.sums != demanded.sums:
+        return "04-Z1", "other sums"
+    if posted.removed != demanded.removed:
+        return "04-Z3", "others are named as removed, or other causes"
+    if posted.attempt != demanded.attempt:
+        return "04-X3", "another attempt"
+    return "04-X4", "another number of releases"
+
+
+def _differing_close(demanded: OrganiserMessage, posted: Close) -> tuple[str, str]:
+    if not isinstance(demanded, Close) or posted.phase != demanded.phase:
+        return "04-C1", "the close of another phase"
+    mine, theirs = demanded.content, posted.content
+    if isinstance(mine, Roll) and isinstance(theirs, Roll):
+        same = mine.parties == theirs.parties
+        return ("04-J7", "a beacon is named") if same else ("04-J6", "another roll")
+    if isinstance(mine, Coins) and isinstance(theirs, Coins):
+        same = mine.members == theirs.members and mine.nonces == theirs.nonces
+        return ("04-V4", "a beacon is quoted") if same else ("04-C3", "other nonces")
+    if isinstance(mine, Members) and isinstance(theirs, Members):
+        if mine.members != theirs.members:
+            return "04-C3", "another list than the log below the cut gives"
+        rule = "04-P3" if demanded.phase is Phase.PUBLISH else "04-O3"
+        return rule, "it is not the final close, or it is"
+    return "04-C1", "another kind of list"

@@ -1,0 +1,275 @@
+"""One session, followed entry by entry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import replace
+from typing import Final
+
+from gopa.messages.framing import Assembler, Broken, Equivocation, Message, Posted
+from gopa.messages.limits import chunks_of
+from gopa.messages.manifest import MANIFEST, Manifest
+from gopa.messages.parameters import Roster
+from gopa.messages.phases import Phase
+from gopa.rounds.toolkit import Toolkit
+from gopa.rules.book import Given, Tools
+from gopa.rules.control import BeaconValue, Control
+from gopa.rules.evidence import Chains, Notes, View, Views
+from gopa.rules.findings import Fault, Findings, Role
+from gopa.rules.rounds import Rounds
+from gopa.rules.session import chunk_limits, is_manifest, read_manifest, require_worth
+from gopa.rules.state import SessionState
+from gopa.rules.verdict import BreaksRule
+from wire.errors import UsageError
+from wire.randomness import Rng
+
+_PHASES: Final = frozenset(Phase)
+_MOST_CANDIDATES: Final = 8
+"""Authors whose first messages are read until one of them is the manifest."""
+
+
+class Ledger:
+    """The rules, applied to the entries of one session in the order of the log.
+
+    Feed it every entry of the session, once, in order, with signature and inclusion
+    verified. Nothing in an entry makes it raise: whatever is wrong becomes a finding.
+    Every message of the organiser is compared, byte for byte, with what the rules
+    demand at its cut; the first wrong one ends the session ([C3]).
+
+    `rng` only weighs equations that are checked together: the findings do not depend on
+    it, nor on `executor`.
+    """
+
+    def __init__(self, toolkit: Toolkit, *, rng: Rng, executor: Executor | None = None) -> None:
+        self._tools = Tools(toolkit, rng, executor)
+        self._assembler = Assembler()
+        self._session: bytes | None = None
+        self._manifest: Manifest | None = None
+        self._roster: frozenset[bytes] | None = None
+        self._rounds: Rounds | None = None
+        self._failed = False
+        self._faults: list[Fault] = []
+        self._notes = Notes()
+        self._views = Views()
+        self._chains = Chains()
+        self._candidates: set[bytes] = set()
+        self._most_chunks: Mapping[Phase, int] = {}
+        self._last = -1
+
+    def observe(self, posted: Posted) -> None:
+        """The next entry of the session.
+
+        Raises:
+            UsageError: an entry of another session, or one out of order.
+        """
+        entry = posted.entry
+        if self._session not in {None, entry.session} or posted.index <= self._last:
+            raise UsageError("the entries of one session in the order of the log", "posted")
+        self._session, self._last = entry.session, posted.index
+        if entry.seen_size:
+            self._views.add(entry.seen_size, entry.seen_root, posted.index)
+        if not self._chains.follows(posted):
+            what = "the entry does not name its author's last one"
+            self._notes.add("04-E1", what, entry.round, posted.index)
+        for item in self._assembler.observe(self._bounded(posted)):
+            self._take(item)
+
+    def next_control(
+        self, cut: int, *, checkpoint: bytes = b"", beacon: BeaconValue | None = None
+    ) -> Control | None:
+        """The message that the rules demand from the organiser now, with this cut.
+
+        The caller has observed every entry of the session below `cut`. None when the
+        session is over. An `Open` has no cut of its own: pass any. Asking often is cheap:
+        what was verified once is not verified again.
+
+        Raises:
+            UsageError: before the manifest; a cut below the last one; a checkpoint or a
+                beacon that the close needs is missing or does not hold.
+        """
+        return self._session_rounds().next_control(cut, Given(checkpoint, beacon))
+
+    def abort(self, cut: int) -> Control | None:
+        """The organiser's own abort, which no rule demands ([X1]); None outside a round.
+
+        Raises:
+            UsageError: as for `next_control`.
+        """
+        return self._session_rounds().abort(cut)
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """The session's manifest, once it was seen."""
+        return self._manifest
+
+    @property
+    def state(self) -> SessionState:
+        """Where the session stands after everything observed so far."""
+        rounds = self._rounds
+        failed = self._failed or (rounds is not None and rounds.failed)
+        return SessionState(
+            session=self._session or b"",
+            manifest=self._manifest,
+            round=None if rounds is None else rounds.view(),
+            rounds_ended=0 if rounds is None else rounds.ended,
+            releases=0 if rounds is None else rounds.releases,
+            over=failed or (rounds is not None and rounds.over),
+            failed=failed,
+        )
+
+    def findings(self) -> Findings:
+        """Everything found so far. Late accusations are judged here too, for the report."""
+        rounds, state = self._rounds, self.state
+        found = () if rounds is None else rounds.reports()
+        faults = [*self._faults, *(() if rounds is None else rounds.faults())]
+        return Findings(
+            session=state.session,
+            manifest=state.manifest,
+            rounds=found,
+            faults=tuple(sorted(set(faults), key=_fault_order)),
+            notes=self._notes.all(),
+            complete=state.over and not state.failed,
+        )
+
+    def views(self) -> tuple[View, ...]:
+        """Every root that an entry or a close of the session rests on ([E6], [C4])."""
+        return self._views.all()
+
+    def _session_rounds(self) -> Rounds:
+        if self._rounds is None:
+            raise UsageError("the rules demand nothing before there is a valid manifest")
+        return self._rounds
+
+    def _bounded(self, posted: Posted) -> Posted:
+        """The entry, without its body where no rule can need it ([S4]).
+
+        It takes its slot all the same, and what a hostile author sends takes no memory.
+        """
+        entry = posted.entry
+        if not self._needed(posted):
+            return replace(posted, entry=replace(entry, body=b"", chunk=0, chunks=1))
+        if self._manifest is None or entry.chunks <= self._most_chunks[Phase(entry.phase)]:
+            return posted
+        role = Role.ORGANISER if entry.phase == Phase.ORGANISER else Role.PARTY
+        what = f"a message of {entry.chunks} entries, more than any honest one has"
+        author, entries = entry.author.data, (posted.index,)
+        self._faults.append(Fault(role, author, "04-S4", what, entries, entry.round))
+        # The second chunk of two without the first: it belongs to no message.
+        return replace(posted, entry=replace(entry, body=b"", chunk=1, chunks=2))
+
+    def _needed(self, posted: Posted) -> bool:
+        """Whether the entry can be part of a message that is read."""
+        entry, manifest, author = posted.entry, self._manifest, posted.entry.author.data
+        if manifest is None or self._rounds is None:
+            return self._may_be_manifest(posted)
+        own = author == manifest.organiser
+        if entry.phase not in _PHASES or (entry.phase == Phase.ORGANISER) != own:
+            return False
+        return own or (entry.round == self._rounds.number and self._admitted(author))
+
+    def _may_be_manifest(self, posted: Posted) -> bool:
+        entry, author = posted.entry, posted.entry.author.data
+        if (entry.phase, entry.round) != (Phase.ORGANISER, 0):
+            return False
+        if len(self._candidates) < _MOST_CANDIDATES:
+            self._candidates.add(author)
+        return author in self._candidates and entry.chunks <= chunks_of(MANIFEST.max_size)
+
+    def _take(self, item: Message | Equivocation | Broken) -> None:
+        if self._manifest is None:
+            self._before_manifest(item)
+        elif isinstance(item, Equivocation):
+            self._equivocation(item)
+        elif isinstance(item, Broken):
+            self._broken(item)
+        elif item.author == self._manifest.organiser:
+            self._organiser(item)
+        else:
+            self._party(item)
+
+    def _before_manifest(self, item: Message | Equivocation | Broken) -> None:
+        """[S1]: the manifest is known by its hash, so nothing in front of it matters."""
+        at_start = isinstance(item, Message) and (item.phase, item.round, item.seq) == (0, 0, 0)
+        if not isinstance(item, Message) or not at_start:
+            self._notes.add("04-S1", "an entry before the manifest", item.round, item.index)
+        elif not is_manifest(item, self._session or b""):
+            self._notes.add("04-S1", "no manifest of this session", 0, item.index)
+        elif not self._failed:
+            self._begin(item)
+
+    def _begin(self, message: Message) -> None:
+        session = self._session or b""
+        try:
+            manifest = read_manifest(message)
+            self._most_chunks = chunk_limits(manifest)
+            require_worth(manifest)
+        except BreaksRule as error:
+            self._blame_organiser(message.author, error.rule, error.message, message.index)
+            self._failed = True
+            return
+        self._manifest = manifest
+        admission = manifest.admission
+        self._roster = frozenset(admission.keys) if isinstance(admission, Roster) else None
+        self._rounds = Rounds(self._tools, manifest, session, message, self._notes, self._views)
+
+    def _admitted(self, author: bytes) -> bool:
+        return self._roster is None or author in self._roster
+
+    def _equivocation(self, item: Equivocation) -> None:
+        """[E3]."""
+        what = "two entries for one slot"
+        if self._manifest is not None and item.author == self._manifest.organiser:
+            self._blame_organiser(
+                item.author, "04-E3", what, item.first, item.index, number=item.round
+            )
+        elif not self._admitted(item.author):
+            self._stranger(item.round, item.index)
+        elif self._rounds is not None:
+            entries = (item.first, item.index)
+            fault = Fault(Role.PARTY, item.author, "04-E3", what, entries, item.round)
+            self._faults.append(fault)
+            self._rounds.equivocation(item)
+
+    def _broken(self, item: Broken) -> None:
+        """[E1]. A board that leaves out an entry breaks a message too: nobody is convicted."""
+        if self._rounds is not None and item.author == self._rounds.manifest.organiser:
+            self._rounds.broken_control(item)
+        else:
+            what = "an entry that continues no message"
+            self._notes.add("04-E1", what, item.round, item.index)
+
+    def _organiser(self, message: Message) -> None:
+        if self._rounds is None:
+            return
+        if message.phase == Phase.ORGANISER:
+            self._rounds.control(message)
+        else:
+            what = "it takes part under its own key"
+            self._blame_organiser(
+                message.author, "04-J1", what, message.index, number=message.round
+            )
+
+    def _party(self, message: Message) -> None:
+        rounds = self._rounds
+        if rounds is None or not self._admitted(message.author):
+            self._stranger(message.round, message.index)
+        elif message.phase not in _PHASES or message.phase == Phase.ORGANISER:
+            what = "a message in no phase of a party"
+            entries = (message.index,)
+            fault = Fault(Role.PARTY, message.author, "04-E2", what, entries, message.round)
+            self._faults.append(fault)
+        else:
+            rounds.party(message)
+
+    def _stranger(self, number: int, index: int) -> None:
+        self._notes.add("04-J1", "the author is not on the roster", number, index)
+
+    def _blame_organiser(
+        self, author: bytes, rule: str, what: str, *entries: int, number: int = 0
+    ) -> None:
+        self._faults.append(Fault(Role.ORGANISER, author, rule, what, entries, number))
+
+
+def _fault_order(fault: Fault) -> tuple[int, tuple[int, ...], str, bytes, str]:
+    return fault.round, fault.entries, fault.rule, fault.author, fault.what

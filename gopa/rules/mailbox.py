@@ -1,0 +1,155 @@
+"""The parties' messages of one round, until the close of their phase has been judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+from gopa.messages.framing import Message
+from gopa.messages.organiser import Cause
+from gopa.messages.phases import KIND_IN, REPEATABLE, Phase
+from gopa.rules.verdict import BreaksRule, Verdict, absent, invalid
+from wire.errors import MalformedMessage
+
+T = TypeVar("T")
+
+LEAF_SIZE: Final = 32
+
+
+@dataclass(slots=True)
+class Mailbox:
+    """Messages of the open phase by author, and who used up its slot before the phase opened."""
+
+    struck: dict[bytes, int] = field(default_factory=dict)
+    _first: dict[Phase, dict[bytes, Message]] = field(default_factory=dict)
+    _many: dict[Phase, list[Message]] = field(default_factory=dict)
+    _early: dict[tuple[Phase, bytes], int] = field(default_factory=dict)
+
+    def put(self, message: Message) -> None:
+        """A message of an open phase. Which cut will count is not known yet."""
+        phase = Phase(message.phase)
+        if phase in REPEATABLE:
+            self._many.setdefault(phase, []).append(message)
+        else:
+            self._first.setdefault(phase, {}).setdefault(message.author, message)
+
+    def spoil(self, phase: Phase, author: bytes, index: int) -> None:
+        """A message of a phase that is not open yet: it acts on nothing and takes the slot."""
+        if phase not in REPEATABLE:
+            self._early.setdefault((phase, author), index)
+
+    def strike(self, author: bytes, index: int) -> None:
+        """Two entries for one slot, the second of them at `index`."""
+        self.struck.setdefault(author, index)
+
+    def is_struck(self, author: bytes, cut: int) -> bool:
+        """Whether evidence against the author stands below the cut ([E3])."""
+        return self.struck.get(author, cut) < cut
+
+    def early(self, phase: Phase, author: bytes) -> int | None:
+        """The index of a message that came before its phase opened."""
+        return self._early.get((phase, author))
+
+    def early_authors(self, phase: Phase) -> set[bytes]:
+        """Whose message came before the phase opened."""
+        return {author for early, author in self._early if early is phase}
+
+    def first(self, phase: Phase) -> Mapping[bytes, Message]:
+        """The one message of each author in a phase."""
+        return self._first.get(phase, {})
+
+    def many(self, phase: Phase) -> tuple[Message, ...]:
+        """All messages of a phase in which a party may post several, in order of the log."""
+        return tuple(self._many.get(phase, ()))
+
+    def all(self, phase: Phase) -> tuple[Message, ...]:
+        """All messages of a phase."""
+        return self.many(phase) if phase in REPEATABLE else tuple(self.first(phase).values())
+
+    def drop(self, phase: Phase) -> None:
+        """The phase is closed: forget the bodies."""
+        self._first.pop(phase, None)
+        self._many.pop(phase, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted(Generic[T]):
+    """Who sent something that can be read, and what keeps the others out."""
+
+    read: dict[bytes, tuple[Message, T]]
+    out: dict[bytes, Verdict]
+
+
+@dataclass(slots=True)
+class Sorter(Generic[T]):
+    """Reads the messages of one phase, each once, however often a cut is tried.
+
+    `read` decodes a body. It raises `BreaksRule`, or `MalformedMessage`, which counts
+    against `rule`; `missing` is the rule of a list that lacks somebody.
+    """
+
+    mailbox: Mailbox
+    phase: Phase
+    acts_on: bytes
+    opened_at: int
+    largest: int
+    rule: str
+    missing: str
+    read: Callable[[Message], T]
+    strikes: bool = True
+    _known: dict[bytes, T | Verdict] = field(default_factory=dict)
+
+    def sort(self, authors: Iterable[bytes], cut: int) -> Sorted[T]:
+        """Everybody's message below the cut."""
+        found: Sorted[T] = Sorted({}, {})
+        first = self.mailbox.first(self.phase)
+        for author in authors:
+            message = first.get(author)
+            early = self.mailbox.early(self.phase, author)
+            if self.strikes and self.mailbox.is_struck(author, cut):
+                evidence = self.mailbox.struck[author]
+                found.out[author] = Verdict(Cause.STRUCK, "04-E3", evidence)
+            elif early is not None and early < cut:
+                found.out[author] = invalid("04-E4", early)
+            elif message is None or message.index >= cut:
+                found.out[author] = absent(self.missing)
+            else:
+                self._file(found, message)
+        return found
+
+    def judge(self, message: Message) -> T | Verdict:
+        """The content of a message, or what is wrong with it alone."""
+        known = self._known.get(message.leaf)
+        if known is None:
+            known = self._judge(message)
+            self._known[message.leaf] = known
+        return known
+
+    def _file(self, found: Sorted[T], message: Message) -> None:
+        content = self.judge(message)
+        if isinstance(content, Verdict):
+            found.out[message.author] = content
+        else:
+            found.read[message.author] = message, content
+
+    def _judge(self, message: Message) -> T | Verdict:
+        index = message.index
+        if message.seq and self.phase not in REPEATABLE:
+            return invalid("04-E2", index, "its first message in the phase is not whole")
+        if message.kind != KIND_IN[self.phase]:
+            return invalid("04-E2", index, "another kind of message than the phase's")
+        # A log that was forked may have shown the author another close: no fault.
+        if message.body[:LEAF_SIZE] != self.acts_on or message.first <= self.opened_at:
+            return invalid("04-E4", index)
+        try:
+            return self._content(message)
+        except BreaksRule as error:
+            return invalid(error.rule, index, error.message)
+        except MalformedMessage as error:
+            return invalid(self.rule, index, str(error))
+
+    def _content(self, message: Message) -> T:
+        if len(message.body) > self.largest:
+            raise BreaksRule("04-S4", f"{len(message.body)} bytes: {self.largest} would do")
+        return self.read(message)

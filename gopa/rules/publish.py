@@ -1,0 +1,176 @@
+"""The close of publish: whose masked value opens what it committed to ([P1] to [P3], [A5])."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from commitments.group import PointVec, ScalarVec
+from gopa.masks import unpack_words
+from gopa.messages.framing import Message
+from gopa.messages.limits import largest_body
+from gopa.messages.organiser import Cause, Why
+from gopa.messages.party import PUBLISH
+from gopa.messages.phases import Phase
+from gopa.rules.accusations import Conviction, Court
+from gopa.rules.book import Book, Given, Stage, Step, fails
+from gopa.rules.confirm import ConfirmStage
+from gopa.rules.findings import Fault, Listed
+from gopa.rules.mailbox import Sorter
+from gopa.rules.openings import Claimed, wrong_openings
+from gopa.rules.result import ResultStage
+from gopa.rules.rollback import RollbackStage
+from gopa.rules.verdict import Verdict, invalid
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A published value as scalars; words stay packed until they are summed."""
+
+    data: bytes
+    values: ScalarVec | None
+    blinding: ScalarVec | None
+
+
+@dataclass(slots=True)
+class PublishStage:
+    """From the close of commit to that of publish; accusations are heard in it."""
+
+    book: Book
+    opened: Message
+    court: Court = field(init=False)
+    _sorter: Sorter[Masked] = field(init=False)
+    _opens: dict[bytes, bool] = field(default_factory=dict)
+    phase: Phase = field(default=Phase.PUBLISH, init=False)
+    step: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        book = self.book
+        self.court = Court(book)
+        self._sorter = Sorter(
+            mailbox=book.mail,
+            phase=Phase.PUBLISH,
+            acts_on=self.opened.leaf,
+            opened_at=self.opened.index,
+            largest=largest_body(book.manifest, Phase.PUBLISH),
+            rule="04-P2",
+            missing="04-P2",
+            read=self._read,
+        )
+
+    def awaited(self) -> Iterable[bytes]:
+        return self.book.authors(self.book.members)
+
+    def demand(self, cut: int, given: Given) -> Step:
+        del given
+        book = self.book
+        convicted = self._convicted(cut)
+        found = self._sorter.sort(self.awaited(), cut)
+        verdicts = found.out
+        for author, conviction in convicted.items():
+            found.read.pop(author, None)
+            if author in verdicts and verdicts[author].cause is Cause.STRUCK:
+                continue
+            if book.places[author] in book.committed:
+                verdicts[author] = conviction.verdict
+        self._require_openings(found.read, verdicts)
+        read = {book.places[author]: content for author, (_, content) in found.read.items()}
+        members = book.shortened(sorted(read), verdicts)
+        final = book.curious or not book.matched.crossing(members)
+        removed = book.removed(verdicts, Phase.PUBLISH)
+        faults = _faults(book, verdicts, convicted.values())
+        if book.too_few(members):
+            failed = fails(Why.TOO_FEW_LEFT, book.culprits(verdicts), removed, faults)
+            return replace(failed, heard=cut)
+        if not final and not book.manifest.max_rollbacks:
+            failed = fails(Why.TOO_MANY_ROLLBACKS, book.culprits(verdicts), removed, faults)
+            return replace(failed, heard=cut)
+
+        def settle(message: Message) -> Stage:
+            book.values = {place: read[place].data for place in members}
+            book.lists.append(Listed(Phase.PUBLISH, 0, cut, message.index, members, final))
+            return _following(book, message, members, final=final)
+
+        return Step(book.packed(members, final=final), removed, settle, faults, heard=cut)
+
+    def _convicted(self, cut: int) -> dict[bytes, Conviction]:
+        """[A5]: accusations below the cut."""
+        heard = [each for each in self.book.mail.many(Phase.ACCUSE) if each.index < cut]
+        return dict(self.court.convict(heard))
+
+    def _read(self, message: Message) -> Masked:
+        """Raises `MalformedMessage` for anything that is no masked value of this session."""
+        publish, book = PUBLISH.decode(message.body), self.book
+        dimension, group = book.context.dimension, book.group
+        if book.context.full:
+            values = group.decode_scalars(publish.value, dimension)
+            return Masked(publish.value, values, group.decode_scalars(publish.blinding, 1))
+        group.decode_scalars(publish.blinding, 0)
+        unpack_words(publish.value, dimension, book.manifest.word_width)
+        return Masked(publish.value, None, None)
+
+    def _require_openings(
+        self, read: dict[bytes, tuple[Message, Masked]], verdicts: dict[bytes, Verdict]
+    ) -> None:
+        """[P1]."""
+        book = self.book
+        if not book.context.full:
+            return
+        new = [author for author in sorted(read) if read[author][0].leaf not in self._opens]
+        wrong = self._wrong([(book.places[author], read[author][1]) for author in new])
+        for number, author in enumerate(new):
+            self._opens[read[author][0].leaf] = number not in wrong
+        for author in sorted(read):
+            message = read[author][0]
+            if not self._opens[message.leaf]:
+                del read[author]
+                fault = "a value that does not open its commitments"
+                verdicts[author] = invalid("04-P1", message.index, fault)
+
+    def _wrong(self, published: Sequence[tuple[int, Masked]]) -> frozenset[int]:
+        book = self.book
+        rows = [masked.values for _, masked in published if masked.values is not None]
+        blindings = book.group.scalars([])
+        for _, masked in published:
+            if masked.blinding is not None:
+                blindings = blindings.concat(masked.blinding)
+        targets = masked_commitments(book, [place for place, _ in published])
+        return wrong_openings(Claimed(book.key, rows, blindings, targets), book.tools.rng)
+
+
+def masked_commitments(book: Book, places: Sequence[int]) -> PointVec:
+    """D_u + B_u + sum of sgn C_uv over live edges, for each of the parties."""
+    edges, outputs, selves = book.matched, book.outputs, book.self_masks
+    if edges.points is None or outputs is None or selves is None:
+        return book.group.points([])
+    everything = outputs.concat(selves).concat(edges.points)
+    terms: list[int] = []
+    signs: list[int] = []
+    lengths: list[int] = []
+    for place, (around, own) in zip(places, edges.around(places), strict=True):
+        row = book.committed[place].row
+        terms += [row, len(outputs) + row]
+        terms += [2 * len(outputs) + edge for edge in around]
+        signs += [1, 1, *own]
+        lengths.append(2 + len(around))
+    return everything.gather(terms).vartime_segment_msm(book.group.scalars(signs), lengths)
+
+
+def _faults(
+    book: Book, verdicts: dict[bytes, Verdict], convictions: Iterable[Conviction]
+) -> tuple[Fault, ...]:
+    """Every conviction, and what else convicts somebody."""
+    others = {
+        author: verdict
+        for author, verdict in verdicts.items()
+        if verdict.cause is not Cause.CONVICTED
+    }
+    convicted = [book.fault(each.author, each.rule, each.what, each.entry) for each in convictions]
+    return (*book.blamed(others), *convicted)
+
+
+def _following(book: Book, message: Message, members: tuple[int, ...], *, final: bool) -> Stage:
+    if not final:
+        return RollbackStage(book, message, 1, members)
+    book.final = members
+    return ResultStage(book) if book.curious else ConfirmStage(book, message)

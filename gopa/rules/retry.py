@@ -1,0 +1,76 @@
+"""Which round is next, and who sits it out ([X3] to [X5])."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from gopa.messages.manifest import Manifest
+from gopa.messages.organiser import Abort, Cause
+from gopa.messages.phases import Phase
+from gopa.rules.book import Book
+
+_PROOFS: Final = frozenset({"04-J3", "04-K3"})
+"""Rules that an invalid proof breaks."""
+
+_FAILED: Final = frozenset({Cause.ABSENT, Cause.INVALID, Cause.STRUCK, Cause.CONVICTED})
+"""Not those who only lost too many neighbours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A round: its number, which logical round it serves, which attempt it is."""
+
+    number: int
+    logical: int
+    attempt: int
+
+
+FIRST: Final = Due(1, 0, 0)
+
+
+def following(manifest: Manifest, last: Book | None) -> Due | None:
+    """The round after the last one; None when all logical rounds are done.
+
+    [X4]: no attempt is left after `attempts` rounds, or `charged` + 1 releases.
+    """
+    if last is None:
+        return FIRST
+    terms = manifest.terms
+    again = isinstance(last.ended, Abort)
+    used = last.attempt + 1 >= terms.attempts or releases_of(last) > terms.charged
+    if again and not used:
+        return Due(last.number + 1, last.logical, last.attempt + 1)
+    if last.logical + 1 >= terms.rounds:
+        return None
+    return Due(last.number + 1, last.logical + 1, 0)
+
+
+def releases_of(book: Book) -> int:
+    """Valid final closes of the logical round, this round included."""
+    return book.earlier_releases + (book.final is not None)
+
+
+@dataclass(slots=True)
+class Bars:
+    """Who is barred: from the attempts left of this logical round, and for good."""
+
+    retry: set[bytes] = field(default_factory=set)
+    forever: set[bytes] = field(default_factory=set)
+
+    def learn(self, book: Book, convicted: Iterable[bytes]) -> None:
+        """A round is over; `convicted` by accusations that came too late for a list."""
+        for row in book.removals:
+            if row.cause in {Cause.STRUCK, Cause.CONVICTED} or row.rule in _PROOFS:
+                self.forever.add(row.author)
+            if row.phase in {Phase.PUBLISH, Phase.ROLLBACK} and row.cause in _FAILED:
+                self.retry.add(row.author)
+        self.retry |= book.laggards
+        self.forever.update(convicted)
+
+    def for_round(self, due: Due, equivocators: Mapping[bytes, int]) -> frozenset[bytes]:
+        """Who sits out the round that opens now."""
+        if not due.attempt:
+            self.retry.clear()
+        return frozenset(self.retry | self.forever | equivocators.keys())

@@ -1,0 +1,367 @@
+"""The rounds of a session, one after the other: where every message goes, and what is due."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gopa.messages.framing import Broken, Equivocation, Message
+from gopa.messages.limits import chunks_of
+from gopa.messages.manifest import Manifest
+from gopa.messages.organiser import Abort, Close, Open, Result, Why
+from gopa.messages.phases import Kind, Phase
+from gopa.rounds.context import RoundContext
+from gopa.rules.accusations import Court
+from gopa.rules.afterwards import Late, judge_late
+from gopa.rules.book import Book, Failure, Given, Memory, Stage, Step, Tools
+from gopa.rules.closes import (
+    Said,
+    aborted,
+    differing,
+    given_in,
+    open_checkpoint,
+    opening,
+    read_control,
+    require_given,
+    stated,
+)
+from gopa.rules.control import Control
+from gopa.rules.evidence import Notes, Views
+from gopa.rules.findings import Fault, Role, RoundFindings
+from gopa.rules.join import JoinStage
+from gopa.rules.mailbox import Mailbox
+from gopa.rules.publish import PublishStage
+from gopa.rules.report import reported
+from gopa.rules.retry import Bars, Due, following, releases_of
+from gopa.rules.routing import note_above_cut, note_late, route
+from gopa.rules.state import RoundView
+from gopa.rules.verdict import BreaksRule
+from gopa.rules.view import viewed
+from wire.errors import InvalidProof, MalformedMessage, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What the rules demand with one cut, as long as nothing new comes below it."""
+
+    cut: int
+    given: Given
+    step: Step
+    said: Said
+
+
+class Rounds:
+    """Follows the messages of a session with a valid manifest."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts of a ledger
+        self,
+        tools: Tools,
+        manifest: Manifest,
+        session: bytes,
+        opened: Message,
+        notes: Notes,
+        views: Views,
+    ) -> None:
+        self.manifest = manifest
+        self.failed = False
+        self.ended = 0
+        self._tools, self._session = tools, session
+        self._notes, self._views = notes, views
+        self._memory, self._bars = Memory(), Bars()
+        self._leaf, self._control_index, self._cut, self._seq = opened.leaf, opened.index, 0, 0
+        self._book: Book | None = None
+        self._stage: Stage | None = None
+        self._court: Court | None = None
+        self._tried: _Tried | None = None
+        self._reports: list[RoundFindings] = []
+        self._faults: list[Fault] = []
+        self._early: dict[int, Mailbox] = {}
+        self._equivocators: dict[bytes, int] = {}
+
+    # What is due
+
+    @property
+    def number(self) -> int:
+        """The current round, or the last one; 0 before the first."""
+        return 0 if self._book is None else self._book.number
+
+    @property
+    def in_round(self) -> bool:
+        return self._stage is not None
+
+    @property
+    def over(self) -> bool:
+        """Whether all logical rounds are done."""
+        return not self.in_round and self._due() is None
+
+    @property
+    def releases(self) -> int:
+        """Valid final closes of the logical round that is current."""
+        return 0 if self._book is None else releases_of(self._book)
+
+    def next_control(self, cut: int, given: Given) -> Control | None:
+        """See `Ledger.next_control`."""
+        if self.failed:
+            return None
+        if self._book is None or self._stage is None:
+            due = self._due()
+            if due is None:
+                return None
+            said = opening(self._leaf, due.logical, due.attempt)
+            return Control(said.kind, due.number, 0, self._leaf, said.message, said.body)
+        self._require_cut(cut)
+        try:
+            tried = self._try(self._book, self._stage, cut, given)
+            if tried.said.kind is Kind.CLOSE:
+                require_given(self._book, self._stage, given)
+        except InvalidProof as error:
+            raise UsageError(
+                error.message, "beacon" if error.check != "04-C4" else "checkpoint"
+            ) from error
+        return self._control(tried.said)
+
+    def abort(self, cut: int) -> Control | None:
+        """See `Ledger.abort`."""
+        if self.failed or self._book is None or self._stage is None:
+            return None
+        self._require_cut(cut)
+        return self._control(aborted(self._book, cut, self._leaf, Failure(Why.ORGANISER)))
+
+    def view(self) -> RoundView | None:
+        """The current round, or the last one."""
+        if self._book is None:
+            return None
+        return viewed(self._book, self._stage, self._leaf, self._control_index, self._cut)
+
+    def reports(self) -> tuple[RoundFindings, ...]:
+        """All rounds so far."""
+        if self._book is None:
+            return tuple(self._reports)
+        return (*self._reports, reported(self._book, self._late(self._book)))
+
+    def faults(self) -> tuple[Fault, ...]:
+        """All faults so far, late evidence of the current round included."""
+        if self._book is None:
+            return tuple(self._faults)
+        return (*self._faults, *self._book.faults, *self._late(self._book).faults)
+
+    # What comes in
+
+    def party(self, message: Message) -> None:
+        """A message of somebody who may be a party, in a phase of parties."""
+        self._outdate(message.index)
+        book, phase = self._book, Phase(message.phase)
+        if message.round > self.number:
+            box = self._early.setdefault(message.round, Mailbox())
+            box.spoil(phase, message.author, message.index)
+            self._notes.add("04-E4", "a message before its round", message.round, message.index)
+        elif book is None or message.round < self.number:
+            note_late(self._notes, message)
+        else:
+            route(book, self._stage, self._notes, message)
+
+    def equivocation(self, item: Equivocation) -> None:
+        """Evidence against somebody who may be a party ([E3], [X5])."""
+        self._outdate(item.index)
+        self._equivocators.setdefault(item.author, item.index)
+        if item.round > self.number:
+            self._early.setdefault(item.round, Mailbox()).strike(item.author, item.index)
+        elif self._book is not None and item.round == self.number:
+            self._book.mail.strike(item.author, item.index)
+
+    def broken_control(self, item: Broken) -> None:
+        """An entry of the organiser that continues nothing: what it says cannot be read."""
+        fault = Fault(
+            Role.ORGANISER,
+            item.author,
+            "04-E1",
+            "its entries do not continue each other",
+            (item.index,),
+            item.round,
+            proved=False,
+        )
+        self._fail(fault)
+
+    def control(self, message: Message) -> None:
+        """A message of the organiser in phase 0."""
+        if self.failed:
+            what = "the organiser goes on after it broke the rules"
+            self._notes.add("04-C3", what, message.round, message.index)
+            return
+        try:
+            self._accept(message)
+        except BreaksRule as error:
+            entries = (message.index,)
+            self._fail(
+                Fault(
+                    Role.ORGANISER,
+                    message.author,
+                    error.rule,
+                    error.message,
+                    entries,
+                    message.round,
+                )
+            )
+
+    # A message of the organiser
+
+    def _accept(self, message: Message) -> None:
+        due = None if self.in_round else self._due()
+        number = self.number if self.in_round else (0 if due is None else due.number)
+        if due is None and not self.in_round:
+            raise BreaksRule("04-X3", "a message after the last round")
+        if message.round != number or message.seq != (self._seq if self.in_round else 0):
+            raise BreaksRule("04-C1", "a message out of its order")
+        if message.body[:32] != self._leaf:
+            raise BreaksRule("04-E4", "it does not act on its author's last message")
+        try:
+            said = read_control(message.kind, message.body)
+        except MalformedMessage as error:
+            raise BreaksRule("04-C1", f"not readable: {error}") from None
+        if due is not None:
+            self._open(message, due)
+        elif isinstance(said, Open):
+            raise BreaksRule("04-C1", "a round is going on")
+        else:
+            self._proceed(message, said)
+        self._leaf, self._control_index = message.leaf, message.index
+        self._seq = message.seq + chunks_of(len(message.body))
+
+    def _open(self, message: Message, due: Due) -> None:
+        demanded = opening(self._leaf, due.logical, due.attempt)
+        if demanded.body != message.body:
+            raise BreaksRule("04-X3", "another round than the next one")
+        self._finish_last(due)
+        mail = self._early.pop(due.number, Mailbox())
+        self._book = Book(
+            tools=self._tools,
+            context=RoundContext(
+                self.manifest, self._session, due.number, self._tools.toolkit.group
+            ),
+            logical=due.logical,
+            attempt=due.attempt,
+            opened=message,
+            barred=self._bars.for_round(due, self._equivocators),
+            memory=self._memory,
+            earlier_releases=self.releases if due.attempt else 0,
+            mail=mail,
+        )
+        self._stage, self._court = JoinStage(self._book), None
+        self._cut, self._tried = message.first, None
+
+    def _finish_last(self, due: Due) -> None:
+        """What evidence below this `open` says about the round before counts from now on."""
+        book = self._book
+        if book is None:
+            return
+        late = self._late(book)
+        self._bars.learn(book, late.convicted)
+        self._reports.append(reported(book, late))
+        self._faults += [*book.faults, *late.faults]
+        if not due.attempt:
+            self._memory.inputs.clear()
+
+    def _proceed(self, message: Message, said: Close | Result | Abort) -> None:
+        book, stage = self._book, self._stage
+        if book is None or stage is None:
+            return
+        if not self._cut <= said.cut <= message.first:
+            raise BreaksRule("04-C2", "a cut that goes back or lies ahead")
+        if isinstance(said, Abort) and said.reason is Why.ORGANISER:
+            self._own_abort(book, message, said)
+            return
+        given = given_in(said)
+        try:
+            tried = self._try(book, stage, said.cut, given)
+            if isinstance(tried.said.message, Close):
+                require_given(book, stage, given)
+        except InvalidProof as error:
+            rule = error.check if error.check.startswith("04-") else "04-V4"
+            raise BreaksRule(rule, error.message) from None
+        if tried.said.body != message.body:
+            raise BreaksRule(*differing(tried.said.message, said))
+        self._remember_checkpoint(given, message)
+        self._apply(book, stage, tried.step, message, said)
+
+    def _own_abort(self, book: Book, message: Message, said: Abort) -> None:
+        """[X1]: always open to the organiser, without culprits."""
+        demanded = aborted(book, said.cut, self._leaf, Failure(Why.ORGANISER))
+        if demanded.body != message.body:
+            raise BreaksRule(*differing(demanded.message, said))
+        self._leave(book, message, said, heard=0)
+
+    def _apply(
+        self,
+        book: Book,
+        stage: Stage,
+        step: Step,
+        message: Message,
+        said: Close | Result | Abort,
+    ) -> None:
+        book.removals += step.removed
+        book.faults += step.faults
+        book.laggards |= step.laggards
+        note_above_cut(book, stage, self._notes, said.cut)
+        following_stage = step.settle(message)
+        if not isinstance(said, Close):
+            self._leave(book, message, said, heard=step.heard)
+            return
+        self._forget(book, stage.phase, step.heard)
+        self._stage, self._cut, self._tried = following_stage, said.cut, None
+        if isinstance(following_stage, PublishStage):
+            self._court = following_stage.court
+
+    def _leave(self, book: Book, message: Message, said: Result | Abort, *, heard: int) -> None:
+        """The round is over; what came too late is kept until the next one opens."""
+        for phase in Phase:
+            self._forget(book, phase, heard)
+        book.ended, book.ended_at = said, message.index
+        self._stage, self._cut, self._tried = None, said.cut, None
+        self.ended += 1
+
+    def _forget(self, book: Book, phase: Phase | None, heard: int) -> None:
+        """A phase is over: accusations above its cut are kept, everything else is dropped."""
+        if phase is None or phase is Phase.ACCUSE:
+            return
+        if phase is Phase.PUBLISH:
+            accusations = book.mail.many(Phase.ACCUSE)
+            book.late_accusations += [each for each in accusations if each.index >= heard]
+            book.mail.drop(Phase.ACCUSE)
+        book.mail.drop(phase)
+
+    def _remember_checkpoint(self, given: Given, message: Message) -> None:
+        if given.checkpoint:
+            signed = open_checkpoint(self.manifest.policy, given.checkpoint)
+            self._views.add(signed.size, signed.root, message.index)
+
+    # Small things
+
+    def _due(self) -> Due | None:
+        return following(self.manifest, self._book)
+
+    def _late(self, book: Book) -> Late:
+        return judge_late(book, self._court)
+
+    def _fail(self, fault: Fault) -> None:
+        self._faults.append(fault)
+        self.failed = True
+
+    def _outdate(self, index: int) -> None:
+        """What was worked out for a cut above this entry holds no more."""
+        if self._tried is not None and index < self._tried.cut:
+            self._tried = None
+
+    def _try(self, book: Book, stage: Stage, cut: int, given: Given) -> _Tried:
+        tried = self._tried
+        if tried is not None and (tried.cut, tried.given) == (cut, given):
+            return tried
+        step = stage.demand(cut, given)
+        said = stated(book, stage, step, cut, given, self._leaf)
+        self._tried = _Tried(cut, given, step, said)
+        return self._tried
+
+    def _control(self, said: Said) -> Control:
+        return Control(said.kind, self.number, self._seq, self._leaf, said.message, said.body)
+
+    def _require_cut(self, cut: int) -> None:
+        if type(cut) is not int or cut < self._cut:
+            raise UsageError(f"a cut is an index of the log from {self._cut} on", "cut")

@@ -1,0 +1,81 @@
+"""Where a party's message of the current round goes: to its phase, to late evidence, nowhere."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gopa.messages.framing import Message
+from gopa.messages.phases import Phase
+from gopa.rules.book import Book, Stage
+from gopa.rules.evidence import Notes
+from gopa.rules.join import sown
+
+_LATE: Final = "a message after its phase was closed, or its cut"
+
+
+def route(book: Book, stage: Stage | None, notes: Notes, message: Message) -> None:
+    """Take a message of somebody who may be a party; `stage` is None after the round."""
+    phase = Phase(message.phase)
+    if book.roll is not None and message.author not in book.places:
+        notes.add("04-J6", "the author is not on the roll", book.number, message.index)
+        return
+    if phase is Phase.JOIN:
+        seed = sown(message, book.context)
+        if seed is not None:
+            book.memory.seeds.setdefault(seed, (message.index, message.author))
+    if _is_open(stage, phase):
+        _receive(book, phase, message)
+    elif _is_ahead(book, stage, phase):
+        book.mail.spoil(phase, message.author, message.index)
+        notes.add("04-E4", "a message before its phase", book.number, message.index)
+    else:
+        _keep_late(book, phase, message)
+        note_late(notes, message)
+
+
+def note_above_cut(book: Book, stage: Stage, notes: Notes, cut: int) -> None:
+    """The phase ends: whoever posted above its cut was late."""
+    if stage.phase is None:
+        return
+    for message in book.mail.all(stage.phase):
+        if message.index >= cut:
+            note_late(notes, message)
+
+
+def note_late(notes: Notes, message: Message) -> None:
+    """The message changes no list."""
+    notes.add("04-C2", _LATE, message.round, message.index)
+
+
+def _receive(book: Book, phase: Phase, message: Message) -> None:
+    """[E2]: one message, except where several may come."""
+    known = book.mail.first(phase).get(message.author)
+    if known is None:
+        book.mail.put(message)
+        return
+    what = "a second message in one phase"
+    fault = book.fault(message.author, "04-E2", what, known.index, message.index)
+    book.faults.append(fault)
+
+
+def _keep_late(book: Book, phase: Phase, message: Message) -> None:
+    """What came too late for a list may still convict, or make an edge public."""
+    if phase is Phase.ACCUSE:
+        book.late_accusations.append(message)
+    elif phase is Phase.ROLLBACK and book.edges is not None:
+        book.stray_openings.append(message)
+
+
+def _is_open(stage: Stage | None, phase: Phase) -> bool:
+    if stage is None:
+        return False
+    return phase is stage.phase or (phase is Phase.ACCUSE and stage.phase is Phase.PUBLISH)
+
+
+def _is_ahead(book: Book, stage: Stage | None, phase: Phase) -> bool:
+    """Whether the phase may still open."""
+    if stage is None or stage.phase is None:
+        return False
+    now = Phase.ACCUSE if stage.phase is Phase.PUBLISH else stage.phase
+    rolled_past = phase is Phase.ROLLBACK and book.final is not None
+    return phase > now and not rolled_past

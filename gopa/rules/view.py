@@ -1,0 +1,58 @@
+"""The current round as the organiser, the board and people want to see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gopa.messages.phases import Phase
+from gopa.rules.book import Book, Stage
+from gopa.rules.recover import RecoverStage
+from gopa.rules.rollback import RollbackStage
+from gopa.rules.state import RoundView
+
+
+def viewed(book: Book, stage: Stage | None, leaf: bytes, opened_at: int, cut: int) -> RoundView:
+    """A picture of the round; it does not change any more."""
+    opens = None if stage is None else stage.phase
+    last = next((each for each in reversed(book.lists) if each.phase < Phase.CONFIRM), None)
+    return RoundView(
+        number=book.number,
+        logical=book.logical,
+        attempt=book.attempt,
+        opens=opens,
+        step=0 if stage is None else stage.step,
+        acts_on=leaf,
+        opened_at=opened_at,
+        cut=cut,
+        barred=book.barred,
+        expected=_expected(book, stage),
+        posted=0 if opens is None else len(book.mail.all(opens)),
+        roll=book.enrolled,
+        roll_leaf=book.roll_leaf,
+        beacon_round=0 if book.roll is None else book.roll.beacon_round,
+        lists=tuple(book.lists),
+        removals=tuple(book.removals),
+        members=() if last is None else last.members,
+        withheld=book.withheld,
+        joint=book.joint,
+        graph=book.graph,
+        edges=book.edges,
+        owed=_owed(stage),
+        dealers=dict(stage.dealers) if isinstance(stage, RecoverStage) else {},
+        released=book.final is not None,
+        ended=book.ended,
+    )
+
+
+def _expected(book: Book, stage: Stage | None) -> frozenset[bytes]:
+    if stage is None or stage.phase is None:
+        return frozenset()
+    posted = {message.author for message in book.mail.all(stage.phase)}
+    spoiled = book.mail.early_authors(stage.phase)
+    return frozenset(stage.awaited()) - posted - spoiled
+
+
+def _owed(stage: Stage | None) -> Mapping[int, tuple[int, ...]]:
+    if not isinstance(stage, RollbackStage):
+        return {}
+    return {place: tuple(sorted(edges)) for place, edges in stage.owed.items()}

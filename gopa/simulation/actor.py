@@ -1,0 +1,136 @@
+"""A party of a simulation: the machine, what it departs from, what it cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from gopa.messages.framing import Posted
+from gopa.messages.phases import Phase
+from gopa.party import (
+    Event,
+    Fetch,
+    Fetched,
+    Finished,
+    Halted,
+    Output,
+    Party,
+    Post,
+    State,
+    TimedOut,
+)
+from gopa.simulation.scene import Scene
+from gopa.simulation.script import Behaviour
+from wire.errors import ProtocolError
+from wire.secret import Guarded
+
+
+@dataclass(slots=True)
+class Usage:
+    """What a party cost so far.
+
+    `posted` and `read` are bytes of entries; `entries` is how many were read, each of them
+    with a signature. `cpu_seconds` is the processor time of the party's steps, on all
+    cores, without those signatures.
+    """
+
+    posted: int = 0
+    read: int = 0
+    entries: int = 0
+    cpu_seconds: float = 0.0
+
+    def since(self, then: Usage) -> Usage:
+        """What was added after `then`."""
+        return Usage(
+            self.posted - then.posted,
+            self.read - then.read,
+            self.entries - then.entries,
+            self.cpu_seconds - then.cpu_seconds,
+        )
+
+
+Answer = Callable[[Fetch], tuple[Posted, ...]]
+Sizes = Callable[[Sequence[Posted]], int]
+
+
+@dataclass(slots=True, repr=False, eq=False)
+class Actor(Guarded):
+    """Steps one party and lets its behaviours change what it says."""
+
+    party: Party
+    scene: Scene
+    behaviours: tuple[Behaviour, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    finished: list[Finished] = field(default_factory=list)
+    halted: ProtocolError | None = None
+
+    @property
+    def index(self) -> int:
+        return self.scene.index
+
+    @property
+    def author(self) -> bytes:
+        """Its Ed25519 key."""
+        return self.scene.key.public.data
+
+    @property
+    def state(self) -> State:
+        return self.scene.state
+
+    def tell(
+        self, event: Event, answer: Answer, size_of: Callable[[Sequence[Posted]], int]
+    ) -> list[Post]:
+        """What the party posts when it is told this, fetches answered at once."""
+        said: list[Post] = []
+        waiting: list[Event] = [event]
+        while waiting:
+            for output in self._step(waiting.pop(0)):
+                if isinstance(output, Post):
+                    said += self._spoken(output)
+                elif isinstance(output, Fetch):
+                    entries = answer(output)
+                    self.reads(entries, size_of)
+                    waiting.append(Fetched(output.phase, entries))
+                elif isinstance(output, Finished):
+                    self.finished.append(output)
+                elif isinstance(output, Halted):
+                    self.halted = output.error
+        return said
+
+    def reads(self, entries: Sequence[Posted], size_of: Sizes) -> None:
+        """Count what the party reads."""
+        self.usage.read += size_of(entries)
+        self.usage.entries += len(entries)
+
+    def last_words(self, phase: Phase) -> list[Post]:
+        """What its behaviours add before a phase ends."""
+        return self._counted(
+            [post for each in self.behaviours for post in each.last_words(self.scene, phase)]
+        )
+
+    def after(self, phase: Phase) -> list[Post]:
+        """What its behaviours add behind the close of a phase."""
+        return self._counted(
+            [post for each in self.behaviours for post in each.after(self.scene, phase)]
+        )
+
+    def _step(self, event: Event) -> tuple[Output, ...]:
+        begun = time.process_time()
+        state, outputs = self.party.step(self.scene.state, event)
+        self.usage.cpu_seconds += time.process_time() - begun
+        self.scene.before, self.scene.state = self.scene.state, state
+        return outputs
+
+    def _spoken(self, post: Post) -> list[Post]:
+        posts = [post]
+        for behaviour in self.behaviours:
+            posts = [new for old in posts for new in behaviour.says(self.scene, old)]
+        if self.scene.silenced:
+            self.scene.silenced = False
+            self._step(TimedOut(self.scene.round))
+        return self._counted(posts)
+
+    def _counted(self, posts: list[Post]) -> list[Post]:
+        self.usage.posted += sum(len(raw) for post in posts for raw in post.entries)
+        return posts

@@ -1,0 +1,157 @@
+"""Silence, lateness and repetition: departures that change no content.
+
+Every departure takes `rounds`, the numbers of the rounds in which it acts, or None for
+all. What the rules make of it is in its first line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from gopa.messages.phases import Phase
+from gopa.party import Post
+from gopa.simulation.contents import body_of, first_entry
+from gopa.simulation.scene import Scene
+
+Rounds: TypeAlias = frozenset[int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Honest:
+    """Says what the machine says; departures change a part of it."""
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        del scene
+        return [post]
+
+    def last_words(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+        del scene, phase
+        return []
+
+    def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+        del scene, phase
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class Drop(Honest):
+    """Gone from before or after its message of a phase to the end of the round: absent."""
+
+    phase: Phase
+    before: bool
+    rounds: Rounds = None
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if not acts(self.rounds, post) or post.phase < self.phase:
+            return [post]
+        if not self.before and post.phase is self.phase:
+            return [post]
+        scene.silenced = True
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class Skip(Honest):
+    """Says nothing in one phase and goes on as if it had: absent, and no longer listed."""
+
+    phase: Phase
+    rounds: Rounds = None
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        del scene
+        return [] if acts(self.rounds, post) and post.phase is self.phase else [post]
+
+
+@dataclass(frozen=True, slots=True)
+class Late(Honest):
+    """Posts its message of a phase behind the close of that phase: absent."""
+
+    phase: Phase
+    rounds: Rounds = None
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if not acts(self.rounds, post) or post.phase is not self.phase:
+            return [post]
+        scene.memory.setdefault("late", []).append(post)
+        return []
+
+    def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+        kept: list[Post] = scene.memory.get("late", [])
+        ready = [post for post in kept if post.phase is phase]
+        scene.memory["late"] = [post for post in kept if post.phase is not phase]
+        return ready
+
+
+@dataclass(frozen=True, slots=True)
+class Twice(Honest):
+    """Signs two entries for its slot of a phase: struck, on evidence below the cut ([E3])."""
+
+    phase: Phase
+    rounds: Rounds = None
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if not acts(self.rounds, post) or post.phase is not self.phase:
+            return [post]
+        return [post, _second(scene, post)]
+
+
+@dataclass(frozen=True, slots=True)
+class TwiceLater(Honest):
+    """The same, but the second entry comes behind the close of another phase: reported."""
+
+    phase: Phase
+    behind: Phase
+    rounds: Rounds = None
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if acts(self.rounds, post) and post.phase is self.phase:
+            scene.memory["second", self] = _second(scene, post)
+        return [post]
+
+    def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+        second = scene.memory.pop(("second", self), None) if phase is self.behind else None
+        return [] if second is None else [second]
+
+
+@dataclass(frozen=True, slots=True)
+class Garbage(Honest):
+    """Posts bytes that are no message: invalid."""
+
+    phase: Phase
+    rounds: Rounds = None
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if not acts(self.rounds, post) or post.phase is not self.phase:
+            return [post]
+        body = body_of(post.entries) + b"\0"
+        return [scene.sign(post.phase, body, first_entry(post.entries).seq)]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay(Honest):
+    """Posts the body it posted in an earlier round again: invalid ([E4])."""
+
+    phase: Phase
+    rounds: Rounds = None
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if post.phase is not self.phase:
+            return [post]
+        earlier = scene.memory.get(("earlier", self))
+        scene.memory["earlier", self] = body_of(post.entries)
+        if earlier is None or not acts(self.rounds, post):
+            return [post]
+        return [scene.sign(post.phase, earlier, first_entry(post.entries).seq)]
+
+
+def acts(rounds: Rounds, post: Post) -> bool:
+    """Whether a departure acts in the round of this post."""
+    return rounds is None or post.round in rounds
+
+
+def _second(scene: Scene, post: Post) -> Post:
+    """Another entry for the same slot."""
+    first = first_entry(post.entries)
+    return scene.sign(post.phase, body_of(post.entries), first.seq, salt=b"\x01" * 32)

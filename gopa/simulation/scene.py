@@ -1,0 +1,90 @@
+"""What a misbehaving party or organiser has at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from gopa.messages.framing import NO_LEAF, Place, sign_message
+from gopa.messages.manifest import Manifest
+from gopa.messages.phases import KIND_IN, Kind, Phase
+from gopa.organiser import Publish
+from gopa.party import Post, State
+from gopa.rounds.toolkit import Toolkit
+from gopa.simulation.board import SimulatedBoard
+from gopa.simulation.contents import body_of, first_entry
+from wire.codec import Codec
+from wire.ed25519 import SigningKey
+from wire.errors import MalformedMessage
+from wire.randomness import Rng
+from wire.secret import Guarded
+
+_T = TypeVar("_T")
+
+
+@dataclass(slots=True, repr=False, eq=False)
+class Scene(Guarded):
+    """One party at one moment: its key, its states, the log, a place to remember things.
+
+    `before` is its state when it was told what made it speak.
+    """
+
+    index: int
+    session: bytes
+    manifest: Manifest
+    toolkit: Toolkit
+    key: SigningKey
+    rng: Rng
+    board: SimulatedBoard
+    before: State
+    state: State
+    memory: dict[object, Any] = field(default_factory=dict)
+    silenced: bool = False
+
+    @property
+    def round(self) -> int:
+        """The number of the current round."""
+        return self.state.chain.round
+
+    def sign(self, phase: Phase, body: bytes, seq: int = 0, salt: bytes = NO_LEAF) -> Post:
+        """A message of this party; with another `salt` another entry for the same body."""
+        place = Place(self.session, phase, KIND_IN[phase], self.round, seq, salt)
+        return Post(phase, self.round, sign_message(body, place, self.key).entries)
+
+    def altered(self, post: Post, codec: Codec[_T], change: Callable[[_T], _T]) -> Post:
+        """The same message with another content, in the same slots.
+
+        What another behaviour has made unreadable stays as it is.
+        """
+        try:
+            content = codec.decode(body_of(post.entries))
+        except MalformedMessage:
+            return post
+        body = codec.encode(change(content))
+        return self.sign(post.phase, body, first_entry(post.entries).seq)
+
+
+@dataclass(slots=True, repr=False, eq=False)
+class OrganiserScene(Guarded):
+    """The organiser at one moment."""
+
+    session: bytes
+    manifest: Manifest
+    key: SigningKey
+    rng: Rng
+    board: SimulatedBoard
+    memory: dict[object, Any] = field(default_factory=dict)
+
+    def altered(self, control: Publish, codec: Codec[_T], change: Callable[[_T], _T]) -> Publish:
+        """The same message with another content, in the same slots."""
+        body = codec.encode(change(codec.decode(body_of(control.entries))))
+        return self.instead(control, control.kind, body)
+
+    def instead(self, control: Publish, kind: Kind, body: bytes) -> Publish:
+        """Another message in the slots of this one."""
+        first = first_entry(control.entries)
+        place = Place(
+            self.session, Phase.ORGANISER, kind, first.round, first.seq, first.prev_own_leaf
+        )
+        return Publish(kind, first.round, sign_message(body, place, self.key).entries)

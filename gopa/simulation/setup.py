@@ -1,0 +1,140 @@
+"""What a simulation is made of: keys, a manifest, a board, the machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bulletin_board import KeyKind, NoteSigner
+from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, TestCoins
+from gopa.messages.phases import Phase
+from gopa.organiser import Organiser, Setting, new_manifest
+from gopa.party import LocalPolicy, Party
+from gopa.planning.terms import Terms
+from gopa.rounds.toolkit import Toolkit
+from gopa.simulation.actor import Actor
+from gopa.simulation.board import SimulatedBoard
+from gopa.simulation.randomness import Streams
+from gopa.simulation.scene import OrganiserScene, Scene
+from gopa.simulation.script import Script
+from gopa.simulation.witnesses import BeaconSource, Witnesses
+from wire.ed25519 import SigningKey
+from wire.randomness import draw
+from wire.secret import SecretBytes
+
+LOG_NAME = "log.simulation"
+
+Progress = Callable[[Phase, int, int], None]
+"""Called with the open phase, how many parties have been told of it, and how many will be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where a simulation takes place; the defaults are a log in memory and nothing else.
+
+    `directory` is new or empty and will hold the log. `executor` checks proofs and
+    signatures. `witnesses` cosign where the setting's beacon is drand, `beacon` has its
+    values. `remember_noise` keeps every party's noise, for tests. `watch` is shown every
+    party whenever the organiser has said something.
+    """
+
+    directory: Path | None = None
+    toolkit: Toolkit | None = None
+    executor: Executor | None = None
+    witnesses: Witnesses | None = None
+    beacon: BeaconSource | None = None
+    progress: Progress | None = None
+    remember_noise: bool = False
+    watch: Callable[[Actor], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Everybody and everything on a stage."""
+
+    manifest: Manifest
+    session: bytes
+    board: SimulatedBoard
+    organiser: Organiser
+    organiser_scene: OrganiserScene
+    parties: tuple[Actor, ...]
+
+
+def set_up(terms: Terms, setting: Setting, stage: Stage, script: Script, streams: Streams) -> Cast:
+    """Everybody of the roster, with the keys in increasing order."""
+    keys = _keys(terms.parties, streams)
+    organiser = SigningKey.generate(streams.named("organiser"))
+    log = NoteSigner(LOG_NAME, KeyKind.LOG, SecretBytes(draw(streams.named("log"), 32)))
+    manifest = new_manifest(
+        terms,
+        [key.public.data for key in keys],
+        organiser=organiser.public.data,
+        log=log.verifier,
+        rng=streams.named("salt"),
+        setting=replace(setting, simulation=True),
+        policy=None if stage.witnesses is None else stage.witnesses.policy(log.verifier),
+    )
+    session, toolkit = manifest.session, stage.toolkit or Toolkit()
+    board = SimulatedBoard(log, stage.directory, stage.executor)
+    machine = Organiser(
+        manifest,
+        organiser,
+        rng=streams.named("organiser's checks"),
+        toolkit=toolkit,
+        executor=stage.executor,
+    )
+    lies = OrganiserScene(session, manifest, organiser, streams.named("organiser's lies"), board)
+    cast = Cast(manifest, session, board, machine, lies, ())
+    return replace(
+        cast,
+        parties=tuple(
+            _actor(cast, index, key, toolkit, script, streams) for index, key in enumerate(keys)
+        ),
+    )
+
+
+def _actor(  # noqa: PLR0913, PLR0917 - what a party is made of
+    cast: Cast, index: int, key: SigningKey, toolkit: Toolkit, script: Script, streams: Streams
+) -> Actor:
+    party = Party(
+        cast.manifest,
+        key,
+        permissive(cast.manifest.terms),
+        rng=streams.named(f"party {index}"),
+        toolkit=toolkit,
+        session=cast.session,
+    )
+    state = party.start()
+    scene = Scene(
+        index=index,
+        session=cast.session,
+        manifest=cast.manifest,
+        toolkit=toolkit,
+        key=key,
+        rng=streams.named(f"lies of party {index}"),
+        board=cast.board,
+        before=state,
+        state=state,
+    )
+    return Actor(party, scene, script.parties.get(index, ()))
+
+
+def _keys(count: int, streams: Streams) -> Sequence[SigningKey]:
+    rng = streams.named("keys")
+    keys = [SigningKey.generate(rng) for _ in range(count)]
+    return sorted(keys, key=lambda key: key.public.data)
+
+
+def permissive(terms: Terms) -> LocalPolicy:
+    """A policy that takes part in any simulation of these terms."""
+    return LocalPolicy(
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        modes=frozenset(Mode),
+        honest_but_curious=True,
+        beacons=frozenset({CommitReveal, DrandBeacon, TestCoins}),
+        open_admission=True,
+        simulation=True,
+    )

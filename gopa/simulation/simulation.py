@@ -1,0 +1,247 @@
+"""A whole session in one process: a real log, the real machines, a script of departures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import BinaryIO
+
+from bulletin_board import LogReader
+from gopa.messages.framing import Posted
+from gopa.messages.organiser import Abort, Result
+from gopa.messages.phases import Phase
+from gopa.organiser import (
+    Cosigned,
+    OrganiserOutput,
+    PhaseOver,
+    Publish,
+    Setting,
+    WantBeacon,
+    WantCheckpoint,
+)
+from gopa.party import Fetch, Post, Supplied, Witnessed
+from gopa.party.states import Committed
+from gopa.planning.result import Plan
+from gopa.planning.terms import Terms
+from gopa.rules import Findings
+from gopa.simulation.actor import Actor, Usage
+from gopa.simulation.randomness import Streams
+from gopa.simulation.record import RoundRecord
+from gopa.simulation.script import Script
+from gopa.simulation.secrets import noise_for_tests
+from gopa.simulation.setup import Stage, set_up
+from wire.errors import UsageError
+from wire.randomness import Rng, draw
+
+_BATCH = 512
+
+
+class Simulation:
+    """Parties, organiser and board in one process, labelled a simulation in the manifest.
+
+    Party i has the i-th smallest key of the roster. The same `rng` gives the same log.
+    """
+
+    def __init__(
+        self,
+        plan: Plan | Terms,
+        *,
+        rng: Rng,
+        setting: Setting | None = None,
+        script: Script | None = None,
+        stage: Stage | None = None,
+    ) -> None:
+        terms = plan.terms if isinstance(plan, Plan) else plan
+        self._stage = stage or Stage()
+        self._script = script or Script()
+        streams = Streams(draw(rng, 32))
+        cast = set_up(terms, setting or Setting(), self._stage, self._script, streams)
+        self.manifest, self.session = cast.manifest, cast.session
+        self.parties = cast.parties
+        self._board, self._organiser = cast.board, cast.organiser
+        self._organiser_scene = cast.organiser_scene
+        self._by_author = {actor.author: actor for actor in self.parties}
+        self._logical = 0
+        self.noise_for_tests: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._run(self._organiser.start())
+
+    def run_round(self, inputs: Sequence[Sequence[int] | None]) -> RoundRecord:
+        """The next logical round, with all its attempts.
+
+        `inputs` are vectors on the grid, one for each party that takes part; None for a
+        party that has nothing to say.
+
+        Raises:
+            UsageError: the session is over, or there is not one input for each party.
+        """
+        if self.over:
+            raise UsageError("the session is over", "inputs")
+        if len(inputs) != len(self.parties):
+            raise UsageError(f"{len(self.parties)} inputs, or None", "inputs")
+        before = [replace(actor.usage) for actor in self.parties]
+        first = self._organiser.state.rounds_ended
+        for actor, values in zip(self.parties, inputs, strict=True):
+            if values is not None and actor.halted is None:
+                self._tell(actor, Supplied(self._logical, tuple(values)))
+        while self._attempt():
+            pass
+        self._logical += 1
+        return self._record(before, first)
+
+    @property
+    def over(self) -> bool:
+        """Whether the rules demand nothing more, or the organiser broke one."""
+        return self._organiser.state.over
+
+    def findings(self) -> Findings:
+        """Everything the rules found so far."""
+        return self._organiser.findings()
+
+    def log(self) -> LogReader:
+        """The log, to be read strictly."""
+        return self._board.reader()
+
+    def archive(self, out: BinaryIO) -> None:
+        """Write the log as a `.gopa` archive."""
+        self._board.archive(out, self.session)
+
+    def close(self) -> None:
+        """Release the directory, if the log is in one."""
+        self._board.close()
+
+    def _attempt(self) -> bool:
+        """Run one round; whether the rules ask for another attempt."""
+        self._run(self._organiser.step(PhaseOver(self._board.size)))
+        while not self._round_ended():
+            if not self._close_phase():
+                return False
+        return self._next_is_retry()
+
+    def _round_ended(self) -> bool:
+        current = self._organiser.state.round
+        return self.over or current is None or current.ended is not None
+
+    def _next_is_retry(self) -> bool:
+        state, terms = self._organiser.state, self.manifest.terms
+        if state.over or state.round is None or not isinstance(state.round.ended, Abort):
+            return False
+        used_up = state.round.attempt + 1 >= terms.attempts or state.releases > terms.charged
+        return not used_up
+
+    def _close_phase(self) -> bool:
+        """End the open phase; False if the organiser posts nothing more."""
+        current = self._organiser.state.round
+        phase = Phase.JOIN if current is None or current.opens is None else current.opens
+        self._deliver([post for actor in self.parties for post in actor.last_words(phase)])
+        done = self._run(self._organiser.step(PhaseOver(self._board.size)))
+        self._deliver([post for actor in self.parties for post in actor.after(phase)])
+        return done
+
+    def _run(self, outputs: Sequence[OrganiserOutput]) -> bool:
+        """Do what the organiser asks for; whether it posted something."""
+        posted = False
+        for output in outputs:
+            if isinstance(output, Publish):
+                controls: Sequence[Publish] = (output,)
+                for behaviour in self._script.organiser:
+                    controls = [
+                        new
+                        for old in controls
+                        for new in behaviour.publishes(self._organiser_scene, old)
+                    ]
+                raws = [raw for control in controls for raw in control.entries]
+                self._spread(self._board.post(raws))
+                posted = True
+            else:
+                self._provide(output)
+                again = self._organiser.step(PhaseOver(self._board.size))
+                posted = self._run(again) or posted
+        return posted
+
+    def _provide(self, wanted: WantCheckpoint | WantBeacon) -> None:
+        """Cosignatures and values of the beacon, from what the caller gave."""
+        stage = self._stage
+        if isinstance(wanted, WantCheckpoint):
+            if stage.witnesses is None:
+                raise UsageError("the manifest needs witnesses", "stage.witnesses")
+            cosigned = stage.witnesses.cosigned(self._board.checkpoint)
+            self._organiser.step(Cosigned(cosigned, self._board.size))
+            return
+        if stage.beacon is None:
+            raise UsageError("the manifest needs values of its beacon", "stage.beacon")
+        number = wanted.round or stage.beacon.name()
+        self._organiser.step(stage.beacon.value(number))
+
+    def _deliver(self, posts: list[Post]) -> None:
+        """Post, hand out what stands in the log, until nobody has anything to say."""
+        raws = [raw for post in posts for raw in post.entries]
+        for at in range(0, len(raws), _BATCH):
+            self._spread(self._board.post(raws[at : at + _BATCH]))
+
+    def _spread(self, fresh: Sequence[Posted]) -> None:
+        """All goes to the organiser; its entries to everybody, a party's to that party."""
+        said: list[Post] = []
+        for posted in fresh:
+            self._organiser.step(posted)
+            author = posted.entry.author.data
+            if author == self.manifest.organiser:
+                said += self._broadcast(posted)
+            elif author in self._by_author:
+                said += self._tell(self._by_author[author], posted)
+        if said:
+            self._deliver(said)
+
+    def _broadcast(self, posted: Posted) -> list[Post]:
+        witnessed = Witnessed(self._board.size, self._board.root)
+        said: list[Post] = []
+        for number, actor in enumerate(self.parties):
+            actor.reads((posted,), self._size_of)
+            self._tell(actor, witnessed)
+            said += self._tell(actor, posted)
+            self._remember(actor)
+            if self._stage.watch is not None:
+                self._stage.watch(actor)
+            if self._stage.progress is not None:
+                current = self._organiser.state.round
+                if current is not None and current.opens is not None:
+                    self._stage.progress(current.opens, number + 1, len(self.parties))
+        return said
+
+    def _tell(self, actor: Actor, event: Posted | Supplied | Witnessed) -> list[Post]:
+        return actor.tell(event, self._answer, self._size_of)
+
+    def _answer(self, fetch: Fetch) -> tuple[Posted, ...]:
+        return self._board.fetch(fetch, self.session)
+
+    def _size_of(self, entries: Sequence[Posted]) -> int:
+        return sum(self._board.sizes[posted.index] for posted in entries)
+
+    def _remember(self, actor: Actor) -> None:
+        if not self._stage.remember_noise or not isinstance(actor.state.stage, Committed):
+            return
+        place = actor.state.chain.round, actor.index
+        if place not in self.noise_for_tests:
+            values = next(
+                each.values for each in actor.state.inputs if each.logical == self._logical
+            )
+            self.noise_for_tests[place] = noise_for_tests(actor.state, actor.author, values)
+
+    def _record(self, before: Sequence[Usage], first: int) -> RoundRecord:
+        findings = self.findings()
+        attempts, current = findings.rounds[first:], self._organiser.state.round
+        outcome = None if current is None else current.ended
+        included: tuple[int, ...] = ()
+        if isinstance(outcome, Result):
+            last = attempts[-1]
+            keys = [last.roll[position] for position in last.final or ()]
+            included = tuple(self._by_author[key].index for key in keys)
+        spent = [actor.usage.since(then) for actor, then in zip(self.parties, before, strict=True)]
+        return RoundRecord(
+            logical=self._logical - 1,
+            findings=findings,
+            attempts=attempts,
+            outcome=outcome,
+            included=included,
+            usage=tuple(spent),
+            halted={actor.index: actor.halted for actor in self.parties if actor.halted},
+        )

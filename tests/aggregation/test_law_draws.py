@@ -1,0 +1,83 @@
+"""Noise in mode off has exactly the law of proved noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from commitments import ristretto255
+from gopa.aggregation.law_draws import add_noise, counts, even_groups
+from gopa.masks.gaussian import BITS
+from tests.randomness import seeded
+from wire.domains import UNPROVED_NOISE, stream_domain
+from wire.errors import UsageError
+from wire.secret import SecretBytes
+from zkp.noise_table import GaussianTable, NoiseLaw, WeightedBits, WeightRun, binomial, irwin_hall
+
+GROUP = ristretto255()
+LAWS: dict[str, NoiseLaw] = {
+    "table": GaussianTable.with_scale("2.5", rows=31),
+    "narrow table": GaussianTable.with_scale("0.75", bits=20, rows=7),
+    "few bits": binomial(20),
+    "many bits": binomial(300),
+    "uniforms": irwin_hall(14, 5),
+    "odd weights": WeightedBits((WeightRun(1, 130), WeightRun(2, 3), WeightRun(3, 130))),
+}
+MANY = {"few bits": 1, "many bits": 3, "uniforms": 1, "odd weights": 3}
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_draws_have_the_law(law: NoiseLaw) -> None:
+    """Chi-square over rows of at least 20 expected draws; alarms once in 10,000 runs each."""
+    draws = np.zeros(200_000, dtype=np.int64)
+    seed = SecretBytes(seeded("draws")(32))
+    add_noise(draws, GROUP.stream(seed, stream_domain(UNPROVED_NOISE)), law, GROUP)
+    assert np.abs(draws).max() <= law.radius
+    expected = np.array([float(Fraction(mass, law.total)) for mass in law.masses]) * len(draws)
+    observed = np.bincount(draws + law.radius, minlength=len(expected))
+    usual = expected >= 20
+    rare = float(expected[~usual].sum())
+    assert observed[~usual].sum() <= stats.poisson.isf(1e-5, rare) if rare else True
+    columns = np.append(observed[usual], observed[~usual].sum())
+    means = np.append(expected[usual], rare)
+    if not rare:
+        columns, means = columns[:-1], means[:-1]
+    assert stats.chisquare(columns, means * columns.sum() / means.sum()).pvalue > 1e-4
+
+
+@given(st.lists(st.integers(1, 40), min_size=2, max_size=400).filter(lambda w: sum(w) % 2 == 0))
+def test_groups_hold_every_weight_once_and_have_a_middle(weights: list[int]) -> None:
+    groups = even_groups(tuple(weights))
+    assert sorted(weight for group in groups for weight in group) == sorted(weights)
+    assert all(1 <= len(group) <= BITS and sum(group) % 2 == 0 for group in groups)
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_the_groups_of_a_law_convolve_to_it(name: str) -> None:
+    law = LAWS[name]
+    assert isinstance(law, WeightedBits)
+    groups = [np.array(counts(group), dtype=object) for group in even_groups(law.weights)]
+    assert len(groups) == MANY[name]
+    whole = groups[0]
+    for group in groups[1:]:
+        whole = np.convolve(whole, group)
+    assert tuple(whole.tolist()) == law.masses
+    assert all(before <= after for before, after in pairwise(law.cumulative))
+
+
+def test_noise_is_added_in_place_and_wraps() -> None:
+    law = LAWS["table"]
+    seed = SecretBytes(seeded("wrap")(32))
+    signed, words = np.zeros(1000, dtype=np.int64), np.zeros(1000, dtype=np.uint32)
+    for array in (signed, words):
+        add_noise(array, GROUP.stream(seed, stream_domain(UNPROVED_NOISE)), law, GROUP)
+    assert signed.min() < 0 < signed.max()
+    assert (words.view(np.int32) == signed).all()
+    with pytest.raises(UsageError):
+        add_noise(np.zeros(3), GROUP.stream(seed, bytes(12)), law, GROUP)

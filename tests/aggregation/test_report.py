@@ -1,0 +1,88 @@
+"""Results in words."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from gopa import LocalAggregator, Result
+from gopa.aggregation.progress import LONG, PhaseBar, shown, watch
+from gopa.messages.phases import Phase
+from tests.aggregation.plans import terms
+
+VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 1.0]
+
+
+def run(changes: dict[str, Any] | None = None, values: Any = VALUES, **settings: Any) -> Result:
+    aggregator = LocalAggregator(terms(**(changes or {})), mode="off", seed=1, **settings)
+    return aggregator.average(values)
+
+
+def test_a_summary_says_what_a_person_asks_first() -> None:
+    result = run(script={2: "publish"}, clip=True, values=[*VALUES[:5], 3.0])
+    said = dict(line.split(maxsplit=1) for line in str(result).splitlines())
+    assert said["mean"].startswith(f"{result.mean:.6g} +- {result.stderr:.2g}")
+    assert said["parties"].startswith("5 of 6")
+    assert "publish" in said["parties"]
+    assert said["clipped"].startswith("1 ")
+    assert said["privacy"] == "no claim"
+    assert "simulation" in said["mode"]
+    assert said["mode"].startswith("off")
+
+
+def test_long_vectors_are_shortened() -> None:
+    result = run({"dimension": 1000}, [np.zeros(1000)] * 6)
+    assert len(str(result)) < 600
+    assert "1000 numbers" in str(result)
+    assert len(repr(result)) < 100
+
+
+def test_parties_without_reason_to_complain_are_not_listed() -> None:
+    assert "all 6" in str(run())
+    assert "attempts" not in str(run())
+    assert "attempts" in str(run(script={1: "unmask"}))
+
+
+def test_rich_prints_the_same() -> None:
+    out = Console(file=io.StringIO(), width=120)
+    result = run()
+    out.print(result)
+    assert isinstance(out.file, io.StringIO)
+    text = out.file.getvalue()
+    for line in str(result).splitlines():
+        for word in line.split():
+            assert word in text
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("wanted", "work", "expected"),
+    [
+        (None, LONG, True),
+        (None, LONG - 1, False),
+        (True, 0, True),
+        (False, 10 * LONG, False),
+    ],
+)
+def test_a_bar_is_shown_on_terminals_when_it_is_worth_it(
+    wanted: bool | None, work: int, expected: bool
+) -> None:
+    assert shown(wanted, work, Console(file=Terminal())) is expected
+    assert not shown(wanted, work, Console(file=io.StringIO()))
+
+
+def test_watching_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(watch(True, [3, 1, 2], "counting", LONG)) == [3, 1, 2]
+    bar = PhaseBar(True, LONG)
+    with bar.running():
+        bar(Phase.JOIN, 1, 2)
+    bar(Phase.JOIN, 2, 2)
+    assert capsys.readouterr() == ("", "")

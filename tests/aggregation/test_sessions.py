@@ -1,0 +1,186 @@
+"""The same API over whole sessions: logs, proofs, culprits; and mode off agrees with them."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gopa
+from gopa import LocalAggregator, RoundAborted, UsageError
+from gopa.aggregation import sessions
+from gopa.aggregation.engine import Excluded
+from gopa.simulation import Script, faults
+from tests.aggregation.plans import lasting
+from tests.simulation.doubles import SWIFT
+from wire.errors import GopaError
+from zkp.noise_table import irwin_hall
+
+VALUES = [0.0, 0.25, 0.5, 0.75, 1.0, 0.0, 0.25, 0.5]
+PHASES = ["join", "commit", "publish", "rollback", "confirm", "unmask"]
+MASKS: dict[str, dict[str, Any]] = {
+    "malicious": {},
+    "honest-but-curious": {"mask": "gaussian", "mask_deviation": 500, "survivors": 6, "loss": 2},
+}
+
+
+@pytest.fixture
+def swift(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proofs that cost nothing."""
+    monkeypatch.setattr(sessions, "Session", partial(sessions.Session, toolkit=SWIFT))
+
+
+def outcome(mode: Any, script: Any, **changes: Any) -> Any:
+    """What a round comes to, but for its numbers."""
+    trust: Any = "malicious" if "mask" not in changes else "honest-but-curious"
+    with LocalAggregator(
+        lasting(rounds=1, **changes), mode=mode, trust=trust, seed=1, script=script
+    ) as aggregator:
+        try:
+            result = aggregator.average(VALUES)
+        except RoundAborted as error:
+            return error.reason, error.culprits, error.released, error.attempts
+    shares = round(float(result.stderr), 12)
+    return (
+        result.included,
+        result.excluded,
+        result.rolled_back,
+        result.attempts,
+        result.vetoes,
+        shares,
+    )
+
+
+def scripts() -> list[dict[int, str]]:
+    single = [{2: phase} for phase in PHASES]
+    pairs = [{2: first, 5: second} for first, second in product(PHASES, repeat=2)]
+    many = [dict.fromkeys(range(1, 5), phase) for phase in PHASES]
+    most = [dict.fromkeys(range(1, 6), phase) for phase in PHASES]
+    return [{}, *single, *pairs, *many, *most]
+
+
+def test_mode_off_ends_as_a_session_does() -> None:
+    """On a complete graph, where chance has no say: every pair of parties and phases."""
+    for script in scripts():
+        assert outcome("off", script) == outcome("signed", script), script
+
+
+def test_honest_but_curious_rounds_end_alike_too() -> None:
+    for script in [{}, {2: "commit"}, {2: "publish"}, {2: "publish", 5: "commit"}]:
+        changes = MASKS["honest-but-curious"]
+        assert outcome("off", script, **changes) == outcome("signed", script, **changes), script
+
+
+@pytest.mark.parametrize("trust", MASKS)
+def test_signed_rounds_say_what_is_not_proved(trust: Any) -> None:
+    made = lasting(rounds=2, **MASKS[trust])
+    with LocalAggregator(made, mode="signed", trust=trust, seed=1) as aggregator:
+        result = aggregator.average(VALUES)
+        aggregator.average(VALUES)
+    assert (result.mode, result.trust, result.simulation) == ("signed", trust, True)
+    assert result.privacy is not None
+    said = " ".join(result.privacy.assumptions)
+    assert "neither is proved" in said
+    assert ("liars" in said) == (trust != "malicious")
+    assert "NOT proved" in str(result)
+    assert result.transcript.check().complete
+
+
+@pytest.mark.parametrize("beacon", ["test", "commit-reveal"])
+def test_a_full_session_over_several_rounds(tmp_path: Path, beacon: Any) -> None:
+    """Every round is in the log, which is checked strictly, from files, afterwards."""
+    made = lasting(rounds=3)
+    storage = tmp_path / "log"
+    with LocalAggregator(
+        made, mode="full", seed=1, storage=storage, beacon=beacon, script={3: "publish"}
+    ) as aggregator:
+        results = [aggregator.average(VALUES) for _ in range(3)]
+    for result in results:
+        assert result.included == (0, 1, 2, 4, 5, 6, 7)
+        assert result.excluded == (Excluded(3, "PUBLISH", "ABSENT"),)
+        assert result.rolled_back == (3,)
+        assert abs(result.mean - np.mean(np.delete(VALUES, 3))) < 5 * result.stderr
+    transcript = results[-1].transcript
+    assert transcript.directory == storage
+    findings = transcript.check()
+    assert findings.complete
+    assert findings.faults == ()
+    assert [found.sums for found in findings.rounds] == [
+        (round(float(result.sum) * made.steps),) for result in results
+    ]
+    archive = transcript.archive(tmp_path / "session.gopa")
+    assert archive.stat().st_size > 1000
+    with pytest.raises(GopaError):
+        LocalAggregator(made, mode="full", seed=1, storage=storage)
+
+
+def test_a_seed_reproduces_the_log(swift: None) -> None:
+    def run(seed: int) -> tuple[float, bytes]:
+        with LocalAggregator(lasting(rounds=1), seed=seed) as aggregator:
+            result = aggregator.average(VALUES)
+            return result.mean, result.transcript.session
+
+    assert run(4) == run(4)
+    assert run(4) != run(5)
+    del swift
+
+
+def test_a_liar_is_named() -> None:
+    honest = lasting(rounds=1)
+    with LocalAggregator(honest, seed=2) as aggregator:
+        assert aggregator.average(VALUES).excluded == ()
+    script = Script().misbehave(4, faults.BadProof())
+    with LocalAggregator(honest, seed=2, script=script) as aggregator:
+        result = aggregator.average(VALUES)
+    assert result.excluded == (Excluded(4, "COMMIT", "INVALID"),)
+    accused = {fault.author for fault in result.transcript.check().faults}
+    assert len(accused) == 1
+    with pytest.raises(UsageError) as caught:
+        LocalAggregator(honest, mode="off", script=script)
+    assert caught.value.field == "script"
+
+
+def test_an_aborted_session_names_the_parties(swift: None) -> None:
+    script = dict.fromkeys(range(1, 6), "commit")
+    with LocalAggregator(lasting(rounds=2), seed=2, script=script) as aggregator:
+        with pytest.raises(RoundAborted) as caught:
+            aggregator.average(VALUES)
+        assert caught.value.reason == "TOO_FEW_LEFT"
+        assert caught.value.culprits == (1, 2, 3, 4, 5)
+        assert caught.value.released == "none"
+        assert aggregator.rounds_left == 1
+    del swift
+
+
+@pytest.mark.parametrize("mode", ["signed", "full"])
+def test_weights_in_a_session(mode: Any) -> None:
+    """In full mode parties prove that no coordinate exceeds the weight."""
+    weights = [1, 2, 3, 4, 5, 6, 7, 8]
+    made = lasting(rounds=1, dimension=2, steps=350, noise=irwin_hall(14, 6))
+    with LocalAggregator(made, mode=mode, seed=2, max_weight=8) as aggregator:
+        result = aggregator.average(VALUES, weights=weights)
+    assert result.count == 8
+    assert abs(result.mean - np.average(VALUES, weights=weights)) < 5 * result.stderr
+
+
+@pytest.mark.parametrize(
+    ("trust", "mask"), [("malicious", "honest-but-curious"), ("honest-but-curious", "malicious")]
+)
+def test_signed_mode_needs_the_masks_of_its_trust(trust: Any, mask: str) -> None:
+    LocalAggregator(lasting(rounds=1, **MASKS[trust]), mode="signed", trust=trust).close()
+    with pytest.raises(UsageError) as caught:
+        LocalAggregator(lasting(rounds=1, **MASKS[mask]), mode="signed", trust=trust)
+    assert caught.value.field == "mask"
+
+
+def test_privacy_is_stated_against_everybody() -> None:
+    with LocalAggregator(lasting(rounds=1), seed=2) as aggregator:
+        statement = aggregator.average(VALUES).privacy
+    assert statement is not None
+    assert len(statement.claims) == 3
+    assert statement.survivors == 8
+    assert isinstance(statement, gopa.PrivacyStatement)

@@ -1,0 +1,58 @@
+"""What `specs/vectors/messages.json` holds: the bytes of every message, and what no message is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gopa.messages.bodies import BODIES
+from gopa.messages.phases import Kind
+from tests.messages.samples import MESSAGES, manifests
+
+
+def bodies() -> Iterator[tuple[str, Kind, bytes]]:
+    """Every sample by name."""
+    for name, each in manifests().items():
+        yield f"manifest: {name}", Kind.MANIFEST, each.to_bytes()
+    for name, (kind, message) in MESSAGES.items():
+        yield name, kind, BODIES[kind].encode(message)
+
+
+def damaged(body: bytes) -> dict[str, bytes]:
+    """What one byte too few, too many or different makes of a body."""
+    return {"a byte missing": body[:-1], "a byte too many": body + b"\0"}
+
+
+def records() -> dict[str, Any]:
+    """The content of the vector file."""
+    found = [
+        {"name": name, "kind": kind.name.lower(), "body": body.hex()}
+        for name, kind, body in bodies()
+    ]
+    refused = [
+        {"name": f"{name}, {damage}", "base": name, "kind": kind.name.lower(), "body": wrong.hex()}
+        for name, kind, body in bodies()
+        for damage, wrong in (damaged(body) | special(name, body)).items()
+    ]
+    return {
+        "format": "bodies of messages in hexadecimal; the session of a manifest is its id",
+        "messages": found,
+        "sessions": {f"manifest: {name}": m.session.hex() for name, m in manifests().items()},
+        "refused": refused,
+    }
+
+
+def special(name: str, body: bytes) -> dict[str, bytes]:
+    """Damage that only one message can take."""
+    at = {
+        "close of join": (40, 3, "the phase of another list"),
+        "result": (67, 9, "an unknown cause"),
+        "abort": (41, 2, "something else released"),
+        "accusation": (32, 3, "about something else"),
+        "final close": (len(body) - 1, 2, "a boolean of 2"),
+        "manifest: full": (1, 2, "another version"),
+    }.get(name)
+    if at is None:
+        return {}
+    place, value, what = at
+    return {what: body[:place] + bytes([value]) + body[place + 1 :]}

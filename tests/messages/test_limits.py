@@ -1,0 +1,170 @@
+"""Limits are the longest honest messages, byte for byte."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from commitments import ristretto255
+from gopa.messages.agreement import most_neighbours
+from gopa.messages.bodies import BODIES
+from gopa.messages.limits import chunks_of, largest_body, noise_proof_size, weighing_size
+from gopa.messages.manifest import CommitReveal, Manifest, Mode, OpenAdmission, Trust
+from gopa.messages.organiser import (
+    Abort,
+    Cause,
+    Close,
+    Coins,
+    Enrolled,
+    Members,
+    Released,
+    Removal,
+    Result,
+    Roll,
+    Why,
+)
+from gopa.messages.party import (
+    About,
+    Accusation,
+    Commit,
+    Confirm,
+    Join,
+    OpenedEdge,
+    Opening,
+    Publish,
+    Recover,
+    RecoveredShare,
+    Reveal,
+    Unmask,
+)
+from gopa.messages.phases import KIND_IN, Kind, Phase
+from gopa.rounds.real_proofs import RealProofs
+from tests.messages.samples import POLICY, h, manifest, manifests, terms, vector_terms
+from tests.randomness import seeded
+from tests.rounds.samples import KINDS, context_of, noisy
+from zkp.noise_table import GaussianTable, irwin_hall
+
+DEGREE = 4
+
+
+def longest(given: Manifest) -> dict[Phase, Any]:
+    """The longest honest message of each phase, for parties with DEGREE neighbours."""
+    full, reveals = given.mode is Mode.FULL, isinstance(given.beacon, CommitReveal)
+    agreed = given.terms
+    point = h(1) if full else b""
+    dimension = agreed.dimension
+    value = bytes(32 * dimension) if full else bytes(-(-dimension * given.word_width // 8))
+    needed = agreed.shares_needed(DEGREE)
+    weighing = bytes(weighing_size(given)) if full else b""
+    found = {
+        Phase.JOIN: Join(h(1), h(1), bytes(64), h(1) if reveals else b"", point, point),
+        Phase.COMMIT: Commit(
+            h(1), (h(1),) * DEGREE, h(1), point,
+            bytes(noise_proof_size(given)) if full else b"", weighing,
+            () if needed is None else (h(1),) * (needed - 1),
+            () if needed is None else (bytes(64),) * DEGREE,
+        ),
+        Phase.ACCUSE: Accusation(h(1), About.EDGE, 1, h(1), bytes(96)),
+        Phase.PUBLISH: Publish(h(1), value, point),
+    }  # fmt: skip
+    if reveals:
+        found[Phase.COINS] = Reveal(h(1), h(1))
+    if given.trust is Trust.MALICIOUS:
+        found[Phase.ROLLBACK] = Opening(h(1), (OpenedEdge(1, h(1)),) * DEGREE)
+        found[Phase.CONFIRM] = Confirm(h(1))
+        found[Phase.UNMASK] = Unmask(h(1), h(1))
+    if needed is not None:
+        found[Phase.RECOVER] = Recover(h(1), (RecoveredShare(1, bytes(64)),) * DEGREE)
+    return found
+
+
+@pytest.mark.parametrize("name", manifests())
+def test_limits_are_the_longest_honest_messages(name: str) -> None:
+    given = manifests()[name]
+    honest = longest(given)
+    for phase in set(Phase) - {Phase.ORGANISER}:
+        limit = largest_body(given, phase, degree_bound=DEGREE)
+        if phase in honest:
+            assert limit == len(BODIES[KIND_IN[phase]].encode(honest[phase])), phase
+        else:
+            assert limit == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_proofs_have_the_length_that_limits_count(kind: str) -> None:
+    context = context_of(ristretto255(), kind)
+    claim = noisy(context, 1).proved(RealProofs(), seeded(1))
+    assert len(claim.proof) == noise_proof_size(context.manifest)
+    assert len(claim.weighing) == weighing_size(context.manifest)
+
+
+@pytest.mark.parametrize(
+    "agreed",
+    [
+        terms(noise=GaussianTable(64, 1), steps=43, squared_sensitivity=43**2),
+        vector_terms(100, noise=irwin_hall(4, 4), steps=1000, squared_sensitivity=10**8),
+    ],
+    ids=["table", "vectors"],
+)
+def test_sizes_of_proofs_are_known_without_one(agreed: Any) -> None:
+    given = manifest(agreed, weighted=agreed.dimension > 1)
+    assert 32 * 9 < noise_proof_size(given) < 32 * 50
+    assert (weighing_size(given) > 0) == given.weighted
+
+
+def closes(given: Manifest) -> list[tuple[Kind, Any]]:
+    """The longest messages of the organiser."""
+    parties = given.terms.parties
+    reveals = isinstance(given.beacon, CommitReveal)
+    bits = bytes(-(-parties // 8))
+    checkpoint = bytes(65_535 if given.quorum else 0)
+    enrolled = Enrolled(h(1), h(1), h(1) if reveals else b"")
+    signature = bytes(96 if given.terms.beacon == "drand" else 0)
+    coins = Coins(bits, (h(1),) * parties if reveals else (), signature, signature)
+    return [
+        (Kind.CLOSE, Close(h(1), 1, Phase.JOIN, b"", Roll((enrolled,) * parties, 1))),
+        (Kind.CLOSE, Close(h(1), 1, Phase.COINS, checkpoint, coins)),
+        (Kind.CLOSE, Close(h(1), 1, Phase.COMMIT, checkpoint, Members(bits, final=True))),
+        (
+            Kind.RESULT,
+            Result(
+                h(1), 1, (1,) * given.terms.dimension,
+                (Removal(1, Phase.JOIN, Cause.LOST),) * parties, 1, 1,
+            ),
+        ),
+        (Kind.ABORT, Abort(h(1), 1, Why.ORGANISER, Released.NONE, (1,) * parties)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", manifests())
+def test_the_organisers_limit_is_its_longest_message(name: str) -> None:
+    given = manifests()[name]
+    lengths = [len(BODIES[kind].encode(message)) for kind, message in closes(given)]
+    assert largest_body(given, Phase.ORGANISER) == max(lengths)
+
+
+def test_long_vectors_make_long_results() -> None:
+    given = manifest(vector_terms(5000))
+    lengths = [len(BODIES[kind].encode(message)) for kind, message in closes(given)]
+    assert largest_body(given, Phase.ORGANISER) == max(lengths) == lengths[3]
+    witnessed = replace(given, policy=POLICY)
+    assert largest_body(witnessed, Phase.ORGANISER) > 65_535
+
+
+def test_degrees_are_bounded_where_nobody_says() -> None:
+    small, large = terms(), terms(parties=1000, k=20)
+    assert most_neighbours(small) == 4
+    assert most_neighbours(large) == 144
+    given = manifest(large, admission=OpenAdmission(1000))
+    assert largest_body(given, Phase.COMMIT) == largest_body(given, Phase.COMMIT, degree_bound=144)
+    assert largest_body(given, Phase.COMMIT) > largest_body(given, Phase.COMMIT, degree_bound=143)
+    assert largest_body(given, Phase.ROLLBACK, degree_bound=0) == largest_body(
+        given, Phase.ROLLBACK, degree_bound=1
+    )
+
+
+@pytest.mark.parametrize(("size", "chunks"), [(0, 1), (1, 1), (60_000, 1), (60_001, 2)])
+def test_chunks(size: int, chunks: int) -> None:
+    assert chunks_of(size) == chunks

@@ -1,0 +1,224 @@
+"""An organiser that lies: whoever it concerns stops, with evidence, and reveals nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+
+from gopa.messages.organiser import Close, Coins, Result
+from gopa.messages.party import OPENING
+from gopa.messages.phases import Phase
+from gopa.party.states import Stopped
+from gopa.planning.terms import Terms
+from gopa.simulation import OrganiserBehaviour, RoundRecord, Script, Simulation
+from gopa.simulation.departures import Skip
+from gopa.simulation.organiser_faults import (
+    AlteredAbort,
+    AlteredClose,
+    AlteredResult,
+    ClosedAnyway,
+    with_cut,
+    with_final,
+    without,
+)
+from tests.simulation.doubles import SWIFT
+from tests.simulation.worlds import RECOVERING, SCALAR, inputs_for, require_sound, simulate
+from wire.errors import FaultyParty
+
+EVERYBODY = set(range(8))
+CLOSED = [Phase.JOIN, Phase.COINS, Phase.COMMIT, Phase.PUBLISH, Phase.CONFIRM]
+LEFT = Script().drop(6, before=Phase.PUBLISH)
+
+
+def run(
+    script: Script, lie: OrganiserBehaviour | None, terms: Terms = SCALAR
+) -> tuple[Simulation, RoundRecord]:
+    """One logical round; first without the lie, which all parties bring to an end."""
+    inputs = inputs_for(terms)
+    honest = simulate(terms, script=script, toolkit=SWIFT)
+    require_sound(honest, honest.run_round(inputs), inputs)
+    lies = script if lie is None else script.organise(lie)
+    simulation = simulate(terms, script=lies, toolkit=SWIFT)
+    return simulation, simulation.run_round(inputs)
+
+
+def require_stopped(simulation: Simulation, record: RoundRecord, parties: set[int]) -> None:
+    """These stopped and blame the organiser; the rules blame it too, and nobody else."""
+    require_blamed(simulation, record, parties)
+    assert record.sums is None
+
+
+def require_blamed(simulation: Simulation, record: RoundRecord, parties: set[int]) -> None:
+    """The same, where a result may stand already."""
+    assert record.halted.keys() == parties
+    for error in record.halted.values():
+        assert isinstance(error, FaultyParty)
+        assert error.party == simulation.manifest.organiser
+    for index in parties:
+        assert isinstance(simulation.parties[index].state.stage, Stopped)
+    assert {fault.author for fault in record.findings.faults} == {simulation.manifest.organiser}
+
+
+@pytest.mark.parametrize("phase", CLOSED, ids=lambda phase: phase.name.lower())
+def test_two_closes_for_one_phase_stop_everybody(phase: Phase) -> None:
+    lie = AlteredClose(phase, with_cut(-1), beside=True)
+    simulation, record = run(Script(), lie)
+    require_blamed(simulation, record, EVERYBODY)
+    assert (record.sums is None) == (phase is not Phase.CONFIRM)  # the first close was right
+    for error in record.halted.values():
+        assert isinstance(error, FaultyParty)
+        assert len(error.evidence) == 64  # the leaves of both entries
+
+
+@pytest.mark.parametrize("shift", [1, -100], ids=["ahead", "back"])
+@pytest.mark.parametrize("phase", CLOSED, ids=lambda phase: phase.name.lower())
+def test_cut_ahead_of_its_own_index_or_behind_the_last_one(phase: Phase, shift: int) -> None:
+    shifted = with_cut(shift) if shift > 0 else _behind
+    simulation, record = run(Script(), AlteredClose(phase, shifted))
+    require_stopped(simulation, record, EVERYBODY)
+
+
+def _behind(close: Close) -> Close:
+    return replace(close, cut=0)
+
+
+@pytest.mark.parametrize(
+    "phase", [Phase.JOIN, Phase.COMMIT, Phase.PUBLISH, Phase.CONFIRM], ids=lambda p: p.name.lower()
+)
+def test_list_that_lacks_a_party_stops_that_party(phase: Phase) -> None:
+    simulation, record = run(Script(), AlteredClose(phase, shutting_out(3)))
+    require_stopped(simulation, record, {3})
+
+
+def shutting_out(position: int) -> Callable[[Close], Close]:
+    """A list without one party, from which a rollback follows if masks are out already."""
+
+    def change(close: Close) -> Close:
+        return with_final(final=False)(without(position, 8)(close))
+
+    return change
+
+
+def test_final_list_that_lacks_a_party_stops_all_its_neighbours_too() -> None:
+    """They owe edges to it, and a final close says that nobody owes anything."""
+    simulation, record = run(Script(), AlteredClose(Phase.PUBLISH, without(3, 8)))
+    require_stopped(simulation, record, EVERYBODY)
+
+
+def test_list_of_rollback_that_lacks_a_party_stops_that_party() -> None:
+    """To the others a list that grew smaller is no final one, and it is called final."""
+    simulation, record = run(LEFT, AlteredClose(Phase.ROLLBACK, without(3, 8)))
+    require_stopped(simulation, record, EVERYBODY - {6})
+
+
+def test_list_of_seeds_that_lacks_a_party_stops_that_party() -> None:
+    script = Script().misbehave(6, Skip(Phase.UNMASK))
+    simulation, record = run(script, AlteredClose(Phase.UNMASK, without(3, 8)), RECOVERING)
+    require_stopped(simulation, record, {3})
+
+
+def test_close_that_is_called_final_while_edges_are_owed() -> None:
+    """Everybody owes an edge to the party that left."""
+    lie = AlteredClose(Phase.PUBLISH, with_final(final=True))
+    simulation, record = run(LEFT, lie)
+    require_stopped(simulation, record, EVERYBODY - {6})
+
+
+def test_rollback_whose_list_stays_but_is_not_called_final() -> None:
+    lie = AlteredClose(Phase.ROLLBACK, with_final(final=False))
+    simulation, record = run(LEFT, lie)
+    require_stopped(simulation, record, EVERYBODY - {6})
+
+
+def test_wrong_nonce_in_the_list_stops_its_owner() -> None:
+    def change(close: Close) -> Close:
+        content = close.content
+        assert isinstance(content, Coins)
+        nonces = (*content.nonces[:3], bytes(32), *content.nonces[4:])
+        return replace(close, content=replace(content, nonces=nonces))
+
+    simulation, record = run(Script(), AlteredClose(Phase.COINS, change))
+    require_stopped(simulation, record, {3})
+
+
+def test_nobody_unmasks_when_too_few_confirmed() -> None:
+    """The close names everybody; parties count what they have read themselves ([F2])."""
+    script = Script()
+    for party in range(4):
+        script = script.misbehave(party, Skip(Phase.CONFIRM))
+    lie = ClosedAnyway(Phase.CONFIRM, tuple(range(8)), 8)
+    simulation, record = run(script, lie)
+    assert record.halted.keys() == EVERYBODY
+    board = simulation.parties[0].scene.board
+    for actor in simulation.parties:
+        assert not board.stream(actor.author, Phase.UNMASK, 1)
+
+
+def test_list_with_too_few_parties_stops_everybody() -> None:
+    """The rules demand an abort; nobody publishes a masked value into so small a group."""
+    script = Script()
+    for party in range(4):
+        script = script.drop(party, before=Phase.COMMIT)
+    lie = ClosedAnyway(Phase.COMMIT, (4, 5, 6, 7), 8)
+    simulation, record = run(script, lie)
+    require_stopped(simulation, record, {4, 5, 6, 7})
+    board = simulation.parties[0].scene.board
+    for actor in simulation.parties:
+        assert not board.stream(actor.author, Phase.PUBLISH, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """A result that contradicts what parties counted."""
+
+    change: Callable[[Result], Result]
+
+
+RESULTS = {
+    "attempt": Wrong(lambda result: replace(result, attempt=result.attempt + 1)),
+    "releases": Wrong(lambda result: replace(result, releases=result.releases + 1)),
+    "dimension": Wrong(lambda result: replace(result, sums=(*result.sums, 0))),
+    "sum out of range": Wrong(lambda result: replace(result, sums=(2**40,))),
+    "a removal too few": Wrong(lambda result: replace(result, removed=())),
+}
+
+
+@pytest.mark.parametrize("wrong", RESULTS.values(), ids=RESULTS)
+def test_result_that_contradicts_what_parties_counted(wrong: Wrong) -> None:
+    simulation, record = run(LEFT, AlteredResult(wrong.change))
+    expected = EVERYBODY - {6} if wrong is RESULTS["a removal too few"] else EVERYBODY
+    require_stopped(simulation, record, expected)
+
+
+def test_abort_that_misstates_what_was_released() -> None:
+    script = Script().drop(3, before=Phase.UNMASK)
+    lie = AlteredAbort(lambda abort: replace(abort, released=type(abort.released)(0)))
+    simulation, record = run(script, lie)
+    require_stopped(simulation, record, EVERYBODY)
+
+
+def test_removed_party_never_opens_its_mask_though_all_others_open_edges_to_it() -> None:
+    """The organiser leaves out a party that published: its value stays masked."""
+    simulation, record = run(Script(), AlteredClose(Phase.PUBLISH, shutting_out(3)))
+    require_stopped(simulation, record, {3})
+    board = simulation.parties[0].scene.board
+    victim = simulation.parties[3].author
+    assert not board.stream(victim, Phase.UNMASK, 1)
+    opened = {
+        edge.neighbour
+        for actor in simulation.parties
+        for posted in board.stream(actor.author, Phase.ROLLBACK, 1)
+        for edge in OPENING.decode(posted.entry.body).edges
+    }
+    assert opened == {3}
+
+
+def test_parties_that_stopped_are_silent_in_later_rounds() -> None:
+    lie = AlteredClose(Phase.PUBLISH, with_cut(-1), beside=True)
+    simulation, record = run(Script(), lie)
+    require_stopped(simulation, record, EVERYBODY)
+    again = simulation.run_round(inputs_for(SCALAR))
+    assert [usage.posted for usage in again.usage] == [0] * 8
+    assert again.sums is None

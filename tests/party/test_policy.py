@@ -1,0 +1,153 @@
+"""What a party refuses before it says anything, and before the coins are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+
+from bulletin_board import KeyKind, NoteSigner
+from gopa.beacon import QUICKNET
+from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, OpenAdmission
+from gopa.organiser import Setting, new_manifest
+from gopa.party import LocalPolicy, Party, Refusal
+from gopa.planning import guarantee
+from gopa.planning.terms import Terms
+from gopa.simulation import Script, Witnesses
+from gopa.simulation.setup import permissive
+from tests.beacon.rounds import FASTNET
+from tests.randomness import seeded
+from tests.simulation.doubles import SWIFT
+from tests.simulation.worlds import CURIOUS, LENIENT, RECOVERING, SCALAR, inputs_for, simulate
+from wire.ed25519 import SigningKey
+from wire.secret import SecretBytes
+
+LOG = NoteSigner("log.test", KeyKind.LOG, SecretBytes(bytes(32)))
+KEYS = sorted((SigningKey.generate(seeded(i)) for i in range(8)), key=lambda key: key.public.data)
+ORGANISER = SigningKey.generate(seeded("organiser"))
+WITNESSES = Witnesses.fresh(2, seeded("witnesses"), time=0)
+STRICT = LocalPolicy(
+    epsilon=SCALAR.epsilon, delta=SCALAR.delta, corrupt_share=Fraction(1, 8), simulation=True
+)
+
+
+def manifest(
+    terms: Terms = SCALAR,
+    setting: Setting | None = None,
+    *,
+    witnessed: bool = False,
+    roster: OpenAdmission | None = None,
+) -> Manifest:
+    policy = WITNESSES.policy(LOG.verifier) if witnessed else None
+    return new_manifest(
+        terms,
+        roster or [key.public.data for key in KEYS],
+        organiser=ORGANISER.public.data,
+        log=LOG.verifier,
+        rng=seeded(1),
+        setting=setting,
+        policy=policy,
+    )
+
+
+def refused(policy: LocalPolicy, offered: Manifest, field: str, key: SigningKey = KEYS[0]) -> bool:
+    STRICT.require(manifest(), KEYS[0].public.data)
+    with pytest.raises(Refusal) as caught:
+        Party(offered, key, policy, rng=seeded(1), toolkit=SWIFT)
+    return caught.value.field == field
+
+
+POLICIES = {
+    "epsilon": (replace(STRICT, epsilon=Decimal(99)), "epsilon"),
+    "delta": (replace(STRICT, delta=Decimal("1e-9")), "delta"),
+    "corrupt share": (replace(STRICT, corrupt_share=Fraction(1, 4)), "corrupt"),
+    "mode": (replace(STRICT, modes=frozenset({Mode.SIGNED})), "mode"),
+    "beacon": (replace(STRICT, beacons=frozenset({DrandBeacon})), "beacon"),
+    "witnesses": (replace(STRICT, witnesses=True), "policy"),
+}
+
+
+@pytest.mark.parametrize(("policy", "field"), POLICIES.values(), ids=POLICIES)
+def test_manifest_below_the_policy(policy: LocalPolicy, field: str) -> None:
+    assert refused(policy, manifest(), field)
+
+
+OFFERS = {
+    "simulation": (manifest(setting=Setting(simulation=True)), "simulation"),
+    "nobody is distrusted": (manifest(CURIOUS, LENIENT), "mode"),
+    "anybody may join": (manifest(roster=OpenAdmission(8)), "admission"),
+    "unknown beacon": (
+        manifest(
+            replace(SCALAR, beacon="drand"), Setting(beacon=DrandBeacon(FASTNET)), witnessed=True
+        ),
+        "chain",
+    ),
+}
+
+
+@pytest.mark.parametrize(("offered", "field"), OFFERS.values(), ids=OFFERS)
+def test_session_of_a_kind_that_is_not_allowed(offered: Manifest, field: str) -> None:
+    real = replace(STRICT, simulation=False)
+    real.require(manifest(), KEYS[0].public.data)
+    assert refused(real, offered, field)
+
+
+def test_lenient_trust_is_asked_for_by_name() -> None:
+    policy = replace(STRICT, modes=frozenset(Mode))
+    assert refused(policy, manifest(CURIOUS, LENIENT), "trust")
+    replace(policy, honest_but_curious=True).require(
+        manifest(CURIOUS, LENIENT), KEYS[0].public.data
+    )
+
+
+def test_known_beacon_with_witnesses_is_accepted() -> None:
+    offered = manifest(
+        replace(SCALAR, beacon="drand"), Setting(beacon=DrandBeacon(QUICKNET)), witnessed=True
+    )
+    replace(STRICT, witnesses=True).require(offered, KEYS[0].public.data)
+
+
+def test_plan_that_claims_more_than_it_has() -> None:
+    """The party computes for itself what the terms are worth ([S3])."""
+    claims = replace(SCALAR, delta=Decimal("1e-9"))
+    assert guarantee(claims).total > claims.delta
+    trusting = replace(STRICT, delta=Decimal(1))
+    trusting.require(manifest(), KEYS[0].public.data)
+    assert refused(trusting, manifest(claims), "terms")
+
+
+def test_stranger_and_organiser_do_not_join() -> None:
+    assert refused(STRICT, manifest(), "admission", SigningKey.generate(seeded("stranger")))
+    assert refused(STRICT, manifest(), "organiser", ORGANISER)
+
+
+def test_recovery_takes_a_party_that_reads_all_confirmations() -> None:
+    STRICT.require(manifest(RECOVERING), KEYS[0].public.data)
+    near = replace(STRICT, all_confirmations=False)
+    near.require(manifest(), KEYS[0].public.data)
+    assert refused(near, manifest(RECOVERING), "recovery")
+
+
+def test_number_that_joined_is_judged_before_the_coins() -> None:
+    offered = manifest()
+    STRICT.require_joined(offered, 8)
+    STRICT.require_joined(offered, SCALAR.survivors)
+    with pytest.raises(Refusal) as caught:
+        STRICT.require_joined(offered, SCALAR.survivors - 1)
+    assert caught.value.field == "joined"
+
+
+def test_permissive_policy_takes_part_in_every_kind_of_simulation() -> None:
+    for terms, setting in ((SCALAR, None), (CURIOUS, LENIENT), (RECOVERING, None)):
+        permissive(terms).require(manifest(terms, setting), KEYS[0].public.data)
+    assert CommitReveal in permissive(SCALAR).beacons
+
+
+def test_round_without_input_is_sat_out() -> None:
+    simulation, inputs = simulate(toolkit=SWIFT, script=Script()), inputs_for(SCALAR)
+    record = simulation.run_round([None, *inputs[1:]])
+    assert record.included == tuple(range(1, 8))
+    assert record.usage[0].posted == 0
+    assert not record.halted

@@ -1,0 +1,347 @@
+"""What a party does and keeps from step to step."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import replace
+from functools import lru_cache
+
+import pytest
+
+from bulletin_board import Submission
+from gopa.graph import ring
+from gopa.messages.framing import Posted
+from gopa.messages.party import COMMIT, JOIN
+from gopa.messages.phases import Phase
+from gopa.party import (
+    Event,
+    Fetch,
+    Fetched,
+    Finished,
+    NeedInput,
+    Output,
+    Part,
+    Party,
+    Post,
+    State,
+    Supplied,
+    TimedOut,
+    Witnessed,
+)
+from gopa.party.states import (
+    Comparing,
+    Confirmed,
+    Done,
+    Joined,
+    Outside,
+    Published,
+    Settled,
+    Unmasked,
+    Waiting,
+)
+from gopa.simulation import Script, Simulation, Stage
+from gopa.simulation.actor import Actor
+from gopa.simulation.departures import Skip
+from gopa.simulation.randomness import Streams
+from gopa.simulation.setup import permissive
+from tests.randomness import seeded
+from tests.simulation.doubles import SWIFT
+from tests.simulation.worlds import SCALAR, inputs_for, simulate
+from wire.errors import UsageError
+from wire.randomness import draw
+from wire.secret import Guarded
+
+SUBJECT = 3
+
+
+class Log:
+    """A finished session, to be told again to one party."""
+
+    def __init__(self, script: Script | None = None) -> None:
+        self.simulation = simulate(SCALAR, script=script, toolkit=SWIFT)
+        self.inputs = inputs_for(SCALAR)
+        self.record = self.simulation.run_round(self.inputs)
+        self.actor = self.simulation.parties[SUBJECT]
+        self.board = self.actor.scene.board
+
+    def party(self) -> Party:
+        """The same party with the same randomness."""
+        scene = self.actor.scene
+        made = Simulation(SCALAR, rng=seeded(1), stage=Stage(toolkit=SWIFT))
+        assert made.session == scene.session
+        return made.parties[SUBJECT].party
+
+
+@lru_cache(maxsize=4)
+def honest() -> Log:
+    return Log()
+
+
+def tell_again(log: Log, *, until: Phase | None = None) -> list[tuple[State, tuple[Output, ...]]]:
+    """Every state of the party, when it hears the log once more and its fetches are answered."""
+    party = log.party()
+    state = party.start()
+    history: list[tuple[State, tuple[Output, ...]]] = []
+    state, outputs = party.step(state, Supplied(0, tuple(log.inputs[SUBJECT])))
+    history.append((state, outputs))
+    organiser = log.simulation.manifest.organiser
+    for posted in log.board.entries:
+        if posted.entry.author.data not in {organiser, log.actor.author}:
+            continue
+        state, outputs = party.step(state, posted)
+        history.append((state, outputs))
+        while any(isinstance(output, Fetch) for output in outputs):
+            fetch = next(output for output in outputs if isinstance(output, Fetch))
+            answer = Fetched(fetch.phase, log.board.fetch(fetch, log.simulation.session))
+            state, outputs = party.step(state, answer)
+            history.append((state, outputs))
+        if any(isinstance(output, Post) and output.phase is until for output in outputs):
+            break
+    return history
+
+
+def stages(history: list[tuple[State, tuple[Output, ...]]]) -> list[type]:
+    """The kinds of stages in their order, each once."""
+    kinds = [type(state.stage) for state, _ in history]
+    return list(dict.fromkeys(kinds))
+
+
+def test_stages_of_an_honest_round() -> None:
+    names = [kind.__name__ for kind in stages(tell_again(honest()))]
+    expected = "Waiting Joined Enrolled Committed Comparing Published Confirmed Counting Unmasked"
+    assert names == expected.split()
+    assert isinstance(tell_again(honest())[-1][0].stage, Waiting)
+
+
+def test_steps_are_a_function_of_state_event_and_randomness() -> None:
+    """Witnessed checkpoints are signed too, so this log differs from the simulation's."""
+    posts = [
+        [
+            output
+            for _, outputs in tell_again(honest())
+            for output in outputs
+            if isinstance(output, Post)
+        ]
+        for _ in range(2)
+    ]
+    assert posts[0] == posts[1]
+    assert [post.phase for post in posts[0]] == [
+        Phase.JOIN,
+        Phase.COINS,
+        Phase.COMMIT,
+        Phase.PUBLISH,
+        Phase.CONFIRM,
+        Phase.UNMASK,
+    ]
+
+
+def posts_of(history: list[tuple[State, tuple[Output, ...]]]) -> list[Post]:
+    return [each for _, outputs in history for each in outputs if isinstance(each, Post)]
+
+
+def test_state_keeps_what_was_posted_until_the_round_ends() -> None:
+    history = tell_again(honest())
+    posted: list[Post] = []
+    for state, outputs in history[:-1]:
+        posted += [output for output in outputs if isinstance(output, Post)]
+        assert list(state.sent) == posted
+    assert history[-1][0].sent == ()
+
+
+def test_entries_name_the_newest_checkpoint_and_the_entry_before() -> None:
+    party, log = honest().party(), honest()
+    state, _ = party.step(party.start(), Supplied(0, (1,)))
+    state, _ = party.step(state, Witnessed(7, b"r" * 32))
+    organiser = [each for each in log.board.entries if each.entry.phase == Phase.ORGANISER]
+    outputs: tuple[Output, ...] = ()
+    for posted in organiser[:3]:
+        state, new = party.step(state, posted)
+        outputs += new
+    posts = [output for output in outputs if isinstance(output, Post)]
+    entries = [Submission.decode(raw) for post in posts for raw in post.entries]
+    assert {(each.entry.seen_size, each.entry.seen_root) for each in entries} == {(7, b"r" * 32)}
+    assert [each.entry.prev_own_leaf for each in entries] == [bytes(32)] + [
+        each.leaf for each in entries[:-1]
+    ]
+    with pytest.raises(UsageError):
+        party.step(state, Witnessed(6, b"r" * 32))
+
+
+def test_secret_states_do_not_print_pickle_copy_or_compare() -> None:
+    for state, _ in tell_again(honest()):
+        secrets = [state, state.stage, *state.inputs]
+        for each in [one for one in secrets if isinstance(one, Guarded)]:
+            assert repr(each) == f"<{type(each).__name__}: secret>"
+            for refused in (pickle.dumps, copy.copy, hash):
+                with pytest.raises(UsageError):
+                    refused(each)
+            with pytest.raises(UsageError):
+                _ = each == each  # noqa: PLR0124 - refusing is the point
+
+
+def test_no_key_of_an_edge_is_left_after_the_confirmation() -> None:
+    """A party cannot open an edge to anybody once it has confirmed: it has no key to open."""
+    seen = {type(state.stage): state.stage for state, _ in tell_again(honest())}
+    published, confirmed, unmasked = seen[Published], seen[Confirmed], seen[Unmasked]
+    assert isinstance(published, Published)
+    assert len(published.keys) == 7
+    for stage in (confirmed, unmasked):
+        fields = set(type(stage).__slots__)
+        assert not fields & {"keys", "edges", "masks", "secret"}
+    assert set(Settled.__slots__) == {"opened", "view", "final"}
+    assert not set(Unmasked.__slots__) & {"seed"}
+
+
+def test_input_is_supplied_once_and_lies_on_the_grid() -> None:
+    party = honest().party()
+    state, _ = party.step(party.start(), Supplied(0, (20,)))
+    for wrong in (Supplied(0, (20,)), Supplied(0, (19,))):
+        with pytest.raises(UsageError) as caught:
+            party.step(state, wrong)
+        assert caught.value.field == "logical"
+    for values in ((21,), (-1,), (), (1, 2), (True,)):
+        with pytest.raises(UsageError) as caught:
+            party.step(party.start(), Supplied(0, values))
+        assert caught.value.field == "values"
+    with pytest.raises(UsageError):
+        party.step(party.start(), Supplied(SCALAR.rounds, (1,)))
+
+
+def test_round_waits_for_its_input() -> None:
+    log = honest()
+    party, organiser = log.party(), log.simulation.manifest.organiser
+    controls = [each for each in log.board.entries if each.entry.author.data == organiser]
+    state, _ = party.step(party.start(), controls[0])
+    state, outputs = party.step(state, controls[1])
+    assert outputs == (NeedInput(0),)
+    state, outputs = party.step(state, Supplied(0, (5,)))
+    assert [type(output) for output in outputs] == [Post]
+    assert isinstance(state.stage, Joined)
+
+
+def test_same_input_commitment_and_fresh_everything_else_in_a_retry() -> None:
+    """A second commitment of the same input could be of another input."""
+    script = Script().misbehave(0, Skip(Phase.UNMASK, frozenset({1})))
+    log = Log(script)
+    assert [each.number for each in log.record.attempts] == [1, 2]
+    joins = [
+        JOIN.decode(log.board.stream(log.actor.author, Phase.JOIN, number)[0].entry.body)
+        for number in (1, 2)
+    ]
+    assert joins[0].input == joins[1].input
+    for name in ("key", "possession", "nonce_hash", "seed"):
+        assert getattr(joins[0], name) != getattr(joins[1], name)
+    commits = [
+        COMMIT.decode(log.board.stream(log.actor.author, Phase.COMMIT, number)[0].entry.body)
+        for number in (1, 2)
+    ]
+    assert commits[0].output != commits[1].output
+    assert not set(commits[0].edges) & set(commits[1].edges)
+
+
+def test_input_of_the_next_logical_round_is_another_commitment() -> None:
+    log = Log()
+    log.simulation.run_round(log.inputs)
+    joins = [
+        JOIN.decode(log.board.stream(log.actor.author, Phase.JOIN, number)[0].entry.body)
+        for number in (1, 2)
+    ]
+    assert joins[0].input != joins[1].input
+
+
+@pytest.mark.parametrize(
+    "phase", [Phase.JOIN, Phase.COMMIT, Phase.PUBLISH, Phase.CONFIRM], ids=lambda p: p.name.lower()
+)
+def test_timeout_ends_the_round_for_the_party(phase: Phase) -> None:
+    """It forgets every key, says nothing more, and comes back in the next round."""
+    log = honest()
+    party = log.party()
+    state = tell_again(log, until=phase)[-1][0]
+    ignored, outputs = party.step(state, TimedOut(99))
+    assert (type(ignored.stage), outputs) == (type(state.stage), ())
+    state, outputs = party.step(state, TimedOut(1))
+    assert outputs == ()
+    assert isinstance(state.stage, Outside)
+    assert state.stage.part is Part.TIMED_OUT
+    assert state.sent == ()
+    finished: list[Finished] = []
+    for posted in log.board.entries:
+        if posted.entry.phase == Phase.ORGANISER:
+            state, outputs = party.step(state, posted)
+            assert all(isinstance(output, Finished) for output in outputs)
+            finished += [output for output in outputs if isinstance(output, Finished)]
+    assert [each.part for each in finished] == [Part.TIMED_OUT]
+    assert isinstance(state.stage, Waiting)
+
+
+def test_only_what_was_asked_for_is_taken() -> None:
+    log = honest()
+    party = log.party()
+    history = tell_again(log)
+    state = next(state for state, _ in history if isinstance(state.stage, Comparing))
+    assert isinstance(state.stage, Comparing)
+    wanted = state.stage.wanted
+    answer = log.board.fetch(wanted, log.simulation.session)
+    joins = log.board.fetch(replace(wanted, phase=Phase.JOIN), log.simulation.session)
+    party.step(state, Fetched(wanted.phase, answer))
+    for wrong in (
+        Fetched(Phase.JOIN, answer),
+        Fetched(wanted.phase, joins),
+        Fetched(wanted.phase, answer[::-1]),
+    ):
+        with pytest.raises(UsageError):
+            party.step(state, wrong)
+    with pytest.raises(UsageError):
+        party.step(party.start(), Fetched(wanted.phase, answer))
+
+
+RING = replace(SWIFT, graph=lambda *_: ring(8))
+
+
+@pytest.mark.parametrize(("everybody", "read"), [(True, 7), (False, 2)])
+def test_commits_of_neighbours_are_read_and_the_confirmations_that_the_policy_says(
+    everybody: bool, read: int
+) -> None:
+    simulation = simulate(SCALAR, toolkit=RING)
+    simulation.run_round(inputs_for(SCALAR))
+    scene, log = simulation.parties[SUBJECT].scene, simulation.parties[SUBJECT].scene.board
+    party = Party(
+        scene.manifest,
+        scene.key,
+        replace(permissive(SCALAR), all_confirmations=everybody),
+        rng=Streams(draw(seeded(1), 32)).named(f"party {SUBJECT}"),
+        toolkit=RING,
+    )
+    state, fetches = party.start(), []
+    events: list[Event] = [Supplied(0, tuple(inputs_for(SCALAR)[SUBJECT])), *log.entries]
+    told = {simulation.manifest.organiser, scene.key.public.data}
+    while events:
+        event = events.pop(0)
+        if isinstance(event, Posted) and event.entry.author.data not in told:
+            continue
+        state, outputs = party.step(state, event)
+        for fetch in [output for output in outputs if isinstance(output, Fetch)]:
+            fetches.append(fetch)
+            events.insert(0, Fetched(fetch.phase, log.fetch(fetch, simulation.session)))
+    assert [(each.phase, len(each.authors)) for each in fetches] == [
+        (Phase.COMMIT, 2),
+        (Phase.CONFIRM, read),
+    ]
+    assert isinstance(state.stage, Waiting)
+    assert state.tally.decided
+
+
+def test_session_is_done_after_its_last_round() -> None:
+    simulation = simulate(SCALAR, toolkit=SWIFT)
+    for number in range(SCALAR.rounds):
+        simulation.run_round(inputs_for(SCALAR, number))
+    for actor in simulation.parties:
+        assert isinstance(actor.state.stage, Done)
+        assert len(actor.finished) == SCALAR.rounds
+        assert _is_silent(actor)
+
+
+def _is_silent(actor: Actor) -> bool:
+    state, outputs = actor.party.step(actor.state, Supplied(0, (1,)))
+    return state is actor.state and outputs == ()

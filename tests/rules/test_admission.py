@@ -1,0 +1,438 @@
+"""What a board takes: every honest entry, and nothing that cannot count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bulletin_board import Accepted, Reason, Refused, Sequencer, Submission, first_checkpoint
+from bulletin_board.admission import AdmissionPolicy
+from bulletin_board.entry import LARGEST_BODY
+from bulletin_board.storage.memory import memory_storage
+from gopa.admission import Limits, ProtocolAdmission
+from gopa.messages.framing import NO_LEAF, Place, sign_message
+from gopa.messages.manifest import CommitReveal, OpenAdmission
+from gopa.messages.organiser import CLOSE
+from gopa.messages.party import About
+from gopa.messages.phases import KIND_IN, Kind, Phase
+from gopa.session_view import Sessions
+from tests.messages.samples import LOG, POLICY, manifest, signing_key
+from tests.protocol.scribe import World
+from tests.rules.worlds import KINDS, altered, make, small_terms
+from wire.ed25519 import SigningKey
+
+
+def admit_all(policy: AdmissionPolicy, raws: list[bytes]) -> None:
+    for index, raw in enumerate(raws):
+        entry = Submission.decode(raw).entry
+        policy.admit(entry)
+        policy.observe(index, entry)
+
+
+def retried() -> World:
+    world = make()
+    world.run(skip={Phase.PUBLISH: [1], Phase.ROLLBACK: [2]}, until=Phase.ROLLBACK)
+    world.phase(skip=[2])
+    world.control()
+    world.run(skip={Phase.UNMASK: [3]})
+    world.run()
+    return world
+
+
+def accused() -> World:
+    world = make("recovery")
+    world.run(until=Phase.PUBLISH)
+    world.phase()
+    for about in About:
+        accusation = world.at(3).accusation(world.view, 1, about)
+        world.say(world.at(3), Phase.ACCUSE, accusation)
+    world.run()
+    return world
+
+
+def recovered() -> World:
+    world = make("recovery")
+    world.run(skip={Phase.UNMASK: [3]})
+    return world
+
+
+def long() -> World:
+    """Values of two chunks."""
+    world = make("signed", dimension=16_000, steps=1, squared_sensitivity=12)
+    world.run()
+    return world
+
+
+def ran(kind: str) -> Callable[[], World]:
+    def run() -> World:
+        world = make(kind, rounds=2)
+        world.run()
+        world.run()
+        return world
+
+    return run
+
+
+LOGS: dict[str, Callable[[], World]] = {
+    **{kind: ran(kind) for kind in KINDS},
+    "retried": retried,
+    "accused": accused,
+    "recovered": recovered,
+    "chunks": long,
+}
+
+
+@pytest.mark.parametrize("made", LOGS.values(), ids=LOGS)
+def test_honest_logs_are_taken_by_a_real_board(made: Callable[[], World]) -> None:
+    world = made()
+    sessions = Sessions()
+    sequencer = Sequencer(memory_storage(first_checkpoint(LOG)), LOG, sessions.policy)
+    for raw in world.raws:
+        outcome = sequencer.append([Submission.decode(raw)])[0]
+        assert isinstance(outcome, Accepted)
+        assert not outcome.barrier
+    sequencer.close()
+
+
+def test_a_reopened_log_goes_on_where_it_stood() -> None:
+    world = make(rounds=2)
+    world.run()
+    for at in range(len(world.raws)):
+        policy = ProtocolAdmission()
+        for index, raw in enumerate(world.raws[:at]):
+            policy.observe(index, Submission.decode(raw).entry)
+        admit = Submission.decode(world.raws[at]).entry
+        policy.admit(admit)
+
+
+def standing(until: Phase, **options: Any) -> tuple[World, ProtocolAdmission]:
+    """A session whose phase has just opened."""
+    world = make(**options)
+    world.run(until=until)
+    policy = ProtocolAdmission()
+    admit_all(policy, world.raws)
+    return world, policy
+
+
+def attempt(  # noqa: PLR0917 - a place in the log
+    policy: ProtocolAdmission,
+    world: World,
+    key: SigningKey,
+    phase: int,
+    body: bytes,
+    kind: int | None = None,
+    number: int = 1,
+    seq: int = 0,
+) -> Reason | None:
+    """Why the first entry of a message is refused; None if it is not."""
+    place = Place(
+        session=world.session,
+        phase=phase,  # type: ignore[arg-type]
+        kind=KIND_IN.get(phase, Kind.OPEN) if kind is None else kind,  # type: ignore[arg-type, call-overload]
+        round=number,
+        seq=seq,
+        previous=NO_LEAF,
+    )
+    entry = Submission.decode(sign_message(body, place, key).entries[0]).entry
+    try:
+        policy.admit(entry)
+    except Refused as refusal:
+        return refusal.reason
+    return None
+
+
+def test_only_the_open_phase_takes_messages() -> None:
+    world, policy = standing(Phase.COMMIT)
+    key, body = world.parties[1].key, world.view.acts_on
+    assert attempt(policy, world, key, Phase.COMMIT, body) is None
+    for phase in set(KIND_IN) - {Phase.COMMIT}:
+        assert attempt(policy, world, key, phase, body) is Reason.PHASE
+    assert attempt(policy, world, key, Phase.COMMIT, body, number=2) is Reason.PHASE
+    assert attempt(policy, world, key, Phase.COMMIT, body, Kind.JOIN) is Reason.MALFORMED
+    assert attempt(policy, world, key, 77, body) is Reason.MALFORMED
+    assert attempt(policy, world, key, Phase.ORGANISER, body) is Reason.MALFORMED
+
+
+def test_accusations_are_heard_while_values_are_published() -> None:
+    world, policy = standing(Phase.PUBLISH)
+    key, body = world.parties[1].key, world.view.acts_on
+    assert attempt(policy, world, key, Phase.ACCUSE, body) is None
+    assert attempt(policy, world, key, Phase.PUBLISH, body) is None
+    assert attempt(policy, world, key, Phase.ROLLBACK, body) is Reason.PHASE
+
+
+def test_only_parties_of_the_last_list_go_on() -> None:
+    world = make()
+    world.run(skip={Phase.COMMIT: [4]}, until=Phase.PUBLISH)
+    policy = ProtocolAdmission()
+    admit_all(policy, world.raws)
+    body = world.view.acts_on
+    assert attempt(policy, world, world.parties[1].key, Phase.PUBLISH, body) is None
+    assert attempt(policy, world, world.parties[4].key, Phase.PUBLISH, body) is Reason.UNREGISTERED
+    stranger = signing_key("stranger")
+    assert attempt(policy, world, stranger, Phase.PUBLISH, body) is Reason.UNREGISTERED
+    organiser = attempt(policy, world, world.organiser, Phase.PUBLISH, body)
+    assert organiser is Reason.UNREGISTERED
+
+
+def test_one_message_in_a_phase() -> None:
+    world, policy = standing(Phase.CONFIRM)
+    party, body = world.parties[1], world.view.acts_on
+    posted = world.post(party.key, Phase.CONFIRM, body)
+    policy.admit(posted.entry)
+    policy.observe(posted.index, posted.entry)
+    assert attempt(policy, world, party.key, Phase.CONFIRM, body, seq=1) is Reason.SEQUENCE
+    assert (
+        attempt(policy, world, world.parties[2].key, Phase.CONFIRM, body, seq=1) is Reason.SEQUENCE
+    )
+    assert attempt(policy, world, world.parties[2].key, Phase.CONFIRM, body) is None
+
+
+def test_one_opening_for_each_rollback() -> None:
+    world = make()
+    world.run(skip={Phase.PUBLISH: [2]}, until=Phase.ROLLBACK)
+    policy = ProtocolAdmission()
+    admit_all(policy, world.raws)
+    at = len(world.raws)
+    world.phase(skip=[4])
+    for posted in world.log[at:]:
+        policy.admit(posted.entry)
+        policy.observe(posted.index, posted.entry)
+    party = world.parties[0]
+    body = world.view.acts_on + bytes(100)
+    assert attempt(policy, world, party.key, Phase.ROLLBACK, body, seq=1) is Reason.SEQUENCE
+    world.control()
+    policy.observe(world.log[-1].index, world.log[-1].entry)
+    assert attempt(policy, world, party.key, Phase.ROLLBACK, body, seq=1) is None
+    assert attempt(policy, world, world.parties[4].key, Phase.ROLLBACK, body) is Reason.UNREGISTERED
+
+
+def test_accusations_are_counted() -> None:
+    world, policy = standing(Phase.PUBLISH)
+    key, body = world.parties[1].key, world.view.acts_on
+    for number in range(8):
+        assert attempt(policy, world, key, Phase.ACCUSE, body, seq=number) is None
+        posted = world.post(key, Phase.ACCUSE, body)
+        policy.observe(posted.index, posted.entry)
+    assert attempt(policy, world, key, Phase.ACCUSE, body, seq=8) is Reason.SEQUENCE
+
+
+def test_evidence_changes_nothing() -> None:
+    """The board shows a second entry for a slot to the policy: the first one stands."""
+    world, policy = standing(Phase.CONFIRM)
+    party = world.parties[1]
+    first = world.post(party.key, Phase.CONFIRM, world.view.acts_on)
+    policy.observe(first.index, first.entry)
+    second = world.post(party.key, Phase.CONFIRM, bytes(32), seq=0)
+    policy.observe(second.index, second.entry)
+    assert attempt(policy, world, party.key, Phase.CONFIRM, bytes(32), seq=1) is Reason.SEQUENCE
+
+
+@pytest.mark.parametrize(
+    "phase", [p for p in KIND_IN if p not in {Phase.ACCUSE, Phase.ROLLBACK, Phase.RECOVER}]
+)
+def test_no_message_is_larger_than_the_manifest_allows(phase: Phase) -> None:
+    world, policy = standing(phase)
+    key = world.parties[1].key
+    assert attempt(policy, world, key, phase, bytes(32)) is None
+    assert attempt(policy, world, key, phase, bytes(20_000)) is Reason.TOO_LARGE
+    assert attempt(policy, world, key, phase, bytes(2 * LARGEST_BODY)) is Reason.TOO_LARGE
+
+
+def test_chunks_continue_each_other() -> None:
+    world, policy = standing(
+        Phase.PUBLISH, kind="signed", dimension=16_000, steps=1, squared_sensitivity=12
+    )
+    key = world.parties[1].key
+    place = Place(world.session, Phase.PUBLISH, Kind.PUBLISH, 1, 0, NO_LEAF)
+    raws = sign_message(bytes(64_030), place, key).entries
+    entries = [Submission.decode(raw).entry for raw in raws]
+    assert len(entries) == 2
+
+    def reason(entry: Any) -> Reason | None:
+        try:
+            policy.admit(entry)
+        except Refused as refusal:
+            return refusal.reason
+        return None
+
+    assert reason(entries[1]) is Reason.SEQUENCE
+    assert reason(replace(entries[0], body=b"short")) is Reason.MALFORMED
+    assert reason(entries[0]) is None
+    policy.observe(len(world.log), entries[0])
+    assert reason(replace(entries[1], chunks=3)) is Reason.SEQUENCE
+    assert reason(replace(entries[1], seq=0)) is Reason.SEQUENCE
+    assert reason(entries[1]) is None
+
+
+# The organiser
+
+
+def test_the_organiser_keeps_its_order() -> None:
+    world, policy = standing(Phase.COMMIT)
+    world.phase()
+    for posted in world.log[-5:]:
+        policy.observe(posted.index, posted.entry)
+    due = world.ledger.next_control(len(world.log))
+    assert due is not None
+    key = world.organiser
+
+    def control(body: bytes, kind: Kind, seq: int = due.seq, number: int = 1) -> Reason | None:
+        return attempt(policy, world, key, Phase.ORGANISER, body, kind, number, seq)
+
+    assert control(due.body, Kind.CLOSE) is None
+    assert control(due.body, Kind.CLOSE, seq=due.seq + 1) is Reason.SEQUENCE
+    assert control(due.body, Kind.CLOSE, number=2) is Reason.PHASE
+    assert control(due.body, Kind.OPEN) is Reason.MALFORMED
+    assert control(due.body[:-1], Kind.CLOSE) is Reason.MALFORMED
+    assert control(bytes(34) + b"\x00\x00", Kind.OPEN) is Reason.PHASE
+    later = altered(CLOSE, due, cut=len(world.log) + 1)
+    assert control(later, Kind.CLOSE) is Reason.MALFORMED
+    other = altered(CLOSE, due, phase=Phase.PUBLISH)
+    assert control(other, Kind.CLOSE) is Reason.PHASE
+
+
+def test_a_round_begins_after_the_last_one() -> None:
+    world = make(rounds=2)
+    world.run()
+    policy = ProtocolAdmission()
+    admit_all(policy, world.raws)
+    due = world.ledger.next_control(len(world.log))
+    assert due is not None
+    key = world.organiser
+    assert attempt(policy, world, key, Phase.ORGANISER, due.body, Kind.OPEN, 2) is None
+    assert attempt(policy, world, key, Phase.ORGANISER, due.body, Kind.OPEN, 3) is Reason.PHASE
+    assert attempt(policy, world, key, Phase.ORGANISER, due.body, Kind.OPEN, 1, 99) is Reason.PHASE
+
+
+def test_closes_wait_for_witnesses_where_the_session_asks_for_them() -> None:
+    with_quorum = World(
+        manifest(small_terms(), beacon=CommitReveal(), policy=POLICY),
+        make().toolkit,
+        signing_key("organiser"),
+        [],
+    )
+    for world, expected in ((with_quorum, True), (make(), False)):
+        policy = ProtocolAdmission()
+        admit_all(policy, world.raws)
+        world.control()
+        assert policy.is_barrier(world.log[-1].entry) is expected
+        assert not policy.is_barrier(world.log[0].entry)
+
+
+# Who may begin sessions
+
+
+def first_of(world: World) -> Any:
+    return world.log[0].entry
+
+
+def refusal(policy: ProtocolAdmission, entry: Any) -> Reason | None:
+    try:
+        policy.admit(entry)
+    except Refused as refused:
+        return refused.reason
+    return None
+
+
+def test_sessions_begin_with_their_manifest() -> None:
+    world = make()
+    world.control()
+    policy = ProtocolAdmission()
+    assert refusal(policy, world.log[1].entry) is Reason.SESSION
+    assert refusal(policy, first_of(world)) is None
+    assert refusal(policy, replace(first_of(world), session=bytes(32))) is Reason.MALFORMED
+    other = make(rounds=2)
+    swapped = replace(first_of(other), session=world.session)
+    assert refusal(policy, swapped) is Reason.MALFORMED
+    assert refusal(policy, replace(first_of(world), kind=int(Kind.OPEN))) is Reason.SESSION
+
+
+def test_operators_limit_who_begins_sessions() -> None:
+    world = make()
+    entry = first_of(world)
+    own = world.organiser.public.data
+    assert refusal(ProtocolAdmission(Limits.of(organisers=[own])), entry) is None
+    assert refusal(ProtocolAdmission(Limits.of(organisers=[])), entry) is Reason.SESSION
+    assert refusal(ProtocolAdmission(Limits.of(sessions=[world.session])), entry) is None
+    assert refusal(ProtocolAdmission(Limits.of(sessions=[])), entry) is Reason.SESSION
+    policy = ProtocolAdmission(Limits.of(most_sessions=1))
+    assert refusal(policy, entry) is None
+    policy.observe(0, entry)
+    assert refusal(policy, first_of(make(rounds=2))) is Reason.QUOTA
+
+
+def test_open_admission_is_bounded() -> None:
+    agreed = manifest(small_terms(), beacon=CommitReveal(), admission=OpenAdmission(4))
+    keys = [signing_key(f"somebody {number}") for number in range(9)]
+    world = World(agreed, make().toolkit, signing_key("organiser"), keys)
+    world.control()
+    policy = ProtocolAdmission()
+    admit_all(policy, world.raws)
+    for number in range(8):
+        party = world.parties[number]
+        posted = world.say(party, Phase.JOIN, party.join(world.view))
+        assert refusal(policy, posted.entry) is None
+        policy.observe(posted.index, posted.entry)
+    last = world.parties[8]
+    assert refusal(policy, world.say(last, Phase.JOIN, last.join(world.view)).entry) is Reason.QUOTA
+
+
+# The page
+
+
+def pictured(world: World) -> Any:
+    sessions = Sessions()
+    policy = sessions.policy()
+    admit_all(policy, world.raws)
+    return sessions.picture(world.session)
+
+
+def test_the_page_shows_parties_and_their_edges() -> None:
+    world = make()
+    world.run(skip={Phase.PUBLISH: [2]})
+    picture = pictured(world)
+    assert picture.title == "tests (full, simulation), round 1, attempt 1"
+    assert picture.phases[Phase.COMMIT] == "commit"
+    assert [party.status for party in picture.parties] == [
+        "in the result",
+        "in the result",
+        "out: absent",
+        "in the result",
+        "in the result",
+    ]
+    graph = world.view.graph
+    assert graph is not None
+    names = [party.party for party in picture.parties]
+    low, high = graph.edges()
+    assert picture.edges == [(names[u], names[v]) for u, v in zip(low, high, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("until", "status"),
+    [
+        (Phase.COINS, "joined"),
+        (Phase.COMMIT, "coins are out"),
+        (Phase.PUBLISH, "committed"),
+        (Phase.CONFIRM, "published"),
+        (Phase.UNMASK, "confirmed"),
+    ],
+)
+def test_the_page_shows_how_far_everybody_is(until: Phase, status: str) -> None:
+    world = make()
+    world.run(until=until)
+    assert {party.status for party in pictured(world).parties} == {status}
+
+
+def test_the_page_knows_nothing_of_other_sessions() -> None:
+    world = make()
+    sessions = Sessions()
+    assert sessions.picture(world.session) is None
+    admit_all(sessions.policy(), world.raws)
+    picture = sessions.picture(world.session)
+    assert picture is not None
+    assert picture.parties == ()
+    assert sessions.picture(bytes(32)) is None

@@ -1,0 +1,149 @@
+"""Many openings as one equation, and the edges of a round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commitments import Pedersen, VectorPedersen, ristretto255
+from commitments.group import Group
+from gopa.graph import complete, from_edges
+from gopa.rounds.context import commit
+from gopa.rules.edges import good_points, match_edges
+from gopa.rules.openings import Claimed, _weights, public, wrong_openings
+from tests.group.backends import installed_groups
+from tests.randomness import seeded
+from wire.errors import UsageError
+
+GROUPS = installed_groups()
+
+
+def claimed(group: Group, dimension: int, count: int, wrong: Sequence[int] = ()) -> Claimed:
+    """Openings of random vectors; `wrong` ones hide something else in one coordinate."""
+    key = Pedersen(group) if dimension == 1 else VectorPedersen(group, dimension)
+    rng = seeded(f"openings {dimension} {count}")
+    rows = [group.random_scalars(dimension, rng) for _ in range(count)]
+    blindings = group.random_scalars(count, rng)
+    points = [commit(key, row, blindings[at]).points[0] for at, row in enumerate(rows)]
+    shift = [0] * (dimension - 1) + [1]
+    shown = [
+        row.reveal() + group.scalars(shift) if at in wrong else row.reveal()
+        for at, row in enumerate(rows)
+    ]
+    return Claimed(key, shown, blindings.reveal(), group.points(points))
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.backend)
+@pytest.mark.parametrize("dimension", [1, 3])
+@pytest.mark.parametrize("wrong", [(), (0,), (6,), (2, 3), tuple(range(7))], ids=str)
+def test_wrong_openings_are_named(group: Group, dimension: int, wrong: tuple[int, ...]) -> None:
+    assert wrong_openings(claimed(group, dimension, 7), seeded("weights")) == frozenset()
+    found = wrong_openings(claimed(group, dimension, 7, wrong), seeded("weights"))
+    assert found == frozenset(wrong)
+
+
+def test_wrong_blindings_are_named() -> None:
+    group = ristretto255()
+    honest = claimed(group, 1, 5)
+    shift = group.scalars([0, 0, 1, 0, 0])
+    wrong = Claimed(honest.key, honest.rows, honest.blindings + shift, honest.points)
+    assert wrong_openings(wrong, seeded("weights")) == {2}
+
+
+def test_errors_that_cancel_are_both_named() -> None:
+    group = ristretto255()
+    honest = claimed(group, 1, 4)
+    assert wrong_openings(honest, seeded("weights")) == frozenset()
+    rows = [honest.rows[0] + group.scalars([1]), honest.rows[1] - group.scalars([1])]
+    wrong = Claimed(
+        honest.key,
+        [*map(public, rows), *honest.rows[2:]],
+        honest.blindings,
+        honest.points,
+    )
+    assert wrong_openings(wrong, seeded("weights")) == {0, 1}
+
+
+def test_weights_depend_on_every_claim_and_on_the_source() -> None:
+    group = ristretto255()
+    one, other = claimed(group, 1, 3), claimed(group, 1, 3, wrong=(1,))
+    assert _weights(one, seeded(1)) == _weights(one, seeded(1))
+    assert _weights(one, seeded(1)) != _weights(one, seeded(2))
+    assert _weights(one, seeded(1)) != _weights(other, seeded(1))
+    assert len(set(_weights(one, seeded(1)).ints())) == 3
+
+
+def test_shapes_have_to_agree() -> None:
+    group = ristretto255()
+    honest = claimed(group, 3, 4)
+    assert wrong_openings(honest, seeded("weights")) == frozenset()
+    with pytest.raises(UsageError):
+        Claimed(honest.key, honest.rows[:-1], honest.blindings, honest.points)
+    with pytest.raises(UsageError):
+        Claimed(Pedersen(group), honest.rows, honest.blindings, honest.points)
+
+
+def test_nothing_claimed_is_nothing_wrong() -> None:
+    group = ristretto255()
+    nothing = Claimed(Pedersen(group), [], group.scalars([]), group.points([]))
+    assert wrong_openings(nothing, seeded("weights")) == frozenset()
+
+
+def test_points_among_nonsense_are_found() -> None:
+    group = ristretto255()
+    good = [(group.generator * group.scalar(number + 1)).to_bytes() for number in range(20)]
+    assert good_points(group, good) == [True] * 20
+    mixed = [*good]
+    mixed[3], mixed[4], mixed[19] = bytes(32), b"\xff" * 32, b"\x01" + bytes(31)
+    assert good_points(group, mixed) == [number not in {3, 4, 19} for number in range(20)]
+    assert good_points(group, []) == []
+
+
+IDS = [bytes([7 * number % 11]) * 32 for number in range(6)]
+
+
+@settings(deadline=None)
+@given(
+    st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=6), st.sets(st.integers(0, 4))
+)
+def test_edges_are_live_where_both_ends_agree(lies: set[tuple[int, int]], gone: set[int]) -> None:
+    """Against a naive account, without points."""
+    graph = complete(5)
+    listed = [party for party in range(5) if party not in gone]
+
+    def said(own: int, other: int) -> bytes:
+        common = bytes([min(own, other), max(own, other)]) * 16
+        return bytes([own + 100]) * 32 if (own, other) in lies else common
+
+    posted = {u: [said(u, int(v)) for v in graph.neighbours(u)] for u in listed}
+    edges = match_edges(graph, posted, IDS, None)
+    pairs = {(u, v) for u in listed for v in listed if u < v}
+    agree = {pair for pair in pairs if said(*pair) == said(*pair[::-1])}
+    assert edges.live_pairs == agree
+    assert edges.void_pairs == pairs - agree
+    for number, (low, high) in enumerate(sorted(agree)):
+        assert edges.ends(number) == (low, high)
+        assert edges.find(high, low) == edges.find(low, high) == number
+        assert edges.encoding(number) == said(low, high)
+        assert edges.sign_at(number, low) == (1 if IDS[low] < IDS[high] else -1)
+        assert edges.sign_at(number, high) == -edges.sign_at(number, low)
+    assert all(edges.find(*pair) is None for pair in pairs - agree)
+    inside = set(listed[::2])
+    crossing = {(i, o) for _, i, o in edges.crossing(inside)}
+    assert crossing == {
+        (i, o) for i in inside for o in set(listed) - inside if (min(i, o), max(i, o)) in agree
+    }
+    for party, (around, signs) in zip(listed, edges.around(listed), strict=True):
+        assert {edges.ends(each) for each in around} == {p for p in agree if party in p}
+        assert signs == [edges.sign_at(each, party) for each in around]
+
+
+def test_no_edges_at_all() -> None:
+    edges = match_edges(from_edges(3, []), {0: [], 1: [], 2: []}, IDS, ristretto255())
+    assert len(edges) == 0
+    assert edges.find(0, 1) is None
+    assert edges.crossing([0]) == []
+    assert list(edges.around([0, 2])) == [([], []), ([], [])]

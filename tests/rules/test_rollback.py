@@ -1,0 +1,204 @@
+"""Rollback: edges to parties that are gone are opened, and who refuses goes too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gopa.graph import from_edges
+from gopa.messages.organiser import Abort, Cause, Members, Why
+from gopa.messages.party import OpenedEdge, Opening
+from gopa.messages.phases import Phase
+from tests.protocol.scribe import Change, World
+from tests.rules.worlds import baseline, make, require
+
+FIRST = (2, Phase.PUBLISH, Cause.ABSENT, "04-P2")
+
+
+def refused(
+    place: int, cause: Cause = Cause.ABSENT, rule: str = "04-O3"
+) -> tuple[int, Phase, Cause, str]:
+    return place, Phase.ROLLBACK, cause, rule
+
+
+def to_rollback(world: World) -> None:
+    world.run(skip={Phase.PUBLISH: [2]}, until=Phase.ROLLBACK)
+
+
+def test_who_refuses_to_open_is_removed() -> None:
+    baseline()
+    world = make()
+    to_rollback(world)
+    assert world.view.owed == {0: (2,), 1: (2,), 3: (2,), 4: (2,)}
+    world.phase(skip=[4])
+    world.control()
+    assert world.view.step == 2
+    assert world.view.owed == {0: (4,), 1: (4,), 3: (4,)}
+    world.run()
+    found = require(world, [FIRST, refused(4)], (), [0, 1, 3])
+    lists = [(each.phase, each.step, each.members, each.final) for each in found.rounds[0].lists]
+    assert lists[3:7] == [
+        (Phase.PUBLISH, 0, (0, 1, 3, 4), False),
+        (Phase.ROLLBACK, 1, (0, 1, 3), False),
+        (Phase.ROLLBACK, 2, (0, 1, 3), True),
+        (Phase.CONFIRM, 0, (0, 1, 3), False),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["scalar", "vector", "signed", "gaussian"])
+def test_a_wrong_key_opens_nothing(kind: str) -> None:
+    baseline(kind)
+    world = make(kind)
+    to_rollback(world)
+    world.phase(change={4: lambda o: replace(o, edges=(OpenedEdge(2, bytes(32)),))})
+    world.run()
+    row = refused(4, Cause.INVALID, "04-O2")
+    require(world, [FIRST, row], [(4, "04-O2")], [0, 1, 3])
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        lambda own: (*own, OpenedEdge(3, bytes(32))),
+        lambda own: (OpenedEdge(1, bytes(32)), *own),
+        lambda own: (*own, *own),
+        lambda _: (OpenedEdge(3, bytes(32)),),
+        lambda _: (OpenedEdge(99, bytes(32)),),
+    ],
+    ids=["one more", "one in front", "twice", "another", "nobody's"],
+)
+def test_an_opening_has_exactly_what_is_owed(edges: Change) -> None:
+    baseline()
+    world = make()
+    to_rollback(world)
+    world.phase(change={4: lambda o: replace(o, edges=edges(o.edges))})
+    world.run()
+    row = refused(4, Cause.INVALID, "04-O1")
+    require(world, [FIRST, row], [(4, "04-O1")], [0, 1, 3])
+
+
+def test_who_owes_nothing_opens_nothing() -> None:
+    """On a ring 0-1-2-3-4-0 only the neighbours of the one that is gone owe something."""
+    ring = from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)])
+    world = make(graph=lambda *_: ring)
+    to_rollback(world)
+    assert world.view.owed == {1: (2,), 3: (2,)}
+    assert world.view.expected == {world.at(1).author, world.at(3).author}
+    key = world.at(0)._edge_key(4).reveal()
+    opening = Opening(world.view.acts_on, (OpenedEdge(4, key),))
+    world.say(world.at(0), Phase.ROLLBACK, opening)
+    world.run()
+    require(world, [FIRST, refused(0, Cause.INVALID, "04-O1")], [(0, "04-O1")], [1, 3, 4])
+
+
+def test_a_late_opening_does_not_count() -> None:
+    baseline()
+    world = make()
+    to_rollback(world)
+    view = world.view
+    world.phase(skip=[4])
+    cut, late = len(world.log), world.at(4)
+    world.say(late, Phase.ROLLBACK, late.opening(view))
+    world.control(cut=cut)
+    world.run()
+    found = require(world, [FIRST, refused(4)], (), [0, 1, 3])
+    assert [note.rule for note in found.notes] == ["04-C2"]
+
+
+def test_rollbacks_are_bounded() -> None:
+    baseline()
+    world = make(max_rollbacks=1)
+    to_rollback(world)
+    world.phase(skip=[4])
+    world.control()
+    ended = world.view.ended
+    assert isinstance(ended, Abort)
+    assert (ended.reason, ended.culprits, ended.released) == (Why.TOO_MANY_ROLLBACKS, (4,), 0)
+    require(world, [FIRST, refused(4)])
+
+
+def test_one_rollback_is_enough_where_everybody_opens() -> None:
+    baseline()
+    world = make(max_rollbacks=1)
+    world.run(skip={Phase.PUBLISH: [2]})
+    require(world, [FIRST], (), [0, 1, 3, 4])
+
+
+def test_huge_masks_of_two_colluders_leave_no_residue() -> None:
+    """One drops after publishing nothing, the other refuses to open: both are out."""
+    baseline("signed")
+    world = make("signed")
+    to_rollback(world)
+    world.phase(skip=[1])
+    world.control()
+    world.run()
+    require(world, [FIRST, refused(1)], (), [0, 3, 4])
+
+
+def test_neighbours_of_dropouts_drop_too() -> None:
+    """Peeled at loss 1: who lost two neighbours goes, its edges are opened by the others."""
+    path = from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)])
+    world = make(graph=lambda *_: path, loss=1)
+    world.run(skip={Phase.PUBLISH: [2], Phase.ROLLBACK: [3]})
+    # 1 and 3 owe the edge to 2; 3 refuses; 4 owes the edge to 3.
+    rows = [FIRST, refused(3)]
+    found = require(world, rows, (), [0, 1, 4])
+    assert found.rounds[0].opened == ((1, 2), (3, 4))
+
+
+@pytest.mark.parametrize(
+    ("content", "rule"),
+    [(Members(b"\x1b", final=False), "04-O3"), (Members(b"\x0b", final=True), "04-C3")],
+    ids=["not final", "fewer"],
+)
+def test_a_wrong_close_ends_the_session(content: Members, rule: str) -> None:
+    baseline()
+    world = make()
+    to_rollback(world)
+    world.phase()
+    world.control(change=lambda close: replace(close, content=content))
+    require(world, [FIRST], [("organiser", rule)])
+    assert world.ledger.state.failed
+
+
+def test_an_edge_inside_the_final_list_is_never_opened() -> None:
+    """Party 0 opens one all the same: it is blamed, and the edge counts as open."""
+    baseline()
+    world = make()
+    to_rollback(world)
+    acts_on = world.view.acts_on
+    world.phase()
+    world.control()
+    key = world.at(0)._edge_key(1).reveal()
+    world.say(world.at(0), Phase.ROLLBACK, Opening(acts_on, (OpenedEdge(1, key),)))
+    world.run()
+    found = require(world, [FIRST], [(0, "04-O5")], [0, 1, 3, 4])
+    assert (0, 1) in found.rounds[0].opened
+
+
+def test_an_opening_shown_to_another_log_is_nobodys_fault() -> None:
+    baseline()
+    world = make()
+    to_rollback(world)
+    world.phase()
+    world.control()
+    key = world.at(0)._edge_key(1).reveal()
+    world.say(world.at(0), Phase.ROLLBACK, Opening(bytes(32), (OpenedEdge(1, key),)))
+    world.run()
+    found = require(world, [FIRST], (), [0, 1, 3, 4])
+    assert (0, 1) in found.rounds[0].opened
+
+
+def test_who_confirmed_opens_nothing() -> None:
+    baseline()
+    world = make()
+    to_rollback(world)
+    acts_on = world.view.acts_on
+    world.phase()
+    world.control()
+    world.phase()
+    opening = Opening(acts_on, (OpenedEdge(2, bytes(32)),))
+    world.say(world.at(0), Phase.ROLLBACK, opening)
+    world.run()
+    require(world, [FIRST], [(0, "04-F3")], [0, 1, 3, 4])

@@ -1,0 +1,36 @@
+"""The table of rules is that of the specification, and every rule can be cited."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from gopa.rules.table import DEFINITIONS, RULES, UNSEEN
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def spec_ids() -> list[str]:
+    text = (ROOT / "specs" / "04-protocol.md").read_text()
+    return [f"04-{each}" for each in re.findall(r"\*\*\[([A-Z][0-9]+[a-z]?)\]\*\*", text)]
+
+
+def cited() -> set[str]:
+    """Rules named in the code that evaluates them, docstrings and comments left out."""
+    found: set[str] = set()
+    for path in (ROOT / "gopa" / "rules").glob("*.py"):
+        if path.name != "table.py":
+            found |= set(re.findall(r'"(04-[A-Z][0-9]+)"', path.read_text()))
+    return found
+
+
+def test_the_table_has_the_rules_of_the_specification() -> None:
+    ids = spec_ids()
+    assert len(ids) == len(set(ids)) > 50
+    assert set(RULES) == set(ids)
+    assert all(RULES.values())
+
+
+def test_every_rule_can_be_broken_or_says_why_not() -> None:
+    assert cited() <= set(RULES)
+    assert set(RULES) - cited() == UNSEEN | DEFINITIONS

@@ -1,0 +1,220 @@
+"""Every lie once, with real proofs: the liar is named, nobody else is, the sum is exact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from gopa.messages.organiser import Cause, Why
+from gopa.messages.party import About
+from gopa.messages.phases import Phase
+from gopa.organiser import Setting
+from gopa.planning.terms import Terms
+from gopa.simulation import Behaviour, RoundRecord, Script
+from gopa.simulation.departures import Garbage, Late, Replay, Skip, Twice, TwiceLater
+from gopa.simulation.faults import (
+    BadEdge,
+    BadNonce,
+    BadPossession,
+    BadProof,
+    BadShare,
+    ChangedInput,
+    CopiedKey,
+    CopiedProof,
+    CopiedSeed,
+    FalseAccusation,
+    WrongMask,
+    WrongOpening,
+    WrongRecovery,
+    WrongSeed,
+)
+from tests.simulation.worlds import (
+    FULL,
+    RECOVERING,
+    SCALAR,
+    SIGNED,
+    VECTOR,
+    culprits,
+    inputs_for,
+    require_checked,
+    require_sound,
+    simulate,
+)
+
+LIAR, LEAVER, VICTIM = 2, 6, 5
+EVERYBODY = tuple(range(8))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A lie, the rule that names the liar (or none), and how it leaves the final list."""
+
+    lie: Behaviour
+    rule: str | None
+    phase: Phase | None
+    cause: Cause | None = None
+    terms: Terms = RECOVERING
+    setting: Setting = FULL
+    others: Callable[[Script], Script] = lambda script: script
+
+
+def victim(terms: Terms = RECOVERING) -> bytes:
+    return simulate(terms).parties[VICTIM].author
+
+
+def leaves(script: Script) -> Script:
+    return script.drop(LEAVER, before=Phase.PUBLISH)
+
+
+def vetoes(script: Script) -> Script:
+    return script.misbehave(VICTIM, Skip(Phase.UNMASK))
+
+
+INVALID, STRUCK, CONVICTED, ABSENT = Cause.INVALID, Cause.STRUCK, Cause.CONVICTED, Cause.ABSENT
+CASES = {
+    "key without possession": Case(BadPossession(), "04-J3", Phase.JOIN, INVALID),
+    "copied key": Case(CopiedKey(victim()), "04-J3", Phase.JOIN, INVALID),
+    "copied noise seed": Case(CopiedSeed(victim()), None, Phase.JOIN, INVALID),
+    "wrong nonce": Case(BadNonce(), "04-V1", Phase.COINS, INVALID),
+    "withheld nonce": Case(Skip(Phase.COINS), None, Phase.COINS, ABSENT),
+    "bad proof": Case(BadProof(), "04-K3", Phase.COMMIT, INVALID),
+    "bad proof, vectors": Case(BadProof(), "04-K3", Phase.COMMIT, INVALID, VECTOR),
+    "copied proof": Case(CopiedProof(victim()), "04-K3", Phase.COMMIT, INVALID),
+    "edge that differs": Case(BadEdge(), "04-A3", Phase.PUBLISH, CONVICTED),
+    "edge that differs, signed": Case(BadEdge(), "04-A3", Phase.PUBLISH, CONVICTED, SCALAR, SIGNED),
+    "edge that differs, vectors": Case(BadEdge(), "04-A3", Phase.PUBLISH, CONVICTED, VECTOR),
+    "wrong share": Case(BadShare(), "04-A4", Phase.PUBLISH, CONVICTED),
+    "false accusation": Case(FalseAccusation(), "04-A1", Phase.PUBLISH, CONVICTED),
+    "accusation without proof": Case(
+        FalseAccusation(proved=False), "04-A1", Phase.PUBLISH, CONVICTED
+    ),
+    "false accusation, share": Case(
+        FalseAccusation(about=About.SHARE), "04-A5", Phase.PUBLISH, CONVICTED
+    ),
+    "false accusation, share unproved": Case(
+        FalseAccusation(about=About.SHARE, proved=False), "04-A2", Phase.PUBLISH, CONVICTED
+    ),
+    "accusation about a share where none is dealt": Case(
+        FalseAccusation(about=About.SHARE), "04-A1", Phase.PUBLISH, CONVICTED, SCALAR
+    ),
+    "wrong masked value": Case(WrongMask(), "04-P1", Phase.PUBLISH, INVALID),
+    "wrong masked vector": Case(WrongMask(), "04-P1", Phase.PUBLISH, INVALID, VECTOR),
+    "wrong opening": Case(WrongOpening(), "04-O2", Phase.ROLLBACK, INVALID, others=leaves),
+    "wrong opening, signed": Case(
+        WrongOpening(), "04-O2", Phase.ROLLBACK, INVALID, SCALAR, SIGNED, leaves
+    ),
+    "refuses to open": Case(Skip(Phase.ROLLBACK), None, Phase.ROLLBACK, ABSENT, others=leaves),
+    "opens late": Case(Late(Phase.ROLLBACK), None, Phase.ROLLBACK, ABSENT, others=leaves),
+    "opens twice": Case(Twice(Phase.ROLLBACK), "04-E3", Phase.ROLLBACK, STRUCK, others=leaves),
+    "refuses to confirm": Case(Skip(Phase.CONFIRM), None, None),
+    "refuses to unmask, recovered": Case(Skip(Phase.UNMASK), None, None),
+    "wrong seed, recovered": Case(WrongSeed(), "04-U1", None),
+    "wrong share given out": Case(WrongRecovery(), "04-U3", None, others=vetoes),
+    "two joins": Case(Twice(Phase.JOIN), "04-E3", Phase.JOIN, STRUCK),
+    "two nonces": Case(Twice(Phase.COINS), "04-E3", Phase.COINS, STRUCK),
+    "two commits": Case(Twice(Phase.COMMIT), "04-E3", Phase.COMMIT, STRUCK),
+    "two values": Case(Twice(Phase.PUBLISH), "04-E3", Phase.PUBLISH, STRUCK),
+    "two confirmations": Case(Twice(Phase.CONFIRM), "04-E3", None),
+    "two seeds": Case(Twice(Phase.UNMASK), "04-E3", None),
+    "second value after the final close": Case(
+        TwiceLater(Phase.PUBLISH, Phase.PUBLISH), "04-E3", None
+    ),
+    "second commit after the close of publish": Case(
+        TwiceLater(Phase.COMMIT, Phase.PUBLISH), "04-E3", None
+    ),
+    "no message, join": Case(Garbage(Phase.JOIN), "04-S4", Phase.JOIN, INVALID),
+    "no message, coins": Case(Garbage(Phase.COINS), "04-S4", Phase.COINS, INVALID),
+    "no message, publish": Case(Garbage(Phase.PUBLISH), "04-S4", Phase.PUBLISH, INVALID),
+}
+
+
+def run(case: Case) -> tuple[RoundRecord, dict[int, set[str]]]:
+    script = case.others(Script()).misbehave(LIAR, case.lie)
+    simulation, inputs = simulate(case.terms, case.setting, script), inputs_for(case.terms)
+    record = simulation.run_round(inputs)
+    require_sound(simulation, record, inputs, {LIAR})
+    require_checked(simulation)
+    return record, culprits(simulation, record)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_liar_is_named_and_nobody_else(case: Case) -> None:
+    record, blamed = run(case)
+    assert blamed == ({} if case.rule is None else {LIAR: {case.rule}})
+    assert record.sums is not None
+    left = {LEAVER} if case.others is leaves else set()
+    gone = {LIAR} if case.phase is not None else set()
+    assert set(record.included) == set(EVERYBODY) - left - gone
+    author = simulate(case.terms, case.setting).parties[LIAR].author
+    rows = [row for row in record.attempts[0].removals if row.author == author]
+    assert [(row.phase, row.cause) for row in rows] == (
+        [] if case.phase is None else [(case.phase, case.cause)]
+    )
+
+
+@pytest.mark.parametrize(
+    "phase",
+    [Phase.JOIN, Phase.COINS, Phase.COMMIT, Phase.PUBLISH, Phase.CONFIRM, Phase.UNMASK],
+    ids=lambda phase: phase.name.lower(),
+)
+def test_replay_of_an_earlier_round_counts_for_nothing(phase: Phase) -> None:
+    simulation = simulate(RECOVERING, FULL, Script().misbehave(LIAR, Replay(phase)))
+    for number in range(2):
+        inputs = inputs_for(RECOVERING, number)
+        record = simulation.run_round(inputs)
+        require_sound(simulation, record, inputs)
+        assert record.sums is not None
+        replayed = number == 1 and phase < Phase.ROLLBACK
+        assert (LIAR in record.included) == (not replayed)
+        seed_recovered = number == 1 and phase in {Phase.UNMASK, Phase.CONFIRM}
+        assert record.attempts[0].recovered == (
+            (LIAR,) if seed_recovered and phase is Phase.UNMASK else ()
+        )
+
+
+def test_convicted_party_is_barred_from_all_later_rounds() -> None:
+    once = BadProof(frozenset({1}))
+    simulation = simulate(SCALAR, FULL, Script().misbehave(LIAR, once))
+    for number in range(2):
+        inputs = inputs_for(SCALAR, number)
+        record = simulation.run_round(inputs)
+        require_sound(simulation, record, inputs, {LIAR})
+        assert LIAR not in record.included
+    assert record.attempts[0].barred == (simulation.parties[LIAR].author,)
+
+
+def test_refusal_to_unmask_without_recovery_vetoes_one_attempt() -> None:
+    simulation = simulate(SCALAR, FULL, Script().misbehave(LIAR, Skip(Phase.UNMASK)))
+    inputs = inputs_for(SCALAR)
+    record = simulation.run_round(inputs)
+    require_sound(simulation, record, inputs)
+    assert [each.abort for each in record.attempts] == [Why.NOT_UNMASKED, None]
+    assert record.attempts[0].culprits == (LIAR,)
+    assert record.attempts[1].barred == (simulation.parties[LIAR].author,)
+
+
+def test_input_is_the_same_in_every_attempt_and_a_changed_one_is_refused() -> None:
+    script = Script().misbehave(VICTIM, Skip(Phase.UNMASK, frozenset({1})))
+    script = script.misbehave(LIAR, ChangedInput(frozenset({2})))
+    simulation, inputs = simulate(SCALAR, FULL, script), inputs_for(SCALAR)
+    record = simulation.run_round(inputs)
+    require_sound(simulation, record, inputs, {LIAR})
+    assert culprits(simulation, record) == {LIAR: {"04-J5"}}
+    assert record.included == (0, 1, 3, 4, 6, 7)
+
+
+def test_vetoes_end_at_the_charged_limit() -> None:
+    """charged = 1: two releases of one logical round, and no third attempt."""
+    script = Script()
+    for party, number in ((1, 1), (2, 2), (3, 3)):
+        script = script.misbehave(party, Skip(Phase.UNMASK, frozenset({number})))
+    simulation, inputs = simulate(SCALAR, FULL, script), inputs_for(SCALAR)
+    record = simulation.run_round(inputs)
+    require_sound(simulation, record, inputs)
+    assert [each.releases for each in record.attempts] == [1, 2]
+    assert record.sums is None
+    again = simulation.run_round(inputs_for(SCALAR, 2))
+    assert [each.logical for each in again.attempts] == [1, 1]
+    assert again.sums is not None

@@ -1,0 +1,204 @@
+"""The organiser posts what the rules demand, when it is told and when nobody is expected."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bulletin_board import KeyKind, NoteSigner
+from gopa.messages.manifest import CommitReveal, Manifest, Mode, OpenAdmission
+from gopa.messages.organiser import ABORT, CLOSE, OPEN, RESULT, Abort, Why
+from gopa.messages.phases import Kind, Phase
+from gopa.organiser import (
+    Cosigned,
+    GiveUp,
+    Idle,
+    Organiser,
+    PhaseOver,
+    Publish,
+    Setting,
+    WantCheckpoint,
+    new_manifest,
+)
+from gopa.planning.terms import Terms
+from gopa.simulation import Simulation, Stage, Witnesses
+from gopa.simulation.board import SimulatedBoard
+from gopa.simulation.contents import body_of
+from tests.randomness import seeded
+from tests.simulation.doubles import SWIFT
+from tests.simulation.worlds import CURIOUS, LENIENT, SCALAR, inputs_for, simulate
+from wire.ed25519 import SigningKey
+from wire.errors import UsageError
+from wire.secret import SecretBytes
+
+LOG = NoteSigner("log.test", KeyKind.LOG, SecretBytes(bytes(32)))
+KEY = SigningKey.generate(seeded("organiser"))
+ROSTER = [SigningKey.generate(seeded(i)).public.data for i in range(8)]
+
+
+class Desk:
+    """An organiser and a board, without any party."""
+
+    def __init__(self, *, witnessed: bool = False) -> None:
+        self.witnesses = Witnesses.fresh(2, seeded("witnesses"), time=1)
+        self.manifest = new_manifest(
+            SCALAR,
+            ROSTER,
+            organiser=KEY.public.data,
+            log=LOG.verifier,
+            rng=seeded(1),
+            policy=self.witnesses.policy(LOG.verifier) if witnessed else None,
+        )
+        self.board = SimulatedBoard(LOG)
+        self.organiser = Organiser(self.manifest, KEY, rng=seeded(2), toolkit=SWIFT)
+        self.post(self.organiser.start())
+
+    def post(self, outputs: tuple[object, ...]) -> Publish:
+        (published,) = outputs
+        assert isinstance(published, Publish)
+        for posted in self.board.post(published.entries):
+            assert self.organiser.step(posted) == ()
+        return published
+
+
+def test_open_then_abort_when_nobody_joins() -> None:
+    desk = Desk()
+    opened = desk.post(desk.organiser.step(PhaseOver(desk.board.size)))
+    content = OPEN.decode(body_of(opened.entries))
+    assert (opened.kind, opened.round, content.logical, content.attempt) == (Kind.OPEN, 1, 0, 0)
+    ended = desk.post(desk.organiser.step(PhaseOver(desk.board.size)))
+    abort = ABORT.decode(body_of(ended.entries))
+    assert (ended.kind, abort.reason) == (Kind.ABORT, Why.TOO_FEW_JOINED)
+    again = OPEN.decode(body_of(desk.post(desk.organiser.step(PhaseOver(9))).entries))
+    assert (again.logical, again.attempt) == (0, 1)
+
+
+def test_nothing_follows_before_the_last_message_is_in_the_log() -> None:
+    desk = Desk()
+    first = desk.organiser.step(PhaseOver(desk.board.size))
+    assert desk.organiser.step(PhaseOver(desk.board.size)) == ()
+    assert desk.organiser.step(GiveUp(desk.board.size)) == ()
+    desk.post(first)
+    assert desk.organiser.step(PhaseOver(desk.board.size))
+
+
+def test_phase_does_not_end_early_while_somebody_is_expected() -> None:
+    desk = Desk()
+    assert desk.organiser.step(Idle(desk.board.size)) == ()  # between rounds: it is told when
+    desk.post(desk.organiser.step(PhaseOver(desk.board.size)))
+    assert desk.organiser.state.round is not None
+    assert len(desk.organiser.state.round.expected) == 8
+    assert desk.organiser.step(Idle(desk.board.size)) == ()
+
+
+def test_phase_ends_early_when_everybody_has_spoken() -> None:
+    """The log of a whole round, told to another organiser with the same key."""
+    simulation = simulate(SCALAR, toolkit=SWIFT)
+    simulation.run_round(inputs_for(SCALAR))
+    key = simulation._organiser_scene.key
+    twin = Organiser(simulation.manifest, key, rng=seeded(9), toolkit=SWIFT)
+    first = twin.start()[0]
+    assert isinstance(first, Publish)
+    published, size = [first], 0
+    for posted in simulation._board.entries:
+        if posted.entry.author.data == simulation.manifest.organiser and posted.index:
+            told = Idle(size) if posted.entry.kind != Kind.OPEN else PhaseOver(size)
+            outputs = twin.step(told)
+            published += [output for output in outputs if isinstance(output, Publish)]
+        twin.step(posted)
+        size = posted.index + 1
+    log = list(simulation.log().entries())
+    said = [raw for each in published for raw in each.entries]
+    assert said == [raw for raw in log if raw in set(said)]
+    kinds = [each.kind for each in published]
+    assert kinds == [Kind.MANIFEST, Kind.OPEN] + [Kind.CLOSE] * 5 + [Kind.RESULT]
+    assert RESULT.decode(body_of(published[-1].entries)).sums
+
+
+def test_organiser_may_give_up_at_any_time_in_a_round() -> None:
+    desk = Desk()
+    desk.post(desk.organiser.step(PhaseOver(desk.board.size)))
+    ended = desk.post(desk.organiser.step(GiveUp(desk.board.size)))
+    abort = ABORT.decode(body_of(ended.entries))
+    assert isinstance(abort, Abort)
+    assert (abort.reason, abort.culprits) == (Why.ORGANISER, ())
+    assert desk.organiser.step(GiveUp(desk.board.size)) == ()
+
+
+def test_close_waits_for_a_cosigned_checkpoint() -> None:
+    """All closes but that of join carry one, so the organiser asks for it in time."""
+    witnesses = Witnesses.fresh(2, seeded("witnesses"), time=1)
+    stage = Stage(witnesses=witnesses, toolkit=SWIFT)
+    simulation = Simulation(SCALAR, rng=seeded(1), stage=stage)
+    record = simulation.run_round(inputs_for(SCALAR))
+    assert record.sums is not None
+    closes = [
+        CLOSE.decode(posted.entry.body)
+        for posted in simulation._board.entries
+        if posted.entry.kind == Kind.CLOSE
+    ]
+    assert [bool(close.checkpoint) for close in closes] == [
+        close.phase is not Phase.JOIN for close in closes
+    ]
+    policy = simulation.manifest.quorum
+    assert policy is not None
+    for close in closes[1:]:
+        assert policy.open(close.checkpoint).size <= close.cut + 1
+
+
+def test_old_checkpoint_is_not_enough() -> None:
+    desk = Desk(witnessed=True)
+    desk.post(desk.organiser.step(PhaseOver(desk.board.size)))
+    assert desk.organiser.step(Cosigned(desk.board.checkpoint, 1)) == ()
+    ended = desk.organiser.step(PhaseOver(desk.board.size))  # a join needs no checkpoint
+    assert not isinstance(ended[0], WantCheckpoint)
+
+
+def test_organiser_has_the_key_of_the_manifest() -> None:
+    desk = Desk()
+    with pytest.raises(UsageError) as caught:
+        Organiser(desk.manifest, SigningKey.generate(seeded("other")), rng=seeded(1))
+    assert caught.value.field == "organiser"
+
+
+def test_entries_of_another_session_are_refused() -> None:
+    desk, other = Desk(), simulate(SCALAR, toolkit=SWIFT)
+    with pytest.raises(UsageError):
+        desk.organiser.step(other._board.entries[0])
+
+
+def test_equal_plans_give_different_sessions() -> None:
+    made = [
+        new_manifest(SCALAR, ROSTER, organiser=KEY.public.data, log=LOG.verifier, rng=seeded(seed))
+        for seed in (1, 2)
+    ]
+    assert made[0].session != made[1].session
+    assert made[0].admission == made[1].admission
+    assert isinstance(made[0].beacon, CommitReveal)
+    assert not made[0].simulation
+
+
+@pytest.mark.parametrize(
+    ("terms", "setting"), [(SCALAR, Setting(mode=Mode.SIGNED)), (CURIOUS, LENIENT)]
+)
+def test_words_are_as_wide_as_the_sum(terms: Terms, setting: Setting) -> None:
+    made = manifest_of(terms, setting)
+    largest = terms.parties * (terms.steps + terms.noise.radius)
+    assert made.word_width >= largest.bit_length() + 1
+    with pytest.raises(UsageError) as caught:
+        manifest_of(terms, replace(setting, word_width=made.word_width - 1))
+    assert caught.value.field == "word_width"
+
+
+def manifest_of(terms: Terms, setting: Setting) -> Manifest:
+    return new_manifest(
+        terms, ROSTER, organiser=KEY.public.data, log=LOG.verifier, rng=seeded(1), setting=setting
+    )
+
+
+def test_open_admission_names_a_number() -> None:
+    made = new_manifest(
+        SCALAR, OpenAdmission(8), organiser=KEY.public.data, log=LOG.verifier, rng=seeded(1)
+    )
+    assert made.admission == OpenAdmission(8)

@@ -12,6 +12,8 @@ demo: install
 	$(BIN)/python examples/commit_and_prove.py
 	@echo
 	$(BIN)/python examples/prove_noise.py
+	@echo
+	$(BIN)/python examples/federated_logistic.py
 
 test: install lint test-native
 	$(PYTEST)

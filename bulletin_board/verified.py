@@ -60,10 +60,11 @@ class VerifiedTiles:
         """
         self._source = source
         self.size = checkpoint.size
-        known = edge or load_edge(source, checkpoint)
-        self._edge = {content.tile: content.hashes for content in known.partial()}
+        found = edge or load_edge(source, checkpoint)
+        self._edge = {content.tile: content.hashes for content in found.partial()}
         self._full: OrderedDict[Tile, tuple[bytes, ...]] = OrderedDict()
-        self.node = TileNodes(self.size, self.hashes, older.node if older else None)
+        known = None if older is None else older.node
+        self.node: TileNodes = TileNodes(self.size, self.hashes, known)
         self._ends: dict[int, bytes] = {}
 
     def hashes(self, tile: Tile) -> Sequence[bytes]:

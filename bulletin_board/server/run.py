@@ -104,6 +104,7 @@ def make_server(
         http=BoundedConnection,
         ws="none",
         access_log=False,
+        proxy_headers=False,  # nothing here depends on who asks, so nobody needs to be believed
         server_header=False,
         log_level="warning",
     )

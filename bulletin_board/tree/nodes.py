@@ -24,20 +24,20 @@ class TileNodes:
         self.size = size
         self._fetch = fetch
         self._tiles: dict[tuple[int, int], Sequence[bytes]] = {}
-        self._inner: dict[tuple[int, int], bytes] = {} if older is None else older._inner
+        self.inner: dict[tuple[int, int], bytes] = {} if older is None else older.inner
 
     def __call__(self, height: int, index: int) -> bytes:
         """The node above the leaves from index * 2^height to (index + 1) * 2^height."""
         level, above = divmod(height, TILE_HEIGHT)
         if above == 0:
             return self._tile(level, index // TILE_WIDTH)[index % TILE_WIDTH]
-        known = self._inner.get((height, index))
+        known = self.inner.get((height, index))
         if known is None:
             known = node_hash(self(height - 1, 2 * index), self(height - 1, 2 * index + 1))
-            if len(self._inner) > _MOST_REMEMBERED:
-                self._inner.clear()
+            if len(self.inner) > _MOST_REMEMBERED:
+                self.inner.clear()
                 self._tiles.clear()
-            self._inner[height, index] = known
+            self.inner[height, index] = known
         return known
 
     def _tile(self, level: int, index: int) -> Sequence[bytes]:

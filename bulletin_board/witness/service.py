@@ -71,7 +71,7 @@ def build_witness_app(witness: Witness) -> Starlette:
                 async for part in request.stream():
                     body += part
                     if len(body) > LARGEST_REQUEST:
-                        return PlainTextResponse("too large\n", 400)
+                        return PlainTextResponse("too large\n", 400, {"Connection": "close"})
             answer = await run_in_threadpool(witness.add_checkpoint, bytes(body))
         except (StorageError, TimeoutError):
             return PlainTextResponse("try again\n", 503, {"Retry-After": "1"})

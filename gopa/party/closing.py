@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gopa.beacon import require_before
+from gopa.beacon import latest_cosignature_time
 from gopa.messages.framing import Message
 from gopa.messages.manifest import CommitReveal, DrandBeacon
 from gopa.messages.organiser import Close, Members
@@ -17,7 +17,6 @@ from gopa.party.joining import enrol
 from gopa.party.leaving import absent, landed_below, leave
 from gopa.party.lists import Closed, decode_close, read_coins, read_members, read_roll
 from gopa.party.means import Means
-from gopa.party.policy import least_witnesses
 from gopa.party.states import (
     Committed,
     Comparing,
@@ -195,6 +194,6 @@ def _require_witnessed(means: Means, state: State, close: Close) -> None:
     chain.require(signed.size > chain.index, "a checkpoint does not cover the close before")
     beacon = means.manifest.beacon
     if isinstance(state.stage, Enrolled) and isinstance(beacon, DrandBeacon):
-        times = [each.time for each in policy.cosignatures(signed)]
-        number = state.stage.enrolment.roll.beacon_round
-        require_before(beacon.chain, number, times, least_witnesses(policy))
+        latest = latest_cosignature_time(beacon.chain, state.stage.enrolment.roll.beacon_round)
+        timely = [each.witness for each in policy.cosignatures(signed) if 0 < each.time <= latest]
+        chain.require(policy.is_quorum(timely), "witnesses came after the beacon's value")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gopa.messages.manifest import Manifest, Trust
 from gopa.messages.organiser import Abort, Released, Result
 from gopa.messages.party import RECOVER, Recover, RecoveredShare
 from gopa.messages.phases import Phase
@@ -25,6 +26,9 @@ from gopa.party.states import (
     opened_of,
 )
 from gopa.planning.terms import Terms
+
+_OWED_ONCE_LISTED = (Phase.PUBLISH, Phase.ROLLBACK, Phase.CONFIRM, Phase.UNMASK)
+"""Whoever is listed at commit and then says one of these too late is barred from a retry ([X5])."""
 
 
 def recover(
@@ -66,7 +70,7 @@ def finish(means: Means, state: State, outcome: Result | Abort) -> tuple[State, 
         shown = Released.MASKED if state.final_seen else Released.NONE
         state.chain.require(outcome.released is shown, "an abort misstates what was released")
         late = state.listed and not all(
-            landed_below(state, phase, outcome.cut) for phase in (Phase.CONFIRM, Phase.UNMASK)
+            landed_below(state, phase, outcome.cut) for phase in _OWED_ONCE_LISTED
         )
         tally = replace(tally, excused=tally.excused or late)
     part = stage.part if isinstance(stage, Outside) else Part.ACTIVE
@@ -89,8 +93,9 @@ def _check_result(means: Means, state: State, stage: Stage, result: Result) -> N
     chain, terms = state.chain, means.manifest.terms
     chain.require(state.final_seen, "a result without a final list")
     chain.require(len(result.sums) == terms.dimension, "a result of another dimension")
-    largest = terms.parties * (terms.steps + terms.noise.radius)
-    chain.require(all(abs(value) <= largest for value in result.sums), "a sum out of range")
+    largest = _largest(means.manifest)
+    possible = -largest <= min(result.sums) and max(result.sums) <= largest
+    chain.require(possible, "a sum out of range")
     chain.require(result.attempt == state.tally.attempts - 1, "a result of another attempt")
     chain.require(result.releases == state.tally.releases, "releases were miscounted")
     if isinstance(stage, Settled | Unmasked):
@@ -100,3 +105,10 @@ def _check_result(means: Means, state: State, stage: Stage, result: Result) -> N
         chain.require(removed == expected, "a result names others than those removed")
     else:
         chain.require(isinstance(stage, Outside), "a result comes too early")
+
+
+def _largest(manifest: Manifest) -> int:
+    """No sum is further from zero ([Z2]); masks that stay in it are bounded by its words."""
+    if manifest.trust is Trust.HONEST_BUT_CURIOUS:
+        return 1 << (manifest.word_width - 1)
+    return manifest.terms.parties * (manifest.terms.steps + manifest.terms.noise.radius)

@@ -108,7 +108,8 @@ def _require_fitting(means: Means, state: State, supplied: Supplied) -> None:
         raise UsageError("a logical round has one input, the same in every attempt", "logical")
     if len(supplied.values) != terms.dimension:
         raise UsageError(f"{terms.dimension} values", "values")
-    if any(type(value) is not int or not 0 <= value <= terms.steps for value in supplied.values):
+    whole = set(map(type, supplied.values)) == {int}
+    if not (whole and min(supplied.values) >= 0 and max(supplied.values) <= terms.steps):
         raise UsageError(f"integers from 0 to {terms.steps}", "values")
 
 

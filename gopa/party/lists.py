@@ -15,7 +15,7 @@ from types import MappingProxyType
 from gopa.messages.framing import party_id
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Roster
 from gopa.messages.members import unpack_members
-from gopa.messages.organiser import CLOSE, Close, Coins, Members, Roll
+from gopa.messages.organiser import CLOSE, RESULT, Close, Coins, Members, Result, Roll
 from gopa.messages.phases import Phase
 from wire.errors import MalformedMessage
 
@@ -52,6 +52,12 @@ class Closed:
 def decode_close(body: bytes) -> Close:
     """Strictly; `MalformedMessage` for anything else."""
     return CLOSE.decode(body)
+
+
+@lru_cache(maxsize=4)
+def decode_result(body: bytes) -> Result:
+    """Strictly; `MalformedMessage` for anything else."""
+    return RESULT.decode(body)
 
 
 def read_roll(body: bytes, manifest: Manifest) -> Enrolment:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gopa.messages.framing import Message, Posted
 from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import ABORT, OPEN, RESULT, Abort, Result
+from gopa.messages.organiser import ABORT, OPEN, Abort, Result
 from gopa.messages.phases import Kind
 from gopa.party.chain import Chain
 from gopa.party.closing import take_close
@@ -26,6 +26,7 @@ from gopa.party.events import (
 )
 from gopa.party.joining import open_round, take_input
 from gopa.party.leaving import leave
+from gopa.party.lists import decode_result
 from gopa.party.means import Means
 from gopa.party.policy import LocalPolicy
 from gopa.party.reading import first_messages
@@ -176,9 +177,9 @@ class Party(Guarded):
 
 
 def _outcome(message: Message) -> Result | Abort:
-    if message.kind == Kind.RESULT:
-        return RESULT.decode(message.body)
-    return ABORT.decode(message.body)
+    return (
+        decode_result(message.body) if message.kind == Kind.RESULT else ABORT.decode(message.body)
+    )
 
 
 def _witnessed(state: State, event: Witnessed) -> State:

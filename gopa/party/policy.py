@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from bulletin_board.policy import TrustPolicy
 from gopa.beacon import KNOWN_CHAINS
 from gopa.messages.manifest import (
     Beacon,
@@ -120,15 +119,3 @@ class LocalPolicy:
             raise Refusal(f"the plan claims delta {terms.delta} and has {worth:.3g}", "terms")
         if worth > self.delta:
             raise Refusal(f"delta is {worth:.3g}", "delta")
-
-
-def least_witnesses(policy: TrustPolicy) -> int:
-    """The fewest witnesses that are a quorum of this policy."""
-
-    def fewest(name: str) -> int:
-        if name in policy.witnesses:
-            return 1
-        group = policy.groups[name]
-        return sum(sorted(map(fewest, group.members))[: group.threshold])
-
-    return fewest(policy.quorum) if policy.needs_witnesses else 0

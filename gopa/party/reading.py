@@ -43,7 +43,7 @@ def decoded(message: Message | None, decode: Callable[[bytes], _T], acts_on: byt
         return None
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=1024)
 def decode_commit(body: bytes) -> Commit:
     """Strictly. Kept, because all neighbours of one process read the same commits."""
     return COMMIT.decode(body)

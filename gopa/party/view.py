@@ -6,13 +6,20 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gopa.beacon import drand_coins, joint_coins, simulation_coins, verify_round
+from gopa.beacon import (
+    drand_coins,
+    joint_coins,
+    reveal_hash,
+    simulation_coins,
+    verify_round,
+)
 from gopa.graph import Graph
 from gopa.messages.manifest import CommitReveal, DrandBeacon
 from gopa.messages.organiser import Coins, Roll
 from gopa.party.lists import Enrolment
 from gopa.rounds.context import RoundContext
 from gopa.rounds.toolkit import GraphOfRound
+from wire.errors import InvalidProof
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +98,10 @@ class Drawing:
 
 
 def view_of(draw: GraphOfRound, drawing: Drawing, position: int) -> RoundView:
-    """The view of the party at `position`."""
+    """The view of the party at `position`.
+
+    Raises `InvalidProof` if a nonce in the list is not the one whose hash is on the roll.
+    """
     graph, members = _drawn(draw, drawing)
     return RoundView(
         context=drawing.context,
@@ -109,5 +119,21 @@ def _drawn(draw: GraphOfRound, drawing: Drawing) -> tuple[Graph, frozenset[int]]
     """Shared by all parties of a process that read the same closes."""
     given = drawing
     roll = given.enrolment.roll
+    _require_revealed(given)
     graph = draw(given.context, roll, given.roll_leaf, given.members, given.coins, given.joint)
     return graph, frozenset(given.members)
+
+
+def _require_revealed(drawing: Drawing) -> None:
+    """[V1]: everybody's choices were fixed before anybody's were known.
+
+    An organiser that could list other nonces for parties it colludes with could surround
+    a victim with them.
+    """
+    context, ids = drawing.context, drawing.enrolment.ids
+    if not drawing.coins.nonces:
+        return
+    for position, nonce in zip(drawing.members, drawing.coins.nonces, strict=True):
+        expected = drawing.enrolment.roll.parties[position].nonce_hash
+        if reveal_hash(context.session, context.round, ids[position], nonce) != expected:
+            raise InvalidProof("a nonce does not fit its hash on the roll", "04-V1", (position,))

@@ -99,12 +99,13 @@ def _needed(own: int, others: Counts, tau: Fraction) -> Counts:
 
 
 def _log_binomial(trials: int, chance: float) -> Floats:
-    """Logarithms of binomial masses, for counts that are not exceeded but with e^-120.
+    """Logarithms of binomial masses, for counts that are exceeded only in rare events.
 
-    By Bernstein's inequality: t^2 / (2 (mean + t / 3)) > 120 for t = 16 sqrt(mean) + 130.
+    By Bernstein's inequality mean + t is, if t^2 = 2 (mean + t / 3) |_RARE|.
     """
     mean = trials * chance
-    most = min(trials, math.ceil(mean + 16 * math.sqrt(mean)) + 130)
+    spread = -_RARE / 3 + math.sqrt(_RARE * _RARE / 9 - 2 * _RARE * mean)
+    most = min(trials, math.ceil(mean + spread))
     counts = np.arange(most + 1, dtype=float)
     if chance >= 1:
         return np.where(counts == trials, 0.0, -np.inf)

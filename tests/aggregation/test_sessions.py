@@ -164,6 +164,7 @@ def test_weights_in_a_session(mode: Any) -> None:
     with LocalAggregator(made, mode=mode, seed=2, max_weight=8) as aggregator:
         result = aggregator.average(VALUES, weights=weights)
     assert result.count == 8
+    assert result.transcript.check().complete
     assert abs(result.mean - np.average(VALUES, weights=weights)) < 5 * result.stderr
 
 

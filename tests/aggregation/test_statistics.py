@@ -72,10 +72,10 @@ def require_standard(found: list[float], runs: int = RUNS) -> None:
 
 
 @pytest.mark.parametrize("trust", ["malicious", "honest-but-curious"])
-@pytest.mark.parametrize("chance", [0.0, 0.08])
+@pytest.mark.parametrize("chance", [0.0, 0.05])
 def test_the_mean_in_mode_off(chance: float, trust: Any) -> None:
     masks = {} if trust == "malicious" else {"mask": "gaussian", "mask_deviation": 40}
-    made = terms(parties=12, survivors=5, loss=6, rounds=RUNS, attempts=8, charged=7, **masks)
+    made = terms(parties=12, survivors=4, loss=6, rounds=RUNS, attempts=8, charged=7, **masks)
     script = dropouts(made.parties, chance)
     settings: dict[str, Any] = {"mode": "off", "trust": trust, "seed": str(chance)}
     found, results = errors(LocalAggregator(made, script=script, **settings), RUNS)

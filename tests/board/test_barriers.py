@@ -225,7 +225,8 @@ def test_readers_that_need_a_quorum_are_not_starved_by_a_growing_log(tmp_path: P
 
 
 def test_a_board_without_witnesses_has_nothing_cosigned(tmp_path: Path) -> None:
-    with live_board(tmp_path / "log") as url:
-        assert post(url, entry_bytes(0)).status == 201
+    """Its policy asks for none: a barrier is an entry like others there."""
+    with live_board(tmp_path / "log", admission=Barriers) as url:
+        assert post(url, entry_bytes(0, phase=BARRIER)).status == 201
         assert ask(url, "GET", "/checkpoint").status == 200
         assert ask(url, "GET", "/v1/cosigned").status == 404

@@ -348,6 +348,8 @@ def test_a_request_to_a_witness_has_one_form() -> None:
         good.replace(b"old 5", b"old 05"),
         good.replace(b"old 5", b"5"),
         good.partition(b"\n\n")[0] + b"\n",
+        good.partition(b"\n\n")[0],
+        b"old 5",
         b"\xff" + good,
         most.replace(b"old 5\n", b"old 5\n" + b"A" * 43 + b"=\n"),
     ):
@@ -402,6 +404,7 @@ class Answering(HttpTransport):
         ([(500, b"5\n")], NetworkError),
         ([(503, b"")], NetworkError),
         ([(409, b"5")], MalformedMessage),
+        ([(409, b"5x")], MalformedMessage),
         ([(409, b"05\n")], MalformedMessage),
         ([(409, b"\xff\n")], MalformedMessage),
         ([(409, b"")], MalformedMessage),

@@ -564,10 +564,10 @@ def test_a_silent_witness_is_not_asked_without_a_pause(caplog: pytest.LogCapture
     """And what is wrong with an answer is no fault of the program."""
     log = Growing(5)
     log.current = log.signed[5]
-    collector = log.collector(1, lambda _: Response(200, {}, b""), silent)
+    collector = log.collector(1, lambda _: Response(200, {}, b""), lying, silent)
     collector.start()
     time.sleep(0.7)
-    assert [found.failures for found in collector.standings().values()] == [1, 1]
+    assert [found.failures for found in collector.standings().values()] == [1, 1, 1]
     collector.close()
     assert caplog.records
     assert not any(record.exc_info for record in caplog.records)

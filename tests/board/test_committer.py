@@ -73,6 +73,16 @@ def must(outcome: Outcome) -> int:
     return outcome.index
 
 
+def test_more_posts_than_fit_in_a_batch_are_all_committed(tmp_path: Path) -> None:
+    board, release = new_board(tmp_path / "log"), threading.Event()
+    committer = Committer(lambda: open_log(board), CommitterLimits())
+    committer.call(lambda _: (release.wait(10), None)[1])
+    futures = [committer.submit(submission(number)) for number in range(1_500)]
+    release.set()
+    assert [must(future.result(30)) for future in futures] == list(range(1_500))
+    committer.close()
+
+
 def test_a_full_queue_is_busy(tmp_path: Path) -> None:
     board = new_board(tmp_path / "log")
     committer = Committer(lambda: open_log(board), CommitterLimits(queue=1, pulse_seconds=0.05))

@@ -141,6 +141,7 @@ def test_a_checkpoint_of_another_origin_is_refused() -> None:
         lambda data: data[:-1],
         lambda data: data + b"\n",
         lambda data: data + b"x",
+        lambda data: data[:-1] + b"x",
         lambda data: data.replace(b"\n\n", b"\n"),
         lambda data: data.replace(DASH.encode(), b"-"),
         lambda data: data.replace(DASH.encode() + b" ", DASH.encode()),
@@ -217,6 +218,7 @@ def test_vkeys() -> None:
         f"{name}+00000000+{material}",
         f"{name}+{key_id}+{material}=",
         f"{name}+{key_id}",
+        f"{name}+{key_id}+",
         f"{name}+{key_id}+{base64.b64encode(bytes([2]) + log_key().key.data).decode()}",
         "",
     ):
@@ -281,7 +283,9 @@ def test_the_bounds_of_a_checkpoint() -> None:
 
 
 def test_the_bounds_of_a_time() -> None:
-    assert cosign(TEXT, witness(), 2**63 - 1).signature[:8] == (2**63 - 1).to_bytes(8)
+    last = cosign(TEXT, witness(), 2**63 - 1)
+    assert last.signature[:8] == (2**63 - 1).to_bytes(8)
+    assert verify_note(Note(TEXT, (last,)), [witness().verifier])
     assert cosign(TEXT, witness(), 0).signature[:8] == bytes(8)
     for time in (2**63, -1):
         with pytest.raises(UsageError):
@@ -346,6 +350,7 @@ def test_a_damaged_key_file_is_refused() -> None:
     seed = base64.b64decode(material)
     for bad in (
         good[1:],
+        good.removeprefix(start + b"+"),
         good.replace(start, b"PRIVATE+KEX"),
         b"+".join([start, name, key_id[::-1], material]),
         b"+".join([start, name + b" ", key_id, material]),

@@ -86,6 +86,7 @@ def test_sizes(url: str) -> None:
     assert post(url, entry_bytes(1, author=3, body=bytes(60_000))).status == 201
     assert post(url, bytes(65_535)).status == 422
     assert post(url, bytes(65_536)).status == 413
+    assert post(url, bytes(65_536)).headers["connection"] == "close"
 
 
 def test_a_chunked_body_over_the_cap_is_cut_off(url: str) -> None:

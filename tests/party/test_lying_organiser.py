@@ -132,7 +132,9 @@ def test_rollback_whose_list_stays_but_is_not_called_final() -> None:
     require_stopped(simulation, record, EVERYBODY - {6})
 
 
-def test_wrong_nonce_in_the_list_stops_its_owner() -> None:
+def test_nonce_that_was_not_committed_to_stops_everybody() -> None:
+    """Whoever could list another nonce for a colluding party would choose its neighbours."""
+
     def change(close: Close) -> Close:
         content = close.content
         assert isinstance(content, Coins)
@@ -140,7 +142,7 @@ def test_wrong_nonce_in_the_list_stops_its_owner() -> None:
         return replace(close, content=replace(content, nonces=nonces))
 
     simulation, record = run(Script(), AlteredClose(Phase.COINS, change))
-    require_stopped(simulation, record, {3})
+    require_stopped(simulation, record, EVERYBODY)
 
 
 def test_nobody_unmasks_when_too_few_confirmed() -> None:

@@ -19,7 +19,7 @@ from gopa.planning.gaussian import (
     gaussian_mu,
     zcdp_delta,
 )
-from gopa.planning.loss import loss_of_gaussian, loss_of_shift
+from gopa.planning.loss import LossDistribution, loss_of_gaussian, loss_of_shift
 from gopa.planning.noise_sum import noise_sum
 from gopa.planning.round_privacy import theorem_d
 from tests.planning.exact import delta_of_view, noise_view
@@ -151,6 +151,29 @@ def test_vectors_are_enumerated(seed: int) -> None:
         moved = np.roll(padded, move, axis=(0, 1))
         exact = float(np.maximum(padded - math.exp(epsilon) * moved, 0).sum())
         assert exact <= bound
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.3, 2.0])
+def test_gaussian_losses_stay_above_the_curve_far_out(mu: float) -> None:
+    """Down to where the last bucket ends, and beyond it."""
+    loss = loss_of_gaussian(mu, mu / 300)
+    for deviations in np.linspace(-2, 13, 61):
+        epsilon = mu * mu / 2 + float(deviations) * mu
+        if epsilon > 0:
+            assert loss.delta(epsilon) >= gaussian_delta(epsilon, mu) * (1 - 1e-9)
+
+
+def test_what_losses_leave_out_is_counted() -> None:
+    cut = LossDistribution(0.1, Masses(0, np.array([0.5, 0.4]), lost=0.1), infinite=0.01)
+    assert cut.delta(5.0) == pytest.approx(0.11)
+    assert cut.epsilon(0.1) == math.inf
+    twice = cut.then(LossDistribution(0.1, Masses(0, np.array([0.7])), infinite=0.3))
+    assert twice.infinite == pytest.approx(1 - 0.99 * 0.7)
+    assert cut.repeated(3).infinite == pytest.approx(1 - 0.99**3)
+    noise = Masses(-1, np.array([0.2, 0.5, 0.2]), error=1e-6, lost=0.1)
+    shifted = loss_of_shift(noise, 1, 0.05)
+    assert shifted.infinite == pytest.approx(0.2 + 0.1, rel=1e-5)
+    assert shifted.masses.error > 1e-6
 
 
 def test_losses_refuse_two_grids_and_count_impossible_outcomes() -> None:

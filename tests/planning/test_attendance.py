@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gopa.graph import complete, complete_flow_energy, k_out_graph, worst_flow_energy
-from gopa.planning import guarantee, plan
+from gopa.planning import guarantee, plan, recovery
 from gopa.planning.attendance import (
     Attendance,
     worst_disconnection,
@@ -185,29 +185,34 @@ def test_small_groups_have_plans(mask: str, n: int, corrupt: int, dropout: float
 
 def exactly(population: Population, tau: Fraction, tries: int) -> Fraction:
     """The failure of one party, summed over everything, in rational numbers."""
-    others, k, corrupt = population.parties - 1, population.k, population.corrupt
-    chance = Fraction(k, others)
+    others, k, corrupt = population.fewest_others, population.k, population.corrupt
+    likely, rare = Fraction(k, others), Fraction(k, population.parties - 1)
 
-    def binomial(trials: int, count: int) -> Fraction:
+    def binomial(trials: int, count: int, chance: Fraction) -> Fraction:
         return comb(trials, count) * chance**count * (1 - chance) ** (trials - count)
 
     total = Fraction(0)
-    for own in range(max(0, k - population.honest + 1), min(k, corrupt) + 1):
+    for own in range(max(0, k - population.fewest + 1), min(k, corrupt) + 1):
         chosen = Fraction(comb(corrupt, own) * comb(others - corrupt, k - own), comb(others, k))
-        trials = population.honest - 1 - (k - own)
+        trials = population.fewest - 1 - (k - own)
         for joiners in range(trials + 1):
             failing = sum(
-                binomial(corrupt - own, attackers)
+                binomial(corrupt - own, attackers, likely)
                 for attackers in range(corrupt - own + 1)
                 if own + attackers > tau * (k + attackers + joiners - population.loss)
             )
-            total += chosen * binomial(trials, joiners) * min(Fraction(1), tries * failing)
+            total += chosen * binomial(trials, joiners, rare) * min(Fraction(1), tries * failing)
     return total
 
 
 @pytest.mark.parametrize(
     "population",
-    [Population(12, 8, 3), Population(14, 10, 5, 1, 3), Population(9, 6, 7, 2, 2)],
+    [
+        Population(12, 8, 3),
+        Population(14, 10, 5, 1, 3),
+        Population(9, 6, 7, 2, 2),
+        Population(14, 9, 4, 1, 4, 3),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("tau", [Fraction(1, 3), Fraction(1, 2), Fraction(4, 5)], ids=str)
@@ -217,6 +222,23 @@ def test_recovery_failures_are_exact(population: Population, tau: Fraction, trie
     found = recovery_failure(population, tau, tries)
     assert min(1.0, exact) <= found * SLACK
     assert found <= exact * SLACK + 1e-30
+
+
+@pytest.mark.parametrize("rare", [-1.0, -3.0, -8.0])
+def test_what_is_too_rare_to_look_into_counts_as_failure(
+    rare: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With events called rare that are not, the bound only grows."""
+    monkeypatch.setattr(recovery, "_RARE", rare)
+    for tau in (Fraction(1, 3), Fraction(1, 2), Fraction(4, 5)):
+        for tries in (1, 50):
+            population = Population(40, 30, 5)
+            exact = float(population.honest * exactly(population, tau, tries))
+            assert recovery_failure(population, tau, tries) >= min(1.0, exact)
+
+
+def test_impossible_failures_are_not_called_impossible() -> None:
+    assert 0 < recovery_failure(Population(40, 35, 20), Fraction(9, 10)) < 1e-40
 
 
 def test_corrupt_parties_pick_the_best_of_many_draws() -> None:

@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from gopa.graph import Graph, from_edges, k_out_graph, ring
+from gopa.graph import Graph, from_edges, k_out_graph, ring, worst_flow_energy
 from gopa.planning import Claim, Outcome, Plan, plan, privacy
 from gopa.planning.accountant import delta_of_rounds
 from gopa.planning.component import flow_energy
@@ -225,6 +225,11 @@ def test_contradictions_are_refused(planned: Plan, changes: dict[str, object]) -
     privacy.of(finished(planned), rng=seeded(0))
     with pytest.raises(UsageError):
         privacy.of(finished(planned, **changes), rng=seeded(0))
+
+
+def test_flow_prices_of_small_graphs_are_exact() -> None:
+    for units in (1, 3, 7):
+        assert flow_energy(ring(6), units, seeded(0)) == worst_flow_energy(ring(6), units)
 
 
 def test_flow_prices_never_exceed_a_path() -> None:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import pytest
 
+from bulletin_board.note import Note
 from gopa.beacon import QUICKNET
 from gopa.messages.manifest import DrandBeacon
+from gopa.messages.organiser import Close, Coins
+from gopa.messages.phases import Phase
 from gopa.organiser import Setting
 from gopa.rules import BeaconValue
-from gopa.simulation import Simulation, Stage, Witnesses
+from gopa.simulation import RoundRecord, Script, Simulation, Stage, Witnesses
+from gopa.simulation.organiser_faults import AlteredClose
 from tests.beacon.rounds import ROUNDS, Published
 from tests.randomness import seeded
 from tests.simulation.worlds import SCALAR, inputs_for, require_sound
-from wire.errors import UsageError
+from wire.errors import FaultyParty, UsageError
 
 QUICK = next(each for each in ROUNDS if each.chain == QUICKNET)
 
@@ -32,11 +38,13 @@ class OneRound:
         return BeaconValue(number, self.published.signature, self.published.previous or b"")
 
 
-def session(published: Published, witnesses: Witnesses | None) -> Simulation:
+def session(
+    published: Published, witnesses: Witnesses | None, script: Script | None = None
+) -> Simulation:
     setting = Setting(beacon=DrandBeacon(published.chain))
     stage = Stage(witnesses=witnesses, beacon=OneRound(published), remember_noise=True)
     terms = replace(SCALAR, beacon="drand")
-    return Simulation(terms, rng=seeded(1), setting=setting, stage=stage)
+    return Simulation(terms, rng=seeded(1), setting=setting, script=script, stage=stage)
 
 
 def witnesses_at(published: Published, periods_before: int) -> Witnesses:
@@ -65,3 +73,57 @@ def test_beacon_without_witnesses_is_no_manifest() -> None:
     with pytest.raises(UsageError) as caught:
         session(QUICK, None)
     assert caught.value.field == "policy"
+
+
+@lru_cache(maxsize=1)
+def honest() -> RoundRecord:
+    """Pairings take seconds: once is enough."""
+    return session(QUICK, witnesses_at(QUICK, 2)).run_round(inputs_for(SCALAR))
+
+
+def close_with(lie: Callable[[bytes], bytes]) -> RoundRecord:
+    """The round with another checkpoint in its close of coins; without the lie all is well."""
+
+    def change(close: Close) -> Close:
+        return replace(close, checkpoint=lie(close.checkpoint))
+
+    inputs = inputs_for(SCALAR)
+    assert honest().sums is not None
+    script = Script().organise(AlteredClose(Phase.COINS, change))
+    return session(QUICK, witnesses_at(QUICK, 2), script).run_round(inputs)
+
+
+def cosigned_late(checkpoint: bytes) -> bytes:
+    """The log's own signature, and witnesses that were one period too late."""
+    note = Note.parse(checkpoint)
+    bare = Note(note.text, note.signatures[:1])
+    return witnesses_at(QUICK, 1).cosigned(bare.to_bytes())
+
+
+LIES: dict[str, Callable[[bytes], bytes]] = {
+    "cosigned too late": cosigned_late,
+    "no checkpoint": lambda _: b"",
+    "no cosignatures": lambda data: Note(
+        Note.parse(data).text, Note.parse(data).signatures[:1]
+    ).to_bytes(),
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_parties_stop_at_a_close_without_timely_witnesses(lie: Callable[[bytes], bytes]) -> None:
+    """Nobody draws noise from coins that somebody may have known when the list was made."""
+    record = close_with(lie)
+    assert record.halted.keys() == set(range(8))
+    assert {type(error) for error in record.halted.values()} == {FaultyParty}
+    assert record.sums is None
+
+
+def test_signature_of_another_round_of_the_beacon_stops_everybody() -> None:
+    def change(close: Close) -> Close:
+        assert isinstance(close.content, Coins)
+        other = next(each for each in ROUNDS if each.chain == QUICKNET and each != QUICK)
+        return replace(close, content=replace(close.content, signature=other.signature))
+
+    script = Script().organise(AlteredClose(Phase.COINS, change))
+    record = session(QUICK, witnesses_at(QUICK, 2), script).run_round(inputs_for(SCALAR))
+    assert record.halted.keys() == set(range(8))

@@ -107,7 +107,7 @@ def require_sound(
     exact: bool = True,
 ) -> None:
     """What holds whoever lies: exact sums, the right blame, edges that stay shut."""
-    assert culprits(simulation, record).keys() <= set(liars)
+    assert culprits(simulation, record).keys() <= set(liars), record.findings.faults
     assert record.halted.keys() <= set(liars)
     if record.sums is not None and exact:
         assert record.sums == plain_sum(simulation, record, inputs)

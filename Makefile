@@ -9,6 +9,8 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto
 .PHONY: demo test test-reference soak lint test-native install lock vectors clean
 
 demo: install
+	$(BIN)/python examples/ten_parties.py demo
+	@echo
 	$(BIN)/python examples/commit_and_prove.py
 	@echo
 	$(BIN)/python examples/prove_noise.py

@@ -18,20 +18,28 @@ def test_the_readme_has_a_program() -> None:
     assert README_PROGRAMS
 
 
-@pytest.mark.parametrize("program", README_PROGRAMS)
-def test_readme_programs_run(program: str) -> None:
+def run(arguments: list[str], where: Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+        [sys.executable, *arguments], capture_output=True, text=True, check=False, cwd=where
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("program", README_PROGRAMS)
+def test_readme_programs_run(program: str, tmp_path: Path) -> None:
+    run(["-c", program], tmp_path)
+
+
+def test_the_first_readme_program_clears_the_honest_and_names_the_cheater(tmp_path: Path) -> None:
+    printed = run(["-c", README_PROGRAMS[0]], tmp_path)
+    assert printed.count("nobody cheated") == 1
+    assert printed.count("04-K3") == 1
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
-def test_examples_run(example: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(example)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+def test_examples_run(example: Path, tmp_path: Path) -> None:
+    run([str(example)], tmp_path)
 
 
 def test_every_pinned_package_has_a_hash_and_no_address() -> None:

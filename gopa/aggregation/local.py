@@ -46,13 +46,14 @@ class LocalAggregator:
     where the coins come from: "test" for coins from the log alone, or "commit-reveal".
     `progress` shows a bar on long rounds (None), on all (True) or never (False), on
     terminals only. With `clip`, values the plan does not allow are moved to the nearest
-    ones that it does, and counted; otherwise they are refused. `executor` spreads proofs
-    over processes.
+    ones that it does, and counted; otherwise they are refused. `executor` checks proofs
+    in other processes.
 
     Calls from several threads take turns.
 
     Raises:
         UsageError: settings that do not go together, or with the plan.
+        Refusal: full or signed mode, and the plan claims more privacy than it has.
     """
 
     def __init__(  # noqa: PLR0913 - every setting has a name

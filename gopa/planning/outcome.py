@@ -187,7 +187,8 @@ def _planned_claim(outcome: Outcome) -> Claim:
     Delta is computed from the terms, not copied from them: they may promise too much.
     """
     terms = outcome.terms
-    against = f"any {terms.corrupt} parties fixed before the coins, with board and organiser"
+    group = f"{terms.corrupt} parties" if terms.corrupt > 1 else "party"
+    against = f"any {group} fixed before the coins, with board and organiser"
     broken = next(filter(None, map(_broken_limit, outcome.releases)), "")
     if len(outcome.releases) > terms.charged + 1:
         broken = f"{len(outcome.releases)} releases where the plan allows {terms.charged + 1}"

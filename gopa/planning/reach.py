@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -20,6 +21,7 @@ from gopa.planning.request import Request
 from gopa.planning.result import decimal_above, decimal_below
 from wire.errors import UsageError
 
+_STRIDE: Final = 1.04
 _WIDER: Final = 4
 """With the objective "masks", up to this many times the smallest k is tried."""
 
@@ -71,14 +73,26 @@ class _Search:
             return smallest
         prices = {
             k: k * math.sqrt(energy)
-            for k in range(smallest.k, min(_WIDER * smallest.k, self._largest) + 1)
-            if (energy := self._promise(k)) is not None
+            for k in self._wider(smallest.k)
+            if (energy := self._energy(k)) is not None
         }
         other = self._reach(min(prices, key=prices.__getitem__)) if prices else None
         return smallest if other is None or smallest.price <= other.price else other
 
+    def _wider(self, smallest: int) -> Iterator[int]:
+        """Some forty numbers, closer together where they are small."""
+        k, last = smallest, min(_WIDER * smallest, self._largest)
+        while k < last:
+            yield k
+            k = max(k + 1, round(k * _STRIDE))
+        yield last
+
     def _smallest(self) -> Reach:
-        """Doubling, then bisection, then up until the whole range of joined parties is covered."""
+        """Doubling, then bisection, then up until the whole range of joined parties is covered.
+
+        More neighbours are worse where they come with a larger loss bound, so a few smaller
+        numbers are tried at the end.
+        """
         high = 1
         while self._promise(high) is None:
             if high == self._largest:
@@ -94,6 +108,9 @@ class _Search:
             low, high = (middle, high) if self._promise(middle) is None else (low, middle)
         while (found := self._reach(high)) is None:
             high += 1
+        for k in range(high - 1, max(0, high - 1 - max(3, high // 10)), -1):
+            if self._promise(k) is not None:
+                found = self._reach(k) or found
         return found
 
     def _attendance(self, k: int) -> Attendance:
@@ -102,6 +119,11 @@ class _Search:
         return Attendance(losses.survivors, request.parties, request.corrupt, k, losses.loss)
 
     def _promise(self, k: int) -> int | None:
+        """The energy, if corrupt parties do not recover self-masks for typical numbers either."""
+        energy = self._energy(k)
+        return energy if energy is not None and self._recovers(self._attendance(k)) else None
+
+    def _energy(self, k: int) -> int | None:
         """The flow energy for typical numbers of parties; None where one already fails."""
         attendance = self._attendance(k)
         energy = attendance.complete_energy(self._units)
@@ -114,7 +136,7 @@ class _Search:
             if bound is None:
                 return None
             energy = max(energy, bound.energy)
-        return energy if self._recovers(attendance) else None
+        return energy
 
     def _recovers(self, attendance: Attendance) -> bool:
         tau = self._request.threshold

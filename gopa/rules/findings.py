@@ -46,6 +46,13 @@ class Fault:
     round: int
     proved: bool = True
 
+    def __str__(self) -> str:
+        """One line for a person; the key is shortened."""
+        where = ", ".join(map(str, self.entries)) or "none"
+        name = f" {self.author.hex()[:16]}" if self.author else ""
+        doubt = "" if self.proved else "; not proved"
+        return f"{self.role.value}{name}: {self.what} [{self.rule}, entries {where}{doubt}]"
+
 
 @dataclass(frozen=True, slots=True)
 class Note:

@@ -173,4 +173,5 @@ def _following(book: Book, message: Message, members: tuple[int, ...], *, final:
     if not final:
         return RollbackStage(book, message, 1, members)
     book.final = members
+    book.publish_leaves.add(message.leaf)
     return ResultStage(book) if book.curious else ConfirmStage(book, message)

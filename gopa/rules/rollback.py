@@ -83,6 +83,7 @@ class RollbackStage:
             if not final:
                 return RollbackStage(book, message, self.step + 1, members)
             book.final = members
+            book.publish_leaves.add(message.leaf)
             return ConfirmStage(book, message)
 
         return Step(book.packed(members, final=final), removed, settle, faults)

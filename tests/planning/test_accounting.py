@@ -176,6 +176,48 @@ def test_what_losses_leave_out_is_counted() -> None:
     assert shifted.masses.error > 1e-6
 
 
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("mask_mu", [0.0, 0.3])
+def test_every_measure_within_an_enclosure_is_covered(seed: int, mask_mu: float) -> None:
+    """The true masses may be anywhere within the stated relative error."""
+    generator = np.random.default_rng(seed)
+    law, error = log_concave(generator, 4), 0.02
+    bound = theorem_d(Masses(-4, law, error, 0.0), 2, 0.6, mask_mu=mask_mu)
+    for _ in range(20):
+        true = law * (1 + error * generator.choice([-1.0, 1.0], len(law)))
+        assert theorem_d(Masses(-4, true), 2, 0.6, mask_mu=mask_mu) <= bound
+
+
+def geometric(ratio: float, radius: int) -> Masses:
+    """Two-sided geometric noise: Renyi divergences grow more slowly than squares."""
+    law = ratio ** np.abs(np.arange(-radius, radius + 1, dtype=float))
+    return Masses(-radius, law / law.sum())
+
+
+def test_many_small_moves_may_be_worse_than_one_large() -> None:
+    noise = geometric(0.7, 60)
+    small = delta_of_vectors(noise, 16, 1, 3.0, dimension=16)
+    assert delta_of_vectors(noise, 16, 4, 3.0, dimension=16) >= small > 0
+
+
+@pytest.mark.parametrize("mu", [0.2, 0.5, 1.0])
+def test_masks_of_vectors_are_no_better_than_a_gaussian(mu: float) -> None:
+    """Next to noise so wide that only the masks tell anything."""
+    wide = noise_sum(GaussianTable.with_scale(30, bits=60, rows=401), 4000)
+    for epsilon in (0.5, 1.0, 2.0):
+        found = delta_of_vectors(wide, 1, 1, epsilon, dimension=1, mask_mu=mu)
+        assert gaussian_delta(epsilon, mu) <= found
+
+
+@pytest.mark.parametrize("releases", [1, 3])
+def test_what_a_vector_moves_off_the_support_is_lost(releases: int) -> None:
+    noise = sum_of(np.array([0.25, 0.5, 0.25]), 2)
+    found = delta_of_vectors(noise, 2, 1, 60.0, dimension=5, releases=releases)
+    assert found >= releases * 5 * float(noise.values[-1])
+    cut = Masses(noise.first, noise.values, lost=0.01)
+    assert delta_of_vectors(cut, 2, 1, 60.0, dimension=5) >= found / releases + 0.04
+
+
 def test_losses_refuse_two_grids_and_count_impossible_outcomes() -> None:
     loss = loss_of_shift(noise_sum(SMALL, 1), 21, 0.01)
     assert loss.infinite > 1e-6

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gopa.graph import complete, complete_flow_energy, k_out_graph, worst_flow_energy
-from gopa.planning import guarantee, plan, recovery
+from gopa.planning import Plan, guarantee, plan, recovery
 from gopa.planning.attendance import (
     Attendance,
     worst_disconnection,
@@ -175,6 +175,34 @@ def test_small_groups_are_complete_where_few_join() -> None:
     assert worst_energy(attendance, 4, 1e-6) == max(bound.energy, worst_flow_energy(complete(4), 4))
 
 
+@pytest.mark.parametrize(("share", "threshold"), [(0.5, None), (0.2, "3/4")])
+def test_the_whole_range_decides_and_not_the_typical_numbers(
+    share: float, threshold: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A promise for all n parties is worth nothing if fewer may come."""
+
+    def planned() -> Plan:
+        return plan(
+            n=200,
+            epsilon=1,
+            delta=1e-5,
+            corrupt=share,
+            dropout=0.1,
+            mask="uniform",
+            recovery=threshold,
+            beacon="drand",
+        )
+
+    fair = planned()
+    monkeypatch.setattr(Attendance, "typical", lambda self: (self.population(200, 200),))
+    worst_disconnection.cache_clear()
+    worst_recovery.cache_clear()
+    hasty = planned()
+    assert hasty.beta * 3 <= 1e-6
+    assert hasty.beta_recovery * 3 <= 5e-7
+    assert abs(hasty.terms.k - fair.terms.k) <= 2
+
+
 @pytest.mark.parametrize("mask", ["uniform", "gaussian"])
 @pytest.mark.parametrize(("n", "corrupt", "dropout"), [(6, 1, 0.05), (10, 3, 0.1), (20, 6, 0.1)])
 def test_small_groups_have_plans(mask: str, n: int, corrupt: int, dropout: float) -> None:
@@ -243,7 +271,7 @@ def test_impossible_failures_are_not_called_impossible() -> None:
 
 def test_corrupt_parties_pick_the_best_of_many_draws() -> None:
     """Drawn graphs: corrupt choices are redrawn, and the worst draw for one party is kept."""
-    population, tau, tries, runs = Population(24, 16, 4), Fraction(2, 3), 12, 400
+    population, tau, tries, runs = Population(24, 16, 4), Fraction(2, 3), 12, 250
     rng = seeded("grinding")
     bad = 0
     for _ in range(runs):

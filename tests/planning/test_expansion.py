@@ -15,6 +15,7 @@ from gopa.planning import counting
 from gopa.planning.counting import log_at_most, log_avoiding, log_binomial_at_most
 from gopa.planning.expansion import (
     Population,
+    _log_bad_sets,
     degree_tail,
     disconnected,
     flow_bound,
@@ -58,6 +59,34 @@ def test_degree_tails_are_exact() -> None:
                 neighbours = {v for v in (1, 2) if v in chosen[0] or 0 in chosen[v]}
                 low += len(neighbours) <= 1
     assert degree_tail(population, 1) == pytest.approx(low / len(picks) ** 3, rel=1e-9)
+
+
+@pytest.mark.parametrize("absent", [0, 1, 3])
+@pytest.mark.parametrize("most", [0, 2, 4])
+def test_degree_tails_of_ranges_take_the_worse_end_of_each_factor(absent: int, most: int) -> None:
+    population = Population(14, 10, 4, 1, 4, absent)
+    others, honest, chance = 13 - absent, 9 - absent, Fraction(4, 13)
+    exact = Fraction(0)
+    for own in range(min(4, honest, most) + 1):
+        chosen = Fraction(comb(honest, own) * comb(others - honest, 4 - own), comb(others, 4))
+        trials = honest - own
+        for more in range(min(trials, most - own) + 1):
+            joined = comb(trials, more) * chance**more * (1 - chance) ** (trials - more)
+            exact += chosen * joined
+    assert float(exact) <= degree_tail(population, most) <= float(exact) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    "population", [Population(11, 8, 4, 0, 2, 1), Population(13, 9, 4)], ids=str
+)
+def test_every_size_of_a_cut_off_set_counts(population: Population) -> None:
+    assert population.slack > 0
+    sizes = np.arange(2, population.honest // 2 + 1, dtype=float)
+    larger = float(np.exp(_log_bad_sets(population, sizes)).sum())
+    each = np.exp(_log_bad_sets(population, sizes))
+    assert each.min() > 1e-6 * larger
+    single = population.honest * degree_tail(population, population.loss)
+    assert disconnected(population) == pytest.approx(min(1.0, single + larger), rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,22 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from gopa.graph import Graph, from_edges, k_out_graph, ring, worst_flow_energy
-from gopa.planning import Claim, Outcome, Plan, plan, privacy
+from gopa.graph import (
+    Graph,
+    certified_spectrum,
+    complete,
+    from_edges,
+    k_out_graph,
+    ring,
+    spectral_flow_energy,
+    worst_flow_energy,
+)
+from gopa.planning import Claim, Outcome, Plan, plan, privacy, protection
 from gopa.planning.accountant import delta_of_rounds
 from gopa.planning.component import flow_energy
+from gopa.planning.joined import delta_of_component
 from gopa.planning.noise_sum import noise_sum
+from gopa.planning.outcome import _broken_limit
 from tests.randomness import seeded
 from wire.errors import UsageError
 
@@ -100,6 +111,51 @@ def test_gaussian_masks_have_a_price() -> None:
     thin = dataclasses.replace(planned.terms, mask_deviation=planned.terms.mask_deviation // 200)
     broken = claims(finished(planned, terms=thin))
     assert broken["observer"].delta > float(planned.terms.delta)
+
+
+def test_graphs_too_large_to_search_take_their_spectrum(
+    planned: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched = claims(finished(planned))["curious"]
+    around = finished(planned, graph=ring(N))
+    assert claims(around)["curious"].delta == searched.delta
+    monkeypatch.setattr(protection, "MOST_SEARCHED", 0)
+    assert claims(finished(planned))["curious"].delta == pytest.approx(searched.delta)
+    assert claims(around)["curious"].delta == 1
+
+
+def test_flows_without_any_one_party_are_larger() -> None:
+    large = plan(n=300, epsilon=2, delta=1e-5, corrupt=30, charged=0)
+    graph = k_out_graph(bytes(32), 300, 10)
+    found = protection.without_any_one(graph, large.terms, seeded(0))
+    spectrum = certified_spectrum(graph, seeded(0))
+    steps = large.terms.steps
+    assert found.energy == spectral_flow_energy(graph, spectrum, steps, removed=1)
+    whole = spectral_flow_energy(graph, spectrum, steps)
+    assert found.energy is not None
+    assert whole is not None
+    assert found.energy > whole
+    assert found.parties == 299
+
+
+def test_releases_with_gaussian_masks_take_the_worst_of_each() -> None:
+    made = plan(n=N, epsilon=2, delta=1e-4, corrupt=4, objective="masks")
+    outcome = finished(made, graph=complete(N), earlier=(finished(made, graph=ring(N)),))
+    worse = flow_energy(ring(N), made.terms.steps, seeded(0))
+    better = flow_energy(complete(N), made.terms.steps, seeded(0))
+    assert worse > better
+    expected = delta_of_component(made.terms, N, worse, 2)
+    assert claims(outcome)["observer"].delta == pytest.approx(expected, rel=1e-6)
+
+
+def test_too_few_survivors_break_the_plan_even_if_nobody_lost_much(planned: Plan) -> None:
+    most = planned.terms.parties - planned.terms.survivors
+    terms = dataclasses.replace(planned.terms, loss=most)
+    graph = k_out_graph(bytes(32), N, 4)
+    for count, broken in ((planned.terms.survivors, False), (planned.terms.survivors - 1, True)):
+        left = tuple(range(count))
+        outcome = Outcome(terms, graph, left, unmasked=left)
+        assert bool(_broken_limit(outcome)) == broken
 
 
 def test_vectors_after_the_fact() -> None:

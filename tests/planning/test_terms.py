@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gopa.planning import Terms, guarantee, plan
+from gopa.planning.accountant import delta_of_vectors
 from gopa.planning.noise_sum import noise_sum
 from gopa.planning.result import decimal_above, decimal_below
 from wire.errors import UsageError
@@ -130,6 +131,35 @@ def test_weaker_thresholds_and_open_coins_are_worth_less() -> None:
     assert guarantee(changed(many, {"beacon": "drand"})).recovery < guarantee(many).recovery / 2
     assert fair.beta == fair.graph + fair.recovery
     assert fair.total == fair.noise + fair.beta * fair.tries
+
+
+def test_masks_of_vectors_cost_their_whole_length() -> None:
+    terms = plan(
+        n=60, epsilon=2, delta=1e-5, corrupt=6, dimension=3, norm="0.5", objective="masks"
+    ).terms
+    found = guarantee(terms)
+    noise = noise_sum(terms.noise, terms.honest)
+    energy = found.energy * terms.squared_sensitivity
+
+    def priced(mask_mu: float) -> float:
+        return delta_of_vectors(
+            noise,
+            terms.squared_sensitivity,
+            terms.steps,
+            2.0,
+            dimension=3,
+            mask_mu=mask_mu,
+            releases=terms.releases,
+        )
+
+    assert found.noise == pytest.approx(priced(math.sqrt(energy) / terms.mask_deviation), rel=1e-3)
+    assert found.noise > 2 * priced(0.0)
+
+
+def test_every_round_and_attempt_shows_a_graph() -> None:
+    terms = plan(n=60, epsilon=2, delta=1e-5, corrupt=6, rounds=3, mask="uniform").terms
+    assert guarantee(terms).tries == terms.tries == 3 * terms.attempts
+    assert terms.releases == 3 * (terms.charged + 1)
 
 
 def test_vectors_have_no_recovery() -> None:

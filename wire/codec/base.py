@@ -126,6 +126,16 @@ class Codec(ABC, Generic[T]):
     def write(self, value: T, out: bytearray) -> None:
         """For enclosing codecs: append one value or raise `Fault`."""
 
+    def unpack_run(self, data: bytes) -> tuple[T, ...] | None:
+        """For vectors: many values at once, or None where they are read one by one."""
+        del data
+        return None
+
+    def pack_run(self, values: tuple[T, ...]) -> bytes | None:
+        """For vectors: many values at once, or None where they are written one by one."""
+        del values
+        return None
+
 
 def checked_sizes(minimum: int, maximum: int, what: str) -> tuple[int, int]:
     """Bounds for a codec under construction; `UsageError` unless 0 <= min <= max < 2^32."""

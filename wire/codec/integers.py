@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from enum import Enum, Flag
 from typing import TypeVar
@@ -18,6 +19,8 @@ class Integer(Codec[int]):
     def __init__(self, width: int, *, signed: bool) -> None:
         self.min_size = self.max_size = self._width = width
         self._signed = signed
+        code = "BHxIxxxQ"[width - 1]
+        self._code = code.lower() if signed else code
         self._low = -(1 << (8 * width - 1)) if signed else 0
         self._high = (1 << (8 * width - signed)) - 1
 
@@ -34,6 +37,18 @@ class Integer(Codec[int]):
         if not self._low <= value <= self._high:
             raise Fault(f"needs an integer from {self._low} to {self._high}")
         out += value.to_bytes(self._width, signed=self._signed)
+
+    def unpack_run(self, data: bytes) -> tuple[int, ...] | None:
+        count, rest = divmod(len(data), self._width)
+        return None if rest else struct.unpack(f">{count}{self._code}", data)
+
+    def pack_run(self, values: tuple[int, ...]) -> bytes | None:
+        if any(type(value) is not int for value in values):
+            return None
+        try:
+            return struct.pack(f">{len(values)}{self._code}", *values)
+        except struct.error:
+            return None
 
 
 u8 = Integer(1, signed=False)

@@ -81,6 +81,12 @@ class Vector(Codec[tuple[T, ...]]):
     def read(self, reader: Reader) -> tuple[T, ...]:
         start, outer_limit = reader.position, reader.limit
         reader.limit = stop = self._prefix.read(reader)
+        width = self._item.min_size
+        if self._minimum <= (stop - reader.position) // width <= self._maximum:
+            run = self._item.unpack_run(reader.data[reader.position : stop])
+            if run is not None:
+                reader.position, reader.limit = stop, outer_limit
+                return run
         read = self._item.read
         items: list[T] = []
         try:
@@ -108,6 +114,10 @@ class Vector(Codec[tuple[T, ...]]):
 
 
 def _write_items(item: Codec[T], values: tuple[T, ...], out: bytearray) -> None:
+    whole = item.pack_run(values)
+    if whole is not None:
+        out += whole
+        return
     for index, value in enumerate(values):
         try:
             item.write(value, out)

@@ -177,9 +177,9 @@ def test_absurd_lengths_cost_nothing(name: str, codec: Codec[Any], announced: in
     refusal(codec, data)  # once before measuring, for whatever is made on first use
     tracemalloc.start()
     try:
-        started = time.perf_counter()
+        started = time.thread_time()
         refusal(codec, data)
-        seconds = time.perf_counter() - started
+        seconds = time.thread_time() - started
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -1,0 +1,35 @@
+"""Ten parties average their values; one drops out, one cheats, and anybody can tell.
+
+    python examples/ten_parties.py [DIRECTORY]
+
+DIRECTORY (default `demo`) gets the public log as one file, `session.gopa`.
+"""
+
+import sys
+from pathlib import Path
+
+import gopa
+from gopa.messages.phases import Phase
+from gopa.simulation import Script
+from gopa.simulation.faults import BadProof
+
+DROPS, CHEATS = 6, 3
+
+
+def main(directory: Path) -> None:
+    """One round, its result, and what the log alone says about it."""
+    hours = [6.5, 7.0, 8.25, 5.5, 7.75, 6.0, 9.0, 7.25, 6.75, 8.0]
+    script = Script().drop(DROPS, before=Phase.PUBLISH).misbehave(CHEATS, BadProof())
+    result = gopa.average(
+        hours, epsilon=4, delta=1e-6, corrupt=1, dropout=0.1, range=(0, 12), script=script
+    )
+    print(result, end="\n\n")
+    directory.mkdir(parents=True, exist_ok=True)
+    path = result.transcript.archive(directory / "session.gopa")
+    print(f"{path}: {path.stat().st_size:,} bytes, everything there is to check")
+    for fault in result.transcript.check().faults:
+        print(fault)
+
+
+if __name__ == "__main__":
+    main(Path(*sys.argv[1:]) if sys.argv[1:] else Path("demo"))

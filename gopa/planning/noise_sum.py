@@ -27,7 +27,7 @@ def single(law: NoiseLaw) -> Masses:
     return Masses(-law.radius, values, 2 * UNIT_ROUNDOFF, 0.0)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def noise_sum(law: NoiseLaw, parties: int, cut: float = NEGLIGIBLE) -> Masses:
     """The noise of `parties` honest parties together, by direct positive convolutions."""
     check_integer(parties, 1, MOST_PARTIES, "parties")

@@ -45,9 +45,7 @@ def run(full: bool) -> dict[str, object]:
         "theoremD_1e4_delta": delta,
     }
     if full:
-        graph, numbers["graph_1e6_k30_s"], _ = _timed(
-            lambda: k_out_graph(bytes(32), 1_000_000, 30)
-        )
+        graph, numbers["graph_1e6_k30_s"], _ = _timed(lambda: k_out_graph(bytes(32), 1_000_000, 30))
         require(int(graph.degrees.min()) >= 30, "the graph of 10^6 parties")
         numbers["graph_1e6_k30_edges"] = graph.edge_count
     return numbers | {"peak_mb": _peak_mb()}

@@ -166,6 +166,13 @@ def test_spectral_bounds_hold(k: int, units: int) -> None:
     assert worst_flow_energy(graph, units) <= bound
 
 
+def test_spectral_bounds_by_hand() -> None:
+    """In a complete graph one step of drop 1 from either end reaches more than half."""
+    spectrum = certified_spectrum(complete(10), seeded(0))
+    assert spectral_flow_energy(complete(10), spectrum, 1) == 2
+    assert spectral_flow_energy(complete(10), spectrum, 3) == 3 * 2
+
+
 def test_spectral_bounds_on_poor_graphs() -> None:
     around = spectral_flow_energy(ring(40), certified_spectrum(ring(40), seeded(0)), 9)
     assert around is not None

@@ -252,7 +252,7 @@ def test_recovery_failures_are_exact(population: Population, tau: Fraction, trie
     assert found <= exact * SLACK + 1e-30
 
 
-@pytest.mark.parametrize("rare", [-1.0, -3.0, -8.0])
+@pytest.mark.parametrize("rare", [-0.5, -1.0, -3.0, -8.0])
 def test_what_is_too_rare_to_look_into_counts_as_failure(
     rare: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,9 +98,15 @@ def test_curious_parties_of_a_large_round(mask: str) -> None:
     assert found["observer"].delta <= found["curious"].delta <= 1e-5
     around = claims(dataclasses.replace(outcome, graph=ring(300)))["curious"]
     assert around.delta == (found["curious"].delta if mask == "uniform" else 1)
-    cut = [(u, u + 1) for u in range(299)]
-    alone = claims(dataclasses.replace(outcome, graph=from_edges(300, cut)))["curious"]
-    assert alone.delta > 1e-3
+
+
+def test_a_path_of_many_parties_falls_apart() -> None:
+    long = plan(n=300, epsilon=2, delta=1e-5, corrupt=30, charged=0, mask="uniform")
+    everybody = tuple(range(300))
+    line = from_edges(300, [(u, u + 1) for u in range(299)])
+    found = claims(Outcome(long.terms, line, everybody, unmasked=everybody))
+    assert found["observer"].delta <= 1e-5
+    assert found["curious"].delta > 1e-3
 
 
 def test_gaussian_masks_have_a_price() -> None:

@@ -92,7 +92,7 @@ def test_numbers_that_do_not_fit_are_refused(changes: dict[str, object], field: 
     assert caught.value.field == field
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(
     st.sampled_from([FAIR, SMOOTH]),
     st.sampled_from(["k", "corrupt", "survivors", "loss", "rounds", "charged", "attempts"]),

@@ -135,6 +135,22 @@ def test_flow_bounds_spend_no_more_chance_than_they_state(
     assert sum(spent.values()) <= 1e-6 * (1 + 1e-9)
 
 
+def test_flow_bounds_in_several_steps() -> None:
+    """Eight units among twelve: one step to 4 parties, the next past edges of one unit each.
+
+    In the sparser graph every party has more than a quarter of the others around it, and
+    two steps are needed to pass half of them.
+    """
+    crowded = flow_bound(Population(12, 12, 11), 8, 1e-9)
+    assert crowded is not None
+    assert crowded.energy == 8 * 2 * (1 + 3)
+    sparse = Population(1000, 990, 200)
+    assert 990 / 4 < neighbourhood(sparse, 1, 1e-9) < 990 / 2
+    bound = flow_bound(sparse, 1, 1e-9)
+    assert bound is not None
+    assert bound.energy == 2 * 2
+
+
 def test_flow_bounds_by_hand() -> None:
     """In a complete graph one step of drop 1 from either end reaches more than half."""
     for population in (Population(11, 10, 10), Population(20, 16, 19)):

@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 
@@ -18,11 +17,11 @@ from commitments import backend_status
 from gopa.aggregation import LocalAggregator
 from gopa.messages.manifest import Mode, Trust
 from gopa.organiser import Setting
-from gopa.planning import Terms, plan
+from gopa.planning import Terms, guarantee, plan
+from gopa.planning.terms import MaskLaw
 from gopa.rules import check, read_session
 from gopa.simulation import RoundRecord, Simulation, Stage
 from wire.ed25519 import SigningKey, verify
-from zkp.noise_table import binomial
 
 Numbers = dict[str, object]
 
@@ -76,22 +75,54 @@ def run(full: bool) -> Numbers:
     }
 
 
-def terms_with(parties: int, k: int, dimension: int = 1, **changes: object) -> Terms:
-    """Terms for timing: numbers of parties and neighbours are set, not planned."""
-    made = plan(n=1000, epsilon=1.0, delta=1e-6, corrupt=0.2, dropout=0.05, range=(0, 1)).terms
-    survivors = parties - parties // 5
-    numbers = {
-        "parties": parties,
-        "corrupt": parties // 5,
-        "survivors": survivors,
-        "loss": parties - survivors,
-        "k": k,
-        "dimension": dimension,
-        "squared_sensitivity": dimension * made.steps**2,
-        "mask": "uniform",
-        "mask_deviation": 0,
-    }
-    return replace(made, **(numbers | changes))  # type: ignore[arg-type]
+def scalar_terms(parties: int, k: int, recovery: str | None = None) -> Terms:
+    """A plan for numbers of which every party chooses at least `k` others."""
+    made = plan(
+        n=parties,
+        epsilon=1,
+        delta=1e-6,
+        corrupt=0.1,
+        dropout=0.02,
+        mask="uniform",
+        recovery=recovery,
+    )
+    return with_peers(made.terms, k)
+
+
+def vector_terms(  # noqa: PLR0913 - what differs among the measured rounds
+    parties: int,
+    k: int,
+    dimension: int,
+    *,
+    steps: int = 16,
+    norm: int | None = None,
+    mask: MaskLaw = "uniform",
+    rounds: int = 1,
+) -> Terms:
+    """A plan for vectors with coordinates in [-1, 1] and of bounded length, if `norm` is given."""
+    made = plan(
+        n=parties,
+        epsilon=8 if rounds == 1 else 80,
+        delta=1e-5,
+        corrupt=0.1,
+        dropout=0.02,
+        range=(-1, 1),
+        dimension=dimension,
+        norm=norm,
+        steps=steps,
+        rounds=rounds,
+        mask=mask,
+        noise="irwin-hall",
+        objective="error" if mask == "uniform" else "masks",
+    )
+    return with_peers(made.terms, k)
+
+
+def with_peers(terms: Terms, k: int) -> Terms:
+    """The same for another k; the terms must still be worth what they claim."""
+    changed = replace(terms, k=k)
+    require(guarantee(changed).total <= changed.delta, "the terms claim too much")
+    return changed
 
 
 def _play(terms: Terms, setting: Setting, inputs: Sequence[Sequence[int]]) -> Round:
@@ -117,9 +148,12 @@ def _require_right(
 
 
 def _inputs(terms: Terms) -> list[list[int]]:
-    span = terms.steps + 1
+    """A number from the whole range; vectors near its middle, short enough for any norm here."""
+    if terms.dimension == 1:
+        return [[party % (terms.steps + 1)] for party in range(terms.parties)]
+    middle = terms.steps // 2
     return [
-        [(party + coordinate) % span for coordinate in range(terms.dimension)]
+        [middle + (party + coordinate) % 3 - 1 for coordinate in range(terms.dimension)]
         for party in range(terms.parties)
     ]
 
@@ -137,7 +171,7 @@ def _verify_cpu(played: Round) -> float:
 
 
 def _scalar() -> Numbers:
-    terms = terms_with(100, PEERS)
+    terms = scalar_terms(100, PEERS)
     played = _play(terms, Setting(), _inputs(terms))
     signatures = _verify_cpu(played)
     return {
@@ -150,19 +184,18 @@ def _scalar() -> Numbers:
 
 
 def _threshold() -> Numbers:
-    half = {"threshold_numerator": 1, "threshold_denominator": 2}
-    terms = terms_with(100, PEERS, **half)
+    terms = scalar_terms(100, PEERS, recovery="2/3")
     played = _play(terms, Setting(), _inputs(terms))
     return {
         "bytes_per_party_threshold": round(played.posted),
         "party_threshold_ms": round(1e3 * (played.party_cpu + _verify_cpu(played)), 1),
-        "threshold_parameters": "as party_ms, recovery by more than 1/2 of the neighbours",
+        "threshold_parameters": "as party_ms, recovery by more than 2/3 of the neighbours",
     }
 
 
 def _thousand(full: bool) -> Numbers:
     parties = 1000 if full else 200
-    terms = terms_with(parties, PEERS)
+    terms = scalar_terms(parties, PEERS)
     played = _play(terms, Setting(), _inputs(terms))
     return {
         "simulate_1000_s": round(played.wall * 1000 / parties, 1),
@@ -174,18 +207,18 @@ def _thousand(full: bool) -> Numbers:
 
 def _vectors(full: bool) -> Numbers:
     parties = 40 if full else 12
-    terms = terms_with(parties, min(PEERS, parties - 1), 1000, noise=binomial(64))
+    terms = vector_terms(parties, min(PEERS, parties - 1), 1000)
     played = _play(terms, Setting(), _inputs(terms))
     return {
         "vec1000_party_s": round(played.party_cpu + _verify_cpu(played), 3),
         "vec1000_bytes_per_party": round(played.posted),
-        "vec1000_parameters": f"full, d=1000, uniform masks, binomial noise, n={parties}, "
+        "vec1000_parameters": f"full, d=1000, uniform masks, weighted bits, n={parties}, "
         f"k={terms.k}",
     }
 
 
 def _signed() -> Numbers:
-    terms = terms_with(100, FLOWER_DEGREE // 2 + 1, 100_000)
+    terms = vector_terms(100, FLOWER_DEGREE // 2 + 1, 100_000, steps=64, norm=10)
     played = _play(terms, Setting(mode=Mode.SIGNED, word_width=32), _inputs(terms))
     raws = list(played.simulation.log().entries())
     begun = time.process_time()
@@ -202,19 +235,20 @@ def _signed() -> Numbers:
 
 
 def _gaussian() -> Numbers:
-    terms = terms_with(100, FLOWER_DEGREE // 2 + 1, 100_000, mask="gaussian", mask_deviation=200)
+    k = FLOWER_DEGREE // 2 + 1
+    terms = vector_terms(100, k, 100_000, steps=64, norm=10, mask="gaussian")
     setting = Setting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS, word_width=32)
     played = _play(terms, setting, _inputs(terms))
     return {
         "gaussian_100k_party_ms": round(1e3 * (played.party_cpu + _verify_cpu(played)), 1),
         "gaussian_100k_parameters": f"signed, honest but curious, d=100000, n=100, k={terms.k}, "
-        "masks of deviation 200",
+        f"masks of deviation {terms.mask_deviation}",
     }
 
 
 def _off() -> Numbers:
-    terms = replace(terms_with(20, 10, 100), rounds=100)
-    values = [np.full(100, Fraction(party, 20).__float__()) for party in range(20)]
+    terms = vector_terms(20, 10, 100, rounds=100)
+    values = [np.full(100, party / 20) for party in range(20)]
     begun = time.perf_counter()
     with LocalAggregator(terms, mode="off", seed=1) as aggregator:
         means = [aggregator.average(values).mean for _ in range(100)]

@@ -13,15 +13,13 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from commitments.group import Group, Stream
+from commitments.group import Group
 from gopa.aggregation.dropouts import Leaving
 from gopa.aggregation.engine import Carried, Excluded
 from gopa.aggregation.errors import RoundAborted
 from gopa.aggregation.grid import Integers
-from gopa.aggregation.law_draws import add_noise
 from gopa.aggregation.off_lists import Conditions, Edge, Lists, crossing, follow
 from gopa.aggregation.progress import watch
-from gopa.aggregation.seeds import fresh_stream
 from gopa.graph import Graph, k_out_graph
 from gopa.masks.gaussian import LARGEST_DEVIATION, RoundedGaussian
 from gopa.masks.law import UniformMask
@@ -29,7 +27,7 @@ from gopa.masks.words import add_edge_words
 from gopa.messages.organiser import Cause, Why
 from gopa.messages.phases import Phase
 from gopa.planning import Terms
-from wire.domains import UNPROVED_NOISE
+from gopa.rounds.unproved_noise import add_noise
 from wire.errors import UsageError
 from wire.randomness import Rng, draw
 from wire.secret import SecretBytes
@@ -192,7 +190,7 @@ class OffMode:
             own = rows[attempt.roll[position]]
             if own is not None:
                 published[position] = own
-            add_noise(published[position], self._noise(), terms.noise, self._group)
+            add_noise(published[position], terms.noise, self._group, self._rng)
         work = 2 * len(keys) * terms.dimension
         for (low, high), key in watch(self._progress, list(keys.items()), "masking", work):
             if low in there:
@@ -203,9 +201,6 @@ class OffMode:
 
     def _mask(self, key: SecretBytes, words: _Words, sign: int) -> None:
         add_edge_words(words, key, sign, self._law, group=self._group)
-
-    def _noise(self) -> Stream:
-        return fresh_stream(self._group, self._rng, UNPROVED_NOISE)
 
     def _word(self) -> type[np.uint32 | np.uint64]:
         """The narrowest words that hold the sum. Gaussian masks may stay in it: wide ones."""

@@ -24,7 +24,6 @@ from gopa.masks import (
 from gopa.messages.manifest import Trust
 from gopa.messages.party import COMMIT, Commit
 from gopa.messages.phases import Phase
-from gopa.party.drawing import local_noise
 from gopa.party.events import Output
 from gopa.party.masking import edge_secrets, pad_key, self_context, share_point
 from gopa.party.means import Means
@@ -33,6 +32,7 @@ from gopa.party.view import RoundView
 from gopa.rounds.context import commit, opening_of
 from gopa.rounds.proofs import NoiseClaim
 from gopa.rounds.statements import bit_coins, table_coins
+from gopa.rounds.unproved_noise import add_noise
 from wire.errors import UsageError
 from wire.randomness import draw
 from wire.secret import Guarded, SecretBytes
@@ -136,8 +136,8 @@ def _proved(
 def _unproved(means: Means, joined: Joined, view: RoundView, seed: SecretBytes | None) -> _Own:
     terms = means.manifest.terms
     words = np.array(joined.given.values, dtype=np.int64)
-    words += local_noise(terms.noise, terms.dimension, means.rng)
     masked = words.astype(word_type(means.manifest.word_width))
+    add_noise(masked, terms.noise, view.context.group, means.rng)
     if seed is None:
         return _Own(masked, NOTHING)
     add_self_words(masked, seed, self_context(view), group=view.context.group)

@@ -11,7 +11,6 @@ import pytest
 
 import gopa.aggregation.off_mode as module
 from commitments import ristretto255
-from gopa.aggregation import law_draws
 from gopa.aggregation.dropouts import leaving
 from gopa.aggregation.engine import Excluded
 from gopa.aggregation.errors import RoundAborted
@@ -19,6 +18,7 @@ from gopa.aggregation.off_lists import Conditions
 from gopa.aggregation.off_mode import OffMode
 from gopa.messages.phases import Phase
 from gopa.planning import Terms
+from gopa.rounds import unproved_noise
 from tests.aggregation.plans import terms
 from tests.randomness import seeded
 from wire.errors import UsageError
@@ -33,12 +33,12 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Noise:
     """The noise of each party that published in the last round."""
     found: Noise = {}
     current: list[int] = []
-    add: Callable[..., None] = law_draws.add_noise
+    add: Callable[..., None] = unproved_noise.add_noise
     publish: Callable[..., Any] = OffMode._published
 
-    def noted(array: Any, stream: Any, law: NoiseLaw, group: Any) -> None:
+    def noted(array: Any, law: NoiseLaw, *means: Any) -> None:
         before = array.copy()
-        add(array, stream, law, group)
+        add(array, law, *means)
         party = current.pop(0)
         found[party] = (array - before).view(f"i{array.itemsize}").astype(np.int64)
 

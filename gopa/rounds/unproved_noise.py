@@ -1,4 +1,4 @@
-"""Draws from the exact laws of the independent noise, many at a time.
+"""Noise that nobody checks, for modes in which nothing is proved: many draws at a time.
 
 The same laws as in proved rounds: a law with 2^b settings, b <= 128, is drawn from its own
 masses, scaled to 128 bits; weighted bits with more are drawn in groups of at most 128.
@@ -10,15 +10,22 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
-from commitments.group import Group, Stream, WideTable
+from commitments.group import Group, WideTable
 from gopa.masks.gaussian import BITS
+from wire.domains import UNPROVED_NOISE, stream_domain
+from wire.randomness import Rng, draw
+from wire.secret import SecretBytes
 from zkp.noise_table import GaussianTable, NoiseLaw
 
 _GROUP: Final = BITS
 
 
-def add_noise(array: object, stream: Stream, law: NoiseLaw, group: Group) -> None:
-    """Add one independent draw of the law to each element of an array of integers, in place."""
+def add_noise(array: object, law: NoiseLaw, group: Group, rng: Rng) -> None:
+    """Add one independent draw of the law to each element of an array of integers, in place.
+
+    Sums wrap at the width of the array. The draws come from a stream keyed by `rng`.
+    """
+    stream = group.stream(SecretBytes(draw(rng, 32)), stream_domain(UNPROVED_NOISE))
     for table in _tables(group, law):
         stream.add_wide_draws_to(array, 1, table)  # type: ignore[arg-type]
 

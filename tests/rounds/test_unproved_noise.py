@@ -1,4 +1,4 @@
-"""Noise in mode off has exactly the law of proved noise."""
+"""Unproved noise has exactly the law of proved noise."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from commitments import ristretto255
-from gopa.aggregation.law_draws import add_noise, counts, even_groups
 from gopa.masks.gaussian import BITS
+from gopa.rounds.unproved_noise import add_noise, counts, even_groups
 from tests.randomness import seeded
-from wire.domains import UNPROVED_NOISE, stream_domain
 from wire.errors import UsageError
-from wire.secret import SecretBytes
 from zkp.noise_table import GaussianTable, NoiseLaw, WeightedBits, WeightRun, binomial, irwin_hall
 
 GROUP = ristretto255()
@@ -36,8 +34,7 @@ MANY = {"few bits": 1, "many bits": 3, "uniforms": 1, "odd weights": 3}
 def test_draws_have_the_law(law: NoiseLaw) -> None:
     """Chi-square over rows of at least 20 expected draws; alarms once in 10,000 runs each."""
     draws = np.zeros(200_000, dtype=np.int64)
-    seed = SecretBytes(seeded("draws")(32))
-    add_noise(draws, GROUP.stream(seed, stream_domain(UNPROVED_NOISE)), law, GROUP)
+    add_noise(draws, law, GROUP, seeded("draws"))
     assert np.abs(draws).max() <= law.radius
     expected = np.array([float(Fraction(mass, law.total)) for mass in law.masses]) * len(draws)
     observed = np.bincount(draws + law.radius, minlength=len(expected))
@@ -73,11 +70,10 @@ def test_the_groups_of_a_law_convolve_to_it(name: str) -> None:
 
 def test_noise_is_added_in_place_and_wraps() -> None:
     law = LAWS["table"]
-    seed = SecretBytes(seeded("wrap")(32))
     signed, words = np.zeros(1000, dtype=np.int64), np.zeros(1000, dtype=np.uint32)
     for array in (signed, words):
-        add_noise(array, GROUP.stream(seed, stream_domain(UNPROVED_NOISE)), law, GROUP)
+        add_noise(array, law, GROUP, seeded("wrap"))
     assert signed.min() < 0 < signed.max()
     assert (words.view(np.int32) == signed).all()
     with pytest.raises(UsageError):
-        add_noise(np.zeros(3), GROUP.stream(seed, bytes(12)), law, GROUP)
+        add_noise(np.zeros(3), law, GROUP, seeded("wrap"))

@@ -1,4 +1,4 @@
-"""One number as one bin of a histogram: an encoding with a 1 and zeros."""
+"""One number as one bin of a histogram: a 1 and zeros (`specs/10-values.md`, [Q9])."""
 
 from __future__ import annotations
 

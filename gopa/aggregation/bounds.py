@@ -3,7 +3,7 @@
 A plan with a norm counts on any two inputs being at most sqrt(squared_sensitivity) steps
 apart on the grid, after rounding. They are if each is within half of that of the origin:
 rounding moves a vector by less than the square root of the number of its coordinates
-that were not on the grid. Specification: `specs/03-privacy.md`, [V17].
+that were not on the grid. Specification: `specs/10-values.md`, section 2.
 """
 
 from __future__ import annotations

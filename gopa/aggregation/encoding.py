@@ -1,7 +1,8 @@
 """From the parties' values to integers on the grid, and from the noisy sum to a mean.
 
 An *encoding* says what the integer vectors mean. This module has the plain one, one
-coordinate for each number; `weighting` has those with a private weight.
+coordinate for each number; `weighting` has those with a private weight. Specification:
+`specs/10-values.md`.
 """
 
 from __future__ import annotations

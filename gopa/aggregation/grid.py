@@ -4,7 +4,8 @@ A number x in [low, high] has the position t = steps (x - low) / (high - low) on
 It is rounded to floor(t + V) with V uniform on [0, 1): up with exactly the probability of
 its fractional part, so the mean of the rounded position is t. Both t and V are exact:
 floats are fractions, and as many bits of V are drawn as the decision takes. Floating
-point only sorts out the many cases in which its error cannot matter.
+point only sorts out the many cases in which its error cannot matter. Specification:
+`specs/10-values.md`, section 1.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A party with the value x and the weight w of at most W contributes w times x and, as the
 last coordinate, w. What is published is the sum of both, so the mean is their quotient,
-and neither the weight nor the value of anybody. Specification: `specs/04-protocol.md`, [K6].
+and neither the weight nor the value of anybody. Specification: `specs/10-values.md`, section 4.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def check_log(  # noqa: PLR0913 - all of them are options
 ) -> Findings:
     """`check` over the raw entries of a `LogReader` or an archive, signatures included."""
     return check(
-        read_session(raws),
+        read_session(raws, executor=executor),
         toolkit,
         rng=rng,
         executor=executor,

@@ -1,0 +1,125 @@
+"""The numbered checks of an audit. `specs/11-audit.md`, section 2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+
+class Status(Enum):
+    """How a check ended."""
+
+    PASS = "pass"  # noqa: S105 - no password
+    FAIL = "fail"
+    ERROR = "error"
+    MISSING = "missing"
+    NOT_IMPLEMENTED = "not_implemented"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What is asked, in words, and the rules that it cites.
+
+    A rule that ends without a digit, such as `05-N`, stands for its whole family.
+    """
+
+    number: str
+    question: str
+    rules: tuple[str, ...]
+
+    @property
+    def family(self) -> int:
+        """From 0, what the reader brings, to 7, the result."""
+        return int(self.number.partition(".")[0])
+
+
+FAMILIES: Final = (
+    "Input and trust",
+    "Log",
+    "Completeness",
+    "Authenticity",
+    "Consistency",
+    "Encodings and parameters",
+    "Evidence",
+    "Result",
+)
+
+
+def _check(number: str, question: str, *rules: str) -> Check:
+    return Check(number, question, tuple(r if "-" in r else f"04-{r}" for r in rules))
+
+
+CHECKS: Final = (
+    _check("0.1", "the transcript is of a known kind and version", "11-I1", "11-I5"),
+    _check("0.2", "the board's key and the quorum come from outside", "11-I2", "11-I3"),
+    _check("0.3", "the manifest is the one that was announced", "11-I2", "11-I3"),
+    _check("0.4", "the beacon is one that the auditor knows", "11-I4"),
+    _check("1.1", "the board signed this state of its log", "05-N"),
+    _check("1.2", "enough witnesses saw it", "05-P2"),
+    _check(
+        "1.3",
+        "all entries are there and lead to the signed root",
+        *("05-A3", "05-F3", "05-F4", "05-F5"),
+    ),
+    _check("1.4", "nothing is there that does not belong", "05-F2", "05-F6"),
+    _check("1.5", "the log continues what was seen of it before", "05-C", "11-K1"),
+    _check("2.1", "a manifest begins the session, rounds follow each other", "S1", "X3", "X4"),
+    _check("2.2", "the organiser's messages come in their order", "C1"),
+    _check("2.3", "every round has come to an end", "11-V3"),
+    _check("2.4", "one whole message for each party and phase", "E1", "E2"),
+    _check("3.1", "every entry is signed by its author", "05-F7"),
+    _check("3.2", "no author has two entries in one slot", "E3"),
+    _check("3.3", "messages answer those they claim to answer", "E4"),
+    _check("4.1", "all authors were shown the same log", "E6", "C4"),
+    _check("4.2", "cuts never go back: nothing late is counted", "C2"),
+    _check(
+        "4.3",
+        "every list is what the log makes of it",
+        *("C3", "J6", "K4", "L1", "L2", "L3", "P2", "P3", "O3", "O4", "F1", "F2", "U2"),
+    ),
+    _check(
+        "4.4",
+        "the coins are public and the graph follows from them",
+        *("J7", "V1", "V2", "V3", "V4", "V5", "V6"),
+    ),
+    _check(
+        "4.5",
+        "masks cancel: no edge between two included parties was opened",
+        *("K5", "O1", "O5", "F3"),
+    ),
+    _check("5.1", "the manifest's numbers fit together", "S2", "S4"),
+    _check("5.2", "the plan is worth the privacy that it claims", "S3"),
+    _check(
+        "5.3",
+        "messages have the sizes and points that they should",
+        *("J1", "J2", "J4", "J5", "K1", "K2", "A1", "A2"),
+    ),
+    _check("6.1", "whoever joined knows their key", "J3"),
+    _check("6.2", "inputs lie in the range and noise was drawn honestly", "K3", "K6"),
+    _check("6.3", "what was published opens what was committed", "P1"),
+    _check("6.4", "opened masks are the committed ones", "O2", "U1", "U3", "U4"),
+    _check("6.5", "accusations are true", "A3", "A4", "A5"),
+    _check("7.1", "exactly those are excluded whom the rules exclude", "X1", "X2", "X5", "Z3"),
+    _check("7.2", "the sum is that of the log", "Z1", "Z2"),
+    _check("7.3", "what is said about privacy follows from the log", "11-R2"),
+)
+
+BY_NUMBER: Final = {check.number: check for check in CHECKS}
+
+
+def check_of(rule: str) -> Check:
+    """The check that cites a rule, exactly or by its family.
+
+    Raises:
+        KeyError: no check cites it.
+    """
+    for check in CHECKS:
+        if rule in check.rules:
+            return check
+    family = rule.rstrip("0123456789abcdefghijklmnopqrstuvwxyz")
+    for check in CHECKS:
+        if family in check.rules:
+            return check
+    raise KeyError(rule)

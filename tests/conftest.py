@@ -1,4 +1,4 @@
-"""Rules for the whole suite: soaks run only when asked for, and CI forbids skips."""
+"""Rules for the whole suite: soaks run only when asked for, CI forbids skips, no test is timed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from collections.abc import Generator
 from typing import TypeVar
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 FORBID_SKIPS = "GOPA_FORBID_SKIPS"
+
+# How long an example takes says something about the machine, and nothing about the code.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

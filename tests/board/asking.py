@@ -7,6 +7,7 @@ import json
 import socket
 from urllib.parse import urlsplit
 
+from tests.board.waiting import LONG
 from wire.domains import ENTRY_PAYLOAD_TYPE
 
 
@@ -33,7 +34,7 @@ def ask(
     headers: dict[str, str] | None = None,
 ) -> Answer:
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=20)
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=LONG)
     try:
         connection.request(method, path, body, headers or {})
         return Answer(connection.getresponse())

@@ -11,11 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from bulletin_board.server import start as start_module
+from tests.board.waiting import LONG
+
 MEMORY = Path("/dev/shm")  # noqa: S108 - a fresh directory with a random name is made in it
 
 
 def _parent() -> Path | None:
     return MEMORY if MEMORY.is_dir() else None
+
+
+@pytest.fixture(autouse=True)
+def patient_with_witnesses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that stalls must not make an honest witness a silent one."""
+    monkeypatch.setattr(start_module, "_WITNESS_SECONDS", LONG)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.witness.service import Witness, build_witness_app
 from bulletin_board.witness.store import WitnessStore
 from tests.board.tools import anyone, log_key, new_board, signer, trust
+from tests.board.waiting import LONG, until
 from tests.randomness import seeded
 
 
@@ -42,14 +42,12 @@ def serving(app: Starlette, port: int) -> Iterator[str]:
     server = make_server(app, Listen("127.0.0.1", port))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    deadline = time.monotonic() + 20
-    while not server.started and time.monotonic() < deadline:
-        time.sleep(0.01)
     try:
+        assert until(lambda: server.started)
         yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
-        thread.join(30)
+        thread.join(LONG)
 
 
 @contextmanager
@@ -67,6 +65,9 @@ def live_board(
         yield stack.enter_context(serving(app, free_port()))
 
 
+WITNESSED_AT = 1_700_000_000.0
+
+
 @dataclass
 class LiveWitness:
     number: int
@@ -78,17 +79,11 @@ class LiveWitness:
 def live_witness(
     root: Path,
     number: int,
-    clock: Callable[[], float] = lambda: 1_700_000_000.0,
-    delay: float = 0.0,
+    clock: Callable[[], float] = lambda: WITNESSED_AT,
 ) -> Iterator[LiveWitness]:
-    """`delay` seconds pass before it looks at a request."""
-
-    def slow_clock() -> float:
-        time.sleep(delay)
-        return clock()
-
+    """`clock` is asked once for each request, before the witness looks at it."""
     key = signer(f"witness.example/{number}", KeyKind.WITNESS)
-    service = Witness(key, [log_key()], WitnessStore(root / f"witness-{number}.sqlite"), slow_clock)
+    service = Witness(key, [log_key()], WitnessStore(root / f"witness-{number}.sqlite"), clock)
     with serving(build_witness_app(service), free_port()) as url:
         yield LiveWitness(number, url, service)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +20,7 @@ from bulletin_board.storage import Inconsistent, LostLock, StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from tests.board.faults import Plan, faulty_storage
 from tests.board.tools import copy_of, new_board, open_log, submission, trust
+from tests.board.waiting import LONG, until
 
 LIMITS = CommitterLimits(pulse_seconds=0.05, retry_seconds=0)
 
@@ -38,7 +39,7 @@ def test_100_threads_and_one_slot(tmp_path: Path) -> None:
     board = new_board(tmp_path / "log")
     posts = [submission(0, body=bytes([n])) for n in range(100)]
     with committing(board) as committer, ThreadPoolExecutor(100) as pool:
-        outcomes = list(pool.map(lambda post: committer.submit(post).result(10), posts))
+        outcomes = list(pool.map(lambda post: committer.submit(post).result(LONG), posts))
     winners = [outcome for outcome in outcomes if isinstance(outcome, Accepted)]
     refused = [outcome for outcome in outcomes if isinstance(outcome, Refused)]
     assert (len(winners), len(refused)) == (1, 99)
@@ -51,7 +52,7 @@ def test_100_threads_and_the_same_bytes(tmp_path: Path) -> None:
     board = new_board(tmp_path / "log")
     post = submission(0)
     with committing(board) as committer, ThreadPoolExecutor(100) as pool:
-        outcomes = list(pool.map(lambda _: committer.submit(post).result(10), range(100)))
+        outcomes = list(pool.map(lambda _: committer.submit(post).result(LONG), range(100)))
     assert sum(isinstance(outcome, Accepted) and outcome.fresh for outcome in outcomes) == 1
     assert {outcome.index for outcome in outcomes if isinstance(outcome, Accepted)} == {0}
     assert fsck_directory(board.public, trust()).size == 1
@@ -73,26 +74,39 @@ def must(outcome: Outcome) -> int:
     return outcome.index
 
 
+def occupy(committer: Committer) -> threading.Event:
+    """Its thread does nothing until the event is set."""
+    working, release = threading.Event(), threading.Event()
+
+    def work(_: Sequencer) -> None:
+        working.set()
+        release.wait(2 * LONG)
+
+    committer.call(work)
+    assert working.wait(LONG)
+    return release
+
+
 def test_more_posts_than_fit_in_a_batch_are_all_committed(tmp_path: Path) -> None:
-    board, release = new_board(tmp_path / "log"), threading.Event()
+    board = new_board(tmp_path / "log")
     committer = Committer(lambda: open_log(board), CommitterLimits())
-    committer.call(lambda _: (release.wait(10), None)[1])
+    release = occupy(committer)
     futures = [committer.submit(submission(number)) for number in range(1_500)]
     release.set()
-    assert [must(future.result(30)) for future in futures] == list(range(1_500))
+    assert [must(future.result(LONG)) for future in futures] == list(range(1_500))
     committer.close()
 
 
 def test_a_full_queue_is_busy(tmp_path: Path) -> None:
     board = new_board(tmp_path / "log")
     committer = Committer(lambda: open_log(board), CommitterLimits(queue=1, pulse_seconds=0.05))
-    committer.call(lambda _: time.sleep(0.3))
-    time.sleep(0.1)
+    release = occupy(committer)
     posts = [submission(number) for number in range(10)]
     with pytest.raises(Refused) as caught:
         list(map(committer.submit, posts))
     assert caught.value.reason is Reason.BUSY
     assert caught.value.retry_after is not None
+    release.set()
     committer.close()
 
 
@@ -106,14 +120,12 @@ def test_a_failed_write_is_survived(tmp_path: Path) -> None:
 
     committer = Committer(open_faulty, LIMITS)
     plan.armed = True
-    outcome = committer.submit(submission(0)).result(10)
+    outcome = committer.submit(submission(0)).result(LONG)
     assert isinstance(outcome, Refused)
     assert outcome.reason is Reason.UNAVAILABLE
     plan.armed = False
-    deadline = time.monotonic() + 10
-    while committer.sequencer is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert must(committer.submit(submission(0)).result(10)) == 0
+    assert until(lambda: committer.sequencer is not None)
+    assert must(committer.submit(submission(0)).result(LONG)) == 0
     committer.close()
     assert fsck_directory(board.public, trust()).size == 1
 
@@ -122,13 +134,10 @@ def test_an_idle_log_is_looked_at(tmp_path: Path) -> None:
     """Damage to the public files of an idle log is found, and repaired from the stored batch."""
     board = new_board(tmp_path / "log")
     with committing(board) as committer:
-        committer.submit(submission(0)).result(10)
+        committer.submit(submission(0)).result(LONG)
         (board.public / "tile/0/000.p/1").write_bytes(bytes(32))
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
-            if (board.public / "tile/0/000.p/1").read_bytes() == submission(0).leaf:
-                break
-            time.sleep(0.01)
+        damaged = board.public / "tile/0/000.p/1"
+        assert until(lambda: damaged.read_bytes() == submission(0).leaf)
     assert fsck_directory(board.public, trust()).size == 1
 
 
@@ -136,9 +145,9 @@ def test_a_writer_that_was_replaced_does_not_come_back(tmp_path: Path) -> None:
     """Two writers that open the log in turns would each undo the other."""
     board = new_board(tmp_path / "log")
     with committing(board) as committer:
-        assert must(committer.submit(submission(0)).result(10)) == 0
+        assert must(committer.submit(submission(0)).result(LONG)) == 0
         other = open_log(board)
-        outcome = committer.submit(submission(1)).result(10)
+        outcome = committer.submit(submission(1)).result(LONG)
         assert isinstance(outcome, Refused)
         assert outcome.reason is Reason.UNAVAILABLE
         time.sleep(0.3)
@@ -151,45 +160,39 @@ def test_a_writer_that_was_replaced_does_not_come_back(tmp_path: Path) -> None:
 def test_an_idle_writer_repairs_its_checkpoint(tmp_path: Path) -> None:
     board = new_board(tmp_path / "log")
     with committing(board) as committer:
-        assert must(committer.submit(submission(0)).result(10)) == 0
+        assert must(committer.submit(submission(0)).result(LONG)) == 0
         (board.public / "checkpoint").unlink()
-        deadline = time.monotonic() + 10
-        while not (board.public / "checkpoint").exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        assert until((board.public / "checkpoint").exists)
         assert fsck_directory(board.public, trust()).size == 1
         assert committer.fatal is None
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return condition()
 
 
 def test_a_log_that_cannot_be_opened_for_a_while_is_opened_again(tmp_path: Path) -> None:
     """A disk that fails and recovers; meanwhile posts are refused at once."""
     board = new_board(tmp_path / "log")
-    opened: list[Sequencer] = []
+    tried: list[bool] = []
+    away = threading.Event()
 
     def open_sometimes() -> Sequencer:
-        if len(opened) in {1, 2, 3}:
-            opened.append(opened[0])
+        tried.append(away.is_set())
+        if tried[-1]:
             raise StorageError("the disk is away")
-        opened.append(open_log(board))
-        return opened[-1]
+        return open_log(board)
 
     committer = Committer(open_sometimes, CommitterLimits(pulse_seconds=0.05, retry_seconds=1))
+    away.set()
     committer.call(lambda _: fail())
-    assert wait_until(lambda: committer.sequencer is None)
+    assert until(lambda: tried.count(True) >= 2)
+    assert committer.sequencer is None
     with pytest.raises(Refused) as caught:
         committer.submit(submission(0))
     assert caught.value.reason is Reason.UNAVAILABLE
-    assert wait_until(lambda: committer.sequencer is not None)
+    away.clear()
+    assert until(lambda: committer.sequencer is not None)
     assert committer.fatal is None
-    assert must(committer.submit(submission(0)).result(10)) == 0
+    assert must(committer.submit(submission(0)).result(LONG)) == 0
     committer.close()
-    assert len(opened) == 5
+    assert tried.count(False) == 2
 
 
 def fail() -> None:
@@ -200,7 +203,7 @@ def test_a_log_that_contradicts_itself_stays_closed(tmp_path: Path) -> None:
     board = new_board(tmp_path / "log")
     older = copy_of(board, tmp_path / "older")
     with committing(board) as committer:
-        assert must(committer.submit(submission(0)).result(10)) == 0
+        assert must(committer.submit(submission(0)).result(LONG)) == 0
         shutil.copy(older.index_path, tmp_path / "index")
 
         def lose_the_index(_: Sequencer) -> None:
@@ -210,7 +213,7 @@ def test_a_log_that_contradicts_itself_stays_closed(tmp_path: Path) -> None:
             fail()
 
         committer.call(lose_the_index)
-        assert wait_until(lambda: isinstance(committer.fatal, Inconsistent))
+        assert until(lambda: isinstance(committer.fatal, Inconsistent))
         assert committer.sequencer is None
         time.sleep(0.2)
         assert committer.sequencer is None
@@ -222,13 +225,13 @@ def test_an_idle_writer_replaces_an_older_checkpoint(tmp_path: Path) -> None:
     board = new_board(tmp_path / "log")
     with committing(board) as committer:
         older = (board.public / "checkpoint").read_bytes()
-        assert must(committer.submit(submission(0)).result(10)) == 0
+        assert must(committer.submit(submission(0)).result(LONG)) == 0
         newest = (board.public / "checkpoint").read_bytes()
         (board.public / "checkpoint").write_bytes(older)
-        assert wait_until(lambda: (board.public / "checkpoint").read_bytes() == newest)
-        assert wait_until(lambda: committer.sequencer is not None)
+        assert until(lambda: (board.public / "checkpoint").read_bytes() == newest)
+        assert until(lambda: committer.sequencer is not None)
         assert committer.fatal is None
-        assert must(committer.submit(submission(1)).result(10)) == 1
+        assert must(committer.submit(submission(1)).result(LONG)) == 1
 
 
 def test_a_commit_is_told(tmp_path: Path) -> None:
@@ -236,8 +239,8 @@ def test_a_commit_is_told(tmp_path: Path) -> None:
     committer = Committer(
         lambda: open_log(board), LIMITS, committed=lambda log: told.append(log.signed.size)
     )
-    committer.submit(submission(0)).result(10)
-    assert wait_until(lambda: told == [1])
+    committer.submit(submission(0)).result(LONG)
+    assert until(lambda: told == [1])
     sequencer = committer.sequencer
     committer.close()
     assert sequencer is not None
@@ -246,18 +249,18 @@ def test_a_commit_is_told(tmp_path: Path) -> None:
 
 
 def test_a_post_that_slips_in_while_the_log_closes_is_answered(tmp_path: Path) -> None:
-    board, release = new_board(tmp_path / "log"), threading.Event()
+    board = new_board(tmp_path / "log")
     committer = Committer(lambda: open_log(board), LIMITS)
-    committer.call(lambda _: (release.wait(10), None)[1])
+    release = occupy(committer)
     closing = threading.Thread(target=committer.close)
     closing.start()
-    assert wait_until(lambda: committer._closed and committer.waiting >= 1)
+    assert until(lambda: committer._closed and committer.waiting >= 1)
     late: Future[Outcome] = Future()
     committer._queue.put(_Job(submission(0), late))
     committer._queue.put(lambda _: None)
     release.set()
-    outcome = late.result(10)
+    outcome = late.result(LONG)
     assert isinstance(outcome, Refused)
     assert outcome.reason is Reason.UNAVAILABLE
-    closing.join(10)
+    closing.join(LONG)
     assert not closing.is_alive()

@@ -33,6 +33,7 @@ from tests.board.tools import (
     submissions,
     trust,
 )
+from tests.board.waiting import LONG
 from wire.errors import InvalidProof, InvalidSignature, MalformedMessage, ProtocolError, UsageError
 
 
@@ -147,7 +148,7 @@ def test_a_huge_size_costs_nothing(tmp_path: Path) -> None:
     resign(root, text_of(root).replace("\n5\n", f"\n{2**62}\n"))
     started = time.monotonic()
     rejects(root)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < LONG
 
 
 def test_extension_lines(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ from bulletin_board.server.page import CONTENT_SECURITY_POLICY, PAGE
 from bulletin_board.server.view import Party, SessionPicture
 from tests.board.live import client, free_port, live_board, live_witness, witnessed
 from tests.board.tools import ORIGIN, SESSION, entry_bytes
+from tests.board.waiting import LONG, until
 
 EVIL = '<img src=x onerror="window.broken=1"><script>window.broken=1</script>'
 HIDDEN = "a\u202eb\x1b[31m"
@@ -60,7 +60,7 @@ class Browser:
     """WebDriver over HTTP: only what these tests need."""
 
     def __init__(self, url: str, profile: Path) -> None:
-        self._pool = urllib3.PoolManager(timeout=60.0, retries=False)
+        self._pool = urllib3.PoolManager(timeout=3 * LONG, retries=False)
         self._url = url
         arguments = [*FLAGS, f"--user-data-dir={profile}"]
         options = {"args": arguments, "binary": shutil.which("chromium")}
@@ -88,10 +88,7 @@ class Browser:
         return str(self.run(f"return document.getElementById('{element}').textContent"))
 
     def wait_for(self, element: str, text: str) -> None:
-        deadline = time.monotonic() + 20
-        while self.text(element) != text:
-            assert time.monotonic() < deadline, self.text(element)
-            time.sleep(0.1)
+        assert until(lambda: self.text(element) == text), self.text(element)
 
     def picture(self) -> bytes:
         return base64.b64decode(str(self._call("GET", f"{self._session}/screenshot")))
@@ -110,17 +107,19 @@ def driver() -> Iterator[str]:
     process = subprocess.Popen([command, f"--port={port}"], stdout=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}"
     try:
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            try:
-                urllib3.request("GET", f"{url}/status", retries=False, timeout=2.0)
-                break
-            except urllib3.exceptions.HTTPError:
-                time.sleep(0.1)
+        assert until(lambda: answers(f"{url}/status"))
         yield url
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(LONG)
+
+
+def answers(url: str) -> bool:
+    try:
+        urllib3.request("GET", url, retries=False, timeout=2.0)
+    except urllib3.exceptions.HTTPError:
+        return False
+    return True
 
 
 @pytest.fixture(scope="module")
@@ -144,10 +143,7 @@ def test_the_page_shows_the_log_live(browser: Browser, tmp_path: Path) -> None:
             assert ORIGIN in browser.text("checkpoint")
             assert SESSION.hex() in browser.text("sessions")
             assert "phase 1" in browser.text("sessions")
-            deadline = time.monotonic() + 20
-            while "cosigned 20" not in browser.text("witnesses"):
-                assert time.monotonic() < deadline, browser.text("witnesses")
-                time.sleep(0.1)
+            assert until(lambda: "cosigned 20" in browser.text("witnesses"))
 
 
 def test_names_are_never_markup(browser: Browser, tmp_path: Path) -> None:
@@ -181,10 +177,7 @@ def test_a_witness_may_state_any_time(browser: Browser, tmp_path: Path) -> None:
     ):
         client(url).submit(entry_bytes(0))
         browser.open(url)
-        deadline = time.monotonic() + 20
-        while "cosigned at second" not in browser.text("witnesses"):
-            assert time.monotonic() < deadline, browser.text("witnesses")
-            time.sleep(0.1)
+        assert until(lambda: "cosigned at second" in browser.text("witnesses"))
         assert browser.text("state") == "live"
 
 
@@ -203,10 +196,7 @@ def test_the_page_says_when_the_board_is_gone(browser: Browser, tmp_path: Path) 
     with live_board(tmp_path / "log") as url:
         browser.open(url)
         browser.wait_for("state", "live")
-    deadline = time.monotonic() + 20
-    while "not reachable" not in browser.text("state"):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    assert until(lambda: "not reachable" in browser.text("state"))
 
 
 def test_the_page_needs_nothing_from_outside(tmp_path: Path) -> None:

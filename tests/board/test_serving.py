@@ -19,6 +19,7 @@ from gopa.cli.board import board
 from tests.board.asking import ask
 from tests.board.live import free_port
 from tests.board.tools import log_key, new_board
+from tests.board.waiting import LONG
 from wire.errors import UsageError
 
 SERVE = "from gopa.cli import main; main()"
@@ -37,7 +38,7 @@ def running(*arguments: str | Path) -> Iterator[dict[str, str]]:
         yield json.loads(process.stdout.readline())
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(40) in {0, -signal.SIGTERM, 143}
+        assert process.wait(LONG) in {0, -signal.SIGTERM, 143}
         assert process.stdout is not None
         process.stdout.close()
 
@@ -82,7 +83,7 @@ def test_an_address_that_is_taken_is_said_before_anything_is_opened(
 def test_nobody_connects_before_the_server_runs() -> None:
     (bound,) = bind(Listen("127.0.0.1", 0))
     with bound, pytest.raises(ConnectionRefusedError):
-        socket.create_connection(bound.getsockname(), 1)
+        socket.create_connection(bound.getsockname(), LONG)
     with pytest.raises(UsageError):
         bind(Listen("nowhere.invalid", free_port()))
 

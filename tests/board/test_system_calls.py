@@ -40,7 +40,7 @@ def strace(*arguments: str) -> list[str]:
 
 def run(command: list[str], board: BoardDirectory) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [*command, str(board.root)], cwd=ROOT, capture_output=True, timeout=60, check=False
+        [*command, str(board.root)], cwd=ROOT, capture_output=True, timeout=300, check=False
     )
 
 

@@ -16,6 +16,7 @@ from commitments.group import Group
 from tests.group.values import random_points, random_scalars, stream
 
 THREADS = 4
+LONG = 300.0  # seconds: a slow machine is no deadlock
 
 
 def test_threads_share_objects(group: Group) -> None:
@@ -82,9 +83,9 @@ def test_a_forked_child_computes(group: Group, children: int) -> None:
         running.append((child, receiver))
     for child, receiver in running:
         try:
-            assert receiver.poll(30), "the child hangs"
+            assert receiver.poll(LONG), "the child hangs"
             assert receiver.recv() == (expected, expected, mask.tobytes())
-            child.join(10)
+            child.join(LONG)
             assert child.exitcode == 0
         finally:
             child.kill()
@@ -105,7 +106,7 @@ def test_a_child_forked_while_a_thread_encodes(group: Group) -> None:
         child.start()
         assert len(encoding.result()) == len(points) * group.point_size
     try:
-        child.join(30)
+        child.join(LONG)
         assert child.exitcode == 0, "the child hangs"
     finally:
         child.kill()

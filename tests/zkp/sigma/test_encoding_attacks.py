@@ -65,7 +65,10 @@ def test_every_flipped_bit_of_every_kind_of_proof(group: Group, name: str, form:
 @settings(
     max_examples=30,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],  # groups do not change
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,  # groups do not change
+        HealthCheck.too_slow,
+    ],
 )
 @given(data=st.data())
 def test_any_bytes_are_refused_with_a_typed_error(

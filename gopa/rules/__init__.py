@@ -5,7 +5,7 @@ next; `check` does so for a whole log. Organiser, board and auditor share this o
 evaluation. Specification: `specs/04-protocol.md`.
 """
 
-from gopa.rules.check import check, check_log, read_session
+from gopa.rules.check import LogCheck, check, check_log, read_session
 from gopa.rules.control import BeaconValue, Control
 from gopa.rules.findings import (
     Fault,
@@ -29,6 +29,7 @@ __all__ = [
     "Findings",
     "Ledger",
     "Listed",
+    "LogCheck",
     "Note",
     "Removed",
     "Role",

@@ -71,17 +71,55 @@ def check(  # noqa: PLR0913 - all of them are options
     all of it, from index 0 on without a gap: an author that was shown another log is not
     convicted by what depends on the log.
     """
-    ledger = Ledger(toolkit or Toolkit(), rng=rng, executor=executor)
-    leaves = _Leaves()
+    reading = LogCheck(toolkit, rng=rng, executor=executor)
     for posted in entries:
-        leaves.add(posted)
+        reading.take_leaf(posted.index, posted.leaf)
         session = posted.entry.session if session is None else session
         if posted.entry.session == session:
-            ledger.observe(posted)
-    found = _with_views(ledger.findings(), ledger.views(), leaves)
+            reading.judge(posted)
+    found = reading.findings()
     if session is not None and not found.session:
         found = replace(found, session=session)
     return found if manifest_hash is None else _anchored(found, manifest_hash)
+
+
+class LogCheck:
+    """`check` for a caller who reads the log and chooses the session.
+
+    The caller gives the leaf of every entry of the log, and every entry of one session, both in
+    the order of the log and with signatures verified.
+    """
+
+    def __init__(
+        self, toolkit: Toolkit | None = None, *, rng: Rng, executor: Executor | None = None
+    ) -> None:
+        self.ledger = Ledger(toolkit or Toolkit(), rng=rng, executor=executor)
+        self._leaves = _Leaves()
+
+    @property
+    def size(self) -> int:
+        """How many entries came without a gap."""
+        return self._leaves.count
+
+    def take_leaf(self, index: int, leaf: bytes) -> None:
+        """The next entry of the log, of whatever session."""
+        self._leaves.add(index, leaf)
+
+    def judge(self, posted: Posted) -> None:
+        """The next entry of the session. Raises as `Ledger.observe`."""
+        self.ledger.observe(posted)
+
+    def leaf(self, index: int) -> bytes:
+        """The leaf hash at this place, empty beyond the end."""
+        return bytes(self._leaves.hashes[_LEAF * index : _LEAF * (index + 1)])
+
+    def root(self, size: int) -> bytes | None:
+        """The root that the log had at this size; None if it is not so long."""
+        return self._leaves.roots([size]).get(size)
+
+    def findings(self) -> Findings:
+        """Everything found so far."""
+        return _with_views(self.ledger.findings(), self.ledger.views(), self._leaves)
 
 
 def read_session(raws: Iterable[bytes], *, executor: Executor | None = None) -> Iterator[Posted]:
@@ -131,10 +169,10 @@ class _Leaves:
     count: int = 0
     whole: bool = True
 
-    def add(self, posted: Posted) -> None:
-        self.whole = self.whole and posted.index == self.count
+    def add(self, index: int, leaf: bytes) -> None:
+        self.whole = self.whole and index == self.count
         if self.whole:
-            self.hashes += posted.leaf
+            self.hashes += leaf
             self.count += 1
 
     def roots(self, sizes: Iterable[int]) -> dict[int, bytes]:
@@ -176,6 +214,8 @@ def _anchored(found: Findings, manifest_hash: bytes) -> Findings:
     """The manifest has to be the one that the caller knows."""
     manifest = found.manifest
     if manifest is not None and sha256(manifest.to_bytes()).digest() == manifest_hash:
+        return found
+    if manifest is None and found.faults:  # a manifest that is invalid itself is named already
         return found
     what = "not the manifest that is expected"
     author = b"" if manifest is None else manifest.organiser

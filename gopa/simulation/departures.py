@@ -74,13 +74,17 @@ class Late(Honest):
     def says(self, scene: Scene, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
-        scene.memory.setdefault("late", []).append(post)
+        scene.memory.setdefault(("late", self), []).append(post)
+        return []
+
+    def last_words(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+        # One rollback may follow another: what the coming close makes it say has to wait.
+        if phase is self.phase:
+            scene.memory["over", self] = scene.memory.pop(("late", self), [])
         return []
 
     def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
-        kept: list[Post] = scene.memory.get("late", [])
-        ready = [post for post in kept if post.phase is phase]
-        scene.memory["late"] = [post for post in kept if post.phase is not phase]
+        ready: list[Post] = scene.memory.pop(("over", self), []) if phase is self.phase else []
         return ready
 
 
@@ -110,8 +114,13 @@ class TwiceLater(Honest):
             scene.memory["second", self] = _second(scene, post)
         return [post]
 
+    def last_words(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+        if phase is self.behind and ("second", self) in scene.memory:
+            scene.memory["over", self] = scene.memory.pop(("second", self))
+        return []
+
     def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
-        second = scene.memory.pop(("second", self), None) if phase is self.behind else None
+        second = scene.memory.pop(("over", self), None) if phase is self.behind else None
         return [] if second is None else [second]
 
 

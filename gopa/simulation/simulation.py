@@ -111,7 +111,8 @@ class Simulation:
 
     def _attempt(self) -> bool:
         """Run one round; whether the rules ask for another attempt."""
-        self._run(self._organiser.step(PhaseOver(self._board.size)))
+        if not self._run(self._organiser.step(PhaseOver(self._board.size))):
+            return False  # its last message was replaced: it waits for it for ever
         while not self._round_ended():
             if not self._close_phase():
                 return False

@@ -22,12 +22,13 @@ from gopa.organiser import (
     new_manifest,
 )
 from gopa.planning.terms import Terms
-from gopa.simulation import Simulation, Stage, Witnesses
+from gopa.simulation import Script, Simulation, Stage, Witnesses
 from gopa.simulation.board import SimulatedBoard
 from gopa.simulation.contents import body_of
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import CURIOUS, LENIENT, SCALAR, inputs_for, simulate
+from tests.vectors.transcripts.behaviours import GivesUp
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
 from wire.secret import SecretBytes
@@ -124,6 +125,17 @@ def test_organiser_may_give_up_at_any_time_in_a_round() -> None:
     assert isinstance(abort, Abort)
     assert (abort.reason, abort.culprits) == (Why.ORGANISER, ())
     assert desk.organiser.step(GiveUp(desk.board.size)) == ()
+
+
+def test_simulation_ends_where_a_message_of_the_organiser_was_replaced() -> None:
+    """Its machine waits for its own message for ever, and there are attempts left."""
+    assert simulate(SCALAR, toolkit=SWIFT).run_round(inputs_for(SCALAR)).sums is not None
+    script = Script().organise(GivesUp(Phase.COMMIT))
+    simulation = simulate(SCALAR, script=script, toolkit=SWIFT)
+    record = simulation.run_round(inputs_for(SCALAR))
+    assert [each.abort for each in record.attempts] == [Why.ORGANISER]
+    assert not record.findings.faults
+    assert not record.findings.complete
 
 
 def test_close_waits_for_a_cosigned_checkpoint() -> None:

@@ -45,6 +45,8 @@ SOURCES: Final[dict[str, Callable[[], dict[str, object]]]] = {
     "weighted_noise.json": weighted_noise_vectors.records,
 }
 
+TRANSCRIPTS: Final = FOLDER / "transcripts"
+
 
 def render(records: dict[str, object]) -> str:
     """The text of a vector file."""

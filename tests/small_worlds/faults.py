@@ -1,0 +1,238 @@
+"""Every way in which a party of a small world departs from the rules, one at a time.
+
+Each fault says how it is acted out and what it means to the model. Two kinds:
+
+* *silence*: a message that does not come, or comes late. It costs the party its place,
+  and nobody is ever blamed for it;
+* *lies*: entries that convict their author to anyone who reads the log. `rule` is the one
+  that names it.
+
+In signed mode a wrong masked value is like another input: it moves the sum and convicts
+nobody. Repeating another party's confirmation says the same as one's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from gopa.messages.party import About
+from gopa.messages.phases import Phase
+from gopa.simulation import Behaviour
+from gopa.simulation.departures import Drop, Garbage, Honest, Late, Replay, Skip, Twice, TwiceLater
+from gopa.simulation.faults import (
+    BadNonce,
+    BadPossession,
+    WrongMask,
+    WrongOpening,
+    WrongRecovery,
+    WrongSeed,
+)
+from tests.small_worlds.behaviours import (
+    Accuse,
+    Cut,
+    Echo,
+    EdgeMissing,
+    EdgeOfItsOwn,
+    ProofOfNothing,
+    ShareOfNothing,
+    Tell,
+)
+
+Acted: TypeAlias = Callable[[bytes], Behaviour]
+"""The behaviour, given the key of the party that the fault is about."""
+
+ORDER: Final = (
+    Phase.JOIN,
+    Phase.COINS,
+    Phase.COMMIT,
+    Phase.PUBLISH,
+    Phase.ROLLBACK,
+    Phase.CONFIRM,
+    Phase.UNMASK,
+    Phase.RECOVER,
+)
+
+UNREADABLE: Final = {
+    Phase.JOIN: "04-J2",
+    Phase.COINS: "04-V1",
+    Phase.COMMIT: "04-K1",
+    Phase.PUBLISH: "04-P2",
+    Phase.ROLLBACK: "04-O1",
+    Phase.CONFIRM: "04-S4",
+    Phase.UNMASK: "04-U1",
+    Phase.RECOVER: "04-U3",
+}
+"""The rule that a message breaks which is none: it lacks a byte, or has one too many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What one party does wrong in a round, in the words of the model.
+
+    Gone from `silent_from` on; no message in phase `absent`; an invalid one in phase
+    `wrong`, by `rule`; a second one in phase `twice`, or behind the close of `behind`; the
+    edge (`edge`) or share (`share`) for the party that the fault is about is not the right
+    one; an accusation of that party; a mask of their own agreed with it; all edges opened
+    after the confirmation; the first of the shares for recovery spoilt; another party's
+    message repeated in phase `echo`, its own of an earlier round in phase `replays`.
+    """
+
+    name: str
+    acted: Acted
+    silent_from: Phase | None = None
+    absent: Phase | None = None
+    wrong: Phase | None = None
+    rule: str = ""
+    twice: Phase | None = None
+    behind: Phase | None = None
+    edge: bool = False
+    share: bool = False
+    accuses: About | None = None
+    proved: bool = True
+    tells: bool = False
+    conspires: bool = False
+    spoils: bool = False
+    echo: Phase | None = None
+    replays: Phase | None = None
+    needs: Collection[str] = ()
+
+    @property
+    def is_about_another(self) -> bool:
+        """Whether it matters which party the fault is about."""
+        told = self.edge or self.share or self.conspires
+        return told or self.accuses is not None or self.echo is not None
+
+    @property
+    def phases(self) -> frozenset[Phase]:
+        """In one of these the party speaks, or else the fault changes nothing."""
+        if self.silent_from is not None:
+            return frozenset(each for each in Phase if each >= self.silent_from)
+        if self.edge or self.share or self.conspires:
+            return frozenset({Phase.COMMIT})
+        if self.accuses is not None:
+            return frozenset({Phase.PUBLISH})
+        if self.tells:
+            return frozenset({Phase.CONFIRM})
+        if self.spoils:
+            return frozenset({Phase.RECOVER})
+        only = self.absent or self.wrong or self.twice or self.echo or self.replays
+        assert only is not None
+        return frozenset({only})
+
+    def fits(self, *, full: bool, recovery: bool) -> bool:
+        """Whether a session of this mode has what the fault is about."""
+        return (full or "full" not in self.needs) and (recovery or "recovery" not in self.needs)
+
+
+def _silences() -> Iterator[Fault]:
+    for phase in (*ORDER, Phase.ACCUSE):
+        name = phase.name.lower()
+        yield Fault(f"gone before {name}", lambda _, p=phase: Drop(p, True), silent_from=phase)  # type: ignore[misc]
+    for phase in (Phase.CONFIRM, Phase.UNMASK):
+        yield Fault(f"no {phase.name.lower()}", lambda _, p=phase: Skip(p), absent=phase)  # type: ignore[misc]
+    for phase in (Phase.COMMIT, Phase.PUBLISH, Phase.ROLLBACK, Phase.CONFIRM, Phase.UNMASK):
+        yield Fault(f"late {phase.name.lower()}", lambda _, p=phase: Late(p), absent=phase)  # type: ignore[misc]
+
+
+def _lies() -> Iterator[Fault]:
+    yield _wrong("no possession", BadPossession(), Phase.JOIN, "04-J3")
+    yield _wrong("wrong nonce", BadNonce(), Phase.COINS, "04-V1")
+    yield _wrong("bad proof", ProofOfNothing(), Phase.COMMIT, "04-K3", "full")
+    yield _wrong("missing edge", EdgeMissing(), Phase.COMMIT, "04-K1")
+    yield _wrong("wrong value", WrongMask(), Phase.PUBLISH, "04-P1")
+    yield _wrong("wrong opening", WrongOpening(), Phase.ROLLBACK, "04-O2")
+    yield _wrong("wrong seed", WrongSeed(), Phase.UNMASK, "04-U1")
+    yield Fault("wrong recovery", lambda _: WrongRecovery(), spoils=True, needs=("recovery",))
+    yield Fault("wrong edge", EdgeOfItsOwn, edge=True)
+    yield Fault("wrong share", ShareOfNothing, share=True, needs=("recovery",))
+    yield Fault("tells", lambda _: Tell(), tells=True)
+
+
+def _accusations() -> Iterator[Fault]:
+    for about in About:
+        for proved in (True, False):
+            name = f"accuses of {about.name.lower()}" + ("" if proved else ", unproved")
+            yield Fault(
+                name,
+                lambda author, a=about, p=proved: Accuse(author, a, p),  # type: ignore[misc]
+                accuses=about,
+                proved=proved,
+            )
+
+
+def _repetitions() -> Iterator[Fault]:
+    for phase in ORDER:
+        yield Fault(f"two of {phase.name.lower()}", lambda _, p=phase: Twice(p), twice=phase)  # type: ignore[misc]
+    for phase, behind in (
+        (Phase.COMMIT, Phase.COMMIT),
+        (Phase.PUBLISH, Phase.PUBLISH),
+        (Phase.PUBLISH, Phase.ROLLBACK),
+        (Phase.CONFIRM, Phase.CONFIRM),
+    ):
+        yield Fault(
+            f"second {phase.name.lower()} behind {behind.name.lower()}",
+            lambda _, p=phase, b=behind: TwiceLater(p, b),  # type: ignore[misc]
+            twice=phase,
+            behind=behind,
+        )
+    for phase in ORDER:
+        name = f"echo of {phase.name.lower()}"
+        yield Fault(name, lambda author, p=phase: Echo(p, author), echo=phase, needs=("full",))  # type: ignore[misc]
+    for phase, rule in UNREADABLE.items():
+        broken: Behaviour = Garbage(phase) if phase is Phase.CONFIRM else Cut(phase)
+        yield _wrong(f"unreadable {phase.name.lower()}", broken, phase, rule)
+
+
+def _wrong(name: str, behaviour: Behaviour, phase: Phase, rule: str, *needs: str) -> Fault:
+    return Fault(name, lambda _: behaviour, wrong=phase, rule=rule, needs=needs)
+
+
+REPLAYS: Final = tuple(
+    Fault(f"replay of {p.name.lower()}", lambda _, p=p: Replay(p, frozenset({2})), replays=p)  # type: ignore[misc]
+    for p in ORDER[:-1]
+)
+"""For the second of two rounds, if the behaviours have seen the first."""
+
+CONSPIRACY: Final = Fault("conspires", lambda _: Honest(), conspires=True, needs=("full",))
+"""Takes two: not in the catalogue of single faults."""
+
+SILENCES: Final = tuple(_silences())
+LIES: Final = (*_lies(), *_accusations(), *_repetitions())
+CATALOGUE: Final[Mapping[str, Fault]] = {each.name: each for each in (*SILENCES, *LIES)}
+
+MAIN: Final = (
+    "gone before join",
+    "gone before coins",
+    "gone before commit",
+    "gone before publish",
+    "gone before rollback",
+    "gone before confirm",
+    "gone before unmask",
+    "gone before recover",
+    "late publish",
+    "late rollback",
+    "no confirm",
+    "no unmask",
+    "bad proof",
+    "wrong edge",
+    "wrong share",
+    "wrong value",
+    "accuses of edge",
+    "accuses of share",
+    "wrong opening",
+    "wrong seed",
+    "wrong recovery",
+    "echo of publish",
+    "two of publish",
+    "second publish behind publish",
+    "tells",
+)
+"""One of each kind, where pairs of all kinds are too many."""
+
+
+def catalogue(*, full: bool, recovery: bool, names: Collection[str] = ()) -> list[Fault]:
+    """All faults that fit a mode, or those with these names."""
+    chosen = CATALOGUE.values() if not names else [CATALOGUE[name] for name in names]
+    return [each for each in chosen if each.fits(full=full, recovery=recovery)]

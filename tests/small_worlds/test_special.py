@@ -1,0 +1,124 @@
+"""Small worlds that the catalogue of single faults does not reach."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from gopa.messages.organiser import Why
+from gopa.messages.phases import Phase
+from gopa.rounds.real_proofs import RealProofs
+from gopa.simulation.departures import Drop
+from tests.small_worlds.explore import require_sound
+from tests.small_worlds.faults import CATALOGUE, CONSPIRACY, MAIN, ORDER, REPLAYS, Fault
+from tests.small_worlds.graphs import connected_shapes, distinct_pairs, distinct_parties
+from tests.small_worlds.model import predict
+from tests.small_worlds.oracle import posted_in
+from tests.small_worlds.play import act_out, play, play_round, staged, terms_of
+from tests.small_worlds.world import World, with_faults
+
+COMPLETE = connected_shapes(5)[-1]
+HALF = Fraction(1, 2)
+FIVE = World(5, COMPLETE, survivors=3, loss=2, threshold=HALF)
+PHASES = [*ORDER[:-1], Phase.ACCUSE]
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_fault_once_with_real_proofs(name: str) -> None:
+    """Somebody else is gone, or refuses to unmask, so that every phase is reached."""
+    fault, proofs = CATALOGUE[name], RealProofs()
+    reached = "no unmask" if fault.phases == {Phase.RECOVER} else "gone before publish"
+    others = {4: CATALOGUE[reached]}
+    if fault.silent_from is Phase.RECOVER:
+        others = {4: CATALOGUE["no unmask"]}
+    require_sound(play(with_faults(FIVE, others), proofs=proofs))
+    played = play(with_faults(FIVE, {**others, 1: fault}), proofs=proofs)
+    phases = posted_in(played.simulation.parties[1], played.number)
+    assert fault.phases & phases or fault.silent_from or fault.absent or fault.echo
+    require_sound(played, thoroughly=True)
+
+
+@pytest.mark.parametrize("phase", ORDER[:-1], ids=lambda phase: phase.name.lower())
+def test_leaving_after_a_phase_is_leaving_before_the_next(phase: Phase) -> None:
+    """Byte for byte: so worlds with one of the two are enough."""
+    after = ORDER[ORDER.index(phase) + 1]
+    before = Fault("before", lambda _: Drop(after, True), silent_from=after)
+    behind = replace(before, acted=lambda _: Drop(phase, False))
+    silent = {1: CATALOGUE["gone before publish"], 2: CATALOGUE["no unmask"]}
+    logs = [
+        play(with_faults(FIVE, {**silent, 3: fault})).simulation.log().entries()
+        for fault in (before, behind)
+    ]
+    assert list(logs[0]) == list(logs[1])
+
+
+@pytest.mark.parametrize("first", ["", "gone before publish", "wrong value", "late publish"])
+@pytest.mark.parametrize("parties", [4, 5])
+def test_conspirators_with_a_huge_mask_are_both_in_or_both_out(parties: int, first: str) -> None:
+    """Nothing shows that their edge is not from their keys, until one of them has to open it."""
+    for edges in connected_shapes(parties)[:: 2 * parties - 7]:
+        for (one, other), _ in distinct_pairs(parties, edges):
+            if (one, other) not in edges:
+                continue
+            bare = World(parties, edges, survivors=3, loss=parties - 3)
+            bare = replace(bare, about={one: other, other: one})
+            both = {one: CONSPIRACY, other: CONSPIRACY}
+            require_sound(play(replace(bare, faults=both)))
+            if first:
+                mixed = replace(CATALOGUE[first], conspires=True)
+                world = replace(bare, faults={one: mixed, other: CONSPIRACY})
+                require_sound(play(world))
+                assert not {one, other} & (predict(world).final or frozenset())
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["full", "signed"])
+@pytest.mark.parametrize("parties", [3, 4, 5])
+def test_replays_of_an_earlier_round_count_for_nothing(parties: int, full: bool) -> None:
+    edges = connected_shapes(parties)[-2]
+    bare = World(parties, edges, survivors=3, loss=parties - 3, full=full)
+    leaver = {parties - 1: CATALOGUE["gone before publish"]} if parties > 4 else {}
+    for party in distinct_parties(parties, edges):
+        for fault in REPLAYS:
+            if party in leaver:
+                continue
+            terms = terms_of(parties, 3, parties - 3, None, rounds=2)
+            simulation, secrets = staged(bare, terms)
+            first, second = with_faults(bare, leaver), with_faults(bare, {**leaver, party: fault})
+            act_out(second, simulation)
+            barred = require_sound(play_round(first, simulation, secrets, 1, acted=True))
+            played = play_round(second, simulation, secrets, 2, acted=True)
+            require_sound(played, before=barred)
+            assert played.number == 2
+
+
+@pytest.mark.parametrize("threshold", [HALF, Fraction(2, 3), Fraction(3, 4)])
+@pytest.mark.parametrize("graph", [-1, -2, 0])
+def test_recovery_by_thresholds(graph: int, threshold: Fraction) -> None:
+    """Up to two parties refuse to unmask or lie, and another one may spoil its share."""
+    bare = World(5, connected_shapes(5)[graph], survivors=3, loss=2, threshold=threshold)
+    ends = set()
+    for vetoes in ("no unmask", "wrong seed", "gone before unmask", "late confirm"):
+        for helper in (None, "wrong recovery", "gone before recover", "two of recover"):
+            faults = {0: CATALOGUE[vetoes], 2: CATALOGUE["no unmask"]}
+            if helper is not None:
+                faults[3] = CATALOGUE[helper]
+            played = play(with_faults(bare, faults))
+            require_sound(played)
+            ends.add(played.record.attempts[0].abort)
+    assert None in ends or graph != -1
+    assert Why.NOT_UNMASKED in ends or (graph != 0 and threshold < Fraction(3, 4))
+
+
+@pytest.mark.parametrize("name", [*MAIN, "two of join", "two of commit", "no possession"])
+def test_retries_bar_whom_the_rules_bar(name: str) -> None:
+    """A round is vetoed at its end by one party; another one goes on with its fault."""
+    bare = replace(FIVE, threshold=None)
+    for vetoes in ("no unmask", "no confirm", "gone before unmask"):
+        faults = {0: CATALOGUE[vetoes]}
+        if CATALOGUE[name].fits(full=True, recovery=False):
+            faults[1] = CATALOGUE[name]
+        played = play(with_faults(bare, faults), attempts=3)
+        require_sound(played, thoroughly=True)
+        assert len(played.record.attempts) > 1 or vetoes == "no confirm"

@@ -1,0 +1,56 @@
+"""All small worlds: who leaves or lies, when, in which graph; and what has to come of it.
+
+In `make test` a fixed part of them: all pairs of faults, each once, and every so many
+of all worlds. In `make soak` all of them: `kinds.SEVERAL` and `kinds.SINGLE` say which,
+and how many they are.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.small_worlds.explore import explored
+from tests.small_worlds.kinds import (
+    COVERED,
+    KINDS,
+    SEVERAL,
+    SINGLE,
+    covered,
+    graphs_of,
+    several,
+    single,
+)
+
+PARTS = 8
+EVERY = {3: 2999, 4: 997, 5: 997}
+"""Of so many ways to place faults one is acted out in `make test`."""
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("kind", COVERED)
+def test_pairs_of_all_faults(kind: str, part: int) -> None:
+    expected = len(range(part, COVERED[kind], PARTS))
+    assert explored(covered(kind)[part::PARTS]) == expected
+
+
+@pytest.mark.parametrize(("parties", "kind"), [(n, k) for n in EVERY for k in KINDS])
+def test_every_so_many_of_all_worlds(parties: int, kind: str) -> None:
+    for graph in range(len(graphs_of(parties))):
+        assert explored(several(parties, kind, graph, EVERY[parties])) > 0
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("parties", "kind", "graph"),
+    [(*both, graph) for both, counts in SEVERAL.items() for graph in range(len(counts))],
+)
+def test_all_worlds_of_several_faulty_parties(parties: int, kind: str, graph: int) -> None:
+    assert explored(several(parties, kind, graph)) == SEVERAL[parties, kind][graph]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("parties", "kind"), SINGLE)
+def test_all_worlds_of_one_faulty_party(parties: int, kind: str) -> None:
+    graphs = range(len(graphs_of(parties)))
+    count = sum(explored(single(parties, kind, graph)) for graph in graphs)
+    assert count == SINGLE[parties, kind]

@@ -1,0 +1,1 @@
+"""Small sessions, honest and not, as archives, with what the rules find in each."""

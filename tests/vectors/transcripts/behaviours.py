@@ -1,0 +1,284 @@
+"""Departures that transcripts need besides those of the simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bulletin_board.entry import Entry, Submission, sign_entry
+from commitments.group import Group
+from gopa.messages.bodies import BODIES
+from gopa.messages.framing import NO_LEAF, Place, party_id, sign_message
+from gopa.messages.organiser import ABORT, CLOSE, Abort, Close, Released, Result, Why
+from gopa.messages.party import COMMIT, JOIN, Commit, Join
+from gopa.messages.phases import KIND_IN, Kind, Phase
+from gopa.organiser import Publish as Control
+from gopa.party import Post
+from gopa.rounds.context import RoundContext
+from gopa.rounds.proofs import PossessionClaim
+from gopa.simulation.contents import body_of, first_entry
+from gopa.simulation.departures import Honest
+from gopa.simulation.faults import Altered, flipped
+from gopa.simulation.scene import OrganiserScene, Scene
+from tests.messages.samples import signing_key
+from tests.randomness import seeded
+
+ELSEWHERE = b"\x0e" * 32
+"""A root that no log ever had."""
+
+
+def shifted(group: Group, data: bytes, by: int) -> bytes:
+    """The commitment to a value that is larger by so much, with the same blinding."""
+    return (group.decode_point(data) + group.generator * group.scalar(by)).to_bytes()
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftedInput(Honest):
+    """Commits to an input that is `by` steps above the one that it proves things about."""
+
+    by: int
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if post.phase is not Phase.JOIN:
+            return [post]
+        group = scene.toolkit.group
+
+        def change(content: Join) -> Join:
+            return replace(content, input=shifted(group, content.input, self.by))
+
+        return [scene.altered(post, JOIN, change)]
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftedNoise(Honest):
+    """Commits to more noise than its seed and the coins decide."""
+
+    by: int
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if post.phase is not Phase.COMMIT:
+            return [post]
+        group = scene.toolkit.group
+
+        def change(content: Commit) -> Commit:
+            return replace(content, output=shifted(group, content.output, self.by))
+
+        return [scene.altered(post, COMMIT, change)]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOfTwo(Honest):
+    """Joins with a key whose secret somebody else has too."""
+
+    secret: str
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if post.phase is not Phase.JOIN:
+            return [post]
+        group = scene.toolkit.group
+        secret = group.random_scalars(1, seeded(self.secret))[0]
+        context = RoundContext(scene.manifest, scene.session, scene.round, group)
+
+        def change(content: Join) -> Join:
+            key = (group.generator * secret).to_bytes()
+            own = party_id(scene.key.public.data)
+            claim = PossessionClaim(context, content.acts_on, own, key, b"")
+            proof = scene.toolkit.proofs.prove_possession(claim, secret, scene.rng)
+            return replace(content, key=key, possession=proof)
+
+        return [scene.altered(post, JOIN, change)]
+
+
+@dataclass(frozen=True, slots=True)
+class NoSelfMask(Altered[Commit]):
+    """Commits to the identity in place of a self-mask."""
+
+    phase = Phase.COMMIT
+    codec = COMMIT
+
+    def change(self, content: Commit) -> Commit:
+        return replace(content, self_mask=bytes(32))
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeLess(Altered[Commit]):
+    """Commits to one edge less than it has neighbours."""
+
+    phase = Phase.COMMIT
+    codec = COMMIT
+
+    def change(self, content: Commit) -> Commit:
+        return replace(content, edges=content.edges[:-1])
+
+
+@dataclass(frozen=True, slots=True)
+class BadWeighing(Altered[Commit]):
+    """Does not prove that its weight is the largest coordinate."""
+
+    phase = Phase.COMMIT
+    codec = COMMIT
+
+    def change(self, content: Commit) -> Commit:
+        return replace(content, weighing=flipped(content.weighing, 40))
+
+
+@dataclass(frozen=True, slots=True)
+class Held(Honest):
+    """Posts its message of a phase behind the close of a later phase."""
+
+    phase: Phase
+    behind: Phase
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if post.phase is not self.phase:
+            return [post]
+        scene.memory.setdefault(self, []).append(post)
+        return []
+
+    def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+        return scene.memory.pop(self, []) if phase is self.behind else []
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAnotherLog(Honest):
+    """Says with its message of a phase that it saw a root that the log never had."""
+
+    phase: Phase
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if post.phase is not self.phase:
+            return [post]
+        entry = replace(first_entry(post.entries), seen_size=2, seen_root=ELSEWHERE)
+        return [signed(entry, scene, post)]
+
+
+@dataclass(frozen=True, slots=True)
+class LoneChunk(Honest):
+    """Posts the second of two chunks without the first."""
+
+    phase: Phase
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if post.phase is not self.phase:
+            return [post]
+        return [signed(replace(first_entry(post.entries), chunk=1, chunks=2), scene, post)]
+
+
+@dataclass(frozen=True, slots=True)
+class WithStranger(Honest):
+    """Brings somebody along who is not on the roster and posts a join as well."""
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if post.phase is not Phase.JOIN:
+            return [post]
+        place = Place(scene.session, Phase.JOIN, KIND_IN[Phase.JOIN], post.round, 0, NO_LEAF)
+        stranger = sign_message(body_of(post.entries), place, signing_key("stranger"))
+        return [post, Post(Phase.JOIN, post.round, stranger.entries)]
+
+
+def signed(entry: Entry, scene: Scene, post: Post) -> Post:
+    """The entry, signed by the party of the scene."""
+    return Post(post.phase, post.round, (sign_entry(entry, scene.key),))
+
+
+# What an organiser does
+
+
+@dataclass(frozen=True, slots=True)
+class AlteredOpen:
+    """Opens another round than the rules demand."""
+
+    change: Callable[[Any], Any]
+    number: int = 1
+
+    def publishes(self, scene: OrganiserScene, control: Control) -> Sequence[Control]:
+        if control.kind is not Kind.OPEN or control.round != self.number:
+            return [control]
+        return [scene.altered(control, BODIES[Kind.OPEN], self.change)]
+
+
+@dataclass(frozen=True, slots=True)
+class GivesUp:
+    """Ends a round by an abort of its own instead of the close of a phase."""
+
+    phase: Phase
+    released: Released = Released.NONE
+    number: int = 1
+
+    def publishes(self, scene: OrganiserScene, control: Control) -> Sequence[Control]:
+        close = close_of(control)
+        if close is None or close.phase is not self.phase or control.round != self.number:
+            return [control]
+        abort = Abort(close.acts_on, close.cut, Why.ORGANISER, self.released, ())
+        return [scene.instead(control, Kind.ABORT, ABORT.encode(abort))]
+
+
+@dataclass(frozen=True, slots=True)
+class AbortsInstead:
+    """Ends a round by an abort for a reason that the rules do not see."""
+
+    phase: Phase
+    reason: Why
+
+    def publishes(self, scene: OrganiserScene, control: Control) -> Sequence[Control]:
+        close = close_of(control)
+        if close is None or close.phase is not self.phase:
+            return [control]
+        abort = Abort(close.acts_on, close.cut, self.reason, Released.NONE, ())
+        return [scene.instead(control, Kind.ABORT, ABORT.encode(abort))]
+
+
+@dataclass(frozen=True, slots=True)
+class AnotherResult:
+    """Has a result where the rules demand an abort."""
+
+    sums: tuple[int, ...]
+
+    def publishes(self, scene: OrganiserScene, control: Control) -> Sequence[Control]:
+        if control.kind is not Kind.ABORT:
+            return [control]
+        abort = ABORT.decode(body_of(control.entries))
+        result = Result(abort.acts_on, abort.cut, self.sums, (), 0, 1)
+        return [scene.instead(control, Kind.RESULT, BODIES[Kind.RESULT].encode(result))]
+
+
+@dataclass(frozen=True, slots=True)
+class ClosesAgain:
+    """Posts another close right behind that of a phase, in the next slot.
+
+    It acts on what the first one acts on, or on the first one if it `follows`.
+    """
+
+    phase: Phase
+    change: Callable[[Close], Close]
+    follows: bool = False
+
+    def publishes(self, scene: OrganiserScene, control: Control) -> Sequence[Control]:
+        close = close_of(control)
+        if close is None or close.phase is not self.phase:
+            return [control]
+        first = Submission.decode(control.entries[0])
+        seq, leaf = first.entry.seq + 1, first.leaf
+        place = Place(scene.session, Phase.ORGANISER, Kind.CLOSE, control.round, seq, leaf)
+        acts_on = leaf if self.follows else close.acts_on
+        body = CLOSE.encode(self.change(replace(close, acts_on=acts_on)))
+        second = sign_message(body, place, scene.key).entries
+        return [control, Control(Kind.CLOSE, control.round, second)]
+
+
+def close_of(control: Control) -> Close | None:
+    """The content of a close; None for other messages of an organiser."""
+    return CLOSE.decode(body_of(control.entries)) if control.kind is Kind.CLOSE else None
+
+
+@dataclass(frozen=True, slots=True)
+class Vanishes:
+    """Posts nothing any more from the close of a phase on."""
+
+    phase: Phase
+
+    def publishes(self, scene: OrganiserScene, control: Control) -> Sequence[Control]:
+        del scene
+        close = close_of(control)
+        return [] if close is not None and close.phase is self.phase else [control]

@@ -1,0 +1,230 @@
+"""Nobody lies: every mode, and parties that leave."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gopa.messages.organiser import Why
+from gopa.messages.phases import Phase
+from gopa.simulation import Script
+from gopa.simulation.departures import Late, Skip
+from tests.vectors.transcripts.behaviours import GivesUp, Held
+from tests.vectors.transcripts.cases import Case, aborts, sums
+from tests.vectors.transcripts.worlds import (
+    COINS,
+    CURIOUS,
+    DRAND,
+    GAUSSIAN,
+    IMPATIENT,
+    LEAVING,
+    ONCE,
+    PLAIN,
+    RECOVERY,
+    SELDOM,
+    SIGNED,
+    TWICE,
+    VECTORS,
+    WEIGHTED,
+    WITNESSED,
+    World,
+)
+
+LEAVER: Final = 3
+
+
+def _clean(about: str, world: World, verdict: str = "VALID") -> Case:
+    everybody = range(world.terms.parties)
+    rounds = world.terms.rounds
+    return Case(about, (sums(*everybody),) * rounds, world=world, rounds=rounds, verdict=verdict)
+
+
+CLEAN: Final = {
+    "clean_full": _clean("Four parties, one number each; nobody leaves and nobody lies.", PLAIN),
+    "clean_five": _clean("The same with five parties, of whom two may be lost.", LEAVING),
+    "clean_recovery": _clean("Shares of self-masks are dealt and nobody needs them.", RECOVERY),
+    "clean_two_rounds": _clean("Two rounds of one session: fresh keys, masks, coins.", TWICE),
+    "clean_gaussian_masks": _clean("Masks of edges are rounded Gaussians.", GAUSSIAN),
+    "clean_sparse_graph": _clean("Seven parties choose three others each.", SELDOM),
+    "clean_vector": _clean("Three coordinates, with noise from weighted bits.", VECTORS),
+    "clean_weighted": _clean("Inputs with private weights in the last coordinate.", WEIGHTED),
+    "clean_one_attempt": _clean("A plan with one attempt and nothing charged.", ONCE),
+    "clean_test_coins": _clean("Coins from the close of join alone: simulations only.", COINS),
+    "clean_witnessed": _clean("Closes carry checkpoints that two witnesses cosigned.", WITNESSED),
+    "clean_drand": _clean("Coins from a published round of a drand network.", DRAND),
+    "clean_signed": _clean("Signed mode: words and hashes, nothing proved.", SIGNED, "SIGNED-ONLY"),
+    "clean_curious": _clean(
+        "Honest-but-curious trust: no self-masks, the close of publish is final.",
+        CURIOUS,
+        "SIGNED-ONLY",
+    ),
+}
+
+FULL_HOUSE: Final = (0, 1, 2, 3, 4)
+WITHOUT: Final = (0, 1, 2, 4)
+
+
+def _drop(phase: Phase, included: tuple[int, ...], what: str) -> Case:
+    script = Script().drop(LEAVER, before=phase)
+    about = f"Party {LEAVER} is gone before {phase.name.lower()}: {what}."
+    return Case(about, (sums(*included),), script, RECOVERY)
+
+
+ABSENCE: Final = {
+    "dropout_before_join": _drop(Phase.JOIN, WITHOUT, "never on the roll"),
+    "dropout_before_coins": _drop(Phase.COINS, WITHOUT, "its nonce is withheld"),
+    "dropout_before_commit": _drop(Phase.COMMIT, WITHOUT, "it has no edge that masks anything"),
+    "dropout_before_publish": _drop(Phase.PUBLISH, WITHOUT, "its edges are opened"),
+    "dropout_before_confirm": _drop(Phase.CONFIRM, FULL_HOUSE, "its self-mask is recovered"),
+    "dropout_before_unmask": _drop(Phase.UNMASK, FULL_HOUSE, "its self-mask is recovered"),
+    "dropout_without_recovery": Case(
+        "Party 3 is gone before publish, in a session without recovery.",
+        (sums(0, 1, 2),),
+        Script().drop(LEAVER, before=Phase.PUBLISH),
+    ),
+    "dropout_before_rollback": Case(
+        "Party 1 is gone before publish and party 3 before it opens its edge to party 1.",
+        (sums(0, 2, 4),),
+        Script().drop(1, before=Phase.PUBLISH).drop(LEAVER, before=Phase.ROLLBACK),
+        RECOVERY,
+    ),
+    "dropout_before_recover": Case(
+        "Party 1 is gone before unmask and party 3 before it gives out its share: three are left.",
+        (sums(*FULL_HOUSE),),
+        Script().drop(1, before=Phase.UNMASK).drop(LEAVER, before=Phase.RECOVER),
+        RECOVERY,
+    ),
+    "dropout_late_publish": Case(
+        "Party 3 publishes behind the close: its edges are opened, its self-mask is not.",
+        (sums(*WITHOUT),),
+        Script().misbehave(LEAVER, Late(Phase.PUBLISH)),
+        RECOVERY,
+    ),
+    "dropout_very_late_publish": Case(
+        "Party 3 publishes when everybody has confirmed: nothing changes.",
+        (sums(*WITHOUT),),
+        Script().misbehave(LEAVER, Held(Phase.PUBLISH, Phase.CONFIRM)),
+        RECOVERY,
+    ),
+    "dropout_late_commit": Case(
+        "Party 3 commits behind the close.",
+        (sums(*WITHOUT),),
+        Script().misbehave(LEAVER, Late(Phase.COMMIT)),
+        RECOVERY,
+    ),
+    "dropout_gaussian_masks": Case(
+        "Opened edges take rounded Gaussians back.",
+        (sums(0, 1, 2),),
+        Script().drop(LEAVER, before=Phase.PUBLISH),
+        GAUSSIAN,
+    ),
+    "dropout_sparse_graph": Case(
+        "Only the neighbours of party 3 open edges.",
+        (sums(0, 1, 2, 4, 5, 6),),
+        Script().drop(LEAVER, before=Phase.PUBLISH),
+        SELDOM,
+    ),
+    "dropout_vector": Case(
+        "Opened edges take back masks of three coordinates.",
+        (sums(0, 1, 2),),
+        Script().drop(LEAVER, before=Phase.PUBLISH),
+        VECTORS,
+    ),
+    "dropout_weighted": Case(
+        "A party with a weight is rolled back.",
+        (sums(0, 1, 2),),
+        Script().drop(LEAVER, before=Phase.PUBLISH),
+        WEIGHTED,
+    ),
+    "dropout_signed": Case(
+        "Opened edges take back masks of words.",
+        (sums(0, 1, 2),),
+        Script().drop(LEAVER, before=Phase.PUBLISH),
+        SIGNED,
+        verdict="SIGNED-ONLY",
+    ),
+    "dropout_curious": Case(
+        "Nobody opens anything: masks towards party 3 stay in the sum as noise.",
+        (sums(0, 1, 2),),
+        Script().drop(LEAVER, before=Phase.PUBLISH),
+        CURIOUS,
+        verdict="SIGNED-ONLY",
+        exact=False,
+    ),
+}
+
+
+def _gone(before: Phase, *parties: int, round_only: int = 1) -> Script:
+    script = Script()
+    for party in parties:
+        script = script.drop(party, before=before, rounds={round_only})
+    return script
+
+
+ABORTS: Final = {
+    "abort_too_few_joined": Case(
+        "Two parties stay away; the next attempt has everybody.",
+        (aborts(Why.TOO_FEW_JOINED), sums(0, 1, 2, 3)),
+        _gone(Phase.JOIN, 2, 3),
+    ),
+    "abort_too_many_withheld": Case(
+        "Two nonces are withheld where one may be; the next attempt has everybody.",
+        (aborts(Why.TOO_MANY_WITHHELD), sums(0, 1, 2, 3)),
+        _gone(Phase.COINS, 2, 3),
+    ),
+    "abort_too_few_left": Case(
+        "Two parties of four do not publish; both are barred from the attempts that follow.",
+        (aborts(Why.TOO_FEW_LEFT), aborts(Why.TOO_FEW_JOINED), aborts(Why.TOO_FEW_JOINED)),
+        _gone(Phase.PUBLISH, 2, 3),
+    ),
+    "abort_too_many_rollbacks": Case(
+        "One rollback is allowed and two would be needed; the retry is without both culprits.",
+        (aborts(Why.TOO_MANY_ROLLBACKS), sums(0, 2, 4)),
+        _gone(Phase.PUBLISH, LEAVER).misbehave(1, Skip(Phase.ROLLBACK, frozenset({1}))),
+        IMPATIENT,
+    ),
+    "abort_not_confirmed": Case(
+        "Two of four do not confirm: nobody unmasks, and there are too few for a retry.",
+        (
+            aborts(Why.NOT_CONFIRMED, released=True),
+            aborts(Why.TOO_FEW_JOINED),
+            aborts(Why.TOO_FEW_JOINED),
+        ),
+        _gone(Phase.CONFIRM, 2, 3),
+    ),
+    "abort_not_unmasked_and_retry": Case(
+        "Party 3 vetoes by silence; the retry is without it, with the same inputs of the others.",
+        (aborts(Why.NOT_UNMASKED, released=True), sums(0, 1, 2)),
+        _gone(Phase.UNMASK, LEAVER),
+    ),
+    "abort_releases_used_up": Case(
+        "Two vetoes of different parties: the plan charges for no third release.",
+        (
+            aborts(Why.NOT_UNMASKED, released=True),
+            aborts(Why.NOT_UNMASKED, released=True),
+        ),
+        Script().drop(3, before=Phase.UNMASK, rounds={1}).drop(4, before=Phase.UNMASK, rounds={2}),
+        LEAVING,
+    ),
+    "abort_by_the_organiser": Case(
+        "The organiser gives up at the close of commit, as it always may; there is no retry.",
+        (aborts(Why.ORGANISER),),
+        Script().organise(GivesUp(Phase.COMMIT)),
+        ONCE,
+    ),
+    "recovery_of_two": Case(
+        "Two self-masks are recovered from three shares each.",
+        (sums(*FULL_HOUSE),),
+        _gone(Phase.UNMASK, 3, 4),
+        RECOVERY,
+    ),
+    "recovery_fails": Case(
+        "Party 3 is gone and two neighbours keep their shares: too few are left; then a retry.",
+        (aborts(Why.NOT_UNMASKED, released=True), sums(*WITHOUT)),
+        _gone(Phase.UNMASK, LEAVER)
+        .misbehave(0, Skip(Phase.RECOVER, frozenset({1})))
+        .misbehave(1, Skip(Phase.RECOVER, frozenset({1}))),
+        RECOVERY,
+    ),
+}
+
+CASES: Final = {**CLEAN, **ABSENCE, **ABORTS}

@@ -1,0 +1,389 @@
+"""Parties that lie, each in one way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from gopa.messages.organiser import Why
+from gopa.messages.party import About
+from gopa.messages.phases import Phase
+from gopa.simulation import Behaviour, Script
+from gopa.simulation.departures import Garbage, Late, Replay, Skip, Twice, TwiceLater
+from gopa.simulation.faults import (
+    BadEdge,
+    BadNonce,
+    BadPossession,
+    BadProof,
+    BadShare,
+    ChangedInput,
+    CopiedKey,
+    CopiedProof,
+    CopiedSeed,
+    FalseAccusation,
+    WrongMask,
+    WrongOpening,
+    WrongRecovery,
+    WrongSeed,
+)
+from tests.small_worlds.behaviours import Conspire
+from tests.vectors.transcripts.behaviours import (
+    BadWeighing,
+    EdgeLess,
+    Held,
+    KeyOfTwo,
+    LoneChunk,
+    NoSelfMask,
+    ShiftedInput,
+    ShiftedNoise,
+    ShownAnotherLog,
+    WithStranger,
+)
+from tests.vectors.transcripts.cases import Case, Ended, aborts, blame, sums
+from tests.vectors.transcripts.worlds import (
+    CURIOUS,
+    LEAVING,
+    PLAIN,
+    RECOVERY,
+    SIGNED,
+    TWICE,
+    VECTORS,
+    WEIGHTED,
+    World,
+)
+
+LIAR, LEAVER, VICTIM = 1, 3, 0
+ALL, REST = (0, 1, 2, 3, 4), (0, 2, 3, 4)
+FIRST, SECOND = frozenset({1}), frozenset({2})
+
+
+def author(world: World, party: int) -> bytes:
+    """The key of a party."""
+    return world.simulation(Script()).parties[party].author
+
+
+def lie(
+    about: str,
+    behaviour: Behaviour,
+    *rules: str,
+    ends: tuple[Ended, ...] = (sums(*REST),),
+    world: World = RECOVERY,
+    twin: str = "clean_recovery",
+    others: Callable[[Script], Script] = lambda script: script,
+    verdict: str = "VALID",
+    rounds: int = 1,
+    exact: bool = True,
+) -> Case:
+    """Party 1 lies in one way."""
+    script = others(Script()).misbehave(LIAR, behaviour)
+    blamed = blame(LIAR, *rules)
+    liars = (LIAR,)
+    return Case(about, ends, script, world, rounds, liars, twin, blamed, verdict, exact=exact)
+
+
+def leaves(script: Script) -> Script:
+    return script.drop(LEAVER, before=Phase.PUBLISH)
+
+
+def vetoes(script: Script) -> Script:
+    return script.drop(LEAVER, before=Phase.UNMASK)
+
+
+STAYERS: Final = (sums(0, 2, 4),)
+
+LIES: Final = {
+    "join_key_without_possession": lie(
+        "A Diffie-Hellman key with a proof of possession that fails.", BadPossession(), "04-J3"
+    ),
+    "join_copied_key": lie(
+        "Another party's key with its proof of possession.",
+        CopiedKey(author(RECOVERY, VICTIM)),
+        "04-J3",
+    ),
+    "join_key_of_two": Case(
+        "Two parties join with one key, whose secret both have: both are removed.",
+        (sums(0, 3, 4),),
+        Script().misbehave(LIAR, KeyOfTwo("two")).misbehave(2, KeyOfTwo("two")),
+        RECOVERY,
+        liars=(1, 2),
+        twin="clean_recovery",
+        blamed=blame(LIAR, "04-J4") | blame(2, "04-J4"),
+    ),
+    "join_copied_noise_seed": lie(
+        "Another party's commitment to its noise: the later one is removed.",
+        CopiedSeed(author(RECOVERY, VICTIM)),
+    ),
+    "join_no_message": lie("Bytes that are no join.", Garbage(Phase.JOIN), "04-S4"),
+    "join_with_a_stranger": Case(
+        "Somebody who is not on the roster posts a join.",
+        (sums(*ALL),),
+        Script().misbehave(LIAR, WithStranger()),
+        RECOVERY,
+        liars=(LIAR,),
+        twin="clean_recovery",
+    ),
+    "coins_wrong_nonce": lie(
+        "Another nonce than the one whose hash is on the roll.", BadNonce(), "04-V1"
+    ),
+    "commit_flipped_proof": lie(
+        "One bit of the proof of range and noise is flipped.", BadProof(), "04-K3"
+    ),
+    "commit_copied_proof": lie(
+        "Output and proof of another party.", CopiedProof(author(RECOVERY, VICTIM)), "04-K3"
+    ),
+    "commit_input_out_of_range": lie(
+        "The committed input is 1,000 steps above the one that the proof is about.",
+        ShiftedInput(1000),
+        "04-K3",
+    ),
+    "commit_input_negative": lie(
+        "The committed input is 1,000 steps below the one that the proof is about.",
+        ShiftedInput(-1000),
+        "04-K3",
+    ),
+    "commit_noise_not_drawn": lie(
+        "The output has one unit of noise more than seed and coins decide.",
+        ShiftedNoise(1),
+        "04-K3",
+    ),
+    "commit_no_self_mask": lie(
+        "The identity in place of a self-mask, so that there would be none.", NoSelfMask(), "04-K2"
+    ),
+    "commit_edge_missing": lie("One edge less than neighbours.", EdgeLess(), "04-K1"),
+    "commit_wrong_edge": lie(
+        "Another commitment than the neighbour's on one edge: accused and convicted.",
+        BadEdge(),
+        "04-A3",
+    ),
+    "commit_wrong_share": lie(
+        "A share that does not fit the coefficients: accused and convicted.", BadShare(), "04-A4"
+    ),
+    "accuse_falsely": lie(
+        "An honest edge, with a right proof that shows just that.", FalseAccusation(), "04-A1"
+    ),
+    "accuse_without_proof": lie(
+        "An honest edge, with a proof of equality that fails.",
+        FalseAccusation(proved=False),
+        "04-A1",
+    ),
+    "accuse_falsely_of_a_share": lie(
+        "An honest share, with a right proof that shows just that.",
+        FalseAccusation(about=About.SHARE),
+        "04-A5",
+    ),
+    "accuse_of_a_share_without_proof": lie(
+        "An honest share, with a proof of equality that fails.",
+        FalseAccusation(about=About.SHARE, proved=False),
+        "04-A2",
+    ),
+    "publish_wrong_value": lie(
+        "A masked value that the commitments do not open to.", WrongMask(), "04-P1"
+    ),
+    "publish_no_message": lie("Bytes that are no value.", Garbage(Phase.PUBLISH), "04-S4"),
+    "publish_lone_chunk": lie(
+        "The second of two chunks, where no honest message has more than one.",
+        LoneChunk(Phase.PUBLISH),
+        "04-S4",
+    ),
+    "publish_wrong_value_shown_another_log": Case(
+        "A wrong value whose author names a root that this log never had: removed, not convicted.",
+        (sums(*REST),),
+        Script().misbehave(LIAR, WrongMask(), ShownAnotherLog(Phase.PUBLISH)),
+        RECOVERY,
+        liars=(LIAR,),
+        twin="clean_recovery",
+        blamed=blame(LIAR, "04-P1"),
+    ),
+    "rollback_wrong_opening": lie(
+        "Another key than the edge's.",
+        WrongOpening(),
+        "04-O2",
+        ends=STAYERS,
+        twin="dropout_before_publish",
+        others=leaves,
+    ),
+    "rollback_refuses": lie(
+        "Opens nothing although it has to.",
+        Skip(Phase.ROLLBACK),
+        ends=STAYERS,
+        twin="dropout_before_publish",
+        others=leaves,
+    ),
+    "rollback_opens_late": lie(
+        "Opens behind the close.",
+        Late(Phase.ROLLBACK),
+        ends=STAYERS,
+        twin="dropout_before_publish",
+        others=leaves,
+    ),
+    "rollback_residue_of_two": Case(
+        "Two agree on a huge mask, one drops out, the other cannot open it: neither counts.",
+        (sums(0, 2, 4),),
+        Script()
+        .misbehave(LIAR, Conspire(author(RECOVERY, LEAVER)))
+        .misbehave(LEAVER, Conspire(author(RECOVERY, LIAR)))
+        .drop(LEAVER, before=Phase.PUBLISH),
+        RECOVERY,
+        liars=(LIAR, LEAVER),
+        twin="dropout_before_publish",
+    ),
+    "confirm_refuses": lie(
+        "Does not confirm: its self-mask is recovered.", Skip(Phase.CONFIRM), ends=(sums(*ALL),)
+    ),
+    "unmask_refuses": lie(
+        "Keeps its seed: its self-mask is recovered.", Skip(Phase.UNMASK), ends=(sums(*ALL),)
+    ),
+    "unmask_wrong_seed": lie(
+        "Another seed than the committed one: its self-mask is recovered.",
+        WrongSeed(),
+        "04-U1",
+        ends=(sums(*ALL),),
+    ),
+    "unmask_wrong_seed_and_retry": lie(
+        "Another seed than the committed one, without recovery: an attempt is lost.",
+        WrongSeed(FIRST),
+        "04-U1",
+        ends=(aborts(Why.NOT_UNMASKED, released=True), sums(0, 2, 3)),
+        world=PLAIN,
+        twin="clean_full",
+    ),
+    "unmask_refuses_and_changes_its_input": Case(
+        "Party 3 vetoes; in the retry party 1 commits to another input.",
+        (aborts(Why.NOT_UNMASKED, released=True), sums(0, 2, 4)),
+        Script().misbehave(LEAVER, Skip(Phase.UNMASK, FIRST)).misbehave(LIAR, ChangedInput(SECOND)),
+        LEAVING,
+        liars=(LIAR, LEAVER),
+        twin="clean_five",
+        blamed=blame(LIAR, "04-J5"),
+    ),
+    "recover_wrong_share": lie(
+        "Gives out another share than it received.",
+        WrongRecovery(),
+        "04-U3",
+        ends=(sums(*ALL),),
+        twin="dropout_before_unmask",
+        others=vetoes,
+    ),
+    "vector_flipped_proof": lie(
+        "One bit of the proof about a vector is flipped.",
+        BadProof(),
+        "04-K3",
+        ends=(sums(0, 2, 3),),
+        world=VECTORS,
+        twin="clean_vector",
+    ),
+    "vector_wrong_value": lie(
+        "A masked vector that the commitments do not open to.",
+        WrongMask(),
+        "04-P1",
+        ends=(sums(0, 2, 3),),
+        world=VECTORS,
+        twin="clean_vector",
+    ),
+    "weighted_not_proved": lie(
+        "Does not prove that its weight is the largest coordinate.",
+        BadWeighing(),
+        "04-K3",
+        ends=(sums(0, 2, 3),),
+        world=WEIGHTED,
+        twin="clean_weighted",
+    ),
+    "signed_wrong_edge": lie(
+        "Another hash than the neighbour's on one edge.",
+        BadEdge(),
+        "04-A3",
+        ends=(sums(0, 2, 3),),
+        world=SIGNED,
+        twin="clean_signed",
+        verdict="SIGNED-ONLY",
+    ),
+    "signed_wrong_words": lie(
+        "Other words than the masked ones: nothing shows it, and the sum moves.",
+        WrongMask(),
+        ends=(sums(0, 1, 2, 3),),
+        world=SIGNED,
+        twin="clean_signed",
+        verdict="SIGNED-ONLY",
+        exact=False,
+    ),
+    "signed_wrong_seed_and_retry": lie(
+        "Another seed than the one whose hash it posted.",
+        WrongSeed(FIRST),
+        "04-U1",
+        ends=(aborts(Why.NOT_UNMASKED, released=True), sums(0, 2, 3)),
+        world=SIGNED,
+        twin="clean_signed",
+        verdict="SIGNED-ONLY",
+    ),
+    "curious_wrong_words": lie(
+        "Other words than the masked ones: lies are not found where parties are trusted.",
+        WrongMask(),
+        ends=(sums(0, 1, 2, 3),),
+        world=CURIOUS,
+        twin="clean_curious",
+        verdict="SIGNED-ONLY",
+        exact=False,
+    ),
+    "two_rounds_convict_is_barred": lie(
+        "A bad proof in the first round: not admitted to the second.",
+        BadProof(FIRST),
+        "04-K3",
+        ends=(sums(0, 2, 3), sums(0, 2, 3)),
+        world=TWICE,
+        twin="clean_two_rounds",
+        rounds=2,
+    ),
+    "two_rounds_late_false_accusation": Case(
+        "Accuses falsely behind the close of publish: the round stands, the next is without it.",
+        (sums(0, 1, 2, 3), sums(0, 2, 3)),
+        Script().misbehave(LIAR, FalseAccusation(rounds=FIRST), Held(Phase.ACCUSE, Phase.PUBLISH)),
+        TWICE,
+        rounds=2,
+        liars=(LIAR,),
+        twin="clean_two_rounds",
+        blamed=blame(LIAR, "04-A1"),
+    ),
+}
+
+
+def _replay(phase: Phase, *second: Ended) -> Case:
+    about = f"The second round's {phase.name.lower()} is that of the first: it does not count."
+    ends = (sums(0, 1, 2, 3), *second)
+    replayed = Replay(phase, SECOND)
+    return lie(about, replayed, ends=ends, world=TWICE, twin="clean_two_rounds", rounds=2)
+
+
+REPLAYS: Final = {
+    "replay_join": _replay(Phase.JOIN, sums(0, 2, 3)),
+    "replay_reveal": _replay(Phase.COINS, sums(0, 2, 3)),
+    "replay_commit": _replay(Phase.COMMIT, sums(0, 2, 3)),
+    "replay_publish": _replay(Phase.PUBLISH, sums(0, 2, 3)),
+    "replay_confirm": _replay(Phase.CONFIRM, sums(0, 1, 2, 3)),
+    "replay_unmask": _replay(Phase.UNMASK, aborts(Why.NOT_UNMASKED, released=True), sums(0, 2, 3)),
+}
+
+
+def _twice(phase: Phase, *included: int, twin: str = "clean_recovery") -> Case:
+    about = f"Two entries for the slot of its {phase.name.lower()}."
+    others = leaves if twin == "dropout_before_publish" else lambda script: script
+    ends = (sums(*included),)
+    return lie(about, Twice(phase), "04-E3", ends=ends, twin=twin, others=others)
+
+
+EQUIVOCATIONS: Final = {
+    "equivocation_join": _twice(Phase.JOIN, *REST),
+    "equivocation_reveal": _twice(Phase.COINS, *REST),
+    "equivocation_commit": _twice(Phase.COMMIT, *REST),
+    "equivocation_publish": _twice(Phase.PUBLISH, *REST),
+    "equivocation_opening": _twice(Phase.ROLLBACK, 0, 2, 4, twin="dropout_before_publish"),
+    "equivocation_confirm": _twice(Phase.CONFIRM, *ALL),
+    "equivocation_unmask": _twice(Phase.UNMASK, *ALL),
+    "equivocation_after_the_final_close": lie(
+        "A second value behind the final close: reported, and the result stands.",
+        TwiceLater(Phase.PUBLISH, Phase.PUBLISH),
+        "04-E3",
+        ends=(sums(*ALL),),
+    ),
+}
+
+CASES: Final = {**LIES, **REPLAYS, **EQUIVOCATIONS}

@@ -1,0 +1,132 @@
+"""The sessions that transcripts are made of: as few parties and as small proofs as there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Final
+
+from gopa.beacon import QUICKNET
+from gopa.messages.manifest import DrandBeacon, Mode, TestCoins, Trust
+from gopa.organiser import Setting
+from gopa.planning.terms import Terms
+from gopa.rules import BeaconValue
+from gopa.simulation import BeaconSource, Script, Simulation, Stage, Witnesses
+from tests.beacon.rounds import ROUNDS
+from tests.randomness import seeded
+from zkp.noise_table import GaussianTable, binomial
+
+FOUR: Final = Terms(
+    parties=4,
+    corrupt=1,
+    survivors=3,
+    loss=1,
+    k=3,
+    dimension=1,
+    low=Decimal(0),
+    high=Decimal(1),
+    steps=4,
+    squared_sensitivity=16,
+    noise=GaussianTable.with_scale("1", bits=8, rows=7),
+    mask="uniform",
+    mask_deviation=0,
+    epsilon=Decimal(100),
+    delta=Decimal("0.999"),
+    beta=Decimal("0.1"),
+    rounds=1,
+    charged=1,
+    attempts=3,
+    beacon="commit-reveal",
+    threshold_numerator=0,
+    threshold_denominator=1,
+)
+"""Everybody is everybody's neighbour and one may be lost; honest about its little worth."""
+
+FIVE: Final = replace(FOUR, parties=5, k=4, loss=2)
+RECOVERING: Final = replace(FIVE, threshold_numerator=1, threshold_denominator=2)
+VECTOR: Final = replace(FOUR, dimension=3, squared_sensitivity=48, noise=binomial(8))
+SPARSE: Final = replace(FOUR, parties=7, survivors=6)
+WITNESS_TIME: Final = 1_700_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A session up to who misbehaves in it. Randomness follows from `seed` alone."""
+
+    terms: Terms = FOUR
+    setting: Setting = field(default_factory=Setting)
+    seed: str = "transcripts"
+    witnesses: Callable[[], Witnesses | None] = lambda: None
+    beacon: BeaconSource | None = None
+
+    def simulation(self, script: Script) -> Simulation:
+        """The session, with its manifest posted."""
+        stage = Stage(witnesses=self.witnesses(), beacon=self.beacon, remember_noise=True)
+        rng, setting = seeded(self.seed), self.setting
+        return Simulation(self.terms, rng=rng, setting=setting, script=script, stage=stage)
+
+    def inputs(self, logical: int) -> list[list[int]]:
+        """Inputs on the grid; with weights no coordinate exceeds the last one."""
+        terms = self.terms
+        rows = [
+            [(3 * party + 2 * i + logical) % (terms.steps + 1) for i in range(terms.dimension)]
+            for party in range(terms.parties)
+        ]
+        return [[min(x, row[-1]) for x in row] for row in rows] if self.setting.weighted else rows
+
+
+@dataclass(frozen=True, slots=True)
+class OneRound:
+    """A beacon of which one round is published."""
+
+    value_of: BeaconValue
+
+    def name(self) -> int:
+        return self.value_of.round
+
+    def value(self, number: int) -> BeaconValue:
+        assert number == self.value_of.round
+        return self.value_of
+
+
+def _witnesses(time: int = WITNESS_TIME) -> Witnesses:
+    return Witnesses.fresh(2, seeded("witnesses of transcripts"), time=time)
+
+
+_QUICK: Final = next(each for each in ROUNDS if each.chain == QUICKNET)
+
+
+def drand_witnesses(periods_before: int) -> Witnesses:
+    """Witnesses that cosign so many periods before the beacon's value is due."""
+    time = _QUICK.chain.time_of(_QUICK.number) - periods_before * _QUICK.chain.period
+    return _witnesses(time)
+
+
+def _drand() -> World:
+    return World(
+        replace(FOUR, beacon="drand"),
+        Setting(beacon=DrandBeacon(_QUICK.chain)),
+        witnesses=lambda: drand_witnesses(2),
+        beacon=OneRound(BeaconValue(_QUICK.number, _QUICK.signature, _QUICK.previous or b"")),
+    )
+
+
+PLAIN: Final = World()
+LEAVING: Final = World(FIVE)
+RECOVERY: Final = World(RECOVERING)
+TWICE: Final = World(replace(FOUR, rounds=2))
+GAUSSIAN: Final = World(replace(FOUR, mask="gaussian", mask_deviation=50))
+VECTORS: Final = World(VECTOR)
+WEIGHTED: Final = World(VECTOR, Setting(weighted=True))
+SIGNED: Final = World(VECTOR, Setting(mode=Mode.SIGNED))
+CURIOUS: Final = World(
+    replace(FOUR, mask="gaussian", mask_deviation=50),
+    Setting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS),
+)
+SELDOM: Final = World(SPARSE)
+ONCE: Final = World(replace(FOUR, charged=0, attempts=1))
+COINS: Final = World(FOUR, Setting(beacon=TestCoins()))
+WITNESSED: Final = World(witnesses=_witnesses)
+DRAND: Final = _drand()
+IMPATIENT: Final = World(FIVE, Setting(max_rollbacks=1))

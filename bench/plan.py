@@ -1,4 +1,4 @@
-"""The planner: wall seconds for two plans, theorem D alone, and the memory it took."""
+"""The planner: wall seconds for three plans, theorem D alone, and the memory it took."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ def run(full: bool) -> dict[str, object]:
         lambda: plan(n=1_000_000, epsilon=0.1, delta=1e-9, corrupt=0.2, dropout=0.05)
     )
     require(large.total_delta <= 1e-9, "the plan for 10^6 parties")
+    vectors, vectors_s, vectors_cpu = _timed(
+        lambda: plan(
+            n=100, epsilon=4, delta=1e-5, corrupt=0.1, dimension=100_000, norm=1, range=(-1, 1)
+        )
+    )
+    require(vectors.total_delta <= 1e-5, "the plan for vectors of 10^5 coordinates")
     numbers: dict[str, object] = {
         "bench": "plan",
         "unit": "wall seconds and seconds of all cores, one run each, nothing cached",
@@ -41,6 +47,8 @@ def run(full: bool) -> dict[str, object]:
         "plan_1e6_s": large_s,
         "plan_1e6_cpu_s": large_cpu,
         "plan_1e6_k": large.terms.k,
+        "plan_1e5_coordinates_s": vectors_s,
+        "plan_1e5_coordinates_cpu_s": vectors_cpu,
         "theoremD_1e4_s": theorem_s,
         "theoremD_1e4_delta": delta,
     }

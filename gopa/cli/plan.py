@@ -40,7 +40,10 @@ def _amount(context: click.Context, option: click.Parameter, text: str) -> int |
 @click.option("--rounds", type=int, default=1, show_default=True, help="Rounds to compose.")
 @click.option("--mask", type=click.Choice(get_args(MaskLaw)), default="gaussian", show_default=True)
 @click.option(
-    "--noise", type=click.Choice(get_args(NoiseName)), default="gaussian", show_default=True
+    "--noise",
+    type=click.Choice(get_args(NoiseName)),
+    default=None,
+    help="Instead of the best kind.",
 )
 @click.option(
     "--objective", type=click.Choice(get_args(Objective)), default="error", show_default=True
@@ -72,7 +75,7 @@ def plan(  # noqa: PLR0913 - one argument for each option
     norm: str | None,
     rounds: int,
     mask: MaskLaw,
-    noise: NoiseName,
+    noise: NoiseName | None,
     objective: Objective,
     integers: bool,
     steps: int | None,
@@ -154,7 +157,7 @@ def _table(made: Plan) -> Table:
     cost = made.cost
     table.add_row(
         "cost per party",
-        f"{cost.bytes_posted / 1000:.1f} kB, {cost.cpu_seconds * 1000:.0f} ms",
-        f"estimated for one round with {cost.peers:.0f} peers on average",
+        f"{cost.bytes_posted / 1000:.1f} kB, {cost.cpu_seconds:.2g} s",
+        f"estimated for one round with proofs and {cost.peers:.0f} peers on average",
     )
     return table

@@ -96,6 +96,8 @@ def _why_steps(request: Request) -> str:
         return "given"
     if request.integers:
         return "every integer is on the grid"
+    if request.dimension > 1:
+        return "so that rounding does not lengthen vectors much, as far as noise can be wide"
     return "so that each party's noise spans about eight steps"
 
 

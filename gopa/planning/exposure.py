@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from gopa.planning.accountant import delta_of_rounds, delta_of_vectors
+from gopa.planning.accountant import delta_of_rounds
 from gopa.planning.noise_sum import noise_sum
+from gopa.planning.vectors import delta_of_vectors
 from zkp.noise_table import NoiseLaw
 
 _CUT_SHARE: Final = 1e-9

@@ -52,6 +52,12 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     return _largest(lambda mu: gaussian_delta(epsilon, mu) <= delta, 1e-12, 1e6)
 
 
+def renyi_mu(epsilon: float, delta: float) -> float:
+    """A mu, close to the largest, for which Renyi divergences show (epsilon, delta)."""
+    check_target(epsilon, delta)
+    return _largest(lambda mu: zcdp_delta(epsilon, mu * mu / 2) <= delta, 1e-12, 1e6)
+
+
 def central_deviation(epsilon: float, delta: float) -> float:
     """The noise, in units of the sensitivity, that a trusted curator needs."""
     return 1.0 / gaussian_mu(epsilon, delta)

@@ -9,11 +9,13 @@ from fractions import Fraction
 from typing import Final
 
 from gopa.planning.exposure import Exposure, delta_of
-from gopa.planning.gaussian import gaussian_mu
+from gopa.planning.gaussian import gaussian_mu, renyi_mu
+from gopa.planning.request import Request
 from gopa.planning.result import NoiseName
 from wire.errors import UsageError
 from zkp.noise_table import (
     DEFAULT_BITS,
+    LARGEST_TOTAL_WEIGHT,
     MOST_BITS,
     MOST_ROWS,
     MOST_WEIGHTED_BITS,
@@ -33,11 +35,22 @@ _LARGE: Final = 50_000
 """Above this many parties one evaluation takes seconds: the first that passes is taken."""
 
 _WIDEST: Final = 12
+
+_UNIFORMS: Final = sorted(
+    (terms * (4**width - 1), terms, width)
+    for width in range(1, _WIDEST + 1)
+    for terms in range(12, 32, 2)
+    if terms * (2**width - 1) <= LARGEST_TOTAL_WEIGHT
+)
+"""Sums of 12 to 30 uniforms of up to 12 bits: twelve times the variance, how many, bits."""
+
+_TABLE_DEVIATIONS: Final = 7
 _NARROWEST: Final = 250
 """Scales below a quarter of a step have no table: noise is never smaller."""
 
 _SMALLER_NOISE = (
-    "raise epsilon or delta, enlist more parties, or take a coarser grid (fewer `steps`)"
+    "raise epsilon or delta, enlist more parties, or take a coarser grid (fewer `steps`; "
+    "vectors: a smaller `dimension`)"
 )
 
 
@@ -52,13 +65,53 @@ class Need:
     def variance(self) -> float:
         """The variance of one party's noise that a Gaussian would need."""
         exposure = self.exposure
-        mu = gaussian_mu(exposure.epsilon, self.delta) / math.sqrt(exposure.releases)
+        mu = allowed_mu(exposure.dimension, exposure.epsilon, self.delta)
+        mu /= math.sqrt(exposure.releases)
         left = mu * mu - exposure.mask_mu**2
         return exposure.squared_sensitivity / (left * exposure.honest)
 
 
-def choose_noise(name: NoiseName, need: Need) -> NoiseLaw:
-    """The law of this kind with the smallest variance found that meets the target."""
+def allowed_mu(dimension: int, epsilon: float, delta: float) -> float:
+    """How far a Gaussian may move, in deviations; for vectors by Renyi divergences."""
+    return gaussian_mu(epsilon, delta) if dimension == 1 else renyi_mu(epsilon, delta)
+
+
+def laws_for(request: Request) -> tuple[NoiseName, ...]:
+    """The kind that was asked for, or those to try in turn.
+
+    Tables are proved for single numbers only, and recovery needs tables.
+    """
+    if request.noise is not None:
+        return (request.noise,)
+    if request.dimension > 1:
+        return ("irwin-hall",)
+    return ("gaussian",) if request.threshold is not None else ("gaussian", "irwin-hall")
+
+
+def widest_deviation(names: tuple[NoiseName, ...]) -> float:
+    """The largest deviation of one party's noise that laws of these kinds have."""
+    widest: dict[NoiseName, float] = {
+        "gaussian": (MOST_ROWS - 1) / 2 / _TABLE_DEVIATIONS,
+        "binomial": math.sqrt(MOST_WEIGHTED_BITS) / 2,
+        "irwin-hall": math.sqrt(_UNIFORMS[-1][0] / 12),
+    }
+    return max(widest[name] for name in names)
+
+
+def choose_noise(names: tuple[NoiseName, ...], need: Need) -> NoiseLaw:
+    """The law with the smallest variance found that meets the target, of the first kind that can.
+
+    `UsageError` from the last kind where none can.
+    """
+    for name in names[:-1]:
+        try:
+            return _of_kind(name, need)
+        except UsageError:
+            continue
+    return _of_kind(names[-1], need)
+
+
+def _of_kind(name: NoiseName, need: Need) -> NoiseLaw:
     ladder = {"gaussian": _gaussian, "binomial": _binomial, "irwin-hall": _irwin_hall}[name]
     start, make = ladder(need.variance)
     return _climb(need, start, make)
@@ -91,14 +144,14 @@ def _gaussian(variance: float) -> tuple[int, Callable[[int], NoiseLaw]]:
 
 
 def gaussian_table(thousandths: int) -> GaussianTable:
-    """A valid table of this scale: seven deviations wide, as few bits as that allows."""
+    """A valid table of this scale: seven deviations to each side, as few bits as that allows."""
     scale = Fraction(thousandths, SCALE_DIGITS)
-    rows = 2 * math.ceil(7 * scale) + 1
+    rows = 2 * math.ceil(_TABLE_DEVIATIONS * scale) + 1
     if rows > MOST_ROWS:
         raise UsageError(
             f"one party's noise would need a table of more than {MOST_ROWS} rows: "
-            f"{_SMALLER_NOISE}, or weighted bits (noise='irwin-hall')",
-            "steps",
+            f"{_SMALLER_NOISE}, or wider noise (noise='irwin-hall')",
+            "noise",
         )
     for bits in (DEFAULT_BITS, 52, 56, 60, MOST_BITS):
         for narrower in (0, 2, 4, 6, 8):
@@ -123,20 +176,12 @@ def _binomial(variance: float) -> tuple[int, Callable[[int], NoiseLaw]]:
 
 
 def _irwin_hall(variance: float) -> tuple[int, Callable[[int], NoiseLaw]]:
-    """All sums of 12 to 30 uniforms of up to 12 bits, in increasing order of variance."""
-    laws = sorted(
-        (terms * (4**width - 1), terms, width)
-        for width in range(1, _WIDEST + 1)
-        for terms in range(12, 32, 2)
-        if terms * (2**width - 1) <= 8192
-    )
+    """Sums of uniforms in increasing order of variance."""
 
     def make(index: int) -> NoiseLaw:
-        if index >= len(laws):
-            raise UsageError(
-                f"no sum of uniforms has so large a variance: {_SMALLER_NOISE}", "noise"
-            )
-        return irwin_hall(laws[index][1], laws[index][2])
+        if index >= len(_UNIFORMS):
+            raise UsageError(f"no noise law is as wide as this needs: {_SMALLER_NOISE}", "noise")
+        return irwin_hall(_UNIFORMS[index][1], _UNIFORMS[index][2])
 
-    below = sum(1 for value, _, _ in laws if value / 12 < variance)
+    below = sum(1 for value, _, _ in _UNIFORMS if value / 12 < variance)
     return below, make

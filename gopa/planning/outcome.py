@@ -30,7 +30,8 @@ class Outcome:
 
     `graph` is the graph of the round over everybody who joined; `included` are the
     parties in the result; `opened` the edges whose masks were opened; `unmasked` the
-    parties whose self-mask was opened. `earlier` are the earlier releases of the same
+    parties whose self-mask was opened; `void` the edges that masked nothing, because their
+    ends never agreed: one of the two is corrupt. `earlier` are the earlier releases of the same
     logical round, which count too: same inputs, other graphs. `corrupt` names the
     corrupt parties where a simulation knows them. `assumptions` are further ones that
     the statement repeats.
@@ -40,6 +41,7 @@ class Outcome:
     graph: Graph
     included: tuple[int, ...]
     opened: tuple[tuple[int, int], ...] = ()
+    void: tuple[tuple[int, int], ...] = ()
     unmasked: tuple[int, ...] = ()
     earlier: tuple[Outcome, ...] = ()
     coins: Coins = "commit-reveal"
@@ -126,9 +128,10 @@ def _check(outcome: Outcome) -> None:
         raise UsageError("a self-mask was opened for a party outside the result", "unmasked")
     if not set(outcome.corrupt or ()) <= set(everybody):
         raise UsageError("corrupt parties are positions in the list", "corrupt")
-    for first, second in outcome.opened:
-        if first not in everybody or second not in outcome.graph.neighbours(first):
-            raise UsageError("only masks of edges of the graph can be opened", "opened")
+    for name, pairs in (("opened", outcome.opened), ("void", outcome.void)):
+        for first, second in pairs:
+            if first not in everybody or second not in outcome.graph.neighbours(first):
+                raise UsageError("only edges of the graph are opened or void", name)
     for other in outcome.earlier:
         if other.terms != outcome.terms or other.earlier:
             raise UsageError("earlier releases have the same terms and are listed flat", "earlier")
@@ -140,10 +143,12 @@ def _check(outcome: Outcome) -> None:
 def _unknown_masks(outcome: Outcome, corrupt: Iterable[int]) -> Graph:
     """The masks nobody else knows: unopened edges between honest parties of the result.
 
-    An edge inside the result that somebody opened against the rules is no mask any more.
+    An edge inside the result that somebody opened against the rules is no mask any more,
+    and a void one never was.
     """
     keep = set(outcome.included) - set(corrupt)
-    inside = [edge for edge in outcome.opened if keep.issuperset(edge)]
+    useless = {*outcome.opened, *outcome.void}
+    inside = [edge for edge in useless if keep.issuperset(edge)]
     graph = outcome.graph.without(inside) if inside else outcome.graph
     return graph.induced(sorted(keep))
 
@@ -211,6 +216,14 @@ def _broken_limit(outcome: Outcome) -> str:
         return "coins that somebody may have picked where the plan counts on a beacon"
     if len(outcome.included) < terms.survivors:
         return f"{len(outcome.included)} survivors where the plan needs {terms.survivors}"
+    return _broken_masks(outcome)
+
+
+def _broken_masks(outcome: Outcome) -> str:
+    terms = outcome.terms
+    shown = _corrupt_for_certain(outcome.void)
+    if shown > terms.corrupt:
+        return f"void edges show {shown} corrupt parties where the plan allows {terms.corrupt}"
     inside = np.zeros(outcome.graph.parties, dtype=np.int64)
     inside[list(outcome.included)] = 1
     if any(inside[first] and inside[second] for first, second in outcome.opened):
@@ -220,6 +233,15 @@ def _broken_limit(outcome: Outcome) -> str:
     if worst_loss > terms.loss:
         return f"a party lost {worst_loss} neighbours where the plan allows {terms.loss}"
     return ""
+
+
+def _corrupt_for_certain(void: Iterable[tuple[int, int]]) -> int:
+    """Void edges without a common end have a corrupt end each: as many as a greedy search finds."""
+    seen: set[int] = set()
+    for edge in void:
+        if seen.isdisjoint(edge):
+            seen.update(edge)
+    return len(seen) // 2
 
 
 def _assumptions(outcome: Outcome) -> tuple[str, ...]:

@@ -12,9 +12,9 @@ from typing import Final
 
 from gopa.planning.explanation import explain
 from gopa.planning.exposure import Exposure
-from gopa.planning.gaussian import central_deviation, gaussian_mu
+from gopa.planning.gaussian import central_deviation
 from gopa.planning.joined import guarantee, mask_price
-from gopa.planning.noise_choice import Need, choose_noise
+from gopa.planning.noise_choice import Need, allowed_mu, choose_noise, laws_for, widest_deviation
 from gopa.planning.reach import Reach, choose_reach
 from gopa.planning.request import Request
 from gopa.planning.result import (
@@ -27,7 +27,7 @@ from gopa.planning.result import (
 from gopa.planning.sensitivity import Sensitivity, choose_grid
 from gopa.planning.terms import BeaconKind, MaskLaw, Terms
 from wire.errors import UsageError
-from zkp.noise_table import NoiseLaw
+from zkp.noise_table import GaussianTable, NoiseLaw
 
 BETA_SHARE: Final = 0.1
 """At most this part of delta pays for graphs that are worse than assumed."""
@@ -48,7 +48,7 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
     norm: float | str | Decimal | None = None,
     rounds: int = 1,
     mask: MaskLaw = "gaussian",
-    noise: NoiseName = "gaussian",
+    noise: NoiseName | None = None,
     objective: Objective = "error",
     steps: int | None = None,
     charged: int = 1,
@@ -66,7 +66,9 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
     parties that joins, from `Plan.terms.survivors` to n, with all corrupt ones among them.
     `rounds` releases from the same inputs are composed, each with `charged` charged
     retries, among at most `attempts` attempts. `integers` says that inputs are integers:
-    they are not rounded. `steps` fixes the grid. `recovery`, an exact fraction such as
+    they are not rounded. `noise` is the kind of law: without it single numbers get a
+    table where one is wide enough, and vectors sums of uniforms, because only those are
+    proved for vectors. `steps` fixes the grid. `recovery`, an exact fraction such as
     "2/3", is the part of a party's neighbours that must not collude, because more of them
     can open its self-mask; `beacon` is where the coins come from. `objective`: "error"
     loses least accuracy to the masks, "peers" needs fewest neighbours, "masks" keeps
@@ -104,16 +106,15 @@ def _plan(request: Request) -> Plan:
     tries = request.rounds * request.attempts
     budget = request.delta * BETA_SHARE / tries
     share = MASK_SHARE[request.objective] if request.mask == "gaussian" else 0.0
-    honest = request.honest
-    mu = gaussian_mu(request.epsilon, request.delta * (1 - BETA_SHARE)) / math.sqrt(
-        request.releases
-    )
-    grid = choose_grid(request, mu * math.sqrt(1 - share), honest)
+    laws = laws_for(request)
+    mu = allowed_mu(request.dimension, request.epsilon, request.delta * (1 - BETA_SHARE))
+    mu /= math.sqrt(request.releases)
+    grid = choose_grid(request, mu * math.sqrt(1 - share), widest_deviation(laws))
     reach = choose_reach(request, _units(request, grid), budget)
     energy = reach.energy * (grid.squared if request.dimension > 1 else 1)
     deviation = math.ceil(math.sqrt(energy / share) / mu) if share else 0
     exposure = Exposure(
-        honest=honest,
+        honest=request.honest,
         squared_sensitivity=grid.squared,
         largest_coordinate=grid.steps,
         dimension=request.dimension,
@@ -124,7 +125,7 @@ def _plan(request: Request) -> Plan:
     )
     beta = float(reach.beta) + reach.recovery
     need = Need(exposure, request.delta - tries * beta * (1 + 1e-15))
-    terms = _terms(request, grid, reach, choose_noise(request.noise, need), deviation)
+    terms = _terms(request, grid, reach, choose_noise(laws, need), deviation)
     worth = guarantee(terms)
     if Fraction(worth.total) > Fraction(terms.delta):
         raise UsageError("these terms would miss their own target: change it slightly", "delta")
@@ -206,8 +207,9 @@ def estimated_cost(terms: Terms, request: Request) -> Cost:
     coefficient.
     """
     peers = terms.k * (2 - terms.k / max(1, terms.parties - 1))
-    rows = len(terms.noise.masses)
-    hidden = terms.dimension * (rows + 97 + terms.steps.bit_length())
+    law = terms.noise
+    draw = law.rows + 97 if isinstance(law, GaussianTable) else len(law.weights)
+    hidden = terms.dimension * (draw + terms.steps.bit_length())
     proof = 32 * (9 + 2 * math.ceil(math.log2(hidden)))
     posted = 8 * 200 + proof + round(32 * (peers + peers * request.dropout))
     needed = terms.shares_needed(round(peers))

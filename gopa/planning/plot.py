@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gopa.planning.attendance import worst_energy
 from gopa.planning.gaussian import central_deviation, gaussian_mu
-from gopa.planning.joined import attendance_of
+from gopa.planning.joined import attendance_of, units_of
 from gopa.planning.result import Plan
 from wire.errors import UsageError
 
@@ -32,12 +32,13 @@ def draw_plan(plan: Plan, out: Path) -> None:
         from matplotlib.figure import Figure
     except ImportError:
         raise UsageError("pictures need matplotlib: pip install 'gopa[plot]'", "plot") from None
-    figure = Figure(figsize=(13, 4), layout="constrained")
+    figure = Figure(figsize=(13, 4.3), layout="constrained")
     FigureCanvasAgg(figure)
     by_epsilon, by_parties, by_neighbours = figure.subplots(1, 3)
     _errors_by_epsilon(by_epsilon, plan)
     _errors_by_parties(by_parties, plan)
     _masks_by_neighbours(by_neighbours, plan)
+    figure.legend(*by_epsilon.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     try:
         figure.savefig(out, metadata={"Date": None} if out.suffix == ".svg" else None)
     except OSError as error:
@@ -59,7 +60,7 @@ def model_errors(plan: Plan, parties: int, epsilon: float) -> tuple[float, float
     """
     terms = plan.terms
     delta = float(terms.delta)
-    width = float(terms.high - terms.low)
+    width = math.sqrt(terms.squared_sensitivity) / terms.steps * float(terms.high - terms.low)
     curve = central_deviation(epsilon, delta) * math.sqrt(terms.rounds) * width
     honest = parties * terms.honest / terms.parties
     present = parties * terms.survivors / terms.parties
@@ -74,7 +75,6 @@ def _errors_by_epsilon(axes: Axes, plan: Plan) -> None:
     axes.set_xlabel("epsilon")
     axes.set_ylabel("standard error of the mean")
     axes.set_title(f"n = {plan.terms.parties:,}, delta = {plan.terms.delta}")
-    axes.legend()
 
 
 def _errors_by_parties(axes: Axes, plan: Plan) -> None:
@@ -92,19 +92,27 @@ def _three_lines(axes: Axes, x: list[float], rows: list[tuple[float, float, floa
 
 
 def _masks_by_neighbours(axes: Axes, plan: Plan) -> None:
-    """Deviation of Gaussian masks, in ranges, that costs two percent of the shift."""
+    """Deviation of Gaussian masks, in ranges, that costs two percent of the squared shift."""
+    from matplotlib.ticker import NullFormatter, ScalarFormatter
+
     terms = plan.terms
-    mu = gaussian_mu(float(terms.epsilon), float(terms.delta)) * math.sqrt(_MASK_SHARE)
+    mu = gaussian_mu(float(terms.epsilon), float(terms.delta))
+    mu *= math.sqrt(_MASK_SHARE / terms.releases)
+    length = math.sqrt(terms.squared_sensitivity) if terms.dimension > 1 else 1.0
     neighbours, deviations = [], []
     k = max(1, terms.k // 2)
     while k < min(8 * terms.k, terms.parties):
         attendance = replace(attendance_of(terms), k=k)
-        energy = worst_energy(attendance, terms.steps, float(terms.delta) / 10)
+        energy = worst_energy(attendance, units_of(terms), float(terms.delta) / 10)
         if energy is not None:
             neighbours.append(k)
-            deviations.append(math.sqrt(energy) / terms.steps / mu)
+            deviations.append(math.sqrt(energy) * length / terms.steps / mu)
         k = max(k + 1, round(k * 1.2))
     axes.loglog(neighbours, deviations, marker=".")
+    axes.set_xticks(neighbours[::2], [str(k) for k in neighbours[::2]])
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_formatter(ScalarFormatter())
+    axes.yaxis.set_minor_formatter(ScalarFormatter())
     axes.set_xlabel("chosen neighbours k")
     axes.set_ylabel("mask deviation sufficient, in ranges")
     axes.set_title("Gaussian masks")

@@ -47,7 +47,7 @@ class Request:
     norm: Decimal | None
     rounds: int
     mask: MaskLaw
-    noise: NoiseName
+    noise: NoiseName | None
     objective: Objective
     steps: int | None
     charged: int
@@ -71,7 +71,7 @@ class Request:
         norm: Number | None,
         rounds: int,
         mask: MaskLaw,
-        noise: NoiseName,
+        noise: NoiseName | None,
         objective: Objective,
         steps: int | None,
         charged: int,
@@ -92,7 +92,8 @@ class Request:
             raise UsageError("true or false", "integers")
         check_name(mask, get_args(MaskLaw), "mask")
         check_name(beacon, get_args(BeaconKind), "beacon")
-        check_name(noise, get_args(NoiseName), "noise")
+        if noise is not None:
+            check_name(noise, get_args(NoiseName), "noise")
         check_name(objective, get_args(Objective), "objective")
         request = cls(
             parties=parties,

@@ -232,6 +232,7 @@ def _outcome(
         graph=found.graph,
         included=included,
         opened=found.opened,
+        void=found.void,
         unmasked=tuple(party for party in found.unmasked if party in inside),
         earlier=earlier,
         coins=_coins(manifest),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gopa.planning.accountant import composed, delta_of_rounds, delta_of_vectors
+from gopa.planning.accountant import composed, delta_of_rounds
 from gopa.planning.convolution import Masses, convolve
 from gopa.planning.gaussian import (
     central_deviation,
@@ -22,6 +22,7 @@ from gopa.planning.gaussian import (
 from gopa.planning.loss import LossDistribution, loss_of_gaussian, loss_of_shift
 from gopa.planning.noise_sum import noise_sum
 from gopa.planning.round_privacy import theorem_d
+from gopa.planning.vectors import delta_of_vectors
 from tests.planning.exact import delta_of_view, noise_view
 from tests.planning.laws import log_concave, sum_of
 from wire.errors import UsageError

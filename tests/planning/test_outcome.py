@@ -80,6 +80,34 @@ def test_components_are_accounted_for_alone(planned: Plan) -> None:
     assert found["observer"].delta == pytest.approx(expected)
 
 
+def test_void_edges_hide_nobody(planned: Plan) -> None:
+    """Two cliques joined by edges of one party: void, they leave two halves."""
+    half = [(u, v) for u in range(N) for v in range(u) if (u < N // 2) == (v < N // 2)]
+    bridges = [(0, v) for v in range(N // 2, N)]
+    graph = from_edges(N, half + bridges)
+    joined = claims(finished(planned, graph=graph))
+    apart = claims(finished(planned, graph=graph, void=tuple(bridges)))
+    assert (
+        apart["observer"].delta
+        == claims(finished(planned, graph=from_edges(N, half)))["observer"].delta
+    )
+    assert joined["observer"].delta < apart["observer"].delta
+    assert joined["planned"] == apart["planned"]
+
+
+@pytest.mark.parametrize(("pairs", "holds"), [(4, True), (5, False)])
+def test_void_edges_show_how_many_are_corrupt_at_least(
+    planned: Plan, pairs: int, holds: bool
+) -> None:
+    assert planned.terms.corrupt == 4
+    matched = tuple((2 * each, 2 * each + 1) for each in range(pairs))
+    star = tuple((0, other) for other in range(2, N))
+    outcome = finished(planned, graph=complete(N))
+    assert claims(dataclasses.replace(outcome, void=star))["planned"].delta < 1
+    found = claims(dataclasses.replace(outcome, void=matched))["planned"]
+    assert (found.delta < 1) == holds
+
+
 def test_a_curious_centre_is_seen(planned: Plan) -> None:
     star = from_edges(N, [(0, u) for u in range(1, N)])
     found = claims(finished(planned, graph=star))
@@ -278,6 +306,8 @@ def test_closed_self_masks_are_mentioned(planned: Plan) -> None:
         {"included": (0, 1), "unmasked": (2,)},
         {"opened": ((0, 0),)},
         {"opened": ((N, 0),)},
+        {"void": ((0, 0),)},
+        {"void": ((N, 0),)},
         {"corrupt": (N,)},
         {"unmasked": (N,)},
     ],

@@ -11,12 +11,13 @@ import pytest
 
 from gopa.graph import complete, worst_flow_energy
 from gopa.planning import Plan, guarantee, plan
-from gopa.planning.accountant import delta_of_rounds, delta_of_vectors
+from gopa.planning.accountant import delta_of_rounds
 from gopa.planning.expansion import Population, disconnected, flow_bound
 from gopa.planning.gaussian import gaussian_mu
 from gopa.planning.losses import plan_losses
 from gopa.planning.noise_sum import noise_sum
 from gopa.planning.result import decimal_above, float_below
+from gopa.planning.vectors import delta_of_vectors
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, WeightedBits, decode_noise_law
 
@@ -333,7 +334,8 @@ def test_plans_start_near_the_gaussian_guess() -> None:
         ({"noise": "laplace"}, "noise"),
         ({"objective": "speed"}, "objective"),
         ({"attempts": 1}, "attempts"),
-        ({"steps": 10_000}, "steps"),
+        ({"steps": 10_000}, "noise"),
+        ({"steps": 500, "noise": "gaussian"}, "noise"),
         ({"steps": True}, "steps"),
         ({"integers": 1}, "integers"),
         ({"integers": True, "range": (0, "1.5")}, "range"),

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gopa.planning import Terms, guarantee, plan
-from gopa.planning.accountant import delta_of_vectors
 from gopa.planning.noise_sum import noise_sum
 from gopa.planning.result import decimal_above, decimal_below
+from gopa.planning.vectors import delta_of_vectors
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable
 

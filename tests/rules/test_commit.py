@@ -10,6 +10,7 @@ from gopa.graph import from_edges
 from gopa.messages.organiser import Abort, Cause, Members, Why
 from gopa.messages.party import Commit
 from gopa.messages.phases import Phase
+from gopa.rules import outcome_of
 from tests.protocol.scribe import Change, World, changed
 from tests.rules.worlds import baseline, make, require
 
@@ -170,6 +171,7 @@ def test_edges_of_two_liars_that_agree_are_void(edge: bytes) -> None:
     )
     found = require(world, included=range(5))
     assert found.rounds[0].void == ((1, 2),)
+    assert outcome_of(found, 1).void == ((1, 2),)
 
 
 def without_edge(world: World, place: int, other: int, message: object) -> object:

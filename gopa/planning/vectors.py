@@ -1,0 +1,129 @@
+"""Delta of all releases of a plan for vectors, by Renyi divergences of one coordinate.
+
+Scalars have one worst change. A vector may spread a change over its coordinates in many
+ways; in Renyi divergences the worst of them is known. Specification: `specs/03-privacy.md`,
+sections 5 and 9.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from gopa.planning.convolution import UNIT_ROUNDOFF, Floats, Masses
+from gopa.planning.gaussian import rdp_delta
+
+_RATIO: Final = 1.02
+"""Large shifts are looked at in this ratio: a chord between two is 1e-4 above a parabola."""
+
+_ORDERS: Final = 25
+"""So many orders are compared, roughly; every order gives a valid bound."""
+
+_PROBES: Final = 9
+"""At so many shifts."""
+
+_LOG_ERROR: Final = 1e-13
+"""Several times the error of the difference of two logarithms of masses."""
+
+
+def delta_of_vectors(  # noqa: PLR0913 - a target and a law, all named
+    noise: Masses,
+    squared_sensitivity: int,
+    largest_coordinate: int,
+    epsilon: float,
+    *,
+    dimension: int,
+    mask_mu: float = 0.0,
+    releases: int = 1,
+) -> float:
+    """An upper bound on delta for integer vectors, one independent noise per coordinate.
+
+    Inputs move by integer vectors of squared length at most `squared_sensitivity`, no
+    coordinate by more than `largest_coordinate`. `noise` is log-concave and symmetric.
+    `mask_mu` is the price of the masks for the whole vector.
+    """
+    reach = min(largest_coordinate, math.isqrt(squared_sensitivity))
+    if reach >= len(noise.values):
+        return 1.0  # some shift leaves no outcome that both laws can have
+    variance = noise.variance
+    mu_squared = releases * (squared_sensitivity / variance + mask_mu**2)
+    centre = max(1.5, epsilon / mu_squared + 0.5)
+    orders = 1 + (centre - 1) * np.geomspace(0.25, 4.0, _ORDERS)
+    coordinate = Coordinate(noise, reach)
+
+    def bound(order: float, rate: float) -> float:
+        moments = squared_sensitivity * rate + dimension * coordinate.rounding(order)
+        divergence = releases * (moments / (order - 1) + order * mask_mu**2 / 2)
+        return rdp_delta(epsilon, np.array([order]), np.array([divergence]))
+
+    best = min(orders.tolist(), key=lambda order: bound(order, coordinate.typical_rate(order)))
+    outside = releases * dimension * coordinate.outside
+    return min(1.0, bound(best, coordinate.rate(best)) + outside)
+
+
+def shifts_up_to(reach: int) -> list[int]:
+    """All small shifts and, in geometric progression, some of the others up to `reach`."""
+    count = 2 + math.ceil(math.log(reach) / math.log(_RATIO))
+    places = np.unique(np.round(np.geomspace(1, reach, count)))
+    return [int(place) for place in places]
+
+
+class Coordinate:
+    """One coordinate's noise against its shifts by up to `reach`, on common outcomes.
+
+    Only outcomes that every one of these shifts leaves possible are compared; the mass of
+    the others, `outside`, is lost.
+    """
+
+    def __init__(self, noise: Masses, reach: int) -> None:
+        self._logs: Floats = np.log(noise.values)
+        self._reach = reach
+        self._error = noise.error
+        edge = max(math.fsum(noise.values[:reach]), math.fsum(noise.values[-reach:]))
+        self.outside = edge * (1 + noise.error) + noise.lost
+
+    def typical_rate(self, order: float) -> float:
+        """The largest log-moment per squared shift, for some shifts from 1 to `reach`."""
+        probes = {round(float(shift)) for shift in np.geomspace(1, self._reach, _PROBES)}
+        return max(self.log_moment(order, shift) / shift**2 for shift in probes)
+
+    def rate(self, order: float) -> float:
+        """The largest log-moment per squared shift, for every shift up to `reach`.
+
+        Log-moments are convex in the shift and at most 0 where nothing is shifted, so between
+        those that are computed they lie below a chord.
+        """
+        points = [(shift, self.log_moment(order, shift)) for shift in shifts_up_to(self._reach)]
+        steepest = max(moment / shift**2 for shift, moment in points)
+        chords = (_steepest_chord(*left, *right) for left, right in pairwise(points))
+        return max(0.0, steepest, *chords) * (1 + 1e-12)
+
+    def log_moment(self, order: float, shift: int) -> float:
+        """ln of the sum of P(k)^order P(k - shift)^(1 - order), but for `rounding`."""
+        here = self._logs[self._reach :]
+        there = self._logs[self._reach - shift : len(self._logs) - shift]
+        exponents = (order - 1) * (here - there) + here
+        top = float(exponents.max())
+        return math.log(float(np.exp(exponents - top).sum())) + top
+
+    def rounding(self, order: float) -> float:
+        """How far above a computed log-moment the true one may be."""
+        largest = float(-self._logs.min()) * (2 * order + 1)
+        enclosure = (2 * order - 1) * -math.log1p(-self._error)
+        return enclosure + (2 * order - 1) * _LOG_ERROR + 16 * UNIT_ROUNDOFF * largest + 1e-12
+
+
+def _steepest_chord(left: int, at_left: float, right: int, at_right: float) -> float:
+    """The largest value over its squared place of a straight line, strictly between its ends.
+
+    0 where no integer lies between them, or where one of the ends is steepest.
+    """
+    slope = (at_right - at_left) / (right - left)
+    start = at_left - slope * left
+    if right - left == 1 or start >= 0 or slope <= 0:
+        return 0.0
+    place = min(max(-2 * start / slope, left), right)
+    return (start + slope * place) / place**2

@@ -21,7 +21,7 @@ from gopa.aggregation.grid import Integers
 from gopa.aggregation.off_lists import Conditions, Edge, Lists, crossing, follow
 from gopa.aggregation.progress import watch
 from gopa.graph import Graph, k_out_graph
-from gopa.masks.gaussian import LARGEST_DEVIATION, RoundedGaussian
+from gopa.masks.gaussian import RoundedGaussian
 from gopa.masks.law import UniformMask
 from gopa.masks.words import add_edge_words
 from gopa.messages.organiser import Cause, Why
@@ -213,12 +213,6 @@ class OffMode:
 def _law(terms: Terms) -> UniformMask | RoundedGaussian:
     if terms.mask == "uniform":
         return UniformMask()
-    if terms.mask_deviation > LARGEST_DEVIATION:
-        message = (
-            f"Gaussian masks have a deviation of at most {LARGEST_DEVIATION} steps: plan with "
-            "objective='masks', fewer steps, or uniform masks"
-        )
-        raise UsageError(message, "mask")
     return RoundedGaussian(terms.mask_deviation)
 
 

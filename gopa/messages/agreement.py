@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from bulletin_board.note import KeyKind, VerifierKey
 from bulletin_board.policy import TrustPolicy
-from gopa.masks.gaussian import LARGEST_DEVIATION
 from gopa.messages.parameters import (
     MOST_REGISTERED,
     CommitReveal,
@@ -107,9 +106,6 @@ def _require_law(manifest: Manifest) -> None:
     terms = manifest.terms
     if manifest.weighted and terms.dimension < 2:
         raise UsageError("besides the weight there is at least one coordinate", "weighted")
-    if terms.mask == "gaussian" and terms.mask_deviation > LARGEST_DEVIATION:
-        message = f"Gaussian masks have a deviation of at most {LARGEST_DEVIATION}: use uniform"
-        raise UsageError(message, "terms.mask_deviation")
 
 
 def _require_mode(manifest: Manifest) -> None:

@@ -25,7 +25,7 @@ from gopa.planning.result import (
     Plan,
 )
 from gopa.planning.sensitivity import Sensitivity, choose_grid
-from gopa.planning.terms import BeaconKind, MaskLaw, Terms
+from gopa.planning.terms import MOST_DEVIATION, BeaconKind, MaskLaw, Terms
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, NoiseLaw
 
@@ -125,7 +125,14 @@ def _plan(request: Request) -> Plan:
     )
     beta = float(reach.beta) + reach.recovery
     need = Need(exposure, request.delta - tries * beta * (1 + 1e-15))
-    terms = _terms(request, grid, reach, choose_noise(laws, need), deviation)
+    law = choose_noise(laws, need)
+    if deviation > MOST_DEVIATION:
+        message = (
+            f"Gaussian masks would need a deviation of {deviation} steps, and {MOST_DEVIATION} is "
+            "the most: take uniform masks, objective='masks', fewer `steps`, or more parties"
+        )
+        raise UsageError(message, "mask")
+    terms = _terms(request, grid, reach, law, deviation)
     worth = guarantee(terms)
     if Fraction(worth.total) > Fraction(terms.delta):
         raise UsageError("these terms would miss their own target: change it slightly", "delta")

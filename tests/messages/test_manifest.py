@@ -153,11 +153,6 @@ REFUSED: dict[str, tuple[str, Change, Change]] = {
             terms(mask="uniform", mask_deviation=0), mode=Mode.SIGNED, word_width=32, weighted=True
         ),
     ),
-    "masks that are too wide": (
-        "terms.mask_deviation",
-        lambda: manifest(terms(mask_deviation=LARGEST_DEVIATION)),
-        lambda: manifest(terms(mask_deviation=LARGEST_DEVIATION + 1)),
-    ),
     "a table for vectors in full mode": (
         "terms.noise",
         lambda: manifest(vector_terms(noise=binomial(4))),

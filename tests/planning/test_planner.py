@@ -118,7 +118,7 @@ def test_integers_are_not_rounded() -> None:
     ("ends", "steps"), [((0, 1), 8), ((1, 5), 8), ((0, 7), 14), ((-3, 9), 12), ((0, "1e3"), 1000)]
 )
 def test_integers_are_on_the_grid(ends: tuple[int, int], steps: int) -> None:
-    found = plan(n=300, epsilon=2, delta=1e-5, range=ends, integers=True, noise="irwin-hall")
+    found = plan(n=300, epsilon=2, delta=1e-5, range=ends, integers=True, mask="uniform")
     assert found.terms.steps == steps
 
 

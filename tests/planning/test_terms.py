@@ -57,7 +57,7 @@ def changed(terms: Terms, changes: dict[str, object]) -> Terms:
         ({"mask": "uniform"}, "mask_deviation"),
         ({"mask_deviation": 0}, "mask_deviation"),
         ({"mask_deviation": 1e6}, "mask_deviation"),
-        ({"mask_deviation": 2**63}, "mask_deviation"),
+        ({"mask_deviation": 2**16 + 1}, "mask_deviation"),
         ({"low": 0}, "low"),
         ({"low": Decimal(2)}, "high"),
         ({"high": Decimal("NaN")}, "high"),

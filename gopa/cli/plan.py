@@ -24,13 +24,15 @@ def _amount(context: click.Context, option: click.Parameter, text: str) -> int |
     try:
         return int(text) if text.isdigit() else float(text)
     except ValueError:
-        raise click.BadParameter("neither a count nor a part", param=option) from None
+        raise click.BadParameter(
+            "a count such as 200, or a part such as 0.2", param=option
+        ) from None
 
 
 @click.command()
 @click.option("-n", "--parties", type=int, required=True, help="How many parties take part.")
-@click.option("--epsilon", required=True, help="Privacy target.")
-@click.option("--delta", required=True, help="Privacy target.")
+@click.option("--epsilon", required=True, help="Privacy target: the loss.")
+@click.option("--delta", required=True, help="Privacy target: chance of more.")
 @click.option("--corrupt", callback=_amount, default="0", help="Colluding parties: count or part.")
 @click.option("--dropout", type=float, default=0.05, show_default=True, help="Chance to fail.")
 @click.option("--low", default="0", show_default=True, help="Smallest input.")
@@ -38,7 +40,13 @@ def _amount(context: click.Context, option: click.Parameter, text: str) -> int |
 @click.option("--dimension", type=int, default=1, show_default=True, help="Coordinates.")
 @click.option("--norm", default=None, help="Bound on the L2 norm of vectors.")
 @click.option("--rounds", type=int, default=1, show_default=True, help="Rounds to compose.")
-@click.option("--mask", type=click.Choice(get_args(MaskLaw)), default="gaussian", show_default=True)
+@click.option(
+    "--mask",
+    type=click.Choice(get_args(MaskLaw)),
+    default="gaussian",
+    show_default=True,
+    help="Law of the masks that cancel.",
+)
 @click.option(
     "--noise",
     type=click.Choice(get_args(NoiseName)),
@@ -46,7 +54,11 @@ def _amount(context: click.Context, option: click.Parameter, text: str) -> int |
     help="Instead of the best kind.",
 )
 @click.option(
-    "--objective", type=click.Choice(get_args(Objective)), default="error", show_default=True
+    "--objective",
+    type=click.Choice(get_args(Objective)),
+    default="error",
+    show_default=True,
+    help="What to keep small.",
 )
 @click.option("--integers", is_flag=True, help="Inputs are integers: nothing is rounded.")
 @click.option("--steps", type=int, default=None, help="Grid steps, instead of the best ones.")

@@ -22,6 +22,9 @@ from gopa.planning.expansion import Population, disconnected, flow_bound
 from gopa.planning.recovery import recovery_failure
 
 _MOST_HALVINGS: Final = 60
+_FEWEST_HALVINGS: Final = 8
+_WORK: Final = 30_000_000
+"""Halvings times parties (a choice counts as a hundred): about half a minute."""
 _CLOSE: Final = 1.05
 """A bound this near to a value that some number of parties has is not improved."""
 
@@ -123,8 +126,8 @@ def _worst(attendance: Attendance, bound: Bound, enough: float | None = None) ->
     """An upper bound on `bound` for every number of parties whose graph is not complete.
 
     At most `enough`, if that can be shown. Otherwise close to the largest value that single
-    numbers have, or above it where sixty halvings do not get there. Infinite where nothing
-    is shown; -infinite where every graph is complete.
+    numbers have, or above it where the halvings that are affordable do not get there.
+    Infinite where nothing is shown; -infinite where every graph is complete.
     """
     if not attendance.is_random:
         return -math.inf
@@ -134,7 +137,7 @@ def _worst(attendance: Attendance, bound: Bound, enough: float | None = None) ->
         return reached
     target = reached * _CLOSE if enough is None else enough
     intervals = [(-_over(attendance, bound, low, high), low, high)]
-    for _ in range(_MOST_HALVINGS):
+    for _ in range(_halvings(attendance)):
         if -intervals[0][0] <= target:
             break
         _, first, last = heapq.heappop(intervals)
@@ -145,6 +148,12 @@ def _worst(attendance: Attendance, bound: Bound, enough: float | None = None) ->
             if start == stop:
                 target = max(target, value * _CLOSE if enough is None else value)
     return -intervals[0][0]
+
+
+def _halvings(attendance: Attendance) -> int:
+    """Fewer where each takes longer: whoever receives terms waits for this."""
+    affordable = _WORK // (attendance.most + 100 * attendance.k)
+    return max(_FEWEST_HALVINGS, min(_MOST_HALVINGS, affordable))
 
 
 def _over(attendance: Attendance, bound: Bound, low: int, high: int) -> float:

@@ -9,11 +9,15 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Positions: TypeAlias = npt.NDArray[np.int64]
 
 ROUNDING: Final = 1e-14
 """Relative error granted to gammaln, several times its documented error."""
 
 _MOST_TERMS: Final = 4_000_000
+_MOST_COUNTS: Final = 24_000_000
+_ALMOST_ALL: Final = 0.999
+"""A larger chance is taken as this one, whose complement a float still holds well."""
 
 
 def log_choose(total: Floats | int, part: Floats | int) -> Floats:
@@ -65,8 +69,15 @@ def log_sum(logs: Floats, axis: int = -1) -> Floats:
 
 
 def log_at_most(population: int, marked: Floats | int, draws: int, most: int) -> Floats:
-    """Log-probability: P(at most `most` marked items among `draws` taken without replacement)."""
+    """Log-probability: P(at most `most` marked items among `draws` taken without replacement).
+
+    Exact up to rounding; of too many cases together an upper bound, by Chernoff.
+    """
     counts = np.arange(min(most, draws) + 1, dtype=float)
+    if np.size(marked) * len(counts) > _MOST_COUNTS:
+        chance = np.minimum(np.asarray(marked, dtype=float) / population, _ALMOST_ALL)
+        sizes = np.full_like(chance, float(draws))
+        return log_binomial_at_most(sizes, chance, np.full_like(chance, float(most)))
     marked_column = np.asarray(marked, dtype=float)[..., None]
     logs = (
         log_choose(marked_column, counts)

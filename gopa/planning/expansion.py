@@ -18,6 +18,7 @@ import numpy as np
 from gopa.graph.flows import flow_levels
 from gopa.planning.counting import (
     Floats,
+    Positions,
     log_at_most,
     log_avoiding,
     log_binomial_at_most,
@@ -26,6 +27,16 @@ from gopa.planning.counting import (
     log_sum,
 )
 from wire.errors import UsageError
+
+MOST_CHOICES: Final = 10_000
+"""More take minutes to account for, and who receives terms has to."""
+
+_MOST_SINGLE: Final = 512
+_RUNS: Final = 64
+"""More numbers of own choices than that are looked at in so many runs."""
+
+_RARE: Final = -700.0
+"""Events of a smaller log-probability are not looked into but counted as failures."""
 
 _MOST_STEPS: Final = 16
 _UNDERFLOW: Final = 1e-300
@@ -90,26 +101,41 @@ def degree_tail(population: Population, most: int) -> float:
     others, k = population.fewest_others, population.k
     honest = population.fewest - 1
     chance = k / (population.parties - 1)
+    if k > MOST_CHOICES:
+        return 1.0  # it would take minutes to show more
     chosen = np.arange(min(k, honest, most) + 1, dtype=float)
     outgoing = (
         log_choose(honest, chosen) + log_choose(others - honest, k - chosen) - log_choose(others, k)
     )
-    incoming = [_binomial_cdf(honest - int(x), chance, most - int(x)) for x in chosen]
-    total = float(log_sum(outgoing + np.array(incoming)))
-    return math.exp(min(0.0, total + population.slack))
+    rare = np.isfinite(outgoing) & (outgoing <= _RARE)
+    logs = [math.log(k + 1) + _RARE if rare.any() else -math.inf]
+    for numbers in _blocks(np.flatnonzero(outgoing > _RARE)):
+        incoming = _binomial_cdf(honest - int(numbers[-1]), chance, most - numbers)
+        logs.append(float(log_sum(outgoing[numbers] + incoming)))
+    return math.exp(min(0.0, float(log_sum(np.array(logs))) + population.slack))
 
 
-def _binomial_cdf(trials: int, chance: float, most: int) -> float:
-    """Log-probability of Binomial <= most, exact up to rounding."""
+def _blocks(numbers: Positions) -> list[Positions]:
+    """Runs, of one number each if there are not too many.
+
+    The last number of a run leaves the fewest others to be chosen by, so it may stand for all.
+    """
+    count = len(numbers) if len(numbers) <= _MOST_SINGLE else _RUNS
+    return np.array_split(numbers, count) if count else []
+
+
+def _binomial_cdf(trials: int, chance: float, most: Positions) -> Floats:
+    """Log-probabilities of Binomial <= each of `most`, exact up to rounding."""
     if chance >= 1:
-        return 0.0 if most >= trials else -math.inf
-    counts = np.arange(min(most, trials) + 1, dtype=float)
+        return np.where(most >= trials, 0.0, -np.inf)
+    counts = np.arange(min(int(most.max()), trials) + 1, dtype=float)
     logs = (
         log_choose(trials, counts)
         + counts * math.log(chance)
         + (trials - counts) * math.log1p(-chance)
     )
-    return min(0.0, float(log_sum(logs)))
+    below = np.logaddexp.accumulate(logs)
+    return np.asarray(np.minimum(below[np.minimum(most, len(below) - 1)], 0.0))
 
 
 @lru_cache(maxsize=4096)

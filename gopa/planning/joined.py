@@ -19,6 +19,7 @@ from gopa.planning.attendance import (
     worst_recovery,
 )
 from gopa.planning.exposure import Exposure, delta_of
+from gopa.planning.noise_sum import most_summed
 from gopa.planning.recovery import worst_tries
 from gopa.planning.result import float_below
 from gopa.planning.terms import Terms
@@ -76,6 +77,8 @@ def guarantee(terms: Terms, joined: int | None = None) -> Guarantee:
 
 @lru_cache(maxsize=64)
 def _guarantee(terms: Terms) -> Guarantee:
+    if terms.honest > most_summed(terms.noise):
+        return NOTHING  # it would take minutes to show more
     attendance = attendance_of(terms)
     energy, graph = 0, min(max(float(terms.beta), _LEAST_CHANCE), 0.5)
     if terms.mask == "uniform":
@@ -104,9 +107,15 @@ def units_of(terms: Terms) -> int:
 
 
 def delta_of_component(terms: Terms, parties: int, energy: int, releases: int) -> float:
-    """Delta when `parties` honest parties are connected by masks with this flow energy."""
+    """Delta when `parties` honest parties are connected by masks with this flow energy.
+
+    More parties than the terms count on are not followed further than their noise is
+    summed up: more of them give more privacy.
+    """
     if not parties:
         return 1.0
+    if parties > terms.honest:
+        parties = max(terms.honest, min(parties, most_summed(terms.noise)))
     squared = energy if terms.dimension == 1 else energy * terms.squared_sensitivity
     if squared and not terms.mask_deviation:
         return 1.0

@@ -27,10 +27,15 @@ def single(law: NoiseLaw) -> Masses:
     return Masses(-law.radius, values, 2 * UNIT_ROUNDOFF, 0.0)
 
 
+def most_summed(law: NoiseLaw) -> int:
+    """The most parties whose noise is summed up; what holds for them holds for more."""
+    return math.floor((MOST_OUTCOMES / 24) ** 2 / law.variance)
+
+
 @lru_cache(maxsize=16)
 def noise_sum(law: NoiseLaw, parties: int, cut: float = NEGLIGIBLE) -> Masses:
     """The noise of `parties` honest parties together, by direct positive convolutions."""
     check_integer(parties, 1, MOST_PARTIES, "parties")
-    if 24 * math.sqrt(law.variance * parties) > MOST_OUTCOMES:
+    if parties > most_summed(law):
         raise UsageError("this sum takes too long to account for: use a coarser grid", "noise")
     return single(law).times(parties, cut=cut)

@@ -256,4 +256,9 @@ def _assumptions(outcome: Outcome) -> tuple[str, ...]:
     if len(outcome.unmasked) < len(outcome.included):
         missing = len(outcome.included) - len(outcome.unmasked)
         lines.append(f"{missing} self-masks stayed closed; the claims do not count on them")
+    if terms.rounds > 1:
+        lines.append(
+            f"a party whose input is the same in all {terms.rounds} rounds has the claim of the "
+            "plan; the other claims are about this round"
+        )
     return (*lines, *outcome.assumptions)

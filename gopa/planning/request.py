@@ -120,10 +120,10 @@ class Request:
         return request
 
     def _check(self) -> None:
-        check_target(self.epsilon, self.delta)
-        if self.exact_delta < LEAST_DELTA:
-            message = f"delta is at least {LEAST_DELTA}: cryptography promises no more"
+        if not LEAST_DELTA <= self.exact_delta < 1:
+            message = f"from {LEAST_DELTA}, as cryptography promises no more, to below 1"
             raise UsageError(message, "delta")
+        check_target(self.epsilon, self.delta)
         self._check_inputs()
         if self.honest < 2:
             message = (

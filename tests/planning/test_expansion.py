@@ -9,6 +9,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from scipy.stats import binom, hypergeom
 
 from gopa.graph import Graph, from_edges, k_out_graph, worst_flow_energy
 from gopa.planning import counting
@@ -59,6 +60,29 @@ def test_degree_tails_are_exact() -> None:
                 neighbours = {v for v in (1, 2) if v in chosen[0] or 0 in chosen[v]}
                 low += len(neighbours) <= 1
     assert degree_tail(population, 1) == pytest.approx(low / len(picks) ** 3, rel=1e-9)
+
+
+def test_degree_tails_of_many_choices_are_bounds_and_nearly_exact() -> None:
+    population = Population(3000, 2400, 900, loss=0)
+    for most in (1150, 1200, 1250):
+        chosen = np.arange(601, most + 1)
+        own = hypergeom(2999, 2399, 900).logpmf(chosen)
+        exact = float(np.exp(own + binom(2399 - chosen, 900 / 2999).logcdf(most - chosen)).sum())
+        assert exact <= degree_tail(population, most) <= 2 * exact
+
+
+def test_nothing_is_shown_for_more_choices_than_can_be_looked_into() -> None:
+    assert degree_tail(Population(100_000, 90_000, 10_000), 0) < 1
+    assert degree_tail(Population(100_000, 90_000, 10_001), 0) == 1
+
+
+def test_too_many_cases_are_bounded_by_chernoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    marked = np.array([40.0, 60.0, 99.0])
+    exact = log_at_most(100, marked, 20, 5)
+    monkeypatch.setattr(counting, "_MOST_COUNTS", 0)
+    bound = log_at_most(100, marked, 20, 5)
+    assert (exact <= bound).all()
+    assert (bound < 0).all()
 
 
 @pytest.mark.parametrize("absent", [0, 1, 3])

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gopa.planning import Terms, guarantee, plan
-from gopa.planning.noise_sum import noise_sum
+from gopa.planning.joined import NOTHING, delta_of_component
+from gopa.planning.noise_sum import most_summed, noise_sum
 from gopa.planning.result import decimal_above, decimal_below
 from gopa.planning.vectors import delta_of_vectors
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable
+from zkp.noise_table import GaussianTable, irwin_hall
 
 FAIR = plan(n=60, epsilon=1, delta=1e-5, corrupt=6, recovery="3/4").terms
 SMOOTH = plan(n=60, epsilon=1, delta=1e-5, corrupt=6, mask="uniform").terms
@@ -194,3 +195,34 @@ def test_decimals_enclose(value: float) -> None:
 
 def test_no_chance_is_no_chance() -> None:
     assert decimal_above(0.0) == 0
+
+
+LARGE = {"parties": 400_000, "survivors": 200_010, "corrupt": 1}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"mask": "uniform", "mask_deviation": 0, "k": 190_000, "loss": 190_000},
+        {"mask": "gaussian", "mask_deviation": 100, "k": 190_000, "loss": 10},
+        {"mask": "gaussian", "mask_deviation": 100, "k": 20_000, "loss": 10},
+    ],
+)
+def test_terms_that_take_too_long_guarantee_nothing(changes: dict[str, object]) -> None:
+    reasonable = changed(SMOOTH, LARGE | {"k": 40, "loss": 0, "beta": Decimal("1e-9")})
+    assert guarantee(reasonable).graph < 1e-9
+    assert guarantee(changed(reasonable, changes)).total == 1
+
+
+def test_more_parties_than_noise_is_summed_up_for_are_not_counted() -> None:
+    law = irwin_hall(4, 10)
+    most = most_summed(law)
+    joining = {"parties": 2 * most, "survivors": 1000, "loss": 0}
+    scale: dict[str, object] = {"noise": law, "steps": 8, "squared_sensitivity": 64}
+    terms = changed(SMOOTH, joining | scale)
+    few = delta_of_component(terms, terms.honest, 0, 1)
+    assert 0 < few < 1
+    with pytest.raises(UsageError):
+        noise_sum(law, 2 * most)
+    assert guarantee(changed(terms, {"survivors": most + 100})) == NOTHING
+    assert delta_of_component(terms, 2 * most, 0, 1) == delta_of_component(terms, most, 0, 1) <= few

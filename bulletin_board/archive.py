@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from bulletin_board.bundle import LARGEST_BUNDLE, decode_bundle, encode_bundle
-from bulletin_board.note import SignedCheckpoint
+from bulletin_board.note import Checkpoint, SignedCheckpoint
 from bulletin_board.note.signed import LARGEST_NOTE
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import LogReader
@@ -59,43 +59,38 @@ def write_archive(reader: LogReader, out: BinaryIO, session: bytes = WHOLE_LOG) 
     out.write(digest.digest())
 
 
-class ArchiveReader:
-    """Reads an archive as a stream, verifying as it goes.
+class ArchiveParts:
+    """The parts of an archive as a stream; the checkpoint is somebody else's to judge.
 
-    `entries` hands out entries before the root over all of them is known: a
+    `bundles` hands out entries before the root over all of them is known: a
     caller believes none until the iterator has ended without an error.
     """
 
-    def __init__(self, stream: BinaryIO, policy: TrustPolicy) -> None:
-        """Read up to the checkpoint; raises `ProtocolError`s if it does not hold."""
+    def __init__(self, stream: BinaryIO) -> None:
+        """Read up to the checkpoint; `MalformedMessage` if there is none."""
         self._stream = stream
         self._digest = hashlib.sha256(MAGIC)
         if self._take(len(MAGIC)) != MAGIC:
             raise MalformedMessage("this is not an archive of a log", "archive", 0)
         self.header = HEADER.decode(self._part(HEADER.max_size, "header"))
-        self.signed: SignedCheckpoint = policy.open(self._part(LARGEST_NOTE, "checkpoint"))
-        if self.header.log != self.signed.checkpoint.origin.encode():
-            raise MalformedMessage("the header names another log", "header")
+        self.note = self._part(LARGEST_NOTE, "checkpoint")
 
-    def bundles(self) -> Iterator[list[bytes]]:
+    def bundles(self, checkpoint: Checkpoint) -> Iterator[list[bytes]]:
         """All entries, in lists of up to 256. May be run once."""
+        if self.header.log != checkpoint.origin.encode():
+            raise MalformedMessage("the header names another log", "header")
         edge = RightEdge()
-        for bundle in bundles(self.signed.size):
+        for bundle in bundles(checkpoint.size):
             data = self._part(LARGEST_BUNDLE, bundle.path)
             entries = decode_bundle(data, bundle.width)
             edge.extend(map(leaf_hash, entries))
             yield entries
-        if edge.root() != self.signed.root:
+        if edge.root() != checkpoint.root:
             raise InvalidProof("the entries do not lead to the checkpoint's root", "05-A3")
         if self._take(32) != self._digest.digest():
             raise MalformedMessage("the archive is damaged", "end")
         if self._stream.read(1):
             raise MalformedMessage("bytes after the end of the archive", "end")
-
-    def entries(self) -> Iterator[bytes]:
-        """All entries in order. May be run once."""
-        for entries in self.bundles():
-            yield from entries
 
     def _part(self, limit: int, name: str) -> bytes:
         head = self._take(4)
@@ -117,3 +112,28 @@ class ArchiveReader:
             parts.append(data)
             missing -= len(data)
         return b"".join(parts)
+
+
+class ArchiveReader:
+    """Reads an archive as a stream, verifying as it goes.
+
+    `entries` hands out entries before the root over all of them is known: a
+    caller believes none until the iterator has ended without an error.
+    """
+
+    def __init__(self, stream: BinaryIO, policy: TrustPolicy) -> None:
+        """Read up to the checkpoint; raises `ProtocolError`s if it does not hold."""
+        self._parts = ArchiveParts(stream)
+        self.header = self._parts.header
+        self.signed: SignedCheckpoint = policy.open(self._parts.note)
+        if self.header.log != self.signed.checkpoint.origin.encode():
+            raise MalformedMessage("the header names another log", "header")
+
+    def bundles(self) -> Iterator[list[bytes]]:
+        """All entries, in lists of up to 256. May be run once."""
+        yield from self._parts.bundles(self.signed.checkpoint)
+
+    def entries(self) -> Iterator[bytes]:
+        """All entries in order. May be run once."""
+        for entries in self.bundles():
+            yield from entries

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bulletin_board.bundle import decode_bundle
 from bulletin_board.entry import Slot, Submission, verify_entry
-from bulletin_board.note import SignedCheckpoint
+from bulletin_board.note import Checkpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.source import CHECKPOINT, DirectorySource, Source, resource_limit
 from bulletin_board.tree import RightEdge, TileContent, bundles, is_resource, leaf_hash
@@ -39,6 +39,27 @@ class FsckReport:
     equivocations: int
 
 
+class SlotChecks:
+    """No slot holds more than an entry and its evidence, and no entry is there twice (05-F6).
+
+    Memory grows with the number of slots, about 400 bytes each.
+    """
+
+    def __init__(self) -> None:
+        self.equivocations = 0
+        self._slots: dict[Slot, tuple[bytes, ...]] = {}
+
+    def take(self, index: int, slot: Slot, leaf: bytes) -> None:
+        """The next entry of the log; raises `InvalidProof` (05-F6) for one too many."""
+        held = self._slots.get(slot, ())
+        if leaf in held:  # a board that repeats an entry must not convict its author
+            raise InvalidProof(f"entry {index} is in the log already", "05-F6")
+        if len(held) == 2:
+            raise InvalidProof(f"entry {index} is a third one in its slot", "05-F6")
+        self._slots[slot] = (*held, leaf)
+        self.equivocations += len(held)
+
+
 class EntryChecks:
     """Checks of entries in the order of the log: encoding, slots, and signatures if asked.
 
@@ -47,12 +68,15 @@ class EntryChecks:
 
     def __init__(self, *, signatures: bool = False, executor: Executor | None = None) -> None:
         self.signatures = 0
-        self.equivocations = 0
         self._verify = signatures
         self._executor = executor
-        self._slots: dict[Slot, tuple[bytes, ...]] = {}
+        self._slots = SlotChecks()
         self._waiting: list[Submission] = []
         self._tasks: list[Iterator[None]] = []
+
+    @property
+    def equivocations(self) -> int:
+        return self._slots.equivocations
 
     def add(self, index: int, raw: bytes) -> None:
         """Raises `MalformedMessage`, or `InvalidProof` (05-F6) for a slot that holds too much."""
@@ -60,21 +84,11 @@ class EntryChecks:
             submission = Submission.decode(raw)
         except MalformedMessage as error:
             raise MalformedMessage(error.message, f"entry {index}", error.offset) from None
-        self._take_slot(index, submission)
+        self._slots.take(index, submission.entry.slot, submission.leaf)
         if self._verify:
             self._waiting.append(submission)
             if len(self._waiting) == _SIGNATURES_IN_A_TASK:
                 self._hand_out()
-
-    def _take_slot(self, index: int, submission: Submission) -> None:
-        slot, leaf = submission.entry.slot, submission.leaf
-        held = self._slots.get(slot, ())
-        if leaf in held:  # a board that repeats an entry must not convict its author
-            raise InvalidProof(f"entry {index} is in the log already", "05-F6")
-        if len(held) == 2:
-            raise InvalidProof(f"entry {index} is a third one in its slot", "05-F6")
-        self._slots[slot] = (*held, leaf)
-        self.equivocations += len(held)
 
     def finish(self) -> None:
         """Raises `InvalidSignature` (05-F7) if any signature does not verify."""
@@ -110,31 +124,58 @@ def fsck(
     """
     signed = policy.open(source.fetch(CHECKPOINT, resource_limit(CHECKPOINT)))  # F1
     checks = EntryChecks(signatures=signatures, executor=executor)
-    edge = RightEdge()
-    index = entry_bytes = tile_count = 0
-    for bundle in bundles(signed.size):
-        data = source.fetch(bundle.path, resource_limit(bundle.path))
-        leaves = []
-        for entry in _entries(data, bundle.width, bundle.path):  # F3
-            leaves.append(leaf_hash(entry))
+    files = PublicFiles(source, signed.checkpoint)
+    index = entry_bytes = 0
+    for entries in files.bundles():  # F3, F4, F5
+        for entry in entries:
             checks.add(index, entry)  # F6
             entry_bytes += len(entry)
             index += 1
-        tile_count += _compare(source, edge.extend(leaves))  # F4
-    tile_count += _compare(source, edge.partial())
-    if edge.root() != signed.root:  # F5
-        raise InvalidProof("the entries do not lead to the checkpoint's root", "05-F5")
     checks.finish()  # F7
     return FsckReport(
         signed.checkpoint.origin,
         signed.size,
         signed.root,
         entry_bytes,
-        tile_count,
+        files.tiles,
         -(-signed.size // 256),
         checks.signatures,
         checks.equivocations,
     )
+
+
+class PublicFiles:
+    """All files of a log, read once and compared with a checkpoint that the caller judges.
+
+    `tiles` counts those that were found right.
+    """
+
+    def __init__(self, source: Source, checkpoint: Checkpoint) -> None:
+        self._source = source
+        self._checkpoint = checkpoint
+        self.tiles = 0
+
+    def bundles(self) -> Iterator[list[bytes]]:
+        """All entries, in lists of up to 256; a caller believes none before the end.
+
+        Raises `MissingResource`, `MalformedMessage` (05-F3) or `InvalidProof` (05-F4, 05-F5).
+        """
+        edge = RightEdge()
+        for bundle in bundles(self._checkpoint.size):
+            data = self._source.fetch(bundle.path, resource_limit(bundle.path))
+            entries = _entries(data, bundle.width, bundle.path)  # F3
+            yield entries
+            self._compare(edge.extend(map(leaf_hash, entries)))
+        self._compare(edge.partial())
+        if edge.root() != self._checkpoint.root:  # F5
+            raise InvalidProof("the entries do not lead to the checkpoint's root", "05-F5")
+
+    def _compare(self, contents: Iterable[TileContent]) -> None:
+        for content in contents:  # F4
+            path = content.tile.path
+            if self._source.fetch(path, resource_limit(path)) != content.data:
+                raise InvalidProof(f"{path} does not belong to the entries", "05-F4")
+            self.tiles += 1
 
 
 def fsck_directory(
@@ -147,15 +188,16 @@ def fsck_directory(
     """`fsck`, and no file may be there that the checkpoint does not need (05-F2)."""
     source = DirectorySource(root)
     signed = policy.open(source.fetch(CHECKPOINT, resource_limit(CHECKPOINT)))
-    _check_listing(root, signed)
+    check_listing(root, signed.size)
     return fsck(source, policy, signatures=signatures, executor=executor)
 
 
-def _check_listing(root: Path, signed: SignedCheckpoint) -> None:
+def check_listing(root: Path, size: int) -> None:
+    """Raises `Unattributed` (05-F2) for a file that a log of this size does not need."""
     for path in _files_below(root):
-        expected = path == CHECKPOINT or is_resource(path, signed.size)
+        expected = path == CHECKPOINT or is_resource(path, size)
         if not expected or not stat.S_ISREG((root / path).lstat().st_mode):
-            raise Unattributed(f"{path!r} is not part of a log of {signed.size} entries")
+            raise Unattributed(f"{path!r} is not part of a log of {size} entries")
 
 
 def _files_below(root: Path) -> Iterator[str]:
@@ -178,16 +220,6 @@ def _entries(data: bytes, width: int, path: str) -> list[bytes]:
         return decode_bundle(data, width)
     except MalformedMessage as error:
         raise MalformedMessage(error.message, path, error.offset) from None
-
-
-def _compare(source: Source, contents: Iterable[TileContent]) -> int:
-    count = 0
-    for content in contents:
-        path = content.tile.path
-        if source.fetch(path, resource_limit(path)) != content.data:
-            raise InvalidProof(f"{path} does not belong to the entries", "05-F4")
-        count += 1
-    return count
 
 
 def _verify_all(batch: list[Submission]) -> None:

@@ -55,6 +55,10 @@ class LogReader:
     def leaf(self, index: int) -> bytes:
         return self._tiles.leaf(index)
 
+    def node(self, height: int, index: int) -> bytes:
+        """The node above the leaves from index * 2^height to (index + 1) * 2^height."""
+        return self._tiles.node(height, index)
+
     def receipt(self, index: int) -> Receipt:
         """The proof that this checkpoint covers entry `index`."""
         proof = tuple(self._tiles.inclusion_proof(index))

@@ -2,13 +2,17 @@
 
     python examples/ten_parties.py [DIRECTORY]
 
-DIRECTORY (default `demo`) gets the public log as one file, `session.gopa`.
+DIRECTORY (default `demo`) gets the public log as one file, `session.gopa`; what an auditor
+has to know from somewhere else, `keys.txt`; and what an audit finds, `report.html`.
 """
 
 import sys
 from pathlib import Path
 
 import gopa
+from gopa.auditing.html import to_html
+from gopa.auditing.json_report import to_json_dict
+from gopa.cli.audit_screen import screen
 from gopa.messages.phases import Phase
 from gopa.simulation import Script
 from gopa.simulation.faults import BadProof
@@ -26,9 +30,19 @@ def main(directory: Path) -> None:
     print(result, end="\n\n")
     directory.mkdir(parents=True, exist_ok=True)
     path = result.transcript.archive(directory / "session.gopa")
+    keys = result.transcript.keys(directory / "keys.txt")
     print(f"{path}: {path.stat().st_size:,} bytes, everything there is to check")
-    for fault in result.transcript.check().faults:
-        print(fault)
+    print(f"$ gopa audit {path} --keys {keys} --html {directory / 'report.html'}")
+    report = gopa.audit(path, anchors=keys)
+    print(screen(report))
+    (directory / "report.html").write_text(to_html(to_json_dict(report)))
+
+    damaged = directory / "damaged.gopa"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    damaged.write_bytes(data)
+    print(f"One bit flipped:\n$ gopa audit {damaged} --keys {keys}")
+    print(screen(gopa.audit(damaged, anchors=keys)))
 
 
 if __name__ == "__main__":

@@ -95,6 +95,7 @@ if TYPE_CHECKING:
         variance,
         variance_async,
     )
+    from gopa.auditing import Report, audit
     from gopa.planning import Outcome, Plan, PrivacyStatement, plan, privacy
 
 __version__ = VERSION
@@ -119,9 +120,11 @@ _AGGREGATION = (
     "variance",
     "variance_async",
 )
+_AUDITING = ("Report", "audit")
 _PLANNING = ("Outcome", "Plan", "PrivacyStatement", "plan", "privacy")
 _LATE = {
     **dict.fromkeys(_AGGREGATION, "gopa.aggregation"),
+    **dict.fromkeys(_AUDITING, "gopa.auditing"),
     **dict.fromkeys(_PLANNING, "gopa.planning"),
 }
 
@@ -158,6 +161,7 @@ __all__ = [
     "PrivacyStatement",
     "ProtocolError",
     "RangeStatement",
+    "Report",
     "Result",
     "RevealedOpening",
     "Rng",
@@ -174,6 +178,7 @@ __all__ = [
     "WeightedBits",
     "WeightedNoisePlan",
     "WeightedNoiseStatement",
+    "audit",
     "average",
     "average_async",
     "backend_status",

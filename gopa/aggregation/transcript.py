@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
 from pathlib import Path
+from typing import Final
 
-from bulletin_board import LogReader, write_archive
+from bulletin_board import LogReader, Submission, write_archive
+from gopa.messages.framing import Assembler, Message, Posted
+from gopa.messages.manifest import MANIFEST, session_id
+from gopa.messages.phases import Kind
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Findings, check_log
+from wire.errors import UsageError
+
+_MOST_BEFORE: Final = 1_024
+"""A manifest is among the first entries of its log; the largest one takes 560."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +42,24 @@ class SessionTranscript:
             write_archive(self.log(), out, self.session)
         return target
 
+    def keys(self, path: str | Path) -> Path:
+        """Write what an auditor has to know from somewhere else than the log.
+
+        That is the hash of the manifest and the key of the log, as `gopa audit --keys`
+        reads them. Whoever audits gets this file from somebody they trust.
+        """
+        log = self.log()
+        raws = islice(log.entries(), _MOST_BEFORE)
+        found = next((each for each in _manifests(raws) if session_id(each) == self.session), None)
+        if found is None:
+            raise UsageError("the log does not begin with the manifest of the session", "log")
+        manifest = MANIFEST.decode(found)
+        digest = sha256(found).hexdigest()
+        target = Path(path)
+        text = f"manifest {digest}\nlog {manifest.log.decode()}\nquorum none\n"
+        target.write_text(text)
+        return target
+
     def check(self) -> Findings:
         """Read the log again, strictly, and evaluate every rule of the protocol over it.
 
@@ -43,3 +71,14 @@ class SessionTranscript:
     def __repr__(self) -> str:
         where = self.directory or "in memory"
         return f"<SessionTranscript: session {self.session.hex()[:16]}, {where}>"
+
+
+def _manifests(raws: Iterable[bytes]) -> Iterator[bytes]:
+    """The bodies of all whole messages of kind manifest."""
+    assembler = Assembler()
+    for index, raw in enumerate(raws):
+        submission = Submission.decode(raw)
+        posted = Posted(index, submission.leaf, submission.entry)
+        for item in assembler.observe(posted):
+            if isinstance(item, Message) and item.kind == Kind.MANIFEST:
+                yield item.body

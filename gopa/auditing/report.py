@@ -48,7 +48,10 @@ class Culprit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An entry that shows something: its place in the log and its leaf hash."""
+    """An entry that shows something: its place in the log and its leaf hash.
+
+    The hash is empty where the log ends before that place, or breaks off.
+    """
 
     index: int
     leaf: bytes
@@ -73,6 +76,14 @@ class AuditFault:
     entries: tuple[Shown, ...]
     proved: bool
     handled: bool
+
+    def __str__(self) -> str:
+        """One line for a person; the key is shortened."""
+        who = f"{self.culprit.value} {self.author.hex()[:16]}".strip()
+        where = ", ".join(str(each.index) for each in self.entries)
+        shown = f", entries {where}" if where else ""
+        doubt = "" if self.proved else "; not proved"
+        return f"{who}: {self.got} [{self.rule}{shown}{doubt}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +142,26 @@ class PrivacyReport:
 
 
 @dataclass(frozen=True, slots=True)
+class ListReport:
+    """A close that the rules accept: `members` are positions in `joined`."""
+
+    phase: str
+    step: int
+    cut: int
+    index: int
+    members: tuple[int, ...]
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RoundReport:
     """One round. `sums` are in steps of the grid; estimates are decimal text, or empty lists.
 
     `joined` and `included` hold keys; `edges` and `opened` are pairs of positions in `joined`.
+    Of large rounds `edges` is empty: `edge_count` has their number all the same. `total` is
+    the sum in the units of the inputs. With weights `mean` is the weighted one, and `stderr` is
+    empty where too little weight was contributed for a quotient to say anything. `stderr` has
+    one error for each mean. `outcome` is `result`, `abort` or `open`.
     """
 
     number: int
@@ -143,13 +170,39 @@ class RoundReport:
     joined: tuple[bytes, ...]
     included: tuple[bytes, ...]
     excluded: tuple[Exclusion, ...]
+    lists: tuple[ListReport, ...]
+    withheld: int
+    edge_count: int
     edges: tuple[tuple[int, int], ...]
     opened: tuple[tuple[int, int], ...]
+    outcome: str
     sums: tuple[int, ...]
+    total: tuple[str, ...]
     mean: tuple[str, ...]
-    stderr: str
+    stderr: tuple[str, ...]
     abort: str
     privacy: PrivacyReport | None
+
+
+class Anchor(Enum):
+    """Where the reader's trust in a thing comes from."""
+
+    OUTSIDE = "outside"
+    EMBEDDED = "embedded"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Anchoring:
+    """What stands on what: the board's key with its quorum, and the manifest."""
+
+    log: Anchor
+    manifest: Anchor
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything came from outside of the transcript."""
+        return self.log is Anchor.OUTSIDE and self.manifest is Anchor.OUTSIDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,16 +243,18 @@ class SessionReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything an audit found. `to_json` and `to_html` are in `json_report` and `html_report`.
+    """Everything an audit found. `html` makes a page of what `to_json` says.
 
-    `anchored` says that board key and manifest came from outside of the transcript.
+    `anchors` says what came from outside of the transcript. `complete` says that the log was
+    read to its end and every logical round has ended by the rules.
     `session` is None where no manifest could be read, `log` where nothing could.
     """
 
     verdict: Verdict
     summary: str
-    anchored: bool
+    anchors: Anchoring
     simulation: bool
+    complete: bool
     log: LogReport | None
     session: SessionReport | None
     rounds: tuple[RoundReport, ...]
@@ -208,7 +263,22 @@ class Report:
     remarks: tuple[Remark, ...]
     limits: tuple[str, ...]
 
+    def __str__(self) -> str:
+        """The verdict with everything that nobody must miss."""
+        return f"{self.verdict.value}: {self.summary}"
+
     @property
     def code(self) -> int:
         """The exit code of the command."""
         return self.verdict.code
+
+    @property
+    def anchored(self) -> bool:
+        """Whether board key and manifest came from outside of the transcript."""
+        return self.anchors.whole
+
+    def to_json(self) -> bytes:
+        """The report as canonical JSON; see `json_report`."""
+        from gopa.auditing.json_report import to_json_bytes
+
+        return to_json_bytes(self)

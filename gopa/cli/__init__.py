@@ -9,11 +9,15 @@ from typing import Final
 import click
 
 from gopa.version import VERSION
-from wire.errors import GopaError
+from wire.errors import GopaError, UsageError
 
 USAGE_EXIT: Final = 2
 
+INTERNAL_EXIT: Final = 5
+"""What `gopa audit` ends with when it fails itself: 1 would accuse somebody."""
+
 COMMANDS: Final = {
+    "audit": "gopa.cli.audit",
     "board": "gopa.cli.board",
     "doctor": "gopa.cli.doctor",
     "plan": "gopa.cli.plan",
@@ -45,8 +49,51 @@ def commands() -> None:
 
 def main() -> None:
     """The entry point: library errors become one line and exit code 2."""
+    if sys.argv[1:2] == ["audit"]:
+        _audit()
+        return
     try:
         commands.main()
     except GopaError as error:
         click.echo(f"gopa: {error}", err=True)
         sys.exit(USAGE_EXIT)
+
+
+def _audit() -> None:
+    """Exit codes of an audit are verdicts: no failure of any kind may look like one.
+
+    Python and click end with 1 on most exceptions, and that would say INVALID.
+    """
+    try:
+        code = _code_of(commands.main(standalone_mode=False))
+    except click.ClickException as error:
+        error.show()
+        code = USAGE_EXIT
+    except UsageError as error:
+        click.echo(f"gopa: {error}", err=True)
+        code = USAGE_EXIT
+    except click.Abort as error:
+        code = _failed(error.__cause__ or KeyboardInterrupt())
+    except BaseException as error:  # noqa: BLE001 - also when memory ends or a reader goes away
+        code = _failed(error)
+    sys.exit(code)
+
+
+def _code_of(answer: object) -> int:
+    """The command returns its code, and help and the like return 0."""
+    return answer if isinstance(answer, int) else 0
+
+
+def _failed(error: BaseException) -> int:
+    """Say so, if that is still possible."""
+    try:
+        from gopa.auditing.composing import failed_inside
+
+        report = failed_inside(error)
+        if "--json" in sys.argv:
+            sys.stdout.buffer.write(report.to_json())
+            sys.stdout.flush()
+        click.echo(f"{report.verdict.value}: {report.summary}", err=True)
+    except BaseException:  # noqa: BLE001, S110 - the exit code is what counts
+        pass
+    return INTERNAL_EXIT

@@ -96,11 +96,6 @@ class LogCheck:
         self.ledger = Ledger(toolkit or Toolkit(), rng=rng, executor=executor)
         self._leaves = _Leaves()
 
-    @property
-    def size(self) -> int:
-        """How many entries came without a gap."""
-        return self._leaves.count
-
     def take_leaf(self, index: int, leaf: bytes) -> None:
         """The next entry of the log, of whatever session."""
         self._leaves.add(index, leaf)

@@ -98,6 +98,15 @@ class Ledger:
         """
         return self._session_rounds().abort(cut)
 
+    def pending_faults(self, cut: int) -> tuple[Fault, ...]:
+        """What parties did wrong in the open phase, as its close with this cut would find.
+
+        Raises:
+            UsageError: before the manifest; a cut below the last one.
+            InvalidProof: the phase needs a value of the beacon.
+        """
+        return self._session_rounds().pending_faults(cut)
+
     @property
     def manifest(self) -> Manifest | None:
         """The session's manifest, once it was seen."""

@@ -126,6 +126,13 @@ class Rounds:
         self._require_cut(cut)
         return self._control(aborted(self._book, cut, self._leaf, Failure(Why.ORGANISER)))
 
+    def pending_faults(self, cut: int) -> tuple[Fault, ...]:
+        """See `Ledger.pending_faults`."""
+        if self.failed or self._book is None or self._stage is None:
+            return ()
+        self._require_cut(cut)
+        return self._try(self._book, self._stage, cut, Given()).step.faults
+
     def view(self) -> RoundView | None:
         """The current round, or the last one."""
         if self._book is None:

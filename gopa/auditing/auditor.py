@@ -1,0 +1,226 @@
+"""`gopa.audit`: reads a log once and says what it proves. `specs/11-audit.md`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from bulletin_board import Checkpoint
+from bulletin_board.archive import WHOLE_LOG
+from bulletin_board.note import Note
+from bulletin_board.proof import LARGEST_RECEIPT
+from bulletin_board.source import MissingResource
+from gopa.auditing.anchors import AnchorsLike, read_anchors
+from gopa.auditing.choice import SessionChoice
+from gopa.auditing.composing import compose, unsupported
+from gopa.auditing.log_checks import rule_of
+from gopa.auditing.options import LARGEST_SAVED, Options
+from gopa.auditing.reading import EntryReading
+from gopa.auditing.report import Report
+from gopa.auditing.sources import Transcript, TranscriptLike, Unsupported, open_transcript
+from gopa.auditing.state import LogState
+from gopa.auditing.tally import log_fault
+from gopa.beacon.drand import DrandChain
+from gopa.beacon.known import KNOWN_CHAINS
+from gopa.rounds.toolkit import Toolkit
+from gopa.rules import LogCheck
+from wire.errors import MalformedMessage, ProtocolError, Unattributed, UsageError
+
+
+def audit(  # noqa: PLR0913 - all of them are options
+    source: TranscriptLike,
+    *,
+    anchors: AnchorsLike | None = None,
+    trust_embedded: bool = False,
+    strict: bool = False,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    session: bytes | None = None,
+    since: bytes | Path | None = None,
+    receipts: Iterable[bytes | Path] = (),
+    chains: Iterable[DrandChain] = KNOWN_CHAINS,
+    toolkit: Toolkit | None = None,
+) -> Report:
+    """Check everything that a transcript proves, with nothing but what the caller trusts.
+
+    `source` is a `.gopa` file, a directory of a board, the address of a board or of a copy,
+    or an open `LogReader`. `anchors` are the hash of the manifest and the key of the log, from
+    outside of the transcript: a path, the text as bytes, or `Anchors`. Without them the
+    verdict is INCOMPLETE, unless `trust_embedded` says that the transcript may vouch for
+    itself, and then the report says that its keys are not anchored. `since` is the state that an
+    earlier audit saved, `receipts` what the board gave to parties. `jobs` processes work
+    at once, or the given `executor` does; the report is the same.
+
+    The report names every fault that was found. Only VALID means that the results hold.
+
+    Raises:
+        UsageError: there is no such transcript, what is trusted cannot be read, or the log
+            has several sessions and none was named.
+    """
+    options = options_of(
+        anchors=anchors,
+        trust_embedded=trust_embedded,
+        strict=strict,
+        session=session,
+        since=since,
+        receipts=receipts,
+        chains=chains,
+        toolkit=toolkit,
+    )
+    with workers(jobs, executor) as pool:
+        return run(source, options, pool)[0]
+
+
+def run(
+    source: TranscriptLike, options: Options, pool: Executor | None
+) -> tuple[Report, LogState | None]:
+    """The report, and what was read for it; None for a transcript of an unknown version."""
+    with ExitStack() as opened:
+        try:
+            transcript = open_transcript(source, opened)
+            state = read_log(transcript, options, pool)
+        except Unsupported as error:
+            return unsupported(str(source), str(error)), None
+        except ProtocolError as error:
+            state = _not_opened(str(source), options, error)
+            return compose(state, opened=not state.lacking), state
+        return compose(state), state
+
+
+def options_of(  # noqa: PLR0913 - all of them are options
+    *,
+    anchors: AnchorsLike | None = None,
+    trust_embedded: bool = False,
+    strict: bool = False,
+    session: bytes | None = None,
+    since: bytes | Path | None = None,
+    receipts: Iterable[bytes | Path] = (),
+    chains: Iterable[DrandChain] = KNOWN_CHAINS,
+    toolkit: Toolkit | None = None,
+    trace: str = "",
+) -> Options:
+    """The options of an audit, with files read; `UsageError` names what is wrong."""
+    if session is not None and len(session) != len(WHOLE_LOG):
+        raise UsageError(f"the id of a session has {len(WHOLE_LOG)} bytes", "session")
+    return Options(
+        anchors=read_anchors(anchors),
+        session=session,
+        trust_embedded=trust_embedded,
+        strict=strict,
+        since=None if since is None else _content(since, LARGEST_SAVED, "since"),
+        receipts=tuple(_content(each, LARGEST_RECEIPT, "receipts") for each in receipts),
+        chains=tuple(chains),
+        toolkit=toolkit or Toolkit(),
+        trace=trace,
+    )
+
+
+@contextmanager
+def workers(jobs: int, executor: Executor | None) -> Iterator[Executor | None]:
+    """The caller's executor, or a pool of so many processes for the time of an audit."""
+    if type(jobs) is not int or jobs < 1:
+        raise UsageError("a number of processes, at least 1", "jobs")
+    if executor is not None or jobs == 1:
+        yield executor
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield pool
+
+
+def new_state(transcript: Transcript, options: Options, pool: Executor | None) -> LogState:
+    """A log of which nothing has been read yet."""
+    named = transcript.session if transcript.session != WHOLE_LOG else None
+    check = LogCheck(options.toolkit, rng=os.urandom, executor=pool)
+    choice = SessionChoice(options.session or named, options.anchors.manifest)
+    return LogState(transcript.name, options, EntryReading(check, choice, pool, options.trace))
+
+
+def read_log(transcript: Transcript, options: Options, pool: Executor | None) -> LogState:
+    """Read all of it once. What is wrong with it is in the state; `Unsupported` ends it."""
+    state = new_state(transcript, options, pool)
+    take_note(state, _best_note(transcript, options))
+    if state.checkpoint is None:
+        return state
+    try:
+        for raws in transcript.bundles(state.checkpoint):
+            state.reading.take(raws)
+        state.ended = True
+    except ProtocolError as error:
+        take_break(state, error)
+    state.reading.finish()
+    try:
+        transcript.check_strays(state.checkpoint.size)
+    except ProtocolError as error:
+        state.breaks.append(log_fault("05-F2", str(error)))
+    _require_one_session(state)
+    return state
+
+
+def take_note(state: LogState, data: bytes) -> None:
+    """The note to compare the log with. Its signatures are judged when all keys are known."""
+    state.note = data
+    try:
+        state.checkpoint = Checkpoint.from_text(Note.parse(data).text)
+    except (MalformedMessage, UsageError) as error:
+        state.checkpoint = None
+        state.breaks.append(log_fault("05-N2", f"no note of a log: {error}", check="1.1"))
+
+
+def take_break(state: LogState, error: ProtocolError) -> None:
+    """Reading ended early. What is merely not there is nobody's fault."""
+    if isinstance(error, MissingResource | Unattributed):
+        state.lacking = str(error)
+    else:
+        state.breaks.append(log_fault(rule_of(error, "05-F3"), str(error), check="1.3"))
+
+
+def _best_note(transcript: Transcript, options: Options) -> bytes:
+    """A live board's newest note is ahead of its witnesses: then the newest cosigned one."""
+    policy = options.anchors.policy
+    if policy is None or not policy.needs_witnesses:
+        return transcript.note
+    try:
+        policy.open(transcript.note)
+    except ProtocolError:
+        try:
+            other = transcript.cosigned()
+            if other is not None:
+                policy.open(other)
+                return other
+        except ProtocolError:
+            return transcript.note
+    return transcript.note
+
+
+def _require_one_session(state: LogState) -> None:
+    if state.reading.choice.ambiguous:
+        listed = ", ".join(each.hex() for each in sorted(state.reading.choice.found))
+        message = f"the log holds several sessions: name one of {listed}"
+        raise UsageError(message, "session")
+
+
+def _not_opened(name: str, options: Options, error: ProtocolError) -> LogState:
+    """What is there is no transcript, or cannot be had."""
+    reading = EntryReading(LogCheck(options.toolkit, rng=os.urandom), SessionChoice(None, None))
+    state = LogState(name, options, reading)
+    if isinstance(error, Unattributed):
+        state.lacking = str(error)
+    else:
+        state.breaks.append(log_fault("11-I1", str(error), check="0.1"))
+    return state
+
+
+def _content(given: bytes | Path, most: int, field: str) -> bytes:
+    if isinstance(given, bytes):
+        return given
+    try:
+        with Path(given).open("rb") as file:
+            data = file.read(most + 1)
+    except OSError as error:
+        raise UsageError(f"{given} cannot be read: {error.strerror}", field) from None
+    if len(data) > most:
+        raise UsageError(f"{given} has more than {most} bytes", field)
+    return data

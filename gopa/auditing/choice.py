@@ -1,0 +1,93 @@
+"""Which session of a log is audited. `specs/11-audit.md`, [I7]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Final
+
+from gopa.auditing.sources import Unsupported
+from gopa.messages.framing import Assembler, Message, Posted
+from gopa.messages.manifest import VERSION, session_id
+from gopa.messages.phases import Kind, Phase
+
+MOST_CANDIDATES: Final = 256
+MOST_ENTRIES: Final = 1_024
+"""Of a session before its manifest is whole; the largest one takes 560."""
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """A session whose manifest has not come yet."""
+
+    assembler: Assembler = field(default_factory=Assembler)
+    entries: list[Posted] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class SessionChoice:
+    """Hands on the entries of one session, in order.
+
+    The one that is `wanted`; or that whose manifest has the hash `manifest`; or the
+    first in the log. `found` has all sessions whose manifests were seen, with their
+    hashes: a caller that named none refuses a log with several. Memory is bounded: of
+    sessions without manifests so many are followed and no more.
+    """
+
+    wanted: bytes | None
+    manifest: bytes | None
+    found: dict[bytes, bytes] = field(default_factory=dict)
+    chosen: bytes | None = None
+    _candidates: dict[bytes, _Candidate] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.chosen = self.wanted
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether nothing but the order of the log decided, and there are several."""
+        return self.wanted is None and self.manifest is None and len(self.found) > 1
+
+    def take(self, posted: Posted) -> list[Posted]:
+        """The entries to judge now: those of the session that are known to be its own."""
+        session = posted.entry.session
+        if self.wanted not in {None, session}:
+            return []
+        if session in self.found:
+            return [posted] if session == self.chosen else []
+        waiting = self._follow(session, posted)
+        return [posted] if self.wanted == session else waiting
+
+    def _follow(self, session: bytes, posted: Posted) -> list[Posted]:
+        candidate = self._candidates.get(session)
+        if candidate is None:
+            if len(self._candidates) == MOST_CANDIDATES:
+                return []
+            candidate = self._candidates[session] = _Candidate()
+        if len(candidate.entries) == MOST_ENTRIES:
+            return []
+        candidate.entries.append(posted)
+        entry = posted.entry
+        if (entry.phase, entry.round) != (Phase.ORGANISER, 0):
+            return []
+        for item in candidate.assembler.observe(posted):
+            if isinstance(item, Message) and _is_manifest(item, session):
+                return self._found(session, item.body)
+        return []
+
+    def _found(self, session: bytes, body: bytes) -> list[Posted]:
+        version = int.from_bytes(body[:2])
+        digest = sha256(body).digest()
+        self.found[session] = digest
+        candidate = self._candidates.pop(session)
+        if self.chosen is None and self.manifest in {None, digest}:
+            self.chosen = session
+        if version > VERSION and session == self.chosen:
+            raise Unsupported(f"a manifest of version {version}; known is {VERSION}")
+        return candidate.entries if session == self.chosen else []
+
+
+def _is_manifest(message: Message, session: bytes) -> bool:
+    return (
+        message.seq == 0 and message.kind == Kind.MANIFEST and session_id(message.body) == session
+    )

@@ -1,0 +1,141 @@
+"""Files that convict one author of one fault, for a reader who has no log.
+
+`specs/11-audit.md`, section 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, TypeAlias
+
+from bulletin_board.entry import LARGEST_ENTRY
+from bulletin_board.note.signed import LARGEST_NOTE
+from wire.codec import (
+    Case,
+    Codec,
+    enumeration,
+    fixed,
+    opaque,
+    record,
+    select,
+    u8,
+    u16,
+    u64,
+    vector,
+)
+from wire.errors import MalformedMessage
+
+MAGIC: Final = b"gopa-evidence/v1\n"
+MOST_ENTRIES: Final = 65_000
+"""Of a longer log the archive is the evidence."""
+LARGEST_FORK: Final = 2**18
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Who is said to have broken which rule, in which round (0: none). Read, never believed."""
+
+    author: bytes
+    rule: bytes
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class TwoEntries:
+    """[E2]: two signed entries for one slot."""
+
+    first: bytes
+    second: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A signed entry and the index that it is said to have."""
+
+    index: int
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """[E3]: what the rule reads, in the order of the log."""
+
+    entries: tuple[Placed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """[E4]: the beginning of the log, and the proof that the signed tree extends it."""
+
+    note: bytes
+    proof: tuple[bytes, ...]
+    entries: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """[E5]: what 05, section 9 calls evidence."""
+
+    evidence: bytes
+
+
+Shown: TypeAlias = TwoEntries | Messages | Prefix | Fork
+
+
+class ShownTag(IntEnum):
+    """What kind of evidence a file holds."""
+
+    TWO_ENTRIES = 1
+    MESSAGES = 2
+    PREFIX = 3
+    FORK = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A statement, and what is to show it."""
+
+    statement: Statement
+    shown: Shown
+
+    def to_bytes(self) -> bytes:
+        """The file."""
+        return MAGIC + EVIDENCE.encode(self)
+
+    @classmethod
+    def parse(cls, data: bytes) -> Evidence:
+        """From a file; raises `MalformedMessage`."""
+        if not data.startswith(MAGIC):
+            raise MalformedMessage("this is no evidence", "evidence", 0)
+        return EVIDENCE.decode(data[len(MAGIC) :])
+
+
+_ENTRY: Final = opaque(1, LARGEST_ENTRY)
+
+EVIDENCE: Final[Codec[Evidence]] = record(
+    Evidence,
+    statement=record(Statement, author=fixed(32), rule=opaque(1, 16), round=u16),
+    shown=select(
+        "Shown",
+        enumeration(ShownTag, u8),
+        Case(ShownTag.TWO_ENTRIES, record(TwoEntries, first=_ENTRY, second=_ENTRY)),
+        Case(
+            ShownTag.MESSAGES,
+            record(
+                Messages,
+                entries=vector(record(Placed, index=u64, raw=_ENTRY), 1, MOST_ENTRIES),
+            ),
+        ),
+        Case(
+            ShownTag.PREFIX,
+            record(
+                Prefix,
+                note=opaque(1, LARGEST_NOTE),
+                proof=vector(fixed(32), 0, 63),
+                entries=vector(_ENTRY, 1, MOST_ENTRIES),
+            ),
+        ),
+        Case(ShownTag.FORK, record(Fork, evidence=opaque(1, LARGEST_FORK))),
+    ),
+)

@@ -1,0 +1,138 @@
+"""Following the log of a live board. `specs/11-audit.md`, section 5."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from pathlib import Path
+
+from bulletin_board import LogReader, SignedCheckpoint, TrustPolicy
+from bulletin_board.client.forks import verify_fork
+from bulletin_board.note import Note, open_checkpoint
+from bulletin_board.source import CHECKPOINT, MissingResource, resource_limit
+from gopa.auditing.auditor import new_state, take_note
+from gopa.auditing.checks import Status
+from gopa.auditing.composing import compose
+from gopa.auditing.forks import fork_evidence
+from gopa.auditing.options import Options
+from gopa.auditing.report import Culprit, Report
+from gopa.auditing.sources import PublicLog, open_transcript
+from gopa.auditing.state import LogState
+from gopa.auditing.tally import log_fault
+from wire.errors import ProtocolError, Unattributed, UsageError
+
+
+class Follower:
+    """Reads what is new in a log whenever it is asked, and nothing twice.
+
+    `save` is given a checkpoint after everything below it was read and led to its root. A new
+    follower reads from the beginning, and proves that the log continues what was saved.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        options: Options,
+        pool: Executor | None,
+        opened: ExitStack,
+        save: Callable[[bytes], None],
+    ) -> None:
+        """Raises as `open_transcript`, and `UsageError` for what cannot grow."""
+        if "://" not in source and not Path(source).is_dir():
+            raise UsageError("only a directory or an address can be followed", "source")
+        transcript = open_transcript(source, opened)
+        if not isinstance(transcript, PublicLog):
+            raise UsageError("only public files can be followed", "source")
+        self._files = transcript
+        self._save = save
+        self._signed: SignedCheckpoint | None = None
+        self.fork: bytes = b""
+        self.state: LogState = new_state(transcript, options, pool)
+
+    def poll(self) -> Report | None:
+        """The report about all that was read so far; None if there is nothing new.
+
+        A note without a quorum is passed over, an older one too, and what cannot be had is
+        asked for again. Raises `Unsupported`.
+        """
+        try:
+            signed = self._newest()
+        except Unattributed:
+            return None
+        if signed is None or not self._is_news(signed):
+            return None
+        state = self.state
+        take_note(state, signed.to_bytes())
+        try:
+            self._read(signed)
+        except (MissingResource, Unattributed):
+            return None
+        except ProtocolError as error:
+            state.breaks.append(log_fault("05-F5", str(error), check="1.3"))
+            return compose(state)
+        state.ended = True
+        report = compose(state)
+        if not self.fork and _sound(report):
+            self._signed = signed
+            self._save(signed.to_bytes())
+        return report
+
+    def _newest(self) -> SignedCheckpoint | None:
+        data = self._files.source.fetch(CHECKPOINT, resource_limit(CHECKPOINT))
+        policy = self.state.policy
+        if policy is None:
+            take_note(self.state, data)
+            unjudged = self.state.checkpoint
+            # Before the manifest came nobody knows the key: the report judges the note.
+            return None if unjudged is None else SignedCheckpoint(unjudged, Note.parse(data))
+        for candidate in (data, self._files.cosigned()):
+            if candidate is not None and _holds(policy, candidate):
+                return open_checkpoint(candidate, policy.log.key)
+        return None
+
+    def _is_news(self, signed: SignedCheckpoint) -> bool:
+        size = self.state.reading.size
+        if self._signed is None:
+            return signed.size > 0
+        changed = signed.root != self._signed.root and signed.size == size
+        return signed.size > size or changed
+
+    def _read(self, signed: SignedCheckpoint) -> None:
+        """The entries that are new; what was read before has to lead to the same root."""
+        state = self.state
+        reader = LogReader(self._files.source, signed)
+        for raw in reader.entries(state.reading.size):
+            state.reading.take([raw])
+        state.reading.finish()
+        if state.reading.edge.root() == signed.root:
+            return
+        self._prove_fork(reader, signed)
+
+    def _prove_fork(self, reader: LogReader, signed: SignedCheckpoint) -> None:
+        """What was read before is not in what the log signs now."""
+        older, policy = self._signed, self.state.policy
+        got = "another root: the log has signed two histories that exclude each other"
+        proved = False
+        if older is not None and policy is not None:
+            self.fork = fork_evidence(reader.size, reader.node, older, signed)
+            verify_fork(self.fork, policy.log.key)
+            proved = True
+        culprit = Culprit.BOARD if proved else Culprit.UNATTRIBUTABLE
+        self.state.breaks.append(
+            log_fault("05-C4", got, check="1.5", culprit=culprit, proved=proved)
+        )
+
+
+def _holds(policy: TrustPolicy, data: bytes) -> bool:
+    try:
+        policy.open(data)
+    except ProtocolError:
+        return False
+    return True
+
+
+def _sound(report: Report) -> bool:
+    """Whether the log was read whole under a note that its log signed."""
+    ends = {each.check.number: each.status for each in report.checks}
+    return all(ends[number] is Status.PASS for number in ("1.1", "1.3", "3.1"))

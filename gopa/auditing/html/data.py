@@ -1,0 +1,102 @@
+"""Typed access to a report as JSON: a page is made of what has the right shape only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from wire.errors import UsageError
+
+
+class Row:
+    """An object of the report. All methods raise `UsageError` for a field of another shape."""
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, fields: object) -> None:
+        if not isinstance(fields, Mapping):
+            raise UsageError("this is no audit report: an object is expected", "report")
+        self._fields = fields
+
+    def _get(self, name: str) -> object:
+        if name not in self._fields:
+            raise UsageError(f"this is no audit report: {name} is missing", "report")
+        return self._fields[name]
+
+    def _list(self, name: str) -> list[object]:
+        value = self._get(name)
+        if not isinstance(value, list | tuple):
+            raise _wrong(name)
+        return list(value)
+
+    def text(self, name: str) -> str:
+        """A field that holds text."""
+        return _text(self._get(name), name)
+
+    def number(self, name: str) -> int:
+        """A field that holds an integer."""
+        return _number(self._get(name), name)
+
+    def place(self, name: str) -> int | None:
+        """A field that holds an integer or null."""
+        value = self._get(name)
+        return None if value is None else _number(value, name)
+
+    def flag(self, name: str) -> bool:
+        """A field that holds a truth value."""
+        value = self._get(name)
+        if not isinstance(value, bool):
+            raise _wrong(name)
+        return value
+
+    def part(self, name: str) -> Row:
+        """A field that holds an object."""
+        return Row(self._get(name))
+
+    def part_or_none(self, name: str) -> Row | None:
+        """A field that holds an object or null."""
+        value = self._get(name)
+        return None if value is None else Row(value)
+
+    def rows(self, name: str) -> list[Row]:
+        """A field that holds a list of objects."""
+        return [Row(item) for item in self._list(name)]
+
+    def texts(self, name: str) -> list[str]:
+        """A field that holds a list of texts."""
+        return [_text(item, name) for item in self._list(name)]
+
+    def numbers(self, name: str) -> list[int]:
+        """A field that holds a list of integers."""
+        return [_number(item, name) for item in self._list(name)]
+
+    def count(self, name: str) -> int:
+        """How long the list in a field is."""
+        return len(self._list(name))
+
+    def pairs(self, name: str, below: int) -> list[tuple[int, int]]:
+        """A field that holds pairs of positions, all from 0 and below a bound."""
+        found = []
+        for item in self._list(name):
+            if not isinstance(item, list | tuple) or len(item) != 2:
+                raise _wrong(name)
+            first, second = (_number(end, name) for end in item)
+            if not (0 <= first < below and 0 <= second < below):
+                raise _wrong(name)
+            found.append((first, second))
+        return found
+
+
+def _text(value: object, name: str) -> str:
+    if not isinstance(value, str):
+        raise _wrong(name)
+    return value
+
+
+def _number(value: object, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _wrong(name)
+    return value
+
+
+def _wrong(name: str) -> UsageError:
+    return UsageError(f"this is no audit report: {name} has another shape", "report")

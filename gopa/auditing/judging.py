@@ -1,0 +1,211 @@
+"""What a file of evidence proves, judged by itself. `specs/11-audit.md`, section 6."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import pairwise
+from typing import Final
+
+from bulletin_board import Submission, TrustPolicy
+from bulletin_board.client.forks import verify_fork
+from bulletin_board.note import open_checkpoint
+from bulletin_board.tree import RightEdge, leaf_hash, verify_consistency
+from gopa.auditing.evidence import Evidence, Fork, Messages, Prefix, Statement, TwoEntries
+from gopa.auditing.reading import wrong_signatures
+from gopa.auditing.report import Culprit
+from gopa.auditing.state import embedded_policy
+from gopa.messages.framing import Posted
+from gopa.messages.manifest import Manifest
+from gopa.rounds.toolkit import Toolkit
+from gopa.rules import RULES, Fault, Ledger, LogCheck, Role
+from wire.errors import ProtocolError, UsageError
+
+SELF_CONTAINED: Final = frozenset({"04-S4", "04-J2", "04-J3", "04-V1", "04-K2", "04-K3"})
+"""Rules about one message that read nothing but its author's own messages, the manifest and what
+the organiser's closes say. Others read what other parties wrote: which of their entries came
+first is for the whole log to say, so a choice of entries could frame an honest party."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether the evidence convicts, whom and of what.
+
+    `manifest` is SHA-256 of the session's manifest where the evidence has one, `log_key` the
+    verifier key it rests on, if any, and `anchored` whether the reader brought that key.
+    """
+
+    convicts: bool
+    culprit: Culprit
+    author: bytes
+    rule: str
+    round: int
+    what: str
+    manifest: bytes = b""
+    log_key: str = ""
+    anchored: bool = False
+
+
+def judge(
+    data: bytes, *, policy: TrustPolicy | None = None, toolkit: Toolkit | None = None
+) -> Judgement:
+    """What this file proves, with nothing but the file and, for a board, the key of its log.
+
+    Raises:
+        MalformedMessage: these bytes are no evidence.
+        UsageError: a fork cannot be judged without the key of the log.
+    """
+    evidence = Evidence.parse(data)
+    statement, shown = evidence.statement, evidence.shown
+    try:
+        if isinstance(shown, TwoEntries):
+            return _two_entries(statement, shown)
+        if isinstance(shown, Messages):
+            return _messages(statement, shown, toolkit or Toolkit())
+        if isinstance(shown, Prefix):
+            return _prefix(statement, shown, policy, toolkit or Toolkit())
+        return _fork(statement, shown, policy)
+    except ProtocolError as error:
+        return _nothing(statement, str(error))
+
+
+def _two_entries(statement: Statement, shown: TwoEntries) -> Judgement:
+    """[E2]."""
+    first, second = Submission.decode(shown.first), Submission.decode(shown.second)
+    if wrong_signatures((first, second), None):
+        return _nothing(statement, "an entry is not signed by its author")
+    if first.entry.slot != second.entry.slot:
+        return _nothing(statement, "the entries have different slots")
+    # A signature can be made anew over the same statement: only two statements contradict.
+    if first.entry == second.entry:
+        return _nothing(statement, "both entries say the same")
+    author, entry = first.entry.author.data, first.entry
+    if statement.author != author or statement.rule != b"04-E3":
+        return _nothing(statement, "the statement is about something else")
+    what = f"two entries for one slot: phase {entry.phase}, round {entry.round}, seq {entry.seq}"
+    culprit = Culprit.PARTY if entry.phase else Culprit.ORGANISER
+    return Judgement(True, culprit, author, "04-E3", entry.round, what)
+
+
+def _messages(statement: Statement, shown: Messages, toolkit: Toolkit) -> Judgement:
+    """[E3]: the rules over the entries that are there, as if the open phase were closed."""
+    if statement.rule.decode("ascii", "replace") not in SELF_CONTAINED:
+        return _nothing(statement, "this rule cannot be judged without the log")
+    submissions = [Submission.decode(each.raw) for each in shown.entries]
+    if wrong_signatures(submissions, None):
+        return _nothing(statement, "an entry is not signed by its author")
+    indexes = [each.index for each in shown.entries]
+    sessions = {each.entry.session for each in submissions}
+    if len(sessions) != 1 or any(a >= b for a, b in pairwise(indexes)):
+        return _nothing(statement, "entries of one session in increasing order are needed")
+    ledger = Ledger(toolkit, rng=os.urandom)
+    for index, submission in zip(indexes, submissions, strict=True):
+        ledger.observe(Posted(index, submission.leaf, submission.entry))
+    if ledger.state.failed or ledger.manifest is None:
+        return _nothing(statement, "the organiser's messages do not follow from these entries")
+    pending = ledger.pending_faults(indexes[-1] + 1)
+    found = _matching(statement, (*ledger.findings().faults, *pending))
+    return _convicted(statement, found, ledger.manifest)
+
+
+def _prefix(
+    statement: Statement, shown: Prefix, policy: TrustPolicy | None, toolkit: Toolkit
+) -> Judgement:
+    """[E4]: the rules over the beginning of a log.
+
+    The log is the one that the organiser named in its manifest: who wants to accuse cannot
+    make another one.
+    """
+    submissions = [Submission.decode(raw) for raw in shown.entries]
+    if wrong_signatures(submissions, None):
+        return _nothing(statement, "an entry is not signed by its author")
+    reading = LogCheck(toolkit, rng=os.urandom)
+    edge = RightEdge()
+    session = _session_of(statement, submissions)
+    for index, submission in enumerate(submissions):
+        leaf = leaf_hash(submission.raw)
+        edge.extend([leaf])
+        reading.take_leaf(index, leaf)
+        if submission.entry.session == session:
+            reading.judge(Posted(index, leaf, submission.entry))
+    findings = reading.findings()
+    if findings.manifest is None:
+        return _judge_manifest(statement, findings.faults, submissions)
+    named = embedded_policy(findings.manifest).log.key
+    if policy is not None and policy.log.key != named:
+        return _nothing(statement, "the manifest names another log than the one you trust")
+    signed = open_checkpoint(shown.note, named)
+    if edge.size > signed.size:
+        return _nothing(statement, "more entries than the log has signed")
+    verify_consistency(edge.size, signed.size, shown.proof, edge.root(), signed.root)
+    found = _matching(statement, findings.faults)
+    return _convicted(statement, found, findings.manifest, str(named), anchored=policy is not None)
+
+
+def _judge_manifest(
+    statement: Statement, faults: Iterable[Fault], submissions: list[Submission]
+) -> Judgement:
+    """A manifest that is invalid by itself convicts its author, whatever log it stands in."""
+    found = _matching(statement, faults)
+    if found is None or not submissions:
+        return _nothing(statement, "the rules find no such fault")
+    return _convicted(statement, found, None)
+
+
+def _fork(statement: Statement, shown: Fork, policy: TrustPolicy | None) -> Judgement:
+    """[E5]."""
+    if policy is None:
+        raise UsageError("name the log that this is about: --keys FILE", "keys")
+    older, newer = verify_fork(shown.evidence, policy.log.key)
+    what = f"the log signed two histories, of {older.size} and {newer.size} entries"
+    key = str(policy.log.key)
+    return Judgement(
+        True, Culprit.BOARD, b"", "05-C4", statement.round, what, log_key=key, anchored=True
+    )
+
+
+def _session_of(statement: Statement, submissions: list[Submission]) -> bytes:
+    """That of the accused one's last entry."""
+    own = [each for each in submissions if each.entry.author.data == statement.author]
+    return own[-1].entry.session if own else bytes(32)
+
+
+def _matching(statement: Statement, faults: Iterable[Fault]) -> Fault | None:
+    rule = statement.rule.decode("ascii", "replace")
+    wanted = (statement.author, rule, statement.round)
+    return next(
+        (each for each in faults if each.proved and (each.author, each.rule, each.round) == wanted),
+        None,
+    )
+
+
+def _convicted(
+    statement: Statement,
+    found: Fault | None,
+    manifest: Manifest | None,
+    log_key: str = "",
+    *,
+    anchored: bool = False,
+) -> Judgement:
+    if found is None:
+        return _nothing(statement, "the rules find no such fault")
+    culprit = Culprit.ORGANISER if found.role is Role.ORGANISER else Culprit.PARTY
+    digest = b"" if manifest is None else sha256(manifest.to_bytes()).digest()
+    return Judgement(
+        True,
+        culprit,
+        found.author,
+        found.rule,
+        found.round,
+        f"{found.what}; the rule: {RULES[found.rule]}",
+        digest,
+        log_key,
+        anchored,
+    )
+
+
+def _nothing(statement: Statement, why: str) -> Judgement:
+    rule = statement.rule.decode("ascii", "replace")
+    return Judgement(False, Culprit.UNATTRIBUTABLE, statement.author, rule, statement.round, why)

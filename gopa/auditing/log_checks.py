@@ -1,0 +1,157 @@
+"""Families 0 and 1, and signatures: whether there is a log, and what it rests on."""
+
+from __future__ import annotations
+
+from bulletin_board import SignedCheckpoint
+from bulletin_board.note import open_checkpoint
+from gopa.auditing.checks import Status
+from gopa.auditing.earlier import check_earlier
+from gopa.auditing.report import Anchor, Culprit, LogReport
+from gopa.auditing.state import LogState
+from gopa.auditing.tally import Tally, log_fault
+from gopa.messages.manifest import CommitReveal, DrandBeacon
+from wire.errors import InvalidProof, InvalidSignature, MalformedMessage
+
+_HOW = "bring a file with the manifest's hash and the log's key: --keys FILE"
+
+
+def check_log(state: LogState, tally: Tally) -> LogReport | None:
+    """Every check of families 0 and 1, and 3.1. None where not even the note can be read."""
+    tally.say("0.1", Status.PASS, "known")
+    for fault in state.breaks:
+        tally.add(fault)
+    signed = _check_note(state, tally)
+    _check_entries(state, tally, signed)
+    _check_anchors(state, tally)
+    _check_beacon(state, tally)
+    check_earlier(state, tally, signed)
+    checkpoint = state.checkpoint
+    if checkpoint is None:
+        return None
+    return LogReport(
+        input=state.name,
+        origin=checkpoint.origin,
+        size=checkpoint.size,
+        root=checkpoint.root,
+        witnesses=() if signed is None else _witnesses(state, signed),
+    )
+
+
+def _check_note(state: LogState, tally: Tally) -> SignedCheckpoint | None:
+    """1.1 and 1.2; the checkpoint if its log signed it."""
+    policy = state.policy
+    if state.checkpoint is None:
+        tally.say("1.1", Status.SKIPPED, "there is no note that could be read")
+        tally.say("1.2", Status.SKIPPED, "there is no note that could be read")
+        return None
+    if policy is None:
+        tally.say("1.1", Status.MISSING, f"no key to check the note with: {_HOW}")
+        tally.say("1.2", Status.SKIPPED, "no key to check the note with")
+        return None
+    try:
+        signed = open_checkpoint(state.note, policy.log.key)
+        cosigned = policy.cosignatures(signed)
+    except (InvalidSignature, MalformedMessage) as error:
+        check = error.check if isinstance(error, InvalidSignature) else ""
+        rule = check if check.startswith("05-N") else "05-N4"
+        expected = f"a note that {policy.log.key.name} signed with the key that is anchored"
+        tally.add(log_fault(rule, str(error), check="1.1", expected=expected))
+        tally.say("1.2", Status.SKIPPED, "the note does not hold")
+        return None
+    tally.say("1.1", Status.PASS, f"signed by {policy.log.key.name}, {signed.size} entries")
+    names = {each.witness.name for each in cosigned}
+    if not policy.needs_witnesses:
+        tally.say("1.2", Status.PASS, "the policy asks for none: one view of the log is assumed")
+    elif policy.is_quorum(each.witness for each in cosigned):
+        tally.say("1.2", Status.PASS, f"cosigned by {len(names)} witnesses: a quorum")
+    else:
+        detail = f"{len(names)} of its witnesses cosigned this note: fetch one with a quorum"
+        tally.say("1.2", Status.MISSING, detail)
+    return signed
+
+
+def _witnesses(state: LogState, signed: SignedCheckpoint) -> tuple[str, ...]:
+    policy = state.policy
+    found = () if policy is None else policy.cosignatures(signed)
+    return tuple(sorted({each.witness.name for each in found}))
+
+
+def _check_entries(state: LogState, tally: Tally, signed: SignedCheckpoint | None) -> None:
+    """1.3, 1.4 and 3.1."""
+    if state.checkpoint is None:
+        for number in ("1.3", "1.4", "3.1"):
+            tally.say(number, Status.SKIPPED, "there is no note that could be read")
+        return
+    reading = state.reading
+    if state.ended:
+        tally.say("1.3", Status.PASS, f"{reading.size} entries")
+    elif state.lacking:
+        tally.say("1.3", Status.MISSING, state.lacking)
+    # A board that signs a tree vouches for what it let in; of a damaged copy nobody is guilty.
+    proved = state.ended and signed is not None
+    for bad in reading.bad:
+        tally.add(
+            log_fault(
+                bad.rule,
+                bad.what,
+                check=bad.check,
+                culprit=Culprit.BOARD if proved else Culprit.UNATTRIBUTABLE,
+                entries=state.shown(bad.index),
+                proved=proved,
+            )
+        )
+    if not state.ended:
+        tally.say("1.4", Status.SKIPPED, "the log was not read to its end")
+        tally.say("3.1", Status.SKIPPED, "the log was not read to its end")
+        return
+    tally.say("1.4", Status.PASS, "nothing else")
+    tally.say("3.1", Status.PASS, f"{reading.size} signatures")
+
+
+def _check_anchors(state: LogState, tally: Tally) -> None:
+    """0.2 and 0.3."""
+    anchors, anchored, manifest = state.options.anchors, state.anchoring, state.manifest
+    if anchors.policy is not None and manifest is not None:
+        key = str(anchors.policy.log.key)
+        if manifest.log.decode() != key:
+            got = "the manifest is for another log"
+            tally.add(log_fault("11-I3", got, check="0.2", expected=f"the log {key}"))
+    for number, source in (("0.2", anchored.log), ("0.3", anchored.manifest)):
+        if source is Anchor.EMBEDDED:
+            tally.say(number, Status.PASS, "self-consistent; taken from the manifest, not anchored")
+        elif source is Anchor.MISSING:
+            tally.say(number, Status.MISSING, f"not anchored: {_HOW}")
+    tally.say("0.2", Status.PASS, "the log's key is the anchored one")
+    if anchors.manifest is None:
+        return
+    if state.manifest_hash == anchors.manifest:
+        tally.say("0.3", Status.PASS, "the hash is the anchored one")
+    elif not state.reading.choice.found:
+        tally.say("0.3", Status.MISSING, "the log holds no manifest")
+    else:
+        got = "no manifest with this hash"
+        if state.manifest_hash is not None:
+            got = f"a manifest with the hash {state.manifest_hash.hex()}"
+        tally.add(log_fault("11-I3", got, check="0.3", expected=anchors.manifest.hex()))
+
+
+def _check_beacon(state: LogState, tally: Tally) -> None:
+    """0.4."""
+    manifest = state.manifest
+    if manifest is None:
+        tally.say("0.4", Status.SKIPPED, "there is no valid manifest")
+    elif isinstance(manifest.beacon, CommitReveal):
+        tally.say("0.4", Status.PASS, "coins come from the parties' own nonces")
+    elif not isinstance(manifest.beacon, DrandBeacon):
+        tally.say("0.4", Status.PASS, "simulation: coins that whoever ran it may have chosen")
+    elif manifest.beacon.chain in state.options.chains:
+        tally.say("0.4", Status.PASS, f"drand, chain {manifest.beacon.chain.beacon_id}")
+    else:
+        detail = "a drand chain that this auditor does not know: its values may be the organiser's"
+        tally.say("0.4", Status.MISSING, detail)
+
+
+def rule_of(error: Exception, rule: str) -> str:
+    """The rule that an error of the log cites, if the checks know it; else `rule`."""
+    cited = error.check if isinstance(error, InvalidProof) else ""
+    return cited if cited in {"05-A3", "05-F3", "05-F4", "05-F5"} else rule

@@ -1,0 +1,93 @@
+"""What a report says in sentences: the summary, and the limits of any audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gopa.auditing.checks import Status
+from gopa.auditing.report import Anchor, Anchoring, Culprit, RoundReport, SessionReport, Verdict
+from gopa.auditing.tally import Tally
+
+NOT_ANCHORED: Final = "Self-consistent; keys not anchored."
+SIMULATED: Final = "This is a simulation: one process played all parties."
+
+_SAID: Final = {
+    Verdict.VALID: "Every result is the sum over exactly the listed parties, of inputs in the "
+    "range and noise from the stated law.",
+    Verdict.VALID_WITH_EXCLUSIONS: "Every result is the sum over exactly the listed parties, of "
+    "inputs in the range and noise from the stated law; not everybody is in it.",
+    Verdict.SIGNED_ONLY: "Every result is the sum of what the listed parties signed. "
+    "Inputs and noise are NOT proved.",
+}
+
+
+def summary(
+    verdict: Verdict,
+    anchors: Anchoring,
+    tally: Tally,
+    rounds: tuple[RoundReport, ...],
+    *,
+    simulation: bool,
+) -> str:
+    """The outcome, with everything that nobody must miss."""
+    parts = [_first(verdict, tally), *_outcomes(verdict, rounds)]
+    if Anchor.EMBEDDED in {anchors.log, anchors.manifest}:
+        parts.append(NOT_ANCHORED)
+    if simulation:
+        parts.append(SIMULATED)
+    return " ".join(filter(None, parts))
+
+
+def _first(verdict: Verdict, tally: Tally) -> str:
+    if verdict in _SAID:
+        return _SAID[verdict]
+    if verdict is Verdict.INVALID:
+        failed = [each.check.number for each in tally.results() if each.status is Status.FAIL]
+        blamed = sorted({fault.culprit.value for fault in tally.faults if not fault.handled})
+        nobody = blamed == [Culprit.UNATTRIBUTABLE.value]
+        whom = "nobody can be named for it" if nobody else f"broken by: {', '.join(blamed)}"
+        return f"Do not rely on it: checks {', '.join(failed)} failed ({whom})."
+    wanting = [
+        f"{each.check.number} ({each.status.value})"
+        for each in tally.results()
+        if each.status in {Status.MISSING, Status.ERROR, Status.NOT_IMPLEMENTED}
+    ]
+    return f"Nothing is established yet. Open: {', '.join(wanting) or 'no session was found'}."
+
+
+def _outcomes(verdict: Verdict, rounds: tuple[RoundReport, ...]) -> Iterator[str]:
+    if verdict is Verdict.INVALID:
+        return
+    results = [each for each in rounds if each.outcome == "result"]
+    if rounds and not results:
+        yield "No round has a result."
+    for each in results:
+        yield (
+            f"Round {each.number}: {len(each.included)} parties included, "
+            f"{len(each.excluded)} excluded."
+        )
+
+
+def limits(
+    session: SessionReport | None, anchors: Anchoring, *, witnessed: bool, simulation: bool
+) -> tuple[str, ...]:
+    """What the audit does not say."""
+    lines = ["Whether inputs are true is not known: a party chooses its own within the range."]
+    if session is not None:
+        lines.append(
+            f"At most {session.corrupt} of {session.parties} parties are assumed to collude; no "
+            "log shows whether more do."
+        )
+        if session.mode == "signed":
+            lines.append("Inputs and noise are NOT proved.")
+        if session.trust != "malicious":
+            lines.append("Parties were trusted to keep the rules: whoever lied is not found.")
+    lines.append("What parties check for themselves before they go on leaves no trace in a log.")
+    if not witnessed:
+        lines.append("No quorum of witnesses: a single view of the log is assumed.")
+    if not anchors.whole:
+        lines.append(f"{NOT_ANCHORED} Whoever made the transcript may have made all of its keys.")
+    if simulation:
+        lines.append(SIMULATED)
+    return tuple(lines)

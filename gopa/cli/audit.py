@@ -1,0 +1,224 @@
+"""`gopa audit`: check a transcript offline, or a board that is running."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from gopa.auditing.anchors import read_anchors
+from gopa.auditing.auditor import options_of, run, workers
+from gopa.auditing.evidence import MAGIC
+from gopa.auditing.following import Follower
+from gopa.auditing.json_report import to_json_bytes, to_json_dict
+from gopa.auditing.judging import Judgement, judge
+from gopa.auditing.options import Options
+from gopa.auditing.proving import evidence_of
+from gopa.auditing.report import Report, Verdict
+from gopa.auditing.sources import open_transcript
+from gopa.auditing.state import LogState
+from gopa.auditing.tracing import trace
+from gopa.cli.audit_screen import judged_screen, screen, trace_screen
+from gopa.cli.board_input import parse_session
+from wire.errors import MalformedMessage, UsageError
+
+CONVICTS: Final = 0
+PROVES_NOTHING: Final = 1
+_POLL: Final = 1.0
+_LARGEST_EVIDENCE: Final = 2**32
+_KEY_DIGITS: Final = 64
+
+_path = click.Path(path_type=Path)
+_file = click.Path(path_type=Path, dir_okay=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be written besides the verdict."""
+
+    as_json: bool
+    html: Path | None
+    save: Path | None
+    evidence_dir: Path | None
+
+
+@click.command()
+@click.argument("source", required=False)
+@click.option("--keys", type=_file, help="What you trust: the manifest's hash, the log's key.")
+@click.option("--trust-embedded", is_flag=True, help="Let the transcript vouch for its own keys.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option("--html", type=_file, help="Write the report as a page.")
+@click.option("--jobs", type=click.IntRange(1, 1024), default=1, show_default=True)
+@click.option("--strict", is_flag=True, help="Exit with 10 if anybody was excluded.")
+@click.option("--session", help="Which session, where the log has several.")
+@click.option("--receipt", "receipts", type=_file, multiple=True, help="A board's receipt.")
+@click.option("--since", type=_file, help="State that an earlier audit saved.")
+@click.option("--save", type=_file, help="Save the state of the log for a later audit.")
+@click.option("--follow", is_flag=True, help="Go on until the session of a live board is over.")
+@click.option("--trace", "name", help="Show all that the log has about a key that begins so.")
+@click.option("--evidence-dir", type=_path, help="Write a file for each proved fault.")
+@click.option("--evidence", type=_file, help="Judge a file of evidence alone.")
+def audit(  # noqa: PLR0913 - one argument for each option
+    *,
+    source: str | None,
+    keys: Path | None,
+    trust_embedded: bool,
+    as_json: bool,
+    html: Path | None,
+    jobs: int,
+    strict: bool,
+    session: str | None,
+    receipts: tuple[Path, ...],
+    since: Path | None,
+    save: Path | None,
+    follow: bool,
+    name: str | None,
+    evidence_dir: Path | None,
+    evidence: Path | None,
+) -> int:
+    r"""Check a transcript: SOURCE is a .gopa file, a board's directory, or its address.
+
+    \b
+    Exit codes: 0 VALID, 1 INVALID, 2 wrong usage, 3 INCOMPLETE, 4 unknown version,
+    5 the auditor failed, 6 SIGNED-ONLY, 10 VALID with exclusions (--strict).
+    With --evidence: 0 it convicts, 1 it does not.
+    """
+    if (source is None) == (evidence is None):
+        raise UsageError("name one transcript, or a file with --evidence")
+    if evidence is not None:
+        return _judge(evidence, keys, as_json=as_json)
+    options = options_of(
+        anchors=keys,
+        trust_embedded=trust_embedded,
+        strict=strict,
+        session=None if session is None else parse_session(session),
+        since=since,
+        receipts=receipts,
+        trace=_prefix_of_key(name),
+    )
+    wanted = Wanted(as_json, html, save, evidence_dir)
+    report: Report
+    state: LogState | None
+    with ExitStack() as opened:
+        pool = opened.enter_context(workers(jobs, None))
+        if follow:
+            report, state = _follow(str(source), options, pool, opened, wanted)
+        else:
+            report, state = run(str(source), options, pool)
+            _save_state(report, state, save)
+        _write(report, state, wanted, str(source))
+        if name is not None and state is not None and not as_json:
+            click.echo(trace_screen(trace(report, state.reading.traced)), nl=False)
+    sys.stdout.flush()
+    return report.code
+
+
+def _write(report: Report, state: LogState | None, wanted: Wanted, source: str) -> None:
+    """The page and the evidence first, then the answer: nothing is missing when it is there."""
+    if wanted.html is not None:
+        from gopa.auditing.html import to_html
+
+        _replace(wanted.html, to_html(to_json_dict(report)).encode())
+    if wanted.evidence_dir is not None and state is not None and state.ended:
+        _write_evidence(report, state, wanted.evidence_dir, source)
+    if wanted.as_json:
+        click.echo(to_json_bytes(report), nl=False)
+    else:
+        click.echo(screen(report), nl=False)
+
+
+def _write_evidence(report: Report, state: LogState, directory: Path, source: str) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as opened:
+        transcript = open_transcript(source, opened)
+        if state.checkpoint is None:
+            return
+        raws = (raw for bundle in transcript.bundles(state.checkpoint) for raw in bundle)
+        for name, data in evidence_of(state, report.faults, raws):
+            _replace(directory / f"{name}.evidence", data)
+            click.echo(f"evidence: {directory / name}.evidence", err=True)
+
+
+def _save_state(report: Report, state: LogState | None, path: Path | None) -> None:
+    """Only a checkpoint below which everything was read and held."""
+    sound = all(
+        each.status.value == "pass"
+        for each in report.checks
+        if each.check.number in {"1.1", "1.3", "3.1"}
+    )
+    forked = state is not None and state.forks
+    if path is not None and state is not None and sound and not forked:
+        _replace(path, state.note)
+
+
+def _follow(
+    source: str, options: Options, pool: Any, opened: ExitStack, wanted: Wanted
+) -> tuple[Report, LogState]:
+    """Poll until the session is over or something is wrong."""
+    path = wanted.save
+
+    def save(note: bytes) -> None:
+        if path is not None:
+            _replace(path, note)
+
+    follower = Follower(source, options, pool, opened, save)
+    while True:
+        report = follower.poll()
+        if report is not None:
+            size = 0 if report.log is None else report.log.size
+            click.echo(f"{size} entries: {report.verdict.value}", err=True)
+            if report.complete or report.verdict is Verdict.INVALID:
+                return report, follower.state
+        time.sleep(_POLL)
+
+
+def _judge(path: Path, keys: Path | None, *, as_json: bool) -> int:
+    try:
+        with path.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise UsageError(f"{path} is no evidence of an audit", "evidence")
+            data = MAGIC + file.read(_LARGEST_EVIDENCE)
+        judgement = judge(data, policy=read_anchors(keys).policy)
+    except MalformedMessage as error:
+        raise UsageError(f"{path} is damaged: {error}", "evidence") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", "evidence") from None
+    if as_json:
+        click.echo(json.dumps(_plain(judgement), indent=1))
+    else:
+        click.echo(judged_screen(judgement), nl=False)
+    return CONVICTS if judgement.convicts else PROVES_NOTHING
+
+
+def _plain(judgement: Judgement) -> dict[str, object]:
+    facts: dict[str, object] = asdict(judgement)
+    return facts | {
+        "culprit": judgement.culprit.value,
+        "author": judgement.author.hex(),
+        "manifest": judgement.manifest.hex(),
+    }
+
+
+def _prefix_of_key(name: str | None) -> str:
+    if name is None:
+        return ""
+    text = name.lower()
+    if not text or len(text) > _KEY_DIGITS or set(text) - set("0123456789abcdef"):
+        raise UsageError("the beginning of a key, in hexadecimal digits", "--trace")
+    return text
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Whole or not at all: whoever reads the file never finds half of it."""
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        beside.write_bytes(data)
+        beside.replace(path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None

@@ -1,0 +1,167 @@
+"""An audit in words, for a person: the verdict first, then what was computed, then the rest."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Final
+
+from bulletin_board.visible import visible
+from gopa.auditing.checks import Status
+from gopa.auditing.judging import Judgement
+from gopa.auditing.report import Report, RoundReport, Verdict
+from gopa.auditing.tracing import Trace
+
+_WIDTH: Final = 92
+_MOST: Final = 20
+_COORDINATES: Final = 6
+_GOOD: Final = frozenset({Status.PASS, Status.SKIPPED})
+
+_ADVICE: Final = {
+    "0.1": "Get the file again; check that it is a .gopa archive, a board's directory or address.",
+    "0.2": "Ask somebody you trust for the key of the board's log, and pass it with --keys.",
+    "0.3": "Ask for the hash of the manifest that was announced, and pass it with --keys.",
+    "0.4": "Make sure yourself that the organiser cannot know the beacon's values beforehand.",
+    "1.1": "Check that the key is that of this board; if it is, do not rely on this copy.",
+    "1.2": "Fetch the log again later, with a note that a quorum has cosigned.",
+    "1.3": "Get the transcript again, from the board or from another copy.",
+    "1.4": "Get the transcript again; keep this one, as it may convict the board.",
+    "1.5": "Get a newer copy; if the log has forked, keep both and warn its users.",
+    "2.1": "Wait until the session has begun, or name the right one with --session.",
+    "2.3": "Audit again when the session is over, or follow it with --follow.",
+    "3.1": "Get the transcript again; if the rest of it holds, its board let this in: keep it.",
+    "4.4": "Install what is missing and audit again.",
+    "7.3": "The result holds; what it gave away could not be computed.",
+}
+
+
+def screen(report: Report) -> str:
+    """The whole report as text."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def judged_screen(judgement: Judgement) -> str:
+    """What a file of evidence proves."""
+    if not judgement.convicts:
+        return f"PROVES NOTHING\n  {visible(judgement.what, 1_000)}\n"
+    who = judgement.author.hex() or "the board"
+    lines = [
+        f"CONVICTS {judgement.culprit.value} {who}",
+        f"  rule       {judgement.rule}, round {judgement.round}",
+        f"  shown      {visible(judgement.what, 1_000)}",
+    ]
+    if judgement.manifest:
+        lines.append(f"  session    with the manifest {judgement.manifest.hex()}")
+    if judgement.log_key:
+        whose = "that you trust" if judgement.anchored else "that the manifest names"
+        lines.append(f"  log        {visible(judgement.log_key)}, {whose}")
+    return "\n".join(lines) + "\n"
+
+
+def trace_screen(found: Trace) -> str:
+    """What the log has about one author."""
+    lines = ["", f"Everything of {found.author.hex()}:"]
+    for step in found.steps:
+        lines.append(f"  entry {step.index}: {step.what}")
+        lines += [f"      {visible(each, 500)}" for each in step.verdicts]
+    lines += [f"  {fate}" for fate in found.fates]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield f"{report.verdict.value}  (exit code {report.code})"
+    for line in textwrap.wrap(visible(report.summary, 2_000), _WIDTH):
+        yield f"  {line}"
+    if report.verdict in {Verdict.UNSUPPORTED, Verdict.INTERNAL_ERROR}:
+        return
+    for each in report.rounds:
+        yield ""
+        yield from _round(report, each)
+    yield ""
+    yield from _provenance(report)
+    yield from _checks(report)
+    yield from _faults(report)
+    if report.remarks:
+        count = sum(each.count for each in report.remarks)
+        yield f"Remarks: {count} entries that change nothing (see --json)."
+    yield "What this does not say:"
+    for line in report.limits:
+        yield f"  - {line}"
+
+
+def _round(report: Report, each: RoundReport) -> Iterator[str]:
+    ends = {"result": "a result", "abort": f"no result ({each.abort})", "open": "not over"}
+    place = f"logical {each.logical}, attempt {each.attempt}"
+    yield f"Round {each.number} ({place}): {ends[each.outcome]}"
+    session = report.session
+    if session is not None and each.mean:
+        yield f"  computed   mean {_numbers(each.mean, each.stderr)}"
+        yield f"             of inputs from {session.low} to {session.high}"
+        if each.total:
+            yield f"             sum {', '.join(each.total[:_COORDINATES])}"
+    if each.sums and not each.mean:
+        yield "  computed   weights too small for a mean; see the sums in --json"
+    yield f"  by         {len(each.included)} parties of {len(each.joined)} that joined"
+    for gone in each.excluded[:_MOST]:
+        where = "" if gone.entry is None else f", entry {gone.entry}"
+        why = f"{gone.cause} at {gone.phase} [{gone.rule}{where}]"
+        yield f"  excluded   {gone.author.hex()[:16]}: {why}"
+    if len(each.excluded) > _MOST:
+        yield f"             and {len(each.excluded) - _MOST} more (see --json)"
+    if each.privacy is not None:
+        for claim in each.privacy.claims:
+            worth = f"epsilon {each.privacy.epsilon}, delta {_short(claim.delta)}"
+            yield f"  private    {worth} against {claim.against}"
+
+
+def _provenance(report: Report) -> Iterator[str]:
+    session, log = report.session, report.log
+    if session is not None:
+        title = visible(session.title) or "untitled"
+        yield f"Session   {title}, mode {session.mode}, {session.session.hex()}"
+        yield f"Manifest  {session.manifest.hex()} ({report.anchors.manifest.value})"
+    if log is not None:
+        yield f"Log       {visible(log.origin)}, {log.size} entries ({report.anchors.log.value})"
+        yield f"Read from {visible(log.input, 500)}"
+
+
+def _checks(report: Report) -> Iterator[str]:
+    passed = sum(each.status is Status.PASS for each in report.checks)
+    yield f"Checks    {passed} of {len(report.checks)} passed"
+    for each in report.checks:
+        if each.status in _GOOD:
+            continue
+        yield f"  {each.status.value.upper()} {each.check.number}: {each.check.question}"
+        yield f"      {visible(each.detail, 1_000)}"
+        advice = _ADVICE.get(each.check.number)
+        if each.status is Status.FAIL and advice is None:
+            advice = "Do not rely on this result; the faults below say who is to blame."
+        if advice is not None:
+            yield f"      -> {advice}"
+    skipped = [each.check.number for each in report.checks if each.status is Status.SKIPPED]
+    if skipped:
+        yield f"  skipped: {', '.join(skipped)}"
+
+
+def _faults(report: Report) -> Iterator[str]:
+    if not report.faults:
+        return
+    handled = sum(fault.handled for fault in report.faults)
+    spoils = f"; {handled} spoil nothing, as the rules dealt with them" if handled else ""
+    yield f"Faults    {len(report.faults)}{spoils}"
+    for fault in report.faults[:_MOST]:
+        yield f"  {visible(str(fault), 1_000)}"
+    if len(report.faults) > _MOST:
+        yield f"  and {len(report.faults) - _MOST} more (see --json)"
+
+
+def _numbers(means: tuple[str, ...], errors: tuple[str, ...]) -> str:
+    shown = [
+        f"{_short(mean, 6)} +- {_short(error)}" for mean, error in zip(means, errors, strict=True)
+    ]
+    more = f", .. {len(shown)} numbers" if len(shown) > _COORDINATES else ""
+    return ", ".join(shown[:_COORDINATES]) + more
+
+
+def _short(number: str, digits: int = 3) -> str:
+    return f"{float(number):.{digits}g}"

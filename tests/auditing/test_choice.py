@@ -1,0 +1,72 @@
+"""Which session is followed, in bounded memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import sha256
+
+from bulletin_board import Submission
+from gopa.auditing.choice import MOST_CANDIDATES, MOST_ENTRIES, SessionChoice
+from gopa.messages.framing import Posted
+from tests.auditing.logs import Log, clean, key_named, played
+from tests.vectors.transcripts.worlds import World
+
+
+def posted(log: Log, start: int = 0) -> list[Posted]:
+    submissions = [Submission.decode(raw) for raw in log.entries]
+    return [
+        Posted(start + number, each.leaf, each.entry) for number, each in enumerate(submissions)
+    ]
+
+
+def noise(number: int, count: int = 1) -> list[Posted]:
+    """Entries of a session that never has a manifest."""
+    key = key_named("noise")
+    session = sha256(number.to_bytes(4)).digest()
+
+    log = replace(clean(), organiser=key)
+    raws = [log.entry(session=session, author=key.public, seq=seq) for seq in range(count)]
+    return posted(replace(clean(), entries=tuple(raws)))
+
+
+def taken(choice: SessionChoice, entries: list[Posted]) -> list[Posted]:
+    return [each for entry in entries for each in choice.take(entry)]
+
+
+def test_the_only_session_is_chosen_with_all_of_its_entries() -> None:
+    choice = SessionChoice(None, None)
+    assert taken(choice, posted(clean())) == posted(clean())
+    assert choice.chosen == clean().manifest.session
+    assert not choice.ambiguous
+
+
+def test_the_anchored_manifest_decides_among_several() -> None:
+    other = played(World(seed="another session"))
+    digest = sha256(other.manifest.to_bytes()).digest()
+    entries = posted(clean()) + posted(other, 100)
+    choice = SessionChoice(None, digest)
+    assert taken(choice, entries) == posted(other, 100)
+    assert choice.found == {
+        clean().manifest.session: sha256(clean().manifest.to_bytes()).digest(),
+        other.manifest.session: digest,
+    }
+    blind = SessionChoice(None, None)
+    taken(blind, entries)
+    assert blind.ambiguous
+
+
+def test_a_named_session_is_followed_from_its_first_entry() -> None:
+    choice = SessionChoice(clean().manifest.session, None)
+    other = posted(played(World(seed="another session")))
+    assert taken(choice, other + posted(clean(), 100)) == posted(clean(), 100)
+    assert list(choice.found) == [clean().manifest.session]
+
+
+def test_sessions_without_manifests_take_bounded_memory() -> None:
+    choice = SessionChoice(None, None)
+    for number in range(MOST_CANDIDATES + 5):
+        assert taken(choice, noise(number)) == []
+    assert len(choice._candidates) == MOST_CANDIDATES
+    assert taken(choice, noise(0, MOST_ENTRIES + 5)) == []
+    assert max(len(each.entries) for each in choice._candidates.values()) == MOST_ENTRIES
+    assert choice.chosen is None

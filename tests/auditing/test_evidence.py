@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bulletin_board import ArchiveReader, Submission
+from gopa.auditing.auditor import options_of, run
+from gopa.auditing.evidence import Evidence, Fork, Messages, Placed, Prefix, Statement, TwoEntries
+from gopa.auditing.judging import judge
+from gopa.auditing.proving import evidence_of
+from gopa.auditing.report import Culprit
+from tests.auditing.logs import clean, note_of
+from tests.auditing.negatives import board_named
+from tests.auditing.transcripts import anchors_of, path_of
+from wire.errors import MalformedMessage, UsageError
+
+
+def evidence(name: str) -> Evidence:
+    anchors = anchors_of(name)
+    report, state = run(path_of(name), options_of(anchors=anchors), None)
+    assert state is not None
+    assert anchors.policy is not None
+    with path_of(name).open("rb") as stream:
+        entries = list(ArchiveReader(stream, anchors.policy).entries())
+    ((_, data),) = evidence_of(state, report.faults, entries)
+    assert judge(data).convicts
+    return Evidence.parse(data)
+
+
+def flipped(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+def test_two_entries_convict_only_whom_they_show() -> None:
+    found = evidence("equivocation_commit")
+    shown = found.shown
+    assert isinstance(shown, TwoEntries)
+    for wrong in (
+        replace(shown, second=shown.first),
+        replace(shown, second=flipped(shown.second, len(shown.second) - 1)),
+        replace(shown, second=clean().entries[0]),
+    ):
+        assert not judge(replace(found, shown=wrong).to_bytes()).convicts
+    for statement in (
+        replace(found.statement, author=bytes(32)),
+        replace(found.statement, rule=b"04-K3"),
+    ):
+        assert not judge(replace(found, statement=statement).to_bytes()).convicts
+
+
+def test_another_signature_over_the_same_statement_convicts_nobody() -> None:
+    """Ed25519 is deterministic, but nothing forces a signer to be."""
+    found = evidence("equivocation_commit")
+    assert isinstance(found.shown, TwoEntries)
+    same = TwoEntries(found.shown.first, found.shown.first)
+    judgement = judge(Evidence(found.statement, same).to_bytes())
+    assert not judgement.convicts
+    assert judgement.culprit is Culprit.UNATTRIBUTABLE
+
+
+@pytest.mark.parametrize(
+    "name", ["join_key_without_possession", "commit_flipped_proof", "coins_wrong_nonce"]
+)
+def test_messages_convict_nobody_without_each_of_their_parts(name: str) -> None:
+    found = evidence(name)
+    assert isinstance(found.shown, Messages)
+    entries = found.shown.entries
+    for gone in range(len(entries)):
+        shown = Messages(entries[:gone] + entries[gone + 1 :])
+        assert not judge(replace(found, shown=shown).to_bytes()).convicts
+    for at in range(len(entries)):
+        bad = replace(entries[at], raw=flipped(entries[at].raw, len(entries[at].raw) - 1))
+        shown = Messages((*entries[:at], bad, *entries[at + 1 :]))
+        assert not judge(replace(found, shown=shown).to_bytes()).convicts
+    shown = Messages(tuple(reversed(entries)))
+    assert not judge(replace(found, shown=shown).to_bytes()).convicts
+
+
+def test_messages_of_an_honest_session_convict_nobody() -> None:
+    log = clean()
+    entries = tuple(Placed(index, raw) for index, raw in enumerate(log.entries))
+    for size in range(1, len(entries) + 1):
+        author = Submission.decode(log.entries[size - 1]).entry.author.data
+        for rule in (b"04-J3", b"04-K3", b"04-V1", b"04-S4", b"04-K2"):
+            statement = Statement(author, rule, 1)
+            data = Evidence(statement, Messages(entries[:size])).to_bytes()
+            assert not judge(data).convicts
+
+
+def test_rules_about_several_parties_are_not_judged_by_chosen_messages() -> None:
+    """Which of a neighbour's two commits came first decides about a masked value."""
+    found = evidence("publish_wrong_value")
+    assert isinstance(found.shown, Prefix)
+    entries = tuple(Placed(index, raw) for index, raw in enumerate(found.shown.entries))
+    assert not judge(replace(found, shown=Messages(entries)).to_bytes()).convicts
+
+
+def test_a_prefix_has_to_be_that_of_the_signed_log() -> None:
+    found = evidence("organiser_wrong_roll")
+    shown = found.shown
+    assert isinstance(shown, Prefix)
+    assert len(shown.proof) > 0
+    for wrong in (
+        replace(shown, entries=shown.entries[:-1]),
+        replace(shown, entries=(*shown.entries[:-2], shown.entries[-1])),
+        replace(shown, proof=shown.proof[:-1]),
+        replace(shown, note=note_of(shown.entries, clean().signer)),
+        replace(shown, note=b"nonsense"),
+    ):
+        judgement = judge(replace(found, shown=wrong).to_bytes())
+        signs_itself = wrong.note == note_of(wrong.entries, clean().signer)
+        assert judgement.convicts == (signs_itself and not wrong.proof)
+
+
+def test_a_log_of_the_accuser_convicts_no_organiser() -> None:
+    """An organiser that listed somebody looks guilty in a log without that join."""
+    found = evidence("organiser_wrong_roll")
+    log = clean()
+    entries = (*log.entries[:3], *log.entries[4:7])
+    statement = Statement(log.manifest.organiser, b"04-J6", 1)
+    shown = Prefix(note_of(entries, board_named("accuser")), (), entries)
+    assert not judge(Evidence(statement, shown).to_bytes()).convicts
+    assert found.statement.rule == b"04-J6"
+    own = Prefix(note_of(entries, log.signer), (), entries)
+    assert judge(Evidence(statement, own).to_bytes()).rule == "04-J6"
+
+
+def test_a_fork_convicts_the_board(tmp_path: Path) -> None:
+    log = clean()
+    path = tmp_path / "log.gopa"
+    path.write_bytes(log.archive())
+    forked = (*log.entries[:5], *log.entries[6:9])
+    for size in (len(forked), 4):
+        since = note_of(forked[:size], log.signer)
+        report, state = run(path, options_of(anchors=log.anchors, since=since), None)
+        assert state is not None
+        found = list(evidence_of(state, report.faults, log.entries))
+        assert len(found) == (size > 5)
+        for _, data in found:
+            assert judge(data, policy=log.anchors.policy).culprit is Culprit.BOARD
+            with pytest.raises(UsageError):
+                judge(data)
+            shown = Evidence.parse(data).shown
+            assert isinstance(shown, Fork)
+
+
+def test_what_is_no_evidence_is_refused() -> None:
+    good = evidence("equivocation_join").to_bytes()
+    assert judge(good).convicts
+    for bad in (b"", good[:-1], good + b"\0", b"x" + good):
+        with pytest.raises(MalformedMessage):
+            judge(bad)

@@ -1,0 +1,158 @@
+"""A board that is followed while its log grows: nothing is passed over, nothing counts twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from bulletin_board.bundle import encode_bundle
+from bulletin_board.tree import RightEdge, bundles, leaf_hash
+from gopa.auditing import Verdict, audit
+from gopa.auditing.auditor import options_of
+from gopa.auditing.checks import Status
+from gopa.auditing.following import Follower
+from gopa.auditing.report import Culprit, Report
+from tests.auditing.logs import clean, ends, note_of
+from wire.errors import UsageError
+
+
+def shown(root: Path, entries: Sequence[bytes]) -> None:
+    """The public files of a log with these entries; partial files of smaller ones stay."""
+    edge, files = RightEdge(), dict[str, bytes]()
+    for bundle in bundles(len(entries)):
+        part = entries[bundle.number * 256 : bundle.number * 256 + bundle.width]
+        files[bundle.path] = encode_bundle(part)
+        for content in edge.extend(map(leaf_hash, part)):
+            files[content.tile.path] = content.data
+    files |= {content.tile.path: content.data for content in edge.partial()}
+    files["checkpoint"] = note_of(entries, clean().signer)
+    for path, data in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(data)
+
+
+class Followed:
+    def __init__(self, root: Path, since: bytes | None = None) -> None:
+        self.saved: list[bytes] = []
+        self._opened = ExitStack()
+        options = options_of(anchors=clean().anchors, since=since)
+        self.follower = Follower(str(root), options, None, self._opened, self.saved.append)
+
+    def poll(self) -> Report | None:
+        return self.follower.poll()
+
+
+def test_a_session_is_incomplete_until_it_is_over(tmp_path: Path) -> None:
+    entries = clean().entries
+    shown(tmp_path, entries[:1])
+    followed = Followed(tmp_path)
+    for size in range(1, len(entries) + 1):
+        shown(tmp_path, entries[:size])
+        report = followed.poll()
+        assert report is not None
+        whole = size == len(entries)
+        assert report.verdict is (Verdict.VALID if whole else Verdict.INCOMPLETE)
+        assert report.complete == whole
+        assert followed.saved[-1] == note_of(entries[:size], clean().signer)
+        assert followed.poll() is None
+
+
+def test_steps_of_any_size_lead_to_the_same_report(tmp_path: Path) -> None:
+    entries = clean().entries
+    archive = tmp_path / "log.gopa"
+    archive.write_bytes(clean().archive())
+    plain = audit(archive, anchors=clean().anchors)
+    assert plain.verdict is Verdict.VALID
+    for step in (1, 5, len(entries)):
+        root = tmp_path / str(step)
+        root.mkdir()
+        shown(root, entries[:1])
+        followed, last = Followed(root), None
+        for size in [*range(step, len(entries), step), len(entries)]:
+            shown(root, entries[:size])
+            last = followed.poll()
+        assert last is not None
+        assert last.log is not None
+        assert plain.log is not None
+        text = last.to_json().replace(last.log.input.encode(), plain.log.input.encode())
+        assert text == plain.to_json()
+
+
+@pytest.mark.parametrize("killed", [1, 7, 20, 31])
+def test_who_is_killed_begins_again_without_a_gap(tmp_path: Path, killed: int) -> None:
+    entries = clean().entries
+    shown(tmp_path, entries[:killed])
+    first = Followed(tmp_path)
+    assert first.poll() is not None
+    shown(tmp_path, entries)
+    second = Followed(tmp_path, since=first.saved[-1])
+    report = second.poll()
+    assert report is not None
+    assert report.verdict is Verdict.VALID
+    assert ends(report)["1.5"] is Status.PASS
+    assert second.follower.state.reading.size == len(entries)
+
+
+def test_another_history_is_a_fork_with_evidence(tmp_path: Path) -> None:
+    entries = clean().entries
+    shown(tmp_path, entries[:9])
+    followed = Followed(tmp_path)
+    report = followed.poll()
+    assert report is not None
+    assert report.faults == ()
+    shown(tmp_path, (*entries[:4], *entries[5:20]))
+    report = followed.poll()
+    assert report is not None
+    assert report.verdict is Verdict.INVALID
+    fault = next(each for each in report.faults if each.check == "1.5")
+    assert (fault.culprit, fault.proved) == (Culprit.BOARD, True)
+    assert followed.follower.fork
+    assert len(followed.saved) == 1
+
+
+def test_who_saved_one_history_notices_another(tmp_path: Path) -> None:
+    entries = clean().entries
+    shown(tmp_path, (*entries[:4], *entries[5:20]))
+    report = Followed(tmp_path, since=note_of(entries[:9], clean().signer)).poll()
+    assert report is not None
+    assert report.verdict is Verdict.INVALID
+    assert ends(report)["1.5"] is Status.FAIL
+
+
+def test_what_is_out_of_reach_or_unsigned_is_asked_for_again(tmp_path: Path) -> None:
+    entries = clean().entries
+    shown(tmp_path, entries[:6])
+    followed = Followed(tmp_path)
+    assert followed.poll() is not None
+    shown(tmp_path, entries)
+    bundle = tmp_path / "tile" / "entries" / "000.p" / "32"
+    kept = bundle.read_bytes()
+    bundle.unlink()
+    assert followed.poll() is None
+    bundle.write_bytes(kept)
+    (tmp_path / "checkpoint").write_bytes(b"nonsense")
+    assert followed.poll() is None
+    shown(tmp_path, entries)
+    report = followed.poll()
+    assert report is not None
+    assert report.verdict is Verdict.VALID
+
+
+def test_an_older_copy_is_passed_over(tmp_path: Path) -> None:
+    entries = clean().entries
+    shown(tmp_path, entries)
+    followed = Followed(tmp_path)
+    assert followed.poll() is not None
+    shown(tmp_path, entries[:9])
+    assert followed.poll() is None
+
+
+def test_an_archive_cannot_be_followed(tmp_path: Path) -> None:
+    path = tmp_path / "log.gopa"
+    path.write_bytes(clean().archive())
+    assert audit(path, anchors=clean().anchors).verdict is Verdict.VALID
+    with pytest.raises(UsageError):
+        Followed(path)

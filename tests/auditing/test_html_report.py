@@ -1,0 +1,191 @@
+"""The page of a report: well-formed, self-contained, safe to open, bounded."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from gopa.auditing.html.page import CONTENT_SECURITY_POLICY, to_html
+from gopa.auditing.html.style import DARK, LIGHT
+from gopa.auditing.report import Verdict
+from tests.auditing.html_reading import nesting, page, replaced, words
+from tests.auditing.html_samples import (
+    as_json,
+    bare,
+    report,
+)
+from wire.errors import UsageError
+
+HIDDEN = "\u202e\u200b\x00\x1b\ud800"
+HOSTILE = "<script>alert(1)</script><img src=//x onerror=y>\"'&amp;]]>--><!--" + HIDDEN
+MARK = "<script>alert(1)"
+
+
+SAMPLES = {
+    "plain": report(),
+    "nobody-out": report(gone=0, faults=0),
+    "vector": report(30, dimension=12),
+    "long-vector": report(12, dimension=5000),
+    "drawn": report(200, gone=15),
+    "not-drawn": report(250),
+    "many-rounds": report(rounds=40),
+    "nothing": bare(Verdict.INTERNAL_ERROR),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_page_is_well_formed_and_refers_to_nothing_outside(name: str) -> None:
+    text = to_html(as_json(SAMPLES[name]))
+    ET.fromstring(text)  # noqa: S314 - our own output
+    seen = nesting(text)
+    assert not seen.open
+    assert not seen.tags & {"script", "img", "iframe", "object", "embed", "form", "a", "base"}
+    assert not {each for each in seen.attributes if each.startswith("on") or each == "style"}
+    assert seen.targets
+    assert all(target.startswith("#") or target == "data:," for target in seen.targets)
+    assert "url(" not in text
+    assert "@import" not in text
+    assert CONTENT_SECURITY_POLICY.startswith("default-src 'none'; ")
+    assert text.index("Content-Security-Policy") < text.index("<style>")
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_references_inside_lead_somewhere_and_names_are_used_once(name: str) -> None:
+    tree = page(SAMPLES[name])
+    names = [each.get("id") for each in tree.iter() if each.get("id")]
+    assert len(names) == len(set(names))
+    for each in tree.iter():
+        target = each.get("href", "")
+        assert not target.startswith("#") or target[1:] in names
+        for label in each.get("aria-labelledby", "").split():
+            assert label in names
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_headings_go_down_by_one_and_tables_and_pictures_are_named(name: str) -> None:
+    tree = page(SAMPLES[name])
+    levels = [int(each.tag[1]) for each in tree.iter() if re.fullmatch("h[1-6]", each.tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    for table in tree.iter("table"):
+        assert words(table[0])
+        assert table[0].tag == "caption"
+    for head in tree.iter("th"):
+        assert head.get("scope") in {"row", "col", "rowgroup"}
+    for picture in tree.iter("svg"):
+        named = picture.get("role") == "img" and picture[0].tag == "title"
+        assert named or picture.get("aria-hidden") == "true"
+
+
+def texts_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where the texts of a report stand."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from texts_of(item, (*path, key))
+    elif isinstance(value, list):
+        for place, item in enumerate(value[:2]):
+            yield from texts_of(item, (*path, place))
+    elif isinstance(value, str):
+        yield path
+
+
+def test_no_text_of_a_report_becomes_markup() -> None:
+    sample = as_json(report(6, gone=2))
+    before = nesting(to_html(sample))
+    paths = list(texts_of(sample))
+    assert len(paths) > 70
+    shown = 0
+    for path in paths:
+        text = to_html(replaced(sample, path, HOSTILE))
+        after = nesting(text)
+        assert MARK not in text, path
+        assert text.encode(), path
+        assert "onerror" not in after.attributes
+        assert after.tags <= before.tags | {"path", "strong", "rect"}, path
+        assert not set(text) & set(HIDDEN), path
+        shown += "&lt;script&gt;alert(1)" in text
+    assert shown > 50
+
+
+@pytest.mark.parametrize("field", ["title", "origin", "input"])
+def test_names_are_cut_and_hidden_characters_are_spelled_out(field: str) -> None:
+    sample = as_json(report())
+    part = "session" if field == "title" else "log"
+    name = "\u05d0\u202e\u200b\u2066" + "e" + "\u0301" * 50 + "x" * 10_000
+    text = to_html(replaced(sample, (part, field), name))
+    assert "\u05d0&lt;U+202E&gt;&lt;U+200B&gt;&lt;U+2066&gt;e" in text
+    assert "\u0301" * 3 in text
+    assert "\u0301" * 4 not in text
+    assert "x" * 140 in text
+    assert "x" * 200 not in text
+
+
+def test_the_size_is_bounded_and_what_is_cut_is_counted() -> None:
+    large = report(10_000, gone=4_000, drawn=False, faults=4_000, rounds=3)
+    text = to_html(as_json(large))
+    assert len(text.encode()) < 3_000_000
+    assert "3,600 more parties are in the JSON report." in text
+    assert "3,700 more faults are in the JSON report." in text
+    long = to_html(as_json(report(12, dimension=100_000)))
+    assert len(long.encode()) < 1_000_000
+    assert "99,000 more numbers are in the JSON report." in long
+
+
+def test_the_same_report_gives_the_same_bytes_also_after_json() -> None:
+    sample = as_json(report(60, gone=7))
+    again = json.loads(json.dumps(sample))
+    assert to_html(sample) == to_html(again) == to_html(as_json(report(60, gone=7)))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("verdict",),
+        ("checks", 0, "rules"),
+        ("rounds", 0, "edges"),
+        ("rounds", 0, "number"),
+        ("log",),
+        ("anchored",),
+    ],
+    ids=lambda path: "-".join(map(str, path)),
+)
+def test_something_else_than_a_report_is_refused(path: tuple[Any, ...]) -> None:
+    sample = as_json(report())
+    assert to_html(sample)
+    with pytest.raises(UsageError):
+        to_html(replaced(sample, path, 7.5))
+
+
+def test_edges_outside_of_the_roll_are_refused() -> None:
+    sample = as_json(report())
+    assert to_html(replaced(sample, ("rounds", 0, "edges"), [[0, 9]]))
+    with pytest.raises(UsageError):
+        to_html(replaced(sample, ("rounds", 0, "edges"), [[0, 10]]))
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(first: str, second: str) -> float:
+    low, high = sorted([luminance(first), luminance(second)])
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_words_can_be_read(colours: dict[str, str]) -> None:
+    tones = ("good", "part", "open", "bad")
+    on_page = [(ink, back) for ink in ("text", "soft", "blue", *tones) for back in ("page", "card")]
+    on_tone = [(ink, f"{tone}-back") for tone in tones for ink in ("text", tone)]
+    assert luminance("#ffffff") > 0.99
+    for ink, back in on_page + on_tone:
+        assert contrast(colours[ink], colours[back]) >= 4.5, (ink, back)

@@ -1,0 +1,185 @@
+"""The page of a report says what the report says, in words."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import gopa
+from gopa.auditing.auditor import audit
+from gopa.auditing.checks import Status
+from gopa.auditing.html.page import to_html
+from gopa.auditing.html.words import ABORTS, reason
+from gopa.auditing.report import Report, Verdict
+from gopa.messages.organiser import Cause, Why
+from gopa.messages.phases import Phase
+from gopa.simulation import Script
+from gopa.simulation.faults import BadProof
+from tests.auditing.html_reading import by_kind, page, words
+from tests.auditing.html_samples import (
+    EMBEDDED,
+    UNKNOWN,
+    as_json,
+    fault,
+    report,
+    round_report,
+    with_status,
+)
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_every_verdict_has_words_a_symbol_and_its_code(verdict: Verdict) -> None:
+    banner = by_kind(page(replace(report(), verdict=verdict)), "verdict")[0]
+    assert f"{verdict.value} · exit code {verdict.code}" in words(banner)
+    assert words(banner[1][0]) not in words(banner[1][2])
+    assert [each.tag for each in banner.iter()].count("use") == 1
+
+
+def test_verdicts_differ_in_symbol_where_they_differ_in_meaning() -> None:
+    symbols = {}
+    for verdict in Verdict:
+        banner = by_kind(page(replace(report(), verdict=verdict)), "verdict")[0]
+        symbols[verdict] = next(iter(banner.iter("use"))).get("href")
+    assert symbols[Verdict.VALID] == symbols[Verdict.VALID_WITH_EXCLUSIONS]
+    apart = {Verdict.VALID, Verdict.INVALID, Verdict.INCOMPLETE, Verdict.SIGNED_ONLY}
+    assert len({symbols[verdict] for verdict in apart}) == len(apart)
+
+
+def headline(whole: Report) -> str:
+    return words(next(iter(by_kind(page(whole), "verdict")[0].iter("h2"))))
+
+
+def test_keys_that_nobody_anchored_are_said_first() -> None:
+    assert not by_kind(page(report()), "banner")
+    embedded = replace(report(), anchors=EMBEDDED)
+    assert "Self-consistent; keys not anchored." in words(by_kind(page(embedded), "banner")[0])
+    assert headline(embedded) != headline(report())
+    missing = replace(report(), anchors=UNKNOWN, verdict=Verdict.INCOMPLETE)
+    banner = words(by_kind(page(missing), "banner")[0])
+    assert "Keys not anchored." in banner
+    assert "Self-consistent" not in banner
+    failed = replace(embedded, verdict=Verdict.INVALID)
+    assert "Self-consistent" not in words(by_kind(page(failed), "banner")[0])
+
+
+def test_a_simulation_is_called_one() -> None:
+    banners = by_kind(page(replace(report(), simulation=True)), "banner")
+    assert [words(each) for each in banners if "Simulation." in words(each)]
+
+
+def test_what_was_not_passed_stands_on_top() -> None:
+    assert not by_kind(page(report()), "why")
+    doubtful = with_status(with_status(report(), "0.3", Status.MISSING), "7.2", Status.FAIL)
+    why = by_kind(page(replace(doubtful, verdict=Verdict.INVALID)), "why")[0]
+    assert [words(each).split(":")[0] for each in why] == [
+        "Check 7.2 failed",
+        "Check 0.3 missing",
+    ]
+
+
+@pytest.mark.parametrize("status", Status)
+def test_every_status_is_a_word_and_a_symbol(status: Status) -> None:
+    tree = page(with_status(report(), "7.2", status))
+    row = next(row for row in tree.iter("tr") if words(row).startswith("7.2"))
+    assert words(row[2])
+    assert [each.tag for each in row.iter()].count("use") == 1
+    passed = next(row for row in tree.iter("tr") if words(row).startswith("7.1"))
+    assert (words(row[2]) == words(passed[2])) == (status is Status.PASS)
+
+
+def test_the_number_is_as_precise_as_its_error() -> None:
+    figures = [words(each) for each in by_kind(page(report()), "figure")]
+    assert figures == ["7.19 ± 0.88", "7 of 10 parties", "ε = 0.5 δ = 1"]
+
+
+def test_a_number_that_is_not_confirmed_is_shown_with_the_doubt() -> None:
+    for verdict in (Verdict.INVALID, Verdict.INCOMPLETE, Verdict.UNSUPPORTED):
+        result = by_kind(page(replace(report(), verdict=verdict)), "card")[0]
+        assert "Do not rely on it" in words(result) or "not confirmed" in words(result)
+    assert "not confirmed" not in words(by_kind(page(report()), "card")[0])
+
+
+def test_a_session_without_a_result_says_why() -> None:
+    failed = replace(
+        round_report(), outcome="abort", abort="too_few_left", sums=(), total=(), mean=(), stderr=()
+    )
+    card = by_kind(page(replace(report(), rounds=(failed,))), "card")[0]
+    assert "too few parties were left" in words(card)
+
+
+@pytest.mark.parametrize("cause", Cause)
+@pytest.mark.parametrize("phase", Phase)
+def test_every_exclusion_has_a_sentence(phase: Phase, cause: Cause) -> None:
+    said = reason(phase.name.lower(), cause.name.lower(), "04-K4")
+    assert len(said.split()) > 2
+    assert not said.startswith("was left out")
+
+
+def test_every_reason_to_stop_has_a_sentence() -> None:
+    assert set(ABORTS) == {why.name.lower() for why in Why}
+
+
+def test_faults_name_entries_rules_and_who() -> None:
+    whole = replace(report(), faults=(fault(3), fault(4, handled=False)))
+    first, second = by_kind(page(whole), "fault")
+    assert "The organiser" in words(first)
+    assert "doubt" in words(first)
+    assert "04-K3" in words(second)
+    assert fault(3).author.hex() in words(second)
+    assert fault(3).entries[0].leaf.hex() in words(second)
+
+
+def test_the_graph_tells_parties_and_edges_apart_by_shape() -> None:
+    whole = report()
+    found = whole.rounds[0]
+    figure = next(each for each in page(whole).iter("figure") if by_kind(each, "inside"))
+    drawing = figure[0]
+    assert len(by_kind(drawing, "inside")) == len(found.included)
+    assert {each.tag for each in by_kind(drawing, "inside")} == {"circle"}
+    out = by_kind(drawing, "gone") + by_kind(drawing, "broke")
+    assert len(out) == len(found.excluded)
+    assert {each.tag for each in out} == {"rect"}
+    assert len(by_kind(drawing, "cross")) == len(by_kind(drawing, "broke")) == 1
+    lines = {kind: by_kind(drawing, kind)[0].get("d", "").count("M") for kind in ("edge", "opened")}
+    assert lines["opened"] == len(found.opened)
+    assert lines["edge"] + lines["opened"] == len(found.edges)
+
+
+def test_a_large_graph_is_described_instead() -> None:
+    tree = page(report(250))
+    assert not by_kind(tree, "inside")
+    assert [each for each in tree.iter("p") if "not drawn" in words(each)]
+
+
+def test_a_real_session_is_shown_as_it_was(tmp_path: Path) -> None:
+    script = Script().drop(2, before=Phase.PUBLISH).misbehave(3, BadProof())
+    result = gopa.average(
+        [1.0] * 10, epsilon=4, delta=1e-6, corrupt=1, dropout=0.1, range=(0, 2), script=script
+    )
+    path = result.transcript.archive(tmp_path / "session.gopa")
+    sample = as_json(audit(path, trust_embedded=True))
+    tree = ET.fromstring(to_html(sample))  # noqa: S314 - our own output
+    assert "exit code 0" in words(by_kind(tree, "verdict")[0])
+    assert "Self-consistent" in words(by_kind(tree, "banner")[0])
+    assert "Simulation." in words(by_kind(tree, "banner")[1])
+    mean, error = words(by_kind(tree, "figure")[0]).split(" ± ")
+    assert abs(float(mean) - float(result.mean)) <= 0.1 * float(result.stderr)
+    assert abs(float(error) / float(result.stderr) - 1) < 0.1
+    assert words(by_kind(tree, "figure")[1]) == "8 of 10 parties"
+    cheater = by_kind(tree, "fault")
+    assert len(cheater) == 1
+    assert "04-K3" in words(cheater[0])
+    assert len(by_kind(tree, "inside")) == 8 + 1
+    assert len(by_kind(tree, "broke")) == 1 + 1
+
+
+def test_the_schema_s_names_are_all_known() -> None:
+    path = Path(__file__).parents[2] / "docs" / "audit" / "report.schema.json"
+    schema = json.loads(path.read_text())["$defs"]
+    causes = schema["exclusion"]["properties"]["cause"]["enum"]
+    assert "barred" in causes
+    assert not [each for each in causes if reason("publish", each, "").startswith("was left out")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import beta as beta_law
+from scipy.special import betaincinv
 
 from gopa.graph.structure import k_out_graph
 from gopa.planning.expansion import Population
@@ -30,7 +30,7 @@ def clopper_pearson(failures: int, runs: int, confidence: float = 0.99) -> Estim
         raise UsageError("failures among at least one run, and a confidence between 0 and 1")
     if failures == runs:
         return Estimate(1.0, failures, runs, confidence)
-    bound = float(beta_law.ppf(confidence, failures + 1, runs - failures)) * (1 + 1e-9)
+    bound = float(betaincinv(failures + 1, runs - failures, confidence)) * (1 + 1e-9)
     return Estimate(bound, failures, runs, confidence)
 
 

@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from scipy.stats import binom
+import numpy.typing as npt
+from scipy.special import gammaln, xlog1py, xlogy
 
 PEELED: Final = 1e-3
 """The planned chance that a party loses more neighbours than allowed and is removed."""
@@ -43,11 +44,21 @@ def plan_losses(parties: int, k: int, dropout: float) -> Losses:
 @lru_cache(maxsize=4096)
 def _loss_bound(parties: int, k: int, dropout: float) -> int:
     """Smallest r with P(lost > r) <= PEELED; in-degrees as a binomial of the whole roster."""
-    own = binom(k, dropout).pmf(np.arange(k + 1))
+    own = _binomial(k, dropout, k)
     most = min(parties - 1, 4 * k + 40)
-    incoming = binom(parties - 1, k * dropout / (parties - 1)).pmf(np.arange(most + 1))
+    incoming = _binomial(parties - 1, k * dropout / (parties - 1), most)
     within = np.cumsum(np.convolve(own, incoming)[: most + 1])
     return min(parties - 1, int(np.searchsorted(within, 1 - PEELED)))
+
+
+def _binomial(trials: int, chance: float, most: int) -> npt.NDArray[np.float64]:
+    """The probabilities of 0, 1, .., `most` hits."""
+    hits = np.arange(most + 1)
+    ways = gammaln(trials + 1) - gammaln(hits + 1) - gammaln(trials - hits + 1)
+    found: npt.NDArray[np.float64] = np.exp(
+        ways + xlogy(hits, chance) + xlog1py(trials - hits, -chance)
+    )
+    return found
 
 
 def honest_for_light_parties(

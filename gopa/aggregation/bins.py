@@ -13,8 +13,10 @@ from commitments.group import Stream
 from gopa.aggregation.encoding import Encoded, Estimate, NoisySum, Plain, checked_count
 from gopa.aggregation.errors import InvalidValue, OutOfRange
 from gopa.aggregation.grid import Integers
+from gopa.aggregation.options import ends_of
 from gopa.aggregation.structure import Floats, Structure, Value
 from gopa.planning import Terms
+from gopa.planning.terms import MOST_DIMENSION
 from wire.errors import UsageError
 
 
@@ -89,11 +91,19 @@ def checked_edges(bins: int | Sequence[float], span: tuple[float, float] | None)
     if isinstance(bins, (int, np.integer)):
         if span is None:
             raise UsageError("say from where to where: range=(low, high)", "range")
-        edges = np.linspace(float(span[0]), float(span[1]), int(bins) + 1 if bins > 0 else 1)
+        if not 0 < bins <= MOST_DIMENSION:
+            raise UsageError(f"from 2 to {MOST_DIMENSION} bins", "bins")
+        low, high = map(float, ends_of(span))
+        edges = np.linspace(low, high, int(bins) + 1)
     else:
+        if not isinstance(bins, (Sequence, np.ndarray)) or isinstance(bins, (str, bytes)):
+            raise UsageError("a number of bins, or all their edges", "bins")
         if span is not None:
             raise UsageError("edges are given: leave out the range", "range")
-        edges = np.array([float(edge) for edge in bins])
+        try:
+            edges = np.array([float(edge) for edge in bins])
+        except (TypeError, ValueError, OverflowError):
+            raise UsageError("edges are numbers", "bins") from None
     if len(edges) < 3 or not np.isfinite(edges).all() or not (np.diff(edges) > 0).all():
         raise UsageError("at least two bins with finite, increasing edges", "bins")
     return edges

@@ -43,6 +43,8 @@ def leaving(script: AnyScript | None, parties: int) -> Leaving:
 
 
 def _checked(dropouts: Dropouts, parties: int) -> Mapping[int, Phase]:
+    if not isinstance(dropouts, Mapping):
+        raise UsageError("dropouts by party, {} for none", "script")
     return {_party(party, parties): _phase(phase) for party, phase in dropouts.items()}
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from commitments.group import Stream
 from gopa.aggregation.bounds import Bounds
 from gopa.aggregation.grid import Integers
-from gopa.aggregation.structure import Floats, Structure, Value
+from gopa.aggregation.structure import Floats, Structure, Value, count_of
 from gopa.planning import Terms
 from wire.errors import UsageError
 
@@ -130,9 +130,7 @@ def structure_of(values: Sequence[Value | None], parties: int, dimension: int) -
         UsageError: not one value for each party of the plan, or of another dimension.
     """
     checked_count(values, parties)
-    first = next((party for party, value in enumerate(values) if value is not None), None)
-    if first is None:
-        raise UsageError("at least one party has a value", "values")
+    first = next(party for party, value in enumerate(values) if value is not None)
     structure = Structure.of(values[first], first)
     if structure.size != dimension:
         message = (
@@ -144,7 +142,10 @@ def structure_of(values: Sequence[Value | None], parties: int, dimension: int) -
 
 
 def checked_count(values: Sequence[Value | None], parties: int) -> None:
-    """`UsageError` unless there is one value, or None, for each party."""
-    if len(values) != parties:
-        message = f"the plan is for {parties} parties and {len(values)} values are given"
+    """`UsageError` unless there is one value, or None, for each party, and one value at all."""
+    count = count_of(values, "values")
+    if count != parties:
+        message = f"the plan is for {parties} parties and {count} values are given"
         raise UsageError(f"{message}: None stands for a party that does not take part", "values")
+    if all(value is None for value in values):
+        raise UsageError("at least one party has a value", "values")

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from gopa.aggregation.local import LocalAggregator
-from gopa.aggregation.options import Asked, Number, Options
+from gopa.aggregation.options import Asked, Number, Options, ends_of, exact
 from gopa.aggregation.result import Result
-from gopa.aggregation.structure import Structure, Value
+from gopa.aggregation.structure import Structure, Value, count_of
 from gopa.aggregation.weighting import largest_weight, widened_norm
 from gopa.planning import Plan
 
@@ -44,9 +44,9 @@ def average(  # noqa: PLR0913 - every part of the question has a name
     asked = Asked.of(plan, options)
     most = None if max_weight is None else largest_weight(max_weight)
     if plan is None and most is not None and norm is not None:
-        norm = widened_norm(norm, range)
+        norm = widened_norm(exact(norm, "norm"), ends_of(range))
     made = asked.plan(
-        n=len(values),
+        n=count_of(values, "values"),
         range=range,
         dimension=_dimension(values) + (most is not None),
         norm=norm,

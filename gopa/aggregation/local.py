@@ -74,6 +74,8 @@ class LocalAggregator:
     ) -> None:
         self._terms = plan.terms if isinstance(plan, Plan) else plan
         self._most = None if max_weight is None else largest_weight(max_weight)
+        if type(clip) is not bool:
+            raise UsageError("true or false", "clip")
         self._clip = clip
         self._settings = Settings(
             mode=mode,
@@ -91,6 +93,7 @@ class LocalAggregator:
         self._rng = source(seed, self._group)
         self._engine = make_engine(self._terms, self._settings, self._group, self._rng)
         self._rounds = 0
+        self._closed = False
         self._turn = threading.Lock()
 
     @property
@@ -130,6 +133,8 @@ class LocalAggregator:
         two rows of it are never further apart than `terms.squared_sensitivity` says.
         """
         with self._turn:
+            if self._closed:
+                raise UsageError("it is closed: make another one", "aggregator")
             if not self.rounds_left:
                 message = f"the plan covers {self._terms.rounds} rounds: plan with more `rounds`"
                 raise UsageError(message, "rounds")
@@ -167,7 +172,7 @@ class LocalAggregator:
     def close(self) -> None:
         """Close the log. The aggregator runs no more rounds; calling it again does nothing."""
         with self._turn:
-            self._rounds = self._terms.rounds
+            self._rounds, self._closed = self._terms.rounds, True
             self._engine.close()
 
     def __enter__(self) -> Self:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypedDict
+
+import numpy as np
 
 from gopa.aggregation.dropouts import AnyScript
 from gopa.aggregation.engine import Mode, Trust
@@ -18,6 +20,27 @@ from gopa.planning import Plan, plan
 from wire.errors import UsageError
 
 Number: TypeAlias = float | str | Decimal
+
+
+def exact(number: object, field: str) -> Decimal:
+    """A number as the decimal that it is written as; `UsageError` if it is none."""
+    try:
+        return Decimal(str(number))
+    except ArithmeticError:
+        raise UsageError("a decimal number", field) from None
+
+
+def ends_of(span: object) -> tuple[Decimal, Decimal]:
+    """Both ends of a range; `UsageError` unless there are two, and finite."""
+    given: Sequence[object] = ()
+    if isinstance(span, (Sequence, np.ndarray)) and not isinstance(span, (str, bytes)):
+        given = list(np.ravel(span)) if isinstance(span, np.ndarray) else span
+    if len(given) != 2:
+        raise UsageError("two numbers, the smallest and the largest input", "range")
+    low, high = (exact(end, "range") for end in given)
+    if not (low.is_finite() and high.is_finite()):
+        raise UsageError("a finite decimal number", "range")
+    return low, high
 
 
 class RunOptions(TypedDict, total=False):

@@ -37,6 +37,8 @@ class Settings:
         check_name(self.trust, get_args(Trust), "trust")
         check_name(self.beacon, get_args(Coins), "beacon")
         check_integer(self.max_rollbacks, 0, 65_535, "max_rollbacks")
+        if self.progress is not None and type(self.progress) is not bool:
+            raise UsageError("true, false or None", "progress")
         if self.mode == "full" and self.trust != "malicious":
             raise UsageError("full mode trusts nobody: take mode='signed' or 'off'", "trust")
         if self.mode == "off" and self.storage is not None:

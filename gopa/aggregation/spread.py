@@ -11,9 +11,10 @@ from typing import Unpack
 
 from gopa.aggregation.local import LocalAggregator
 from gopa.aggregation.moments import HALF_DISTANCE, Moments
-from gopa.aggregation.options import Asked, Number, Options
+from gopa.aggregation.options import Asked, Number, Options, ends_of
 from gopa.aggregation.report import numbers
 from gopa.aggregation.result import Result
+from gopa.aggregation.structure import count_of
 from gopa.planning import Plan
 
 
@@ -56,7 +57,7 @@ def variance(
     `average`.
     """
     asked = Asked.of(plan, options)
-    made = asked.plan(n=len(values), range=range, dimension=2, norm=_norm(range))
+    made = asked.plan(n=count_of(values, "values"), range=range, dimension=2, norm=_norm(range))
     with LocalAggregator(made, clip=clip, **asked.run) as aggregator:
         found = aggregator.aggregate(values, Moments(made.terms))
     return variance_of(found, float(made.terms.low + made.terms.high) / 2)
@@ -75,7 +76,7 @@ async def variance_async(
 
 
 def _norm(span: tuple[Number, Number]) -> Decimal:
-    low, high = (Decimal(str(end)) for end in span)
+    low, high = ends_of(span)
     return (high - low) * Decimal(str(float(HALF_DISTANCE)))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa.aggregation.errors import InvalidValue
+from wire.errors import UsageError
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -127,6 +128,18 @@ class Structure:
         return "with its parts in another order than the first value"
 
 
+def count_of(given: object, field: str) -> int:
+    """How many entries a list has that holds one for each party.
+
+    Raises `UsageError` for anything else: what has keys or no order would be read as
+    something that nobody meant.
+    """
+    listed = isinstance(given, Sequence) and not isinstance(given, (str, bytes, bytearray))
+    if listed or (isinstance(given, np.ndarray) and given.ndim):
+        return len(given)  # type: ignore[arg-type]
+    raise UsageError(f"a list with one entry for each party, not {type(given).__name__}", field)
+
+
 def flat(value: Value) -> Floats:
     """The numbers of one value in a vector, whatever they are."""
     parts = [np.asarray(leaf, dtype=np.float64).reshape(-1) for _, leaf in _walk(value, 0)]
@@ -138,7 +151,10 @@ def _walk(value: Value, party: int, path: str = "", depth: int = 0) -> Iterator[
     if depth > _MOST_DEPTH:
         raise InvalidValue(f"at most {_MOST_DEPTH} levels of nesting", party, path)
     if isinstance(value, Mapping):
-        for key in _keys(value):
+        keys = _keys(value)
+        if len(set(map(repr, keys))) < len(keys):
+            raise InvalidValue("keys of which no two have the same repr", party, path)
+        for key in keys:
             yield from _walk(value[key], party, f"{path}[{key!r}]", depth + 1)
     elif isinstance(value, (list, tuple)):
         for position, item in enumerate(value):

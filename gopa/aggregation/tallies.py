@@ -15,7 +15,7 @@ from gopa.aggregation.local import LocalAggregator
 from gopa.aggregation.options import Asked, Options
 from gopa.aggregation.report import numbers
 from gopa.aggregation.result import Result
-from gopa.aggregation.structure import Floats
+from gopa.aggregation.structure import Floats, count_of
 from gopa.planning import Plan
 
 _HALF_DISTANCE: Final = Decimal("0.70710678118654752441")
@@ -62,7 +62,11 @@ def histogram(
     asked = Asked.of(plan, options)
     edges = checked_edges(bins, range)
     made = asked.plan(
-        n=len(values), range=(0, 1), dimension=len(edges) - 1, norm=_HALF_DISTANCE, integers=True
+        n=count_of(values, "values"),
+        range=(0, 1),
+        dimension=len(edges) - 1,
+        norm=_HALF_DISTANCE,
+        integers=True,
     )
     encoding = OneHot(made.terms, tuple(edges.tolist()))
     with LocalAggregator(made, clip=clip, **asked.run) as aggregator:

@@ -20,7 +20,7 @@ from gopa.aggregation.bounds import Bounds
 from gopa.aggregation.encoding import Encoded, Encoding, Estimate, NoisySum, structure_of
 from gopa.aggregation.errors import InvalidWeight
 from gopa.aggregation.grid import Grid, Integers
-from gopa.aggregation.structure import Floats, Value
+from gopa.aggregation.structure import Floats, Value, count_of
 from gopa.planning import Terms
 from gopa.planning.terms import check_decimal
 from wire.errors import UsageError
@@ -44,10 +44,12 @@ class Weights:
             InvalidWeight: a weight is no finite number from 0 to `most`.
             UsageError: there is not one for each party.
         """
-        if len(weights) != parties:
+        if count_of(weights, "weights") != parties:
             raise UsageError(f"one weight for each of the {parties} parties", "weights")
         given = []
         for party, weight in enumerate(weights):
+            if isinstance(weight, (str, bytes)):
+                raise InvalidWeight("a number", party)
             try:
                 number = float(weight)
             except (TypeError, ValueError, OverflowError):

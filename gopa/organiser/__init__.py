@@ -9,6 +9,7 @@ from gopa.organiser.machine import (
     OrganiserOutput,
     PhaseOver,
     Publish,
+    Seen,
     WantBeacon,
     WantCheckpoint,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "OrganiserOutput",
     "PhaseOver",
     "Publish",
+    "Seen",
     "Setting",
     "WantBeacon",
     "WantCheckpoint",

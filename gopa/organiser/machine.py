@@ -50,7 +50,18 @@ class Cosigned:
     size: int
 
 
-OrganiserEvent: TypeAlias = Posted | PhaseOver | Idle | GiveUp | Cosigned | BeaconValue
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The newest checkpoint that the caller has verified, named in what is signed next ([E6]).
+
+    An organiser that was shown another log than an auditor is not convicted by what it lists.
+    """
+
+    size: int
+    root: bytes
+
+
+OrganiserEvent: TypeAlias = Posted | PhaseOver | Idle | GiveUp | Cosigned | Seen | BeaconValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +119,7 @@ class Organiser(Guarded):
         self._ledger = Ledger(toolkit or Toolkit(), rng=rng, executor=executor)
         self._unseen: tuple[bytes, ...] = ()
         self._checkpoint = Cosigned(b"", 0)
+        self._seen = Seen(0, NO_LEAF)
         self._beacon: BeaconValue | None = None
         self._size = 0
 
@@ -129,10 +141,12 @@ class Organiser(Guarded):
         """What follows from one event.
 
         Raises:
-            UsageError: an entry of another session.
+            UsageError: an entry of another session, or a checkpoint older than the last.
         """
         if isinstance(event, Posted):
             self._observe(event)
+        elif isinstance(event, Seen):
+            self._witnessed(event)
         elif isinstance(event, Cosigned):
             self._checkpoint = event
         elif isinstance(event, BeaconValue):
@@ -147,6 +161,11 @@ class Organiser(Guarded):
         self._ledger.observe(posted)
         self._size = max(self._size, posted.index + 1)
         self._unseen = tuple(leaf for leaf in self._unseen if leaf != posted.leaf)
+
+    def _witnessed(self, event: Seen) -> None:
+        if event.size < self._seen.size or len(event.root) != len(NO_LEAF):
+            raise UsageError("checkpoints grow, and their roots have 32 bytes", "size")
+        self._seen = event if event.size else Seen(0, NO_LEAF)
 
     def _ended(self, event: PhaseOver | Idle | GiveUp) -> tuple[OrganiserOutput, ...]:
         self._size = max(self._size, event.size)
@@ -200,6 +219,8 @@ class Organiser(Guarded):
             control.round,
             control.seq,
             control.previous,
+            self._seen.size,
+            self._seen.root,
         )
         if control.kind in {Kind.RESULT, Kind.ABORT}:
             self._beacon = None

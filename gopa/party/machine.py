@@ -94,6 +94,7 @@ class Party(Guarded):
         try:
             new, outputs = self._step(state, event)
         except ProtocolError as error:
+            _forget_frames(error)
             number = state.chain.round
             return replace(state, stage=Stopped(error), sent=(), inputs=()), (
                 Halted(number, error),
@@ -174,6 +175,16 @@ class Party(Guarded):
         if isinstance(stage, Accusing):
             return accuse(means, state, stage, found)
         return count(means, state, stage, found)
+
+
+def _forget_frames(error: BaseException) -> None:
+    """Frames of a traceback hold the state, with every secret of the round ([X6])."""
+    chain: list[BaseException | None] = [error]
+    while chain:
+        found = chain.pop()
+        if found is not None and found.__traceback__ is not None:
+            found.__traceback__ = None
+            chain += [found.__cause__, found.__context__]
 
 
 def _outcome(message: Message) -> Result | Abort:

@@ -21,6 +21,7 @@ from gopa.simulation.scene import OrganiserScene, Scene
 from gopa.simulation.script import Script
 from gopa.simulation.witnesses import BeaconSource, Witnesses
 from wire.ed25519 import SigningKey
+from wire.errors import UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes
 
@@ -64,6 +65,8 @@ class Cast:
 
 def set_up(terms: Terms, setting: Setting, stage: Stage, script: Script, streams: Streams) -> Cast:
     """Everybody of the roster, with the keys in increasing order."""
+    if any(party not in range(terms.parties) for party in script.parties):
+        raise UsageError(f"a party is a position from 0 to {terms.parties - 1}", "script")
     keys = _keys(terms.parties, streams)
     organiser = SigningKey.generate(streams.named("organiser"))
     log = NoteSigner(LOG_NAME, KeyKind.LOG, SecretBytes(draw(streams.named("log"), 32)))

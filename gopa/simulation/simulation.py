@@ -15,6 +15,7 @@ from gopa.organiser import (
     OrganiserOutput,
     PhaseOver,
     Publish,
+    Seen,
     Setting,
     WantBeacon,
     WantCheckpoint,
@@ -111,7 +112,7 @@ class Simulation:
 
     def _attempt(self) -> bool:
         """Run one round; whether the rules ask for another attempt."""
-        if not self._run(self._organiser.step(PhaseOver(self._board.size))):
+        if not self._run(self._end_phase()):
             return False  # its last message was replaced: it waits for it for ever
         while not self._round_ended():
             if not self._close_phase():
@@ -134,9 +135,15 @@ class Simulation:
         current = self._organiser.state.round
         phase = Phase.JOIN if current is None or current.opens is None else current.opens
         self._deliver([post for actor in self.parties for post in actor.last_words(phase)])
-        done = self._run(self._organiser.step(PhaseOver(self._board.size)))
+        done = self._run(self._end_phase())
         self._deliver([post for actor in self.parties for post in actor.after(phase)])
         return done
+
+    def _end_phase(self) -> Sequence[OrganiserOutput]:
+        """Tell the organiser what it sees of the log, and that nobody has more to say."""
+        if self._board.size:
+            self._organiser.step(Seen(self._board.size, self._board.root))
+        return self._organiser.step(PhaseOver(self._board.size))
 
     def _run(self, outputs: Sequence[OrganiserOutput]) -> bool:
         """Do what the organiser asks for; whether it posted something."""
@@ -155,7 +162,7 @@ class Simulation:
                 posted = True
             else:
                 self._provide(output)
-                again = self._organiser.step(PhaseOver(self._board.size))
+                again = self._end_phase()
                 posted = self._run(again) or posted
         return posted
 

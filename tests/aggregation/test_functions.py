@@ -239,3 +239,82 @@ def test_a_plan_for_a_variance_has_its_dimension_and_sensitivity() -> None:
         with pytest.raises(UsageError) as caught:
             Moments(wrong)
         assert caught.value.field == "plan"
+
+
+KEYED = dict.fromkeys(range(10), 0.5)
+"""Reads like a list where it is only counted and numbered: its keys would be averaged."""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [KEYED, {0.5, 0.25, 0.75}, "0101", b"0101", (x for x in VALUES), None, 7, np.array(0.5)],
+    ids=["dict", "set", "text", "bytes", "generator", "none", "number", "array of none"],
+)
+def test_what_is_no_list_of_parties_is_refused(given: Any) -> None:
+    asked: dict[str, Any] = {**TARGET, "range": (0, 10)}
+    halves: Any = np.array([0.5] * 10)
+    for call in (gopa.average, gopa.sum, gopa.variance):
+        call(halves, **asked)
+        with pytest.raises(UsageError) as caught:
+            call(given, **asked)
+        assert caught.value.field == "values"
+    with pytest.raises(UsageError) as caught:
+        gopa.histogram(given, 4, **asked)
+    assert caught.value.field == "values"
+    with pytest.raises(UsageError) as caught:
+        gopa.average([0.5] * 10, weights=given, max_weight=9, **asked)
+    assert caught.value.field == "weights"
+
+
+def test_somebody_has_a_value() -> None:
+    for call in (gopa.average, gopa.variance):
+        with pytest.raises(UsageError) as caught:
+            call([None] * 10, **TARGET)
+        assert caught.value.field == "values"
+    with pytest.raises(UsageError) as caught:
+        gopa.histogram([None] * 10, 4, range=(0, 1), **TARGET)
+    assert caught.value.field == "values"
+
+
+@pytest.mark.parametrize(
+    "span",
+    [("low", 1), (0,), (0, 1, 2), 5, "01", (None, 1), (True, False), (0, math.nan), (0, math.inf)],
+    ids=str,
+)
+def test_what_is_no_range_is_refused(span: Any) -> None:
+    norm = {"norm": 1, "weights": [1] * 10, "max_weight": 1, "mode": "off"}
+    vectors: Any = [np.array([0.1, 0.2])] * 10
+    for call, options in ((gopa.average, {}), (gopa.variance, {}), (gopa.average, norm)):
+        with pytest.raises(UsageError) as caught:
+            call(vectors if options else VALUES[:10], range=span, **{**TARGET, **options})
+        assert caught.value.field == "range"
+    with pytest.raises(UsageError) as caught:
+        gopa.histogram(VALUES[:10], 4, range=span, **TARGET)
+    assert caught.value.field in {"range", "bins"}
+
+
+def test_a_norm_that_is_no_number_is_refused() -> None:
+    values = [np.array([0.1, 0.2])] * 10
+    with pytest.raises(UsageError) as caught:
+        gopa.average(values, norm="long", weights=[1] * 10, max_weight=1, **TARGET)
+    assert caught.value.field == "norm"
+
+
+@pytest.mark.parametrize(
+    "bins", [None, 2.5, "3", b"3", [0, "middle", 1], [0, None, 1], 0, 1, 10**12], ids=str
+)
+def test_what_is_no_number_of_bins_and_no_edges_is_refused(bins: Any) -> None:
+    with pytest.raises(UsageError) as caught:
+        gopa.histogram(VALUES[:10], bins, range=(0, 1) if type(bins) is int else None, **TARGET)
+    assert caught.value.field == "bins"
+
+
+def test_settings_are_not_guessed() -> None:
+    """Text is true in Python: `clip="no"` would clip."""
+    gopa.average(VALUES[:10], clip=False, progress=None, **TARGET)
+    wrong: list[tuple[str, Any]] = [("clip", "no"), ("progress", "no"), ("script", lambda _: None)]
+    for field, value in wrong:
+        options: dict[str, Any] = {**TARGET, field: value}
+        with pytest.raises(UsageError) as caught:
+            gopa.average(VALUES[:10], **options)
+        assert caught.value.field == field

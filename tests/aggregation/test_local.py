@@ -153,8 +153,9 @@ def test_a_closed_aggregator_runs_no_more() -> None:
     with off() as aggregator:
         aggregator.average(VALUES)
     aggregator.close()
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError) as caught:
         aggregator.average(VALUES)
+    assert caught.value.field == "aggregator"
 
 
 def test_an_aborted_round_says_why_and_counts() -> None:

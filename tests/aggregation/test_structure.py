@@ -139,3 +139,19 @@ def test_deep_nesting_is_refused() -> None:
 
 def test_flat_lists_the_numbers() -> None:
     assert flat({"a": 1, "b": [np.array([[2.0], [3.0]]), 4]}).tolist() == [1, 2, 3, 4]
+
+
+class Alike:
+    """A key that cannot be told from another one by what it prints."""
+
+    def __repr__(self) -> str:
+        return "alike"
+
+
+def test_keys_that_print_alike_are_refused() -> None:
+    """Their order is that of insertion: the numbers of two parties would be mixed up."""
+    one, other = Alike(), Alike()
+    Structure.of({one: 0.0})
+    with pytest.raises(InvalidValue) as caught:
+        Structure.of({one: 0.0, other: 1.0})
+    assert caught.value.party == 0

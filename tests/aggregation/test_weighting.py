@@ -153,7 +153,7 @@ def test_a_norm_and_proved_weights_do_not_go_together() -> None:
         weighted(BALL, [1.0] * BALL.parties, proved=True)
 
 
-@pytest.mark.parametrize("wrong", [-1, 10.001, math.nan, math.inf, "heavy", None, 10**400])
+@pytest.mark.parametrize("wrong", [-1, 10.001, math.nan, math.inf, "heavy", "1", None, 10**400])
 def test_weights_outside_their_range_are_refused(wrong: Any) -> None:
     Weights.checked(WEIGHTS, Decimal(10), 6)
     with pytest.raises(InvalidWeight) as caught:

@@ -224,3 +224,31 @@ def test_parties_that_stopped_are_silent_in_later_rounds() -> None:
     again = simulation.run_round(inputs_for(SCALAR))
     assert [usage.posted for usage in again.usage] == [0] * 8
     assert again.sums is None
+
+
+def other_nonce(close: Close) -> Close:
+    assert isinstance(close.content, Coins)
+    nonces = bytes(32), *close.content.nonces[1:]
+    return replace(close, content=replace(close.content, nonces=nonces))
+
+
+@pytest.mark.parametrize(
+    ("phase", "change"),
+    [(Phase.COINS, other_nonce), (Phase.PUBLISH, without(3, 8))],
+    ids=["a nonce", "a list"],
+)
+def test_error_of_a_party_that_stopped_holds_on_to_no_secret(
+    phase: Phase, change: Callable[[Close], Close]
+) -> None:
+    """A traceback has frames, and the frames had the state of before."""
+    simulation, record = run(Script(), AlteredClose(phase, change))
+    assert 5 in record.halted
+    chain = simulation.parties[5].state.chain
+    with pytest.raises(FaultyParty) as raised:
+        chain.require(False, "something")
+    assert raised.value.__traceback__ is not None
+    for error in record.halted.values():
+        found: BaseException | None = error
+        while found is not None:
+            assert found.__traceback__ is None
+            found = found.__cause__ or found.__context__

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from bulletin_board import KeyKind, NoteSigner
+from bulletin_board import KeyKind, NoteSigner, Submission
+from bulletin_board.tree import RightEdge, leaf_hash
+from gopa.messages.framing import Posted
 from gopa.messages.manifest import CommitReveal, Manifest, Mode, OpenAdmission
 from gopa.messages.organiser import ABORT, CLOSE, OPEN, RESULT, Abort, Why
 from gopa.messages.phases import Kind, Phase
@@ -17,11 +19,13 @@ from gopa.organiser import (
     Organiser,
     PhaseOver,
     Publish,
+    Seen,
     Setting,
     WantCheckpoint,
     new_manifest,
 )
 from gopa.planning.terms import Terms
+from gopa.rules import Findings, check
 from gopa.simulation import Script, Simulation, Stage, Witnesses
 from gopa.simulation.board import SimulatedBoard
 from gopa.simulation.contents import body_of
@@ -104,6 +108,8 @@ def test_phase_ends_early_when_everybody_has_spoken() -> None:
     published, size = [first], 0
     for posted in simulation._board.entries:
         if posted.entry.author.data == simulation.manifest.organiser and posted.index:
+            assert posted.entry.seen_size == size
+            twin.step(Seen(size, posted.entry.seen_root))
             told = Idle(size) if posted.entry.kind != Kind.OPEN else PhaseOver(size)
             outputs = twin.step(told)
             published += [output for output in outputs if isinstance(output, Publish)]
@@ -214,3 +220,54 @@ def test_open_admission_names_a_number() -> None:
         SCALAR, OpenAdmission(8), organiser=KEY.public.data, log=LOG.verifier, rng=seeded(1)
     )
     assert made.admission == OpenAdmission(8)
+
+
+def forked(*, seen: bool) -> tuple[Findings, Findings]:
+    """What the close of join shows in its own log, and in one that lacks the first join."""
+    simulation = simulate(toolkit=SWIFT)
+    simulation.run_round(inputs_for(SCALAR))
+    entries = simulation.parties[0].scene.board.entries
+    closed = next(e.index for e in entries if e.entry.kind == Kind.CLOSE)
+    log = entries[:closed]
+    key = simulation._organiser_scene.key
+    organiser = Organiser(simulation.manifest, key, rng=seeded(2), toolkit=SWIFT)
+    for posted in log:
+        organiser.step(posted)
+    if seen:
+        edge = RightEdge()
+        edge.extend([posted.leaf for posted in log])
+        organiser.step(Seen(len(log), edge.root()))
+    (close,) = organiser.step(PhaseOver(len(log)))
+    assert isinstance(close, Publish)
+    (raw,) = close.entries
+    last = Posted(len(log), leaf_hash(raw), Submission.decode(raw).entry)
+    assert last.entry.seen_size == (len(log) if seen else 0)
+    joined = next(e.index for e in log if e.entry.kind == Kind.JOIN)
+    others = [posted for posted in (*log, last) if posted.index != joined]
+    fork = [replace(posted, index=index) for index, posted in enumerate(others)]
+    return check([*log, last], SWIFT, rng=seeded(3)), check(fork, SWIFT, rng=seeded(3))
+
+
+def test_an_organiser_that_was_shown_another_log_is_not_convicted_by_this_one() -> None:
+    for seen in (False, True):
+        own, fork = forked(seen=seen)
+        assert own.faults == ()
+        assert [(fault.rule, fault.proved) for fault in fork.faults] == [("04-C2", not seen)]
+
+
+def test_checkpoints_that_an_organiser_names_grow() -> None:
+    desk = Desk()
+    desk.organiser.step(Seen(3, bytes(32)))
+    for wrong in (Seen(2, bytes(32)), Seen(4, bytes(31))):
+        with pytest.raises(UsageError) as caught:
+            desk.organiser.step(wrong)
+        assert caught.value.field == "size"
+
+
+def test_behaviours_are_those_of_parties_of_the_session() -> None:
+    """A liar that is nobody would show that nobody lies."""
+    simulate(script=Script().drop(7, before=Phase.JOIN), toolkit=SWIFT)
+    for nobody in (8, -1):
+        with pytest.raises(UsageError) as caught:
+            simulate(script=Script().drop(nobody, before=Phase.JOIN), toolkit=SWIFT)
+        assert caught.value.field == "script"

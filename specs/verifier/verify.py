@@ -1,0 +1,33 @@
+"""A second verifier of sessions: the specifications as one slow program.
+
+    python specs/verifier/verify.py SESSION.gopa [--keys FILE] [--trust-embedded] [--json]
+
+It shares no code with the packages. FILE has the anchors of 11, [I2]. Not checked here: what the
+terms are worth ([S3] of 04), coins of drand (INCOMPLETE).
+
+Exit codes: VALID 0, INVALID 1, wrong usage 2, INCOMPLETE 3, a version that is not known 4,
+an internal error 5, SIGNED-ONLY 6.
+"""
+
+from __future__ import annotations
+
+import sys
+
+USAGE, INTERNAL = 2, 5
+
+
+def run(arguments: list[str]) -> int:
+    """The exit code, whatever happens: 1 says INVALID, so nothing else may leave as 1."""
+    try:
+        from report import main
+
+        return main(arguments)
+    except SystemExit as error:
+        return USAGE if error.code else 0
+    except BaseException as error:  # noqa: BLE001 - also when memory runs out, or somebody waits
+        print(f"verify.py: internal error: {error!r}", file=sys.stderr)
+        return INTERNAL
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

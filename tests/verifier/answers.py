@@ -1,0 +1,157 @@
+"""What both implementations say about one archive, in one form."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from bulletin_board import ArchiveReader, Submission, TrustPolicy
+from gopa.messages.manifest import Mode
+from gopa.rules import Findings, check_log
+from gopa.rules.findings import Role, RoundFindings
+from tests.randomness import seeded
+from wire.errors import ProtocolError
+
+PROGRAM: Final = Path(__file__).parents[2] / "specs" / "verifier"
+REFUSED: Final = "INVALID"
+STRAY: Final = ("board", "", "05-F6")
+ACCEPTED: Final = frozenset({"VALID", "SIGNED-ONLY"})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One round: who is in it, what came out, who left it."""
+
+    number: int
+    included: tuple[str, ...]
+    sums: tuple[int, ...] | None
+    abort: str | None
+    removed: frozenset[tuple[str, str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A verdict with what it rests on. `faults` are role, author and rule."""
+
+    verdict: str
+    complete: bool = False
+    rounds: tuple[Outcome, ...] = ()
+    faults: frozenset[tuple[str, str, str]] = frozenset()
+
+    @property
+    def meaning(self) -> tuple[object, ...]:
+        """What an acceptance says."""
+        return self.verdict, self.rounds
+
+
+@cache
+def program() -> ModuleType:
+    """The second verifier, as a module."""
+    sys.path.insert(0, str(PROGRAM))
+    try:
+        importlib.import_module("verify")
+        return importlib.import_module("report")
+    finally:
+        sys.path.remove(str(PROGRAM))
+
+
+def anchors_of(log: str, manifest: str, policy: str = "") -> bytes:
+    """A file of anchors, as an auditor brings it."""
+    text = policy or f"log {log}\nquorum none\n"
+    return f"manifest {manifest}\n{text}".encode()
+
+
+def report(archive: bytes, anchors: bytes = b"", *, embedded: bool = False) -> dict[str, Any]:
+    """The second verifier's own words."""
+    module = program()
+    found: dict[str, Any] = module.verify(archive, module.read_anchors(anchors), embedded=embedded)
+    return found
+
+
+def second(archive: bytes, anchors: bytes) -> Answer:
+    """The answer of the second verifier."""
+    return answer_of(report(archive, anchors))
+
+
+def answer_of(found: dict[str, Any]) -> Answer:
+    """A report of the second verifier as an answer."""
+    if found["verdict"] in {"INVALID", "UNSUPPORTED"} and not found["session"]:
+        return Answer(REFUSED)
+    return Answer(
+        found["verdict"],
+        found["complete"],
+        tuple(_outcome(each) for each in found["rounds"]),
+        frozenset((each["role"], each["author"], each["rule"]) for each in found["faults"]),
+    )
+
+
+def _outcome(stated: dict[str, Any]) -> Outcome:
+    return Outcome(
+        stated["number"],
+        tuple(stated["included"]),
+        None if stated["sums"] is None else tuple(stated["sums"]),
+        stated["abort"],
+        frozenset((row["author"], row["phase"], row["cause"]) for row in stated["removed"]),
+    )
+
+
+def first(archive: bytes, anchors: bytes) -> Answer:
+    """The answer of the packages: `bulletin_board` reads the archive, `gopa.rules` judge it."""
+    head, _, policy = anchors.partition(b"\n")
+    try:
+        reader = ArchiveReader(io.BytesIO(archive), TrustPolicy.parse(policy))
+        raws = list(reader.entries())
+        named = reader.header.session if any(reader.header.session) else None
+        found = check_log(raws, rng=seeded("the packages' answer"), session=named)
+    except ProtocolError:
+        return Answer(REFUSED)
+    strays = {STRAY} if _has_strays(raws) else set()
+    verdict = _verdict(found, bytes.fromhex(head.removeprefix(b"manifest ").decode()))
+    return Answer(
+        REFUSED if strays else verdict,
+        found.complete,
+        tuple(map(_round, found.rounds)),
+        frozenset((each.role.value, each.author.hex(), each.rule) for each in found.faults)
+        | strays,
+    )
+
+
+def _has_strays(raws: list[bytes]) -> bool:
+    """[F6] of 05, which is not among the rules of a session."""
+    slots = Counter(Submission.decode(raw).entry.slot for raw in raws)
+    return len(set(raws)) < len(raws) or max(slots.values(), default=0) > 2
+
+
+def _verdict(found: Findings, anchor: bytes) -> str:
+    """[V1] of 11."""
+    manifest = found.manifest
+    if any(each.role in {Role.ORGANISER, Role.BOARD} for each in found.faults):
+        return "INVALID"
+    if manifest is None:
+        return "INCOMPLETE"
+    if sha256(manifest.to_bytes()).digest() != anchor:
+        return "INVALID"
+    if not found.complete:
+        return "INCOMPLETE"
+    return "VALID" if manifest.mode is Mode.FULL else "SIGNED-ONLY"
+
+
+def _round(found: RoundFindings) -> Outcome:
+    return Outcome(
+        found.number,
+        tuple(found.roll[place].hex() for place in found.final or ()),
+        found.sums,
+        None if found.abort is None else found.abort.name.lower(),
+        frozenset(
+            (row.author.hex(), row.phase.name.lower(), row.cause.name.lower())
+            for row in found.removals
+        ),
+    )

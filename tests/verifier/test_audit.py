@@ -1,0 +1,70 @@
+"""`gopa audit` and the second verifier end with the same exit code."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import gopa
+from tests.verifier.answers import anchors_of, report
+from tests.verifier.mutations import MUTATIONS, material
+from tests.verifier.test_transcripts import NAMES, OUTSIDE, anchors_for, archive_of, stated
+
+INSIDE: Final = [name for name in NAMES if name not in OUTSIDE]
+SOME: Final = INSIDE[::6]
+REFUSALS: Final = {1, 4}
+"""Of bytes that are damaged nobody can say whether they are of another version."""
+
+
+def code_of(path: Path, archive: bytes, anchors: bytes, *, embedded: bool = False) -> int:
+    path.write_bytes(archive)
+    return gopa.audit(path, anchors=anchors, trust_embedded=embedded).code
+
+
+@pytest.mark.parametrize(
+    "names", [SOME, pytest.param(INSIDE, marks=pytest.mark.soak)], ids=["some", "all"]
+)
+def test_on_transcripts(names: list[str], tmp_path: Path) -> None:
+    seen = set()
+    for name in names:
+        archive, anchors = archive_of(name), anchors_for(name)
+        code = report(archive, anchors)["code"]
+        assert code_of(tmp_path / "session.gopa", archive, anchors) == code, name
+        seen.add(code)
+    assert seen >= {0, 1}
+
+
+@pytest.mark.parametrize("name", ["clean_five", "clean_signed", "clean_witnessed"])
+def test_with_some_of_the_anchors(name: str, tmp_path: Path) -> None:
+    given, archive = stated(name)["anchors"], archive_of(name)
+    whole = anchors_of(given["log"], given["manifest_sha256"])
+    head, _, policy = whole.partition(b"\n")
+    witnessed = anchors_of(given["log"], given["manifest_sha256"], given["policy"])
+    seen = set()
+    for anchors, embedded in product((b"", head + b"\n", policy, whole, witnessed), (False, True)):
+        code = report(archive, anchors, embedded=embedded)["code"]
+        path = tmp_path / "session.gopa"
+        assert code_of(path, archive, anchors, embedded=embedded) == code, (anchors, embedded)
+        seen.add(code)
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    "tries", [22, pytest.param(220, marks=pytest.mark.soak)], ids=["few", "many"]
+)
+@pytest.mark.parametrize("name", ["clean_full", "recovery_of_two"])
+def test_on_changed_archives(name: str, tries: int, tmp_path: Path) -> None:
+    given, source = material(name), random.Random(f"audit of {name}")
+    seen = set()
+    for number in range(tries):
+        mutation = MUTATIONS[number % len(MUTATIONS)]
+        changed = mutation(given, source)
+        code = report(changed, given.anchors)["code"]
+        other = code_of(tmp_path / "session.gopa", changed, given.anchors)
+        assert other == code or {other, code} == REFUSALS, (mutation.__name__, number)
+        seen.add(code)
+    assert 1 in seen

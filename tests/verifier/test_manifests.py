@@ -1,0 +1,110 @@
+"""[S2]: both verifiers refuse the same manifests."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from hashlib import sha256
+from typing import Final
+
+import pytest
+
+from bulletin_board import Submission, sign_entry
+from gopa.beacon.drand import DRAND_CHAIN
+from gopa.messages.manifest import MANIFEST, DrandBeacon, session_id
+from tests.verifier.answers import Answer, anchors_of, first, second
+from tests.verifier.mutations import Material, flipped, material
+
+NAMES: Final = ("clean_full", "clean_weighted", "clean_curious", "clean_drand", "clean_recovery")
+OUTSIDE: Final = "04-S3"
+WIDTH, NUMBERS = 4, 6
+"""Parties, corrupt, survivors, loss, k, dimension: the terms begin with these."""
+
+
+def log_of(given: Material, body: bytes) -> tuple[bytes, bytes]:
+    """An archive that holds one manifest, signed by its organiser, and its anchors."""
+    entry = Submission.decode(given.entries[0]).entry
+    session = session_id(body)
+    entry = replace(entry, body=body, session=session)
+    raw = sign_entry(entry, given.keys[entry.author.data])
+    anchors = anchors_of(str(given.log.verifier), sha256(body).hexdigest())
+    return given.packed([raw], session), anchors
+
+
+def judged(answer: Answer) -> frozenset[tuple[str, str, str]]:
+    """Faults, but for the one that only the accountant finds."""
+    return frozenset(fault for fault in answer.faults if fault[2] != OUTSIDE)
+
+
+def agree(given: Material, body: bytes) -> bool:
+    """Whether both take a manifest; asserts that they agree."""
+    archive, anchors = log_of(given, body)
+    found, expected = second(archive, anchors), first(archive, anchors)
+    if int.from_bytes(body[:2]) > 1:
+        assert found.verdict == "INVALID"  # here: refused, as unsupported
+        return False
+    assert judged(found) == judged(expected)
+    if not any(rule == OUTSIDE for _, _, rule in expected.faults):
+        assert found.verdict == expected.verdict
+    return not judged(found)
+
+
+def manifest_of(name: str) -> tuple[Material, bytes]:
+    given = material(name)
+    return given, Submission.decode(given.entries[0]).entry.body
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "tries", [40, pytest.param(1000, marks=pytest.mark.soak)], ids=["few", "many"]
+)
+def test_both_judge_a_flipped_bit_alike(name: str, tries: int) -> None:
+    given, body = manifest_of(name)
+    assert agree(given, body)
+    source, seen = random.Random(f"manifest of {name}"), Counter[bool]()
+    interesting = _interesting(body)
+    for _ in range(tries):
+        at = source.choice(interesting)
+        changed = body[:at] + flipped(body[at : at + 1], source) + body[at + 1 :]
+        if not _in_chain(body, at):
+            seen[agree(given, changed)] += 1
+    assert seen[True]
+    assert seen[False]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_judge_other_terms_alike(name: str) -> None:
+    """Every number of the terms one more, one less, and far away."""
+    given, body = manifest_of(name)
+    assert agree(given, body)
+    start = _terms_at(body)
+    seen = Counter[bool]()
+    for at in range(start, start + WIDTH * NUMBERS, WIDTH):
+        value = int.from_bytes(body[at : at + WIDTH])
+        for other in {value - 1, value + 1, 0, 1, 2**20, 2**20 + 1, 2**32 - 1} - {value, -1}:
+            changed = body[:at] + other.to_bytes(WIDTH) + body[at + WIDTH :]
+            seen[agree(given, changed)] += 1
+    assert seen[False]
+
+
+def _terms_at(body: bytes) -> int:
+    manifest = MANIFEST.decode(body)
+    title, log, policy = len(manifest.title), len(manifest.log), len(manifest.policy)
+    return 2 + 32 + 1 + title + 32 + 2 + log + 2 + policy + 3
+
+
+def _interesting(body: bytes) -> list[int]:
+    """Places of the numbers, and a few of everything else."""
+    start = _terms_at(body)
+    return [*range(start - 3, start + 160), *range(0, start, 5), *range(start + 160, len(body), 3)]
+
+
+def _in_chain(body: bytes, at: int) -> bool:
+    """The parts of a drand chain are outside of the program."""
+    beacon = MANIFEST.decode(body).beacon
+    if not isinstance(beacon, DrandBeacon):
+        return False
+    chain = DRAND_CHAIN.encode(beacon.chain)
+    start = body.index(chain)
+    return start <= at < start + len(chain)

@@ -1,0 +1,203 @@
+"""The program as it is run: exit codes, output, what it is made of."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import shutil
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.verifier.answers import PROGRAM, program, report
+from tests.verifier.test_transcripts import anchors_for, archive_of
+
+FILES: Final = sorted(PROGRAM.glob("*.py"))
+CODES: Final = {
+    "clean_five": 0,
+    "organiser_wrong_sum": 1,
+    "clean_drand": 3,
+    "clean_signed": 6,
+}
+MOST_LINES: Final = 2_900
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """As a stranger would run it: without environment and without any installed package."""
+    command = [sys.executable, "-S", "-s", "-E", str(PROGRAM / "verify.py"), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> tuple[Path, Path]:
+    """A good session and its anchors, as files."""
+    return _files(tmp_path, "clean_five")
+
+
+def _files(folder: Path, name: str) -> tuple[Path, Path]:
+    archive, keys = folder / "session.gopa", folder / "keys"
+    archive.write_bytes(archive_of(name))
+    keys.write_bytes(anchors_for(name))
+    return archive, keys
+
+
+@pytest.mark.parametrize("name", sorted(CODES))
+def test_exit_codes_of_verdicts(name: str, tmp_path: Path) -> None:
+    archive, keys = _files(tmp_path, name)
+    ended = run(archive, "--keys", keys, "--json")
+    assert ended.returncode == CODES[name], ended.stderr
+    stated = json.loads(ended.stdout)
+    assert stated["code"] == CODES[name]
+    assert stated == report(archive_of(name), anchors_for(name))
+
+
+def test_the_same_bytes_every_time(session: tuple[Path, Path]) -> None:
+    archive, keys = session
+    outputs = {run(archive, "--keys", keys, "--json").stdout for _ in range(2)}
+    assert len(outputs) == 1
+
+
+def test_without_anchors_nothing_is_valid(session: tuple[Path, Path]) -> None:
+    archive, keys = session
+    assert run(archive, "--keys", keys).returncode == 0
+    ended = run(archive)
+    assert ended.returncode == 3
+    assert "keys not anchored" in ended.stdout
+
+
+def test_the_files_own_keys_are_believed_only_on_request(session: tuple[Path, Path]) -> None:
+    archive, _ = session
+    for more in ((), ("--json",)):
+        ended = run(archive, "--trust-embedded", *more)
+        assert ended.returncode == 0
+        assert "self-consistent; keys not anchored" in ended.stdout
+
+
+@pytest.mark.parametrize("kept", ["manifest", "log"])
+def test_half_of_the_anchors_is_not_enough(kept: str) -> None:
+    archive, anchors = archive_of("clean_five"), anchors_for("clean_five")
+    head, _, rest = anchors.partition(b"\n")
+    half = head + b"\n" if kept == "manifest" else rest
+    assert report(archive, anchors)["verdict"] == "VALID"
+    assert report(archive, half)["verdict"] == "INCOMPLETE"
+    assert report(archive, half, embedded=True)["verdict"] == "VALID"
+
+
+def test_other_anchors_refuse() -> None:
+    archive, anchors = archive_of("clean_five"), anchors_for("clean_five")
+    other = b"manifest " + sha256(b"another").hexdigest().encode() + anchors[73:]
+    assert report(archive, anchors)["verdict"] == "VALID"
+    for embedded in (False, True):
+        assert report(archive, other, embedded=embedded)["verdict"] == "INVALID"
+
+
+def test_a_quorum_that_has_not_cosigned_is_missing() -> None:
+    """The checkpoint of the archive has no cosignatures; those in the closes have."""
+    found = json.loads((PROGRAM.parent / "vectors/transcripts/clean_witnessed.json").read_text())
+    head = anchors_for("clean_witnessed").partition(b"\n")[0] + b"\n"
+    archive = archive_of("clean_witnessed")
+    assert report(archive, anchors_for("clean_witnessed"))["verdict"] == "VALID"
+    strict = report(archive, head + found["anchors"]["policy"].encode())
+    assert strict["verdict"] == "INCOMPLETE"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("--unknown",), ("{tmp}/nothing.gopa",), ("{archive}", "--keys", "{tmp}/nothing")],
+    ids=["none", "unknown", "no-session", "no-keys"],
+)
+def test_wrong_usage(arguments: tuple[str, ...], session: tuple[Path, Path]) -> None:
+    archive, keys = session
+    assert run(archive, "--keys", keys).returncode == 0
+    given = [each.format(tmp=archive.parent, archive=archive) for each in arguments]
+    assert run(*given).returncode == 2
+
+
+@pytest.mark.parametrize("text", ["manifest 00\n", "log nonsense\n", "quorum none\n", "what\n"])
+def test_anchors_that_are_none_are_wrong_usage(text: str, session: tuple[Path, Path]) -> None:
+    archive, keys = session
+    assert run(archive, "--keys", keys).returncode == 0
+    keys.write_text(text)
+    assert run(archive, "--keys", keys).returncode == 2
+
+
+def test_an_unknown_version_is_not_invalid(session: tuple[Path, Path]) -> None:
+    archive, keys = session
+    assert run(archive, "--keys", keys).returncode == 0
+    archive.write_bytes(b"gopa-archive/v2\n" + archive.read_bytes()[16:])
+    assert run(archive, "--keys", keys).returncode == 4
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError, MemoryError, KeyboardInterrupt, RecursionError, KeyError]
+)
+def test_no_exception_leaves_as_invalid(
+    error: type[BaseException],
+    session: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    archive, keys = session
+    module, verify = program(), importlib.import_module("verify")
+    arguments = [str(archive), "--keys", str(keys)]
+    assert verify.run(arguments) == 0
+
+    def crash(*_: object) -> None:
+        raise error
+
+    for name in ("read_archive", "read_entry", "_describe", "_print"):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, crash)
+            assert verify.run(arguments) == 5
+    assert "internal error" in capsys.readouterr().err
+
+
+def test_a_program_that_is_damaged_does_not_say_invalid(
+    session: tuple[Path, Path], tmp_path: Path
+) -> None:
+    archive, keys = session
+    copy = shutil.copytree(PROGRAM, tmp_path / "copy")
+    command = [sys.executable, str(copy / "verify.py"), str(archive), "--keys", str(keys)]
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    (copy / "curve.py").unlink()
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 5
+
+
+def test_what_is_not_checked_is_said(session: tuple[Path, Path]) -> None:
+    archive, keys = session
+    assert "04-S3" in run(archive, "--keys", keys).stdout
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_only_the_standard_library_is_imported(path: Path) -> None:
+    own = {each.stem for each in FILES}
+    tree = ast.parse(path.read_text())
+    found = {
+        name.partition(".")[0]
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert found
+    assert found <= own | sys.stdlib_module_names
+    assert not any(
+        isinstance(node, ast.Name) and node.id in {"__import__", "importlib", "exec", "eval"}
+        for node in ast.walk(tree)
+    )
+
+
+def test_it_stays_small() -> None:
+    lengths = {path.name: len(path.read_text().splitlines()) for path in FILES}
+    assert "verify.py" in lengths
+    assert sum(lengths.values()) <= MOST_LINES
+    assert max(lengths.values()) <= 400

@@ -1,0 +1,147 @@
+"""Sessions with random departures, played here: both verifiers find the same."""
+
+from __future__ import annotations
+
+import io
+import random
+import time
+from dataclasses import replace
+from hashlib import sha256
+from typing import Final
+
+import pytest
+
+from gopa.messages.manifest import TestCoins
+from gopa.messages.party import About
+from gopa.messages.phases import Phase
+from gopa.organiser import Setting
+from gopa.planning.terms import Terms
+from gopa.simulation import Behaviour, Script, Simulation
+from gopa.simulation.departures import Drop, Garbage, Late, Replay, Skip, Twice, TwiceLater
+from gopa.simulation.faults import (
+    BadEdge,
+    BadNonce,
+    BadPossession,
+    BadProof,
+    BadShare,
+    ChangedInput,
+    FalseAccusation,
+    WrongMask,
+    WrongOpening,
+    WrongRecovery,
+    WrongSeed,
+)
+from tests.simulation.worlds import (
+    CURIOUS,
+    FULL,
+    LENIENT,
+    RECOVERING,
+    SCALAR,
+    SIGNED,
+    inputs_for,
+    simulate,
+)
+from tests.vectors.transcripts import worlds
+from tests.verifier.answers import ACCEPTED, Answer, anchors_of, first, report, second
+from zkp.noise_table import GaussianTable
+
+
+def of_few(terms: Terms) -> Terms:
+    """Five parties, two rounds, a small table."""
+    noise = GaussianTable.with_scale("4", bits=20, rows=31)
+    return replace(terms, parties=5, k=4, survivors=3, loss=2, rounds=2, noise=noise)
+
+
+VECTOR: Final = worlds.VECTOR
+WORLDS: Final[dict[str, tuple[Terms, Setting]]] = {
+    "recovering": (of_few(RECOVERING), FULL),
+    "scalar": (of_few(SCALAR), FULL),
+    "sparse": (replace(worlds.SPARSE, k=4, loss=1), FULL),
+    "vector": (VECTOR, FULL),
+    "weighted": (VECTOR, Setting(weighted=True)),
+    "words": (replace(of_few(SCALAR), dimension=3, squared_sensitivity=1200), SIGNED),
+    "curious": (of_few(CURIOUS), LENIENT),
+    "test coins": (of_few(SCALAR), Setting(beacon=TestCoins())),
+}
+PHASES: Final = [phase for phase in Phase if phase not in {Phase.ORGANISER, Phase.ACCUSE}]
+TRIES: Final = pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(n, marks=pytest.mark.soak) for n in range(2, 30))]
+)
+
+
+def departure(source: random.Random, terms: Terms, *, full: bool) -> Behaviour:
+    """One way of not keeping to the rules."""
+    phase, other = source.choice(PHASES), source.choice(PHASES)
+    lies: list[Behaviour] = [
+        *(BadPossession(), BadNonce(), BadEdge(), WrongMask(), WrongOpening(), WrongSeed()),
+        *(FalseAccusation(), FalseAccusation(proved=False), FalseAccusation(About.SHARE)),
+    ]
+    if full:
+        lies += [BadProof(), ChangedInput(frozenset({2}))]
+    if terms.threshold is not None:
+        lies += [BadShare(), WrongRecovery()]
+    silences: list[Behaviour] = [
+        *(Drop(phase, before=True), Drop(phase, before=False), Skip(phase), Late(phase)),
+        *(Replay(phase), Twice(phase), TwiceLater(phase, other), Garbage(phase)),
+    ]
+    return source.choice(source.choice([lies, silences, silences]))
+
+
+def played(simulation: Simulation, terms: Terms) -> tuple[bytes, bytes]:
+    """The archive of a whole session, and its anchors."""
+    for number in range(terms.rounds):
+        if not simulation.over:
+            simulation.run_round(inputs(simulation, terms, number))
+    out = io.BytesIO()
+    simulation.archive(out)
+    manifest = simulation.manifest
+    digest = sha256(manifest.to_bytes()).hexdigest()
+    return out.getvalue(), anchors_of(manifest.log.decode(), digest)
+
+
+def inputs(simulation: Simulation, terms: Terms, number: int) -> list[list[int]]:
+    """With weights no coordinate exceeds the last one."""
+    rows = inputs_for(terms, number)
+    weighted = simulation.manifest.weighted
+    return [[min(x, row[-1]) for x in row] for row in rows] if weighted else rows
+
+
+def script_for(seed: str, terms: Terms, *, full: bool) -> Script:
+    """One to three departures of at most two parties."""
+    source, script = random.Random(seed), Script()
+    some = source.sample(range(terms.parties), 2)
+    for _ in range(source.randint(1, 3)):
+        script = script.misbehave(source.choice(some), departure(source, terms, full=full))
+    return script
+
+
+@TRIES
+@pytest.mark.parametrize("name", WORLDS)
+def test_both_find_the_same_in_sessions_with_departures(name: str, seed: int) -> None:
+    terms, setting = WORLDS[name]
+    script = script_for(f"{name} {seed}", terms, full=setting.mode == FULL.mode)
+    simulation = simulate(terms, setting, script, seed=seed)
+    archive, anchors = played(simulation, terms)
+    found = second(archive, anchors)
+    assert found == first(archive, anchors)
+    assert found.verdict in {*ACCEPTED, "INCOMPLETE"}
+    assert found.rounds
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_honest_sessions_are_accepted(name: str) -> None:
+    terms, setting = WORLDS[name]
+    archive, anchors = played(simulate(terms, setting), terms)
+    found = second(archive, anchors)
+    assert found.verdict == ("VALID" if setting.mode == FULL.mode else "SIGNED-ONLY")
+    assert found == first(archive, anchors)
+    assert found.faults == Answer("").faults
+
+
+def test_a_round_of_realistic_proofs_takes_seconds() -> None:
+    """Five parties with the default table of 113 rows and 48 bits."""
+    terms = replace(of_few(SCALAR), rounds=1, noise=GaussianTable.with_scale("8"))
+    archive, anchors = played(simulate(terms), terms)
+    begun = time.process_time()
+    assert report(archive, anchors)["verdict"] == "VALID"
+    assert time.process_time() - begun < 60

@@ -8,11 +8,12 @@ import platform
 import sys
 from collections.abc import Callable
 
-from bench import board, group, plan, privacy_table, protocol, zkp
+from bench import audit, board, group, plan, privacy_table, protocol, zkp
 
 Benchmark = Callable[[bool], dict[str, object]]
 
 BENCHMARKS: dict[str, Benchmark] = {
+    "audit": audit.run,
     "board": board.run,
     "group": group.run,
     "plan": plan.run,

@@ -138,6 +138,9 @@ ROUNDING: Final = Domain(b"gopa/v1/aggregation/rounding")
 UNPROVED_NOISE: Final = Domain(b"gopa/v1/aggregation/unproved-noise")
 """Noise of parties where nothing is committed or proved."""
 
+AUDIT_SPECTRUM: Final = Domain(b"gopa/v1/audit/spectrum")
+"""The vector with which an audit certifies the spectrum of a large graph."""
+
 SIMULATED_STREAMS: Final = Domain(b"gopa/v1/simulation/streams")
 """Reproducible randomness of the parties of a simulation, never for a session."""
 

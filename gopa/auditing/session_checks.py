@@ -13,6 +13,7 @@ from gopa.auditing.state import LogState
 from gopa.auditing.tally import Tally
 from gopa.messages.manifest import Mode
 from gopa.rules import RULES, Fault, Findings, Role
+from wire.domains import AUDIT_SPECTRUM
 from wire.errors import GopaError
 from wire.randomness import Rng
 
@@ -140,7 +141,7 @@ def rounds_of(state: LogState, findings: Findings | None, tally: Tally) -> Itera
 def _stream(state: LogState, number: int) -> Rng:
     """The random vector that certifies a large graph follows from the log ([C4])."""
     root = b"" if state.checkpoint is None else state.checkpoint.root
-    seed = hashlib.sha256(b"gopa/v1/audit/spectrum" + root + number.to_bytes(4)).digest()
+    seed = hashlib.sha256(AUDIT_SPECTRUM + root + number.to_bytes(4)).digest()
     count = 0
 
     def draw(size: int) -> bytes:

@@ -10,9 +10,13 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 import curve
-from codec import ENTRY, HEADER, Broken, Malformed, Reader, Record, Unsupported, decode
+from codec import ENTRY, HEADER, Broken, Malformed, Reader, Record, Unsupported, decode, require
 
 LARGEST_BODY = 60_000
+LONGEST = {1: 33_626_053, 2: 36, 3: 101_777_463, 4: 14_680_114, 5: 4_194_349, 16: 227, 17: 64,
+           18: 8_421_358, 19: 327, 20: 268_435_525, 21: 2_359_295, 22: 32, 23: 64,
+           24: 4_456_415}  # fmt: skip
+"""The longest body of each kind of 04, by the bounds of its structs."""
 
 
 def _require(holds: object, what: str) -> None:
@@ -201,26 +205,37 @@ def read_archive(data: bytes) -> tuple[Record, bytes, list[bytes]]:
         if data[:13] == b"gopa-archive/" and len(data) > 15:
             raise Unsupported("an archive of a version that is not known")
         raise Malformed("an archive of a log")
-    if sha256(data[:-32]).digest() != data[-32:]:
-        raise Broken("05-A3", "the archive is damaged")
-    reader, parts = Reader(data[16:-32]), list[bytes]()
-    while reader.at < len(reader.data):
-        size = int.from_bytes(reader.take(4))
-        _require(size <= (1061, 65_536, 16_777_472)[min(len(parts), 2)], "a part in its bound")
-        parts.append(reader.take(size))
-    _require(len(parts) >= 2, "header and checkpoint")
-    header, note, entries = decode(HEADER, parts[0]), open_note(parts[1], None, []), list[bytes]()
-    for number, bundle in enumerate(parts[2:]):
-        _require(len(entries) == 256 * number, "bundles are full but for the last one")
-        reader = Reader(bundle)
-        while reader.at < len(bundle):
-            entries.append(reader.take(int.from_bytes(reader.take(2))))
-    bundles = -(-note.size // 256)
-    if (len(entries), len(parts) - 2) != (note.size, bundles) or Tree(entries).root(
-        note.size
-    ) != note.root:
+    reader, entries = Reader(data), list[bytes]()
+    reader.take(16)
+    header, note = decode(HEADER, _part(reader, 1061)), _part(reader, 65_536)
+    signed = open_note(note, None, [])
+    require(header.log == note.split(b"\n")[0], "05-A1")
+    while len(entries) < signed.size:  # [A2]: the checkpoint says how many bundles, how wide
+        bundle = Reader(_part(reader, 16_777_472))
+        width = min(256, signed.size - len(entries))
+        held = [bundle.take(int.from_bytes(bundle.take(2))) for _ in range(width)]
+        _require(bundle.at == len(bundle.data), "a bundle of its width")
+        _require_known(held, len(entries))
+        entries += held
+    if Tree(entries).root(signed.size) != signed.root:
         raise Broken("05-A3", "the entries do not lead to the checkpoint's root")
-    return header, parts[1], entries
+    if sha256(data[: reader.at]).digest() != data[reader.at :]:
+        raise Broken("05-A3", "the archive is damaged")
+    return header, note, entries
+
+
+def _part(reader: Reader, most: int) -> bytes:
+    """[A2]."""
+    size = int.from_bytes(reader.take(4))
+    _require(size <= most, "a part in its bound")
+    return reader.take(size)
+
+
+def _require_known(raws: list[bytes], start: int) -> None:
+    """11, [I5]: said before anything else about the log, which a later version reads otherwise."""
+    for number, raw in enumerate(raws):
+        if len(raw) > 2 and int.from_bytes(raw[:2]) > 1:
+            raise Unsupported(f"entry {start + number} has a version that is not known")
 
 
 # Section 3 and 04, section 1: entries and messages
@@ -228,8 +243,6 @@ def read_archive(data: bytes) -> tuple[Record, bytes, list[bytes]]:
 
 def read_entry(index: int, leaf: bytes, raw: bytes) -> Record:
     """[E1] to [E3]: decoded, and signed by its author; with `index` and `leaf`."""
-    if int.from_bytes(raw[:2]) > 1:
-        raise Unsupported(f"entry {index} has a version that is not known")
     entry: Record = decode(ENTRY, raw[:-64])
     curve.decode_key(entry.author)
     _require(entry.version == 1 and entry.chunk < entry.chunks, f"version and chunk of {index}")
@@ -261,9 +274,9 @@ class Assembler:
         begun = self.begun.pop(stream, None)
         if entry.seq == self.expected.get(stream, 0):
             self.expected[stream] = entry.seq + 1
-            if entry.chunk == 0:
+            if entry.chunk == 0 and self._fits(entry):
                 begun = Record(**{**vars(entry), "what": "message", "first": entry.index})
-            elif begun is not None and self._continues(begun, entry):
+            elif entry.chunk and begun is not None and self._continues(begun, entry):
                 begun.body += entry.body
                 begun.chunk, begun.index, begun.leaf = entry.chunk, entry.index, entry.leaf
             else:
@@ -275,6 +288,11 @@ class Assembler:
                     self.begun[stream] = begun
                 return
         yield Record(**{**vars(entry), "what": "broken"})
+
+    @staticmethod
+    def _fits(entry: Record) -> bool:
+        before = LARGEST_BODY * (entry.chunks - 1)
+        return not before or before < LONGEST.get(entry.kind, LARGEST_BODY)
 
     @staticmethod
     def _continues(begun: Record, entry: Record) -> bool:

@@ -98,7 +98,8 @@ class Manifest:
             _require(not said.word_width and said.trust == MALICIOUS, "full mode without words")
             _require(t.dimension == 1 or self.vector, "noise from a table for single numbers")
             _require(not (self.recovers and self.vector), "recovery with noise from a table")
-            _require(max(self._positions()) <= 2**23, "vectors that fit one proof")
+            noise, weighing = self._positions()
+            _require(max(noise, weighing * said.weighted) <= 2**23, "vectors that fit one proof")
             return
         _require(8 <= said.word_width <= 64, "words of 8 to 64 bits")
         _require(self.curious == (t.mask == 0), "Gaussian masks exactly where parties are trusted")

@@ -52,7 +52,7 @@ def verify(data: bytes, anchors: Record, *, embedded: bool) -> dict[str, Any]:
         session = _follow(entries, header, anchors.manifest)
         session.faults |= _strays(entries)
         _describe(report, session, tree)
-        report["verdict"] = _verdict(report, session, anchors, embedded, [header, note])
+        report["verdict"] = _verdict(report, session, anchors, embedded, note)
     except Unsupported as error:
         report["verdict"] = "UNSUPPORTED"
         report["problems"].append(str(error))
@@ -113,14 +113,13 @@ def _describe(report: dict[str, Any], session: Session, tree: Tree) -> None:
         })  # fmt: skip
 
 
-def _anchor(session: Session, anchors: Record, header: Record, note: bytes) -> list[str]:
+def _anchor(session: Session, anchors: Record, note: bytes) -> list[str]:
     """What is missing of the log's signatures; Broken for what does not fit (11, 1.1 to 1.3)."""
     policy, manifest, missing = anchors.policy, session.manifest, []
     if policy is None:
         missing.append("no key to check the note with")
     elif not policy.is_quorum(open_note(note, policy.log, policy.witnesses).signers):
         missing.append("too few witnesses cosigned the note [05-P2]")
-    require(header.log == note.split(b"\n")[0], "05-A1")
     require(not (policy and manifest) or manifest.log == policy.log, "11-I3")
     expected = anchors.manifest in {None, sha256(session.body).digest()}
     require(expected or not session.body, "11-I3")
@@ -128,7 +127,7 @@ def _anchor(session: Session, anchors: Record, header: Record, note: bytes) -> l
 
 
 def _verdict(
-    report: dict[str, Any], session: Session, anchors: Record, embedded: bool, log: list[Any]
+    report: dict[str, Any], session: Session, anchors: Record, embedded: bool, note: bytes
 ) -> str:
     """11, [V1]; what stands in the way of a better one is a problem."""
     manifest, missing = session.manifest, report["problems"]
@@ -136,7 +135,7 @@ def _verdict(
     if anchors.policy is None and embedded and manifest:  # 11, [I3]
         stand_in = manifest.policy or Policy(b"log " + manifest.said.log + b"\nquorum none\n")
         anchors = Record(policy=stand_in, manifest=anchors.manifest)
-    missing += _anchor(session, anchors, *log)
+    missing += _anchor(session, anchors, note)
     if any(each.role != "party" for each in session.faults):
         return "INVALID"
     if not (report["anchored"] or embedded):

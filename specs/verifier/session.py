@@ -18,6 +18,14 @@ FORMS = {OPEN: codec.OPEN, CLOSE: codec.CLOSE, RESULT: codec.RESULT, ABORT: code
 RULE_OF = {TOO_FEW_JOINED: "04-J6", WITHHELD: "04-L3", TOO_FEW_LEFT: "04-L3",
            ROLLBACKS: "04-O4", UNCONFIRMED: "04-F2", NOT_UNMASKED: "04-U4"}  # fmt: skip
 
+MOST_TRIED = 8
+"""[S1]: authors whose entries are tried until one of them is the manifest."""
+
+
+def _alone(entry: Record) -> Record:
+    """An entry that is part of nothing that is read."""
+    return Record(**{**vars(entry), "body": b"", "chunk": 0, "chunks": 1})
+
 
 class Session:
     """Follows the entries of one session in the order of the log."""
@@ -34,16 +42,21 @@ class Session:
         self.early: dict[int, dict[tuple[int, bytes], int]] = {}
         self.struck: dict[int, dict[bytes, int]] = {}
         self.views: list[tuple[int, bytes, int]] = []
+        self.tried = set[bytes]()
         self.outside = ""
 
     def observe(self, entry: Record) -> None:
         """The next entry."""
         if entry.seen_size:
             self.views.append((entry.seen_size, entry.seen_root, entry.index))
-        if self.manifest is None:  # [S1]: other entries do not count
-            if (entry.phase, entry.round) == (CONTROL, 0) and not self.failed:
-                for item in self.assembler.take(entry):
-                    self._begin(item)
+        if self.manifest is None:  # [S1]: other entries do not count, but take their slots
+            begins = (entry.phase, entry.round) == (CONTROL, 0)
+            if begins and len(self.tried) < MOST_TRIED:
+                self.tried.add(entry.author)
+            if not (begins and entry.author in self.tried):
+                entry = _alone(entry)
+            for item in self.assembler.take(entry):
+                self._begin(item)
             return
         said = self.manifest.said
         own, number = entry.author == said.organiser, len(self.rounds)
@@ -53,6 +66,8 @@ class Session:
         if read and entry.chunks > self.manifest.most_chunks(entry.phase):  # [S4]
             self._blame("04-S4", entry, entry.index)
             entry = Record(**{**vars(entry), "chunk": 1, "chunks": 2})  # of no message
+        elif not read:  # [E2]
+            entry = _alone(entry)
         for item in self.assembler.take(entry) if admitted else ():
             if own:
                 self._organiser(item)
@@ -76,8 +91,9 @@ class Session:
 
     def _begin(self, item: Record) -> None:
         """[S1], [S2]."""
-        first = item.what == "message" and (item.seq, item.kind) == (0, 1)
-        if first and session_id(item.body) == self.session:
+        place = item.phase, item.round, item.seq, item.kind
+        first = item.what == "message" and place == (CONTROL, 0, 0, 1)
+        if first and not self.failed and session_id(item.body) == self.session:
             self.body, self.leaf = item.body, item.leaf
             try:
                 self.manifest = Manifest(item.body, item.author)

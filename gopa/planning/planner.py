@@ -6,6 +6,7 @@ Specification: `specs/03-privacy.md`, section 10.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Final
@@ -34,6 +35,9 @@ BETA_SHARE: Final = 0.1
 
 MASK_SHARE: Final[dict[Objective, float]] = {"error": 0.002, "peers": 0.02, "masks": 0.5}
 """The part of the squared shift that Gaussian masks may cost."""
+
+WIDENING: Final = 1.02
+"""So much more than what the masks just tried would cost is granted to the next ones."""
 
 
 def plan(  # noqa: PLR0913 - every number of the target has a name
@@ -105,14 +109,11 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
 def _plan(request: Request) -> Plan:
     tries = request.rounds * request.attempts
     budget = request.delta * BETA_SHARE / tries
-    share = MASK_SHARE[request.objective] if request.mask == "gaussian" else 0.0
     laws = laws_for(request)
     mu = allowed_mu(request.dimension, request.epsilon, request.delta * (1 - BETA_SHARE))
     mu /= math.sqrt(request.releases)
-    grid = choose_grid(request, mu * math.sqrt(1 - share), widest_deviation(laws))
-    reach = choose_reach(request, _units(request, grid), budget)
-    energy = reach.energy * (grid.squared if request.dimension > 1 else 1)
-    deviation = math.ceil(math.sqrt(energy / share) / mu) if share else 0
+    layout = _layout(request, mu, budget, widest_deviation(laws))
+    grid, reach, energy, deviation = layout.grid, layout.reach, layout.energy, layout.deviation
     exposure = Exposure(
         honest=request.honest,
         squared_sensitivity=grid.squared,
@@ -125,14 +126,7 @@ def _plan(request: Request) -> Plan:
     )
     beta = float(reach.beta) + reach.recovery
     need = Need(exposure, request.delta - tries * beta * (1 + 1e-15))
-    law = choose_noise(laws, need)
-    if deviation > MOST_DEVIATION:
-        message = (
-            f"Gaussian masks would need a deviation of {deviation} steps, and {MOST_DEVIATION} is "
-            "the most: take uniform masks, objective='masks', fewer `steps`, or more parties"
-        )
-        raise UsageError(message, "mask")
-    terms = _terms(request, grid, reach, law, deviation)
+    terms = _terms(request, grid, reach, choose_noise(laws, need), deviation)
     worth = guarantee(terms)
     if Fraction(worth.total) > Fraction(terms.delta):
         raise UsageError("these terms would miss their own target: change it slightly", "delta")
@@ -148,6 +142,41 @@ def _plan(request: Request) -> Plan:
         cost=estimated_cost(terms, request),
         reasons=explain(request, terms, worth, reach.method, errors),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """The grid, the graph on it, and Gaussian masks: `deviation` is 0 for uniform ones."""
+
+    grid: Sensitivity
+    reach: Reach
+    energy: int
+    deviation: int
+
+
+def _layout(request: Request, mu: float, budget: float, widest: float) -> _Layout:
+    """Masks cost the part of the squared shift that the objective names.
+
+    Where they would be too wide they are as wide as possible, which costs more; the noise
+    has less then, so the grid is chosen again.
+    """
+    share = MASK_SHARE[request.objective] if request.mask == "gaussian" else 0.0
+    while True:
+        grid = choose_grid(request, mu * math.sqrt(1 - share), widest)
+        reach = choose_reach(request, _units(request, grid), budget)
+        energy = reach.energy * (grid.squared if request.dimension > 1 else 1)
+        if not share:
+            return _Layout(grid, reach, energy, 0)
+        deviation = math.ceil(math.sqrt(energy / share) / mu)
+        if deviation <= MOST_DEVIATION:
+            return _Layout(grid, reach, energy, deviation)
+        share *= WIDENING * (deviation / MOST_DEVIATION) ** 2
+        if share > MASK_SHARE["masks"]:
+            message = (
+                f"Gaussian masks have a deviation of at most {MOST_DEVIATION} steps, and these "
+                "would cost more than half of the privacy: take uniform masks or fewer `steps`"
+            )
+            raise UsageError(message, "mask")
 
 
 def _units(request: Request, grid: Sensitivity) -> int:

@@ -17,6 +17,7 @@ from gopa.planning.gaussian import gaussian_mu
 from gopa.planning.losses import plan_losses
 from gopa.planning.noise_sum import noise_sum
 from gopa.planning.result import decimal_above, float_below
+from gopa.planning.terms import MOST_DEVIATION
 from gopa.planning.vectors import delta_of_vectors
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, WeightedBits, decode_noise_law
@@ -118,8 +119,21 @@ def test_integers_are_not_rounded() -> None:
     ("ends", "steps"), [((0, 1), 8), ((1, 5), 8), ((0, 7), 14), ((-3, 9), 12), ((0, "1e3"), 1000)]
 )
 def test_integers_are_on_the_grid(ends: tuple[int, int], steps: int) -> None:
-    found = plan(n=300, epsilon=2, delta=1e-5, range=ends, integers=True, mask="uniform")
+    found = plan(n=300, epsilon=2, delta=1e-5, range=ends, integers=True)
     assert found.terms.steps == steps
+
+
+def test_masks_are_never_wider_than_can_be_drawn() -> None:
+    """They cost more then, and what they cost is in the claim."""
+    target = {"n": 300, "epsilon": 2, "delta": 1e-5, "integers": True, "noise": "irwin-hall"}
+    wide = made({**target, "range": (0, 1000)})
+    free = made({**target, "range": (0, 1000), "mask": "uniform"})
+    assert MOST_DEVIATION / 2 < wide.terms.mask_deviation <= MOST_DEVIATION
+    assert guarantee(wide.terms).total <= wide.terms.delta
+    assert free.errors.planned < wide.errors.planned < 1.1 * free.errors.planned
+    with pytest.raises(UsageError) as caught:
+        made({**target, "range": (0, 10**6)})
+    assert caught.value.field == "mask"
 
 
 def test_integer_vectors_keep_their_length() -> None:
@@ -334,7 +348,8 @@ def test_plans_start_near_the_gaussian_guess() -> None:
         ({"noise": "laplace"}, "noise"),
         ({"objective": "speed"}, "objective"),
         ({"attempts": 1}, "attempts"),
-        ({"steps": 10_000}, "noise"),
+        ({"steps": 10_000}, "mask"),
+        ({"steps": 10_000, "mask": "uniform"}, "noise"),
         ({"steps": 500, "noise": "gaussian"}, "noise"),
         ({"steps": True}, "steps"),
         ({"integers": 1}, "integers"),
@@ -350,8 +365,8 @@ def test_plans_start_near_the_gaussian_guess() -> None:
         ({"recovery": "1/3"}, "recovery"),
         ({"beacon": "dice"}, "beacon"),
         ({"n": 2_000_001}, "n"),
-        ({"noise": "binomial", "steps": 10_000}, "noise"),
-        ({"noise": "irwin-hall", "steps": 10**7}, "noise"),
+        ({"noise": "binomial", "steps": 10_000, "mask": "uniform"}, "noise"),
+        ({"noise": "irwin-hall", "steps": 10**7, "mask": "uniform"}, "noise"),
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, str) else None,
 )

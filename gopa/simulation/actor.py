@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -31,8 +30,8 @@ class Usage:
     """What a party cost so far.
 
     `posted` and `read` are bytes of entries; `entries` is how many were read, each of them
-    with a signature. `cpu_seconds` is the processor time of the party's steps, on all
-    cores, without those signatures.
+    with a signature. `cpu_seconds` is what the stage's clock measured of the party's steps,
+    without those signatures: 0 unless the stage has a clock.
     """
 
     posted: int = 0
@@ -52,6 +51,12 @@ class Usage:
 
 Answer = Callable[[Fetch], tuple[Posted, ...]]
 Sizes = Callable[[Sequence[Posted]], int]
+Clock = Callable[[], float]
+
+
+def unmeasured() -> float:
+    """A clock that stands still."""
+    return 0.0
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -61,6 +66,7 @@ class Actor(Guarded):
     party: Party
     scene: Scene
     behaviours: tuple[Behaviour, ...] = ()
+    clock: Clock = unmeasured
     usage: Usage = field(default_factory=Usage)
     finished: list[Finished] = field(default_factory=list)
     halted: ProtocolError | None = None
@@ -116,9 +122,9 @@ class Actor(Guarded):
         )
 
     def _step(self, event: Event) -> tuple[Output, ...]:
-        begun = time.process_time()
+        begun = self.clock()
         state, outputs = self.party.step(self.scene.state, event)
-        self.usage.cpu_seconds += time.process_time() - begun
+        self.usage.cpu_seconds += self.clock() - begun
         self.scene.before, self.scene.state = self.scene.state, state
         return outputs
 

@@ -14,7 +14,7 @@ from gopa.organiser import Organiser, Setting, new_manifest
 from gopa.party import LocalPolicy, Party
 from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit
-from gopa.simulation.actor import Actor
+from gopa.simulation.actor import Actor, Clock, unmeasured
 from gopa.simulation.board import SimulatedBoard
 from gopa.simulation.randomness import Streams
 from gopa.simulation.scene import OrganiserScene, Scene
@@ -38,7 +38,8 @@ class Stage:
     `directory` is new or empty and will hold the log. `executor` checks proofs and
     signatures. `witnesses` cosign where the setting's beacon is drand, `beacon` has its
     values. `remember_noise` keeps every party's noise, for tests. `watch` is shown every
-    party whenever the organiser has said something.
+    party whenever the organiser has said something. `clock` measures the steps of the
+    parties, `time.process_time` for one; reading it costs as much as many of the steps.
     """
 
     directory: Path | None = None
@@ -49,6 +50,7 @@ class Stage:
     progress: Progress | None = None
     remember_noise: bool = False
     watch: Callable[[Actor], None] | None = None
+    clock: Clock = unmeasured
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +95,20 @@ def set_up(terms: Terms, setting: Setting, stage: Stage, script: Script, streams
     return replace(
         cast,
         parties=tuple(
-            _actor(cast, index, key, toolkit, script, streams) for index, key in enumerate(keys)
+            _actor(cast, index, key, toolkit, script, streams, stage.clock)
+            for index, key in enumerate(keys)
         ),
     )
 
 
 def _actor(  # noqa: PLR0913, PLR0917 - what a party is made of
-    cast: Cast, index: int, key: SigningKey, toolkit: Toolkit, script: Script, streams: Streams
+    cast: Cast,
+    index: int,
+    key: SigningKey,
+    toolkit: Toolkit,
+    script: Script,
+    streams: Streams,
+    clock: Clock,
 ) -> Actor:
     party = Party(
         cast.manifest,
@@ -121,7 +130,7 @@ def _actor(  # noqa: PLR0913, PLR0917 - what a party is made of
         before=state,
         state=state,
     )
-    return Actor(party, scene, script.parties.get(index, ()))
+    return Actor(party, scene, script.parties.get(index, ()), clock)
 
 
 def _keys(count: int, streams: Streams) -> Sequence[SigningKey]:

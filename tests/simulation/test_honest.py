@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,7 +126,8 @@ def test_manifest_says_that_it_is_a_simulation() -> None:
 
 def test_cost_of_one_party() -> None:
     """Bytes of entries with about 36 neighbours would be four times those of 7."""
-    simulation = simulate()
+    stage = Stage(clock=time.process_time)
+    simulation = Simulation(SCALAR, rng=seeded(1), stage=stage)
     record = simulation.run_round(inputs_for(SCALAR))
     for usage in record.usage:
         assert 1_500 < usage.posted < 4_000

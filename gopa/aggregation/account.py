@@ -1,0 +1,128 @@
+"""What the rules found out about a logical round, in the words of an aggregator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from gopa.aggregation.engine import Carried, Excluded, Mode, Trust
+from gopa.aggregation.errors import RoundAborted
+from gopa.aggregation.off_lists import crossing
+from gopa.messages.organiser import Cause, Why
+from gopa.messages.phases import Phase
+from gopa.planning import PrivacyStatement, Terms, privacy
+from gopa.rules import Findings, RoundFindings, outcome_of
+from wire.randomness import Rng
+
+_UNPROVED: Final = "parties keep to the range and draw their noise: neither is proved"
+_HONEST: Final = "parties keep the rules: liars are not found"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Reads findings about the parties that have these `positions`, by Ed25519 key."""
+
+    terms: Terms
+    positions: Mapping[bytes, int]
+    mode: Mode
+    trust: Trust
+    rng: Rng
+
+    def carried(
+        self, findings: Findings, attempts: Sequence[RoundFindings], transcript: Any
+    ) -> Carried:
+        """The logical round that these attempts made.
+
+        Raises:
+            RoundAborted: none of them has a result.
+        """
+        last = attempts[-1] if attempts else None
+        if last is None or last.sums is None:
+            raise self._aborted(attempts)
+        included = self._parties(last, set(last.final or ()))
+        crossed = self._crossed(last)
+        stays = self.trust == "honest-but-curious"
+        variance = self.terms.mask_deviation**2 + 1 / 12
+        return Carried(
+            sums=np.array(last.sums, dtype=np.int64),
+            included=included,
+            excluded=self._excluded(attempts, included),
+            rolled_back=self._parties(last, {outside for _, outside in _undone(last)}),
+            residual=len(crossed) * variance if stays else 0.0,
+            attempts=len(attempts),
+            vetoes=sum(attempt.released for attempt in attempts[:-1]),
+            privacy=self._privacy(findings, last),
+            transcript=transcript,
+        )
+
+    def _aborted(self, attempts: Sequence[RoundFindings]) -> RoundAborted:
+        last = attempts[-1] if attempts else None
+        if last is None or last.abort is None:
+            message = "the session stopped: a party or the organiser broke a rule"
+            return RoundAborted(message, "none", Why.ORGANISER.name, (), len(attempts))
+        reason = last.abort.name.lower().replace("_", " ")
+        return RoundAborted(
+            f"no result after {len(attempts)} attempts; the last one ended for the "
+            f"reason: {reason}",
+            "masked" if last.released else "none",
+            last.abort.name,
+            self._parties(last, set(last.culprits)),
+            len(attempts),
+        )
+
+    def _parties(self, found: RoundFindings, positions: set[int]) -> tuple[int, ...]:
+        return tuple(sorted(self.positions[found.roll[position]] for position in positions))
+
+    def _excluded(
+        self, attempts: Sequence[RoundFindings], included: tuple[int, ...]
+    ) -> tuple[Excluded, ...]:
+        """What the last attempt says, or an earlier one of whoever did not get into that."""
+        fates: dict[int, Excluded] = {}
+        for found in attempts:
+            for party, fate in self._fates(found).items():
+                if fate.phase != Phase.JOIN.name or party not in fates:
+                    fates[party] = fate
+        lost = sorted(set(self.positions.values()).difference(included))
+        absent = (Phase.JOIN.name, Cause.ABSENT.name)
+        return tuple(fates.get(party, Excluded(party, *absent)) for party in lost)
+
+    def _fates(self, found: RoundFindings) -> dict[int, Excluded]:
+        """Who was removed in this attempt, or brought it to its end."""
+        fates = {
+            (party := self.positions[removed.author]): Excluded(
+                party, removed.phase.name, removed.cause.name
+            )
+            for removed in found.removals
+            if removed.author in self.positions
+        }
+        for party in self._parties(found, set(found.culprits)):
+            phase = Phase.CONFIRM if found.abort is Why.NOT_CONFIRMED else Phase.UNMASK
+            fates.setdefault(party, Excluded(party, phase.name, Cause.ABSENT.name))
+        return fates
+
+    def _crossed(self, found: RoundFindings) -> list[tuple[int, int]]:
+        """Live edges from the result to parties that had committed to them."""
+        committed = next((each.members for each in found.lists if each.phase is Phase.COMMIT), ())
+        final = found.final or ()
+        if found.graph is None:
+            return []
+        pairs = crossing(found.graph, final, set(committed).difference(final))
+        void = {frozenset(pair) for pair in found.void}
+        return [pair for pair in pairs if frozenset(pair) not in void]
+
+    def _privacy(self, findings: Findings, found: RoundFindings) -> PrivacyStatement:
+        outcome = outcome_of(findings, found.number)
+        added = () if self.mode == "full" else (_UNPROVED,)
+        if self.trust == "honest-but-curious":
+            added = (*added, _HONEST)
+        said = replace(outcome, assumptions=(*outcome.assumptions, *added))
+        return privacy.of(said, rng=self.rng)
+
+
+def _undone(found: RoundFindings) -> list[tuple[int, int]]:
+    """Edges that were opened, the end in the result first."""
+    inside = set(found.final or ())
+    return [(u, v) if u in inside else (v, u) for u, v in found.opened]

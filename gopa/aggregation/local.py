@@ -14,10 +14,10 @@ from typing import Any, Final, Self
 from commitments import ristretto255
 from commitments.group import Group
 from gopa.aggregation.dropouts import AnyScript
-from gopa.aggregation.encoding import Encoded, Encoding, NoisySum, Plain
+from gopa.aggregation.encoding import Encoded, Encoding, Plain
 from gopa.aggregation.engine import Carried, Mode, Trust
 from gopa.aggregation.engines import make_engine
-from gopa.aggregation.errors import WeightTooSmall
+from gopa.aggregation.reading import Reading, result_of
 from gopa.aggregation.result import Result
 from gopa.aggregation.seeds import Seed, fresh_stream, source
 from gopa.aggregation.settings import Coins, Settings
@@ -192,34 +192,12 @@ class LocalAggregator:
         return encoding_with(checked, self._terms, proved=self._settings.mode == "full")
 
     def _result(self, encoding: Encoding, encoded: Encoded, carried: Carried) -> Result:
-        count = len(carried.included)
-        noise = count * float(self._terms.noise.variance) + carried.residual
-        found = encoding.decode(NoisySum(carried.sums, count, noise, encoded.exact))
-        result = Result(
-            mean=encoded.structure.restore(found.mean),
-            sum=encoded.structure.restore(found.total),
-            stderr=encoded.structure.restore(found.mean_deviation),
-            sum_stderr=encoded.structure.restore(found.total_deviation),
-            privacy=carried.privacy,
-            included=carried.included,
-            excluded=carried.excluded,
-            rolled_back=carried.rolled_back,
+        return result_of(
+            carried,
+            Reading(self._terms, encoding, encoded.structure, exact=encoded.exact),
             clipped=encoded.clipped,
             scaled=encoded.scaled,
-            rounding=found.rounding,
             mode=self._settings.mode,
             trust=self._settings.trust,
             simulation=True,
-            attempts=carried.attempts,
-            vetoes=carried.vetoes,
-            transcript=carried.transcript,
-            weight=found.weight,
-            weight_stderr=found.weight_deviation,
         )
-        if not found.defined:
-            message = (
-                f"the weights sum to {found.weight:.4g} +- {found.weight_deviation:.2g}, which "
-                "cannot be told from zero: enlist more parties, or plan with less noise"
-            )
-            raise WeightTooSmall(message, result)
-        return result

@@ -1,0 +1,71 @@
+"""From the sum of integers that a round carried out to the result that a caller sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gopa.aggregation.encoding import Encoding, NoisySum
+from gopa.aggregation.engine import Carried, Mode, Trust
+from gopa.aggregation.errors import WeightTooSmall
+from gopa.aggregation.result import Result
+from gopa.aggregation.structure import Structure
+from gopa.planning import Terms
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the integers of a round mean; `exact`: no party rounded its value."""
+
+    terms: Terms
+    encoding: Encoding
+    structure: Structure
+    exact: bool
+
+
+def result_of(  # noqa: PLR0913 - what a result says besides its numbers
+    carried: Carried,
+    reading: Reading,
+    *,
+    clipped: int,
+    scaled: int,
+    mode: Mode,
+    trust: Trust,
+    simulation: bool,
+) -> Result:
+    """The result in the units and the structure of the values.
+
+    Raises:
+        WeightTooSmall: the noisy sum of the weights cannot be told from zero.
+    """
+    count = len(carried.included)
+    noise = count * float(reading.terms.noise.variance) + carried.residual
+    found = reading.encoding.decode(NoisySum(carried.sums, count, noise, reading.exact))
+    restore = reading.structure.restore
+    result = Result(
+        mean=restore(found.mean),
+        sum=restore(found.total),
+        stderr=restore(found.mean_deviation),
+        sum_stderr=restore(found.total_deviation),
+        privacy=carried.privacy,
+        included=carried.included,
+        excluded=carried.excluded,
+        rolled_back=carried.rolled_back,
+        clipped=clipped,
+        scaled=scaled,
+        rounding=found.rounding,
+        mode=mode,
+        trust=trust,
+        simulation=simulation,
+        attempts=carried.attempts,
+        vetoes=carried.vetoes,
+        transcript=carried.transcript,
+        weight=found.weight,
+        weight_stderr=found.weight_deviation,
+    )
+    if not found.defined:
+        message = (
+            f"the weights sum to {found.weight:.4g} +- {found.weight_deviation:.2g}, which "
+            "cannot be told from zero: enlist more parties, or plan with less noise"
+        )
+        raise WeightTooSmall(message, result)
+    return result

@@ -8,7 +8,7 @@ import platform
 import sys
 from collections.abc import Callable
 
-from bench import audit, board, group, plan, privacy_table, protocol, zkp
+from bench import audit, board, group, plan, privacy_table, protocol, session, zkp
 
 Benchmark = Callable[[bool], dict[str, object]]
 
@@ -19,6 +19,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "plan": plan.run,
     "privacy-table": privacy_table.run,
     "protocol": protocol.run,
+    "session": session.run,
     "zkp": zkp.run,
 }
 

@@ -31,6 +31,8 @@ class Reason(Enum):
     BUSY = ("busy", 503, "The board is busy")
     UNAVAILABLE = ("unavailable", 503, "The board cannot write")
     QUORUM = ("quorum", 503, "Too few witnesses have cosigned")
+    LOOKUP = ("lookup", 422, "The lookup is not well-formed")
+    TOO_WIDE = ("too-wide", 413, "The lookup would take too much work")
 
     @property
     def code(self) -> str:

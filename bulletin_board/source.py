@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -71,12 +73,19 @@ class DirectorySource:
 
     def fetch(self, path: str, limit: int) -> bytes:
         try:
-            with (self._root / path).open("rb") as file:
+            # A pipe among the files must not keep a reader waiting for ever.
+            with open(self._root / path, "rb", opener=_at_once) as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise MissingResource("not a file", path)
                 return check_limit(file.read(limit + 1), limit, path)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             raise MissingResource("not there", path) from None
         except OSError as error:
             raise MissingResource(f"cannot be read ({error.strerror})", path) from None
+
+
+def _at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def check_limit(data: bytes, limit: int, path: str) -> bytes:

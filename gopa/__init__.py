@@ -96,7 +96,17 @@ if TYPE_CHECKING:
         variance_async,
     )
     from gopa.auditing import Report, audit
+    from gopa.party import LocalPolicy, Refusal
     from gopa.planning import Outcome, Plan, PrivacyStatement, plan, privacy
+    from gopa.sessions import (
+        Client,
+        Contribution,
+        Membership,
+        SessionAggregator,
+        SessionOver,
+        Ticket,
+        Together,
+    )
 
 __version__ = VERSION
 
@@ -122,10 +132,22 @@ _AGGREGATION = (
 )
 _AUDITING = ("Report", "audit")
 _PLANNING = ("Outcome", "Plan", "PrivacyStatement", "plan", "privacy")
+_PARTY = ("LocalPolicy", "Refusal")
+_SESSIONS = (
+    "Client",
+    "Contribution",
+    "Membership",
+    "SessionAggregator",
+    "SessionOver",
+    "Ticket",
+    "Together",
+)
 _LATE = {
     **dict.fromkeys(_AGGREGATION, "gopa.aggregation"),
     **dict.fromkeys(_AUDITING, "gopa.auditing"),
+    **dict.fromkeys(_PARTY, "gopa.party"),
     **dict.fromkeys(_PLANNING, "gopa.planning"),
+    **dict.fromkeys(_SESSIONS, "gopa.sessions"),
 }
 
 __all__ = [
@@ -134,7 +156,9 @@ __all__ = [
     "BackendError",
     "BackendStatus",
     "Claim",
+    "Client",
     "Commitment",
+    "Contribution",
     "FaultyBoard",
     "FaultyParty",
     "GaussianNoiseStatement",
@@ -150,7 +174,9 @@ __all__ = [
     "L2Statement",
     "LastLargestStatement",
     "LocalAggregator",
+    "LocalPolicy",
     "MalformedMessage",
+    "Membership",
     "NoiseSeeds",
     "NoiseWitness",
     "Opening",
@@ -161,13 +187,18 @@ __all__ = [
     "PrivacyStatement",
     "ProtocolError",
     "RangeStatement",
+    "Refusal",
     "Report",
     "Result",
     "RevealedOpening",
     "Rng",
     "RoundAborted",
     "SecretBytes",
+    "SessionAggregator",
+    "SessionOver",
     "SuspectedPartyOrBoard",
+    "Ticket",
+    "Together",
     "Transcript",
     "Unattributed",
     "UsageError",

@@ -141,6 +141,12 @@ UNPROVED_NOISE: Final = Domain(b"gopa/v1/aggregation/unproved-noise")
 AUDIT_SPECTRUM: Final = Domain(b"gopa/v1/audit/spectrum")
 """The vector with which an audit certifies the spectrum of a large graph."""
 
+SESSION_CHANCE: Final = Domain(b"gopa/v1/sessions/chance")
+"""All chance of one step of a party that keeps a journal."""
+
+VAULT_RECORD: Final = Domain(b"gopa/v1/sessions/vault-record")
+"""The checksum of a record of a vault, with its place."""
+
 SIMULATED_STREAMS: Final = Domain(b"gopa/v1/simulation/streams")
 """Reproducible randomness of the parties of a simulation, never for a session."""
 

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from bulletin_board.admission import Reason, Refused
 from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence, verify_fork
 from bulletin_board.client.http import AGAIN, NetworkError, Response, Transport
+from bulletin_board.client.lookup import ShortProofs, page_through
 from bulletin_board.client.source import HttpSource, PatientSource
 from bulletin_board.client.state import ClientState
 from bulletin_board.client.unproven import Asked, StaleMirror, UnprovenHistory, open_pair
+from bulletin_board.lookup import LARGEST_ANSWER, LOOKUP, Found, Lookup
+from bulletin_board.lookup import MEDIA_TYPE as LOOKUP_TYPE
 from bulletin_board.note import SignedCheckpoint, open_checkpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.problems import parse_problem
@@ -65,8 +68,13 @@ class BoardClient:
         rng: Rng,
         patience: Patience = Patience(),
         sleep: Callable[[float], None] = time.sleep,
+        short_proofs: bool = False,
     ) -> None:
-        """`rng` spreads retries in time. Raises `ProtocolError`s if the stored state is damaged."""
+        """`rng` spreads retries in time. Raises `ProtocolError`s if the stored state is damaged.
+
+        With `short_proofs` the board is asked for consistency proofs before tiles are read:
+        fewer bytes for a client that does not read the log.
+        """
         self._url = url.rstrip("/")
         self._policy = policy
         self._state = state
@@ -74,6 +82,7 @@ class BoardClient:
         self._rng = rng
         self._patience = patience
         self._sleep = sleep
+        self._short = ShortProofs(self._url, transport) if short_proofs else None
         self._source = Asked(HttpSource(self._url, transport))
         self._mutex = threading.RLock()
         self._fork: FaultyBoard | None = None
@@ -100,7 +109,7 @@ class BoardClient:
         """
         if self._unproven:
             self._accept([])
-        answer = self._persist(entry)
+        answer = self._persist("v1/entries", entry, ENTRY_PAYLOAD_TYPE, LARGEST_RECEIPT)
         receipt = verify_receipt(Receipt.parse(answer.body), entry, self._policy.log.key)
         self._accept([receipt.signed])
         return receipt
@@ -157,7 +166,24 @@ class BoardClient:
         reader = self.reader()
         yield from reader.entries(min(start, reader.size))
 
-    def _persist(self, entry: bytes) -> Response:
+    def look_up(self, wanted: Lookup, root: bytes) -> tuple[Found, ...]:
+        """The entries in the places asked for, as far as the board shows them.
+
+        Each is verified: its place, its signature, its inclusion under the tree
+        (wanted.size, root), which the caller has from `update`. That the board shows all of
+        them is not. Raises `Refused` if it will not look, `NetworkError` when patience ends,
+        and `MalformedMessage` or `InvalidProof` if an answer does not hold: then too,
+        reading the log is the way to know.
+        """
+
+        def ask(question: Lookup) -> bytes:
+            body = LOOKUP.encode(question)
+            return self._persist("v1/lookup", body, LOOKUP_TYPE, LARGEST_ANSWER).body
+
+        return page_through(ask, wanted, root)
+
+    def _persist(self, path: str, body: bytes, media_type: str, limit: int) -> Response:
+        """Ask until there is an answer, which is 200 or 201."""
         last: ProtocolError = NetworkError("no attempt was made")
         for attempt in range(self._patience.attempts):
             self._check_not_forked()
@@ -165,10 +191,10 @@ class BoardClient:
             try:
                 answer = self._transport.request(
                     "POST",
-                    f"{self._url}/v1/entries",
-                    body=entry,
-                    media_type=ENTRY_PAYLOAD_TYPE,
-                    limit=LARGEST_RECEIPT,
+                    f"{self._url}/{path}",
+                    body=body,
+                    media_type=media_type,
+                    limit=limit,
                 )
                 if answer.status in {200, 201}:
                     return answer
@@ -245,6 +271,8 @@ class BoardClient:
         self, older: SignedCheckpoint, newer: SignedCheckpoint, *, stale: bool
     ) -> None:
         """Raises `UnprovenHistory` if the newer tree cannot be had, `StaleMirror` if `stale`."""
+        if self._short is not None and self._short.show(older, newer):
+            return
         try:
             tiles = VerifiedTiles(self._source, newer.checkpoint)
             shown = tree_root(older.size, tiles.node)

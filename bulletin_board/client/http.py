@@ -50,9 +50,12 @@ class Transport(Protocol):
 class HttpTransport:
     """Connections that are kept and shared between threads."""
 
-    def __init__(self, authority: str | None = None, seconds: float = 60.0) -> None:
+    def __init__(
+        self, authority: str | None = None, seconds: float = 60.0, connections: int = 8
+    ) -> None:
         """`authority` is a file of certificates to trust instead of the system's.
 
+        So many `connections` to one server are kept; more threads than that open others.
         An answer whose head, or whose body, is not complete after about `seconds` is
         given up, also if bytes keep trickling in.
         """
@@ -60,7 +63,11 @@ class HttpTransport:
         timeout = urllib3.Timeout(connect=min(5.0, seconds), read=min(30.0, seconds))
         context = ssl.create_default_context(cafile=authority)
         self._pool = urllib3.PoolManager(
-            num_pools=8, maxsize=8, retries=False, timeout=timeout, ssl_context=context
+            num_pools=8,
+            maxsize=connections,
+            retries=False,
+            timeout=timeout,
+            ssl_context=context,
         )
         self._pool.pool_classes_by_scheme = pools(seconds)
 

@@ -15,6 +15,8 @@ from starlette.routing import Route
 
 from bulletin_board.admission import Reason, Refused
 from bulletin_board.entry import LARGEST_ENTRY
+from bulletin_board.lookup import LOOKUP
+from bulletin_board.lookup import MEDIA_TYPE as LOOKUP_TYPE
 from bulletin_board.problems import MEDIA_TYPE as PROBLEM
 from bulletin_board.problems import problem_body
 from bulletin_board.proof import MEDIA_TYPE as RECEIPT
@@ -23,11 +25,12 @@ from bulletin_board.server.overview import OverviewCache
 from bulletin_board.server.page import CONTENT_SECURITY_POLICY, PAGE
 from bulletin_board.server.sending import Budget, BudgetedResponse
 from bulletin_board.server.service import BoardService
-from bulletin_board.server.static import MUTABLE, TEXT, find_resource
+from bulletin_board.server.static import BINARY, IMMUTABLE, MUTABLE, TEXT, find_resource
+from bulletin_board.text import parse_decimal
 from bulletin_board.visible import visible
 from bulletin_board.witness.standing import Standing
 from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.errors import ProtocolError
+from wire.errors import MalformedMessage, ProtocolError
 
 _LENGTH = re.compile(r"[0-9]{1,20}")
 _FILE_READERS = 8
@@ -51,6 +54,8 @@ def build_app(service: BoardService) -> Starlette:
         lifespan=lifespan,
         routes=[
             Route("/v1/entries", handlers.post_entry, methods=["POST"]),
+            Route("/v1/lookup", handlers.look_up, methods=["POST"]),
+            Route("/v1/consistency/{older}/{newer}", handlers.consistency),
             Route("/checkpoint", handlers.static),
             Route("/tile/{rest:path}", handlers.static),
             Route("/v1/manifest", handlers.manifest),
@@ -77,7 +82,8 @@ class _Handlers:
         service = self._service
         started = service.clock()
         try:
-            accepted = await service.post(await self._body(request))
+            limit = service.limits.body_bytes
+            accepted = await service.post(await self._body(request, ENTRY_PAYLOAD_TYPE, limit))
         except Refused as refusal:
             service.metrics.count(refusal.reason.code, service.clock() - started)
             return refusal_response(refusal)
@@ -88,23 +94,48 @@ class _Handlers:
         status = 201 if accepted.fresh else 200
         return Response(accepted.receipt, status, _SAFE, RECEIPT)
 
-    async def _body(self, request: Request) -> bytes:
-        """The body, never more of it than the limit, never waiting longer than the limit."""
-        limits = self._service.limits
-        if request.headers.get("content-type") != ENTRY_PAYLOAD_TYPE:
-            raise Refused(Reason.MEDIA_TYPE, f"send {ENTRY_PAYLOAD_TYPE}")
+    async def look_up(self, request: Request) -> Response:
+        """Entries by place. Never cached: an answer is as good as the checkpoint it names."""
+        service = self._service
+        started = service.clock()
+        try:
+            body = await self._body(request, LOOKUP_TYPE, LOOKUP.max_size)
+            answer = await service.look_up(body)
+            self._hold(answer)
+        except Refused as refusal:
+            service.metrics.count_lookup(refusal.reason.code, service.clock() - started)
+            return refusal_response(refusal)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        service.metrics.count_lookup("answered", service.clock() - started, len(answer))
+        headers = _SAFE | {"Cache-Control": "no-store"}
+        return BudgetedResponse(answer, headers, LOOKUP_TYPE, self._sending)
+
+    async def consistency(self, request: Request) -> Response:
+        """Never changes, once the log has the newer size."""
+        try:
+            sizes = [parse_decimal(request.path_params[name], name) for name in ("older", "newer")]
+            proof = await self._service.consistency(*sizes)
+        except MalformedMessage as error:
+            return refusal_response(Refused(Reason.LOOKUP, str(error)))
+        except Refused as refusal:
+            return refusal_response(refusal)
+        return Response(proof, 200, _SAFE | {"Cache-Control": IMMUTABLE}, BINARY)
+
+    async def _body(self, request: Request, media_type: str, most: int) -> bytes:
+        """The body, never more of it than `most`, never waiting longer than the limit."""
+        if request.headers.get("content-type") != media_type:
+            raise Refused(Reason.MEDIA_TYPE, f"send {media_type}")
         announced = request.headers.get("content-length", "0")
-        if _LENGTH.fullmatch(announced) is None or int(announced) > limits.body_bytes:
-            raise Refused(Reason.TOO_LARGE, f"an entry has at most {LARGEST_ENTRY} bytes")
+        if _LENGTH.fullmatch(announced) is None or int(announced) > most:
+            raise _too_large(media_type)
         body = bytearray()
         try:
-            async with asyncio.timeout(limits.body_seconds):
+            async with asyncio.timeout(self._service.limits.body_seconds):
                 async for part in request.stream():
                     body += part
-                    if len(body) > limits.body_bytes:
-                        raise Refused(
-                            Reason.TOO_LARGE, f"an entry has at most {LARGEST_ENTRY} bytes"
-                        )
+                    if len(body) > most:
+                        raise _too_large(media_type)
         except TimeoutError:
             raise Refused(Reason.BUSY, "the body came too slowly", 1) from None
         return bytes(body)
@@ -117,10 +148,17 @@ class _Handlers:
                 found = await run_in_threadpool(find_resource, path, service.public)
         except ProtocolError:
             return PlainTextResponse("not found\n", 404, _SAFE | {"Cache-Control": "no-store"})
-        if not self._sending.take(len(found.data)):
-            return refusal_response(Refused(Reason.BUSY, "too much is being read", 1))
+        try:
+            self._hold(found.data)
+        except Refused as refusal:
+            return refusal_response(refusal)
         headers = _SAFE | {"Cache-Control": found.cache}
         return BudgetedResponse(found.data, headers, found.media_type, self._sending)
+
+    def _hold(self, data: bytes) -> None:
+        """Count bytes that are about to be sent, or raise `Refused`."""
+        if not self._sending.take(len(data)):
+            raise Refused(Reason.BUSY, "too much is being read", 1)
 
     async def manifest(self, _: Request) -> Response:
         service = self._service
@@ -130,6 +168,7 @@ class _Handlers:
                 "origin": log.name,
                 "log": str(log),
                 "entry_type": ENTRY_PAYLOAD_TYPE,
+                "lookup_type": LOOKUP_TYPE,
                 "largest_entry": LARGEST_ENTRY,
                 "posts_per_second": service.limits.posts_per_second,
             },
@@ -172,6 +211,11 @@ class _Handlers:
 
     async def page(self, _: Request) -> Response:
         return HTMLResponse(PAGE, headers=_PAGE)
+
+
+def _too_large(media_type: str) -> Refused:
+    most = LARGEST_ENTRY if media_type == ENTRY_PAYLOAD_TYPE else LOOKUP.max_size
+    return Refused(Reason.TOO_LARGE, f"at most {most} bytes of {media_type}")
 
 
 def refusal_response(refusal: Refused) -> Response:

@@ -21,6 +21,9 @@ class Metrics:
         self._posts: Counter[str] = Counter()
         self._seconds = 0.0
         self._below: Counter[float] = Counter()
+        self._lookups: Counter[str] = Counter()
+        self._lookup_seconds = 0.0
+        self._lookup_bytes = 0
 
     def count(self, outcome: str, seconds: float) -> None:
         """One post, answered after this time."""
@@ -29,6 +32,12 @@ class Metrics:
         for bound in _BUCKETS:
             if seconds <= bound:
                 self._below[bound] += 1
+
+    def count_lookup(self, outcome: str, seconds: float, size: int = 0) -> None:
+        """One lookup, answered after this time with so many bytes."""
+        self._lookups[outcome] += 1
+        self._lookup_seconds += seconds
+        self._lookup_bytes += size
 
     def render(
         self, gauges: Mapping[str, int], witnesses: Mapping[str, Standing] = MappingProxyType({})
@@ -46,10 +55,25 @@ class Metrics:
         lines.append(f'gopa_board_post_seconds_bucket{{le="+Inf"}} {total}')
         lines.append(f"gopa_board_post_seconds_sum {self._seconds:.6f}")
         lines.append(f"gopa_board_post_seconds_count {total}")
+        lines += self._lookup_lines()
         for name, value in gauges.items():
             lines += [f"# TYPE gopa_board_{name} gauge", f"gopa_board_{name} {value}"]
         lines += _witness_lines(witnesses)
         return "\n".join(lines) + "\n"
+
+    def _lookup_lines(self) -> list[str]:
+        lines = ["# TYPE gopa_board_lookups_total counter"]
+        lines += [
+            f'gopa_board_lookups_total{{outcome="{name}"}} {count}'
+            for name, count in sorted(self._lookups.items())
+        ]
+        return [
+            *lines,
+            "# TYPE gopa_board_lookup_seconds_total counter",
+            f"gopa_board_lookup_seconds_total {self._lookup_seconds:.6f}",
+            "# TYPE gopa_board_lookup_bytes_total counter",
+            f"gopa_board_lookup_bytes_total {self._lookup_bytes}",
+        ]
 
 
 def _witness_lines(witnesses: Mapping[str, Standing]) -> list[str]:

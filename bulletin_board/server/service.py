@@ -14,6 +14,7 @@ from bulletin_board.entry import Submission, verify_entry
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.sequencer import Accepted
 from bulletin_board.server.limits import RateLimit, ServerLimits
+from bulletin_board.server.lookup import Lookups
 from bulletin_board.server.metrics import Metrics
 from bulletin_board.server.view import NoView, SessionView
 from bulletin_board.source import Source
@@ -27,7 +28,10 @@ _PROVERS = 2
 
 @dataclass(slots=True)
 class BoardService:
-    """One board. `collector` is there when the policy names witnesses to ask."""
+    """One board. `collector` is there when the policy names witnesses to ask.
+
+    Without `lookups` entries are found by reading the log.
+    """
 
     committer: Committer
     public: Source
@@ -35,6 +39,7 @@ class BoardService:
     limits: ServerLimits = field(default_factory=ServerLimits)
     view: SessionView = field(default_factory=NoView)
     collector: Collector | None = None
+    lookups: Lookups | None = None
     clock: Callable[[], float] = time.monotonic
     metrics: Metrics = field(default_factory=Metrics)
     rate: RateLimit = field(init=False)
@@ -72,6 +77,14 @@ class BoardService:
             return await self._under_quorum(outcome)
         return outcome
 
+    async def look_up(self, request: bytes) -> bytes:
+        """The answer to a lookup, or raise `Refused`."""
+        return await self._offered().answer(request)
+
+    async def consistency(self, older: int, newer: int) -> bytes:
+        """The proof that one tree extends another, or raise `Refused`."""
+        return await self._offered().consistency(older, newer)
+
     def problem(self) -> str:
         """Why the board is not healthy, or the empty string."""
         if self.committer.fatal is not None:
@@ -94,9 +107,16 @@ class BoardService:
     def close(self) -> None:
         """Commit what waits, then stop."""
         self.committer.close()
+        if self.lookups is not None:
+            self.lookups.close()
         if self.collector is not None:
             self.collector.close()
         self._provers.shutdown()
+
+    def _offered(self) -> Lookups:
+        if self.lookups is None:
+            raise Refused(Reason.UNAVAILABLE, "this board answers no lookups: read the log")
+        return self.lookups
 
     async def _under_quorum(self, accepted: Accepted) -> Accepted:
         """A barrier counts only under a quorum: fail closed, the entry may be posted again.

@@ -16,11 +16,13 @@ from bulletin_board.policy import TrustPolicy
 from bulletin_board.sequencer import Sequencer
 from bulletin_board.server.app import build_app
 from bulletin_board.server.limits import ServerLimits
+from bulletin_board.server.lookup import Lookups
 from bulletin_board.server.service import BoardService
 from bulletin_board.server.static import OutgrownFiles
 from bulletin_board.server.view import NoView, SessionView
 from bulletin_board.source import DirectorySource
 from bulletin_board.storage.directory import BoardDirectory
+from bulletin_board.storage.places import SqlitePlaces
 from bulletin_board.witness.collect import Collector
 from wire.errors import UsageError
 
@@ -55,10 +57,22 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
     )
     public = DirectorySource(place.public)
     service = BoardService(committer, public, policy, limits or ServerLimits(), view or NoView())
+    service.lookups = _lookups(service, place)
     if policy.witnesses:
         collector = service.collector = _collector(service, place)
         collector.start()
     return build_app(service)
+
+
+def _lookups(service: BoardService, place: BoardDirectory) -> Lookups:
+    committer = service.committer
+
+    def size() -> int | None:
+        sequencer = committer.sequencer
+        return None if sequencer is None else sequencer.signed.size
+
+    places = SqlitePlaces.open(place.index_path)
+    return Lookups(places, service.public, size, lambda: committer.waiting > 0)
 
 
 def _collector(service: BoardService, place: BoardDirectory) -> Collector:

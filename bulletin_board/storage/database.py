@@ -33,6 +33,13 @@ class Database:
         for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", *schema):
             self.execute(statement)
 
+    @classmethod
+    def open_to_read(cls, path: Path) -> Database:
+        """A connection to a database that another one writes; statements that write fail."""
+        opened = cls(path, ())
+        opened.execute("PRAGMA query_only=ON")
+        return opened
+
     def execute(self, statement: str, parameters: Parameters = ()) -> list[Row]:
         """Run one statement and read all its rows."""
         try:

@@ -7,6 +7,7 @@ from bulletin_board.tree.edge import RightEdge, TileContent, tile_root
 from bulletin_board.tree.hashing import EMPTY_ROOT, HASH_SIZE, leaf_hash, node_hash
 from bulletin_board.tree.nodes import TileNodes
 from bulletin_board.tree.proving import Node, consistency_proof, inclusion_proof, tree_root
+from bulletin_board.tree.subset import subset_proof, verify_subset
 from bulletin_board.tree.tiles import (
     TILE_WIDTH,
     Bundle,
@@ -43,10 +44,12 @@ __all__ = [
     "old_root",
     "parse_path",
     "resources",
+    "subset_proof",
     "tile_at",
     "tile_root",
     "tiles",
     "tree_root",
     "verify_consistency",
     "verify_inclusion",
+    "verify_subset",
 ]

@@ -14,7 +14,7 @@ Node: TypeAlias = Callable[[int, int], bytes]
 
 def tree_root(size: int, node: Node) -> bytes:
     """The root of the first `size` leaves."""
-    return _range_root(0, size, node) if size else EMPTY_ROOT
+    return range_root(0, size, node) if size else EMPTY_ROOT
 
 
 def inclusion_proof(
@@ -31,17 +31,17 @@ def inclusion_proof(
     low, high = 0, size
     proof = []
     while high - low > 1:
-        middle = low + _split(high - low)
+        middle = low + split(high - low)
         if index < middle:
             if high < size:
-                proof.append(_range_root(middle, high, node))
+                proof.append(range_root(middle, high, node))
             else:
                 if middle not in known:
-                    known[middle] = _range_root(middle, high, node)
+                    known[middle] = range_root(middle, high, node)
                 proof.append(known[middle])
             high = middle
         else:
-            proof.append(_range_root(low, middle, node))
+            proof.append(range_root(low, middle, node))
             low = middle
     return proof[::-1]
 
@@ -53,24 +53,24 @@ def consistency_proof(size1: int, size2: int, node: Node) -> list[bytes]:
     low, high = 0, size2
     proof = []
     while high != size1:
-        middle = low + _split(high - low)
+        middle = low + split(high - low)
         if size1 <= middle:
-            proof.append(_range_root(middle, high, node))
+            proof.append(range_root(middle, high, node))
             high = middle
         else:
-            proof.append(_range_root(low, middle, node))
+            proof.append(range_root(low, middle, node))
             low = middle
     if low:  # otherwise this is the old root itself, which the verifier has
-        proof.append(_range_root(low, high, node))
+        proof.append(range_root(low, high, node))
     return proof[::-1]
 
 
-def _split(count: int) -> int:
+def split(count: int) -> int:
     """The largest power of two below `count`."""
     return 1 << ((count - 1).bit_length() - 1)
 
 
-def _range_root(low: int, high: int, node: Node) -> bytes:
+def range_root(low: int, high: int, node: Node) -> bytes:
     """The root of leaves [low, high). `low` is a multiple of a power of two >= high - low."""
     peaks = []
     while low < high:

@@ -13,6 +13,8 @@ from wire.errors import GopaError, UsageError
 
 USAGE_EXIT: Final = 2
 
+_LONGEST_MESSAGE: Final = 4_000
+
 INTERNAL_EXIT: Final = 5
 """What `gopa audit` ends with when it fails itself: 1 would accuse somebody."""
 
@@ -20,7 +22,10 @@ COMMANDS: Final = {
     "audit": "gopa.cli.audit",
     "board": "gopa.cli.board",
     "doctor": "gopa.cli.doctor",
+    "join": "gopa.cli.join",
+    "keygen": "gopa.cli.keygen",
     "plan": "gopa.cli.plan",
+    "session": "gopa.cli.session",
 }
 
 
@@ -49,7 +54,7 @@ def commands() -> None:
 
 def main() -> None:
     """The entry point: library errors become one line and exit code 2."""
-    if sys.argv[1:2] == ["audit"]:
+    if _is_audit(sys.argv[1:]):
         _audit()
         return
     try:
@@ -57,6 +62,11 @@ def main() -> None:
     except GopaError as error:
         click.echo(f"gopa: {error}", err=True)
         sys.exit(USAGE_EXIT)
+
+
+def _is_audit(arguments: list[str]) -> bool:
+    """Also behind `--`, which ends the options: click would run it, and make its verdict 0."""
+    return [each for each in arguments if each != "--"][:1] == ["audit"]
 
 
 def _audit() -> None:
@@ -67,11 +77,9 @@ def _audit() -> None:
     try:
         code = _code_of(commands.main(standalone_mode=False))
     except click.ClickException as error:
-        error.show()
-        code = USAGE_EXIT
+        code = _misused(error)
     except UsageError as error:
-        click.echo(f"gopa: {error}", err=True)
-        code = USAGE_EXIT
+        code = _misused(error)
     except click.Abort as error:
         code = _failed(error.__cause__ or KeyboardInterrupt())
     except BaseException as error:  # noqa: BLE001 - also when memory ends or a reader goes away
@@ -80,8 +88,20 @@ def _audit() -> None:
 
 
 def _code_of(answer: object) -> int:
-    """The command returns its code, and help and the like return 0."""
-    return answer if isinstance(answer, int) else 0
+    """The command returns its code, and help and the like return 0. Nothing else is a verdict."""
+    return answer if type(answer) is int else INTERNAL_EXIT
+
+
+def _misused(error: click.ClickException | UsageError) -> int:
+    """Say so, if anybody listens: nothing that fails meanwhile may become the exit code."""
+    try:
+        if isinstance(error, click.ClickException):
+            error.show()
+        else:
+            click.echo(f"gopa: {_shown(str(error))}", err=True)
+    except BaseException:  # noqa: BLE001, S110 - the exit code is what counts
+        pass
+    return USAGE_EXIT
 
 
 def _failed(error: BaseException) -> int:
@@ -93,7 +113,14 @@ def _failed(error: BaseException) -> int:
         if "--json" in sys.argv:
             sys.stdout.buffer.write(report.to_json())
             sys.stdout.flush()
-        click.echo(f"{report.verdict.value}: {report.summary}", err=True)
+        click.echo(f"{report.verdict.value}: {_shown(report.summary)}", err=True)
     except BaseException:  # noqa: BLE001, S110 - the exit code is what counts
         pass
     return INTERNAL_EXIT
+
+
+def _shown(words: str) -> str:
+    """Names in a message may be a stranger's."""
+    from bulletin_board.visible import visible
+
+    return visible(words, _LONGEST_MESSAGE)

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Callable
 from pathlib import Path
 
-from bulletin_board.admission import AdmissionPolicy, Anyone, Roster
 from bulletin_board.note import KeyKind, NoteSigner, VerifierKey, check_name
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.storage.directory import BoardDirectory, read_secret, write_secret
-from wire.ed25519 import PublicKey
 from wire.errors import MalformedMessage, UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes
@@ -42,23 +39,6 @@ def own_key(source: str) -> str | None:
     if not (directory / "key").is_file():
         return None
     return str(BoardDirectory(directory).signer().verifier)
-
-
-def read_admission(roster: Path | None, anyone: bool, quota: int) -> Callable[[], AdmissionPolicy]:
-    """Who may post: everyone, or the keys in a file."""
-    if anyone == (roster is not None):
-        raise UsageError("say who may post: --roster FILE or --anyone")
-    if roster is None:
-        return lambda: Anyone(quota)
-    try:
-        keys = [PublicKey(bytes.fromhex(line)).data for line in roster.read_text().split()]
-    except (ValueError, MalformedMessage):
-        raise UsageError(
-            f"{roster} holds something else than Ed25519 keys, each of 64 hexadecimal digits"
-        ) from None
-    if not keys:
-        raise UsageError(f"{roster} holds no keys: nobody could post")
-    return lambda: Roster(keys, quota)
 
 
 def check_certificate(certificate: Path | None, key: Path | None) -> None:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from bulletin_board.storage.directory import BoardDirectory
+from gopa.cli.board_admission import Doors
 from gopa.cli.board_input import (
     check_certificate,
     parse_log_key,
-    read_admission,
     read_policy,
     witness_signer,
 )
@@ -35,6 +35,12 @@ if TYPE_CHECKING:
 @click.command()
 @directory
 @lock_option
+@click.option("--sessions", is_flag=True, help="Admit what can count in sessions of GOPA.")
+@click.option(
+    "--organisers",
+    type=click.Path(path_type=Path),
+    help="With --sessions: keys that may begin some, one hex per line. Else anybody may.",
+)
 @click.option(
     "--roster", type=click.Path(path_type=Path), help="Registered keys, one hex per line."
 )
@@ -49,6 +55,8 @@ def serve(  # noqa: PLR0913 - click passes every option by name
     *,
     directory: Path,
     lock: Path | None,
+    sessions: bool,
+    organisers: Path | None,
     roster: Path | None,
     anyone: bool,
     quota: int,
@@ -64,13 +72,13 @@ def serve(  # noqa: PLR0913 - click passes every option by name
 
     with reporting(), ExitStack() as stack:
         check_certificate(listen.certificate, listen.certificate_key)
-        admission = read_admission(roster, anyone, quota)
+        doors = Doors(sessions, organisers, roster, anyone, quota).doorkeeping()
         place = BoardDirectory(directory, lock)
         signer = place.signer()
         policy = read_policy(policy_path, str(signer.verifier))
 
         def application() -> Starlette:
-            return start_board(place, signer, policy, admission, stack)
+            return start_board(place, signer, policy, doors.admission, stack, view=doors.view)
 
         _run(application, listen, {"log": str(signer.verifier)}, as_json)
 

@@ -1,0 +1,63 @@
+"""What a client may ask a board instead of reading tiles: entries by place, short proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from bulletin_board.bundle import decode_tile
+from bulletin_board.client.http import NetworkError, Transport
+from bulletin_board.lookup import Found, Lookup, open_answer
+from bulletin_board.note import SignedCheckpoint
+from bulletin_board.tree import HASH_SIZE, verify_consistency
+from wire.errors import InvalidProof, MalformedMessage
+
+_MOST_HASHES = 64
+_NOT_OFFERED = frozenset({404, 405, 501})
+
+Ask = Callable[[Lookup], bytes]
+
+
+def page_through(ask: Ask, wanted: Lookup, root: bytes) -> tuple[Found, ...]:
+    """All pages of an answer, each verified under (wanted.size, root).
+
+    It ends: every page but the last shows an entry of the log that none before has shown.
+    """
+    found: list[Found] = []
+    question = wanted
+    while True:
+        page = open_answer(ask(question), question, root)
+        found += page.found
+        if page.until == wanted.below:
+            return tuple(found)
+        question = replace(question, start=page.until)
+
+
+class ShortProofs:
+    """Asks a board for consistency proofs, as long as it offers them.
+
+    A proof that holds spares reading tiles. One that does not hold, or none, shows nothing.
+    """
+
+    def __init__(self, url: str, transport: Transport) -> None:
+        self._url = url
+        self._transport = transport
+        self._offered = True
+
+    def show(self, older: SignedCheckpoint, newer: SignedCheckpoint) -> bool:
+        """Whether it was proved that the newer tree extends the older one."""
+        if not self._offered:
+            return False
+        url = f"{self._url}/v1/consistency/{older.size}/{newer.size}"
+        try:
+            answer = self._transport.request(
+                "GET", url, body=None, media_type="", limit=_MOST_HASHES * HASH_SIZE
+            )
+            if answer.status != 200:
+                self._offered = answer.status not in _NOT_OFFERED
+                return False
+            proof = decode_tile(answer.body, len(answer.body) // HASH_SIZE)
+            verify_consistency(older.size, newer.size, proof, older.root, newer.root)
+        except (NetworkError, MalformedMessage, InvalidProof):
+            return False
+        return True

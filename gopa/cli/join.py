@@ -1,0 +1,308 @@
+"""`gopa join`: one party in one session."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+import numpy as np
+
+from gopa.cli.board_output import reporting
+from gopa.cli.session_progress import Happened, Progress, Standing, progress
+from gopa.cli.session_secrets import known_secret, secret_options
+from gopa.cli.values import read_value
+from gopa.party import LocalPolicy, Refusal
+from gopa.sessions.vault import identity as identities
+from wire.errors import Aborted, UsageError
+
+if TYPE_CHECKING:
+    from gopa.sessions.contribution import Contribution
+    from gopa.sessions.herald import News
+    from gopa.sessions.membership import Membership
+
+ABORTED_EXIT: Final = 3
+"""The round ended without a result, and nobody's value was used."""
+
+INTERRUPTED_EXIT: Final = 130
+
+_ACCEPT: Final = {
+    "epsilon": "--epsilon",
+    "delta": "--delta",
+    "joined": "--delta",
+    "mode": "--allow-signed",
+    "trust": "--allow-curious",
+    "admission": "--allow-anyone",
+    "simulation": "--allow-simulation",
+    "corrupt": "--corrupt-share",
+}
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except ArithmeticError:
+        raise click.BadParameter(f"{text!r} is no decimal number") from None
+
+
+def _fraction(text: str) -> Fraction:
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise click.BadParameter(f"{text!r} is no fraction such as 1/10 or 0.1") from None
+
+
+_path = click.Path(path_type=Path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One run of the command."""
+
+    ticket: Path
+    identity: Path
+    state: Path
+    value: Any
+    weight: float | None
+    max_weight: str | None
+    clip: bool
+    rounds: int
+    policy: LocalPolicy
+
+
+@click.command()
+@click.argument("ticket", type=_path)
+@click.option(
+    "--identity", type=_path, required=True, help="Your key, as `gopa keygen` has made it."
+)
+@click.option(
+    "--value",
+    metavar="NUMBER",
+    help="Your value. The shell remembers what stands here: - reads it from standard input.",
+)
+@click.option("--file", "file", type=_path, help="Your value: .npy, .json, or numbers in a text.")
+@click.option("--weight", type=float, help="The weight of your value; it stays private.")
+@click.option("--max-weight", help="The largest weight of the session, as its organiser says.")
+@click.option("--clip", is_flag=True, help="Move a value out of range to the nearest in range.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="In how many rounds the value is offered.",
+)
+@click.option(
+    "--state",
+    type=_path,
+    help="Where to remember the session: by default `sessions` beside the key.",
+)
+@click.option(
+    "--epsilon",
+    type=_decimal,
+    metavar="NUMBER",
+    default="1",
+    show_default=True,
+    help="The most you accept.",
+)
+@click.option(
+    "--delta",
+    type=_decimal,
+    metavar="NUMBER",
+    default="1e-5",
+    show_default=True,
+    help="The most you accept.",
+)
+@click.option(
+    "--corrupt-share",
+    type=_fraction,
+    metavar="FRACTION",
+    default="0",
+    show_default=True,
+    help="The part of the parties that may collude without harm to you, at least.",
+)
+@click.option("--witnesses", is_flag=True, help="Take part only where witnesses watch the board.")
+@click.option("--allow-signed", is_flag=True, help="Take part where inputs are not proved.")
+@click.option("--allow-curious", is_flag=True, help="Take part where liars are not found.")
+@click.option("--allow-anyone", is_flag=True, help="Take part where anybody may join.")
+@click.option("--allow-simulation", is_flag=True, help="Take part in a simulation.")
+@secret_options
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, as things happen.")
+def join(  # noqa: PLR0913 - click passes every option by name
+    *,
+    ticket: Path,
+    identity: Path,
+    value: str | None,
+    file: Path | None,
+    weight: float | None,
+    max_weight: str | None,
+    clip: bool,
+    rounds: int,
+    state: Path | None,
+    epsilon: Decimal,
+    delta: Decimal,
+    corrupt_share: Fraction,
+    witnesses: bool,
+    allow_signed: bool,
+    allow_curious: bool,
+    allow_anyone: bool,
+    allow_simulation: bool,
+    passphrase_file: Path | None,
+    key_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Take part in the session of TICKET with one value, and see the result.
+
+    Nobody learns your value: not the organiser, not the board, not the other parties. It may
+    take as long as the organiser waits for everybody. If this is stopped, or the machine goes
+    down, the same command goes on where it was.
+
+    Ends with 0 and the result; with 3 if there was none; with 1 if somebody broke the rules in
+    a way that stopped you, and says who; with 2 if something has to be changed here.
+    """
+    from gopa.messages.manifest import Mode
+
+    asked = _Asked(
+        ticket=ticket,
+        identity=identity,
+        state=state or identity.resolve().parent / "sessions",
+        value=read_value(value, file),
+        weight=weight,
+        max_weight=max_weight,
+        clip=clip,
+        rounds=rounds,
+        policy=LocalPolicy(
+            epsilon=epsilon,
+            delta=delta,
+            corrupt_share=corrupt_share,
+            modes=frozenset(Mode) if allow_signed else frozenset({Mode.FULL}),
+            honest_but_curious=allow_curious,
+            witnesses=witnesses,
+            open_admission=allow_anyone,
+            simulation=allow_simulation,
+        ),
+    )
+    secret = known_secret(identity, passphrase_file, key_file)
+    screen = progress(as_json=as_json)
+    try:
+        with reporting(), screen:
+            asyncio.run(_run(asked, secret, screen, as_json=as_json))
+    except Refusal as error:
+        raise _advised(error) from None
+    except Aborted as error:
+        click.echo(f"gopa: {error}", err=True)
+        sys.exit(ABORTED_EXIT)
+    except KeyboardInterrupt:
+        click.echo("gopa: stopped; the same command goes on where it was", err=True)
+        sys.exit(INTERRUPTED_EXIT)
+
+
+async def _run(asked: _Asked, secret: Any, screen: Progress, *, as_json: bool) -> None:
+    from gopa.sessions.client import Client
+    from gopa.sessions.ticket import Ticket
+
+    key = identities.load(asked.identity, secret)
+    ticket = Ticket.read(asked.ticket)
+    screen.standing(Standing(f"looking for the session at {ticket.board}"))
+    async with Client(key, asked.policy, home=asked.state, secret=secret) as client:
+        membership = await client.join(ticket, watch=lambda news: _tell(screen, news))
+        screen.happened(Happened("joined", *_described(membership)))
+        found = await membership.concluded(asked.value)
+        if found is not None:
+            _show(found, screen, as_json=as_json)
+            return
+        for _ in range(asked.rounds):
+            screen.standing(Standing("waiting for a round to open"))
+            found = await membership.contribute(
+                asked.value, weight=asked.weight, max_weight=asked.max_weight, clip=asked.clip
+            )
+            _show(found, screen, as_json=as_json)
+
+
+def _show(found: Contribution, screen: Progress, *, as_json: bool) -> None:
+    screen.standing(None)
+    if as_json:
+        screen.happened(Happened("result", "", _facts(found)))
+    else:
+        click.echo(_sentence(found))
+
+
+def _described(membership: Membership) -> tuple[str, dict[str, object]]:
+    terms, manifest = membership.manifest.terms, membership.manifest
+    title = manifest.title.decode("utf-8", "replace") or manifest.session.hex()[:16]
+    text = (
+        f"session {title}: up to {terms.parties} parties, epsilon {terms.epsilon}, "
+        f"delta {terms.delta}, values from {terms.low} to {terms.high}"
+    )
+    facts: dict[str, object] = {
+        "session": manifest.session.hex(),
+        "parties": terms.parties,
+        "epsilon": str(terms.epsilon),
+        "delta": str(terms.delta),
+        "dimension": terms.dimension,
+    }
+    return text, facts
+
+
+def _tell(screen: Progress, news: News) -> None:
+    facts: dict[str, object] = {
+        "round": news.round,
+        "logical": news.logical,
+        "attempt": news.attempt,
+        "phase": None if news.opens is None else news.opens.name.lower(),
+        "parties": news.present,
+    }
+    if news.opens is None:
+        screen.happened(Happened("round over", f"round {news.round} is over", facts))
+        screen.standing(None)
+        return
+    parties = "" if news.present is None else f", {news.present} parties in it"
+    text = f"round {news.round}: {news.opens.name.lower()}{parties}"
+    screen.happened(Happened("phase", text, facts))
+    screen.standing(Standing(f"{text}; waiting for the others"))
+
+
+def _facts(found: Contribution) -> dict[str, object]:
+    """Nested values as JSON lists."""
+    return {
+        "session": found.session.hex(),
+        "round": found.round,
+        "logical": found.logical,
+        "mean": _plain(found.mean),
+        "sum": _plain(found.sum),
+        "stderr": _plain(found.stderr),
+        "parties": found.count,
+        "included": found.included,
+        "part": found.part.name.lower(),
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _sentence(found: Contribution) -> str:
+    yours = "yours is among them" if found.included else f"without yours: {found.part.value}"
+    return "\n".join(
+        [
+            f"mean     {json.dumps(_plain(found.mean))}",
+            f"stderr   {json.dumps(_plain(found.stderr))}",
+            f"parties  {found.count}; {yours}",
+        ]
+    )
+
+
+def _advised(error: Refusal) -> UsageError:
+    """What to say to accept it all the same."""
+    option = _ACCEPT.get(error.field)
+    advice = f"; to accept that: {option}" if option else ""
+    return UsageError(f"not joined, nothing was said: {error}{advice}")

@@ -1,0 +1,253 @@
+"""`gopa session create`: from a privacy target and a roster to a session and its ticket."""
+
+from __future__ import annotations
+
+import os
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from bulletin_board import TrustPolicy, VerifierKey
+from gopa.beacon import LEAGUE_OF_ENTROPY, QUICKNET, DrandChain, parse_chain_info
+from gopa.beacon.chain_info import LARGEST_INFO
+from gopa.cli.board_input import parse_log_key, read_policy
+from gopa.cli.board_options import as_json_option
+from gopa.cli.board_output import reporting, show
+from gopa.cli.plan import plan as plan_command
+from gopa.cli.session_board import require_board
+from gopa.cli.session_secrets import new_secret, new_secret_options
+from gopa.messages.manifest import Beacon, CommitReveal, DrandBeacon, Mode, OpenAdmission, Trust
+from gopa.organiser import Setting, new_manifest
+from gopa.planning.planner import plan as make_plan
+from gopa.planning.result import Plan
+from gopa.sessions.organising.place import OrganiserPlace
+from gopa.sessions.ticket import Ticket
+from wire.ed25519 import PublicKey, SigningKey
+from wire.errors import MalformedMessage, UsageError
+
+_CHAINS: Final = {"quicknet": QUICKNET, "default": LEAGUE_OF_ENTROPY}
+_LARGEST_ROSTER: Final = 2**28
+_NOT_HERE: Final = frozenset({"as_json", "plot"})
+_file = click.Path(path_type=Path, dir_okay=False)
+
+
+def _plan_options(command: click.Command) -> click.Command:
+    """The options of `gopa plan`: one place says what they mean."""
+    for option in plan_command.params:
+        if option.name in _NOT_HERE:
+            continue
+        own = copy(option)
+        if own.name == "parties":
+            own.required = False
+        command.params.append(own)
+    return command
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--board", required=True, help="The address of the board: https://...")
+@click.option("--log-key", required=True, help="The verifier key of its log (vkey).")
+@click.option("--roster", type=_file, help="Who may join: a public key in hex on each line.")
+@click.option("--anyone", is_flag=True, help="Let anybody join: nobody knows who colludes.")
+@click.option("--title", default="", help="What the session is about, for people.")
+@click.option(
+    "--mode",
+    type=click.Choice(["full", "signed"]),
+    default="full",
+    show_default=True,
+    help="Prove ranges and noise, or only sign.",
+)
+@click.option(
+    "--trust",
+    type=click.Choice(["malicious", "honest-but-curious"]),
+    default="malicious",
+    show_default=True,
+    help="Whom it withstands; the second one needs --mode signed.",
+)
+@click.option("--weighted", is_flag=True, help="The last coordinate is a private weight.")
+@click.option("--policy", "policy_path", type=_file, help="A tlog policy: which witnesses count.")
+@click.option(
+    "--chain",
+    default="quicknet",
+    show_default=True,
+    help="With --beacon drand: quicknet, default, or a file as relays serve it at /info.",
+)
+@click.option("--offline", is_flag=True, help="Do not ask the board whether it is there.")
+@new_secret_options
+@as_json_option
+def create(  # noqa: PLR0913 - one argument for each option
+    *,
+    directory: Path,
+    board: str,
+    log_key: str,
+    roster: Path | None,
+    anyone: bool,
+    title: str,
+    mode: str,
+    trust: str,
+    weighted: bool,
+    policy_path: Path | None,
+    chain: str,
+    offline: bool,
+    ask: bool,
+    passphrase_file: Path | None,
+    key_file: Path | None,
+    as_json: bool,
+    **planned: Any,
+) -> None:
+    """Plan a session and write everything it needs into the new DIRECTORY.
+
+    DIRECTORY/ticket.json is for the parties, DIRECTORY/anchors.txt for auditors: send them
+    over a channel that they trust. The rest stays here. Nothing is posted before
+    `gopa session open`.
+    """
+    with reporting():
+        key = parse_log_key(log_key)
+        policy = None if policy_path is None else _policy(policy_path, key)
+        _check_address(board, key)
+        keys = _roster(roster, anyone=anyone)
+        setting = Setting(
+            mode=Mode[mode.upper()],
+            trust=Trust[trust.upper().replace("-", "_")],
+            beacon=_beacon(str(planned["beacon"]), chain),
+            title=title,
+            weighted=weighted,
+        )
+        made = _planned(planned, setting, keys)
+        if not offline:
+            require_board(board, policy or TrustPolicy.single_log(key))
+        place = OrganiserPlace(directory)
+        admission = OpenAdmission(made.terms.parties) if keys is None else keys
+        # A trial first: nothing is written for a session that cannot be.
+        manifest = new_manifest(
+            made,
+            admission,
+            organiser=SigningKey.generate(os.urandom).public.data,
+            log=key,
+            rng=os.urandom,
+            setting=setting,
+            policy=policy,
+        )
+        secret = new_secret(passphrase_file, key_file, ask=ask)
+        own = place.begin(os.urandom, secret)
+        manifest = replace(manifest, organiser=own.public.data)
+        ticket = place.keep(manifest, board, os.urandom, secret)
+    show(
+        {
+            "session": ticket.session.hex(),
+            "ticket": str(place.ticket_path),
+            "anchors": str(place.anchors_path),
+            "organiser": own.public.data.hex(),
+            "parties": made.terms.parties,
+            "joining_at_least": made.terms.survivors,
+            "neighbours": made.terms.k,
+            "epsilon": str(made.terms.epsilon),
+            "delta": str(made.terms.delta),
+            "standard_error_of_the_mean": float(f"{made.errors.planned:.4g}"),
+            "sealed": secret is not None,
+            "next": f"send the ticket to the parties, then: gopa session open {directory}",
+        },
+        as_json,
+    )
+
+
+_plan_options(create)
+
+
+def _planned(planned: dict[str, Any], setting: Setting, keys: tuple[bytes, ...] | None) -> Plan:
+    """As `gopa plan` does, for as many parties as the roster has."""
+    wanted = dict(planned)
+    parties = wanted.pop("parties")
+    if parties is None and keys is None:
+        raise UsageError("with --anyone say for how many parties to plan", "--parties")
+    if keys is not None and parties not in {None, len(keys)}:
+        raise UsageError(f"the roster has {len(keys)} keys: leave --parties out", "--parties")
+    context = click.get_current_context(silent=True)
+    named = context is not None and context.get_parameter_source("mask") not in {
+        None,
+        click.core.ParameterSource.DEFAULT,
+    }
+    if not named and setting.mode is Mode.SIGNED and setting.trust is Trust.MALICIOUS:
+        wanted["mask"] = "uniform"
+    low, high = wanted.pop("low"), wanted.pop("high")
+    count = parties if keys is None else len(keys)
+    return make_plan(n=count, range=(low, high), **wanted)
+
+
+def _roster(path: Path | None, *, anyone: bool) -> tuple[bytes, ...] | None:
+    if anyone == (path is not None):
+        raise UsageError("say who may join: --roster FILE or --anyone")
+    return None if path is None else read_roster(path)
+
+
+def read_roster(path: Path) -> tuple[bytes, ...]:
+    """Ed25519 keys in hex, one a line; what follows a # is a comment.
+
+    Raises `UsageError` that names the line.
+    """
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LARGEST_ROSTER).decode("utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not text in UTF-8") from None
+    found: dict[bytes, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        word = line.partition("#")[0].strip()
+        if not word:
+            continue
+        key = _public_key(word, f"{path}, line {number}")
+        if key in found:
+            raise UsageError(f"{path}, line {number}: the key stands in line {found[key]} already")
+        found[key] = number
+    if not found:
+        raise UsageError(f"{path} holds no keys: parties make them with `gopa keygen`")
+    return tuple(sorted(found))
+
+
+def _public_key(word: str, where: str) -> bytes:
+    try:
+        return PublicKey(bytes.fromhex(word)).data
+    except (ValueError, MalformedMessage):
+        message = "not an Ed25519 key of 64 hexadecimal digits, as `gopa keygen` prints it"
+        raise UsageError(f"{where}: {message}") from None
+
+
+def _policy(path: Path, key: VerifierKey) -> TrustPolicy:
+    try:
+        policy = read_policy(path, None)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    if policy.log.key != key:
+        raise UsageError("it trusts another log than --log-key", "--policy")
+    return policy
+
+
+def _check_address(board: str, key: VerifierKey) -> None:
+    try:
+        Ticket(board, key, bytes(32))
+    except UsageError as error:
+        raise UsageError(error.message, f"--{error.field}") from None
+
+
+def _beacon(kind: str, chain: str) -> Beacon:
+    if kind != "drand":
+        return CommitReveal()
+    return DrandBeacon(_CHAINS.get(chain) or _read_chain(Path(chain)))
+
+
+def _read_chain(path: Path) -> DrandChain:
+    try:
+        with path.open("rb") as file:
+            return parse_chain_info(file.read(LARGEST_INFO + 1))
+    except OSError as error:
+        names = ", ".join(_CHAINS)
+        raise UsageError(
+            f"{path} is neither {names} nor a file: {error.strerror}", "--chain"
+        ) from None
+    except MalformedMessage as error:
+        raise UsageError(f"{path} does not describe a chain of drand: {error}", "--chain") from None

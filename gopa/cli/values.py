@@ -1,0 +1,70 @@
+"""Values from the command line, a file or standard input."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import IO, Any, Final
+
+import numpy as np
+
+from wire.errors import UsageError
+
+_LARGEST: Final = 1 << 30
+_STANDARD_INPUT: Final = "-"
+
+
+def read_value(text: str | None, path: Path | None) -> Any:
+    """A number, or what a file holds: an array (.npy), JSON (.json), or numbers in a text.
+
+    Raises:
+        UsageError: there is not exactly one source, or it holds no numbers. What it holds
+            instead is not repeated: it may be private.
+    """
+    if (text is None) == (path is None):
+        raise UsageError("give one value: --value NUMBER (or - for standard input) or --file FILE")
+    if path is not None:
+        return _from_file(path)
+    if text == _STANDARD_INPUT:
+        return _numbers(sys.stdin.read(_LARGEST), "standard input")
+    return _numbers(text or "", "--value")
+
+
+def _from_file(path: Path) -> Any:
+    try:
+        with path.open("rb") as file:
+            if path.suffix == ".npy":
+                return _array(file, path)
+            data = file.read(_LARGEST)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is neither a .npy file nor text in UTF-8") from None
+    if path.suffix == ".json":
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            raise UsageError(f"{path} holds no JSON") from None
+    return _numbers(text, str(path))
+
+
+def _array(file: IO[bytes], path: Path) -> Any:
+    try:
+        found = np.load(file, allow_pickle=False)
+    except (ValueError, EOFError):
+        raise UsageError(f"{path} holds no array of numbers that numpy can read") from None
+    return found.item() if found.ndim == 0 else found
+
+
+def _numbers(text: str, where: str) -> Any:
+    """One number, or an array of those that blanks or commas separate."""
+    try:
+        found = [float(word) for word in text.replace(",", " ").split()]
+    except ValueError:
+        raise UsageError(f"{where}: numbers, and blanks or commas between them") from None
+    if not found:
+        raise UsageError(f"{where}: no number")
+    return found[0] if len(found) == 1 else np.array(found)

@@ -1,0 +1,231 @@
+"""The `Aggregator` of real sessions: learning code moves here by changing one object."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Coroutine, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+from gopa.aggregation.account import Account
+from gopa.aggregation.engine import Carried, Mode
+from gopa.aggregation.engine import Trust as EngineTrust
+from gopa.aggregation.reading import Reading, result_of
+from gopa.aggregation.result import Result
+from gopa.aggregation.structure import Structure, Value, count_of
+from gopa.aggregation.transcript import SessionTranscript
+from gopa.aggregation.weighting import largest_weight
+from gopa.messages.manifest import Manifest, Roster, Trust
+from gopa.messages.manifest import Mode as ManifestMode
+from gopa.planning import Terms
+from gopa.rules import Findings, check_log
+from gopa.sessions.background import Background
+from gopa.sessions.client import Client
+from gopa.sessions.contribution import Contribution
+from gopa.sessions.membership import Membership
+from gopa.sessions.ticket import Ticket
+from gopa.sessions.values import encoding_for
+from wire.errors import UsageError
+
+_MODES: Final[dict[ManifestMode, Mode]] = {
+    ManifestMode.FULL: "full",
+    ManifestMode.SIGNED: "signed",
+}
+_T = TypeVar("_T")
+
+
+class SessionAggregator:
+    """Averages in a session between processes; this one holds the values of `clients`.
+
+    Every round waits until the organiser has opened and closed it. Then the whole log is
+    read and every rule is evaluated over it, so a result is one that an audit accepts. A
+    context manager: leaving it stops following the session, which its organiser ends.
+
+    `max_weight` is the largest weight of the session; with it every round takes weights.
+    With `clip`, values the plan does not allow are moved to the nearest ones that it does.
+
+    Raises:
+        Refusal: the session asks for more than a client's policy allows.
+        UsageError: no client, or one that is not on the roster.
+        ProtocolError: what the board shows is wrong.
+    """
+
+    def __init__(
+        self,
+        session: Ticket | str | Path,
+        *clients: Client,
+        max_weight: float | str | Decimal | None = None,
+        clip: bool = False,
+    ) -> None:
+        if not clients:
+            raise UsageError("at least one client whose values are averaged", "clients")
+        self._most = None if max_weight is None else largest_weight(max_weight)
+        self._clip = clip
+        self._clients = clients
+        self._background = Background()
+        try:
+            self._members = self._background.run(self._join(session))
+            self._manifest = self._members[0].manifest
+            self._own = tuple(_position(self._manifest, client.key) for client in clients)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def terms(self) -> Terms:
+        """What the rounds are planned for."""
+        return self._manifest.terms
+
+    @property
+    def own(self) -> Sequence[int]:
+        """Where the clients stand on the roster, which is in the order of its keys."""
+        return self._own
+
+    @property
+    def rounds_left(self) -> int:
+        """How many more results the session can have for this process."""
+        return min(member.rounds_left for member in self._members)
+
+    def average(
+        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
+    ) -> Result:
+        """One round over the values of everybody; here is one for each client.
+
+        Raises:
+            InvalidValue, OutOfRange, UsageError: values or weights do not fit the session.
+            RoundAborted: too many parties were lost in every attempt.
+            SessionOver: the session has no more rounds.
+            WeightTooSmall: the noisy sum of the weights cannot be told from zero.
+            ProtocolError: somebody broke a rule that concerns these clients.
+        """
+        return self._background.run(self._average(values, weights))
+
+    def sum(
+        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
+    ) -> Result:
+        """The same round as `average`: the sum is in `Result.sum`."""
+        return self.average(values, weights=weights)
+
+    async def average_async(
+        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
+    ) -> Result:
+        """`average`, without holding up the event loop."""
+        return await asyncio.to_thread(self.average, values, weights=weights)
+
+    async def sum_async(
+        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
+    ) -> Result:
+        """`sum`, without holding up the event loop."""
+        return await asyncio.to_thread(self.sum, values, weights=weights)
+
+    def close(self) -> None:
+        """Follow the session no longer; calling it again does nothing."""
+        if not self._background.closed:
+            self._background.run(self._leave())
+            self._background.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def _join(self, session: Ticket | str | Path) -> tuple[Membership, ...]:
+        joined = [await client.join(session) for client in self._clients]
+        return tuple(joined)
+
+    async def _leave(self) -> None:
+        for client in self._clients:
+            await client.close()
+
+    async def _average(
+        self, values: Sequence[Value | None], weights: Sequence[Any] | None
+    ) -> Result:
+        given = self._given(values, weights)
+        work = [
+            member.contribute(value, weight=weight, max_weight=self._most, clip=self._clip)
+            for member, (value, weight) in zip(self._members, given, strict=True)
+            if value is not None
+        ]
+        contributions = await _all(work)
+        first = next(value for value, _ in given if value is not None)
+        carried = await self._carried(contributions[0])
+        weight = None if self._most is None else 0.0
+        encoding = encoding_for(self._manifest, weight, self._most)
+        return result_of(
+            carried,
+            Reading(self.terms, encoding, Structure.of(first), exact=False),
+            clipped=sum(each.clipped for each in contributions),
+            scaled=sum(each.scaled for each in contributions),
+            mode=_MODES[self._manifest.mode],
+            trust=self._trust,
+            simulation=self._manifest.simulation,
+        )
+
+    def _given(
+        self, values: Sequence[Value | None], weights: Sequence[Any] | None
+    ) -> list[tuple[Value | None, float | None]]:
+        """One value and weight for each client; `UsageError` unless there are so many."""
+        count = len(self._clients)
+        if count_of(values, "values") != count:
+            raise UsageError(f"one value for each of the {count} clients of this process", "values")
+        if all(value is None for value in values):
+            raise UsageError("at least one client has a value", "values")
+        if (weights is None) != (self._most is None):
+            raise UsageError("weights come with max_weight, and in every round", "weights")
+        if weights is None:
+            return [(value, None) for value in values]
+        if count_of(weights, "weights") != count:
+            raise UsageError(f"one weight for each of the {count} clients", "weights")
+        return list(zip(values, weights, strict=True))
+
+    async def _carried(self, contribution: Contribution) -> Carried:
+        """What an audit of the log finds about the round."""
+        log = await self._members[0].reader()
+        findings = await asyncio.to_thread(
+            lambda: check_log(log.entries(), rng=os.urandom, session=contribution.session)
+        )
+        attempts = [each for each in findings.rounds if each.logical == contribution.logical]
+        account = Account(
+            self.terms,
+            self._positions(findings),
+            _MODES[self._manifest.mode],
+            self._trust,
+            os.urandom,
+        )
+        transcript = SessionTranscript(contribution.session, contribution.round, None, lambda: log)
+        return await asyncio.to_thread(account.carried, findings, attempts, transcript)
+
+    def _positions(self, findings: Findings) -> dict[bytes, int]:
+        """The roster's; with open admission, of all that were on a roll, in order of the keys."""
+        admission = self._manifest.admission
+        keys = (
+            admission.keys
+            if isinstance(admission, Roster)
+            else sorted({key for each in findings.rounds for key in each.roll})
+        )
+        return {key: position for position, key in enumerate(keys)}
+
+    @property
+    def _trust(self) -> EngineTrust:
+        curious = self._manifest.trust is Trust.HONEST_BUT_CURIOUS
+        return "honest-but-curious" if curious else "malicious"
+
+
+def _position(manifest: Manifest, key: bytes) -> int:
+    """Where a client stands on the roster."""
+    admission = manifest.admission
+    if not isinstance(admission, Roster):
+        raise UsageError("positions need a roster: with open admission use Client", "session")
+    return admission.keys.index(key)
+
+
+async def _all(work: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
+    """The results, or the first error once every one of them has ended."""
+    ended = await asyncio.gather(*work, return_exceptions=True)
+    for each in ended:
+        if isinstance(each, BaseException):
+            raise each
+    return [each for each in ended if not isinstance(each, BaseException)]

@@ -1,0 +1,104 @@
+"""What a party gets back for its value: the result as the party itself has checked it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gopa.aggregation.encoding import Encoded, Encoding, NoisySum
+from gopa.aggregation.errors import RoundAborted
+from gopa.messages.manifest import Manifest
+from gopa.messages.organiser import Abort, Released, Result, Why
+from gopa.party import Part
+from gopa.sessions.offers import Decided
+from wire.secret import Guarded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contribution:
+    """One round of a session in which a party offered a value.
+
+    `mean` and `sum` are over `count` parties and carry noise; `stderr` and `sum_stderr` are
+    the standard errors that noise and rounding give them. `included` says whether this
+    party's value is in them, and `part` what became of it otherwise.
+
+    The party has checked what concerns itself and its neighbours. That the sum is the right
+    one is for an audit of the log to say: `gopa audit`, or `SessionAggregator`.
+    """
+
+    session: bytes
+    round: int
+    logical: int
+    attempt: int
+    mean: Any
+    sum: Any
+    stderr: Any
+    sum_stderr: Any
+    count: int
+    included: bool
+    part: Part
+    clipped: int
+    scaled: int
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Offered(Guarded):
+    """A value as integers, and how to read the sum of such."""
+
+    encoding: Encoding
+    encoded: Encoded
+
+    @property
+    def row(self) -> tuple[int, ...]:
+        """The integers."""
+        row = self.encoded.rows[0]
+        return () if row is None else tuple(row.tolist())
+
+
+def contribution(manifest: Manifest, offered: Offered, decided: Decided) -> Contribution:
+    """In the units and the structure of the value.
+
+    Raises:
+        RoundAborted: no attempt had a result.
+    """
+    outcome = decided.outcome
+    if isinstance(outcome, Abort):
+        raise _aborted(outcome, decided)
+    estimate = offered.encoding.decode(_noisy(manifest, outcome, decided))
+    structure = offered.encoded.structure
+    return Contribution(
+        session=manifest.session,
+        round=decided.round,
+        logical=decided.logical,
+        attempt=decided.attempt,
+        mean=structure.restore(estimate.mean),
+        sum=structure.restore(estimate.total),
+        stderr=structure.restore(estimate.mean_deviation),
+        sum_stderr=structure.restore(estimate.total_deviation),
+        count=decided.count,
+        included=decided.part is Part.ACTIVE,
+        part=decided.part,
+        clipped=offered.encoded.clipped,
+        scaled=offered.encoded.scaled,
+    )
+
+
+def _noisy(manifest: Manifest, result: Result, decided: Decided) -> NoisySum:
+    """Others may have rounded: that counts, also if this party did not."""
+    noise = decided.count * float(manifest.terms.noise.variance)
+    return NoisySum(np.array(result.sums, dtype=np.int64), decided.count, noise, exact=False)
+
+
+def _aborted(abort: Abort, decided: Decided) -> RoundAborted:
+    reason = abort.reason.name.lower().replace("_", " ")
+    ended = "the organiser gave up" if abort.reason is Why.ORGANISER else reason
+    return RoundAborted(
+        f"no result after {decided.attempt + 1} attempts; the last one ended for the "
+        f"reason: {ended}",
+        "none" if abort.released is Released.NONE else "masked",
+        abort.reason.name,
+        abort.culprits,
+        decided.attempt + 1,
+    )

@@ -1,0 +1,82 @@
+"""From a ticket to a session that a party can follow. `specs/12-sessions.md`, section 4."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from typing import Protocol
+
+from bulletin_board.client.state import ClientState, MemoryState
+from gopa.messages.manifest import MANIFEST, Manifest, session_id
+from gopa.sessions.following import Link, SelectiveLog, SessionLog, WholeLog
+from gopa.sessions.ticket import Ticket
+from gopa.sessions.vault import Vault
+from wire.errors import InvalidProof
+from wire.randomness import Rng
+
+
+class Connect(Protocol):
+    """How the boards of sessions are reached."""
+
+    def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SessionLog:
+        """The log of the ticket's session; the vault has what was seen of the board before."""
+
+    async def close(self, log: SessionLog) -> None:
+        """The log is used no longer by one that opened it."""
+
+
+def checked_manifest(ticket: Ticket, body: bytes) -> Manifest:
+    """The manifest of the ticket's session ([T2]).
+
+    Raises:
+        MalformedMessage: it is no manifest.
+        InvalidProof: it is another one than the ticket's.
+    """
+    if session_id(body) != ticket.session:
+        raise InvalidProof("the manifest is not that of the ticket's session", "12-T2")
+    manifest = MANIFEST.decode(body)
+    if manifest.log != str(ticket.log).encode() or manifest.policy != ticket.policy:
+        raise InvalidProof("the manifest trusts another log than the ticket", "12-T2")
+    return manifest
+
+
+class Alone:
+    """Reads what one party needs of the board, and remembers it in the party's vault."""
+
+    def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SessionLog:
+        """A log of its own for each party."""
+        return SelectiveLog(Link(ticket.board, ticket.trust, vault.board, rng=rng), ticket.session)
+
+    async def close(self, log: SessionLog) -> None:
+        """Close it."""
+        await log.close()
+
+
+class Together:
+    """For many parties of one process: the log of a session is read once for all.
+
+    `state` has what was seen of the board before; without one it is forgotten with the
+    process. `executor` verifies signatures. `logs` are those that are open, by session.
+    """
+
+    def __init__(self, state: ClientState | None = None, executor: Executor | None = None) -> None:
+        self._state = state
+        self._executor = executor
+        self._guests: dict[bytes, int] = {}
+        self.logs: dict[bytes, WholeLog] = {}
+
+    def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SessionLog:
+        """The log that all parties of the session share."""
+        del vault
+        if ticket.session not in self.logs:
+            link = Link(ticket.board, ticket.trust, self._state or MemoryState(), rng=rng)
+            log = WholeLog(link, ticket.session, executor=self._executor)
+            self.logs[ticket.session], self._guests[ticket.session] = log, 0
+        self._guests[ticket.session] += 1
+        return self.logs[ticket.session]
+
+    async def close(self, log: SessionLog) -> None:
+        """Close it once nobody uses it."""
+        self._guests[log.session] -= 1
+        if not self._guests[log.session]:
+            del self._guests[log.session]
+            await self.logs.pop(log.session).close()

@@ -1,0 +1,175 @@
+"""One task that looks at the board, and everybody who waits for what it finds."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from bulletin_board import LogReader
+from gopa.sessions.following.interface import Horizon
+from gopa.sessions.following.link import Link
+from wire.errors import FaultyBoard, ProtocolError, UsageError
+
+_LOG: Final = logging.getLogger("gopa.sessions")
+_T = TypeVar("_T")
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often to look: after `least` seconds while the log grows, ever longer up to `most`."""
+
+    least: float = 0.2
+    most: float = 3.0
+    factor: float = 1.5
+
+
+class Signal:
+    """Wakes all that wait now. Waiting costs nothing until then."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    async def wait(self) -> None:
+        await self._event.wait()
+
+    def fire(self) -> None:
+        event, self._event = self._event, asyncio.Event()
+        event.set()
+
+
+class Follower(ABC):
+    """Follows a board from the first question on until `close`.
+
+    What may pass (no answer, no quorum yet, tiles that do not fit) is asked again and stands in
+    `trouble`. A fork is for good, and so is an error of this machine: everybody who waits gets
+    it. Used by one event loop.
+    """
+
+    def __init__(self, link: Link, session: bytes, pace: Pace, sleep: Sleep) -> None:
+        self._link = link
+        self._session = session
+        self._pace = pace
+        self._sleep = sleep
+        self._horizon = Horizon(0, bytes(32))
+        self._growth = Signal()
+        self._speech = Signal()
+        self._task: asyncio.Task[None] | None = None
+        self._nap: asyncio.Future[None] | None = None
+        self._interval = pace.least
+        self._failure: Exception | None = None
+        self.trouble: ProtocolError | None = None
+
+    @property
+    def session(self) -> bytes:
+        """The session of interest."""
+        return self._session
+
+    @property
+    def bytes_read(self) -> int:
+        """What all users of the link have read: bodies of answers."""
+        return self._link.bytes_read
+
+    @property
+    def bytes_posted(self) -> int:
+        """What all users of the link have sent: bodies of requests."""
+        return self._link.bytes_posted
+
+    async def grown(self, size: int) -> Horizon:
+        """Wait for a verified checkpoint of more than `size` entries; the newest one."""
+
+        def newer() -> Horizon | None:
+            return self._horizon if self._horizon.size > size else None
+
+        return await self._until(newer, self._growth)
+
+    async def submit(self, entries: tuple[bytes, ...]) -> None:
+        """As `Link.submit`; then the board is looked at soon."""
+        self._require_sound()
+        await self._link.submit(entries)
+        self._hurry()
+
+    async def reader(self) -> LogReader:
+        """All of the log below the newest verified checkpoint."""
+        return await self._link.read(self._link.client.reader)
+
+    async def close(self) -> None:
+        """Stop looking. Whoever still waits is told."""
+        task, self._task = self._task, None
+        self._failure = self._failure or UsageError("the session is not followed any more")
+        self._wake()
+        if task is not None:
+            task.cancel()
+            await asyncio.wait({task})
+        await self._link.close()
+
+    @abstractmethod
+    async def _look(self) -> bool:
+        """Look at the board once, change what stands here; whether it has grown."""
+
+    async def _until(self, ready: Callable[[], _T | None], signal: Signal) -> _T:
+        """Wait until there is something, asked now and after each signal."""
+        self._start()
+        while True:
+            self._require_sound()
+            found = ready()
+            if found is not None:
+                return found
+            await signal.wait()
+
+    def _require_sound(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _require_known(self, horizon: Horizon) -> None:
+        self._require_sound()
+        if horizon.size > self._horizon.size:
+            raise UsageError("a horizon that this log has shown", "horizon")
+
+    def _wake(self) -> None:
+        self._growth.fire()
+        self._speech.fire()
+
+    def _start(self) -> None:
+        if self._task is None and self._failure is None:
+            self._task = asyncio.get_running_loop().create_task(self._follow())
+
+    def _hurry(self) -> None:
+        """Something was posted. A short nap is not cut: a crowd would leave none."""
+        if self._interval > self._pace.least and self._nap is not None:
+            self._interval = self._pace.least
+            self._nap.cancel()
+
+    async def _follow(self) -> None:
+        while self._failure is None:
+            grew = False
+            try:
+                grew = await self._look()
+                self.trouble = None
+            except FaultyBoard as error:
+                self._failure = error
+            except ProtocolError as error:
+                if self.trouble is None:
+                    _LOG.info("the board: %s; looking again", error)
+                self.trouble = error
+            except Exception as error:  # noqa: BLE001 - whoever waits must be told
+                self._failure = error
+            if self._failure is None:
+                await self._rest(grew=grew)
+        self._wake()
+
+    async def _rest(self, *, grew: bool) -> None:
+        pace = self._pace
+        longer = min(pace.most, self._interval * pace.factor)
+        self._interval = pace.least if grew else longer
+        self._nap = asyncio.ensure_future(self._sleep(self._interval))
+        try:
+            await asyncio.wait({self._nap})
+        finally:
+            self._nap.cancel()
+            self._nap = None

@@ -1,0 +1,224 @@
+"""A session followed by asking for places. `specs/12-sessions.md`, section 3."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from functools import partial
+from typing import Final
+
+from bulletin_board import Reason, Refused
+from bulletin_board.client.http import NetworkError
+from bulletin_board.lookup import MOST_AUTHORS, VERSION, Found, Lookup
+from gopa.messages.framing import Posted
+from gopa.messages.phases import KIND_IN, Phase
+from gopa.party import Fetch
+from gopa.sessions.following.finding import ManifestSearch
+from gopa.sessions.following.follower import Follower, Pace, Sleep
+from gopa.sessions.following.interface import Horizon
+from gopa.sessions.following.link import Link, passes
+from gopa.sessions.following.reading import read_session
+from gopa.sessions.following.streams import matching
+from gopa.sessions.following.trail import Trail
+from wire.errors import InvalidProof, MalformedMessage, UsageError
+
+_LOG: Final = logging.getLogger("gopa.sessions")
+_PACE: Final = Pace(least=0.5, most=5.0)
+_OF_PARTIES: Final = tuple(sorted(map(int, KIND_IN)))
+_OF_ORGANISER: Final = (int(Phase.ORGANISER),)
+
+
+class SelectiveLog(Follower):
+    """A `SessionLog` that reads what its few parties need: for one party in a process.
+
+    Everything is verified that a lookup shows. A lookup that cannot be trusted or had, a gap
+    in what the organiser said, and a board that answers no lookups make it read the log
+    instead; `readings` counts that. What a lookup hides without a gap is noticed by nobody:
+    the newest message of the organiser, which then seems late, or the first of two entries
+    in one slot, of which both stand in the log and convict their author.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        session: bytes,
+        *,
+        pace: Pace = _PACE,
+        sleep: Sleep = asyncio.sleep,
+        executor: Executor | None = None,
+    ) -> None:
+        super().__init__(link, session, pace, sleep)
+        self._executor = executor
+        self._search = ManifestSearch(session)
+        self._trail = Trail()
+        self._asking = asyncio.Lock()
+        self._searched = 0
+        self.readings = 0
+
+    async def manifest(self) -> bytes:
+        """The body of the session's manifest; waits until it is in the log."""
+        size = 0
+        while self._search.body is None:
+            horizon = await self.grown(size)
+            async with self._asking:
+                await self._find_manifest(horizon)
+            size = horizon.size
+        return self._search.body
+
+    async def spoken(self, start: int) -> Horizon:
+        """Wait until the organiser has an entry at index `start` or behind it."""
+        size = 0
+        while True:
+            horizon = await self.grown(size)
+            if await self.controls(start, horizon):
+                return horizon
+            size = horizon.size
+
+    async def controls(self, start: int, horizon: Horizon) -> tuple[Posted, ...]:
+        """The organiser's entries from index `start` to the horizon, without a gap."""
+        self._require_known(horizon)
+        async with self._asking:
+            behind = self._trail.behind
+            await self._find_manifest(horizon)
+            await self._extend(horizon)
+            if self._trail.behind > behind:
+                self._hurry()
+        return self._trail.between(start, horizon.size)
+
+    async def own(self, author: bytes, start: int, horizon: Horizon) -> tuple[Posted, ...]:
+        """The party's entries of all rounds that were going on from index `start` on."""
+        await self.controls(start, horizon)
+        found: list[Posted] = []
+        if start < horizon.size:
+            for number in self._trail.rounds(start, horizon.size):
+                wanted = self._wanted(horizon, number, start, _OF_PARTIES, (author,))
+                found += await self._looked_up(wanted, horizon)
+        return tuple(sorted(found, key=lambda posted: posted.index))
+
+    async def answer(self, wanted: Fetch, horizon: Horizon) -> tuple[Posted, ...]:
+        """What the board shows of what the fetch asks for."""
+        self._require_known(horizon)
+        if not 0 <= wanted.cut <= horizon.size:
+            raise UsageError("a cut below the horizon", "cut")
+        authors = sorted(set(wanted.authors))
+        found: list[Posted] = []
+        for at in range(0, len(authors) if wanted.cut else 0, MOST_AUTHORS):
+            some = tuple(authors[at : at + MOST_AUTHORS])
+            phases = (int(wanted.phase),)
+            lookup = self._wanted(horizon, wanted.round, 0, phases, some, wanted.cut)
+            found += await self._looked_up(lookup, horizon)
+        return matching(wanted, found)
+
+    async def complete(self, wanted: Fetch, start: int, horizon: Horizon) -> tuple[Posted, ...]:
+        """All of it from index `start` on: every entry up to the cut is read."""
+        self._require_known(horizon)
+        if not 0 <= wanted.cut <= horizon.size:
+            raise UsageError("a cut below the horizon", "cut")
+        return matching(wanted, await self._log(min(start, wanted.cut), wanted.cut))
+
+    async def _look(self) -> bool:
+        """Compare checkpoints. What parties post is no reason to look again soon."""
+        signed = await self._link.read(self._link.client.update)
+        if signed.size <= self._horizon.size:
+            return False
+        self._horizon = Horizon(signed.size, signed.root)
+        self._growth.fire()
+        return False
+
+    async def _find_manifest(self, horizon: Horizon) -> None:
+        """By a lookup for whoever posted first in the session, else by reading."""
+        if self._search.body is not None:
+            return
+        found = await self._looked_up(self._wanted(horizon, 0, 0, _OF_ORGANISER, ()), horizon)
+        if self._search_in(found) or not found:
+            return
+        if horizon.size >= 2 * self._searched:  # else whoever came first makes us read for ever
+            self._searched = horizon.size
+            self._search_in(await self._log(0, horizon.size))
+
+    def _search_in(self, entries: Sequence[Posted]) -> bool:
+        search = ManifestSearch(self._session)
+        if any(search.take(posted) for posted in entries):
+            self._search = search
+            by_organiser = [e for e in entries if e.entry.author.data == search.organiser]
+            self._trail.take([each for each in by_organiser if each.entry.round == 0])
+        return self._search.body is not None
+
+    async def _extend(self, horizon: Horizon) -> None:
+        """Follow the organiser up to the horizon; a gap is filled from the log."""
+        organiser, trail = self._search.organiser, self._trail
+        if organiser is None:
+            return
+        if horizon.size <= trail.known:
+            return
+        ended = True
+        while ended and trail.behind < horizon.size:
+            wanted = self._wanted(horizon, trail.round, trail.behind, _OF_ORGANISER, (organiser,))
+            found = await self._looked_up(wanted, horizon)
+            if not trail.continues(found):
+                _LOG.warning("the board leaves out what the organiser said: reading the log")
+                read = await self._log(trail.behind, horizon.size)
+                found = [each for each in read if each.entry.author.data == organiser]
+            ended = trail.take(found)
+        trail.known = horizon.size
+
+    def _wanted(  # noqa: PLR0913, PLR0917 - one argument for each field
+        self,
+        horizon: Horizon,
+        number: int,
+        start: int,
+        phases: tuple[int, ...],
+        authors: tuple[bytes, ...],
+        below: int | None = None,
+    ) -> Lookup:
+        return Lookup(
+            version=VERSION,
+            session=self._session,
+            round=number,
+            start=start,
+            below=horizon.size if below is None else below,
+            size=horizon.size,
+            phases=phases,
+            authors=authors,
+        )
+
+    async def _looked_up(self, wanted: Lookup, horizon: Horizon) -> list[Posted]:
+        """What a lookup shows, or what the log has if there is no good answer."""
+        look_up = partial(self._link.client.look_up, wanted, horizon.root)
+        try:
+            found = await self._link.read(look_up)
+        except (InvalidProof, MalformedMessage) as error:
+            _LOG.warning("a lookup is not answered well (%s): reading the log", error)
+        except Refused as refusal:
+            offered = refusal.reason is not Reason.UNAVAILABLE or refusal.retry_after is not None
+            if passes(refusal) and offered:
+                raise NetworkError(str(refusal)) from None
+        else:
+            return [_posted(each) for each in found]
+        return _in_place(wanted, await self._log(wanted.start, wanted.below))
+
+    async def _log(self, start: int, stop: int) -> list[Posted]:
+        """The session's entries between these indexes, from bundles."""
+        self.readings += 1
+
+        def work() -> list[Posted]:
+            reader = self._link.client.reader()
+            return read_session(reader, self._session, start, stop, self._executor)
+
+        return await self._link.read(work)
+
+
+def _posted(found: Found) -> Posted:
+    return Posted(found.index, found.submission.leaf, found.submission.entry)
+
+
+def _in_place(wanted: Lookup, entries: Sequence[Posted]) -> list[Posted]:
+    authors = frozenset(wanted.authors)
+    here = [
+        posted
+        for posted in entries
+        if posted.entry.round == wanted.round and posted.entry.phase in wanted.phases
+    ]
+    return [posted for posted in here if not authors or posted.entry.author.data in authors]

@@ -1,0 +1,179 @@
+"""A party's place in one session, from the moment it has read the manifest."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from bulletin_board import LogReader
+from commitments import ristretto255
+from gopa.aggregation.encoding import Encoding, Plain
+from gopa.aggregation.seeds import fresh_stream
+from gopa.aggregation.structure import Value
+from gopa.aggregation.weighting import largest_weight
+from gopa.messages.manifest import Manifest
+from gopa.party.ending import next_round
+from gopa.sessions.contribution import Contribution, Offered, contribution
+from gopa.sessions.entrance import Connect
+from gopa.sessions.following import SessionLog
+from gopa.sessions.herald import News
+from gopa.sessions.offers import Decided
+from gopa.sessions.parties.durable import DurableParty
+from gopa.sessions.seat import Seat
+from gopa.sessions.values import encoding_for
+from gopa.sessions.vault import Vault
+from wire.domains import ROUNDING
+from wire.errors import UsageError
+from wire.randomness import Rng
+from wire.secret import Guarded
+
+_FARTHEST: Final = 1
+"""Grid steps between two roundings of one value."""
+
+
+Kept: TypeAlias = tuple[tuple[int, ...], asyncio.Future[Decided]]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Access(Guarded):
+    """What a membership gives back when it is closed."""
+
+    log: SessionLog
+    vault: Vault
+    connect: Connect
+
+    async def close(self) -> None:
+        """The log to whoever shares it, the vault to other processes."""
+        await self.connect.close(self.log)
+        self.vault.close()
+
+
+class Membership(Guarded):
+    """What `Client.join` returns: values go in, results come out, until the session is over.
+
+    The session is followed as long as the membership is open, also between values.
+    """
+
+    def __init__(
+        self, manifest: Manifest, party: DurableParty, seat: Seat, access: Access, rng: Rng
+    ) -> None:
+        """Begins to follow the session, in the event loop that is running."""
+        self._manifest = manifest
+        self._party = party
+        self._seat = seat
+        self._access = access
+        self._rng = rng
+        self._kept = self._found(party)
+        self._following = asyncio.ensure_future(seat.run())
+        self._following.add_done_callback(_observed)
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the session is, as the party's policy accepted it."""
+        return self._manifest
+
+    @property
+    def news(self) -> News | None:
+        """Where the session stands."""
+        return self._seat.news
+
+    @property
+    def rounds_left(self) -> int:
+        """How many more results the session can have for this party."""
+        upcoming = next_round(self._party.state.tally, self._manifest.terms)
+        return (
+            0 if upcoming is None or self._seat.over else self._manifest.terms.rounds - upcoming[0]
+        )
+
+    async def reader(self) -> LogReader:
+        """All of the log, as far as it has been verified: to audit it, or to keep a copy."""
+        return await self._access.log.reader()
+
+    async def contribute(
+        self,
+        value: Value,
+        *,
+        weight: float | None = None,
+        max_weight: Any = None,
+        clip: bool = False,
+    ) -> Contribution:
+        """Offer a value for the next round that opens, and wait for its result.
+
+        A value that was offered for this round before a restart counts: `value` must be the
+        same then. Several values may be offered at once; they go into rounds in turn.
+
+        Raises:
+            InvalidValue, OutOfRange, UsageError: the value does not fit the session; nothing
+                was said.
+            RoundAborted: no attempt of the round had a result.
+            SessionOver: the session has no round for it.
+            ProtocolError: the party had to stop; the error says whose fault is proved.
+        """
+        encoding = encoding_for(
+            self._manifest, weight, None if max_weight is None else largest_weight(max_weight)
+        )
+        offered = self._offered(encoding, value, clip=clip)
+        if self._following.done():
+            self._following.result()
+            raise self._seat.ended()
+        decided = self._resumed(offered.row) or self._seat.offer(offered.row)
+        return contribution(self._manifest, offered, await decided)
+
+    async def concluded(self, value: Value) -> Contribution | None:
+        """The last result, if the session was over already when this client joined it.
+
+        A crash may have come between the end of a session and the moment in which its result
+        was shown. `value` gives the structure only.
+        """
+        if not self._seat.over:
+            return None
+        await self.finished()
+        decided = self._seat.concluded
+        if decided is None:
+            return None
+        encoding = Plain(self._manifest.terms)
+        return contribution(self._manifest, self._offered(encoding, value, clip=True), decided)
+
+    async def finished(self) -> None:
+        """Wait until the session is over; raises what made it impossible to go on."""
+        await asyncio.shield(self._following)
+
+    async def close(self) -> None:
+        """Follow the session no longer. It can be taken up again from its vault."""
+        self._following.cancel()
+        await asyncio.wait({self._following})
+        await self._access.close()
+
+    def _found(self, party: DurableParty) -> Kept | None:
+        """The input of the round that was going on, from before a restart."""
+        upcoming = next_round(party.state.tally, self._manifest.terms)
+        for given in party.state.inputs:
+            if upcoming is not None and given.logical == upcoming[0]:
+                return given.values, self._seat.expect(given.logical)
+        return None
+
+    def _offered(self, encoding: Encoding, value: Value, *, clip: bool) -> Offered:
+        """The value on the grid, rounded once."""
+        if value is None:
+            raise UsageError("a value: whoever has none does not join", "value")
+        stream = fresh_stream(ristretto255(), self._rng, ROUNDING)
+        others = [None] * (self._manifest.terms.parties - 1)
+        return Offered(encoding, encoding.encode([value, *others], stream, clip=clip))
+
+    def _resumed(self, row: tuple[int, ...]) -> asyncio.Future[Decided] | None:
+        """The round whose input is from before a restart, if nobody has asked for it yet."""
+        if self._kept is None:
+            return None
+        given, decided = self._kept
+        if any(abs(a - b) > _FARTHEST for a, b in zip(row, given, strict=True)):
+            message = "another value was offered for this round before: a round has one"
+            raise UsageError(message, "value")
+        self._kept = None
+        return decided
+
+
+def _observed(task: asyncio.Future[None]) -> None:
+    """Whoever waits for an offer has been told: asyncio need not complain."""
+    if not task.cancelled():
+        task.exception()

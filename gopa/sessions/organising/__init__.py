@@ -1,0 +1,67 @@
+"""The organiser as a process: what it stores, reads, waits for and says.
+
+It decides nothing that the rules leave open but when phases end. Specification:
+`specs/12-sessions.md`, section 5.
+"""
+
+from gopa.sessions.organising.beacons import (
+    BeaconSource,
+    DrandFile,
+    DrandUrl,
+    drand_source,
+    parse_round,
+)
+from gopa.sessions.organising.events import (
+    AwaitingBeacon,
+    BadBeacon,
+    BoardFound,
+    BoardLost,
+    Happening,
+    Heard,
+    PhaseOpened,
+    RoundEnded,
+    SessionEnded,
+)
+from gopa.sessions.organising.organiser import (
+    Act,
+    AskBeacon,
+    DurableOrganiser,
+    LogIsShorter,
+    Over,
+    Rest,
+    Send,
+)
+from gopa.sessions.organising.reading import BoardLog, OrganiserLog
+from gopa.sessions.organising.running import Pace, passes, run
+from gopa.sessions.organising.schedule import Deadlines, Schedule
+
+__all__ = [
+    "Act",
+    "AskBeacon",
+    "AwaitingBeacon",
+    "BadBeacon",
+    "BeaconSource",
+    "BoardFound",
+    "BoardLog",
+    "BoardLost",
+    "Deadlines",
+    "DrandFile",
+    "DrandUrl",
+    "DurableOrganiser",
+    "Happening",
+    "Heard",
+    "LogIsShorter",
+    "OrganiserLog",
+    "Over",
+    "Pace",
+    "PhaseOpened",
+    "Rest",
+    "RoundEnded",
+    "Schedule",
+    "Send",
+    "SessionEnded",
+    "drand_source",
+    "parse_round",
+    "passes",
+    "run",
+]

@@ -1,0 +1,120 @@
+"""Where an organiser keeps one session: a directory of its own.
+
+ticket.json    what parties get
+anchors.txt    what auditors get: `gopa audit --keys`
+closed         there once no more rounds are to be opened
+vault/         what only the organiser may read: `identity`, `session` (the manifest), the memory
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from bulletin_board import VerifierKey
+from bulletin_board.durable import replace_file
+from bulletin_board.storage.directory import read_secret, write_secret
+from gopa.auditing.anchors import Anchors
+from gopa.messages.manifest import Manifest
+from gopa.sessions.entrance import checked_manifest
+from gopa.sessions.ticket import Ticket
+from gopa.sessions.vault import DirectoryVault, Secret
+from gopa.sessions.vault import identity as identities
+from wire.ed25519 import SigningKey
+from wire.errors import MalformedMessage, UsageError
+from wire.randomness import Rng
+from wire.secret import SecretBytes
+
+
+@dataclass(frozen=True, slots=True)
+class OrganiserPlace:
+    """The paths of one session, and what is in them."""
+
+    root: Path
+
+    @property
+    def ticket_path(self) -> Path:
+        return self.root / "ticket.json"
+
+    @property
+    def anchors_path(self) -> Path:
+        return self.root / "anchors.txt"
+
+    @property
+    def vault_path(self) -> Path:
+        return self.root / "vault"
+
+    @property
+    def identity_path(self) -> Path:
+        return self.vault_path / "identity"
+
+    @property
+    def session_path(self) -> Path:
+        return self.vault_path / "session"
+
+    @property
+    def closed_path(self) -> Path:
+        return self.root / "closed"
+
+    def begin(self, rng: Rng, secret: Secret | None) -> SigningKey:
+        """A new directory with a new key; the session is `keep`'s.
+
+        Raises `UsageError` if there is something in the directory.
+        """
+        try:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if any(self.root.iterdir()):
+                raise UsageError(f"{self.root} is not empty: choose a new directory")
+            self.vault_path.mkdir(mode=0o700)
+        except OSError as error:
+            raise UsageError(f"{self.root} cannot be used: {error.strerror}") from None
+        return identities.create(self.identity_path, rng=rng, secret=secret)
+
+    def keep(self, manifest: Manifest, board: str, rng: Rng, secret: Secret | None) -> Ticket:
+        """Store the session, the ticket last: a directory without one was not finished."""
+        log = VerifierKey.parse(manifest.log.decode())
+        ticket = Ticket(board, log, manifest.session, manifest.policy)
+        write_secret(self.session_path, SecretBytes(manifest.to_bytes()))
+        DirectoryVault(self.vault_path, log, rng=rng, secret=secret).close()
+        digest = hashlib.sha256(manifest.to_bytes()).digest()
+        replace_file(self.anchors_path, Anchors(ticket.trust, digest).to_bytes())
+        ticket.write(self.ticket_path)
+        return ticket
+
+    def ticket(self) -> Ticket:
+        """Raises `UsageError` where no session was created."""
+        if not self.ticket_path.exists():
+            raise UsageError(
+                f"{self.root} holds no session: make one with `gopa session create` (if that was"
+                " interrupted, remove the directory first)"
+            )
+        return Ticket.read(self.ticket_path)
+
+    def manifest(self, ticket: Ticket) -> Manifest:
+        """The session as it was created; raises `UsageError` if the ticket is of another one."""
+        body = read_secret(self.session_path).reveal()
+        try:
+            return checked_manifest(ticket, body)
+        except MalformedMessage as error:
+            raise UsageError(f"{self.session_path} is damaged: {error}") from None
+
+    def key(self, secret: Secret | None) -> SigningKey:
+        """The organiser's; raises as `identity.load`."""
+        return identities.load(self.identity_path, secret)
+
+    def vault(self, ticket: Ticket, rng: Rng, secret: Secret | None) -> DirectoryVault:
+        """The memory; one process at a time."""
+        return DirectoryVault(self.vault_path, ticket.log, rng=rng, secret=secret)
+
+    @property
+    def closed(self) -> bool:
+        """Whether no more rounds are to be opened."""
+        return self.closed_path.exists()
+
+    def close(self) -> None:
+        """No more rounds, also for a process that is running and for all later ones."""
+        try:
+            replace_file(self.closed_path, b"no more rounds\n")
+        except OSError as error:
+            raise UsageError(f"{self.closed_path} cannot be written: {error.strerror}") from None

@@ -1,0 +1,232 @@
+"""Runs an organiser against a log until it is done. `specs/12-sessions.md`, section 5."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from bulletin_board import Refused
+from bulletin_board.client.http import NetworkError
+from bulletin_board.client.unproven import UnprovenHistory
+from bulletin_board.source import CHECKPOINT, MissingResource
+from gopa.beacon import DrandChain
+from gopa.messages.framing import NO_LEAF
+from gopa.messages.manifest import DrandBeacon
+from gopa.rules import BeaconValue, SessionState
+from gopa.sessions.following.interface import Horizon
+from gopa.sessions.organising.beacons import BeaconSource, verified
+from gopa.sessions.organising.events import (
+    AwaitingBeacon,
+    BadBeacon,
+    BoardFound,
+    BoardLost,
+    Happening,
+    SessionEnded,
+)
+from gopa.sessions.organising.organiser import AskBeacon, DurableOrganiser, Over, Rest, Send
+from gopa.sessions.organising.reading import PIECE, OrganiserLog
+from gopa.sessions.organising.watching import Watcher
+from wire.errors import InvalidProof, ProtocolError, UsageError
+
+_PASSING: Final = frozenset({429, 503})
+_NO_QUORUM: Final = "05-P2"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often to look, and how long to bear a board that is out of reach.
+
+    `clock` is the time of day, the same as the organiser's.
+    """
+
+    poll_seconds: float = 0.5
+    outage_seconds: float = 3_600.0
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+async def run(  # noqa: PLR0913 - every edge is injected
+    organiser: DurableOrganiser,
+    log: OrganiserLog,
+    *,
+    beacon: BeaconSource | None = None,
+    pace: Pace = Pace(),
+    tell: Callable[[Happening], None] = lambda _: None,
+    closing: Callable[[], bool] = lambda: False,
+) -> SessionState:
+    """Open and close phases until no more rounds are due; where the session stands then.
+
+    May be cancelled, and the process killed, at any moment: whoever runs the same vault
+    again goes on. `closing` is asked now and then: once it is True the round that is
+    running is aborted and no other is opened.
+
+    Raises:
+        FaultyBoard: the log has forked; never go on with it.
+        UsageError: the session needs a beacon and there is no source, or another process
+            uses the key.
+        ProtocolError: the board refuses for good, or was out of reach for too long.
+    """
+    needed = isinstance(organiser.manifest.beacon, DrandBeacon) and not closing()
+    if needed and beacon is None:
+        raise UsageError("the session's coins come from drand: name a source of its rounds")
+    return await _Run(organiser, log, beacon, pace, tell, closing).to_the_end()
+
+
+class _Run:
+    def __init__(  # noqa: PLR0913, PLR0917 - the arguments of `run`
+        self,
+        organiser: DurableOrganiser,
+        log: OrganiserLog,
+        beacon: BeaconSource | None,
+        pace: Pace,
+        tell: Callable[[Happening], None],
+        closing: Callable[[], bool],
+    ) -> None:
+        self._organiser, self._log, self._beacon = organiser, log, beacon
+        self._pace, self._tell, self._closing = pace, tell, closing
+        self._watcher = Watcher()
+        self._read = 0
+        self._promised: tuple[bytes, ...] = ()
+        self._lost_at: float | None = None
+        self._excused_at = 0.0
+        self._announced = 0
+        self._lie: BeaconValue | None = None
+
+    async def to_the_end(self) -> SessionState:
+        while not await self._turn():
+            pass
+        state = self._organiser.state
+        self._tell(SessionEnded(state.rounds_ended, state.over and not state.failed))
+        return state
+
+    async def _turn(self) -> bool:
+        """Read, decide, do it; whether all is done."""
+        if self._closing():
+            self._organiser.close()
+        try:
+            await self._catch_up()
+            self._excuse()
+            act = await asyncio.to_thread(self._organiser.act)
+            if isinstance(act, Send):
+                await self._send(act)
+        except ProtocolError as error:
+            await self._bear(error)
+            return False
+        self._found()
+        if isinstance(act, Rest):
+            await self._rest(act.until)
+        elif isinstance(act, AskBeacon):
+            await self._ask(act)
+        elif isinstance(act, Over):
+            return True
+        elif not isinstance(act, Send):
+            assert_never(act)
+        return False
+
+    async def _catch_up(self) -> None:
+        """Everything below the newest checkpoint, in the order of the log."""
+        horizon, checkpoint = await self._newest()
+        while self._read < horizon.size:
+            stop = min(self._read + PIECE, horizon.size)
+            entries = await self._log.entries(self._read, stop)
+            await asyncio.to_thread(self._organiser.take, entries)
+            self._read = stop
+        await asyncio.to_thread(self._organiser.reached, horizon, checkpoint)
+        for happening in self._watcher.look(self._organiser):
+            self._tell(happening)
+
+    async def _newest(self) -> tuple[Horizon, bytes]:
+        """Nobody has cosigned a log that is empty: what is cosigned first is the manifest."""
+        try:
+            return await self._log.newest()
+        except InvalidProof as error:
+            if error.check != _NO_QUORUM or self._read or not self._organiser.unheard:
+                raise
+            return Horizon(0, NO_LEAF), b""
+
+    async def _send(self, act: Send) -> None:
+        """Post once; what the log has promised is only waited for."""
+        if act.entries == self._promised:
+            await self._pace.sleep(self._pace.poll_seconds)
+            return
+        await self._log.submit(act.entries)
+        self._promised = act.entries
+
+    async def _rest(self, until: float | None) -> None:
+        seconds = self._pace.poll_seconds
+        if until is not None:
+            seconds = min(seconds, max(0.0, until - self._pace.clock()))
+        await self._pace.sleep(seconds)
+
+    async def _ask(self, act: AskBeacon) -> None:
+        """The value once it is due; until then, and if it is not there, the log is looked at."""
+        chain = self._organiser.manifest.beacon
+        if not isinstance(chain, DrandBeacon) or self._beacon is None:
+            raise UsageError("no beacon is needed here", "beacon")
+        if self._announced != act.round:
+            self._announced = act.round
+            current = self._organiser.state.round
+            number = 0 if current is None else current.number
+            self._tell(AwaitingBeacon(number, act.round, float(act.due)))
+        value = None
+        if self._pace.clock() >= act.due:
+            value = await self._value(self._beacon, chain.chain, act.round)
+        if value is None:
+            await self._rest(None)
+        else:
+            self._organiser.supply(value)
+
+    async def _value(
+        self, source: BeaconSource, chain: DrandChain, number: int
+    ) -> BeaconValue | None:
+        """What the source shows, if the beacon signed it. A lie is checked and told once."""
+        shown: BeaconValue | None = None
+        try:
+            shown = await source.value(number)
+            if shown is None or shown == self._lie:
+                return None
+            return await verified(shown, chain, number)
+        except ProtocolError as error:
+            if shown != self._lie or shown is None:
+                self._tell(BadBeacon(number, str(error)))
+            self._lie = shown
+            return None
+
+    async def _bear(self, error: ProtocolError) -> None:
+        """Wait and try again, if what is wrong may pass."""
+        now = self._pace.clock()
+        if not passes(error):
+            raise error
+        if self._lost_at is None:
+            self._lost_at = self._excused_at = now
+            self._tell(BoardLost(str(error)))
+        elif now - self._lost_at > self._pace.outage_seconds:
+            raise error
+        await self._pace.sleep(self._pace.poll_seconds)
+
+    def _excuse(self) -> None:
+        """After an outage the open phase lasts longer: parties had no board either."""
+        if self._lost_at is not None:
+            now = self._pace.clock()
+            self._organiser.excuse(now - self._excused_at)
+            self._excused_at = now
+
+    def _found(self) -> None:
+        if self._lost_at is not None:
+            seconds = max(0.0, self._pace.clock() - self._lost_at)
+            self._lost_at = None
+            self._tell(BoardFound(seconds))
+
+
+def passes(error: ProtocolError) -> bool:
+    """Whether the same request may succeed later."""
+    if isinstance(error, Refused):
+        return error.reason.status in _PASSING
+    if isinstance(error, MissingResource):
+        return error.path != CHECKPOINT  # else this is no board
+    if isinstance(error, InvalidProof):
+        return error.check == _NO_QUORUM
+    return isinstance(error, NetworkError | UnprovenHistory)

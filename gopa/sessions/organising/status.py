@@ -1,0 +1,135 @@
+"""Where a session stands, read from its log without checking proofs.
+
+Entries are verified: they are in the log, and their authors have signed them. That the organiser
+keeps the rules is for an audit to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gopa.messages.framing import Assembler, Message, Posted
+from gopa.messages.manifest import Manifest
+from gopa.messages.organiser import Abort, Result
+from gopa.messages.phases import Kind, Phase
+from gopa.session_tracker import Session
+from gopa.sessions.entrance import checked_manifest
+from gopa.sessions.ticket import Ticket
+
+
+@dataclass(frozen=True, slots=True)
+class PastRound:
+    """A round that is over; `included` are the keys of those in the result."""
+
+    round: int
+    logical: int
+    attempt: int
+    joined: int
+    outcome: Result | Abort
+    included: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRound:
+    """The round that is going on.
+
+    `step` counts rollbacks from 1 and is 0 elsewhere. `present` are the keys of those still
+    in it, as the last close says (whoever has joined, before the roll is known), `posted` of
+    those who have said something in the phase.
+    """
+
+    round: int
+    logical: int
+    attempt: int
+    phase: Phase | None
+    step: int
+    present: tuple[bytes, ...]
+    posted: tuple[bytes, ...]
+
+
+@dataclass(slots=True)
+class SessionStatus:
+    """What the log shows so far. Feed it every entry of the session, in order."""
+
+    ticket: Ticket
+    manifest: Manifest | None = None
+    past: list[PastRound] = field(default_factory=list)
+    unreadable: bool = False
+    _session: Session | None = None
+    _assembler: Assembler = field(default_factory=Assembler)
+
+    def take(self, entries: Iterable[Posted]) -> None:
+        """Raises `ProtocolError`s for a manifest that is not the ticket's."""
+        for posted in entries:
+            if self._session is None:
+                self._begin(posted)
+            elif posted.entry.author.data == self._session.manifest.organiser:
+                self._control(self._session, posted)
+            else:
+                self._session.take_party(posted.entry)
+
+    @property
+    def open(self) -> OpenRound | None:
+        """The round that is going on, if there is one."""
+        if self._session is None or self._session.round is None:
+            return None
+        found = self._session.round
+        if found.ended is not None:
+            return None
+        phase = found.opens
+        posted = {
+            author
+            for (author, in_phase), progress in found.streams.items()
+            if in_phase == phase and progress.whole
+        }
+        floors = found.floors if phase is Phase.ROLLBACK else {}
+        said = [
+            author
+            for author in posted
+            if found.streams[author, phase or 0].whole > floors.get(author, 0)
+        ]
+        return OpenRound(
+            found.number,
+            found.logical,
+            found.attempt,
+            phase,
+            found.step if phase is Phase.ROLLBACK else 0,
+            self._present(self._session),
+            tuple(sorted(said)),
+        )
+
+    def _begin(self, posted: Posted) -> None:
+        """[S1] of 04: the first whole message that hashes to the session."""
+        for item in self._assembler.observe(posted):
+            if isinstance(item, Message) and item.kind == Kind.MANIFEST and item.round == 0:
+                self.manifest = checked_manifest(self.ticket, item.body)
+                self._session = Session.of(self.manifest)
+
+    def _control(self, session: Session, posted: Posted) -> None:
+        before = session.round
+        ended = before is not None and before.ended is not None
+        if posted.entry.phase == Phase.ORGANISER:
+            session.take_control(posted.entry)
+        self.unreadable = session.broken
+        found = session.round
+        if found is None or found.ended is None or (ended and found is before):
+            return
+        included = self._present(session) if isinstance(found.ended, Result) else ()
+        joined = 0 if found.roll is None else len(found.roll.parties)
+        self.past.append(
+            PastRound(found.number, found.logical, found.attempt, joined, found.ended, included)
+        )
+
+    def _present(self, session: Session) -> tuple[bytes, ...]:
+        found = session.round
+        if found is None:
+            return ()
+        if found.roll is None:
+            return tuple(sorted(found.joining))
+        places: Iterable[int] = range(len(found.roll.parties))
+        if found.final is not None:
+            places = found.final
+        elif found.lists:
+            places = found.lists[-1][1]
+        return tuple(found.roll.parties[place].author for place in sorted(places))

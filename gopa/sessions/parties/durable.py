@@ -1,0 +1,315 @@
+"""A party that survives its process. `specs/12-sessions.md`, sections 1 and 2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from bulletin_board.tree import leaf_hash
+from gopa.messages.framing import Posted
+from gopa.messages.manifest import Manifest
+from gopa.party import (
+    Event,
+    Fetch,
+    Finished,
+    Halted,
+    LocalPolicy,
+    Output,
+    Party,
+    Post,
+    State,
+    TimedOut,
+)
+from gopa.party.states import Accusing, Comparing, Counting, Done, Outside, Stopped
+from gopa.rounds.toolkit import Toolkit
+from gopa.sessions.parties.chance import START, Chance, extend
+from gopa.sessions.parties.keeping import Session, memory_of, rests, state_of
+from gopa.sessions.parties.memory import MEMORY, Memory
+from gopa.sessions.parties.records import RECORD, event_parts, posts_parts
+from gopa.sessions.vault.errors import StateDiverged
+from gopa.sessions.vault.interface import Vault
+from wire.ed25519 import SigningKey
+from wire.errors import MalformedMessage, UsageError
+from wire.randomness import Rng, draw
+from wire.secret import Guarded, SecretBytes
+
+_SECRET_SIZE: Final = 32
+
+
+class DurableParty(Guarded):
+    """`Party` with a vault: what a step returns is on the disk, and a restart repeats it.
+
+    The state machine is stepped first, then event and posts are stored as one record, then
+    the outputs are returned ([H3]). `rng` makes the round secrets, and all other chance
+    follows from them and the events ([R1]). When a round is over, halted or left, memory
+    and journal are replaced ([H5]).
+
+    One caller at a time. After an error of the vault the object is of no use; make a new
+    one with the vault opened again.
+
+    Raises:
+        Refusal: the manifest does not satisfy the policy. Nothing was said.
+        StateDiverged: the journal, told again, says other bytes than it did ([R3]).
+        UsageError: the vault is that of another key or session.
+    """
+
+    __slots__ = (
+        "_author",
+        "_chain",
+        "_chance",
+        "_heard",
+        "_last",
+        "_made",
+        "_party",
+        "_rng",
+        "_secret",
+        "_session",
+        "_spoken",
+        "_state",
+        "_steps",
+        "_vault",
+    )
+
+    def __init__(  # noqa: PLR0913 - what a party is made of
+        self,
+        vault: Vault,
+        manifest: Manifest,
+        key: SigningKey,
+        policy: LocalPolicy,
+        *,
+        rng: Rng,
+        toolkit: Toolkit | None = None,
+        session: bytes | None = None,
+    ) -> None:
+        """`session` spares hashing the manifest again where the caller has done so."""
+        tools = toolkit or Toolkit()
+        self._vault = vault
+        self._author = key.public.data
+        self._rng = rng
+        self._chance = Chance()
+        self._session = Session(manifest, session or manifest.session, tools.group)
+        self._party = Party(
+            manifest,
+            key,
+            policy,
+            rng=self._chance,
+            toolkit=tools,
+            session=self._session.id,
+        )
+        self._steps = 0
+        memory = vault.memory()
+        if memory is None:
+            self._begin(self._party.start(), frozenset(), None)
+        else:
+            self._restore(memory)
+            self._replay(vault.journal())
+
+    @property
+    def manifest(self) -> Manifest:
+        """The session's."""
+        return self._session.manifest
+
+    @property
+    def state(self) -> State:
+        """Where the party stands."""
+        return self._state
+
+    @property
+    def remembered(self) -> tuple[Post, ...]:
+        """What it posted in the current round: after a restart, to be sent again ([W4])."""
+        return self._state.sent
+
+    @property
+    def heard(self) -> tuple[Posted, ...]:
+        """Entries of the organiser since the current memory began."""
+        return tuple(self._heard)
+
+    @property
+    def wanted(self) -> Fetch | None:
+        """What the party waits for: after a restart, to be fetched again."""
+        stage = self._state.stage
+        return stage.wanted if isinstance(stage, Comparing | Accusing | Counting) else None
+
+    @property
+    def last(self) -> Finished | None:
+        """The last round that ended: a crash may have come before the caller was told."""
+        return self._last
+
+    @property
+    def stale_round(self) -> int | None:
+        """The current round, if the party left it for what its key has said there ([R4])."""
+        number = self._state.chain.round
+        return number if number in self._spoken else None
+
+    @property
+    def stale(self) -> bool:
+        """Whether the party is older than what it said in the current round ([R4])."""
+        return self.stale_round is not None
+
+    def step(self, event: Event) -> tuple[Output, ...]:
+        """What follows from one event; it may leave the process.
+
+        If the event shows that this party is older than what it said, it leaves the round
+        and nothing follows ([R4]).
+
+        Raises:
+            UsageError: the caller passed what it may not; nothing has changed.
+            VaultError: it could not be stored; nothing may leave the process.
+        """
+        return self.attempt(event).commit()
+
+    def attempt(self, event: Event) -> Attempt:
+        """The same without storing anything: nothing may leave the process before `commit`.
+
+        An attempt that is not committed was never made. Raises `UsageError` as `step` does.
+        """
+        if isinstance(self._state.stage, Done | Stopped):
+            return Attempt((), _nothing)
+        if isinstance(event, Posted) and event.entry.session != self._session.id:
+            raise UsageError("only entries of this session are followed", "posted")
+        step = self._stepped(event)
+        return Attempt(step.outputs, partial(self._keep, step))
+
+    def _stepped(self, event: Event) -> _Step:
+        parts = event_parts(event)
+        chain = extend(self._chain, parts)
+        self._chance.begin(self._secret, chain)
+        try:
+            state, outputs = self._party.step(self._state, event)
+        finally:
+            self._chance.end()
+        spoken = self._spoken | self._unknown(event)
+        number = state.chain.round
+        if number in spoken and not rests(state.stage):
+            state, _ = self._party.step(state, TimedOut(number))
+            outputs = ()
+        return _Step(self._steps, event, parts, chain, state, outputs, spoken)
+
+    def _unknown(self, event: Event) -> frozenset[int]:
+        """The round of an own entry that was not made here, if it is not over ([R4])."""
+        if not isinstance(event, Posted) or event.entry.author.data != self._author:
+            return frozenset()
+        number, state = event.entry.round, self._state
+        ahead = number > state.chain.round
+        current = number == state.chain.round and not rests(state.stage)
+        unknown = (ahead or current) and event.leaf not in self._made
+        return frozenset({number}) if unknown else frozenset()
+
+    def _keep(self, step: _Step) -> None:
+        """Store a step and take it."""
+        if step.number != self._steps:
+            raise UsageError("an attempt that another step has overtaken", "attempt")
+        if self._ends(step):
+            ended = [each for each in step.outputs if isinstance(each, Finished)]
+            self._begin(step.state, step.spoken, ended[-1] if ended else self._last)
+        else:
+            self._vault.append(*step.parts, *posts_parts(step.posts))
+            self._take(step)
+
+    def _take(self, step: _Step) -> None:
+        event = step.event
+        self._state, self._chain, self._spoken = step.state, step.chain, step.spoken
+        self._made.update(leaf_hash(raw) for post in step.posts for raw in post.entries)
+        if isinstance(event, Posted) and event.entry.author.data == self.manifest.organiser:
+            self._heard.append(event)
+        self._steps += 1
+
+    def _ends(self, step: _Step) -> bool:
+        """Whether the secrets of a round are over with this step ([H5], 04-X6)."""
+        if any(isinstance(each, Finished | Halted) for each in step.outputs):
+            return True
+        left = isinstance(step.state.stage, Outside)
+        return left and not isinstance(self._state.stage, Outside)
+
+    def _begin(self, state: State, spoken: frozenset[int], last: Finished | None) -> None:
+        """A new generation with a new secret. What goes on is what its memory says."""
+        memory = memory_of(
+            state,
+            self.manifest.terms,
+            author=self._author,
+            secret=SecretBytes(draw(self._rng, _SECRET_SIZE)),
+            spoken=spoken,
+            last=last,
+        )
+        data = MEMORY.encode(memory)
+        self._vault.begin(data)
+        self._restore(data)
+
+    def _restore(self, data: bytes) -> None:
+        try:
+            memory = MEMORY.decode(data)
+            self._require_own(memory)
+            self._state = state_of(memory, self._session)
+        except MalformedMessage as error:
+            raise StateDiverged(f"the memory of the vault cannot be read: {error}") from None
+        self._secret = SecretBytes(memory.secret)
+        self._spoken, self._last = frozenset(memory.spoken), memory.last
+        self._chain, self._made = START, set[bytes]()
+        self._heard: list[Posted] = []
+        self._steps += 1
+
+    def _require_own(self, memory: Memory) -> None:
+        if memory.author != self._author:
+            raise UsageError("the vault is that of another key", "vault")
+        place = memory.chain.session, memory.chain.organiser
+        if place != (self._session.id, self.manifest.organiser):
+            raise UsageError("the vault is that of another session", "vault")
+
+    def _replay(self, journal: tuple[bytes, ...]) -> None:
+        for number, data in enumerate(journal):
+            try:
+                told = RECORD.decode(data)
+                step = self._stepped(told.event)
+            except (MalformedMessage, UsageError):
+                raise _diverged(number) from None
+            if step.posts != told.posts or self._ends(step):
+                raise _diverged(number)
+            self._take(step)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Step(Guarded):
+    """A step that was made but not stored: `number` is how many were before it."""
+
+    number: int
+    event: Event
+    parts: tuple[bytes, ...]
+    chain: bytes
+    state: State
+    outputs: tuple[Output, ...]
+    spoken: frozenset[int]
+
+    @property
+    def posts(self) -> tuple[Post, ...]:
+        return tuple(each for each in self.outputs if isinstance(each, Post))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Attempt(Guarded):
+    """A step that can be thrown away ([W3])."""
+
+    outputs: tuple[Output, ...]
+    keep: Callable[[], None]
+
+    def commit(self) -> tuple[Output, ...]:
+        """Store the step and take it; its outputs may leave the process now.
+
+        Raises:
+            UsageError: the party has taken another step since.
+            VaultError: it could not be stored; nothing may leave the process.
+        """
+        self.keep()
+        return self.outputs
+
+
+def _nothing() -> None:
+    """Whoever has stopped takes no steps."""
+
+
+def _diverged(number: int) -> StateDiverged:
+    return StateDiverged(
+        f"record {number} of the journal is not what this version of the library makes of it: "
+        "go on with the version that wrote it, or with the next session"
+    )

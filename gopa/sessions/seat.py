@@ -1,0 +1,317 @@
+"""One party in one session: what drives its state machine. `specs/12-sessions.md`, section 3."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from asyncio import FIRST_COMPLETED
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from typing import Final, TypeVar
+
+from bulletin_board import Refused
+from bulletin_board.client.http import NetworkError
+from bulletin_board.client.unproven import UnprovenHistory
+from bulletin_board.tree import leaf_hash
+from gopa.messages.framing import Posted
+from gopa.messages.phases import Phase
+from gopa.party import (
+    Event,
+    Fetch,
+    Fetched,
+    Finished,
+    Halted,
+    Output,
+    Post,
+    Supplied,
+    TimedOut,
+    Witnessed,
+)
+from gopa.party.ending import next_round
+from gopa.party.states import Done, Invited, Outside, Stopped, opened_of
+from gopa.sessions.following.interface import Horizon, SessionLog
+from gopa.sessions.herald import Herald, News
+from gopa.sessions.offers import Decided, Offer
+from gopa.sessions.parties.durable import DurableParty
+from gopa.sessions.patience import Waiting
+from wire.errors import ProtocolError
+from wire.secret import Guarded
+
+_LOG: Final = logging.getLogger("gopa.sessions")
+_T = TypeVar("_T")
+
+Watch = Callable[[News], None]
+
+
+class Seat(Guarded):
+    """Follows one session for one party and says what its state machine says.
+
+    `run` returns when the session is over for this party, and raises when it cannot go on:
+    `ProtocolError`s name who broke a rule. `offer` may be called before and while it runs,
+    from the same event loop. `watch` is told the news of rounds. Work that takes time runs
+    in `executor`'s threads.
+    """
+
+    def __init__(  # noqa: PLR0913 - everything it is built from
+        self,
+        party: DurableParty,
+        author: bytes,
+        log: SessionLog,
+        *,
+        waiting: Waiting | None = None,
+        executor: Executor | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        self._party = party
+        self._author = author
+        self._log = log
+        self._waiting = waiting or Waiting()
+        self._executor = executor
+        self._watch = watch
+        self._herald = Herald(party.manifest)
+        self._offers: deque[Offer] = deque()
+        self._taken: dict[int, asyncio.Future[Decided]] = {}
+        self._changed = asyncio.Event()
+        self._settled: set[bytes] = set()
+        self._horizon = Horizon(0, bytes(32))
+        self._own_from = party.state.chain.last + 1
+        self._heard_at = self._waiting.clock()
+
+    @property
+    def news(self) -> News | None:
+        """The last news of a round."""
+        return self._herald.news
+
+    @property
+    def over(self) -> bool:
+        """Whether the party says nothing more in this session."""
+        return isinstance(self._party.state.stage, Done | Stopped)
+
+    def offer(self, row: tuple[int, ...]) -> asyncio.Future[Decided]:
+        """Integers for the next logical round that asks for some; done when it is decided."""
+        offer = Offer(row, asyncio.get_running_loop().create_future())
+        self._offers.append(offer)
+        self._changed.set()
+        return offer.decided
+
+    def expect(self, logical: int) -> asyncio.Future[Decided]:
+        """Done when this logical round is decided, whose input the party has from before."""
+        decided = asyncio.get_running_loop().create_future()
+        self._taken[logical] = decided
+        return decided
+
+    @property
+    def concluded(self) -> Decided | None:
+        """The last round, once `run` has found the session over: perhaps nobody was told."""
+        last = self._party.last
+        return self._decided(last) if self.over and last is not None else None
+
+    async def run(self) -> None:
+        """Follow the session to its end."""
+        try:
+            while not await self._retried(self._look):
+                pass
+            while not self.over:
+                if await self._retried(self._go_on):
+                    await self._wait()
+        except BaseException as error:
+            self._disappoint(error)
+            raise
+        self._disappoint(self.ended())
+
+    def ended(self) -> ProtocolError:
+        """Why no value is taken any more."""
+        stage = self._party.state.stage
+        return stage.error if isinstance(stage, Stopped) else SessionOver()
+
+    async def _look(self) -> None:
+        """The newest checkpoint; after a restart also what the organiser said before."""
+        self._horizon = await self._log.grown(0)
+        known = self._party.state.chain.last
+        if known >= 0:
+            for posted in await self._log.controls(0, self._horizon):
+                if posted.index <= known:
+                    self._herald.hear(posted)
+
+    async def _go_on(self) -> None:
+        await self._catch_up()
+        await self._supply()
+        await self._send()
+
+    async def _retried(self, work: Callable[[], Awaitable[None]]) -> bool:
+        """Whether it was done: not if the board cannot be reached, or cannot show its history."""
+        try:
+            await work()
+        except (NetworkError, UnprovenHistory) as error:
+            _LOG.info("%s; trying again", error)
+            await self._give_up_in_time()
+            await self._waiting.sleep(self._waiting.retry_seconds)
+            return False
+        return True
+
+    async def _wait(self) -> None:
+        """Until the organiser has spoken, a value has come, or patience is at its end."""
+        if self.over:
+            return
+        spoken = asyncio.ensure_future(self._log.spoken(self._party.state.chain.last + 1))
+        changed = asyncio.ensure_future(self._changed.wait())
+        left = self._heard_at + self._waiting.round_seconds - self._waiting.clock()
+        limit = max(left, 0.0) if self._takes_part else None
+        try:
+            await asyncio.wait({spoken, changed}, timeout=limit, return_when=FIRST_COMPLETED)
+            if spoken.done():
+                await self._retried(lambda: self._take(spoken))
+        finally:
+            spoken.cancel()
+            changed.cancel()
+        self._changed.clear()
+        await self._give_up_in_time()
+
+    async def _take(self, spoken: asyncio.Future[Horizon]) -> None:
+        self._horizon = await spoken
+
+    @property
+    def _takes_part(self) -> bool:
+        stage = self._party.state.stage
+        return opened_of(stage) is not None and not isinstance(stage, Outside)
+
+    async def _give_up_in_time(self) -> None:
+        """Leave a round in which nothing was heard for too long, and erase what it needs."""
+        late = self._waiting.clock() - self._heard_at >= self._waiting.round_seconds
+        if self._takes_part and late:
+            await self._tell(TimedOut(self._party.state.chain.round))
+
+    async def _catch_up(self) -> None:
+        """Everything below the horizon, in the order of the log ([W2], [W4], [W5])."""
+        horizon = self._horizon
+        if not horizon.size:
+            return
+        await self._answer()
+        controls = await self._log.controls(self._party.state.chain.last + 1, horizon)
+        own = await self._log.own(self._author, self._own_from, horizon)
+        if controls:
+            self._heard_at = self._waiting.clock()
+            await self._tell(Witnessed(horizon.size, horizon.root))
+        for posted in sorted((*controls, *own), key=lambda each: each.index):
+            if self.over:
+                return
+            await self._deliver(posted)
+        self._own_from = horizon.size
+
+    async def _deliver(self, posted: Posted) -> None:
+        if posted.entry.author.data == self._author:
+            await self._tell(posted)
+            self._own_from = posted.index + 1
+            return
+        news = self._herald.hear(posted)
+        await self._tell(posted)
+        if news is not None:
+            self._announce(news)
+
+    def _announce(self, news: News) -> None:
+        if self._watch is None:
+            return
+        try:
+            self._watch(news)
+        except Exception:  # noqa: BLE001 - somebody else's code: the party goes on
+            _LOG.exception("the function that watches the session failed")
+
+    async def _tell(self, event: Event) -> None:
+        """One step, and the steps that answers to its questions make."""
+        self._follow(await self._call(lambda: self._party.step(event)))
+        await self._answer()
+
+    async def _answer(self) -> None:
+        """What the party asked for: in the last step, or before a restart."""
+        while (wanted := self._party.wanted) is not None:
+            self._follow(await self._answered(wanted))
+
+    def _follow(self, outputs: Sequence[Output]) -> None:
+        for output in outputs:
+            if isinstance(output, Finished):
+                self._finished(output)
+            elif isinstance(output, Halted):
+                _LOG.warning("round %d: stopped: %s", output.round, output.error)
+
+    async def _answered(self, wanted: Fetch) -> Sequence[Output]:
+        """What follows from the entries asked for: from a lookup only if it accuses nobody."""
+        entries = await self._log.answer(wanted, self._horizon)
+        if not _lacking(wanted, entries):
+            event = Fetched(wanted.phase, entries)
+            attempt = await self._call(lambda: self._party.attempt(event))
+            if not any(map(_blames, attempt.outputs)):
+                return await self._call(attempt.commit)
+        whole = await self._log.complete(wanted, 0, self._horizon)
+        return await self._call(lambda: self._party.step(Fetched(wanted.phase, whole)))
+
+    async def _supply(self) -> None:
+        """Give the open round its value, if it waits for one and one is there."""
+        stage = self._party.state.stage
+        news = self._herald.news
+        joining = news is not None and news.opens is Phase.JOIN
+        if isinstance(stage, Invited) and joining and self._offers:
+            logical = stage.opened.logical
+            offer = self._offers.popleft()
+            self._taken[logical] = offer.decided
+            await self._tell(Supplied(logical, offer.row))
+
+    async def _send(self) -> None:
+        """Post what was said in the open round and is not in the log yet ([W4], [W7])."""
+        for post in self._party.remembered:
+            landed = {leaf for leaf, _ in self._party.state.landed}
+            leaves = set(map(leaf_hash, post.entries))
+            if leaves <= landed or leaves <= self._settled:
+                continue
+            try:
+                await self._log.submit(post.entries)
+            except Refused as error:
+                _LOG.info("round %d, %s: not taken: %s", post.round, post.phase.name, error)
+            self._settled |= leaves
+
+    def _finished(self, ended: Finished) -> None:
+        self._settled.clear()
+        tally, terms = self._party.state.tally, self._party.manifest.terms
+        upcoming = next_round(tally, terms)
+        if upcoming is not None and upcoming[0] == ended.logical:
+            return  # another attempt will come
+        decided = self._taken.pop(ended.logical, None)
+        if decided is not None and not decided.done():
+            decided.set_result(self._decided(ended))
+
+    def _decided(self, ended: Finished) -> Decided:
+        news = self._herald.news
+        count = 0 if news is None or news.present is None else news.present
+        return Decided(ended.round, ended.logical, ended.attempt, ended.part, ended.outcome, count)
+
+    def _disappoint(self, error: BaseException) -> None:
+        """Nobody waits for a round that will not come."""
+        for decided in (*self._taken.values(), *(offer.decided for offer in self._offers)):
+            if isinstance(error, asyncio.CancelledError):
+                decided.cancel()
+            elif not decided.done():
+                decided.set_exception(error)
+                decided.exception()  # seen: asyncio need not complain where nobody waits
+        self._taken.clear()
+        self._offers.clear()
+
+    async def _call(self, work: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+
+class SessionOver(ProtocolError):
+    """The session has no more rounds: the value was not used, and nothing of it was said."""
+
+    def __str__(self) -> str:
+        return "the session has no more rounds: the value was not used"
+
+
+def _lacking(wanted: Fetch, entries: Iterable[Posted]) -> bool:
+    """Whether somebody who was asked for has no entry in the answer."""
+    shown = {posted.entry.author.data for posted in entries}
+    return not shown.issuperset(wanted.authors)
+
+
+def _blames(output: Output) -> bool:
+    """Whether a step accuses somebody or stops for what it was shown."""
+    return isinstance(output, Halted) or (isinstance(output, Post) and output.phase is Phase.ACCUSE)

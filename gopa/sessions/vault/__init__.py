@@ -1,0 +1,31 @@
+"""What a party or an organiser keeps between runs. `specs/12-sessions.md`, section 1."""
+
+from gopa.sessions.vault.directory import DirectoryVault
+from gopa.sessions.vault.errors import (
+    StateDiverged,
+    VaultBroken,
+    VaultDamaged,
+    VaultError,
+    VaultExposed,
+    VaultInUse,
+    WrongSecret,
+)
+from gopa.sessions.vault.interface import Vault
+from gopa.sessions.vault.memory import MemoryVault
+from gopa.sessions.vault.protection import Passphrase, SealingKey, Secret
+
+__all__ = [
+    "DirectoryVault",
+    "MemoryVault",
+    "Passphrase",
+    "SealingKey",
+    "Secret",
+    "StateDiverged",
+    "Vault",
+    "VaultBroken",
+    "VaultDamaged",
+    "VaultError",
+    "VaultExposed",
+    "VaultInUse",
+    "WrongSecret",
+]

@@ -1,0 +1,140 @@
+"""What keeps a key at rest: nothing, a passphrase, or a key file ([H6])."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, TypeAlias
+
+from gopa.sessions.vault.errors import WrongSecret
+from gopa.sessions.vault.secret_box import (
+    KEY_SIZE,
+    NONCE_SIZE,
+    OVERHEAD,
+    SALT_SIZE,
+    NotForThisKey,
+    SecretBox,
+    stretch,
+)
+from wire.codec import Case, Codec, enumeration, fixed, opaque, record, select, u8
+from wire.errors import UsageError
+from wire.randomness import Rng, draw
+from wire.secret import Guarded, SecretBytes
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Passphrase(Guarded):
+    """What a person remembers."""
+
+    text: SecretBytes
+
+    def __post_init__(self) -> None:
+        if not len(self.text):
+            raise UsageError("a passphrase is not empty", "passphrase")
+
+    @classmethod
+    def of(cls, text: str) -> Passphrase:
+        """The same for all ways in which keyboards compose a letter."""
+        return cls(SecretBytes(unicodedata.normalize("NFC", text).encode()))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SealingKey(Guarded):
+    """32 random bytes, as a key file has them (`gopa.sessions.vault.key_file`)."""
+
+    data: SecretBytes
+
+    def __post_init__(self) -> None:
+        if len(self.data) != KEY_SIZE:
+            raise UsageError(f"a key for sealing has {KEY_SIZE} bytes", "key")
+
+
+Secret: TypeAlias = Passphrase | SealingKey
+
+
+class Purpose(IntEnum):
+    """What is protected; a key of one kind does not pass for one of the other."""
+
+    VAULT = 1
+    IDENTITY = 2
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Unsealed(Guarded):
+    """In the open, for whoever can read the file; empty where nothing is to be kept."""
+
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ByPassphrase:
+    """In a box under the key that Argon2id makes of passphrase and salt."""
+
+    salt: bytes
+    box: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ByKey:
+    """In a box under the key of a key file."""
+
+    box: bytes
+
+
+Protection: TypeAlias = Unsealed | ByPassphrase | ByKey
+
+
+class _Tag(IntEnum):
+    UNSEALED = 0
+    PASSPHRASE = 1
+    KEY = 2
+
+
+_BOX: Final = fixed(OVERHEAD + 1 + KEY_SIZE)
+PROTECTION: Final[Codec[Protection]] = select(
+    "Protection",
+    enumeration(_Tag, u8),
+    Case(_Tag.UNSEALED, record(Unsealed, content=opaque(0, KEY_SIZE))),
+    Case(_Tag.PASSPHRASE, record(ByPassphrase, salt=fixed(SALT_SIZE), box=_BOX)),
+    Case(_Tag.KEY, record(ByKey, box=_BOX)),
+)
+
+
+def protect(content: SecretBytes, purpose: Purpose, secret: Secret, rng: Rng) -> Protection:
+    """Seal a key of 32 bytes."""
+    plain, nonce = bytes([purpose]) + content.reveal(), draw(rng, NONCE_SIZE)
+    if isinstance(secret, SealingKey):
+        return ByKey(SecretBox(secret.data).encrypt(plain, nonce))
+    salt = draw(rng, SALT_SIZE)
+    return ByPassphrase(salt, SecretBox(stretch(secret.text, salt)).encrypt(plain, nonce))
+
+
+def unprotect(found: Protection, purpose: Purpose, secret: Secret | None) -> SecretBytes:
+    """What was protected.
+
+    Raises:
+        WrongSecret: something else is needed than was given, or it does not open this.
+    """
+    if isinstance(found, Unsealed):
+        if secret is not None:
+            # Whoever can write here could have put an open file in the place of a sealed one.
+            raise WrongSecret("not sealed: use it without a passphrase or a key file")
+        return SecretBytes(found.content)
+    if isinstance(found, ByPassphrase):
+        if not isinstance(secret, Passphrase):
+            raise WrongSecret("sealed with a passphrase: give it")
+        return _unboxed(found.box, purpose, stretch(secret.text, found.salt), "passphrase")
+    if not isinstance(secret, SealingKey):
+        raise WrongSecret("sealed with a key file: name it")
+    return _unboxed(found.box, purpose, secret.data, "key file")
+
+
+def _unboxed(box: bytes, purpose: Purpose, key: SecretBytes, what: str) -> SecretBytes:
+    try:
+        plain = SecretBox(key).decrypt(box)
+    except NotForThisKey:
+        raise WrongSecret(f"the {what} is not the one this was sealed with") from None
+    if plain[0] != purpose:
+        raise WrongSecret(f"the {what} seals something else here")
+    return SecretBytes(plain[1:])

@@ -1,0 +1,321 @@
+"""Boards that lie about what they find, or about how they have grown."""
+
+# ruff: noqa: ARG002 - transports made for a test ignore what they are asked
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bulletin_board.client.board import BoardClient
+from bulletin_board.client.http import HttpTransport, NetworkError, Response
+from bulletin_board.client.state import MemoryState
+from bulletin_board.entry import Submission
+from bulletin_board.lookup import (
+    LARGEST_ANSWER,
+    LOOKUP,
+    LOOKUP_ANSWER,
+    open_answer,
+)
+from bulletin_board.storage import StorageError
+from bulletin_board.storage.directory import BoardDirectory
+from bulletin_board.storage.places import SqlitePlaces
+from bulletin_board.tree import (
+    subset_proof,
+    tree_root,
+    verify_consistency,
+)
+from tests.board.asking import ask
+from tests.board.live import client, live_board
+from tests.board.lookups import (
+    MIXED,
+    OTHER,
+    answer_of,
+    expected,
+    question,
+)
+from tests.board.tools import (
+    append,
+    entry_bytes,
+    new_board,
+    open_log,
+    submission,
+    trust,
+)
+from tests.randomness import seeded
+from wire.errors import (
+    FaultyBoard,
+    InvalidProof,
+    InvalidSignature,
+    MalformedMessage,
+    ProtocolError,
+)
+
+
+@pytest.fixture(scope="module")
+def url(scratch: Path) -> Iterator[str]:
+    board = new_board(scratch / "log")
+    log = open_log(board)
+    for at in range(0, len(MIXED), 100):
+        log.append([Submission.decode(raw) for raw in MIXED[at : at + 100]])
+    log.close()
+    with live_board(scratch / "log") as url:
+        yield url
+
+
+# Boards that lie
+
+
+class Liar(HttpTransport):
+    """Answers lookups as it likes and everything else as the board does."""
+
+    def __init__(self, lie: Callable[[bytes], bytes]) -> None:
+        super().__init__()
+        self.lie = lie
+        self.asked = 0
+
+    def request(
+        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
+    ) -> Response:
+        answer = super().request(method, url, body=body, media_type=media_type, limit=limit)
+        if not url.endswith("/v1/lookup"):
+            return answer
+        self.asked += 1
+        lied = self.lie(answer.body)
+        if len(lied) > limit:
+            raise NetworkError("too much")
+        return replace(answer, body=lied)
+
+
+def changed(**fields: object) -> Callable[[bytes], bytes]:
+    def lie(raw: bytes) -> bytes:
+        answer = LOOKUP_ANSWER.decode(raw)
+        new = {
+            name: value(getattr(answer, name)) if callable(value) else value
+            for name, value in fields.items()
+        }
+        return LOOKUP_ANSWER.encode(replace(answer, **new))  # type: ignore[arg-type]
+
+    return lie
+
+
+def moved(by: int) -> Callable[[tuple[object, ...]], tuple[object, ...]]:
+    return lambda found: tuple(replace(each, index=each.index + by) for each in found)  # type: ignore[type-var, attr-defined]
+
+
+LIES: dict[str, tuple[Callable[[bytes], bytes], type[ProtocolError]]] = {
+    "reversed": (changed(found=lambda found: found[::-1]), InvalidProof),
+    "twice": (changed(found=lambda found: (found[0], *found)), InvalidProof),
+    "one left out": (changed(found=lambda found: found[1:]), InvalidProof),
+    "moved": (changed(found=moved(1)), InvalidProof),
+    "behind the end": (changed(until=3), InvalidProof),
+    "an end too late": (changed(until=10**6), InvalidProof),
+    "no progress": (changed(until=0, found=(), proof=()), InvalidProof),
+    "nothing, and more to come": (changed(until=5, found=(), proof=()), InvalidProof),
+    "nothing, with a proof": (changed(found=()), InvalidProof),
+    "a hash more": (changed(proof=lambda proof: (*proof, OTHER)), InvalidProof),
+    "a hash less": (changed(proof=lambda proof: proof[1:]), InvalidProof),
+    "another hash": (changed(proof=lambda proof: (OTHER, *proof[1:])), InvalidProof),
+    "a byte more": (lambda raw: raw + b"\0", MalformedMessage),
+    "a byte less": (lambda raw: raw[:-1], MalformedMessage),
+    "nothing at all": (lambda _: b"", MalformedMessage),
+    "gigantic": (lambda raw: raw + bytes(LARGEST_ANSWER), NetworkError),
+}
+
+
+@pytest.mark.parametrize(("lie", "error"), LIES.values(), ids=LIES)
+def test_lies_are_found(
+    url: str, lie: Callable[[bytes], bytes], error: type[ProtocolError]
+) -> None:
+    transport = Liar(lambda raw: raw)
+    board = client(url, transport=transport)
+    signed = board.update()
+    wanted = question(signed.size, *range(0, 30, 3))
+    assert [each.index for each in board.look_up(wanted, signed.root)] == expected(wanted)
+    transport.lie = lie
+    with pytest.raises(error):
+        board.look_up(wanted, signed.root)
+
+
+def test_entries_of_another_place_are_refused_though_they_are_in_the_log(url: str) -> None:
+    board = client(url)
+    signed, reader = board.update(), board.reader()
+    wanted = question(signed.size, 0, 1)
+    whole = expected(wanted)
+    page = open_answer(answer_of(reader, whole, signed.size), wanted, signed.root)
+    assert [each.index for each in page.found] == whole
+    phase_2 = expected(replace(wanted, phases=(2,)))[0]
+    other_author = expected(question(signed.size, 7))[0]
+    other_session = expected(question(signed.size, 3, phases=(3,), session=OTHER))[0]
+    for stranger in (phase_2, other_author, other_session):
+        indexes = sorted({*whole, stranger})
+        with pytest.raises(InvalidProof) as caught:
+            open_answer(answer_of(reader, indexes, signed.size), wanted, signed.root)
+        assert caught.value.check == "05-Q5"
+    alone = replace(wanted, authors=())
+    open_answer(answer_of(reader, [0], signed.size), alone, signed.root)
+    with pytest.raises(InvalidProof) as caught:
+        open_answer(answer_of(reader, [0, 1], signed.size), alone, signed.root)
+    assert caught.value.check == "05-Q5"
+
+
+def test_what_is_hidden_is_not_noticed(url: str) -> None:
+    """The other side of the rule: an honest proof of less is a good answer."""
+    board = client(url)
+    signed, reader = board.update(), board.reader()
+    wanted = question(signed.size, *range(30))
+    some = expected(wanted)[::2]
+    page = open_answer(answer_of(reader, some, signed.size), wanted, signed.root)
+    assert [each.index for each in page.found] == some
+
+
+def test_an_entry_that_nobody_signed_is_refused(tmp_path: Path) -> None:
+    """A board that logs what it did not check."""
+    good = submission(0)
+    bad = Submission.decode(good.raw[:-1] + bytes([good.raw[-1] ^ 1]))
+    for entry, fine in ((good, True), (bad, False)):
+        place = new_board(tmp_path / str(fine))
+        log = open_log(place)
+        append(log, [entry])
+        log.close()
+        with live_board(place.root) as url:
+            board = client(url)
+            signed = board.update()
+            if fine:
+                assert board.look_up(question(1, 0), signed.root)
+                continue
+            with pytest.raises(InvalidSignature):
+                board.look_up(question(1, 0), signed.root)
+
+
+def test_a_proof_under_an_older_checkpoint_is_refused(url: str) -> None:
+    board = client(url)
+    signed, reader = board.update(), board.reader()
+    wanted = question(signed.size, 0)
+    open_answer(answer_of(reader, expected(wanted), signed.size), wanted, signed.root)
+    older = tuple(subset_proof(expected(wanted), 100, reader.node))
+    answer = LOOKUP_ANSWER.decode(answer_of(reader, expected(wanted), signed.size))
+    with pytest.raises(InvalidProof):
+        open_answer(LOOKUP_ANSWER.encode(replace(answer, proof=older)), wanted, signed.root)
+
+
+def test_pages_end(url: str) -> None:
+    """A board cannot make a client ask for ever: each page shows entries of the log."""
+    transport = Liar(changed(until=lambda until: until))
+    board = client(url, transport=transport)
+    signed, reader = board.update(), board.reader()
+    wanted = question(signed.size, 4, phases=(9,), below=len(MIXED))
+    some = expected(wanted)
+
+    class OneByOne(Liar):
+        def request(
+            self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
+        ) -> Response:
+            self.asked += 1
+            question_ = LOOKUP.decode(body or b"")
+            index = next(index for index in some if index >= question_.start)
+            last = index == some[-1]
+            until = question_.below if last else index + 1
+            return Response(200, {}, answer_of(reader, [index], until))
+
+    few = replace(wanted, start=some[-5])
+    slow = OneByOne(lambda raw: raw)
+    found = client(url, transport=slow).look_up(few, signed.root)
+    assert [each.index for each in found] == some[-5:]
+    assert slow.asked == 5
+
+
+def test_a_board_directory_is_where_its_index_is(tmp_path: Path) -> None:
+    with pytest.raises(StorageError):
+        SqlitePlaces.open(BoardDirectory(tmp_path / "nowhere").index_path)
+
+
+# Consistency proofs
+
+
+def test_consistency_proofs(url: str) -> None:
+    size, reader = client(url).update().size, client(url).reader()
+    for older, newer in ((1, 1), (1, 2), (7, size), (256, 300), (255, 513), (size, size)):
+        answer = ask(url, "GET", f"/v1/consistency/{older}/{newer}")
+        assert answer.status == 200
+        assert "immutable" in answer.headers["cache-control"]
+        proof = [answer.body[at : at + 32] for at in range(0, len(answer.body), 32)]
+        roots = [tree_root(each, reader.node) for each in (older, newer)]
+        verify_consistency(older, newer, proof, *roots)
+    for bad in ("0/5", "5/4", "-1/5", "05/6", "a/b", f"5/{2**63}", "1/+2"):
+        assert ask(url, "GET", f"/v1/consistency/{bad}").status == 422
+    assert ask(url, "GET", f"/v1/consistency/1/{size + 1}").status == 503
+
+
+class Asked(HttpTransport):
+    """Remembers what was asked for, and may answer consistency proofs otherwise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.paths: list[str] = []
+        self.lie: Callable[[Response], Response] = lambda answer: answer
+
+    def request(
+        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
+    ) -> Response:
+        self.paths.append(url.split("/", 3)[3])
+        answer = super().request(method, url, body=body, media_type=media_type, limit=limit)
+        return self.lie(answer) if "/v1/consistency/" in url else answer
+
+
+def gone(_: Response) -> Response:
+    raise NetworkError("gone")
+
+
+@pytest.mark.parametrize(
+    ("lie", "asked_again"),
+    [
+        (lambda answer: replace(answer, body=answer.body[::-1]), True),
+        (lambda answer: replace(answer, body=answer.body[:-1]), True),
+        (lambda answer: replace(answer, body=b""), True),
+        (lambda answer: replace(answer, status=503), True),
+        (gone, True),
+        (lambda answer: replace(answer, status=404), False),
+    ],
+    ids=["wrong", "cut", "empty", "busy", "gone", "not offered"],
+)
+def test_a_short_proof_spares_tiles_and_a_bad_one_shows_nothing(
+    lie: Callable[[Response], Response], asked_again: bool, tmp_path: Path
+) -> None:
+    transport = Asked()
+    with live_board(tmp_path / "log") as url:
+        board = BoardClient(
+            url, trust(), MemoryState(), transport, rng=seeded("short"), short_proofs=True
+        )
+        poster = client(url)
+        for number in range(6):
+            poster.submit(entry_bytes(0, author=number))
+            if number == 3:
+                assert not any(path.startswith("tile/") for path in transport.paths)
+                transport.lie = lie
+            assert board.update().size == number + 1
+    assert any(path.startswith("tile/") for path in transport.paths)
+    proofs = [path for path in transport.paths if path.startswith("v1/consistency/")]
+    assert len(proofs) == (5 if asked_again else 3)
+
+
+def test_a_fork_is_found_where_short_proofs_are_asked_for(tmp_path: Path) -> None:
+    state = MemoryState()
+    for number, body in enumerate((b"one", b"other")):
+        place = new_board(tmp_path / str(number))
+        log = open_log(place)
+        append(log, [submission(0, body=body), *(submission(n) for n in range(1, 3 + number))])
+        log.close()
+        with live_board(place.root) as url:
+            board = BoardClient(
+                url, trust(), state, HttpTransport(), rng=seeded("short"), short_proofs=True
+            )
+            if not number:
+                assert board.update().size == 3
+                continue
+            with pytest.raises(FaultyBoard):
+                board.update()
+    assert len(state.evidence) == 1

@@ -1,0 +1,299 @@
+"""Both ways to follow a session give what the log holds."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, zip_longest
+from pathlib import Path
+
+import pytest
+
+from bulletin_board import Submission
+from gopa.party import Fetch
+from gopa.sessions.following import Horizon, SelectiveLog, SessionLog, WholeLog
+from tests.board.live import client
+from tests.board.tools import entry_bytes
+from tests.sessions.following.worlds import (
+    QUICK,
+    Recorded,
+    asked_for,
+    board_with,
+    by,
+    fetches,
+    link_to,
+    recorded,
+    selective,
+    whole,
+)
+from wire.errors import UsageError
+
+Open = Callable[[str, bytes], WholeLog | SelectiveLog]
+BOTH = pytest.mark.parametrize("opened", [whole, selective], ids=["whole", "selective"])
+
+
+def mixed(*records: Recorded) -> list[bytes]:
+    """The entries of several sessions in one log, in turns."""
+    rows = zip_longest(*(record.raws for record in records))
+    return [raw for raw in chain.from_iterable(rows) if raw is not None]
+
+
+async def require_same(log: SessionLog, record: Recorded, raws: list[bytes], seed: int) -> None:
+    posted = record.posted(raws)
+    horizon = await log.grown(len(raws) - 1)
+    assert horizon.size == len(raws)
+    assert await log.manifest() == record.manifest
+    choice = random.Random(seed)
+    starts = {0, len(raws), *(choice.randrange(len(raws)) for _ in range(4))}
+    for start in sorted(starts):
+        found = await log.controls(start, horizon)
+        assert found == by(record.organiser, posted, start, len(raws))
+        for author in choice.sample(record.parties, 2):
+            assert await log.own(author, start, horizon) == by(author, posted, start, len(raws))
+    for wanted in fetches(record, lambda parties: choice.sample(parties, choice.randint(1, 8))):
+        places = {each.entry.slot[:2]: each.index for each in posted}
+        assert places
+        moved = Fetch(wanted.phase, wanted.round, min(wanted.cut * 2, len(raws)), wanted.authors)
+        right = asked_for(posted, moved)
+        assert await log.answer(moved, horizon) == right
+        assert await log.complete(moved, 0, horizon) == right
+
+
+@BOTH
+@pytest.mark.parametrize("seed", [1, 2])
+def test_answers_are_those_of_the_log(opened: Open, seed: int, tmp_path: Path) -> None:
+    record, other = recorded(seed, 3), recorded(seed + 10)
+    raws = mixed(record, other)
+
+    async def work(url: str) -> None:
+        log = opened(url, record.session)
+        try:
+            await require_same(log, record, raws, seed)
+        finally:
+            await log.close()
+
+    with board_with(tmp_path / "log", raws) as url:
+        asyncio.run(work(url))
+
+
+def test_a_selective_reader_reads_no_bundles_of_an_honest_board(tmp_path: Path) -> None:
+    record = recorded(1, 3)
+
+    async def work(url: str) -> int:
+        log = selective(url, record.session)
+        try:
+            horizon = await log.spoken(0)
+            assert await log.manifest() == record.manifest
+            await log.controls(0, horizon)
+            await log.own(record.parties[0], 0, horizon)
+            for wanted in fetches(record, lambda parties: parties[:3]):
+                await log.answer(wanted, horizon)
+            before = log.readings
+            await log.complete(wanted, 0, horizon)
+            assert log.readings == before + 1
+            return before
+        finally:
+            await log.close()
+
+    with board_with(tmp_path / "log", record.raws) as url:
+        assert asyncio.run(work(url)) == 0
+
+
+@BOTH
+def test_a_log_that_grows_while_it_is_read(opened: Open, tmp_path: Path) -> None:
+    record = recorded(3, 2)
+    posted = record.posted()
+
+    async def post(url: str) -> None:
+        with ThreadPoolExecutor(1) as pool:
+            board = client(url)
+            for raw in record.raws:
+                await asyncio.get_running_loop().run_in_executor(pool, board.submit, raw)
+
+    async def follow(log: SessionLog) -> None:
+        """As a party does: from control to control."""
+        assert await log.manifest() == record.manifest
+        seen: list[int] = []
+        last = by(record.organiser, posted, 0, len(posted))[-1].index
+        while not seen or seen[-1] < last:
+            start = seen[-1] + 1 if seen else 0
+            horizon = await log.spoken(start)
+            found = await log.controls(start, horizon)
+            assert found == by(record.organiser, posted, start, horizon.size)
+            seen += [each.index for each in found]
+            for author in record.parties[:2]:
+                assert await log.own(author, 0, horizon) == by(author, posted, 0, horizon.size)
+            for wanted in fetches(record, lambda parties: parties[2:5]):
+                if wanted.cut <= horizon.size:
+                    assert await log.answer(wanted, horizon) == asked_for(posted, wanted)
+
+    async def work(url: str) -> None:
+        log = opened(url, record.session)
+        try:
+            await asyncio.gather(post(url), follow(log))
+        finally:
+            await log.close()
+
+    with board_with(tmp_path / "log", []) as url:
+        asyncio.run(work(url))
+
+
+def test_a_whole_log_keeps_two_rounds_and_reads_again_what_it_forgot(tmp_path: Path) -> None:
+    record = recorded(1, 3)
+
+    async def work(url: str) -> tuple[int, int]:
+        log = whole(url, record.session)
+        try:
+            horizon = await log.grown(len(record.raws) - 1)
+            kept = log._streams
+            rounds = {each.entry.round for entries in kept._authors.values() for each in entries}
+            assert rounds == {2, 3}
+            before = log.bytes_read
+            await log.controls(kept.floor, horizon)
+            assert log.bytes_read - before < 1_000  # nothing but looks at the checkpoint
+            found = await log.controls(0, horizon)
+            assert found == by(record.organiser, record.posted(), 0, horizon.size)
+            return before, log.bytes_read
+        finally:
+            await log.close()
+
+    with board_with(tmp_path / "log", record.raws) as url:
+        before, after = asyncio.run(work(url))
+        assert after - before > sum(map(len, record.raws)) / 2
+
+
+def test_strangers_do_not_fill_the_memory(tmp_path: Path) -> None:
+    record = recorded(1)
+    strangers = [entry_bytes(n, author=n, session=record.session, phase=2) for n in range(20)]
+    raws = [*strangers[:5], *record.raws, *strangers[5:]]
+
+    async def work(url: str) -> set[bytes]:
+        log = whole(url, record.session)
+        try:
+            horizon = await log.grown(len(raws) - 1)
+            found = await log.controls(0, horizon)
+            assert found == by(record.organiser, record.posted(raws), 0, horizon.size)
+            return set(log._streams._authors)
+        finally:
+            await log.close()
+
+    with board_with(tmp_path / "log", raws) as url:
+        assert asyncio.run(work(url)) == {record.organiser, *record.parties}
+
+
+@BOTH
+def test_a_stranger_who_came_first_hides_no_manifest(opened: Open, tmp_path: Path) -> None:
+    record = recorded(1)
+    raws = [entry_bytes(0, author=5, session=record.session, phase=0), *record.raws]
+
+    async def work(url: str) -> None:
+        log = opened(url, record.session)
+        try:
+            assert await log.manifest() == record.manifest
+            horizon = await log.spoken(0)
+            found = await log.controls(0, horizon)
+            assert found == by(record.organiser, record.posted(raws), 0, len(raws))
+        finally:
+            await log.close()
+
+    with board_with(tmp_path / "log", raws) as url:
+        asyncio.run(work(url))
+
+
+def test_an_entry_that_nobody_signed_is_no_entry(tmp_path: Path) -> None:
+    record = recorded(1)
+    forged = Submission.decode(record.raws[-1])
+    bad = forged.raw[:-1] + bytes([forged.raw[-1] ^ 1])
+    raws = [*record.raws[:-1], bad]
+
+    async def work(url: str) -> None:
+        log = whole(url, record.session)
+        try:
+            horizon = await log.grown(len(raws) - 1)
+            author = forged.entry.author.data
+            last = await log.own(author, 0, horizon) + await log.controls(0, horizon)
+            assert last
+            assert len(raws) - 1 not in {each.index for each in last}
+        finally:
+            await log.close()
+
+    with board_with(tmp_path / "log", raws) as url:
+        asyncio.run(work(url))
+
+
+@BOTH
+def test_questions_beyond_the_horizon(opened: Open, tmp_path: Path) -> None:
+    record = recorded(1)
+    wanted = fetches(record, lambda parties: parties)[-1]
+
+    async def work(url: str) -> None:
+        log = opened(url, record.session)
+        try:
+            horizon = await log.grown(0)
+            assert await log.answer(wanted, horizon)
+            ahead = Horizon(horizon.size + 1, bytes(32))
+            late = Fetch(wanted.phase, wanted.round, horizon.size + 1, wanted.authors)
+            for asked in (
+                log.controls(0, ahead),
+                log.own(record.parties[0], 0, ahead),
+                log.answer(wanted, ahead),
+                log.complete(wanted, 0, ahead),
+                log.answer(late, horizon),
+                log.complete(late, 0, horizon),
+            ):
+                with pytest.raises(UsageError):
+                    await asked
+        finally:
+            await log.close()
+
+    with board_with(tmp_path / "log", record.raws) as url:
+        asyncio.run(work(url))
+
+
+def test_one_look_wakes_a_thousand(tmp_path: Path) -> None:
+    """Parties that wait ask the board nothing."""
+    record = recorded(1)
+    half = len(record.raws) // 2
+
+    async def work(url: str) -> None:
+        log = WholeLog(link_to(url), record.session, pace=QUICK)
+        try:
+            horizon = await log.grown(half - 1)
+            spoken = (await log.controls(0, horizon))[-1].index + 1
+            waiting = [asyncio.ensure_future(log.spoken(spoken)) for _ in range(1_000)]
+            growing = [asyncio.ensure_future(log.grown(horizon.size)) for _ in range(1_000)]
+            board = client(url)
+            for raw in record.raws[half:]:
+                await asyncio.to_thread(board.submit, raw)
+            found = await asyncio.gather(*waiting, *growing)
+            assert min(each.size for each in found) > half
+            before = log.bytes_read
+            await asyncio.gather(*(log.controls(0, each) for each in found))
+            assert log.bytes_read - before < 20_000
+        finally:
+            await log.close()
+
+    with board_with(tmp_path / "log", record.raws[:half]) as url:
+        asyncio.run(work(url))
+
+
+@BOTH
+def test_whoever_waits_is_told_when_it_is_closed(opened: Open, tmp_path: Path) -> None:
+    record = recorded(1)
+
+    async def work(url: str) -> None:
+        log = opened(url, record.session)
+        horizon = await log.grown(0)
+        assert horizon.size == len(record.raws)
+        assert await log.own(record.parties[0], 0, horizon)
+        waiting = asyncio.ensure_future(log.spoken(len(record.raws)))
+        await asyncio.sleep(0.05)
+        await log.close()
+        for late in (waiting, log.own(record.parties[0], 0, horizon)):
+            with pytest.raises(UsageError):
+                await late
+
+    with board_with(tmp_path / "log", record.raws) as url:
+        asyncio.run(work(url))

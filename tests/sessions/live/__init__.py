@@ -1,0 +1,1 @@
+"""Whole sessions against a real board on loopback."""

@@ -1,0 +1,115 @@
+"""The same code over a simulation and over a session."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gopa.aggregation import Aggregator, LocalAggregator
+from gopa.party import Refusal
+from gopa.sessions.aggregator import SessionAggregator
+from gopa.sessions.client import Client
+from gopa.sessions.entrance import Together
+from gopa.sessions.seat import SessionOver
+from gopa.simulation.setup import permissive
+from tests.board.waiting import LONG
+from tests.sessions.live.worlds import Gathering, gathering
+from tests.simulation.worlds import SCALAR
+from wire.ed25519 import SigningKey
+from wire.errors import UsageError
+
+TWICE = replace(SCALAR, rounds=2)
+VALUES = [i / 10 for i in range(8)]
+
+
+def two_means(aggregator: Aggregator) -> list[float]:
+    """What learning code does: it knows the interface and nothing else."""
+    means = [aggregator.average(VALUES).mean for _ in range(2)]
+    assert aggregator.rounds_left == 0
+    return means
+
+
+@contextmanager
+def opened(world: Gathering) -> Iterator[None]:
+    """The organiser runs in a thread of its own."""
+    thread = threading.Thread(target=lambda: asyncio.run(world.open()))
+    thread.start()
+    yield
+    thread.join(LONG)
+    assert not thread.is_alive()
+
+
+def test_learning_code_moves_by_changing_one_object(tmp_path: Path) -> None:
+    with LocalAggregator(TWICE) as local:
+        assert all(abs(mean - 0.35) < 3 for mean in two_means(local))
+    with gathering(tmp_path / "board", TWICE) as world, opened(world):
+        together = Together()
+        clients = [world.client(i, connect=together) for i in range(8)]
+        with SessionAggregator(world.ticket, *clients) as aggregator:
+            assert isinstance(aggregator, Aggregator)
+            assert aggregator.terms == TWICE
+            assert sorted(aggregator.own) == list(range(8))
+            assert aggregator.rounds_left == 2
+            means = two_means(aggregator)
+            with pytest.raises(SessionOver):
+                aggregator.average(VALUES)
+        assert all(abs(mean - 0.35) < 3 for mean in means)
+
+
+def test_a_result_is_what_the_audited_log_says(tmp_path: Path) -> None:
+    once = replace(SCALAR, rounds=1)
+    with gathering(tmp_path / "board", once) as world, opened(world):
+        together = Together()
+        clients = [world.client(i, connect=together) for i in range(8)]
+        with SessionAggregator(world.ticket, *clients) as aggregator:
+            result = asyncio.run(aggregator.average_async([0.5] * 6 + [None, 0.5]))
+        findings = result.transcript.check()
+        absent = aggregator.own[6]
+    assert findings.faults == ()
+    assert result.count == 7
+    assert absent not in result.included
+    assert [(each.party, each.phase, each.cause) for each in result.excluded] == [
+        (absent, "JOIN", "ABSENT")
+    ]
+    assert result.privacy is not None
+    assert not result.simulation
+    assert result.mode == "full"
+    sums = findings.rounds[0].sums
+    assert sums is not None
+    assert result.sum == pytest.approx(sums[0] / 20)
+
+
+def test_wrong_values_and_strangers_are_refused(tmp_path: Path) -> None:
+    with gathering(tmp_path / "board", SCALAR) as world:
+        with pytest.raises(UsageError):
+            SessionAggregator(world.ticket)
+        stop = threading.Event()
+        thread = threading.Thread(target=lambda: asyncio.run(_open_until(world, stop)))
+        thread.start()
+        try:
+            with SessionAggregator(world.ticket, world.client(0)) as aggregator:
+                for values in ([], [0.5, 0.5], [None], 0.5, {"a": 0.5}):
+                    with pytest.raises(UsageError):
+                        aggregator.average(values)  # type: ignore[arg-type]
+                with pytest.raises(UsageError):
+                    aggregator.average([0.5], weights=[1.0])
+            stranger = Client(SigningKey.generate(lambda size: b"s" * size), permissive(SCALAR))
+            with pytest.raises(Refusal) as refusal:
+                SessionAggregator(world.ticket, stranger)
+            assert refusal.value.field == "admission"
+        finally:
+            stop.set()
+            thread.join(LONG)
+
+
+async def _open_until(world: Gathering, stop: threading.Event) -> None:
+    organiser = asyncio.create_task(world.open())
+    await asyncio.to_thread(stop.wait)
+    organiser.cancel()
+    await asyncio.wait({organiser})

@@ -1,0 +1,297 @@
+"""Organisers that crash at every moment: the log never has two messages in one of their slots."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cache
+
+import pytest
+
+from gopa.messages.organiser import Abort, Result, Why
+from gopa.messages.phases import Kind, Phase
+from gopa.sessions.following.interface import Horizon
+from gopa.sessions.organising import (
+    DurableOrganiser,
+    LogIsShorter,
+    Rest,
+    RoundEnded,
+    Schedule,
+    Send,
+)
+from gopa.sessions.organising.records import RECORD, Said, Standing
+from tests.sessions.organising.worlds import (
+    DEADLINES,
+    JOIN,
+    ONE_ROUND,
+    PHASE,
+    Crash,
+    Crowd,
+    Kept,
+    Office,
+    crowd,
+)
+from tests.simulation.worlds import SCALAR
+from wire.errors import MalformedMessage, UsageError
+
+
+def uneven() -> Crowd:
+    """A round with a removal and openings, after one that has too few: every kind of message."""
+    world = crowd(ONE_ROUND)
+    world.silent[6] = {each for each in Phase if each >= Phase.PUBLISH}
+    return world
+
+
+@cache
+def durable_steps() -> int:
+    office = Office(uneven())
+    assert office.run().over
+    return office.vault.steps
+
+
+def require_one_story(office: Office, included: int) -> None:
+    """Each slot of the organiser has one entry, the rules are kept, and there is a result."""
+    world = office.world
+    assert set(world.slots_of_organiser().values()) == {1}
+    found = world.findings()
+    assert found.complete
+    assert not found.faults
+    assert not [note for note in found.notes if note.rule == "04-E6"]
+    final = found.rounds[-1].final
+    assert found.rounds[-1].sums is not None
+    assert final is not None
+    assert len(final) == included
+
+
+def test_steps_are_many() -> None:
+    assert durable_steps() >= 15
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "behind"])
+def test_crash_at_every_durable_step(after: bool) -> None:
+    for step in range(durable_steps()):
+        office = Office(uneven())
+        office.vault.left, office.vault.after = step, after
+        with pytest.raises(Crash):
+            office.run()
+        office.vault.left = None
+        assert office.run().over, step
+        require_one_story(office, 7)
+
+
+@pytest.mark.parametrize("posted", [False, True], ids=["not posted", "posted, answer lost"])
+def test_crash_at_every_message_that_is_sent(posted: bool) -> None:
+    messages = sum(crowd_after_run().slots_of_organiser().values())
+    assert messages >= 8
+    for message in range(messages):
+        office = Office(uneven())
+        office.world.fails_at_submit, office.world.loses_answer = message, posted
+        with pytest.raises(Crash):
+            office.run()
+        kept = [RECORD.decode(record) for record in office.vault.journal()]
+        assert [each for each in kept if isinstance(each, Said)]
+        assert office.run().over, message
+        require_one_story(office, 7)
+
+
+@cache
+def crowd_after_run() -> Crowd:
+    office = Office(uneven())
+    office.run()
+    return office.world
+
+
+def test_crashes_one_after_the_other_in_every_process() -> None:
+    office = Office(crowd(SCALAR))
+    for _ in range(200):
+        office.vault.left = 3
+        try:
+            office.run()
+            break
+        except Crash:
+            continue
+    assert office.processes > 5
+    found = office.world.findings()
+    assert found.complete
+    assert set(office.world.slots_of_organiser().values()) == {1}
+
+
+def stopped_with_unsent(kind: Kind, nth: int) -> tuple[Office, Said]:
+    """A process that has stored its nth message of a kind, and did not send it."""
+    office, seen = Office(uneven()), 0
+    for message in range(30):
+        office = Office(uneven())
+        office.world.fails_at_submit = message
+        with pytest.raises(Crash):
+            office.run()
+        last = RECORD.decode(office.vault.journal()[-1])
+        assert isinstance(last, Said)
+        seen += last.kind is kind
+        if seen > nth:
+            return office, last
+    raise AssertionError("there is no such message")
+
+
+def test_stored_close_is_sent_although_the_log_has_grown() -> None:
+    """What a close lists was decided when it was stored: whoever comes then is late."""
+    world = crowd(ONE_ROUND)
+    world.late[2] = Phase.COMMIT
+    office = Office(world)
+    world.fails_at_submit = 4  # manifest, open, closes of join and coins come before
+    with pytest.raises(Crash):
+        office.run()
+    said = RECORD.decode(office.vault.journal()[-1])
+    assert isinstance(said, Said)
+    before = world.cast.board.size
+    world.speak_late()
+    assert world.cast.board.size == before + 1
+    organiser = office.organiser()
+    organiser.take(world.cast.board.entries)
+    organiser.reached(*_newest(world))
+    act = organiser.act()
+    assert isinstance(act, Send)
+    assert act.entries == said.entries
+    assert office.run().over
+    require_one_story(office, 7)
+
+
+def _newest(world: Crowd) -> tuple[Horizon, bytes]:
+    return asyncio.run(world.newest())
+
+
+def test_key_that_is_used_elsewhere_too_says_nothing_more() -> None:
+    """Sending what is stored would prove to everybody that the organiser signed two messages."""
+    office, _ = stopped_with_unsent(Kind.CLOSE, 0)
+    world = office.world
+    copy = Office(world, vault=Kept(), clock=office.clock)
+    copy.clock.now += 7 * JOIN  # it reads another log size, and so says something else
+    world.silent[0] = frozenset(Phase)
+    before = world.cast.board.size
+    world.cast.board.post(())
+    other = copy.organiser()
+    other.take(world.cast.board.entries)
+    other.reached(*_newest(world))
+    other.close()
+    act = other.act()
+    assert isinstance(act, Send)
+    world.cast.board.post(act.entries)
+    assert world.cast.board.size > before
+    with pytest.raises(UsageError) as caught:
+        office.run()
+    assert caught.value.field == "vault"
+    assert set(world.slots_of_organiser().values()) == {1}
+
+
+def test_log_that_lacks_a_round_is_not_gone_on_with() -> None:
+    office = Office(crowd(SCALAR), schedule=Schedule(DEADLINES, rounds=1))
+    office.run()
+    fresh = Office(crowd(SCALAR), vault=office.vault, clock=office.clock)
+    with pytest.raises(LogIsShorter):
+        fresh.run()
+    assert not fresh.world.slots_of_organiser()
+
+
+def test_time_of_a_phase_goes_on_after_a_restart() -> None:
+    world = crowd()
+    world.silent[3] = {Phase.COMMIT}
+    office = Office(world)
+    begun: list[float] = []
+
+    def away() -> bool:
+        opened = [each.phase for each in office.told if hasattr(each, "phase")]
+        if Phase.COMMIT in opened and not begun:
+            begun.append(office.clock.now)
+            world.fails_at_submit = 0
+        return False
+
+    world.cut_off = away
+    with pytest.raises(Crash):
+        office.run()
+    assert office.clock.now - begun[0] >= PHASE - 1
+    # The stored close waits to be sent; the phase after it has not begun.
+    office.clock.now += 10 * PHASE
+    assert office.run().over
+    assert [each.included for each in office.told if isinstance(each, RoundEnded)] == [7]
+
+
+def test_restart_in_the_middle_of_a_phase_does_not_begin_it_again() -> None:
+    world = crowd()
+    world.silent[3] = {Phase.COMMIT}
+    office = Office(world)
+    first = office.organiser()
+    _drive(first, world)
+    act = first.act()
+    assert isinstance(act, Rest)
+    ends = first.ends
+    assert ends == act.until
+    office.clock.now += PHASE / 2
+    second = office.organiser()
+    second.take(world.cast.board.entries)
+    second.reached(*_newest(world))
+    assert second.ends == ends
+    office.clock.now += PHASE / 2
+    assert isinstance(second.act(), Send)
+
+
+def test_clock_that_was_set_back_begins_the_phase_again() -> None:
+    world = crowd()
+    world.silent[3] = {Phase.COMMIT}
+    office = Office(world)
+    _drive(office.organiser(), world)
+    office.clock.now -= 1e8
+    second = office.organiser()
+    second.take(world.cast.board.entries)
+    second.reached(*_newest(world))
+    assert second.ends == office.clock.now + PHASE
+
+
+def _drive(organiser: DurableOrganiser, world: Crowd) -> None:
+    """Until the organiser waits for somebody."""
+    read = 0
+    for _ in range(40):
+        entries = world.cast.board.entries[read:]
+        read = world.cast.board.size
+        organiser.take(entries)
+        organiser.reached(*_newest(world))
+        act = organiser.act()
+        if not isinstance(act, Send):
+            return
+        world._spread(world.cast.board.post(act.entries))
+    raise AssertionError("it never rests")
+
+
+def test_abort_of_a_closed_session_is_said_once() -> None:
+    world = crowd(SCALAR)
+    world.silent[0] = {Phase.COMMIT}
+    office = Office(world)
+    office.closing = lambda: bool(world.cast.board.size > 20)
+    world.fails_at_submit = 4
+    with pytest.raises(Crash):
+        office.run()
+    office.run()
+    found = world.findings()
+    assert not found.faults
+    assert found.rounds[-1].abort is Why.ORGANISER
+    assert set(world.slots_of_organiser().values()) == {1}
+    assert [type(each.outcome) for each in office.told if isinstance(each, RoundEnded)] == [Abort]
+
+
+def test_vault_that_holds_something_else_is_refused() -> None:
+    office = Office(crowd())
+    office.organiser()
+    office.vault.append(b"\x09")
+    with pytest.raises(MalformedMessage):
+        office.organiser()
+    other = Office(crowd())
+    other.vault.begin(b"something else")
+    with pytest.raises(MalformedMessage):
+        other.organiser()
+
+
+def test_nothing_of_a_finished_round_stays_in_the_journal() -> None:
+    office = Office(crowd(SCALAR), schedule=Schedule(DEADLINES, rounds=1))
+    state = office.run()
+    assert state.round is not None
+    assert isinstance(state.round.ended, Result)
+    assert not office.vault.journal()
+    assert office.vault.memory() is not None
+    assert Standing(1, 0).ended == state.rounds_ended

@@ -1,0 +1,103 @@
+"""What a log says at every point, against the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from bulletin_board import VerifierKey
+from gopa.messages.organiser import Abort, Result
+from gopa.messages.phases import Phase
+from gopa.rules import Ledger
+from gopa.sessions.organising.status import SessionStatus
+from gopa.sessions.ticket import Ticket
+from tests.board.tools import signer
+from tests.randomness import seeded
+from tests.sessions.organising.worlds import ONE_ROUND, Crowd, Office, crowd
+from tests.simulation.doubles import SWIFT
+from wire.errors import InvalidProof
+
+
+def ticket_of(world: Crowd) -> Ticket:
+    log = VerifierKey.parse(world.manifest.log.decode())
+    return Ticket("https://board.example", log, world.cast.session)
+
+
+def rolled_back() -> Crowd:
+    world = crowd(ONE_ROUND)
+    world.silent[6] = {each for each in Phase if each >= Phase.PUBLISH}
+    Office(world).run()
+    return world
+
+
+def too_few() -> Crowd:
+    world = crowd(ONE_ROUND)
+    for index in range(4):
+        world.silent[index] = frozenset(Phase)
+    Office(world).run()
+    return world
+
+
+@pytest.mark.parametrize("make", [rolled_back, too_few])
+def test_status_agrees_with_the_rules_behind_every_entry(make: Callable[[], Crowd]) -> None:
+    world = make()
+    ledger = Ledger(SWIFT, rng=seeded("status"))
+    status = SessionStatus(ticket_of(world))
+    phases: set[Phase | None] = set()
+    for posted in world.cast.board.entries:
+        ledger.observe(posted)
+        status.take((posted,))
+        current, found = ledger.state.round, status.open
+        if current is None or current.ended is not None:
+            assert found is None
+            continue
+        assert found is not None
+        phases.add(found.phase)
+        assert (found.round, found.logical, found.attempt) == (
+            current.number,
+            current.logical,
+            current.attempt,
+        )
+        assert (found.phase, found.step) == (current.opens, current.step)
+        assert len(found.posted) == current.posted
+        assert not current.expected & set(found.posted)
+        if current.lists:
+            keys = [current.roll[place].author for place in current.members]
+            assert list(found.present) == keys
+    assert status.manifest == world.manifest
+    assert not status.unreadable
+    outcomes = [each.outcome for each in status.past]
+    rounds = world.findings().rounds
+    assert len(outcomes) == len(rounds)
+    for past, judged in zip(status.past, rounds, strict=True):
+        if isinstance(past.outcome, Result):
+            assert past.outcome.sums == judged.sums
+            assert past.included == tuple(judged.roll[place] for place in judged.final or ())
+            assert Phase.ROLLBACK in phases
+        else:
+            assert isinstance(past.outcome, Abort)
+            assert past.outcome.reason is judged.abort
+            assert not past.included
+
+
+def test_status_is_about_the_session_of_its_ticket() -> None:
+    world = rolled_back()
+    good = SessionStatus(ticket_of(world))
+    good.take(world.cast.board.entries)
+    assert good.manifest is not None
+    other = SessionStatus(replace(ticket_of(world), log=signer("other").verifier))
+    with pytest.raises(InvalidProof):
+        other.take(world.cast.board.entries)
+
+
+def test_strangers_in_front_of_the_manifest_do_not_matter() -> None:
+    world = rolled_back()
+    entries = list(world.cast.board.entries)
+    status = SessionStatus(ticket_of(world))
+    status.take(entries[1:3])
+    assert status.manifest is None
+    assert status.open is None
+    status.take(entries)
+    assert status.manifest == world.manifest

@@ -147,6 +147,12 @@ SESSION_CHANCE: Final = Domain(b"gopa/v1/sessions/chance")
 VAULT_RECORD: Final = Domain(b"gopa/v1/sessions/vault-record")
 """The checksum of a record of a vault, with its place."""
 
+INVITATION_NAME: Final = Domain(b"gopa/v1/sessions/invitation-name")
+"""What an organiser knows an invitation by."""
+
+INVITATION_CODE: Final = Domain(b"gopa/v1/sessions/invitation-code")
+"""That the owner of an invitation sent a key."""
+
 SIMULATED_STREAMS: Final = Domain(b"gopa/v1/simulation/streams")
 """Reproducible randomness of the parties of a simulation, never for a session."""
 

@@ -12,6 +12,7 @@ from wire.errors import MalformedMessage, UsageError
 
 LARGEST_ANCHORS: Final = LARGEST_POLICY + 256
 
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _MANIFEST: Final = re.compile(rb"manifest[ \t]+([0-9a-f]{64})[ \t]*")
 
 
@@ -29,11 +30,12 @@ class Anchors:
     def parse(cls, data: bytes) -> Anchors:
         """From the text of a file that the reader brings; `UsageError` says what is wrong with it.
 
-        Comments, and empty lines, may stand in front.
+        Comments, and empty lines, may stand in front. People copy and mail this text, so the
+        traces that editors leave in it are passed over.
         """
         if len(data) > LARGEST_ANCHORS:
             raise UsageError(f"anchors have at most {LARGEST_ANCHORS} bytes", "anchors")
-        lines = data.split(b"\n")
+        lines = _plain(data).split(b"\n")
         first = next((at for at, line in enumerate(lines) if _says_something(line)), None)
         manifest = None
         if first is not None and lines[first].lstrip().startswith(b"manifest"):
@@ -45,6 +47,8 @@ class Anchors:
             del lines[first]
         if not any(map(_says_something, lines)):
             return cls(None, manifest)
+        if any(line.lstrip().startswith(b"manifest") for line in lines):
+            raise UsageError("one line with the manifest, in front of all others", "anchors")
         try:
             return cls(TrustPolicy.parse(b"\n".join(lines)), manifest)
         except MalformedMessage as error:
@@ -73,6 +77,12 @@ def read_anchors(given: AnchorsLike | None) -> Anchors:
             return Anchors.parse(file.read(LARGEST_ANCHORS + 1))
     except OSError as error:
         raise UsageError(f"{given} cannot be read: {error.strerror}", "anchors") from None
+
+
+def _plain(data: bytes) -> bytes:
+    """The text with the line ends of a policy, without a byte order mark."""
+    text = data.removeprefix(_BYTE_ORDER_MARK).replace(b"\r\n", b"\n")
+    return text if text.endswith(b"\n") else text + b"\n"
 
 
 def _says_something(line: bytes) -> bool:

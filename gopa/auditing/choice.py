@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final
 
@@ -10,10 +10,13 @@ from gopa.auditing.sources import Unsupported
 from gopa.messages.framing import Assembler, Message, Posted
 from gopa.messages.manifest import VERSION, session_id
 from gopa.messages.phases import Kind, Phase
+from wire.errors import UsageError
 
 MOST_CANDIDATES: Final = 256
 MOST_ENTRIES: Final = 1_024
 """Of a session before its manifest is whole; the largest one takes 560."""
+MOST_BYTES: Final = 256 << 20
+"""Of what may be manifests of all sessions together."""
 
 
 @dataclass(slots=True)
@@ -22,6 +25,7 @@ class _Candidate:
 
     assembler: Assembler = field(default_factory=Assembler)
     entries: list[Posted] = field(default_factory=list)
+    size: int = 0
 
 
 @dataclass(slots=True)
@@ -31,7 +35,8 @@ class SessionChoice:
     The one that is `wanted`; or that whose manifest has the hash `manifest`; or the
     first in the log. `found` has all sessions whose manifests were seen, with their
     hashes: a caller that named none refuses a log with several. Memory is bounded: of
-    sessions without manifests so many are followed and no more.
+    sessions without manifests so many are followed and no more, and of these entries
+    only bodies are kept that may be part of a manifest.
     """
 
     wanted: bytes | None
@@ -39,6 +44,7 @@ class SessionChoice:
     found: dict[bytes, bytes] = field(default_factory=dict)
     chosen: bytes | None = None
     _candidates: dict[bytes, _Candidate] = field(default_factory=dict)
+    _held: int = 0
 
     def __post_init__(self) -> None:
         self.chosen = self.wanted
@@ -47,6 +53,13 @@ class SessionChoice:
     def ambiguous(self) -> bool:
         """Whether nothing but the order of the log decided, and there are several."""
         return self.wanted is None and self.manifest is None and len(self.found) > 1
+
+    def require_one(self) -> None:
+        """Raises `UsageError`, which lists them, if the reader has to name one of several."""
+        if self.ambiguous:
+            listed = ", ".join(each.hex() for each in sorted(self.found))
+            message = f"the log holds several sessions: name one of {listed}"
+            raise UsageError(message, "session")
 
     def take(self, posted: Posted) -> list[Posted]:
         """The entries to judge now: those of the session that are known to be its own."""
@@ -64,11 +77,17 @@ class SessionChoice:
             if len(self._candidates) == MOST_CANDIDATES:
                 return []
             candidate = self._candidates[session] = _Candidate()
-        if len(candidate.entries) == MOST_ENTRIES:
+        entry = posted.entry
+        of_manifest = (entry.phase, entry.round) == (Phase.ORGANISER, 0)
+        if not of_manifest:
+            posted = replace(posted, entry=replace(entry, body=b""))
+        size = len(posted.entry.body)
+        if len(candidate.entries) == MOST_ENTRIES or self._held + size > MOST_BYTES:
             return []
         candidate.entries.append(posted)
-        entry = posted.entry
-        if (entry.phase, entry.round) != (Phase.ORGANISER, 0):
+        candidate.size += size
+        self._held += size
+        if not of_manifest:
             return []
         for item in candidate.assembler.observe(posted):
             if isinstance(item, Message) and _is_manifest(item, session):
@@ -80,6 +99,7 @@ class SessionChoice:
         digest = sha256(body).digest()
         self.found[session] = digest
         candidate = self._candidates.pop(session)
+        self._held -= candidate.size
         if self.chosen is None and self.manifest in {None, digest}:
             self.chosen = session
         if version > VERSION and session == self.chosen:

@@ -6,6 +6,7 @@ from bulletin_board import Receipt, SignedCheckpoint
 from bulletin_board.note import open_checkpoint
 from bulletin_board.tree import verify_inclusion
 from gopa.auditing.checks import Status
+from gopa.auditing.figures import counted
 from gopa.auditing.forks import fork_evidence, nodes_above
 from gopa.auditing.report import Culprit
 from gopa.auditing.state import LogState
@@ -40,11 +41,12 @@ def _compare(
 ) -> None:
     """Two signed checkpoints of one log: the roots agree where both have one."""
     if older.size > state.reading.size:
-        here = state.reading.size
-        detail = f"{name} covers {older.size} entries, this copy has {here}: get a newer one"
+        covered = counted(older.size, "entry", "entries")
+        detail = f"{name} covers {covered}, this copy has {state.reading.size}: get a newer one"
         tally.say("1.5", Status.MISSING, detail)
     elif state.reading.check.root(older.size) != older.root:
-        expected = f"the root {older.root.hex()} at {older.size} entries, as in {name}"
+        covered = counted(older.size, "entry", "entries")
+        expected = f"the root {older.root.hex()} at {covered}, as in {name}"
         got = "another root: the log has signed two histories that exclude each other"
         board = Culprit.BOARD
         fault = log_fault("05-C4", got, check="1.5", culprit=board, expected=expected, proved=True)

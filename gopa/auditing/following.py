@@ -7,10 +7,10 @@ from concurrent.futures import Executor
 from contextlib import ExitStack
 from pathlib import Path
 
-from bulletin_board import LogReader, SignedCheckpoint, TrustPolicy
+from bulletin_board import Checkpoint, LogReader, SignedCheckpoint, TrustPolicy
 from bulletin_board.client.forks import verify_fork
 from bulletin_board.note import Note, open_checkpoint
-from bulletin_board.source import CHECKPOINT, MissingResource, resource_limit
+from bulletin_board.source import CHECKPOINT, resource_limit
 from gopa.auditing.auditor import new_state, take_note
 from gopa.auditing.checks import Status
 from gopa.auditing.composing import compose
@@ -20,7 +20,7 @@ from gopa.auditing.report import Culprit, Report
 from gopa.auditing.sources import PublicLog, open_transcript
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import log_fault
-from wire.errors import ProtocolError, Unattributed, UsageError
+from wire.errors import MalformedMessage, ProtocolError, Unattributed, UsageError
 
 
 class Follower:
@@ -48,17 +48,23 @@ class Follower:
         self._save = save
         self._signed: SignedCheckpoint | None = None
         self.fork: bytes = b""
+        self.waiting = "the log has not grown"
         self.state: LogState = new_state(transcript, options, pool)
 
     def poll(self) -> Report | None:
         """The report about all that was read so far; None if there is nothing new.
 
         A note without a quorum is passed over, an older one too, and what cannot be had is
-        asked for again. Raises `Unsupported`.
+        asked for again: `waiting` says what there was to wait for.
+
+        Raises:
+            Unsupported: entries or a manifest of a later version.
+            UsageError: there are several sessions, and the reader named none.
         """
         try:
             signed = self._newest()
-        except Unattributed:
+        except Unattributed as error:
+            self.waiting = str(error)
             return None
         if signed is None or not self._is_news(signed):
             return None
@@ -66,14 +72,16 @@ class Follower:
         take_note(state, signed.to_bytes())
         try:
             self._read(signed)
-        except (MissingResource, Unattributed):
+        except Unattributed as error:
+            self.waiting = str(error)
             return None
         except ProtocolError as error:
             state.breaks.append(log_fault("05-F5", str(error), check="1.3"))
             return compose(state)
         state.ended = True
+        state.reading.choice.require_one()
         report = compose(state)
-        if not self.fork and _sound(report):
+        if may_be_saved(report):
             self._signed = signed
             self._save(signed.to_bytes())
         return report
@@ -81,15 +89,23 @@ class Follower:
     def _newest(self) -> SignedCheckpoint | None:
         data = self._files.source.fetch(CHECKPOINT, resource_limit(CHECKPOINT))
         policy = self.state.policy
+        self.waiting = "the log has not grown"
         if policy is None:
-            take_note(self.state, data)
-            unjudged = self.state.checkpoint
-            # Before the manifest came nobody knows the key: the report judges the note.
-            return None if unjudged is None else SignedCheckpoint(unjudged, Note.parse(data))
+            return self._unjudged(data)
         for candidate in (data, self._files.cosigned()):
             if candidate is not None and _holds(policy, candidate):
                 return open_checkpoint(candidate, policy.log.key)
+        self.waiting = "no note of the log that its key, and a quorum if need be, has signed"
         return None
+
+    def _unjudged(self, data: bytes) -> SignedCheckpoint | None:
+        """Before the manifest came nobody knows the key: the report judges the note."""
+        try:
+            note = Note.parse(data)
+            return SignedCheckpoint(Checkpoint.from_text(note.text), note)
+        except (MalformedMessage, UsageError) as error:
+            self.waiting = f"no note of a log: {error}"
+            return None
 
     def _is_news(self, signed: SignedCheckpoint) -> bool:
         size = self.state.reading.size
@@ -132,7 +148,12 @@ def _holds(policy: TrustPolicy, data: bytes) -> bool:
     return True
 
 
-def _sound(report: Report) -> bool:
-    """Whether the log was read whole under a note that its log signed."""
+def may_be_saved(report: Report) -> bool:
+    """Whether the log was read whole under a note that its log signed, and has not gone back.
+
+    A copy that is older than what was seen before must not take its place: a board that shows
+    one could then go on with another history and nobody would notice.
+    """
     ends = {each.check.number: each.status for each in report.checks}
-    return all(ends[number] is Status.PASS for number in ("1.1", "1.3", "3.1"))
+    whole = all(ends[number] is Status.PASS for number in ("1.1", "1.3", "3.1"))
+    return whole and ends["1.5"] in {Status.PASS, Status.SKIPPED}

@@ -40,9 +40,12 @@ def to_json_dict(report: Report) -> dict[str, Json]:
 
 
 def to_json_bytes(report: Report) -> bytes:
-    """UTF-8 with a newline at the end: the same report gives the same bytes."""
-    text = json.dumps(to_json_dict(report), ensure_ascii=False, indent=1, allow_nan=False)
-    return text.encode("utf-8", "backslashreplace") + b"\n"
+    """ASCII with a newline at the end: the same report gives the same bytes.
+
+    Names are strangers' words. Escaped, they cannot speak to the terminal that shows them.
+    """
+    text = json.dumps(to_json_dict(report), ensure_ascii=True, indent=1, allow_nan=False)
+    return text.replace("\x7f", "\\u007f").encode("ascii") + b"\n"
 
 
 def _checked(result: CheckResult) -> dict[str, Json]:

@@ -14,8 +14,8 @@ from bulletin_board.client.forks import verify_fork
 from bulletin_board.note import open_checkpoint
 from bulletin_board.tree import RightEdge, leaf_hash, verify_consistency
 from gopa.auditing.evidence import Evidence, Fork, Messages, Prefix, Statement, TwoEntries
-from gopa.auditing.reading import wrong_signatures
 from gopa.auditing.report import Culprit
+from gopa.auditing.signatures import wrong_signatures
 from gopa.auditing.state import embedded_policy
 from gopa.messages.framing import Posted
 from gopa.messages.manifest import Manifest
@@ -74,7 +74,7 @@ def judge(
 def _two_entries(statement: Statement, shown: TwoEntries) -> Judgement:
     """[E2]."""
     first, second = Submission.decode(shown.first), Submission.decode(shown.second)
-    if wrong_signatures((first, second), None):
+    if wrong_signatures((first, second)):
         return _nothing(statement, "an entry is not signed by its author")
     if first.entry.slot != second.entry.slot:
         return _nothing(statement, "the entries have different slots")
@@ -94,7 +94,7 @@ def _messages(statement: Statement, shown: Messages, toolkit: Toolkit) -> Judgem
     if statement.rule.decode("ascii", "replace") not in SELF_CONTAINED:
         return _nothing(statement, "this rule cannot be judged without the log")
     submissions = [Submission.decode(each.raw) for each in shown.entries]
-    if wrong_signatures(submissions, None):
+    if wrong_signatures(submissions):
         return _nothing(statement, "an entry is not signed by its author")
     indexes = [each.index for each in shown.entries]
     sessions = {each.entry.session for each in submissions}
@@ -119,7 +119,7 @@ def _prefix(
     make another one.
     """
     submissions = [Submission.decode(raw) for raw in shown.entries]
-    if wrong_signatures(submissions, None):
+    if wrong_signatures(submissions):
         return _nothing(statement, "an entry is not signed by its author")
     reading = LogCheck(toolkit, rng=os.urandom)
     edge = RightEdge()

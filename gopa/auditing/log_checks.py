@@ -6,6 +6,7 @@ from bulletin_board import SignedCheckpoint
 from bulletin_board.note import open_checkpoint
 from gopa.auditing.checks import Status
 from gopa.auditing.earlier import check_earlier
+from gopa.auditing.figures import counted
 from gopa.auditing.report import Anchor, Culprit, LogReport
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import Tally, log_fault
@@ -58,12 +59,13 @@ def _check_note(state: LogState, tally: Tally) -> SignedCheckpoint | None:
         tally.add(log_fault(rule, str(error), check="1.1", expected=expected))
         tally.say("1.2", Status.SKIPPED, "the note does not hold")
         return None
-    tally.say("1.1", Status.PASS, f"signed by {policy.log.key.name}, {signed.size} entries")
+    tally.say("1.1", Status.PASS, f"signed by {policy.log.key.name}, {_entries(signed.size)}")
     names = {each.witness.name for each in cosigned}
     if not policy.needs_witnesses:
         tally.say("1.2", Status.PASS, "the policy asks for none: one view of the log is assumed")
     elif policy.is_quorum(each.witness for each in cosigned):
-        tally.say("1.2", Status.PASS, f"cosigned by {len(names)} witnesses: a quorum")
+        seen_by = counted(len(names), "witness", "witnesses")
+        tally.say("1.2", Status.PASS, f"cosigned by {seen_by}: a quorum")
     else:
         detail = f"{len(names)} of its witnesses cosigned this note: fetch one with a quorum"
         tally.say("1.2", Status.MISSING, detail)
@@ -84,7 +86,7 @@ def _check_entries(state: LogState, tally: Tally, signed: SignedCheckpoint | Non
         return
     reading = state.reading
     if state.ended:
-        tally.say("1.3", Status.PASS, f"{reading.size} entries")
+        tally.say("1.3", Status.PASS, _entries(reading.size))
     elif state.lacking:
         tally.say("1.3", Status.MISSING, state.lacking)
     # A board that signs a tree vouches for what it let in; of a damaged copy nobody is guilty.
@@ -105,7 +107,7 @@ def _check_entries(state: LogState, tally: Tally, signed: SignedCheckpoint | Non
         tally.say("3.1", Status.SKIPPED, "the log was not read to its end")
         return
     tally.say("1.4", Status.PASS, "nothing else")
-    tally.say("3.1", Status.PASS, f"{reading.size} signatures")
+    tally.say("3.1", Status.PASS, counted(reading.size, "signature"))
 
 
 def _check_anchors(state: LogState, tally: Tally) -> None:
@@ -127,7 +129,8 @@ def _check_anchors(state: LogState, tally: Tally) -> None:
     if state.manifest_hash == anchors.manifest:
         tally.say("0.3", Status.PASS, "the hash is the anchored one")
     elif not state.reading.choice.found:
-        tally.say("0.3", Status.MISSING, "the log holds no manifest")
+        why = "holds no manifest" if state.ended else "could not be read as far as a manifest"
+        tally.say("0.3", Status.MISSING, f"the log {why}")
     else:
         got = "no manifest with this hash"
         if state.manifest_hash is not None:
@@ -149,6 +152,10 @@ def _check_beacon(state: LogState, tally: Tally) -> None:
     else:
         detail = "a drand chain that this auditor does not know: its values may be the organiser's"
         tally.say("0.4", Status.MISSING, detail)
+
+
+def _entries(size: int) -> str:
+    return counted(size, "entry", "entries")
 
 
 def rule_of(error: Exception, rule: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -11,33 +12,17 @@ from bulletin_board.entry import VERSION, Entry, Submission
 from bulletin_board.fsck import SlotChecks
 from bulletin_board.tree import RightEdge, leaf_hash
 from gopa.auditing.choice import SessionChoice
+from gopa.auditing.signatures import BATCH, MOST_BAD, BadEntry, Batch
 from gopa.auditing.sources import Unsupported
 from gopa.messages.framing import Posted
 from gopa.rules import LogCheck
-from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.ed25519 import SIGNATURE_SIZE, Signed, verify_many
-from wire.errors import BackendError, InvalidProof, InvalidSignature, MalformedMessage
-from wire.pae import pre_auth_encoding
-
-MOST_BAD: Final = 1_000
-"""So many bad entries are named one by one; the others are counted."""
+from wire.errors import BackendError, InvalidProof, MalformedMessage
 
 MOST_TRACED: Final = 100_000
 """Entries of one author that are kept to be shown."""
 
-BATCH: Final = 1_024
-"""Signatures are handed out so many at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class BadEntry:
-    """An entry that a log must not hold: which check and rule it fails, and why."""
-
-    check: str
-    rule: str
-    index: int
-    leaf: bytes
-    what: str
+MOST_AHEAD: Final = 8 << 20
+"""Bytes of entries that workers may still be busy with while the log is read on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +37,9 @@ class Traced:
 @dataclass(slots=True)
 class EntryReading:
     """Takes entries in the order of the log; may go on when the log has grown.
+
+    With an executor its workers verify signatures while the entries behind are read. What
+    is judged, and in which order, is the same.
 
     What is no entry, or not signed by its author, is named in `bad` and goes no further.
     `bad_count` counts all of them. `halted` says why the rules cannot be evaluated here,
@@ -70,20 +58,46 @@ class EntryReading:
     bad_count: int = 0
     undecodable: bool = False
     _slots: SlotChecks = field(default_factory=SlotChecks)
-    _waiting: list[tuple[int, Submission]] = field(default_factory=list)
+    _batch: Batch = field(default_factory=Batch)
+    _sent: deque[Batch] = field(default_factory=deque)
 
     def take(self, raws: Sequence[bytes]) -> None:
         """The next entries. Raises `Unsupported` for one of a later version."""
-        for raw in raws:
-            self._take(raw)
-        if len(self._waiting) >= BATCH:
-            self.finish()
+        leaves = [leaf_hash(raw) for raw in raws]
+        self.edge.extend(leaves)
+        try:
+            for raw, leaf in zip(raws, leaves, strict=True):
+                self._take(raw, leaf)
+        except Unsupported:
+            # A manifest of a later version in front of it would have been named first.
+            self._settle(0)
+            raise
+        if len(self._batch.entries) >= BATCH:
+            self._close(MOST_AHEAD)
 
     def finish(self) -> None:
         """Judge what is still waiting for its signature to be checked."""
-        batch, self._waiting = self._waiting, []
-        wrong = wrong_signatures((submission for _, submission in batch), self.executor)
-        for number, (index, submission) in enumerate(batch):
+        self._close(0)
+
+    def _close(self, ahead: int) -> None:
+        """The batch is whole: its signatures are due, and so are all but the last `ahead` bytes."""
+        batch, self._batch = self._batch, Batch()
+        if self.executor is None:
+            self._judge_all(batch)
+            return
+        batch.send(self.executor)
+        self._sent.append(batch)
+        self._settle(ahead)
+
+    def _settle(self, ahead: int) -> None:
+        while self._sent and (not ahead or sum(each.size for each in self._sent) > ahead):
+            self._judge_all(self._sent.popleft())
+
+    def _judge_all(self, batch: Batch) -> None:
+        self.bad += batch.bad[: MOST_BAD - len(self.bad)]
+        self.bad_count += batch.bad_count
+        wrong = batch.wrong()
+        for number, (index, submission) in enumerate(batch.entries):
             if number in wrong:
                 what = f"the signature of entry {index} does not verify"
                 self._note(BadEntry("3.1", "05-F7", index, submission.leaf, what))
@@ -99,11 +113,9 @@ class EntryReading:
         except BackendError as error:
             self.halted = str(error)
 
-    def _take(self, raw: bytes) -> None:
+    def _take(self, raw: bytes, leaf: bytes) -> None:
         index, self.size = self.size, self.size + 1
-        leaf = leaf_hash(raw)
         self.check.take_leaf(index, leaf)
-        self.edge.extend([leaf])
         version = int.from_bytes(raw[:2])
         if len(raw) > 2 and version > VERSION:
             raise Unsupported(f"entry {index} is of version {version}; known is {VERSION}")
@@ -112,13 +124,13 @@ class EntryReading:
         except MalformedMessage as error:
             what = f"entry {index} is not an entry: {error}"
             self.undecodable = True
-            self._note(BadEntry("1.4", "05-F6", index, leaf, what))
+            self._batch.note(BadEntry("1.4", "05-F6", index, leaf, what))
             return
         try:
             self._slots.take(index, submission.entry.slot, leaf)
         except InvalidProof as error:
-            self._note(BadEntry("1.4", "05-F6", index, leaf, error.message))
-        self._waiting.append((index, submission))
+            self._batch.note(BadEntry("1.4", "05-F6", index, leaf, error.message))
+        self._batch.add(index, submission)
         if self.trace and submission.entry.author.data.hex().startswith(self.trace):
             self._keep(index, submission)
 
@@ -131,19 +143,3 @@ class EntryReading:
         self.bad_count += 1
         if len(self.bad) < MOST_BAD:
             self.bad.append(bad)
-
-
-def wrong_signatures(
-    submissions: Iterable[Submission], executor: Executor | None
-) -> frozenset[int]:
-    """The positions of entries that their authors did not sign."""
-    try:
-        verify_many(map(_signed, submissions), executor)
-    except InvalidSignature as error:
-        return frozenset(error.culprits)
-    return frozenset()
-
-
-def _signed(submission: Submission) -> Signed:
-    message = pre_auth_encoding(ENTRY_PAYLOAD_TYPE, submission.raw[:-SIGNATURE_SIZE])
-    return Signed(submission.entry.author, message, submission.signed.signature)

@@ -81,7 +81,7 @@ class AuditFault:
         """One line for a person; the key is shortened."""
         who = f"{self.culprit.value} {self.author.hex()[:16]}".strip()
         where = ", ".join(str(each.index) for each in self.entries)
-        shown = f", entries {where}" if where else ""
+        shown = f", {'entry' if len(self.entries) == 1 else 'entries'} {where}" if where else ""
         doubt = "" if self.proved else "; not proved"
         return f"{who}: {self.got} [{self.rule}{shown}{doubt}]"
 

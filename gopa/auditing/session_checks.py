@@ -8,6 +8,7 @@ from typing import Final
 
 from gopa.auditing.checks import CHECKS, Status, check_of
 from gopa.auditing.described import privacy_report, round_report
+from gopa.auditing.figures import counted
 from gopa.auditing.report import AuditFault, Culprit, PrivacyReport, Remark, RoundReport
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import Tally
@@ -29,6 +30,14 @@ _CULPRITS: Final = {
     Role.PARTY: Culprit.PARTY,
     Role.STRANGER: Culprit.PARTY,
     Role.BOARD: Culprit.BOARD,
+}
+
+
+_NAMES: Final = {
+    Role.ORGANISER: "the organiser",
+    Role.PARTY: "a party",
+    Role.STRANGER: "a stranger",
+    Role.BOARD: "the board",
 }
 
 
@@ -62,13 +71,19 @@ def audit_fault(state: LogState, fault: Fault) -> AuditFault:
         culprit=_CULPRITS[fault.role] if fault.proved else Culprit.UNATTRIBUTABLE,
         author=fault.author if fault.proved else b"",
         round=fault.round,
-        what=f"not so: {RULES[fault.rule]}",
+        what=_headline(fault),
         expected=RULES[fault.rule],
         got=fault.what,
         entries=state.shown(*fault.entries),
         proved=fault.proved,
         handled=by_party,
     )
+
+
+def _headline(fault: Fault) -> str:
+    """Who broke which rule when, in words."""
+    who = _NAMES[fault.role] if fault.proved else "somebody who cannot be named"
+    return f"{who} broke {fault.rule}" + (f" in round {fault.round}" if fault.round else "")
 
 
 def remarks(state: LogState, findings: Findings | None) -> tuple[Remark, ...]:
@@ -105,14 +120,15 @@ def _say_how_far(state: LogState, findings: Findings, tally: Tally) -> None:
         tally.say("6.2", Status.SKIPPED, "mode signed: inputs and noise are NOT proved")
     ended = sum(each.ended_at is not None for each in findings.rounds)
     if findings.complete:
-        tally.say("2.3", Status.PASS, f"{ended} rounds, all at their end")
+        tally.say("2.3", Status.PASS, f"{counted(ended, 'round')}, all at an end")
     else:
         tally.say("2.3", Status.MISSING, "the session goes on: audit it again when it is over")
     results = sum(each.sums is not None for each in findings.rounds)
-    tally.say("7.2", Status.PASS, f"{results} results, each computed anew from the log")
+    tally.say("7.2", Status.PASS, f"{counted(results, 'result')}, computed anew from the log")
     elsewhere = sum(note.count for note in findings.notes if note.rule == "04-E6")
     if elsewhere:
-        detail = f"{elsewhere} entries rest on a root that this log never had; none of them counts"
+        count = counted(elsewhere, "entry", "entries")
+        detail = f"{count} with a root that this log never had: that convicts nobody"
         tally.say("4.1", Status.PASS, detail)
     for number in SESSION_CHECKS:
         if number != "7.3":
@@ -135,7 +151,7 @@ def rounds_of(state: LogState, findings: Findings | None, tally: Tally) -> Itera
                 detail = f"of round {each.number} nothing can be said: {error}"
                 tally.say("7.3", Status.ERROR, detail)
         yield round_report(manifest, each, statement)
-    tally.say("7.3", Status.PASS, f"computed anew for {stated} rounds")
+    tally.say("7.3", Status.PASS, f"computed anew for {counted(stated, 'round')}")
 
 
 def _stream(state: LogState, number: int) -> Rng:

@@ -83,7 +83,7 @@ def log_fault(  # noqa: PLR0913 - what a fault consists of
         culprit=culprit,
         author=b"",
         round=0,
-        what=f"not so: {found.question}",
+        what=f"check {found.number} does not hold",
         expected=expected or found.question,
         got=got,
         entries=tuple(entries),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gopa.auditing.checks import Status
+from gopa.auditing.figures import counted
 from gopa.auditing.report import Anchor, Anchoring, Culprit, RoundReport, SessionReport, Verdict
 from gopa.auditing.tally import Tally
 
@@ -47,7 +48,8 @@ def _first(verdict: Verdict, tally: Tally) -> str:
         blamed = sorted({fault.culprit.value for fault in tally.faults if not fault.handled})
         nobody = blamed == [Culprit.UNATTRIBUTABLE.value]
         whom = "nobody can be named for it" if nobody else f"broken by: {', '.join(blamed)}"
-        return f"Do not rely on it: checks {', '.join(failed)} failed ({whom})."
+        checks = "check" if len(failed) == 1 else "checks"
+        return f"Do not rely on it: {checks} {', '.join(failed)} failed ({whom})."
     wanting = [
         f"{each.check.number} ({each.status.value})"
         for each in tally.results()
@@ -64,7 +66,7 @@ def _outcomes(verdict: Verdict, rounds: tuple[RoundReport, ...]) -> Iterator[str
         yield "No round has a result."
     for each in results:
         yield (
-            f"Round {each.number}: {len(each.included)} parties included, "
+            f"Round {each.number}: {counted(len(each.included), 'party', 'parties')} included, "
             f"{len(each.excluded)} excluded."
         )
 
@@ -76,8 +78,8 @@ def limits(
     lines = ["Whether inputs are true is not known: a party chooses its own within the range."]
     if session is not None:
         lines.append(
-            f"At most {session.corrupt} of {session.parties} parties are assumed to collude; no "
-            "log shows whether more do."
+            f"Of {session.parties} parties at most {session.corrupt} may collude, as is assumed; "
+            "no log shows whether more do."
         )
         if session.mode == "signed":
             lines.append("Inputs and noise are NOT proved.")

@@ -22,10 +22,12 @@ COMMANDS: Final = {
     "audit": "gopa.cli.audit",
     "board": "gopa.cli.board",
     "doctor": "gopa.cli.doctor",
+    "enrol": "gopa.cli.session_invite",
     "join": "gopa.cli.join",
     "keygen": "gopa.cli.keygen",
     "plan": "gopa.cli.plan",
     "session": "gopa.cli.session",
+    "simulate": "gopa.cli.simulate",
 }
 
 

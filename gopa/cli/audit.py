@@ -8,31 +8,58 @@ import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import click
+from click.exceptions import Exit
 
+from bulletin_board.visible import visible
 from gopa.auditing.anchors import read_anchors
 from gopa.auditing.auditor import options_of, run, workers
+from gopa.auditing.composing import unsupported
 from gopa.auditing.evidence import MAGIC
-from gopa.auditing.following import Follower
+from gopa.auditing.figures import counted
+from gopa.auditing.following import Follower, may_be_saved
 from gopa.auditing.json_report import to_json_bytes, to_json_dict
 from gopa.auditing.judging import Judgement, judge
 from gopa.auditing.options import Options
 from gopa.auditing.proving import evidence_of
 from gopa.auditing.report import Report, Verdict
-from gopa.auditing.sources import open_transcript
+from gopa.auditing.sources import Unsupported, open_transcript
 from gopa.auditing.state import LogState
 from gopa.auditing.tracing import trace
+from gopa.cli.audit_files import directory_at, replace, require_apart
 from gopa.cli.audit_screen import judged_screen, screen, trace_screen
 from gopa.cli.board_input import parse_session
-from wire.errors import MalformedMessage, UsageError
+from wire.errors import MalformedMessage, ProtocolError, UsageError
 
 CONVICTS: Final = 0
 PROVES_NOTHING: Final = 1
 _POLL: Final = 1.0
+_LONGEST_REASON: Final = 500
 _LARGEST_EVIDENCE: Final = 2**32
 _KEY_DIGITS: Final = 64
+
+_HELP: Final = """Check a transcript: SOURCE is a .gopa file, a board's directory, or its address.
+
+\b
+Exit codes:
+   0  VALID
+   1  INVALID: a check failed
+   2  wrong usage
+   3  INCOMPLETE: nothing failed, something could not be checked
+   4  a version that this auditor does not know
+   5  the auditor itself failed, or was interrupted
+   6  SIGNED-ONLY: the sum is right, inputs are not proved
+  10  VALID, with --strict and somebody excluded
+With --evidence: 0 it convicts somebody, 1 it proves nothing.
+
+\b
+Examples:
+  gopa audit session.gopa --keys anchors.txt --html report.html
+  gopa audit https://board.example --keys anchors.txt --follow --save log.state
+  gopa audit --evidence FILE --keys anchors.txt
+"""
 
 _path = click.Path(path_type=Path)
 _file = click.Path(path_type=Path, dir_okay=False)
@@ -48,20 +75,29 @@ class Wanted:
     evidence_dir: Path | None
 
 
-@click.command()
+@click.command(help=_HELP)
 @click.argument("source", required=False)
 @click.option("--keys", type=_file, help="What you trust: the manifest's hash, the log's key.")
 @click.option("--trust-embedded", is_flag=True, help="Let the transcript vouch for its own keys.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--html", type=_file, help="Write the report as a page.")
-@click.option("--jobs", type=click.IntRange(1, 1024), default=1, show_default=True)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Processes that work at once; the report is the same.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 10 if anybody was excluded.")
-@click.option("--session", help="Which session, where the log has several.")
-@click.option("--receipt", "receipts", type=_file, multiple=True, help="A board's receipt.")
+@click.option("--session", metavar="ID", help="Which session, where the log has several.")
+@click.option(
+    "--receipt", "receipts", type=_file, multiple=True, help="A board's receipt; again for each."
+)
 @click.option("--since", type=_file, help="State that an earlier audit saved.")
 @click.option("--save", type=_file, help="Save the state of the log for a later audit.")
 @click.option("--follow", is_flag=True, help="Go on until the session of a live board is over.")
-@click.option("--trace", "name", help="Show all that the log has about a key that begins so.")
+@click.option("--trace", "name", metavar="KEY", help="Show all about the key that begins so.")
 @click.option("--evidence-dir", type=_path, help="Write a file for each proved fault.")
 @click.option("--evidence", type=_file, help="Judge a file of evidence alone.")
 def audit(  # noqa: PLR0913 - one argument for each option
@@ -81,24 +117,27 @@ def audit(  # noqa: PLR0913 - one argument for each option
     name: str | None,
     evidence_dir: Path | None,
     evidence: Path | None,
-) -> int:
-    r"""Check a transcript: SOURCE is a .gopa file, a board's directory, or its address.
-
-    \b
-    Exit codes: 0 VALID, 1 INVALID, 2 wrong usage, 3 INCOMPLETE, 4 unknown version,
-    5 the auditor failed, 6 SIGNED-ONLY, 10 VALID with exclusions (--strict).
-    With --evidence: 0 it convicts, 1 it does not.
-    """
+) -> NoReturn:
+    """Check a transcript and exit with its verdict: `specs/11-audit.md`, [V1]."""
     if (source is None) == (evidence is None):
         raise UsageError("name one transcript, or a file with --evidence")
+    written = [path for path in (html, save) if path is not None]
     if evidence is not None:
-        return _judge(evidence, keys, as_json=as_json)
+        others = (html, save, since, session, name, evidence_dir)
+        if any(each is not None for each in others) or follow or receipts or strict:
+            raise UsageError("evidence is judged alone: only --keys and --json go with it")
+        raise Exit(_judge(evidence, keys, as_json=as_json))
+    if as_json and name is not None:
+        raise UsageError("a trace is text: leave out --json", "--trace")
+    read = [path for path in (keys, None if since == save else since, *receipts) if path]
+    places = [] if evidence_dir is None else [evidence_dir]
+    require_apart(source, read, [*written, *places])
     options = options_of(
         anchors=keys,
         trust_embedded=trust_embedded,
         strict=strict,
         session=None if session is None else parse_session(session),
-        since=since,
+        since=_seen_before(since, save) if follow else since,
         receipts=receipts,
         trace=_prefix_of_key(name),
     )
@@ -116,7 +155,7 @@ def audit(  # noqa: PLR0913 - one argument for each option
         if name is not None and state is not None and not as_json:
             click.echo(trace_screen(trace(report, state.reading.traced)), nl=False)
     sys.stdout.flush()
-    return report.code
+    raise Exit(report.code)
 
 
 def _write(report: Report, state: LogState | None, wanted: Wanted, source: str) -> None:
@@ -124,7 +163,7 @@ def _write(report: Report, state: LogState | None, wanted: Wanted, source: str) 
     if wanted.html is not None:
         from gopa.auditing.html import to_html
 
-        _replace(wanted.html, to_html(to_json_dict(report)).encode())
+        replace(wanted.html, to_html(to_json_dict(report)).encode())
     if wanted.evidence_dir is not None and state is not None and state.ended:
         _write_evidence(report, state, wanted.evidence_dir, source)
     if wanted.as_json:
@@ -134,48 +173,72 @@ def _write(report: Report, state: LogState | None, wanted: Wanted, source: str) 
 
 
 def _write_evidence(report: Report, state: LogState, directory: Path, source: str) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
+    """Entries are read once more. Each file was judged, so whatever is read, it convicts."""
+    directory_at(directory)
+    found = 0
     with ExitStack() as opened:
-        transcript = open_transcript(source, opened)
-        if state.checkpoint is None:
-            return
-        raws = (raw for bundle in transcript.bundles(state.checkpoint) for raw in bundle)
-        for name, data in evidence_of(state, report.faults, raws):
-            _replace(directory / f"{name}.evidence", data)
-            click.echo(f"evidence: {directory / name}.evidence", err=True)
+        try:
+            transcript = open_transcript(source, opened)
+            if state.checkpoint is None:
+                return
+            raws = (raw for bundle in transcript.bundles(state.checkpoint) for raw in bundle)
+            for name, data in evidence_of(state, report.faults, raws):
+                replace(directory / f"{name}.evidence", data)
+                click.echo(f"evidence: {directory / name}.evidence", err=True)
+                found += 1
+        except ProtocolError as error:
+            message = f"the transcript cannot be read a second time ({error}): copy it to a file"
+            raise UsageError(message, "--evidence-dir") from None
+    if not found:
+        click.echo("evidence: nothing here convicts anybody", err=True)
 
 
 def _save_state(report: Report, state: LogState | None, path: Path | None) -> None:
-    """Only a checkpoint below which everything was read and held."""
-    sound = all(
-        each.status.value == "pass"
-        for each in report.checks
-        if each.check.number in {"1.1", "1.3", "3.1"}
-    )
-    forked = state is not None and state.forks
-    if path is not None and state is not None and sound and not forked:
-        _replace(path, state.note)
+    """Only a checkpoint below which everything was read and held, and never an older one."""
+    if path is not None and state is not None and may_be_saved(report):
+        replace(path, state.note)
+
+
+def _seen_before(since: Path | None, save: Path | None) -> Path | None:
+    """Who follows a log again goes on from the state that was saved before the stop."""
+    return save if since is None and save is not None and save.exists() else since
 
 
 def _follow(
     source: str, options: Options, pool: Any, opened: ExitStack, wanted: Wanted
-) -> tuple[Report, LogState]:
+) -> tuple[Report, LogState | None]:
     """Poll until the session is over or something is wrong."""
     path = wanted.save
 
     def save(note: bytes) -> None:
         if path is not None:
-            _replace(path, note)
+            replace(path, note)
 
-    follower = Follower(source, options, pool, opened, save)
+    try:
+        follower = Follower(source, options, pool, opened, save)
+    except ProtocolError:  # there is no log, or it is out of reach: an audit says what is wrong
+        return run(source, options, pool)
+    told = ""
     while True:
-        report = follower.poll()
-        if report is not None:
-            size = 0 if report.log is None else report.log.size
-            click.echo(f"{size} entries: {report.verdict.value}", err=True)
-            if report.complete or report.verdict is Verdict.INVALID:
-                return report, follower.state
+        try:
+            report = follower.poll()
+        except Unsupported as error:
+            return unsupported(source, str(error)), None
+        news = _progress(follower, report)
+        if news != told:
+            click.echo(news, err=True)
+            told = news
+        if report is not None and (report.complete or report.verdict is Verdict.INVALID):
+            return report, follower.state
         time.sleep(_POLL)
+
+
+def _progress(follower: Follower, report: Report | None) -> str:
+    """How far it is, or what is waited for."""
+    size = counted(follower.state.reading.size, "entry", "entries")
+    if report is not None:
+        return f"{size}: {report.verdict.value}"
+    return f"{size}; waiting: {visible(follower.waiting, _LONGEST_REASON)}"
 
 
 def _judge(path: Path, keys: Path | None, *, as_json: bool) -> int:
@@ -184,7 +247,8 @@ def _judge(path: Path, keys: Path | None, *, as_json: bool) -> int:
             if file.read(len(MAGIC)) != MAGIC:
                 raise UsageError(f"{path} is no evidence of an audit", "evidence")
             data = MAGIC + file.read(_LARGEST_EVIDENCE)
-        judgement = judge(data, policy=read_anchors(keys).policy)
+        anchors = read_anchors(keys)
+        judgement = judge(data, policy=anchors.policy)
     except MalformedMessage as error:
         raise UsageError(f"{path} is damaged: {error}", "evidence") from None
     except OSError as error:
@@ -192,7 +256,7 @@ def _judge(path: Path, keys: Path | None, *, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(_plain(judgement), indent=1))
     else:
-        click.echo(judged_screen(judgement), nl=False)
+        click.echo(judged_screen(judgement, anchors.manifest), nl=False)
     return CONVICTS if judgement.convicts else PROVES_NOTHING
 
 
@@ -212,13 +276,3 @@ def _prefix_of_key(name: str | None) -> str:
     if not text or len(text) > _KEY_DIGITS or set(text) - set("0123456789abcdef"):
         raise UsageError("the beginning of a key, in hexadecimal digits", "--trace")
     return text
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Whole or not at all: whoever reads the file never finds half of it."""
-    beside = path.with_name(f".{path.name}.new")
-    try:
-        beside.write_bytes(data)
-        beside.replace(path)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from None

@@ -8,14 +8,19 @@ from typing import Final
 
 from bulletin_board.visible import visible
 from gopa.auditing.checks import Status
+from gopa.auditing.figures import counted
 from gopa.auditing.judging import Judgement
-from gopa.auditing.report import Report, RoundReport, Verdict
+from gopa.auditing.report import Anchor, CheckResult, Report, RoundReport, Verdict
 from gopa.auditing.tracing import Trace
 
 _WIDTH: Final = 92
 _MOST: Final = 20
 _COORDINATES: Final = 6
 _GOOD: Final = frozenset({Status.PASS, Status.SKIPPED})
+
+_MISMATCH: Final = (
+    "This is not what --keys names: see that the text is the right one; if so, do not rely on this."
+)
 
 _ADVICE: Final = {
     "0.1": "Get the file again; check that it is a .gopa archive, a board's directory or address.",
@@ -40,8 +45,8 @@ def screen(report: Report) -> str:
     return "\n".join(_lines(report)) + "\n"
 
 
-def judged_screen(judgement: Judgement) -> str:
-    """What a file of evidence proves."""
+def judged_screen(judgement: Judgement, expected: bytes | None) -> str:
+    """What a file of evidence proves; `expected` is the manifest's hash that the reader brings."""
     if not judgement.convicts:
         return f"PROVES NOTHING\n  {visible(judgement.what, 1_000)}\n"
     who = judgement.author.hex() or "the board"
@@ -52,6 +57,8 @@ def judged_screen(judgement: Judgement) -> str:
     ]
     if judgement.manifest:
         lines.append(f"  session    with the manifest {judgement.manifest.hex()}")
+        if expected not in {None, judgement.manifest}:
+            lines.append("             another session than that of the manifest in --keys!")
     if judgement.log_key:
         whose = "that you trust" if judgement.anchored else "that the manifest names"
         lines.append(f"  log        {visible(judgement.log_key)}, {whose}")
@@ -83,7 +90,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _faults(report)
     if report.remarks:
         count = sum(each.count for each in report.remarks)
-        yield f"Remarks: {count} entries that change nothing (see --json)."
+        shown = "1 entry that changes" if count == 1 else f"{count} entries that change"
+        yield f"Remarks   {shown} nothing (see --json)"
     yield "What this does not say:"
     for line in report.limits:
         yield f"  - {line}"
@@ -101,7 +109,8 @@ def _round(report: Report, each: RoundReport) -> Iterator[str]:
             yield f"             sum {', '.join(each.total[:_COORDINATES])}"
     if each.sums and not each.mean:
         yield "  computed   weights too small for a mean; see the sums in --json"
-    yield f"  by         {len(each.included)} parties of {len(each.joined)} that joined"
+    joined = counted(len(each.joined), "party", "parties")
+    yield f"  by         {len(each.included)} of {joined} that joined"
     for gone in each.excluded[:_MOST]:
         where = "" if gone.entry is None else f", entry {gone.entry}"
         why = f"{gone.cause} at {gone.phase} [{gone.rule}{where}]"
@@ -121,7 +130,8 @@ def _provenance(report: Report) -> Iterator[str]:
         yield f"Session   {title}, mode {session.mode}, {session.session.hex()}"
         yield f"Manifest  {session.manifest.hex()} ({report.anchors.manifest.value})"
     if log is not None:
-        yield f"Log       {visible(log.origin)}, {log.size} entries ({report.anchors.log.value})"
+        size = counted(log.size, "entry", "entries")
+        yield f"Log       {visible(log.origin)}, {size} ({report.anchors.log.value})"
         yield f"Read from {visible(log.input, 500)}"
 
 
@@ -133,21 +143,30 @@ def _checks(report: Report) -> Iterator[str]:
             continue
         yield f"  {each.status.value.upper()} {each.check.number}: {each.check.question}"
         yield f"      {visible(each.detail, 1_000)}"
-        advice = _ADVICE.get(each.check.number)
-        if each.status is Status.FAIL and advice is None:
-            advice = "Do not rely on this result; the faults below say who is to blame."
-        if advice is not None:
+        advice = _advice(report, each)
+        if advice:
             yield f"      -> {advice}"
     skipped = [each.check.number for each in report.checks if each.status is Status.SKIPPED]
     if skipped:
         yield f"  skipped: {', '.join(skipped)}"
 
 
+def _advice(report: Report, result: CheckResult) -> str:
+    """What to do about a check that did not pass."""
+    number, failed = result.check.number, result.status is Status.FAIL
+    brought = {"0.2": report.anchors.log, "0.3": report.anchors.manifest}.get(number)
+    if brought is Anchor.OUTSIDE:
+        return _MISMATCH if failed else "See the other checks: there is nothing to compare it with."
+    if failed and number not in _ADVICE:
+        return "Do not rely on this result; the faults below say who is to blame."
+    return _ADVICE.get(number, "")
+
+
 def _faults(report: Report) -> Iterator[str]:
     if not report.faults:
         return
     handled = sum(fault.handled for fault in report.faults)
-    spoils = f"; {handled} spoil nothing, as the rules dealt with them" if handled else ""
+    spoils = f", {handled} of them dealt with by the rules: no reason to doubt" if handled else ""
     yield f"Faults    {len(report.faults)}{spoils}"
     for fault in report.faults[:_MOST]:
         yield f"  {visible(str(fault), 1_000)}"

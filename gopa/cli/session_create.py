@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from gopa.cli.board_options import as_json_option
 from gopa.cli.board_output import reporting, show
 from gopa.cli.plan import plan as plan_command
 from gopa.cli.session_board import require_board
+from gopa.cli.session_roster import read_answers, read_roster
 from gopa.cli.session_secrets import new_secret, new_secret_options
 from gopa.messages.manifest import Beacon, CommitReveal, DrandBeacon, Mode, OpenAdmission, Trust
 from gopa.organiser import Setting, new_manifest
@@ -25,11 +26,10 @@ from gopa.planning.planner import plan as make_plan
 from gopa.planning.result import Plan
 from gopa.sessions.organising.place import OrganiserPlace
 from gopa.sessions.ticket import Ticket
-from wire.ed25519 import PublicKey, SigningKey
+from wire.ed25519 import SigningKey
 from wire.errors import MalformedMessage, UsageError
 
 _CHAINS: Final = {"quicknet": QUICKNET, "default": LEAGUE_OF_ENTROPY}
-_LARGEST_ROSTER: Final = 2**28
 _NOT_HERE: Final = frozenset({"as_json", "plot"})
 _file = click.Path(path_type=Path, dir_okay=False)
 
@@ -51,6 +51,8 @@ def _plan_options(command: click.Command) -> click.Command:
 @click.option("--board", required=True, help="The address of the board: https://...")
 @click.option("--log-key", required=True, help="The verifier key of its log (vkey).")
 @click.option("--roster", type=_file, help="Who may join: a public key in hex on each line.")
+@click.option("--invitations", type=_file, help="Or: those that `gopa session invite` made,")
+@click.option("--enrolments", type=_file, help="and the answers to them, as `gopa enrol` prints.")
 @click.option("--anyone", is_flag=True, help="Let anybody join: nobody knows who colludes.")
 @click.option("--title", default="", help="What the session is about, for people.")
 @click.option(
@@ -84,6 +86,8 @@ def create(  # noqa: PLR0913 - one argument for each option
     board: str,
     log_key: str,
     roster: Path | None,
+    invitations: Path | None,
+    enrolments: Path | None,
     anyone: bool,
     title: str,
     mode: str,
@@ -108,7 +112,7 @@ def create(  # noqa: PLR0913 - one argument for each option
         key = parse_log_key(log_key)
         policy = None if policy_path is None else _policy(policy_path, key)
         _check_address(board, key)
-        keys = _roster(roster, anyone=anyone)
+        keys = _Who(roster, invitations, enrolments, anyone).keys()
         setting = Setting(
             mode=Mode[mode.upper()],
             trust=Trust[trust.upper().replace("-", "_")],
@@ -177,44 +181,27 @@ def _planned(planned: dict[str, Any], setting: Setting, keys: tuple[bytes, ...] 
     return make_plan(n=count, range=(low, high), **wanted)
 
 
-def _roster(path: Path | None, *, anyone: bool) -> tuple[bytes, ...] | None:
-    if anyone == (path is not None):
-        raise UsageError("say who may join: --roster FILE or --anyone")
-    return None if path is None else read_roster(path)
+@dataclass(frozen=True, slots=True)
+class _Who:
+    """The options that say who may join."""
 
+    roster: Path | None
+    invitations: Path | None
+    enrolments: Path | None
+    anyone: bool
 
-def read_roster(path: Path) -> tuple[bytes, ...]:
-    """Ed25519 keys in hex, one a line; what follows a # is a comment.
-
-    Raises `UsageError` that names the line.
-    """
-    try:
-        with path.open("rb") as file:
-            text = file.read(_LARGEST_ROSTER).decode("utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not text in UTF-8") from None
-    found: dict[bytes, int] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        word = line.partition("#")[0].strip()
-        if not word:
-            continue
-        key = _public_key(word, f"{path}, line {number}")
-        if key in found:
-            raise UsageError(f"{path}, line {number}: the key stands in line {found[key]} already")
-        found[key] = number
-    if not found:
-        raise UsageError(f"{path} holds no keys: parties make them with `gopa keygen`")
-    return tuple(sorted(found))
-
-
-def _public_key(word: str, where: str) -> bytes:
-    try:
-        return PublicKey(bytes.fromhex(word)).data
-    except (ValueError, MalformedMessage):
-        message = "not an Ed25519 key of 64 hexadecimal digits, as `gopa keygen` prints it"
-        raise UsageError(f"{where}: {message}") from None
+    def keys(self) -> tuple[bytes, ...] | None:
+        """None for anybody; `UsageError` unless exactly one way was chosen."""
+        invited = self.invitations is not None or self.enrolments is not None
+        if self.anyone + (self.roster is not None) + invited != 1:
+            raise UsageError("say who may join: --roster, --invitations or --anyone")
+        if self.roster is not None:
+            return read_roster(self.roster)
+        if not invited:
+            return None
+        if self.invitations is None or self.enrolments is None:
+            raise UsageError("both: --invitations FILE and --enrolments FILE with the answers")
+        return read_answers(self.invitations, self.enrolments)
 
 
 def _policy(path: Path, key: VerifierKey) -> TrustPolicy:

@@ -80,7 +80,7 @@ class Telling:
             text = "all rounds are done" if what.complete else "no more rounds for now"
             facts = {"rounds": what.rounds, "complete": what.complete}
             return Happened("session", f"{text}: {what.rounds} held", facts)
-        return _trouble(what)
+        return trouble_line(what)
 
 
 def _opened(what: PhaseOpened) -> Happened:
@@ -103,7 +103,7 @@ def _opened(what: PhaseOpened) -> Happened:
     )
 
 
-def _trouble(what: AwaitingBeacon | BadBeacon | BoardLost | BoardFound) -> Happened:
+def trouble_line(what: AwaitingBeacon | BadBeacon | BoardLost | BoardFound) -> Happened:
     if isinstance(what, AwaitingBeacon):
         text = f"waiting for round {what.beacon_round} of the beacon"
         facts: dict[str, object] = {"round": what.round, "beacon_round": what.beacon_round}

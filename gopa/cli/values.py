@@ -12,6 +12,7 @@ import numpy as np
 from wire.errors import UsageError
 
 _LARGEST: Final = 1 << 30
+_LONGEST_LINE: Final = 4_096
 _STANDARD_INPUT: Final = "-"
 
 
@@ -29,6 +30,19 @@ def read_value(text: str | None, path: Path | None) -> Any:
     if text == _STANDARD_INPUT:
         return _numbers(sys.stdin.read(_LARGEST), "standard input")
     return _numbers(text or "", "--value")
+
+
+def read_line(path: Path) -> str:
+    """The first line of a file, or of standard input."""
+    try:
+        if str(path) == _STANDARD_INPUT:
+            return sys.stdin.readline(_LONGEST_LINE)
+        with path.open() as file:
+            return file.readline(_LONGEST_LINE)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not text in UTF-8") from None
 
 
 def _from_file(path: Path) -> Any:

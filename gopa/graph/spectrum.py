@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -64,8 +65,12 @@ def degree_bound(graph: Graph) -> float:
     return float((graph.degrees[first] + graph.degrees[second]).max())
 
 
+@lru_cache(maxsize=16)
 def certify_gap_dense(graph: Graph) -> float:
-    """A lower bound on lambda_2 whose Cholesky factorisation was computed; 0 if none was."""
+    """A lower bound on lambda_2 whose Cholesky factorisation was computed; 0 if none was.
+
+    The last graphs are remembered: several claims about a round rest on one spectrum.
+    """
     dense = graph.laplacian().toarray()
     estimate = float(linalg.eigvalsh(dense, subset_by_index=[1, 1])[0])
     return next((low for low in _slightly_below(estimate) if gap_at_least(graph, low)), 0.0)

@@ -5,7 +5,7 @@ Specification: `specs/03-privacy.md`, section 10.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -99,8 +99,9 @@ class Privacy:
         """
         _check(outcome)
         terms = outcome.terms
-        claims = [_planned_claim(outcome), _observer_claim(outcome, rng)]
-        claims.append(_curious_claim(outcome, rng))
+        unknown = [_unknown_masks(release, ()) for release in outcome.releases]
+        claims = [_planned_claim(outcome), _observer_claim(outcome, unknown, rng)]
+        claims.append(_curious_claim(outcome, unknown, rng))
         if outcome.corrupt is not None:
             claims.append(_known_claim(outcome, rng))
         return PrivacyStatement(
@@ -153,10 +154,8 @@ def _unknown_masks(outcome: Outcome, corrupt: Iterable[int]) -> Graph:
     return graph.induced(sorted(keep))
 
 
-def _observer_claim(outcome: Outcome, rng: Rng) -> Claim:
-    groups = [
-        protections(_unknown_masks(release, ()), release.terms, rng) for release in outcome.releases
-    ]
+def _observer_claim(outcome: Outcome, unknown: Sequence[Graph], rng: Rng) -> Claim:
+    groups = [protections(graph, outcome.terms, rng) for graph in unknown]
     against = "board, organiser and everyone outside the result"
     return Claim(against, *worst(outcome.terms, groups))
 
@@ -170,15 +169,18 @@ def _known_claim(outcome: Outcome, rng: Rng) -> Claim:
     return Claim(against, *worst(outcome.terms, groups))
 
 
-def _curious_claim(outcome: Outcome, rng: Rng) -> Claim:
+def _curious_claim(outcome: Outcome, unknown: Sequence[Graph], rng: Rng) -> Claim:
     """Each single party: the graph without it, whichever it is."""
-    groups = [_without_any_one(release, rng) for release in outcome.releases]
+    groups = [
+        _without_any_one(release, graph, rng)
+        for release, graph in zip(outcome.releases, unknown, strict=True)
+    ]
     return Claim("each single curious party", *worst(outcome.terms, groups))
 
 
-def _without_any_one(outcome: Outcome, rng: Rng) -> list[Protection]:
+def _without_any_one(outcome: Outcome, unknown: Graph, rng: Rng) -> list[Protection]:
     if outcome.terms.mask == "uniform" or len(outcome.included) > MOST_ENUMERATED:
-        return [without_any_one(_unknown_masks(outcome, ()), outcome.terms, rng)]
+        return [without_any_one(unknown, outcome.terms, rng)]
     return [
         protection
         for party in outcome.included

@@ -42,7 +42,9 @@ def protections(graph: Graph, terms: Terms, rng: Rng) -> list[Protection]:
         energy, failure = 0, 0.0
         if terms.mask == "gaussian" and size > 1:
             members = np.flatnonzero(labels == label)
-            energy = flow_energy(graph.induced(members), units_of(terms), rng)
+            # The same object, whose spectrum is known when it is asked for again.
+            component = graph if size == graph.parties else graph.induced(members)
+            energy = flow_energy(component, units_of(terms), rng)
             failure = SPECTRUM_FAILURE
         how = f"theorem D on a component of {size} parties"
         found.append(Protection(int(size), energy, failure, how))

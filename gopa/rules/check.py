@@ -29,6 +29,7 @@ _LEAF: Final = 32
 _OF_ONE_VIEW: Final = frozenset(
     {
         "04-A1",
+        "04-A5",
         "04-C1",
         "04-C2",
         "04-C3",

@@ -22,13 +22,26 @@ _SIZE = 32
 _NO_MASK = bytes(_SIZE)
 
 
+@dataclass(frozen=True, slots=True)
+class Pledge:
+    """What counts of a well-formed commit; `edges` are its commitments one after the other."""
+
+    edges: bytes
+    self_mask: bytes
+    output: bytes
+    proof: bytes
+    weighing: bytes
+    coefficients: tuple[bytes, ...]
+    shares: tuple[bytes, ...]
+
+
 @dataclass(slots=True)
 class CommitStage:
     """From the close of coins to that of commit."""
 
     book: Book
     opened: Message
-    _sorter: Sorter[Commit] = field(init=False)
+    _sorter: Sorter[Pledge] = field(init=False)
     _proved: dict[bytes, bool] = field(default_factory=dict)
     phase: Phase = field(default=Phase.COMMIT, init=False)
     step: int = field(default=0, init=False)
@@ -63,13 +76,14 @@ class CommitStage:
 
         def settle(message: Message) -> Stage:
             _settle(book, {place: read[place] for place in members})
+            self._sorter.forget()
             book.commit_leaf = message.leaf
             book.lists.append(Listed(Phase.COMMIT, 0, cut, message.index, members))
             return PublishStage(book, message)
 
         return Step(book.packed(members), removed, settle, faults)
 
-    def _read(self, message: Message) -> Commit:
+    def _read(self, message: Message) -> Pledge:
         commit, book = COMMIT.decode(message.body), self.book
         self._require_sizes(commit, book.drawn.neighbours(book.places[message.author]).size)
         if book.context.full:
@@ -78,7 +92,15 @@ class CommitStage:
                 raise BreaksRule("04-K2", "a point that is not valid")
         elif book.curious and commit.self_mask != _NO_MASK:
             raise BreaksRule("04-K1", "there are no self-masks: 32 zeros")
-        return commit
+        return Pledge(
+            edges=b"".join(commit.edges),
+            self_mask=commit.self_mask,
+            output=commit.output,
+            proof=commit.proof,
+            weighing=commit.weighing,
+            coefficients=commit.coefficients,
+            shares=commit.shares,
+        )
 
     def _require_sizes(self, commit: Commit, degree: int) -> None:
         """[K1], [K6]."""
@@ -96,7 +118,7 @@ class CommitStage:
             raise BreaksRule("04-K6", "a proof of weighing with weights, and only then")
 
     def _require_proofs(
-        self, read: dict[bytes, tuple[Message, Commit]], verdicts: dict[bytes, Verdict]
+        self, read: dict[bytes, tuple[Message, Pledge]], verdicts: dict[bytes, Verdict]
     ) -> None:
         """[K3]."""
         book, tools = self.book, self.book.tools
@@ -114,7 +136,7 @@ class CommitStage:
                 fault = "no proof of an input in range with its noise"
                 verdicts[author] = invalid("04-K3", message.index, fault)
 
-    def _claim(self, author: bytes, commit: Commit) -> NoiseClaim:
+    def _claim(self, author: bytes, commit: Pledge) -> NoiseClaim:
         book = self.book
         place = book.places[author]
         return NoiseClaim(
@@ -130,7 +152,7 @@ class CommitStage:
         )
 
 
-def _settle(book: Book, commits: dict[int, Commit]) -> None:
+def _settle(book: Book, commits: dict[int, Pledge]) -> None:
     """Keep what later phases need: the points, what was dealt, which edges mask."""
     group, full = book.group, book.context.full
     if full:

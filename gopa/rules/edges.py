@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ from gopa.graph import Graph
 from wire.errors import MalformedMessage
 
 Positions = npt.NDArray[np.int64]
+Encodings = npt.NDArray[np.uint8]
 
 _SIZE = 32
 
@@ -98,88 +98,89 @@ class Edges:
 
     def around(self, parties: Sequence[int]) -> Iterator[tuple[list[int], list[int]]]:
         """For each of the parties its live edges, and the sign with which it adds each."""
-        edges = np.concatenate([np.arange(len(self)), np.arange(len(self))])
+        edges, signs, starts = self._incidence
+        for party in parties:
+            here = slice(starts[party], starts[party + 1])
+            yield edges[here].tolist(), signs[here].tolist()
+
+    @cached_property
+    def _incidence(self) -> tuple[Positions, Positions, Positions]:
+        """Edges and signs, party by party, and where each party's begin."""
         owners = np.concatenate([self.low, self.high])
-        signs = np.concatenate([self.signs, -self.signs])
         order = np.argsort(owners, kind="stable")
-        starts = np.searchsorted(owners[order], np.asarray(parties, dtype=np.int64), "left")
-        stops = np.searchsorted(owners[order], np.asarray(parties, dtype=np.int64), "right")
-        edges, signs = edges[order], signs[order]
-        for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-            yield edges[start:stop].tolist(), signs[start:stop].tolist()
+        starts = np.searchsorted(owners[order], np.arange(self.parties + 1), "left")
+        edges = np.concatenate([np.arange(len(self)), np.arange(len(self))])
+        signs = np.concatenate([self.signs, -self.signs])
+        return edges[order], signs[order], starts
 
 
 def match_edges(
     graph: Graph,
-    posted: Mapping[int, Sequence[bytes]],
+    posted: Mapping[int, bytes],
     ids: Sequence[bytes],
     group: Group | None,
 ) -> Edges:
     """Compare what both ends of each edge posted; `posted` has the listed parties only.
 
-    With a group the encodings are commitments, which have to be canonical points.
+    Each posted 32 bytes for each neighbour, in the order of their positions. With a group
+    these are commitments, which have to be canonical points.
     """
-    halves: dict[int, bytes] = {}
-    pairs: list[tuple[int, int]] = []
-    encodings: list[bytes] = []
-    void: list[VoidEdge] = []
-    parties = graph.parties
-    for party in sorted(posted):
-        row = zip(graph.neighbours(party).tolist(), posted[party], strict=True)
-        for other, mine in row:
-            if other not in posted:
-                continue
-            if party < other:
-                halves[party * parties + other] = mine
-                continue
-            theirs = halves.pop(other * parties + party)
-            if mine == theirs:
-                pairs.append((other, party))
-                encodings.append(mine)
-            else:
-                void.append(VoidEdge(other, party, theirs, mine))
-    points, good = _decoded(group, encodings)
-    for (low, high), encoding, right in zip(pairs, encodings, good, strict=True):
-        if not right:
-            void.append(VoidEdge(low, high, encoding, encoding))
-    return _ordered(
-        parties, list(compress(pairs, good)), list(compress(encodings, good)), points, void, ids
-    )
-
-
-def _ordered(  # noqa: PLR0913, PLR0917 - the parts of an instance
-    parties: int,
-    pairs: list[tuple[int, int]],
-    encodings: list[bytes],
-    points: PointVec | None,
-    void: list[VoidEdge],
-    ids: Sequence[bytes],
-) -> Edges:
-    order = sorted(range(len(pairs)), key=pairs.__getitem__)
-    ends = np.array([pairs[at] for at in order], dtype=np.int64).reshape(-1, 2)
-    signs = [1 if ids[pairs[at][0]] < ids[pairs[at][1]] else -1 for at in order]
+    low, high, by_low, by_high = _both_ends(graph, posted)
+    live = (by_low == by_high).all(axis=1)
+    points, good = _decoded(group, by_low[live])
+    if points is not None:
+        live[np.flatnonzero(live)[~good]] = False
     return Edges(
-        parties=parties,
-        low=ends[:, 0].copy(),
-        high=ends[:, 1].copy(),
-        encodings=b"".join(encodings[at] for at in order),
-        points=None if points is None else points.gather(order),
-        void=tuple(sorted(void, key=lambda edge: (edge.low, edge.high))),
-        signs=np.array(signs, dtype=np.int64),
+        parties=graph.parties,
+        low=low[live],
+        high=high[live],
+        encodings=by_low[live].tobytes(),
+        points=points,
+        void=tuple(
+            VoidEdge(int(low[at]), int(high[at]), by_low[at].tobytes(), by_high[at].tobytes())
+            for at in np.flatnonzero(~live).tolist()
+        ),
+        signs=_signs(low[live], high[live], ids),
     )
 
 
-def _decoded(group: Group | None, encodings: Sequence[bytes]) -> tuple[PointVec | None, list[bool]]:
+def _both_ends(
+    graph: Graph, posted: Mapping[int, bytes]
+) -> tuple[Positions, Positions, Encodings, Encodings]:
+    """All edges between listed parties by their ends, and what each end posted."""
+    listed = sorted(posted)
+    inside = np.zeros(graph.parties, dtype=np.bool_)
+    inside[listed] = True
+    said = np.frombuffer(b"".join(map(posted.__getitem__, listed)), dtype=np.uint8)
+    sources = np.repeat(np.arange(graph.parties), graph.degrees)
+    by_listed = inside[sources]
+    rows = said.reshape(int(by_listed.sum()), _SIZE)
+    sources, targets = sources[by_listed], graph.targets[by_listed].astype(np.int64)
+    upward = np.flatnonzero((sources < targets) & inside[targets])
+    downward = np.flatnonzero((sources > targets) & inside[targets])
+    # Edges come by their lower ends, as rows do: those of higher ends are sorted alike.
+    downward = downward[np.lexsort((sources[downward], targets[downward]))]
+    return sources[upward], targets[upward], rows[upward], rows[downward]
+
+
+def _signs(low: Positions, high: Positions, ids: Sequence[bytes]) -> Positions:
+    rank = np.empty(len(ids), dtype=np.int64)
+    rank[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+    return np.where(rank[low] < rank[high], 1, -1)
+
+
+def _decoded(
+    group: Group | None, encodings: Encodings
+) -> tuple[PointVec | None, npt.NDArray[np.bool_]]:
     """The points among the encodings, and which encodings are points."""
+    good = np.ones(len(encodings), dtype=np.bool_)
     if group is None:
-        return None, [True] * len(encodings)
-    everything = b"".join(encodings)
+        return None, good
     try:
-        return group.decode_points(everything, len(encodings)), [True] * len(encodings)
+        return group.decode_points(encodings.tobytes(), len(encodings)), good
     except MalformedMessage:
-        good = good_points(group, encodings)
-    kept = b"".join(compress(encodings, good))
-    return group.decode_points(kept, sum(good)), good
+        good[:] = good_points(group, [row.tobytes() for row in encodings])
+    return group.decode_points(encodings[good].tobytes(), int(good.sum())), good
 
 
 def good_points(group: Group, encodings: Sequence[bytes]) -> list[bool]:

@@ -126,6 +126,10 @@ class Sorter(Generic[T]):
             self._known[message.leaf] = known
         return known
 
+    def forget(self) -> None:
+        """The close is posted: what was read is not asked for again."""
+        self._known.clear()
+
     def _file(self, found: Sorted[T], message: Message) -> None:
         content = self.judge(message)
         if isinstance(content, Verdict):

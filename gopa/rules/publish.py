@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
-from commitments.group import PointVec, ScalarVec
+from commitments.group import Group, PointVec, ScalarVec
 from gopa.masks import unpack_words
 from gopa.messages.framing import Message
 from gopa.messages.limits import largest_body
@@ -21,6 +22,9 @@ from gopa.rules.openings import Claimed, wrong_openings
 from gopa.rules.result import ResultStage
 from gopa.rules.rollback import RollbackStage
 from gopa.rules.verdict import Verdict, invalid
+
+_AT_ONCE: Final = 2_048
+"""So many openings are checked together: memory does not grow with the list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +132,23 @@ class PublishStage:
                 verdicts[author] = invalid("04-P1", message.index, fault)
 
     def _wrong(self, published: Sequence[tuple[int, Masked]]) -> frozenset[int]:
+        return frozenset(
+            at + number
+            for at in range(0, len(published), _AT_ONCE)
+            for number in self._wrong_among(published[at : at + _AT_ONCE])
+        )
+
+    def _wrong_among(self, published: Sequence[tuple[int, Masked]]) -> frozenset[int]:
         book = self.book
         rows = [masked.values for _, masked in published if masked.values is not None]
-        blindings = book.group.scalars([])
-        for _, masked in published:
-            if masked.blinding is not None:
-                blindings = blindings.concat(masked.blinding)
+        blindings = _joined(book.group, [masked.blinding for _, masked in published])
         targets = masked_commitments(book, [place for place, _ in published])
         return wrong_openings(Claimed(book.key, rows, blindings, targets), book.tools.rng)
+
+
+def _joined(group: Group, vectors: Iterable[ScalarVec | None]) -> ScalarVec:
+    data = b"".join(vector.to_bytes() for vector in vectors if vector is not None)
+    return group.decode_scalars(data, len(data) // group.scalar_size)
 
 
 def masked_commitments(book: Book, places: Sequence[int]) -> PointVec:
@@ -143,17 +156,16 @@ def masked_commitments(book: Book, places: Sequence[int]) -> PointVec:
     edges, outputs, selves = book.matched, book.outputs, book.self_masks
     if edges.points is None or outputs is None or selves is None:
         return book.group.points([])
-    everything = outputs.concat(selves).concat(edges.points)
+    rows = [book.committed[place].row for place in places]
     terms: list[int] = []
     signs: list[int] = []
     lengths: list[int] = []
-    for place, (around, own) in zip(places, edges.around(places), strict=True):
-        row = book.committed[place].row
-        terms += [row, len(outputs) + row]
-        terms += [2 * len(outputs) + edge for edge in around]
-        signs += [1, 1, *own]
-        lengths.append(2 + len(around))
-    return everything.gather(terms).vartime_segment_msm(book.group.scalars(signs), lengths)
+    for around, own in edges.around(places):
+        terms += around
+        signs += own
+        lengths.append(len(around))
+    masks = edges.points.gather(terms).vartime_segment_msm(book.group.scalars(signs), lengths)
+    return outputs.gather(rows) + selves.gather(rows) + masks
 
 
 def _faults(

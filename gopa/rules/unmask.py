@@ -102,9 +102,8 @@ class UnmaskStage:
         if book.self_masks is None or not seeds:
             return frozenset()
         masks = [mask_of(book, place, seed) for place, seed in seeds]
-        blindings = book.group.scalars([])
-        for mask in masks:
-            blindings = blindings.concat(book.group.scalars([1]) * mask.blinding.reveal())
+        opened = b"".join(mask.blinding.reveal().to_bytes() for mask in masks)
+        blindings = book.group.decode_scalars(opened, len(masks))
         points = book.self_masks.gather([book.committed[place].row for place, _ in seeds])
         rows = [mask.values.reveal() for mask in masks]
         return wrong_openings(Claimed(book.key, rows, blindings, points), book.tools.rng)

@@ -42,7 +42,7 @@ def checked_manifest(ticket: Ticket, body: bytes) -> Manifest:
 class Alone:
     """Reads what one party needs of the board, and remembers it in the party's vault."""
 
-    def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SessionLog:
+    def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SelectiveLog:
         """A log of its own for each party."""
         return SelectiveLog(Link(ticket.board, ticket.trust, vault.board, rng=rng), ticket.session)
 

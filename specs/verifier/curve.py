@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha512
+from itertools import accumulate
 from typing import TypeAlias
 
-from codec import Malformed
+from codec import refusing, require
 
 P = 2**255 - 19
 Q = 2**252 + 27742317777372353535851937790883648493
@@ -30,43 +31,33 @@ def add(one: Point, other: Point) -> Point:
     return e * f % P, g * h % P, f * g % P, e * h % P
 
 
-def double(point: Point) -> Point:
-    """The point added to itself, faster."""
-    x, y, z, _ = point
-    a, b, c = x * x % P, y * y % P, 2 * z * z % P
-    h, g = a + b, a - b
-    e, f = h - (x + y) ** 2 % P, c + g
-    return e * f % P, g * h % P, f * g % P, e * h % P
-
-
-def negative(point: Point) -> Point:
-    """The inverse."""
-    return -point[0] % P, point[1], point[2], -point[3] % P
+@lru_cache(4096)
+def _multiples(point: Point) -> list[Point]:
+    return list(accumulate([point] * 15, add, initial=IDENTITY))
 
 
 def multi(terms: Iterable[tuple[int, Point]]) -> Point:
-    """The sum of k P over all (k, P), with one doubling for all points (Straus)."""
-    digits: list[list[Point]] = [[] for _ in range(64)]
-    for factor, point in terms:
-        left, table = factor % Q, [IDENTITY, point]
-        for digit in digits:
-            while len(table) <= left & 15:
-                table.append(add(table[-1], point))
-            if left & 15:
-                digit.append(table[left & 15])
-            left >>= 4
+    """The sum of k P over all (k, P), four bits of every k at a time (Straus)."""
+    tables = [(factor % Q, _multiples(point)) for factor, point in terms]
     total = IDENTITY
-    for digit in reversed(digits):
+    for shift in range(252, -1, -4):
         for _ in range(4):
-            total = double(total)
-        for point in digit:
-            total = add(total, point)
+            total = add(total, total)
+        for factor, table in tables:
+            if digit := factor >> shift & 15:
+                total = add(total, table[digit])
     return total
 
 
-def is_zero(point: Point) -> bool:
-    """Whether a sum of ristretto255 points is the identity (RFC 9496, section 4.3.3)."""
-    return point[0] == 0 or point[1] == 0
+def same(one: Point, other: Point) -> bool:
+    """Whether two points of ristretto255 are equal (RFC 9496, section 4.3.3)."""
+    (x1, y1, *_), (x2, y2, *_) = one, other
+    return (x1 * y2 - y1 * x2) % P == 0 or (y1 * y2 - x1 * x2) % P == 0
+
+
+def _even(root: int) -> int:
+    """The root that is not negative: RFC 9496 and RFC 8032 mean the even one."""
+    return P - root if root & 1 else root
 
 
 def square_root(u: int, v: int) -> tuple[bool, int]:
@@ -75,7 +66,7 @@ def square_root(u: int, v: int) -> tuple[bool, int]:
     check = v * r * r % P
     if check in {-u % P, -u * ROOT % P}:
         r = r * ROOT % P
-    return check in {u % P, -u % P}, min(r, P - r, key=lambda root: root & 1)
+    return check in {u % P, -u % P}, _even(r)
 
 
 # ristretto255
@@ -83,27 +74,27 @@ def square_root(u: int, v: int) -> tuple[bool, int]:
 
 @cache
 def decode_point(data: bytes) -> Point:
-    """[G3], [G4] of 01; Malformed for other bytes and for the identity."""
+    """[G3], [G4] of 01; Wrong for other bytes and for the identity."""
     s = int.from_bytes(data, "little")
-    if len(data) != 32 or s >= P or s & 1 or not s:
-        raise Malformed("a canonical encoding of a point other than the identity")
+    require(len(data) == 32 and 0 < s < P and not s & 1)
     u1, u2 = (1 - s * s) % P, (1 + s * s) % P
     v = (-D * u1 * u1 - u2 * u2) % P
     square, inverse = square_root(1, v * u2 * u2 % P)
-    x = 2 * s * inverse * u2 % P
-    x = min(x, P - x, key=lambda root: root & 1)
-    y = u1 * inverse * inverse * u2 * v % P
-    t = x * y % P
-    if not square or t & 1 or not y:
-        raise Malformed("a point of ristretto255")
-    return x, y, 1, t
+    x, y = _even(2 * s * inverse * u2 % P), u1 * inverse * inverse * u2 * v % P
+    require(square and y and not x * y % P & 1)
+    return x, y, 1, x * y % P
+
+
+@refusing
+def are_points(*encodings: bytes) -> bool:
+    """Whether all are canonical points other than the identity."""
+    return all(map(decode_point, encodings))
 
 
 def decode_scalar(data: bytes) -> int:
     """[G2] of 01."""
     value = int.from_bytes(data, "little")
-    if len(data) != 32 or value >= Q:
-        raise Malformed("a canonical scalar")
+    require(len(data) == 32 and value < Q)
     return value
 
 
@@ -112,11 +103,9 @@ def _map(t: int) -> Point:
     r = ROOT * t * t % P
     u, v = (r + 1) * (1 - D * D) % P, (-1 - r * D) * (r + D) % P
     square, s = square_root(u, v)
-    if not square:
-        s = s * t % P
-        s = max(s, P - s, key=lambda root: root & 1)
-    n = ((-1 if square else r) * (r - 1) * (D - 1) ** 2 - v) % P
-    root = P - square_root(-D - 1, 1)[1]
+    s, c = (s, -1) if square else (-_even(s * t % P), r)
+    n = (c * (r - 1) * (D - 1) ** 2 - v) % P
+    root = -square_root(-D - 1, 1)[1]
     w = 2 * s * v % P, n * root % P, (1 - s * s) % P, (1 + s * s) % P
     return w[0] * w[3] % P, w[2] * w[1] % P, w[1] * w[3] % P, w[0] * w[2] % P
 
@@ -138,37 +127,29 @@ def base(family: bytes, index: int = 0, dimension: int = 0) -> Point:
 
 @cache
 def decode_key(data: bytes) -> Point:
-    """[E1] to [E4] of 00; Malformed for other bytes."""
-    y = int.from_bytes(data, "little") % 2**255
-    odd = data[-1] >> 7
-    if len(data) != 32 or y >= P or (odd and y in {1, P - 1}):
-        raise Malformed("a canonical encoding of a key")
+    """[E1] to [E4] of 00; Wrong for other bytes."""
+    require(len(data) == 32)
+    y, odd = int.from_bytes(data, "little") % 2**255, data[-1] >> 7
+    require(y < P and not (odd and y in {1, P - 1}))
     square, x = square_root(y * y - 1, D * y * y + 1)
-    if not square:
-        raise Malformed("a key on the curve")
+    require(square)
     x = P - x if odd else x
     point = x, y, 1, x * y % P
-    eight = double(double(double(point)))
-    if eight[0] == 0 and eight[1] == eight[2]:
-        raise Malformed("a key whose order does not divide 8")
+    x8, y8, z8, _ = _multiples(point)[8]
+    require(x8 or y8 != z8)  # an order that divides 8
     return point
 
 
+@refusing
 def signed(key: bytes, message: bytes, signature: bytes) -> bool:
     """[E1] to [E8] of 00."""
-    try:
-        decode_key(signature[:32])  # [E5], [E6]; an R off the curve fails [E8]
-        point = decode_key(key)
-    except (Malformed, IndexError):
-        return False
+    rx, ry, _, _ = decode_key(signature[:32])  # [E5], [E6]; an R off the curve fails [E8]
+    x, y, _, t = decode_key(key)
     s = int.from_bytes(signature[32:], "little")
-    if len(signature) != 64 or s >= Q:
-        return False
+    require(len(signature) == 64 and s < Q)
     k = int.from_bytes(sha512(signature[:32] + key + message).digest(), "little") % Q
-    x, y, z, _ = multi([(s, GENERATOR), (k, negative(point))])
-    inverse = pow(z, -1, P)
-    encoded = y * inverse % P + ((x * inverse % P & 1) << 255)
-    return encoded.to_bytes(32, "little") == signature[:32]
+    x, y, z, _ = multi([(s, GENERATOR), (k, (-x, y, 1, -t))])
+    return (x - rx * z) % P == 0 == (y - ry * z) % P
 
 
 GENERATOR = decode_key((4 * pow(5, -1, P) % P).to_bytes(32, "little"))

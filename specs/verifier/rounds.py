@@ -1,27 +1,23 @@
-"""A round of 04: where messages go, who is in a list, who is not and why; sections 1 to 3."""
+"""A round of 04: where messages go, and what the organiser has to say; sections 1 to 4 and 12."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple, TypeAlias
 
-import codec
-from codec import Broken, Malformed, Record, decode, require
 from curve import decode_point
-from manifest import (
-    ACCUSE, COINS, COMMIT, CONFIRM, JOIN, PUBLISH, RECOVER, ROLLBACK, UNMASK, Manifest,
-)  # fmt: skip
 from masks import Masks
 from proofs import Transcript
+from codec import FORMATS, Record, Wrong, decode, require
 
-ABSENT, INVALID, STRUCK, CONVICTED, LOST = range(1, 6)
-TOO_FEW_JOINED, WITHHELD, TOO_FEW_LEFT, ROLLBACKS = range(1, 5)
-UNCONFIRMED, NOT_UNMASKED, ORGANISER = range(5, 8)
-REPEATABLE = {ACCUSE, ROLLBACK}
-KINDS = {JOIN: 16, COINS: 17, COMMIT: 18, ACCUSE: 19, PUBLISH: 20, ROLLBACK: 21, CONFIRM: 22,
-         UNMASK: 23, RECOVER: 24}  # fmt: skip
+PHASES = list(FORMATS["Phase"].values())
+KINDS = FORMATS["Kind"]
+ORDER = {phase: number for number, phase in enumerate(PHASES)} | {"result": len(PHASES)}
+REPEATABLE = {"accuse", "rollback"}
+
+Reading: TypeAlias = Callable[[Record, bytes, Any], Any]
+Out: TypeAlias = "dict[bytes, Verdict]"
 
 
 def party_id(author: bytes) -> bytes:
@@ -29,14 +25,10 @@ def party_id(author: bytes) -> bytes:
     return sha256(b"gopa/v1/protocol/party" + author).digest()
 
 
-class Outside(Exception):
-    """What this program does not check: beacons of drand."""
-
-
 class Verdict(NamedTuple):
     """Why somebody is not in a list; `fault` if the entry convicts its author."""
 
-    cause: int
+    cause: str
     rule: str
     entry: int = -1
     fault: bool = False
@@ -52,216 +44,215 @@ class Fault(NamedTuple):
     author: bytes
 
 
-class Failure(NamedTuple):
-    """The round has to be aborted."""
+def new_round(session: Any, logical: int, attempt: int, opened: Record) -> Record:
+    """All that is known of a round, which the functions of a round take as `r`.
 
-    reason: int
-    culprits: list[int]
+    A phase finds what is next on a copy, of which it replaces fields and changes none in place.
+    All lists have parties by the keys that they sign with, in the order of their positions.
+    """
+    before, number, m = session.rounds[-1:], len(session.rounds) + 1, session.manifest
+    again, tag = before if attempt else [], number.to_bytes(2)
+    sizes = m.terms.dimension, m.terms.mask_deviation, m.word_width
+    return Record(
+        manifest=m, terms=m.terms, number=number, logical=logical, attempt=attempt,
+        session=session.session, tag=session.session + tag,
+        masks=Masks(session.session, tag, *sizes),
+        early=session.early, struck=session.struck, barred=session.barred(),
+        inputs=again[0].inputs if again else {}, seeds=before[0].seeds if before else {},
+        released=releases(again[0]) if again else 0,
+        phase="join", next="", step=0, opened=opened, closes={},
+        inbox={}, many=[], late=[], stray=[], out={}, faults=[], removed={}, laggards=set(),
+        roll=None, parties={}, place={}, members=[], graph={}, joint=b"", withheld=0,
+        commits={}, edges={}, live={}, values={}, keys={}, leaves=set(), final=None,
+        confirmed={}, own={}, sums=None, abort=None, over=False,
+    )  # fmt: skip
 
 
-Read: TypeAlias = dict[bytes, tuple[Record, Any]]
-Out: TypeAlias = dict[bytes, Verdict]
-Reading: TypeAlias = Callable[[Record], Any]
+def releases(r: Record) -> int:
+    """[X4]: valid final closes of the logical round, this one's included."""
+    return int(r.released + (r.final is not None))
 
 
-@dataclass
-class Step:
-    """What has to be said with one cut: a list, sums or an abort; and what follows from it."""
+def route(r: Record, message: Record) -> None:
+    """[E2], [E4]: a message of this round by somebody who may be a party."""
+    phase, author = PHASES[message.phase], message.author
+    if r.roll is not None and author not in r.place:
+        return
+    if phase == "join":
+        _sow(r, message)
+    now = "accuse" if r.phase == "publish" else r.phase
+    if phase in REPEATABLE and phase == now:
+        r.many.append(message)
+    elif phase == r.phase:
+        first = r.inbox.setdefault((phase, author), message)
+        if first is not message:
+            r.faults.append(fault(r, "04-E2", author, first.index, message.index))
+    elif ORDER[phase] > ORDER[now]:
+        if phase not in REPEATABLE:
+            r.early.setdefault((r.number, phase, author), message.index)
+    elif phase == "accuse":
+        r.late.append(message)
+    elif phase == "rollback":
+        r.stray.append(message)
 
-    said: Record | list[int] | Failure
-    out: Out
-    settle: Callable[[Record], None] = lambda _: None
-    faults: list[Fault] = field(default_factory=list)
+
+def _sow(r: Record, message: Record) -> None:
+    """[J5]: a C_y (or A) counts as used from its first well-formed join on, at any time."""
+    try:
+        seed = read_join(r, message.author, decode("Join", message.body)).seed
+    except Wrong:
+        return
+    if seed:
+        r.seeds.setdefault(seed, (message.index, message.author))
 
 
-class Lists:
-    """A round; each phase fills in what its close establishes."""
+def read_join(r: Record, _: bytes, join: Record) -> Record:
+    """[J2]."""
+    size, nonce = 32 * r.manifest.full, 32 * (r.manifest.beacon.tag == "commit_reveal")
+    require((len(join.nonce_hash), len(join.input), len(join.seed)) == (nonce, size, size))
+    for point in [join.key, join.input, join.seed] if r.manifest.full else [join.key]:
+        decode_point(point)
+    return join
 
-    def __init__(
-        self, world: Record, number: int, logical: int, attempt: int, released: int,
-        opened: Record, barred: set[bytes], early: dict[tuple[int, bytes], int],
-        struck: dict[bytes, int],
-    ) -> None:  # fmt: skip
-        self.manifest: Manifest = world.manifest
-        self.session: bytes = world.session
-        self.seeds, self.inputs = world.seeds, world.inputs
-        self.number, self.logical, self.attempt = number, logical, attempt
-        self.released, self.barred, self.early, self.struck = released, barred, early, struck
-        terms, words = self.manifest.terms, self.manifest.said.word_width
-        self.tag = self.session + self.number.to_bytes(2)
-        self.masks = Masks(
-            self.session, self.number.to_bytes(2), terms.dimension, terms.mask_deviation, words
-        )
-        self.phase: int | None = JOIN
-        self.step, self.acts_on, self.since = 0, opened.leaf, opened.index
-        self.inbox: dict[tuple[int, bytes], Record] = {}
-        self.many: dict[int, list[Record]] = {ACCUSE: [], ROLLBACK: []}
-        self.late: list[Record] = []
-        self.stray: list[Record] = []
-        self.faults: list[Fault] = []
-        self.removed: dict[bytes, tuple[int, Verdict]] = {}
-        self.laggards: set[bytes] = set()
-        self.roll: list[Record] | None = None
-        self.ids: list[Record] = []
-        self.place: dict[bytes, int] = {}
-        self.graph: list[set[int]] = []
-        self.roll_leaf, self.joint, self.commit_leaf, self.commit_index = b"", b"", b"", 0
-        self.members: list[int] = []
-        self.closed_at = 0
-        self.withheld = 0
-        self.commits: dict[int, Record] = {}
-        self.live: dict[tuple[int, int], bytes] = {}
-        self.void: dict[tuple[int, int], tuple[bytes, bytes]] = {}
-        self.values: dict[int, list[int]] = {}
-        self.keys: dict[tuple[int, int], bytes] = {}
-        self.leaves: set[bytes] = set()
-        self.final: list[int] | None = None
-        self.confirmed: dict[bytes, int] = {}
-        self.own: dict[int, list[int]] = {}
-        self.sums: list[int] | None = None
-        self.abort: int | None = None
-        self.over = False
 
-    @property
-    def releases(self) -> int:
-        """[X4]: valid final closes of the logical round, this one's included."""
-        return self.released + (self.final is not None)
+def fault(r: Record, rule: str, author: bytes, *entries: int) -> Fault:
+    """A party's."""
+    return Fault(r.number, entries, rule, "party", author)
 
-    # Where a party's message goes: [E2], [E4]
 
-    def route(self, message: Record) -> None:
-        """A message of this round by somebody who may be a party."""
-        phase, author = message.phase, message.author
-        if self.roll is not None and author not in self.place:
-            return
-        if phase == JOIN:
-            self._sow(message)
-        now = ACCUSE if self.phase == PUBLISH else self.phase
-        if phase == self.phase or (phase, now) == (ACCUSE, ACCUSE):
-            if phase in REPEATABLE:
-                self.many[phase].append(message)
-            elif self.inbox.setdefault((phase, author), message) is not message:
-                first = self.inbox[phase, author].index
-                self.faults.append(self._fault("04-E2", author, first, message.index))
-        elif now is not None and phase > now and not (phase == ROLLBACK and self.final):
-            if phase not in REPEATABLE:
-                self.early.setdefault((phase, author), message.index)
-        elif phase == ACCUSE:
-            self.late.append(message)
-        elif phase == ROLLBACK and self.commit_leaf:
-            self.stray.append(message)
+def blamed(r: Record, out: Out) -> list[Fault]:
+    """Verdicts that convict."""
+    return [fault(r, v.rule, author, v.entry) for author, v in out.items() if v.fault]
 
-    def _fault(self, rule: str, author: bytes, *entries: int) -> Fault:
-        return Fault(self.number, entries, rule, "party", author)
 
-    def blamed(self, out: Out) -> list[Fault]:
-        """Verdicts that convict."""
-        return [self._fault(v.rule, author, v.entry) for author, v in out.items() if v.fault]
+def sort(
+    r: Record, cut: int, authors: Iterable[bytes], rule: str, read: Reading | None = None,
+    missing: str = "", *, strikes: bool = True,
+) -> dict[bytes, Any]:  # fmt: skip
+    """What everybody's message below the cut says; in `out`, why the others do not count."""
+    found: dict[bytes, Any] = {}
+    r.out = {}
+    for author in authors:
+        message = r.inbox.get((r.phase, author))
+        early = r.early.get((r.number, r.phase, author), cut)
+        if strikes and is_struck(r, author, cut):
+            continue
+        if early < cut:
+            said: Any = Verdict("invalid", "04-E4", early)
+        elif message is None or message.index >= cut:
+            said = Verdict("absent", missing or rule)
+        else:
+            said = judge(r, message, r.phase, r.opened, rule, read)
+        (r.out if isinstance(said, Verdict) else found)[author] = said
+    return found
 
-    def _sort(
-        self, phase: int, authors: Iterable[bytes], cut: int, rule: str, missing: str,
-        read: Reading, *, strikes: bool = True,
-    ) -> tuple[Read, Out]:  # fmt: skip
-        """Everybody's message below the cut, or why it does not count."""
-        found: Read = {}
-        out: Out = {}
-        for author in authors:
-            message = self.inbox.get((phase, author))
-            if strikes and self.struck.get(author, cut) < cut:  # [E3]
-                out[author] = Verdict(STRUCK, "04-E3", self.struck[author])
-            elif self.early.get((phase, author), cut) < cut:
-                out[author] = Verdict(INVALID, "04-E4", self.early[phase, author])
-            elif message is None or message.index >= cut:
-                out[author] = Verdict(ABSENT, missing)
-            else:
-                content = self._judge(message, phase, self.acts_on, self.since, rule, read)
-                if isinstance(content, Verdict):
-                    out[author] = content
-                else:
-                    found[author] = message, content
-        return found, out
 
-    def _judge(
-        self, message: Record, phase: int, leaf: bytes, since: int, rule: str,
-        read: Reading,
-    ) -> Any:  # fmt: skip
-        """[E2], [E4], [S4], then what the phase demands: the content, or a Verdict."""
-        index = message.index
-        if (message.seq and phase not in REPEATABLE) or message.kind != KINDS[phase]:
-            return Verdict(INVALID, "04-E2", index, True)
-        if message.body[:32] != leaf or message.first <= since:
-            return Verdict(INVALID, "04-E4", index)
-        try:
-            require(len(message.body) <= self.manifest.largest(phase), "04-S4")
-            return read(message)
-        except Broken as error:
-            return Verdict(INVALID, error.rule, index, True)
-        except Malformed:
-            return Verdict(INVALID, rule, index, True)
+def is_struck(r: Record, author: bytes, cut: int) -> bool:
+    """[E3]."""
+    entry = r.struck.get((r.number, author), cut)
+    if entry < cut:
+        r.out[author] = Verdict("struck", "04-E3", entry)
+    return bool(entry < cut)
 
-    # Lists and losses: section 3
 
-    def neighbours(self, u: int) -> list[int]:
-        """In increasing position."""
-        return sorted(self.graph[u])
+def judge(
+    r: Record, message: Record, phase: str, opened: Record, rule: str, read: Reading | None = None
+) -> Any:
+    """[E2], [E4], [S4], then what the phase demands: the content, or a Verdict."""
+    at = message.index
+    if (message.seq and phase not in REPEATABLE) or message.kind != 15 + ORDER[phase]:
+        return Verdict("invalid", "04-E2", at, True)
+    if message.body[:32] != opened.leaf or message.first <= opened.index:
+        return Verdict("invalid", "04-E4", at)
+    try:
+        require(len(message.body) <= r.manifest.largest[phase], "04-S4")
+        said = decode(KINDS[message.kind].capitalize(), message.body)
+        return read(r, message.author, said) if read else said
+    except Wrong as error:
+        return Verdict("invalid", error.rule or rule, at, True)
 
-    def losing(self, parties: Iterable[int], inside: Iterable[int]) -> set[int]:
-        """[L1]: who lost more than r neighbours, if these are the ones that are left."""
-        most, kept = self.manifest.terms.loss, set(inside)
-        return {u for u in parties if self.withheld + len(self.graph[u] - kept) > most}
 
-    def _peel(self, members: list[int], out: Out) -> list[int]:
-        """[L2]; whoever is peeled off gets a verdict."""
-        left = list(members)
-        while gone := self.losing(left, left):
-            left = [u for u in left if u not in gone]
-        out |= {self.ids[u].author: Verdict(LOST, "04-L2") for u in set(members) - set(left)}
-        return left
+def refuse(
+    r: Record, read: dict[bytes, Any], rule: str, breaks: Callable[[bytes], object], *,
+    fault: bool = True,
+) -> None:  # fmt: skip
+    """Out with everybody who breaks this rule."""
+    for author in [each for each in read if breaks(each)]:
+        del read[author]
+        r.out[author] = Verdict("invalid", rule, index(r, author), fault)
 
-    def _too_few(self, members: Iterable[Any]) -> bool:
-        return len(list(members)) < int(self.manifest.terms.survivors)
 
-    def culprits(self, out: Out) -> list[int]:
-        """[X1]: not those that only lost neighbours."""
-        return sorted(self.place[author] for author, v in out.items() if v.cause != LOST)
+def index(r: Record, author: bytes) -> int:
+    """Of the party's message in this phase."""
+    return int(r.inbox[r.phase, author].index)
 
-    def _content(self, members: list[int], *, final: bool = False) -> Record:
-        return Record(tag="members", members=self.packed(members), final=int(final))
 
-    def packed(self, members: list[int]) -> bytes:
-        """Section 2: one bit for each position of the roll."""
-        return sum(1 << u for u in members).to_bytes(-(-len(self.ids) // 8), "little")
+def transcript(r: Record, purpose: bytes, author: bytes, leaf: bytes = b"") -> Transcript:
+    """What binds a party's proof ([J3], [K3])."""
+    return Transcript(purpose, r.session, r.number, leaf or r.opened.leaf, party_id(author))
 
-    def _authors(self, members: Iterable[int]) -> list[bytes]:
-        return [self.ids[u].author for u in members]
 
-    def _next(self, message: Record, phase: int | None, members: list[int]) -> None:
-        """The posted close opens `phase`."""
-        self.phase, self.members, self.closed_at = phase, members, message.index
-        self.acts_on, self.since = message.leaf, message.index
+def losing(r: Record, inside: Iterable[bytes], parties: Iterable[bytes]) -> set[bytes]:
+    """[L1]: who lost more than r neighbours, if these are the ones that are left."""
+    kept, most = set(inside), r.terms.loss
+    return {u for u in parties if r.withheld + len(r.graph[u] - kept) > most}
 
-    def transcript(self, purpose: bytes, leaf: bytes, author: bytes) -> Transcript:
-        """What binds a party's proof ([J3], [K3])."""
-        return Transcript(purpose, self.session, self.number, leaf, party_id(author))
 
-    # [J2] and [J5], at any time
+def peel(r: Record, members: Iterable[bytes]) -> list[bytes]:
+    """[L2]; whoever is peeled off gets a verdict."""
+    left = sorted(members)
+    while gone := losing(r, left, left):
+        left = [u for u in left if u not in gone]
+        r.out |= {u: Verdict("lost", "04-L2") for u in gone}
+    return left
 
-    def _read_join(self, message: Record) -> Record:
-        """[J2]."""
-        join: Record = decode(codec.JOIN, message.body)
-        size = 32 * self.manifest.full
-        nonce = 32 * (self.manifest.beacon == "commit_reveal")
-        if (len(join.nonce_hash), len(join.input), len(join.seed)) != (nonce, size, size):
-            raise Malformed("the fields of a join")
-        for point in [join.key, join.input, join.seed] if self.manifest.full else [join.key]:
-            decode_point(point)
-        return join
 
-    def _sow(self, message: Record) -> None:
-        """[J5]: a C_y (or A) counts as used from its first well-formed join on."""
-        try:
-            seed = self._read_join(message).seed
-        except Malformed:
-            return
-        if seed:
-            self.seeds.setdefault(seed, (message.index, message.author))
+def due_abort(r: Record, reason: str, culprits: list[bytes] | None = None) -> Record:
+    """[X1]: not those that only lost neighbours; [X2]."""
+    if culprits is None:
+        culprits = [author for author, v in r.out.items() if v.cause != "lost"]
+    places = sorted(r.place[each] for each in culprits if each in r.place)
+    released = "none" if r.final is None else "masked"
+    return Record(kind="abort", released=released, reason=reason, culprits=places)
+
+
+def due_close(r: Record, phase: str, members: list[bytes], **more: Any) -> Record:
+    """The close that opens this phase for these; section 2: one bit for each position."""
+    bits = sum(1 << r.place[each] for each in members)
+    data = bits.to_bytes(-(-len(r.place) // 8), "little")
+    r.next, r.members = phase, members
+    return Record(kind="close", phase=r.phase, members=data, **(more or {"final": 0}))
+
+
+def due_list(r: Record, members: list[bytes], *, final: bool) -> Record:
+    """[P3], [O3], [O4]: another rollback, or the final close."""
+    if len(members) < r.terms.survivors:
+        return due_abort(r, "too_few_left")
+    if not final and r.step >= r.manifest.max_rollbacks:
+        return due_abort(r, "too_many_rollbacks")
+    r.step += 1
+    r.final = members if final else None
+    after = "result" if r.manifest.curious else "confirm"
+    return due_close(r, after if final else "rollback", members, final=int(final))
+
+
+def accept(r: Record, message: Record, said: Record, kind: str) -> None:
+    """What the organiser said counts from now on, with what this phase found."""
+    phase, own = r.phase, kind == "abort" and said.reason == "organiser"
+    r.faults = [*r.faults, *blamed(r, r.out)]
+    if ORDER[phase] <= ORDER["rollback"]:
+        r.removed = r.removed | {u: (phase, v) for u, v in r.out.items()}
+    elif phase in {"confirm", "unmask"}:
+        r.laggards = r.laggards | r.out.keys()
+    if phase == "publish":  # [A5]: what was not heard is judged for later rounds
+        late = [each for each in r.many if own or each.index >= said.cut]
+        r.late = r.late + late
+    r.many, r.out = [], {}
+    if kind == "close":
+        r.closes = {**r.closes, phase: message}
+        if phase in {"publish", "rollback"}:
+            r.leaves = r.leaves | {message.leaf}
+        r.opened, r.phase = message, r.next
+    else:
+        r.sums, r.abort = getattr(said, "sums", None), getattr(said, "reason", None)
+        r.phase, r.over = "result", True

@@ -1,6 +1,6 @@
 """A second verifier of sessions: the specifications as one slow program.
 
-    python specs/verifier/verify.py SESSION.gopa [--keys FILE] [--trust-embedded] [--json]
+    python specs/verifier/verify.py SESSION.gopa [--keys FILE] [--trust-embedded]
 
 It shares no code with the packages. FILE has the anchors of 11, [I2]. Not checked here: what the
 terms are worth ([S3] of 04), coins of drand (INCOMPLETE).

@@ -30,6 +30,17 @@ def test_anchors_survive_their_text() -> None:
     assert Anchors.parse(b"# mine\n\n" + anchors.to_bytes()) == anchors
 
 
+def test_what_editors_leave_in_a_text_changes_nothing() -> None:
+    text, anchors = clean().anchors.to_bytes(), clean().anchors
+    for same in (
+        text.rstrip(b"\n"),
+        text.replace(b"\n", b"\r\n"),
+        b"\xef\xbb\xbf" + text,
+        b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n").rstrip(),
+    ):
+        assert Anchors.parse(same) == anchors
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -39,6 +50,10 @@ def test_anchors_survive_their_text() -> None:
         b"quorum none\n",
         b"\x00",
         b"manifest " + b"ab" * 32 + b" extra\n",
+        b"manifest " + b"ab" * 32 + b"\nmanifest " + b"ab" * 32 + b"\n",
+        clean().anchors.to_bytes() + b"manifest " + b"ab" * 32 + b"\n",
+        b"\xef\xbb\xbf\xef\xbb\xbf" + clean().anchors.to_bytes(),
+        b"log " + str(clean().signer.verifier).encode() + b"\rquorum none\n",
     ],
 )
 def test_anchors_that_cannot_be_read_are_refused(text: bytes) -> None:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from hashlib import sha256
 
+import pytest
+
 from bulletin_board import Submission
+from gopa.auditing import choice as choosing
 from gopa.auditing.choice import MOST_CANDIDATES, MOST_ENTRIES, SessionChoice
 from gopa.messages.framing import Posted
+from gopa.messages.phases import Phase
 from tests.auditing.logs import Log, clean, key_named, played
 from tests.vectors.transcripts.worlds import World
+from wire.errors import UsageError
 
 
 def posted(log: Log, start: int = 0) -> list[Posted]:
@@ -51,8 +56,13 @@ def test_the_anchored_manifest_decides_among_several() -> None:
         other.manifest.session: digest,
     }
     blind = SessionChoice(None, None)
+    first = SessionChoice(None, None)
+    taken(first, posted(clean()))
+    first.require_one()
     taken(blind, entries)
     assert blind.ambiguous
+    with pytest.raises(UsageError):
+        blind.require_one()
 
 
 def test_a_named_session_is_followed_from_its_first_entry() -> None:
@@ -70,3 +80,27 @@ def test_sessions_without_manifests_take_bounded_memory() -> None:
     assert taken(choice, noise(0, MOST_ENTRIES + 5)) == []
     assert max(len(each.entries) for each in choice._candidates.values()) == MOST_ENTRIES
     assert choice.chosen is None
+
+
+def test_bodies_are_kept_only_where_they_may_be_a_manifest() -> None:
+    log, choice = clean(), SessionChoice(None, None)
+    for phase, kept in ((Phase.COMMIT, 0), (Phase.ORGANISER, 1_000)):
+        raw = log.entry(session=bytes(31) + b"\1", phase=int(phase), round=0, body=bytes(1_000))
+        assert taken(choice, posted(replace(log, entries=(raw,)))) == []
+        (candidate,) = choice._candidates.values()
+        assert len(candidate.entries[-1].entry.body) == kept
+        assert choice._held == kept
+
+
+def test_what_may_be_manifests_has_a_size_that_nothing_exceeds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = sum(len(each.entry.body) for each in posted(clean())[:1])
+    monkeypatch.setattr(choosing, "MOST_BYTES", whole)
+    choice = SessionChoice(None, None)
+    assert taken(choice, posted(clean())) == posted(clean())
+    assert choice._held == 0
+    monkeypatch.setattr(choosing, "MOST_BYTES", whole - 1)
+    choice = SessionChoice(None, None)
+    assert taken(choice, posted(clean())) == []
+    assert choice.found == {}

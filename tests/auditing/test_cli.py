@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +14,13 @@ import pytest
 
 from gopa import cli
 from gopa.auditing import Verdict
-from tests.auditing.logs import TRANSCRIPTS, clean
+from gopa.auditing.sources import open_transcript
+from gopa.organiser import Setting
+from tests.auditing.logs import TRANSCRIPTS, clean, note_of, played
 from tests.auditing.schema import problems
 from tests.auditing.test_following import shown
 from tests.auditing.transcripts import anchors_of, path_of, stated
+from tests.vectors.transcripts.worlds import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,8 @@ class Answer:
 
 
 Gopa = Callable[..., Answer]
+
+FULL = Path("/dev/full")
 
 
 @pytest.fixture
@@ -91,6 +99,14 @@ def test_other_exit_codes(gopa: Gopa, tmp_path: Path) -> None:
         [path_of("clean_full"), "--trust-embedded", "--trace", "ffff"],
         [path_of("clean_full"), "--follow"],
         [path_of("clean_full"), "--save", "/no/such/place", "--trust-embedded"],
+        [path_of("clean_full"), "--html", path_of("clean_full")],
+        [path_of("clean_full"), "--html", "one", "--save", "one"],
+        [path_of("clean_full"), "--keys", path_of("clean_full"), "--save", path_of("clean_full")],
+        [path_of("clean_full").parent, "--html", path_of("clean_full").parent / "report.html"],
+        [path_of("organiser_wrong_roll"), "--trust-embedded", "--evidence-dir", __file__],
+        [path_of("clean_full"), "--trust-embedded", "--trace", "a", "--json"],
+        ["--evidence", path_of("clean_full"), "--html", "page.html"],
+        ["--evidence", path_of("clean_full"), "--strict"],
         ["--evidence", path_of("clean_full")],
         ["ftp://example.org/"],
     ],
@@ -105,14 +121,63 @@ def test_wrong_usage_is_2(gopa: Gopa, arguments: list[object]) -> None:
 def test_help_is_no_verdict(gopa: Gopa) -> None:
     answer = gopa("--help")
     assert answer.code == 0
-    assert "Exit codes" in answer.out
+    rows = [line.split() for line in answer.out.splitlines()]
+    codes = [row[0] for row in rows if row[:1] and row[0].isdecimal()]
+    assert codes == ["0", "1", "2", "3", "4", "5", "6", "10"]
+
+
+def test_a_verdict_stays_one_behind_the_end_of_options(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, code in (("clean_full", 0), ("organiser_wrong_sum", 1)):
+        given = ["audit", str(path_of(name)), "--keys", str(keys(tmp_path, name))]
+        for arguments in (given, ["--", *given]):
+            monkeypatch.setattr(sys, "argv", ["gopa", *arguments])
+            with pytest.raises(SystemExit) as ended:
+                cli.main()
+            assert ended.value.code == code
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["--no-such-option"], 2), (["nothing.gopa"], 2), (["--help"], 5)]
+)
+def test_who_cannot_be_told_anything_is_accused_of_nothing(arguments: list[str], code: int) -> None:
+    command = [sys.executable, "-m", "gopa", "audit", *arguments]
+    with FULL.open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=full, check=False)
+    assert done.returncode == code
 
 
 @pytest.mark.parametrize(
     "error",
-    [RuntimeError("bug"), MemoryError(), KeyboardInterrupt(), OSError(5, "disk"), SystemError()],
+    [
+        RuntimeError("bug"),
+        MemoryError(),
+        KeyboardInterrupt(),
+        OSError(5, "disk"),
+        SystemError(),
+        SystemExit(1),
+        SystemExit(0),
+        RecursionError(),
+        BrokenPipeError(32, "gone"),
+        GeneratorExit(),
+    ],
+    ids=lambda error: type(error).__name__ + str(getattr(error, "code", "")),
 )
-@pytest.mark.parametrize("place", ["gopa.auditing.auditor.read_log", "gopa.cli.audit.screen"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "gopa.auditing.auditor.read_log",
+        "gopa.auditing.auditor.compose",
+        "gopa.auditing.composing.check_log",
+        "gopa.auditing.composing.check_session",
+        "gopa.auditing.session_checks.privacy_report",
+        "gopa.auditing.signatures.verify_many",
+        "gopa.cli.audit.options_of",
+        "gopa.cli.audit.screen",
+    ],
+)
 def test_whatever_fails_inside_is_5(
     gopa: Gopa, monkeypatch: pytest.MonkeyPatch, error: BaseException, place: str
 ) -> None:
@@ -242,5 +307,117 @@ def test_names_from_the_log_cannot_speak_to_the_terminal(gopa: Gopa, tmp_path: P
     assert "\x1b" not in answer.out
 
 
+def test_a_title_cannot_speak_to_the_terminal(gopa: Gopa, tmp_path: Path) -> None:
+    title = "\x1b[31m\x9b\x7f\u202e\u2028<script>"
+    log = played(World(setting=Setting(title=title)))
+    wild = tmp_path / "log.gopa"
+    wild.write_bytes(log.archive())
+    anchors = tmp_path / "keys.txt"
+    anchors.write_bytes(log.anchors.to_bytes())
+    page = tmp_path / "page.html"
+    for arguments in ([], ["--json"]):
+        answer = gopa(wild, "--keys", anchors, "--html", page, *arguments)
+        assert answer.code == 0
+        assert set(title) & set(answer.out) <= set("[31m<script>")
+    assert json.loads(answer.out)["session"]["title"] == title
+    assert not set("\x1b\x9b\x7f\u202e\u2028") & set(page.read_text())
+
+
 def test_the_transcripts_are_where_they_should_be() -> None:
     assert path_of("clean_full").parent == TRANSCRIPTS
+
+
+def test_what_changes_between_two_readings_is_no_evidence(
+    gopa: Gopa, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    copy, place = tmp_path / "copy.gopa", tmp_path / "evidence"
+    copy.write_bytes(path_of("organiser_wrong_roll").read_bytes())
+    given = [copy, "--trust-embedded", "--evidence-dir", place]
+    assert gopa(*given).code == 1
+    (file,) = place.iterdir()
+    file.unlink()
+
+    def truncated(source: str, opened: ExitStack) -> object:
+        copy.write_bytes(copy.read_bytes()[:-1])
+        return open_transcript(source, opened)
+
+    monkeypatch.setattr("gopa.cli.audit.open_transcript", truncated)
+    assert gopa(*given).code == 2
+    assert list(place.iterdir()) == []
+
+
+def test_a_device_is_written_to_and_not_replaced(gopa: Gopa, tmp_path: Path) -> None:
+    pipe, pages = tmp_path / "pipe", list[bytes]()
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: pages.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    assert gopa(path_of("clean_full"), "--trust-embedded", "--html", pipe).code == 0
+    reader.join(30)
+    assert pages[0].startswith(b"<!")
+    assert pipe.is_fifo()
+
+
+def test_a_link_stays_a_link(gopa: Gopa, tmp_path: Path) -> None:
+    page, link = tmp_path / "page.html", tmp_path / "link.html"
+    link.symlink_to(page)
+    assert gopa(path_of("clean_full"), "--trust-embedded", "--html", link).code == 0
+    assert link.is_symlink()
+    assert page.read_text().startswith("<!")
+    assert sorted(tmp_path.iterdir()) == [link, page]
+
+
+def test_an_older_copy_does_not_replace_what_was_saved(gopa: Gopa, tmp_path: Path) -> None:
+    root, state, anchors = tmp_path / "board", tmp_path / "state", tmp_path / "keys.txt"
+    root.mkdir()
+    anchors.write_bytes(clean().anchors.to_bytes())
+    given = [root, "--keys", anchors, "--save", state]
+    shown(root, clean().entries)
+    assert gopa(*given).code == 0
+    saved = state.read_bytes()
+    assert saved == clean().note
+    shown(root, clean().entries[:9])
+    (root / "tile" / "entries" / "000.p" / str(len(clean().entries))).unlink()
+    (root / "tile" / "0" / "000.p" / str(len(clean().entries))).unlink()
+    assert gopa(*given, "--since", state).code == 3
+    assert state.read_bytes() == saved
+
+
+def test_who_follows_again_goes_on_from_what_was_saved(gopa: Gopa, tmp_path: Path) -> None:
+    root, state, anchors = tmp_path / "board", tmp_path / "state", tmp_path / "keys.txt"
+    root.mkdir()
+    anchors.write_bytes(clean().anchors.to_bytes())
+    given = [root, "--follow", "--keys", anchors, "--save", state]
+    shown(root, clean().entries)
+    assert gopa(*given).code == 0
+    assert gopa(*given).code == 0
+    entries = clean().entries
+    forked = note_of((*entries[:4], *entries[5:9]), clean().signer)
+    state.write_bytes(forked)
+    answer = gopa(*given)
+    assert answer.code == 1
+    assert "FAIL 1.5" in answer.out
+    assert state.read_bytes() == forked
+
+
+def test_following_ends_where_it_cannot_begin(gopa: Gopa, tmp_path: Path) -> None:
+    root, anchors = tmp_path / "board", tmp_path / "keys.txt"
+    root.mkdir()
+    anchors.write_bytes(clean().anchors.to_bytes())
+    given = ["--follow", "--keys", anchors]
+    shown(root, clean().entries)
+    assert gopa(root, *given).code == 0
+    assert gopa("http://127.0.0.1:1", *given).code == 3
+    later = (99).to_bytes(2) + clean().entries[-1][2:]
+    shown(root, (*clean().entries[:-1], later))
+    assert gopa(root, *given).code == 4
+
+
+def test_evidence_about_another_session_says_so(gopa: Gopa, tmp_path: Path) -> None:
+    place, name = tmp_path / "evidence", "commit_flipped_proof"
+    gopa(path_of(name), "--trust-embedded", "--evidence-dir", place)
+    (file,) = place.iterdir()
+    own = gopa("--evidence", file, "--keys", keys(tmp_path, name))
+    other = gopa("--evidence", file, "--keys", keys(tmp_path, "clean_signed"))
+    assert (own.code, other.code) == (0, 0)
+    assert "another session" not in own.out
+    assert "another session" in other.out

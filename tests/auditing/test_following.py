@@ -10,12 +10,13 @@ import pytest
 
 from bulletin_board.bundle import encode_bundle
 from bulletin_board.tree import RightEdge, bundles, leaf_hash
-from gopa.auditing import Verdict, audit
+from gopa.auditing import Anchors, Verdict, audit
 from gopa.auditing.auditor import options_of
 from gopa.auditing.checks import Status
 from gopa.auditing.following import Follower
 from gopa.auditing.report import Culprit, Report
-from tests.auditing.logs import clean, ends, note_of
+from tests.auditing.logs import clean, ends, note_of, played
+from tests.vectors.transcripts.worlds import World
 from wire.errors import UsageError
 
 
@@ -137,6 +138,53 @@ def test_what_is_out_of_reach_or_unsigned_is_asked_for_again(tmp_path: Path) -> 
     assert followed.poll() is None
     shown(tmp_path, entries)
     report = followed.poll()
+    assert report is not None
+    assert report.verdict is Verdict.VALID
+
+
+def test_a_copy_older_than_what_was_saved_is_not_saved(tmp_path: Path) -> None:
+    entries = clean().entries
+    shown(tmp_path, entries[:9])
+    fresh = Followed(tmp_path)
+    assert fresh.poll() is not None
+    assert len(fresh.saved) == 1
+    stale = Followed(tmp_path, since=note_of(entries[:12], clean().signer))
+    report = stale.poll()
+    assert report is not None
+    assert ends(report)["1.5"] is Status.MISSING
+    assert stale.saved == []
+    shown(tmp_path, entries)
+    assert stale.poll() is not None
+    assert stale.saved == [clean().note]
+
+
+def test_several_sessions_have_to_be_told_apart(tmp_path: Path) -> None:
+    log, other = clean(), played(World(seed="another session"))
+    both = (*log.entries, *other.entries)
+    shown(tmp_path, both)
+    policy = Anchors(log.anchors.policy)
+    for anchors, ends_well in ((log.anchors, True), (policy, False)):
+        options = options_of(anchors=anchors, trust_embedded=True)
+        with ExitStack() as opened:
+            follower = Follower(str(tmp_path), options, None, opened, lambda _: None)
+            if ends_well:
+                report = follower.poll()
+                assert report is not None
+                assert report.complete
+            else:
+                with pytest.raises(UsageError):
+                    follower.poll()
+
+
+def test_a_note_that_was_nonsense_once_is_forgotten(tmp_path: Path) -> None:
+    shown(tmp_path, clean().entries)
+    (tmp_path / "checkpoint").write_bytes(b"nonsense")
+    options = options_of(trust_embedded=True)
+    with ExitStack() as opened:
+        follower = Follower(str(tmp_path), options, None, opened, lambda _: None)
+        assert follower.poll() is None
+        shown(tmp_path, clean().entries)
+        report = follower.poll()
     assert report is not None
     assert report.verdict is Verdict.VALID
 

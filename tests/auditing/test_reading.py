@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -153,8 +154,20 @@ def test_a_file_that_is_missing_accuses_nobody(tmp_path: Path, part: str) -> Non
     assert {fault.culprit for fault in report.faults} <= {Culprit.UNATTRIBUTABLE}
 
 
+@pytest.mark.parametrize("part", ["entries/000.p/32", "0/000.p/32"])
+def test_a_pipe_among_the_files_keeps_nobody_waiting(tmp_path: Path, part: str) -> None:
+    root = mirrored(tmp_path)
+    assert audit(root, anchors=clean().anchors).verdict is Verdict.VALID
+    (root / "tile" / part).unlink()
+    os.mkfifo(root / "tile" / part)
+    report = audit(root, anchors=clean().anchors)
+    assert report.verdict is not Verdict.VALID
+    assert ends(report)["1.3"] is Status.MISSING
+
+
 def test_a_damaged_tile_is_noticed(tmp_path: Path) -> None:
     root = mirrored(tmp_path)
+    assert audit(root, anchors=clean().anchors).verdict is Verdict.VALID
     tile = root / "tile" / "0" / "000.p" / "32"
     data = bytearray(tile.read_bytes())
     data[5] ^= 1

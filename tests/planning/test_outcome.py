@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from scipy import linalg
 
 from gopa.graph import (
     Graph,
@@ -16,6 +17,7 @@ from gopa.graph import (
     k_out_graph,
     ring,
     spectral_flow_energy,
+    spectrum,
     worst_flow_energy,
 )
 from gopa.planning import Claim, Outcome, Plan, plan, privacy, protection
@@ -331,3 +333,47 @@ def test_flow_prices_never_exceed_a_path() -> None:
     found = flow_energy(graph, 5, seeded(0))
     assert found < 25 * 199
     assert np.sqrt(found) < 5 * 6
+
+
+@pytest.fixture(scope="module")
+def gaussian() -> Plan:
+    return plan(n=90, epsilon=2, delta=1e-4, corrupt=9, dropout=0.05, mask="gaussian")
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_claims_that_share_a_spectrum_are_those_of_each_alone(
+    gaussian: Plan, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bit for bit, with earlier releases and without, on graphs of one part and of two."""
+    terms, rng = gaussian.terms, np.random.default_rng(number)
+    graph = k_out_graph(bytes([number]) * 32, 90, terms.k)
+    if number == 5:
+        graph = graph.without([(0, int(other)) for other in graph.neighbours(0)])
+    included = tuple(sorted(rng.choice(90, size=86, replace=False).tolist()))
+    outcome = Outcome(terms, graph, included)
+    if number % 2:
+        again = k_out_graph(bytes([99 - number]) * 32, 90, terms.k)
+        outcome = dataclasses.replace(outcome, earlier=(Outcome(terms, again, included),))
+    together = privacy.of(outcome, rng=seeded(0)).claims
+    unknown = [release.graph.induced(list(included)) for release in outcome.releases]
+    copies = [from_edges(each.parties, np.stack(each.edges(), axis=1).tolist()) for each in unknown]
+    monkeypatch.setattr(spectrum, "certify_gap_dense", spectrum.certify_gap_dense.__wrapped__)
+    observer = [protection.protections(each, terms, seeded(0)) for each in unknown]
+    curious = [[protection.without_any_one(each, terms, seeded(0))] for each in copies]
+    for claim, groups in zip(together[1:], (observer, curious), strict=True):
+        assert (claim.delta, claim.how) == protection.worst(terms, groups)
+
+
+def test_one_spectrum_for_all_claims(gaussian: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[int] = []
+    eigenvalues = linalg.eigvalsh
+
+    def counting(matrix: np.ndarray, **options: object) -> np.ndarray:
+        computed.append(len(matrix))
+        return np.asarray(eigenvalues(matrix, **options))
+
+    monkeypatch.setattr(linalg, "eigvalsh", counting)
+    graph = k_out_graph(b"one" + bytes(29), 90, gaussian.terms.k)
+    statement = privacy.of(Outcome(gaussian.terms, graph, tuple(range(90))), rng=seeded(0))
+    assert all(claim.delta < 1e-3 for claim in statement.claims)
+    assert computed == [90]

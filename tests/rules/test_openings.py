@@ -118,7 +118,7 @@ def test_edges_are_live_where_both_ends_agree(lies: set[tuple[int, int]], gone: 
         common = bytes([min(own, other), max(own, other)]) * 16
         return bytes([own + 100]) * 32 if (own, other) in lies else common
 
-    posted = {u: [said(u, int(v)) for v in graph.neighbours(u)] for u in listed}
+    posted = {u: b"".join(said(u, int(v)) for v in graph.neighbours(u)) for u in listed}
     edges = match_edges(graph, posted, IDS, None)
     pairs = {(u, v) for u in listed for v in listed if u < v}
     agree = {pair for pair in pairs if said(*pair) == said(*pair[::-1])}
@@ -141,8 +141,44 @@ def test_edges_are_live_where_both_ends_agree(lies: set[tuple[int, int]], gone: 
         assert signs == [edges.sign_at(each, party) for each in around]
 
 
+@settings(deadline=None, max_examples=30)
+@given(
+    st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=4),
+    st.sets(st.frozensets(st.integers(0, 4), min_size=2, max_size=2), max_size=4),
+    st.sets(st.integers(0, 4), max_size=2),
+)
+def test_edges_that_are_no_points_are_void(
+    lies: set[tuple[int, int]], nonsense: set[frozenset[int]], gone: set[int]
+) -> None:
+    """Against a naive account, with points: what both ends posted has to be one, too."""
+    group = ristretto255()
+    graph, listed = complete(5), [party for party in range(5) if party not in gone]
+
+    def said(own: int, other: int) -> bytes:
+        if (own, other) in lies:
+            return (group.generator * group.scalar(100 + own)).to_bytes()
+        if frozenset({own, other}) in nonsense:
+            return b"\xff" * 32
+        return (
+            group.generator * group.scalar(1 + min(own, other) + 7 * max(own, other))
+        ).to_bytes()
+
+    posted = {u: b"".join(said(u, int(v)) for v in graph.neighbours(u)) for u in listed}
+    edges = match_edges(graph, posted, IDS, group)
+    pairs = [(u, v) for u in listed for v in listed if u < v]
+    live = [
+        pair for pair in pairs if said(*pair) == said(*pair[::-1]) and said(*pair) != b"\xff" * 32
+    ]
+    assert [edges.ends(number) for number in range(len(edges))] == live
+    assert edges.points is not None
+    assert edges.points.to_bytes() == edges.encodings == b"".join(said(*pair) for pair in live)
+    assert [(each.low, each.high, each.by_low, each.by_high) for each in edges.void] == [
+        (u, v, said(u, v), said(v, u)) for u, v in pairs if (u, v) not in live
+    ]
+
+
 def test_no_edges_at_all() -> None:
-    edges = match_edges(from_edges(3, []), {0: [], 1: [], 2: []}, IDS, ristretto255())
+    edges = match_edges(from_edges(3, []), {0: b"", 1: b"", 2: b""}, IDS, ristretto255())
     assert len(edges) == 0
     assert edges.find(0, 1) is None
     assert edges.crossing([0]) == []

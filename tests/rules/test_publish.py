@@ -10,6 +10,7 @@ from gopa.masks import pack_words, unpack_words
 from gopa.messages.organiser import Abort, Cause, Members, Why
 from gopa.messages.party import Publish
 from gopa.messages.phases import Phase
+from gopa.rules import publish
 from tests.protocol.scribe import Change, World, changed
 from tests.rules.worlds import baseline, make, require
 
@@ -60,6 +61,18 @@ def test_errors_that_cancel_are_found_in_both() -> None:
     world.run(change={Phase.PUBLISH: {1: shifted(1), 2: shifted(-1)}})
     rows = [*gone("04-P1", 1), *gone("04-P1", 2)]
     require(world, rows, [(1, "04-P1"), (2, "04-P1")], [0, 3, 4])
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 5])
+def test_openings_are_judged_a_few_at_a_time(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors that cancel between parties of one group, or of two."""
+    baseline()
+    world = make()
+    world.run(change={Phase.PUBLISH: {1: shifted(1), 2: shifted(-1)}})
+    together = world.check()
+    assert len(together.faults) == 2
+    monkeypatch.setattr(publish, "_AT_ONCE", at_once)
+    assert world.check() == together
 
 
 @pytest.mark.parametrize(

@@ -104,5 +104,5 @@ def _place(raw: bytes) -> tuple[bytes, int, int]:
 
 def test_the_longest_bodies_are_those_of_the_formats() -> None:
     program()
-    longest = importlib.import_module("log").LONGEST
+    longest = importlib.import_module("board").LONGEST
     assert longest == {int(kind): codec.max_size for kind, codec in BODIES.items()}

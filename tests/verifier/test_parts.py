@@ -53,30 +53,30 @@ def test_the_same_encodings_are_points() -> None:
         try:
             curve.decode_point(data)
             found = True
-        except part("codec").Malformed:
+        except part("codec").Wrong:
             found = False
         assert found == expected, data.hex()
         seen.add(found)
     assert seen == {True, False}
-    with pytest.raises(part("codec").Malformed):
+    with pytest.raises(part("codec").Wrong):
         curve.decode_point(bytes(32))
 
 
 def test_laws_of_noise() -> None:
-    law, codec, given = part("law"), part("codec"), published("noise_table")
+    laws, codec, given = part("laws"), part("codec"), published("noise_table")
     for each in given["laws"]:
-        found = law.noise_law(codec.decode(codec.LAW, bytes.fromhex(each["encoding"])))
+        found = laws.noise_law(codec.decode("NoiseLaw", bytes.fromhex(each["encoding"])))
         assert found.hash.hex() == each["hash"], each["name"]
     for each in given["refused"]:
-        with pytest.raises(codec.Malformed):
-            law.noise_law(codec.decode(codec.LAW, bytes.fromhex(each["encoding"])))
+        with pytest.raises(codec.Wrong):
+            laws.noise_law(codec.decode("NoiseLaw", bytes.fromhex(each["encoding"])))
     assert given["laws"]
     assert given["refused"]
 
 
 @pytest.mark.parametrize("deviation", [1, 2, 3, 7, 50, pytest.param(1000, marks=pytest.mark.soak)])
 def test_laws_of_masks(deviation: int) -> None:
-    table = part("law").mask_table(deviation)
+    table = part("laws").mask_table(deviation)
     assert tuple(table) == RoundedGaussian(deviation).cumulative
 
 

@@ -1,0 +1,50 @@
+"""`gopa session invite` and `gopa enrol`: keys for a roster, from people who have a token."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from bulletin_board.storage.directory import write_secret
+from gopa.cli.values import read_line
+from gopa.sessions.invitations import Invitation
+from gopa.sessions.vault import identity as identities
+from wire.secret import SecretBytes
+
+_path = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("file", type=_path)
+@click.option("--count", type=click.IntRange(1, 100_000), required=True, help="How many.")
+def invite(*, file: Path, count: int) -> None:
+    """Make invitations in the new FILE, one a line: give each person one, and keep FILE secret.
+
+    Whoever is invited makes a key (`gopa keygen`) and sends you the line that `gopa enrol`
+    prints; it may come over any channel. Collect the lines in a file, then:
+    `gopa session create --invitations FILE --enrolments LINES`.
+    """
+    made = [Invitation.fresh(os.urandom) for _ in range(count)]
+    text = "".join(f"{each.reveal()}  # {each.name}\n" for each in made)
+    write_secret(file, SecretBytes(text.encode()))
+    click.echo(f"{count} invitations in {file}")
+
+
+@click.command()
+@click.option("--identity", type=_path, required=True, help="Your key, as `gopa keygen` made it.")
+@click.option(
+    "--invitation",
+    type=_path,
+    required=True,
+    help="A file with your invitation in its first line; - reads it from standard input.",
+)
+def enrol(*, identity: Path, invitation: Path) -> None:
+    """Answer an invitation: print a line for the organiser, who puts your key on the roster.
+
+    The line is no secret. Nobody can exchange the key in it without your invitation, so
+    keep that to yourself until the session has begun.
+    """
+    found = Invitation.parse(read_line(invitation))
+    click.echo(str(found.enrol(identities.public_key(identity).data)))

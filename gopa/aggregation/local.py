@@ -47,7 +47,8 @@ class LocalAggregator:
     `progress` shows a bar on long rounds (None), on all (True) or never (False), on
     terminals only. With `clip`, values the plan does not allow are moved to the nearest
     ones that it does, and counted; otherwise they are refused. `executor` checks proofs
-    in other processes.
+    and signatures: any one, `gopa.executors.RayExecutor` too. In `jobs` threads parties
+    work at once, and checks run there without an executor; results and log are the same.
 
     Calls from several threads take turns.
 
@@ -71,6 +72,7 @@ class LocalAggregator:
         progress: bool | None = None,
         clip: bool = False,
         executor: Executor | None = None,
+        jobs: int = 1,
     ) -> None:
         self._terms = plan.terms if isinstance(plan, Plan) else plan
         self._most = None if max_weight is None else largest_weight(max_weight)
@@ -85,6 +87,7 @@ class LocalAggregator:
             script=script,
             progress=progress,
             executor=executor,
+            jobs=jobs,
             beacon=beacon,
             max_rollbacks=max_rollbacks,
             weighted=self._most is not None,

@@ -55,6 +55,7 @@ class RunOptions(TypedDict, total=False):
     max_rollbacks: int
     progress: bool | None
     executor: Executor | None
+    jobs: int
 
 
 class Options(RunOptions, total=False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from gopa.aggregation.account import Account
 from gopa.aggregation.bounds import Bounds
@@ -59,6 +60,7 @@ class Session:
         self._rng = rng
         self._toolkit = toolkit
         self._bar = PhaseBar(settings.progress, _work(terms, settings))
+        self._threads = ThreadPoolExecutor(settings.jobs) if settings.jobs > 1 else None
         self._simulation = Simulation(
             terms,
             rng=rng,
@@ -67,7 +69,8 @@ class Session:
             stage=Stage(
                 directory=settings.storage,
                 toolkit=toolkit,
-                executor=settings.executor,
+                executor=settings.executor or self._threads,
+                threads=self._threads,
                 progress=self._bar,
             ),
         )
@@ -87,8 +90,10 @@ class Session:
         return self._account.carried(record.findings, record.attempts, transcript)
 
     def close(self) -> None:
-        """Release the directory of the log."""
+        """Release the directory of the log, and the threads."""
         self._simulation.close()
+        if self._threads is not None:
+            self._threads.shutdown()
 
 
 def _setting(terms: Terms, settings: Settings) -> Setting:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 from gopa.aggregation.dropouts import AnyScript
 from gopa.aggregation.engine import Mode, Trust
 from gopa.aggregation.seeds import Seed
 from gopa.planning.terms import check_integer, check_name
 from wire.errors import UsageError
+
+MOST_JOBS: Final = 1_024
 
 Coins: TypeAlias = Literal["test", "commit-reveal"]
 """Where the coins of a simulation come from."""
@@ -28,6 +30,7 @@ class Settings:
     script: AnyScript | None
     progress: bool | None
     executor: Executor | None
+    jobs: int
     beacon: Coins
     max_rollbacks: int
     weighted: bool
@@ -37,6 +40,7 @@ class Settings:
         check_name(self.trust, get_args(Trust), "trust")
         check_name(self.beacon, get_args(Coins), "beacon")
         check_integer(self.max_rollbacks, 0, 65_535, "max_rollbacks")
+        check_integer(self.jobs, 1, MOST_JOBS, "jobs")
         if self.progress is not None and type(self.progress) is not bool:
             raise UsageError("true, false or None", "progress")
         if self.mode == "full" and self.trust != "malicious":

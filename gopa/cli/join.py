@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+import os
 import sys
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 import numpy as np
 
 from gopa.cli.board_output import reporting
+from gopa.cli.join_board import BoardUnreachable, PatientConnect
 from gopa.cli.session_progress import Happened, Progress, Standing, progress
 from gopa.cli.session_secrets import known_secret, secret_options
+from gopa.cli.session_words import PHASE_WORDS
 from gopa.cli.values import read_value
 from gopa.party import LocalPolicy, Refusal
 from gopa.sessions.vault import identity as identities
@@ -30,17 +32,21 @@ if TYPE_CHECKING:
 ABORTED_EXIT: Final = 3
 """The round ended without a result, and nobody's value was used."""
 
+UNREACHABLE_EXIT: Final = 4
+"""The board was out of reach for too long; the same command goes on."""
+
 INTERRUPTED_EXIT: Final = 130
 
 _ACCEPT: Final = {
-    "epsilon": "--epsilon",
-    "delta": "--delta",
-    "joined": "--delta",
-    "mode": "--allow-signed",
-    "trust": "--allow-curious",
-    "admission": "--allow-anyone",
-    "simulation": "--allow-simulation",
-    "corrupt": "--corrupt-share",
+    "epsilon": "; --epsilon accepts more",
+    "delta": "; --delta accepts more",
+    "joined": "; --delta accepts more",
+    "mode": "; --allow-signed accepts that",
+    "trust": "; --allow-curious accepts that",
+    "admission": "; --allow-anyone accepts a session without a roster",
+    "simulation": "; --allow-simulation accepts that",
+    "corrupt": "; a smaller --corrupt-share accepts that",
+    "policy": "; without --witnesses you accept that",
 }
 
 
@@ -103,6 +109,14 @@ class _Asked:
     help="Where to remember the session: by default `sessions` beside the key.",
 )
 @click.option(
+    "--patience",
+    type=click.FloatRange(min=0.0),
+    metavar="SECONDS",
+    default=600.0,
+    show_default=True,
+    help="How long to try on while the board cannot be reached.",
+)
+@click.option(
     "--epsilon",
     type=_decimal,
     metavar="NUMBER",
@@ -144,6 +158,7 @@ def join(  # noqa: PLR0913 - click passes every option by name
     clip: bool,
     rounds: int,
     state: Path | None,
+    patience: float,
     epsilon: Decimal,
     delta: Decimal,
     corrupt_share: Fraction,
@@ -163,7 +178,8 @@ def join(  # noqa: PLR0913 - click passes every option by name
     down, the same command goes on where it was.
 
     Ends with 0 and the result; with 3 if there was none; with 1 if somebody broke the rules in
-    a way that stopped you, and says who; with 2 if something has to be changed here.
+    a way that stopped you, and says who; with 2 if something has to be changed here; with 4 if
+    the board could not be reached for too long.
     """
     from gopa.messages.manifest import Mode
 
@@ -189,27 +205,43 @@ def join(  # noqa: PLR0913 - click passes every option by name
     )
     secret = known_secret(identity, passphrase_file, key_file)
     screen = progress(as_json=as_json)
+    connect = PatientConnect(screen, patience)
     try:
         with reporting(), screen:
-            asyncio.run(_run(asked, secret, screen, as_json=as_json))
+            connect.run(_run(asked, secret, screen, connect, as_json=as_json))
     except Refusal as error:
         raise _advised(error) from None
     except Aborted as error:
         click.echo(f"gopa: {error}", err=True)
         sys.exit(ABORTED_EXIT)
+    except BoardUnreachable as error:
+        click.echo(f"gopa: {error}; the same command goes on where it was", err=True)
+        _leave(UNREACHABLE_EXIT, connect)
     except KeyboardInterrupt:
         click.echo("gopa: stopped; the same command goes on where it was", err=True)
-        sys.exit(INTERRUPTED_EXIT)
+        _leave(INTERRUPTED_EXIT, connect)
 
 
-async def _run(asked: _Asked, secret: Any, screen: Progress, *, as_json: bool) -> None:
+def _leave(code: int, connect: PatientConnect) -> NoReturn:
+    """End the process, also if a thread hangs: what is stored is whole at any moment."""
+    if connect.hangs:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+async def _run(
+    asked: _Asked, secret: Any, screen: Progress, connect: PatientConnect, *, as_json: bool
+) -> None:
     from gopa.sessions.client import Client
     from gopa.sessions.ticket import Ticket
 
     key = identities.load(asked.identity, secret)
     ticket = Ticket.read(asked.ticket)
-    screen.standing(Standing(f"looking for the session at {ticket.board}"))
-    async with Client(key, asked.policy, home=asked.state, secret=secret) as client:
+    screen.standing(Standing(f"waiting until the session is open at {ticket.board}"))
+    home = asked.state
+    async with Client(key, asked.policy, home=home, secret=secret, connect=connect) as client:
         membership = await client.join(ticket, watch=lambda news: _tell(screen, news))
         screen.happened(Happened("joined", *_described(membership)))
         found = await membership.concluded(asked.value)
@@ -218,10 +250,23 @@ async def _run(asked: _Asked, secret: Any, screen: Progress, *, as_json: bool) -
             return
         for _ in range(asked.rounds):
             screen.standing(Standing("waiting for a round to open"))
-            found = await membership.contribute(
-                asked.value, weight=asked.weight, max_weight=asked.max_weight, clip=asked.clip
-            )
-            _show(found, screen, as_json=as_json)
+            _show(await _contributed(membership, asked), screen, as_json=as_json)
+
+
+async def _contributed(membership: Membership, asked: _Asked) -> Contribution:
+    """A session that is over broke no rule: it ends like a round without a result."""
+    from gopa.aggregation.errors import OutOfRange
+    from gopa.sessions.seat import SessionOver
+
+    try:
+        return await membership.contribute(
+            asked.value, weight=asked.weight, max_weight=asked.max_weight, clip=asked.clip
+        )
+    except SessionOver as error:
+        raise Aborted(str(error)) from None
+    except OutOfRange as error:
+        what = error.message.partition(":")[0]
+        raise UsageError(f"{what}: --clip moves it to the nearest in range", "value") from None
 
 
 def _show(found: Contribution, screen: Progress, *, as_json: bool) -> None:
@@ -262,7 +307,7 @@ def _tell(screen: Progress, news: News) -> None:
         screen.standing(None)
         return
     parties = "" if news.present is None else f", {news.present} parties in it"
-    text = f"round {news.round}: {news.opens.name.lower()}{parties}"
+    text = f"round {news.round}: {PHASE_WORDS[news.opens]}{parties}"
     screen.happened(Happened("phase", text, facts))
     screen.standing(Standing(f"{text}; waiting for the others"))
 
@@ -303,6 +348,5 @@ def _sentence(found: Contribution) -> str:
 
 def _advised(error: Refusal) -> UsageError:
     """What to say to accept it all the same."""
-    option = _ACCEPT.get(error.field)
-    advice = f"; to accept that: {option}" if option else ""
-    return UsageError(f"not joined, nothing was said: {error}{advice}")
+    advice = _ACCEPT.get(error.field)
+    return UsageError(f"not joined, nothing was said: {error.message}{advice or ''}")

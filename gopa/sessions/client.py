@@ -63,6 +63,7 @@ class Client(Guarded):
         self._executor = executor
         self._rng = rng
         self._memberships: dict[bytes, Membership] = {}
+        self._joining = asyncio.Lock()
         self._background: Background | None = None
 
     @property
@@ -102,9 +103,10 @@ class Client(Guarded):
     ) -> Contribution:
         """Join, if that is still to be done, and offer a value: see `Membership.contribute`."""
         ticket = session if isinstance(session, Ticket) else Ticket.read(Path(session))
-        membership = self._memberships.get(ticket.session)
-        if membership is None:
-            membership = await self.join(ticket, watch=watch)
+        async with self._joining:
+            membership = self._memberships.get(ticket.session)
+            if membership is None:
+                membership = await self.join(ticket, watch=watch)
         return await membership.contribute(value, weight=weight, max_weight=max_weight, clip=clip)
 
     async def close(self) -> None:

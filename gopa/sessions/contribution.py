@@ -9,6 +9,7 @@ import numpy as np
 
 from gopa.aggregation.encoding import Encoded, Encoding, NoisySum
 from gopa.aggregation.errors import RoundAborted
+from gopa.aggregation.report import numbers
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, Released, Result, Why
 from gopa.party import Part
@@ -16,7 +17,7 @@ from gopa.sessions.offers import Decided
 from wire.secret import Guarded
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Contribution:
     """One round of a session in which a party offered a value.
 
@@ -41,6 +42,15 @@ class Contribution:
     part: Part
     clipped: int
     scaled: int
+
+    def __str__(self) -> str:
+        """A summary for a person; long vectors are shortened."""
+        yours = "yours among them" if self.included else f"without yours: {self.part.value}"
+        return f"mean     {numbers(self.mean, self.stderr)}\nparties  {self.count}, {yours}"
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        return f"<{name}: round {self.round}, {self.count} parties, {self.part.name.lower()}>"
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -8,12 +8,16 @@ from asyncio import FIRST_COMPLETED
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import Final, TypeVar
 
 from bulletin_board import Refused
 from bulletin_board.client.http import NetworkError
 from bulletin_board.client.unproven import UnprovenHistory
 from bulletin_board.tree import leaf_hash
+from bulletin_board.visible import visible
 from gopa.messages.framing import Posted
 from gopa.messages.phases import Phase
 from gopa.party import (
@@ -35,7 +39,8 @@ from gopa.sessions.herald import Herald, News
 from gopa.sessions.offers import Decided, Offer
 from gopa.sessions.parties.durable import DurableParty
 from gopa.sessions.patience import Waiting
-from wire.errors import ProtocolError
+from gopa.sessions.vault.errors import VaultError
+from wire.errors import FaultyBoard, ProtocolError
 from wire.secret import Guarded
 
 _LOG: Final = logging.getLogger("gopa.sessions")
@@ -116,6 +121,8 @@ class Seat(Guarded):
                 if await self._retried(self._go_on):
                     await self._wait()
         except BaseException as error:
+            if isinstance(error, FaultyBoard):
+                await self._erase()
             self._disappoint(error)
             raise
         self._disappoint(self.ended())
@@ -134,6 +141,13 @@ class Seat(Guarded):
                 if posted.index <= known:
                     self._herald.hear(posted)
 
+    async def _erase(self) -> None:
+        """A fork is for good: nothing of the round will be said, nor is needed ([H5], [W6])."""
+        if self._takes_part:
+            with suppress(VaultError):  # the fork is what has to be told
+                number = self._party.state.chain.round
+                await self._call(lambda: self._party.step(TimedOut(number)))
+
     async def _go_on(self) -> None:
         await self._catch_up()
         await self._supply()
@@ -144,7 +158,7 @@ class Seat(Guarded):
         try:
             await work()
         except (NetworkError, UnprovenHistory) as error:
-            _LOG.info("%s; trying again", error)
+            _LOG.info("%s; trying again", visible(str(error)))
             await self._give_up_in_time()
             await self._waiting.sleep(self._waiting.retry_seconds)
             return False
@@ -242,8 +256,20 @@ class Seat(Guarded):
             attempt = await self._call(lambda: self._party.attempt(event))
             if not any(map(_blames, attempt.outputs)):
                 return await self._call(attempt.commit)
-        whole = await self._log.complete(wanted, 0, self._horizon)
-        return await self._call(lambda: self._party.step(Fetched(wanted.phase, whole)))
+        return await self._read_through(wanted)
+
+    async def _read_through(self, wanted: Fetch) -> Sequence[Output]:
+        """What follows from all that the log has. A lookup may have hidden own entries, too."""
+        asked = replace(wanted, authors=(*wanted.authors, self._author))
+        whole = await self._log.complete(asked, 0, self._horizon)
+        others = tuple(each for each in whole if each.entry.author.data != self._author)
+        landed = {leaf for leaf, _ in self._party.state.landed}
+        for mine in whole:
+            if mine.entry.author.data == self._author and mine.leaf not in landed:
+                self._follow(await self._call(partial(self._party.step, mine)))
+        if self._party.wanted != wanted:
+            return ()  # it has left the round ([R4])
+        return await self._call(lambda: self._party.step(Fetched(wanted.phase, others)))
 
     async def _supply(self) -> None:
         """Give the open round its value, if it waits for one and one is there."""
@@ -266,7 +292,8 @@ class Seat(Guarded):
             try:
                 await self._log.submit(post.entries)
             except Refused as error:
-                _LOG.info("round %d, %s: not taken: %s", post.round, post.phase.name, error)
+                why = visible(str(error))  # the board's words
+                _LOG.info("round %d, %s: not taken: %s", post.round, post.phase.name, why)
             self._settled |= leaves
 
     def _finished(self, ended: Finished) -> None:

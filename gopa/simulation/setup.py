@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -36,15 +36,18 @@ class Stage:
     """Where a simulation takes place; the defaults are a log in memory and nothing else.
 
     `directory` is new or empty and will hold the log. `executor` checks proofs and
-    signatures. `witnesses` cosign where the setting's beacon is drand, `beacon` has its
+    signatures. In `threads` the parties that hear of the same entry work at once; the log
+    is the same as without. `witnesses` cosign where the setting's beacon is drand, `beacon` has its
     values. `remember_noise` keeps every party's noise, for tests. `watch` is shown every
     party whenever the organiser has said something. `clock` measures the steps of the
-    parties, `time.process_time` for one; reading it costs as much as many of the steps.
+    parties, `time.process_time` for one (`time.thread_time` with `threads`); reading it costs
+    as much as many of the steps.
     """
 
     directory: Path | None = None
     toolkit: Toolkit | None = None
     executor: Executor | None = None
+    threads: ThreadPoolExecutor | None = None
     witnesses: Witnesses | None = None
     beacon: BeaconSource | None = None
     progress: Progress | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import BinaryIO
 
 from bulletin_board import LogReader
@@ -200,12 +201,13 @@ class Simulation:
             self._deliver(said)
 
     def _broadcast(self, posted: Posted) -> list[Post]:
-        witnessed = Witnessed(self._board.size, self._board.root)
+        """What everybody answers, in the order of the parties, whoever was ready first."""
+        hear = partial(self._hear, Witnessed(self._board.size, self._board.root), posted)
+        threads = self._stage.threads
+        answers = map(hear, self.parties) if threads is None else threads.map(hear, self.parties)
         said: list[Post] = []
-        for number, actor in enumerate(self.parties):
-            actor.reads((posted,), self._size_of)
-            self._tell(actor, witnessed)
-            said += self._tell(actor, posted)
+        for number, (actor, posts) in enumerate(zip(self.parties, answers, strict=True)):
+            said += posts
             self._remember(actor)
             if self._stage.watch is not None:
                 self._stage.watch(actor)
@@ -214,6 +216,12 @@ class Simulation:
                 if current is not None and current.opens is not None:
                     self._stage.progress(current.opens, number + 1, len(self.parties))
         return said
+
+    def _hear(self, witnessed: Witnessed, posted: Posted, actor: Actor) -> list[Post]:
+        """Touches this party alone, and reads the log, which does not grow meanwhile."""
+        actor.reads((posted,), self._size_of)
+        self._tell(actor, witnessed)
+        return self._tell(actor, posted)
 
     def _tell(self, actor: Actor, event: Posted | Supplied | Witnessed) -> list[Post]:
         return actor.tell(event, self._answer, self._size_of)

@@ -1,0 +1,166 @@
+"""Threads, processes and Ray: the same logs, the same reports, and nothing but public data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from io import BytesIO
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+import gopa
+from bulletin_board import VerifierKey
+from gopa import LocalAggregator
+from gopa.executors import RayExecutor
+from gopa.rules import check_log
+from gopa.simulation import Simulation, Stage
+from tests.executors.recording import Recording
+from tests.randomness import seeded
+from tests.simulation.worlds import FULL, RECOVERING, inputs_for
+from tests.vectors.registry import TRANSCRIPTS
+from tests.vectors.test_transcripts import stated
+from tests.vectors.transcripts.made import read
+from wire.errors import UsageError
+
+WORLD = replace(RECOVERING, rounds=1)
+KINDS = ("threads", "processes", "ray")
+PUBLIC = {
+    "commitments._native.RISTRETTO255",
+    "decimal.Decimal",
+    "functools.partial",
+    "gopa.auditing.signatures._wrong",
+    "gopa.messages.parameters.CommitReveal",
+    "gopa.messages.manifest.Manifest",
+    "gopa.messages.parameters.Roster",
+    "gopa.messages.parameters.Trust",
+    "gopa.messages.parameters.Mode",
+    "gopa.planning.terms.Terms",
+    "gopa.rounds.context.RoundContext",
+    "gopa.rounds.proofs.NoiseClaim",
+    "gopa.rounds.proofs.PossessionClaim",
+    "gopa.rounds.proofs.SharedKeyClaim",
+    "wire.ed25519.PublicKey",
+    "wire.ed25519.Signed",
+    "zkp.noise_table.GaussianTable",
+}
+"""Types that may leave the process: what stands in a log."""
+
+
+@contextmanager
+def pool(kind: str, on_ray: RayExecutor) -> Iterator[Executor]:
+    """One that is closed afterwards, but for the cluster."""
+    if kind == "ray":
+        yield on_ray
+    elif kind == "threads":
+        with ThreadPoolExecutor(2) as threads:
+            yield threads
+    else:
+        # A fork of a process with threads may stand still.
+        with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
+            yield processes
+
+
+def archive(executor: Executor | None, threads: ThreadPoolExecutor | None = None) -> bytes:
+    """A small session in full mode, with recovery, all of it from one seed."""
+    stage = Stage(executor=executor, threads=threads)
+    simulation = Simulation(WORLD, rng=seeded("executors"), setting=FULL, stage=stage)
+    record = simulation.run_round(inputs_for(WORLD))
+    assert record.sums is not None
+    assert len(record.included) == WORLD.parties
+    out = BytesIO()
+    simulation.archive(out)
+    return out.getvalue()
+
+
+@cache
+def expected() -> bytes:
+    """The log without any executor."""
+    return archive(None)
+
+
+@cache
+def report(path: Path) -> bytes:
+    """The report without any executor."""
+    found = gopa.audit(path, trust_embedded=True)
+    assert found.verdict.value == "VALID"
+    return found.to_json()
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("log") / "session.gopa"
+    path.write_bytes(expected())
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_executor_gives_the_same_log_and_the_same_report(
+    kind: str, on_ray: RayExecutor, log: Path
+) -> None:
+    with pool(kind, on_ray) as executor:
+        assert archive(executor) == expected()
+        found = gopa.audit(log, trust_embedded=True, executor=executor)
+    assert found.to_json() == report(log)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_executor_finds_the_same_faults(kind: str, on_ray: RayExecutor) -> None:
+    raws = entries("accuse_of_a_share_without_proof")
+    plain = check_log(raws, rng=seeded("reader"))
+    assert plain.faults
+    with pool(kind, on_ray) as executor:
+        found = check_log(raws, rng=seeded("reader"), executor=executor)
+    assert found.to_json() == plain.to_json()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_aggregators_take_any_executor(kind: str, on_ray: RayExecutor) -> None:
+    values = [party / 8 for party in range(WORLD.parties)]
+    with LocalAggregator(WORLD, seed=4) as plain:
+        means = plain.average(values).mean
+    with (
+        pool(kind, on_ray) as executor,
+        LocalAggregator(WORLD, seed=4, executor=executor, jobs=2) as aggregator,
+    ):
+        assert aggregator.average(values).mean == means
+
+
+def test_jobs_are_threads_and_at_least_one() -> None:
+    values = [party / 8 for party in range(WORLD.parties)]
+    with (
+        LocalAggregator(WORLD, seed=4, jobs=1) as plain,
+        LocalAggregator(WORLD, seed=4, jobs=3) as threaded,
+    ):
+        assert plain.average(values).mean == threaded.average(values).mean
+    for jobs in (0, -1, True, 1_025):
+        with pytest.raises(UsageError) as caught:
+            LocalAggregator(WORLD, seed=4, jobs=jobs)
+        assert caught.value.field == "jobs"
+
+
+def test_tasks_can_be_pickled_and_hold_nothing_but_what_stands_in_a_log(log: Path) -> None:
+    executor = Recording()
+    assert archive(executor) == expected()
+    simulated = executor.tasks
+    assert gopa.audit(log, trust_embedded=True, executor=executor).to_json() == report(log)
+    audited = executor.tasks
+    assert 0 < simulated < audited
+    for name in ("clean_full", "accuse_falsely", "accuse_of_a_share_without_proof"):
+        check_log(entries(name), rng=os.urandom, executor=executor)
+    assert executor.tasks > audited
+    types = {name for name in executor.named if not name.rpartition(".")[2].startswith("_")}
+    claims = {name for name in types if name.startswith("gopa.rounds.proofs.")}
+    assert claims == {name for name in PUBLIC if name.startswith("gopa.rounds.proofs.")}
+    assert types - PUBLIC == set()
+
+
+def entries(name: str) -> list[bytes]:
+    """A published transcript."""
+    key = VerifierKey.parse(stated(name)["anchors"]["log"])
+    return read((TRANSCRIPTS / f"{name}.gopa").read_bytes(), key)[1]

@@ -9,6 +9,7 @@ from bulletin_board import SignedCheckpoint
 from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence
 from bulletin_board.tree import consistency_proof, tree_root
 from bulletin_board.tree.hashing import node_hash
+from gopa.auditing.evidence import Evidence, Fork, Statement
 
 Node = Callable[[int, int], bytes]
 
@@ -24,6 +25,15 @@ def fork_evidence(size: int, node: Node, older: SignedCheckpoint, newer: SignedC
         if older.size & (older.size - 1) == 0:  # such proofs leave the old root out
             proof = [tree_root(older.size, node), *proof]
     return FORK_EVIDENCE.encode(ForkEvidence(older.to_bytes(), newer.to_bytes(), tuple(proof)))
+
+
+def evidence_from_board(data: bytes) -> bytes:
+    """What a client of the board has kept about a fork, as a file of evidence.
+
+    Raises `MalformedMessage` for other bytes. Nothing is judged here.
+    """
+    FORK_EVIDENCE.decode(data)
+    return Evidence(Statement(bytes(32), b"05-C4", 0), Fork(data)).to_bytes()
 
 
 def nodes_above(leaf: Callable[[int], bytes]) -> Node:

@@ -17,9 +17,10 @@ from bulletin_board.visible import visible
 from gopa.auditing.anchors import read_anchors
 from gopa.auditing.auditor import options_of, run, workers
 from gopa.auditing.composing import unsupported
-from gopa.auditing.evidence import MAGIC
+from gopa.auditing.evidence import LARGEST_FORK, MAGIC
 from gopa.auditing.figures import counted
 from gopa.auditing.following import Follower, may_be_saved
+from gopa.auditing.forks import evidence_from_board
 from gopa.auditing.json_report import to_json_bytes, to_json_dict
 from gopa.auditing.judging import Judgement, judge
 from gopa.auditing.options import Options
@@ -241,12 +242,23 @@ def _progress(follower: Follower, report: Report | None) -> str:
     return f"{size}; waiting: {visible(follower.waiting, _LONGEST_REASON)}"
 
 
+def _kept_by_a_party(path: Path, data: bytes) -> bytes:
+    """The evidence of a fork that stands in a vault, below `board`."""
+    try:
+        return evidence_from_board(data)
+    except MalformedMessage:
+        message = f"{path} is no evidence of an audit, and none of a fork that a party has kept"
+        raise UsageError(message, "evidence") from None
+
+
 def _judge(path: Path, keys: Path | None, *, as_json: bool) -> int:
     try:
         with path.open("rb") as file:
-            if file.read(len(MAGIC)) != MAGIC:
-                raise UsageError(f"{path} is no evidence of an audit", "evidence")
-            data = MAGIC + file.read(_LARGEST_EVIDENCE)
+            head = file.read(len(MAGIC))
+            if head == MAGIC:
+                data = head + file.read(_LARGEST_EVIDENCE)
+            else:
+                data = _kept_by_a_party(path, head + file.read(LARGEST_FORK))
         anchors = read_anchors(keys)
         judgement = judge(data, policy=anchors.policy)
     except MalformedMessage as error:

@@ -249,7 +249,8 @@ async def _run(
             _show(found, screen, as_json=as_json)
             return
         for _ in range(asked.rounds):
-            screen.standing(Standing("waiting for a round to open"))
+            if membership.news is None or membership.news.opens is None:
+                screen.standing(Standing("waiting for a round to open"))
             _show(await _contributed(membership, asked), screen, as_json=as_json)
 
 
@@ -335,12 +336,21 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
+def _short(value: Any) -> Any:
+    """As many digits as a person reads: noise hides the others."""
+    if isinstance(value, dict):
+        return {name: _short(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_short(each) for each in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
 def _sentence(found: Contribution) -> str:
     yours = "yours is among them" if found.included else f"without yours: {found.part.value}"
     return "\n".join(
         [
-            f"mean     {json.dumps(_plain(found.mean))}",
-            f"stderr   {json.dumps(_plain(found.stderr))}",
+            f"mean     {json.dumps(_short(_plain(found.mean)))}",
+            f"stderr   {json.dumps(_short(_plain(found.stderr)))}",
             f"parties  {found.count}; {yours}",
         ]
     )

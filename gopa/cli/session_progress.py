@@ -143,6 +143,8 @@ class Screen(_Context):
 
     def standing(self, now: Standing | None) -> None:
         self._now = now
+        if now is None and self._live.is_started:
+            self._live.refresh()  # what is written next begins on an empty line
 
     def _render(self) -> RenderableType:
         now = self._now

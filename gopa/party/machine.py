@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gopa.messages.framing import Message, Posted
+from gopa.messages.limits import chunks_of, largest_body
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import ABORT, OPEN, Abort, Result
-from gopa.messages.phases import Kind
+from gopa.messages.phases import Kind, Phase
 from gopa.party.chain import Chain
 from gopa.party.closing import take_close
 from gopa.party.comparing import accuse, compare
@@ -24,6 +25,7 @@ from gopa.party.events import (
     TimedOut,
     Witnessed,
 )
+from gopa.party.frames import forget_frames
 from gopa.party.joining import open_round, take_input
 from gopa.party.leaving import leave
 from gopa.party.lists import decode_result
@@ -60,7 +62,7 @@ class Party(Guarded):
         Refusal: the manifest does not satisfy the policy. Nothing was said.
     """
 
-    __slots__ = ("_means",)
+    __slots__ = ("_means", "_most_chunks")
 
     def __init__(  # noqa: PLR0913 - everything it is built from
         self,
@@ -76,6 +78,8 @@ class Party(Guarded):
         policy.require(manifest, key.public.data)
         tools = toolkit or Toolkit()
         self._means = Means(manifest, session or manifest.session, key, policy, tools, rng)
+        sizes = len(manifest.to_bytes()), largest_body(manifest, Phase.ORGANISER)
+        self._most_chunks = chunks_of(max(sizes))
 
     def start(self) -> State:
         """Before the first entry of the session."""
@@ -94,7 +98,7 @@ class Party(Guarded):
         try:
             new, outputs = self._step(state, event)
         except ProtocolError as error:
-            _forget_frames(error)
+            forget_frames(error)
             number = state.chain.round
             return replace(state, stage=Stopped(error), sent=(), inputs=()), (
                 Halted(number, error),
@@ -116,6 +120,9 @@ class Party(Guarded):
         if posted.entry.author.data == self._means.author:
             return replace(state, landed=(*state.landed, (posted.leaf, posted.index))), ()
         chain, message = state.chain.follow(posted)
+        # Whoever waited for the rest of an endless message would keep all of it until then.
+        fits = not chain.pending or posted.entry.chunks <= self._most_chunks
+        chain.require(fits, "a message is longer than any can be", posted.leaf)
         state = replace(state, chain=chain)
         if message is None:
             return state, ()
@@ -175,16 +182,6 @@ class Party(Guarded):
         if isinstance(stage, Accusing):
             return accuse(means, state, stage, found)
         return count(means, state, stage, found)
-
-
-def _forget_frames(error: BaseException) -> None:
-    """Frames of a traceback hold the state, with every secret of the round ([X6])."""
-    chain: list[BaseException | None] = [error]
-    while chain:
-        found = chain.pop()
-        if found is not None and found.__traceback__ is not None:
-            found.__traceback__ = None
-            chain += [found.__cause__, found.__context__]
 
 
 def _outcome(message: Message) -> Result | Abort:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from typing import Protocol
 
-from bulletin_board.client.state import ClientState, MemoryState
+from bulletin_board.client.state import ClientState
 from gopa.messages.manifest import MANIFEST, Manifest, session_id
 from gopa.sessions.following import Link, SelectiveLog, SessionLog, WholeLog
 from gopa.sessions.ticket import Ticket
@@ -54,8 +54,8 @@ class Alone:
 class Together:
     """For many parties of one process: the log of a session is read once for all.
 
-    `state` has what was seen of the board before; without one it is forgotten with the
-    process. `executor` verifies signatures. `logs` are those that are open, by session.
+    `state` has what was seen of the board before; without one the vault of the first party
+    that comes does. `executor` verifies signatures. `logs` are those that are open, by session.
     """
 
     def __init__(self, state: ClientState | None = None, executor: Executor | None = None) -> None:
@@ -66,9 +66,8 @@ class Together:
 
     def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SessionLog:
         """The log that all parties of the session share."""
-        del vault
         if ticket.session not in self.logs:
-            link = Link(ticket.board, ticket.trust, self._state or MemoryState(), rng=rng)
+            link = Link(ticket.board, ticket.trust, self._state or vault.board, rng=rng)
             log = WholeLog(link, ticket.session, executor=self._executor)
             self.logs[ticket.session], self._guests[ticket.session] = log, 0
         self._guests[ticket.session] += 1

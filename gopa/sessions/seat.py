@@ -54,8 +54,8 @@ class Seat(Guarded):
 
     `run` returns when the session is over for this party, and raises when it cannot go on:
     `ProtocolError`s name who broke a rule. `offer` may be called before and while it runs,
-    from the same event loop. `watch` is told the news of rounds. Work that takes time runs
-    in `executor`'s threads.
+    from the same event loop. `watch` is told the news of rounds; after a restart it is told
+    first where the open one stands. Work that takes time runs in `executor`'s threads.
     """
 
     def __init__(  # noqa: PLR0913 - everything it is built from
@@ -140,6 +140,9 @@ class Seat(Guarded):
             for posted in await self._log.controls(0, self._horizon):
                 if posted.index <= known:
                     self._herald.hear(posted)
+            news = self._herald.news
+            if news is not None and news.opens is not None:
+                self._announce(news)
 
     async def _erase(self) -> None:
         """A fork is for good: nothing of the round will be said, nor is needed ([H5], [W6])."""

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from bulletin_board import LogReader
+from bulletin_board.visible import visible
 from gopa.sessions.following.interface import Horizon
 from gopa.sessions.following.link import Link
 from wire.errors import FaultyBoard, ProtocolError, UsageError
 
+_LONGEST: Final = 300
 _LOG: Final = logging.getLogger("gopa.sessions")
 _T = TypeVar("_T")
 
@@ -155,7 +157,7 @@ class Follower(ABC):
                 self._failure = error
             except ProtocolError as error:
                 if self.trouble is None:
-                    _LOG.info("the board: %s; looking again", error)
+                    _LOG.info("the board: %s; looking again", visible(str(error), _LONGEST))
                 self.trouble = error
             except Exception as error:  # noqa: BLE001 - whoever waits must be told
                 self._failure = error

@@ -12,6 +12,7 @@ from typing import Final
 from bulletin_board import Reason, Refused
 from bulletin_board.client.http import NetworkError
 from bulletin_board.lookup import MOST_AUTHORS, VERSION, Found, Lookup
+from bulletin_board.visible import visible
 from gopa.messages.framing import Posted
 from gopa.messages.phases import KIND_IN, Phase
 from gopa.party import Fetch
@@ -25,6 +26,7 @@ from gopa.sessions.following.trail import Trail
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 
 _LOG: Final = logging.getLogger("gopa.sessions")
+_LONGEST: Final = 300
 _PACE: Final = Pace(least=0.5, most=5.0)
 _OF_PARTIES: Final = tuple(sorted(map(int, KIND_IN)))
 _OF_ORGANISER: Final = (int(Phase.ORGANISER),)
@@ -190,7 +192,9 @@ class SelectiveLog(Follower):
         try:
             found = await self._link.read(look_up)
         except (InvalidProof, MalformedMessage) as error:
-            _LOG.warning("a lookup is not answered well (%s): reading the log", error)
+            _LOG.warning(
+                "a lookup is not answered well (%s): reading the log", visible(str(error), _LONGEST)
+            )
         except Refused as refusal:
             offered = refusal.reason is not Reason.UNAVAILABLE or refusal.retry_after is not None
             if passes(refusal) and offered:

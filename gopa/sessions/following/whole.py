@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Final
 
+from bulletin_board import LogReader
 from gopa.messages.framing import Posted
 from gopa.party import Fetch
 from gopa.sessions.following.follower import Follower, Pace, Sleep
@@ -87,30 +88,25 @@ class WholeLog(Follower):
 
     async def _look(self) -> bool:
         """Read what is new. The horizon moves when all below it has been read."""
-        grew = False
-        while True:
-            found = await self._link.read(partial(self._news, self._read))
-            if found is None:
-                return grew
-            horizon, self._read, entries = found
-            grew = True
-            for posted in entries:
+        reader = await self._link.read(self._newer)
+        if reader is None:
+            return False
+        while self._read < reader.size:  # however fast the log grows behind this checkpoint
+            stop = min(reader.size, self._read + _AT_ONCE)
+            read = partial(read_session, reader, self._session, self._read, stop, self._executor)
+            for posted in await self._link.read(read):
                 self._streams.take(posted)
-            if self._read == horizon.size:
-                before, self._horizon = self._horizon, horizon
-                self._growth.fire()
-                if self._streams.spoken >= before.size:
-                    self._speech.fire()
+            self._read = stop
+        before, self._horizon = self._horizon, Horizon(reader.size, reader.signed.root)
+        self._growth.fire()
+        if self._streams.spoken >= before.size:
+            self._speech.fire()
+        return True
 
-    def _news(self, start: int) -> tuple[Horizon, int, list[Posted]] | None:
-        """In a thread: the next entries, and how far they were read."""
+    def _newer(self) -> LogReader | None:
+        """In a thread: the log as it is now, if it has grown."""
         client = self._link.client
-        if client.update().size <= start:
-            return None
-        reader = client.reader()
-        stop = min(reader.size, start + _AT_ONCE)
-        entries = read_session(reader, self._session, start, stop, self._executor)
-        return Horizon(reader.size, reader.signed.root), stop, entries
+        return client.reader() if client.update().size > self._read else None
 
     async def _again(self, start: int, stop: int) -> list[Posted]:
         """What is not kept any more, from the board."""

@@ -22,13 +22,14 @@ from gopa.party import (
     State,
     TimedOut,
 )
+from gopa.party.frames import forget_frames
 from gopa.party.states import Accusing, Comparing, Counting, Done, Outside, Stopped
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.parties.chance import START, Chance, extend
 from gopa.sessions.parties.keeping import Session, memory_of, rests, state_of
 from gopa.sessions.parties.memory import MEMORY, Memory
 from gopa.sessions.parties.records import RECORD, event_parts, posts_parts
-from gopa.sessions.vault.errors import StateDiverged
+from gopa.sessions.vault.errors import StateDiverged, VaultError
 from gopa.sessions.vault.interface import Vault
 from wire.ed25519 import SigningKey
 from wire.errors import MalformedMessage, UsageError
@@ -201,6 +202,13 @@ class DurableParty(Guarded):
         """Store a step and take it."""
         if step.number != self._steps:
             raise UsageError("an attempt that another step has overtaken", "attempt")
+        try:
+            self._store(step)
+        except VaultError as error:
+            forget_frames(error)  # those of the vault hold what was to be stored
+            raise error from None
+
+    def _store(self, step: _Step) -> None:
         if self._ends(step):
             ended = [each for each in step.outputs if isinstance(each, Finished)]
             self._begin(step.state, step.spoken, ended[-1] if ended else self._last)

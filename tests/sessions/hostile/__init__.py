@@ -1,0 +1,1 @@
+"""Real sessions against boards, organisers, parties and networks that lie or fail."""

@@ -1,0 +1,173 @@
+"""A board that shows two histories: nobody opens anything, and everybody can prove it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bulletin_board.client.forks import verify_fork
+from bulletin_board.note import open_checkpoint
+from gopa.auditing.evidence import Evidence, Fork, Statement
+from gopa.auditing.judging import judge
+from gopa.auditing.report import Culprit
+from gopa.messages.phases import Phase
+from gopa.sessions.contribution import Contribution
+from gopa.sessions.vault import DirectoryVault
+from tests.board.live import live_witness, witnessed
+from tests.board.tools import entry_bytes, log_key, trust
+from tests.sessions.hostile.worlds import World, closing, of, said, sooner, world
+from tests.simulation.worlds import SCALAR
+from wire.errors import FaultyBoard, ProtocolError
+
+ONCE = replace(SCALAR, rounds=1, attempts=1, charged=0)
+VICTIM = 0
+OTHERS = range(1, ONCE.parties)
+
+
+def kept(home: Path) -> list[Path]:
+    """The evidence in the vaults of a client."""
+    return sorted(home.glob("*/board/**/fork-*.evidence"))
+
+
+async def forked_at(phase: Phase, world: World, homes: Path, *, close_first: bool) -> list[object]:
+    """Everybody knows the log up to this phase; then all but the victim are shown another one.
+
+    The other log lacks what the victim said in this phase.
+    """
+    chair = world.chair(stops=closing(phase))
+    world.gather(homes)
+    offers = world.offers()
+    await sooner(lambda: bool(chair.gate.stopped))
+    raws = await asyncio.to_thread(world.raws)
+    if close_first:
+        confirmed = said(Phase.CONFIRM)
+        for way in world.ways:
+            way.gate.stops = confirmed
+        chair.gate.stops = lambda _: False
+        await sooner(lambda: all(way.gate.stopped for way in world.ways))
+    await sooner(lambda: all(way.seen >= len(raws) for way in world.ways))
+    victim = world.clients[VICTIM].key
+    without = [
+        raw
+        for raw, entry in zip(raws, await asyncio.to_thread(world.entries), strict=False)
+        if (entry.author.data, entry.phase) != (victim, phase)
+    ]
+    filler = [entry_bytes(i, author=99, phase=9) for i in range(40)]
+    side = await asyncio.to_thread(world.fork, [*without, *filler])
+    for number in OTHERS:
+        await asyncio.to_thread(world.ways[number].gate.show, side)
+        world.ways[number].gate.stops = lambda _: False
+    got = await asyncio.gather(*(offers[i] for i in OTHERS), return_exceptions=True)
+    await chair.stop()
+    for number in OTHERS:
+        await world.clients[number].close()
+        again = world.client(number, home=homes / str(number))
+        with pytest.raises(FaultyBoard):
+            await again.contribute(world.ticket, 0.5)
+    await world.leave(*offers)
+    return list(got)
+
+
+@pytest.mark.parametrize("witnesses", [0, 1])
+@pytest.mark.parametrize(
+    ("phase", "close_first"),
+    [(Phase.COMMIT, False), (Phase.PUBLISH, False), (Phase.PUBLISH, True)],
+    ids=["before the close of commit", "before the close of publish", "after the final close"],
+)
+def test_whoever_sees_two_histories_stops_and_can_prove_it(
+    phase: Phase, close_first: bool, witnesses: int, tmp_path: Path
+) -> None:
+    homes = tmp_path / "homes"
+    with ExitStack() as stack:
+        policy = None
+        if witnesses:
+            policy = witnessed(1, stack.enter_context(live_witness(tmp_path, 1)))
+        here = stack.enter_context(world(tmp_path, ONCE, policy=policy))
+        got = asyncio.run(forked_at(phase, here, homes, close_first=close_first))
+        both = [*here.entries(), *here.entries(here.sides[0]), *here.sent()]
+    for error in got:
+        assert isinstance(error, FaultyBoard)
+        verify_fork(error.evidence, log_key())
+    assert not of(both, Phase.ROLLBACK)
+    assert not of(both, Phase.UNMASK)
+    for number in OTHERS:
+        (file,) = kept(homes / str(number))
+        require_convicted(file)
+        assert journal(homes / str(number)) == ()
+    assert not kept(homes / str(VICTIM))
+    assert journal(homes / str(VICTIM))
+
+
+def journal(home: Path) -> tuple[bytes, ...]:
+    """What is kept of a round that goes on, secrets among it; nothing if none does."""
+    (place,) = home.iterdir()
+    vault = DirectoryVault(place, log_key(), rng=os.urandom)
+    try:
+        return vault.journal()
+    finally:
+        vault.close()
+
+
+def require_convicted(file: Path) -> None:
+    """What a vault keeps is proof for anybody who has the log's key, and for nobody else's log."""
+    data = file.read_bytes()
+    older, newer = verify_fork(data, log_key())
+    assert open_checkpoint(older.to_bytes(), log_key()).root != newer.root
+    wrapped = Evidence(Statement(bytes(32), b"05-C4", 0), Fork(data)).to_bytes()
+    judgement = judge(wrapped, policy=trust())
+    assert judgement.convicts
+    assert judgement.culprit is Culprit.BOARD
+    honest = Evidence(Statement(bytes(32), b"05-C4", 0), Fork(data[:-1] + bytes([data[-1] ^ 1])))
+    assert not judge(honest.to_bytes(), policy=trust()).convicts
+
+
+def test_the_command_line_says_what_a_vault_has_kept(tmp_path: Path) -> None:
+    homes = tmp_path / "homes"
+    with world(tmp_path, ONCE) as here:
+        asyncio.run(forked_at(Phase.COMMIT, here, homes, close_first=False))
+    (file,) = kept(homes / "1")
+    command = [sys.executable, "-m", "gopa", "board", "evidence", str(file), "--json", "--log"]
+    found = subprocess.run([*command, str(log_key())], capture_output=True, check=True)
+    assert "forked" in json.loads(found.stdout)["proves"]
+    anchors = tmp_path / "anchors"
+    anchors.write_text(f"log {log_key()}\nquorum none\n")
+    assert audited(file, anchors) == 0
+    damaged = tmp_path / "damaged"
+    data = file.read_bytes()
+    damaged.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    assert audited(damaged, anchors) == 1
+    damaged.write_bytes(data[:-1])
+    assert audited(damaged, anchors) == 2
+
+
+def audited(file: Path, anchors: Path) -> int:
+    """The exit code of an audit of evidence."""
+    command = [sys.executable, "-m", "gopa", "audit", "--evidence", str(file), "--keys"]
+    return subprocess.run([*command, str(anchors)], capture_output=True, check=False).returncode
+
+
+def test_the_same_session_without_a_fork_has_a_result(tmp_path: Path) -> None:
+    async def work(here: World) -> list[object]:
+        chair = here.chair()
+        here.gather(tmp_path / "homes")
+        offers = here.offers()
+        got = await asyncio.gather(*offers)
+        await here.leave(*offers)
+        await chair.task
+        return list(got)
+
+    with world(tmp_path, ONCE) as here:
+        got = asyncio.run(work(here))
+        findings = here.findings()
+    assert findings.faults == ()
+    assert all(isinstance(each, Contribution) and each.included for each in got)
+    assert not kept(tmp_path / "homes")
+    assert not any(isinstance(each, ProtocolError) for each in got)

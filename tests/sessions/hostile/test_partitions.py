@@ -1,0 +1,125 @@
+"""Two logs that nobody can compare: the confirmations stop whoever is alone."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bulletin_board.tree import leaf_hash
+from gopa.aggregation.errors import RoundAborted
+from gopa.messages.framing import Place, sign_message
+from gopa.messages.members import pack_members
+from gopa.messages.organiser import CLOSE, Close, Members
+from gopa.messages.phases import Kind, Phase
+from gopa.party.states import Confirmed
+from gopa.sessions.contribution import Contribution
+from tests.sessions.hostile.observer import Observer
+from tests.sessions.hostile.worlds import Chair, World, closing, of, said, sooner, world
+from tests.simulation.worlds import SCALAR
+from wire.domains import ENTRY_PAYLOAD_TYPE
+from wire.errors import FaultyParty
+
+ONCE = replace(SCALAR, rounds=1, attempts=1, charged=0)
+VICTIM = 0
+OTHERS = range(1, ONCE.parties)
+
+
+async def parted(here: World, *, lies: bool) -> tuple[object, list[object], bytes]:
+    """The victim alone sees one log, all others another one, in which it has not published."""
+    chair = here.chair()
+    here.gather()
+    here.ways[VICTIM].gate.stops = said(Phase.PUBLISH)
+    offers = here.offers()
+    await sooner(lambda: len(of(here.entries(), Phase.PUBLISH)) == len(OTHERS))
+    await sooner(lambda: bool(here.ways[VICTIM].gate.stopped))
+    await chair.stop()
+    side = await asyncio.to_thread(here.fork, here.raws())
+    for number in OTHERS:
+        await asyncio.to_thread(here.ways[number].gate.show, side)
+    there = here.chair(side)
+    alone = here.chair(stops=closing(Phase.CONFIRM))
+    here.ways[VICTIM].gate.stops = lambda _: False
+    await sooner(lambda: len(of(here.entries(), Phase.CONFIRM)) == 1)
+    stage = here.state(VICTIM).stage
+    assert isinstance(stage, Confirmed)
+    seed = stage.seed.reveal()
+    await overdue(there, here, side, Phase.PUBLISH)
+    got = await asyncio.gather(*(offers[i] for i in OTHERS), return_exceptions=True)
+    await asyncio.wait({there.task})
+    if lies:
+        await alone.stop()
+        await asyncio.to_thread(close_as_if_all_had_confirmed, here)
+    else:
+        alone.gate.stops = lambda _: False
+        await here.pass_time(alone)
+    (alone_got,) = await asyncio.gather(offers[VICTIM], return_exceptions=True)
+    await here.leave(*offers, alone.task)
+    return alone_got, list(got), seed
+
+
+async def overdue(there: Chair, here: World, side: str, phase: Phase) -> None:
+    """Time passes until this phase is closed."""
+
+    def closed() -> bool:
+        found = [each for each in here.entries(side) if each.kind == Kind.CLOSE]
+        return any(CLOSE.decode(each.body).phase is phase for each in found)
+
+    while not await asyncio.to_thread(closed):
+        await here.pass_time(there, side)
+        await asyncio.sleep(0.2)
+
+
+def close_as_if_all_had_confirmed(here: World) -> None:
+    """The organiser says what the log does not."""
+    raws, entries = here.raws(), here.entries()
+    own = [i for i, each in enumerate(entries) if each.author == here.organiser.public]
+    last = entries[own[-1]]
+    members = Members(pack_members(range(8), 8), final=False)
+    close = Close(leaf_hash(raws[own[-1]]), len(raws), Phase.CONFIRM, b"", members)
+    place = Place(
+        here.ticket.session,
+        Phase.ORGANISER,
+        Kind.CLOSE,
+        1,
+        last.seq + 1,
+        leaf_hash(raws[own[-1]]),
+        last.seen_size,
+        last.seen_root,
+    )
+    signed = sign_message(CLOSE.encode(close), place, here.organiser)
+    gate = type(here.ways[0].gate)(here.ticket.board)
+    answer = gate.request(
+        "POST",
+        f"{here.ticket.board}/v1/entries",
+        body=signed.entries[0],
+        media_type=ENTRY_PAYLOAD_TYPE,
+        limit=2**16,
+    )
+    assert answer.status in {200, 201}, answer
+
+
+@pytest.mark.parametrize("lies", [False, True], ids=["closes rightly", "claims confirmations"])
+def test_whoever_is_alone_with_a_history_opens_nothing(*, lies: bool, tmp_path: Path) -> None:
+    """Others open all their edges to the victim: its own mask is all that hides its value."""
+    with world(tmp_path, ONCE) as here:
+        alone, others, seed = asyncio.run(parted(here, lies=lies))
+        seen = [*here.entries(), *here.entries(here.sides[0]), *here.sent()]
+    for each in others:
+        assert isinstance(each, Contribution)
+        assert each.count == len(OTHERS)
+    if lies:
+        assert isinstance(alone, FaultyParty)
+        assert alone.party == here.organiser.public.data
+    else:
+        assert isinstance(alone, RoundAborted)
+        assert alone.reason == "NOT_CONFIRMED"
+    observer = Observer.of(here, seen)
+    assert {ends for ends in observer.keys if VICTIM in ends} == {
+        frozenset((VICTIM, other)) for other in OTHERS
+    }
+    assert VICTIM not in observer.seeds
+    assert not [ends for ends in observer.keys if VICTIM not in ends]
+    observer.require_hidden(VICTIM, {}, seed)

@@ -1,0 +1,309 @@
+"""Sessions over real boards, in which a test decides what gets through and who sees which log."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bulletin_board import Entry, Submission
+from bulletin_board.client.board import Patience
+from bulletin_board.client.http import HttpTransport, NetworkError, Response
+from bulletin_board.client.state import ClientState, MemoryState
+from bulletin_board.policy import TrustPolicy
+from gopa.admission import ProtocolAdmission
+from gopa.messages.manifest import Manifest
+from gopa.messages.organiser import CLOSE
+from gopa.messages.phases import Kind, Phase
+from gopa.organiser import Setting, new_manifest
+from gopa.party.states import State
+from gopa.planning.terms import Terms
+from gopa.rules import Findings, check_log
+from gopa.sessions.client import Client
+from gopa.sessions.following import Link, SelectiveLog, SessionLog, WholeLog
+from gopa.sessions.following.follower import Follower
+from gopa.sessions.organising import BoardLog, Deadlines, DurableOrganiser, Pace, Schedule, run
+from gopa.sessions.patience import Waiting
+from gopa.sessions.ticket import Ticket
+from gopa.sessions.vault import MemoryVault, Vault
+from gopa.simulation.setup import permissive
+from tests.board.live import live_board
+from tests.board.tools import log_key, trust
+from tests.randomness import seeded
+from tests.sessions.following.worlds import QUICK, stored
+from wire.ed25519 import SigningKey
+from wire.randomness import Rng
+
+BRIEF = Patience(4, 0.01, 0.05)
+EAGER = Waiting(retry_seconds=0.05)
+Stops = Callable[[Entry], bool]
+
+
+def nothing(_: Entry) -> bool:
+    return False
+
+
+def said(phase: Phase) -> Stops:
+    """What a party says in this phase."""
+    return lambda entry: entry.phase == phase
+
+
+def closing(phase: Phase) -> Stops:
+    """The organiser's close of this phase."""
+    return lambda entry: entry.kind == Kind.CLOSE and CLOSE.decode(entry.body).phase is phase
+
+
+class Gate(HttpTransport):
+    """One participant's way to a board that has two faces behind one address.
+
+    `stops` decides which posts get lost on the way; all that were sent are in `sent`.
+    """
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self._address = address
+        self._idle = threading.Condition()
+        self._running = 0
+        self._side = address
+        self.stops: Stops = nothing
+        self.sent: list[bytes] = []
+        self.stopped: list[Entry] = []
+
+    def request(
+        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
+    ) -> Response:
+        if url.endswith("/v1/entries"):
+            entry = Submission.decode(body or b"").entry
+            self.sent.append(body or b"")
+            if self.stops(entry):
+                self.stopped.append(entry)
+                raise NetworkError("lost on the way")
+        with self._idle:
+            self._running += 1
+            shown = url.replace(self._address, self._side, 1)
+        try:
+            return super().request(method, shown, body=body, media_type=media_type, limit=limit)
+        finally:
+            with self._idle:
+                self._running -= 1
+                self._idle.notify_all()
+
+    def show(self, side: str) -> None:
+        """From now on it sees this face; no answer of the other one is on its way any more."""
+        with self._idle:
+            self._side = side
+            assert self._idle.wait_for(lambda: not self._running, 60)
+
+
+@dataclass
+class Through:
+    """`Connect` for one party, through its gate; keeps what it made."""
+
+    gate: Gate
+    whole: bool = False
+    links: list[Link] = field(default_factory=list)
+
+    def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SessionLog:
+        self.links.append(link(ticket, vault.board, self.gate, rng))
+        kind: type[Follower] = WholeLog if self.whole else SelectiveLog
+        return kind(self.links[-1], ticket.session, pace=QUICK)  # type: ignore[call-arg, return-value]
+
+    async def close(self, log: SessionLog) -> None:
+        await log.close()
+
+    @property
+    def seen(self) -> int:
+        """The size of the largest tree that the party knows."""
+        found = self.links[-1].client.seen
+        return 0 if found is None else found.size
+
+
+def link(
+    ticket: Ticket, state: ClientState, gate: Gate | None = None, rng: Rng = os.urandom
+) -> Link:
+    """A way to the board of the ticket, of little patience."""
+    return Link(ticket.board, ticket.trust, state, rng=rng, transport=gate, patience=BRIEF)
+
+
+class Clock:
+    """The time of day, and whatever is added to it."""
+
+    def __init__(self) -> None:
+        self._ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self._ahead
+
+    def jump(self, seconds: float = 10_000.0) -> None:
+        self._ahead += seconds
+
+
+@dataclass
+class Chair:
+    """One process of the organiser, on one face of the board."""
+
+    gate: Gate
+    clock: Clock
+    machine: DurableOrganiser
+    task: asyncio.Task[object]
+
+    async def stop(self) -> None:
+        self.task.cancel()
+        await asyncio.wait({self.task})
+
+
+@dataclass
+class World:
+    """A session that nobody has opened yet, and the faces of its board."""
+
+    root: Path
+    stack: ExitStack
+    ticket: Ticket
+    manifest: Manifest
+    organiser: SigningKey
+    identities: list[SigningKey]
+    terms: Terms
+    policy: TrustPolicy | None
+    ways: list[Through] = field(default_factory=list)
+    clients: list[Client] = field(default_factory=list)
+    sides: list[str] = field(default_factory=list)
+
+    def client(self, number: int, *, home: Path | None = None, whole: bool = False) -> Client:
+        """Party `number`, behind a gate of its own; `ways` has it."""
+        way = Through(Gate(self.ticket.board), whole)
+        key, policy = self.identities[number], permissive(self.terms)
+        made = Client(key, policy, home=home, connect=way, waiting=EAGER)
+        self.ways.append(way)
+        self.clients.append(made)
+        return made
+
+    def gather(self, home: Path | None = None, *, whole: bool = False) -> list[Client]:
+        """Everybody of the roster."""
+        return [
+            self.client(i, home=home and home / str(i), whole=whole)
+            for i in range(self.terms.parties)
+        ]
+
+    def offers(self, value: Any = 0.5) -> list[asyncio.Task[object]]:
+        """All that were gathered offer this value."""
+        return [
+            asyncio.create_task(client.contribute(self.ticket, value)) for client in self.clients
+        ]
+
+    def chair(self, side: str | None = None, stops: Stops = nothing) -> Chair:
+        """Start an organiser that knows what the log of this face says, and nothing else."""
+        gate, clock = Gate(self.ticket.board), Clock()
+        gate.stops = stops
+        if side is not None:
+            gate.show(side)
+        machine = DurableOrganiser(
+            MemoryVault(),
+            self.manifest,
+            self.organiser,
+            Schedule(Deadlines(join=3_000, phase=3_000)),
+            rng=os.urandom,
+            clock=clock,
+        )
+        task = asyncio.create_task(self._run(machine, gate, clock))
+        return Chair(gate, clock, machine, task)
+
+    async def _run(self, machine: DurableOrganiser, gate: Gate, clock: Clock) -> object:
+        way = link(self.ticket, MemoryState(), gate)
+        try:
+            log = BoardLog(way.client, self.ticket.session)
+            return await run(machine, log, pace=Pace(poll_seconds=0.05, clock=clock))
+        finally:
+            await way.close()
+
+    def raws(self, side: str | None = None) -> list[bytes]:
+        """The log that this face serves now, whoever has cosigned it."""
+        gate = Gate(self.ticket.board)
+        gate.show(side or self.ticket.board)
+        way = Link(self.ticket.board, trust(), MemoryState(), rng=os.urandom, transport=gate)
+        return list(way.client.reader().entries())
+
+    def entries(self, side: str | None = None) -> list[Entry]:
+        return [Submission.decode(raw).entry for raw in self.raws(side)]
+
+    def findings(self, side: str | None = None) -> Findings:
+        return check_log(self.raws(side), rng=seeded(1), session=self.ticket.session)
+
+    def fork(self, raws: Iterable[bytes]) -> str:
+        """Another face of the board: the same key, these entries, its own future."""
+        place = stored(self.root / f"side-{len(self.sides)}", list(raws))
+        side = self.stack.enter_context(
+            live_board(place, policy=self.policy, admission=ProtocolAdmission)
+        )
+        self.sides.append(side)
+        return side
+
+    def state(self, number: int) -> State:
+        """What party `number` knows."""
+        (membership,) = self.clients[number]._memberships.values()
+        return membership._party.state
+
+    def sent(self) -> list[Entry]:
+        """Whatever parties have handed to the network, also what got lost there."""
+        return [Submission.decode(raw).entry for way in self.ways for raw in way.gate.sent]
+
+    async def pass_time(self, chair: Chair, side: str | None = None) -> None:
+        """The organiser reads what is there; then the time of the open phase is over."""
+        size = len(await asyncio.to_thread(self.raws, side))
+        await sooner(lambda: chair.machine.size >= size)
+        chair.clock.jump()
+
+    async def leave(self, *tasks: asyncio.Task[object]) -> None:
+        """Everybody goes home."""
+        for task in tasks:
+            task.cancel()
+        for client in self.clients:
+            await client.close()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextmanager
+def world(
+    root: Path,
+    terms: Terms,
+    *,
+    setting: Setting | None = None,
+    policy: TrustPolicy | None = None,
+) -> Iterator[World]:
+    """A board that serves, and a session."""
+    with ExitStack() as stack:
+        url = stack.enter_context(
+            live_board(root / "board", policy=policy, admission=ProtocolAdmission)
+        )
+        organiser = SigningKey.generate(os.urandom)
+        made = [SigningKey.generate(os.urandom) for _ in range(terms.parties)]
+        identities = sorted(made, key=lambda each: each.public.data)
+        manifest = new_manifest(
+            terms,
+            [each.public.data for each in identities],
+            organiser=organiser.public.data,
+            log=log_key(),
+            rng=os.urandom,
+            setting=setting or Setting(),
+            policy=policy,
+        )
+        ticket = Ticket(url, log_key(), manifest.session, manifest.policy)
+        yield World(root, stack, ticket, manifest, organiser, identities, terms, policy)
+
+
+async def sooner(condition: Callable[[], bool], seconds: float = 120.0) -> None:
+    """Wait until it holds; fails if that takes for ever."""
+    deadline = time.monotonic() + seconds
+    while not await asyncio.to_thread(condition):
+        assert time.monotonic() < deadline, "it never came to pass"
+        await asyncio.sleep(0.05)
+
+
+def of(entries: Iterable[Entry], phase: Phase, round: int = 1) -> list[Entry]:  # noqa: A002
+    """What was said in a phase."""
+    return [each for each in entries if (each.phase, each.round) == (phase, round)]

@@ -1,0 +1,1 @@
+"""Sessions of real processes: a board, an organiser and parties that are killed and cut off."""

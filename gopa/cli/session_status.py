@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bulletin_board.visible import visible
+from gopa.auditing.figures import counted
 from gopa.cli.board_options import as_json_option
 from gopa.cli.board_output import reporting
 from gopa.cli.session_board import board_client
@@ -124,7 +125,8 @@ def _table(found: SessionStatus, size: int) -> Table:
         table,
         "plan",
         f"{terms.parties} parties, at least {terms.survivors}; epsilon {terms.epsilon},"
-        f" delta {terms.delta}; {terms.rounds} rounds; {manifest.mode.name.lower()} mode",
+        f" delta {terms.delta}; {counted(terms.rounds, 'round')};"
+        f" {manifest.mode.name.lower()} mode",
     )
     for past in found.past:
         _row(table, f"round {past.round}", _past_text(manifest, past))

@@ -89,6 +89,7 @@ def _require_audit(place: World, inside: set[bytes], liar: bytes) -> None:
     assert audit(place, "--strict")[0] == Verdict.VALID_WITH_EXCLUSIONS.code
 
 
+@pytest.mark.soak
 def test_a_session_survives_killed_processes_and_a_liar(tmp_path: Path) -> None:
     seed = int.from_bytes(os.urandom(4))
     with world(tmp_path, 8) as place:

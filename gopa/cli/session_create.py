@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,13 +15,12 @@ from gopa.beacon.chain_info import LARGEST_INFO
 from gopa.cli.board_input import parse_log_key, read_policy
 from gopa.cli.board_options import as_json_option
 from gopa.cli.board_output import reporting, show
-from gopa.cli.plan import plan as plan_command
+from gopa.cli.plan_options import plan_of, plan_options
 from gopa.cli.session_board import require_board
 from gopa.cli.session_roster import read_answers, read_roster
 from gopa.cli.session_secrets import new_secret, new_secret_options
 from gopa.messages.manifest import Beacon, CommitReveal, DrandBeacon, Mode, OpenAdmission, Trust
 from gopa.organiser import Setting, new_manifest
-from gopa.planning.planner import plan as make_plan
 from gopa.planning.result import Plan
 from gopa.sessions.organising.place import OrganiserPlace
 from gopa.sessions.ticket import Ticket
@@ -30,20 +28,7 @@ from wire.ed25519 import SigningKey
 from wire.errors import MalformedMessage, UsageError
 
 _CHAINS: Final = {"quicknet": QUICKNET, "default": LEAGUE_OF_ENTROPY}
-_NOT_HERE: Final = frozenset({"as_json", "plot"})
 _file = click.Path(path_type=Path, dir_okay=False)
-
-
-def _plan_options(command: click.Command) -> click.Command:
-    """The options of `gopa plan`: one place says what they mean."""
-    for option in plan_command.params:
-        if option.name in _NOT_HERE:
-            continue
-        own = copy(option)
-        if own.name == "parties":
-            own.required = False
-        command.params.append(own)
-    return command
 
 
 @click.command()
@@ -120,7 +105,7 @@ def create(  # noqa: PLR0913 - one argument for each option
             title=title,
             weighted=weighted,
         )
-        made = _planned(planned, setting, keys)
+        made = _planned(planned, keys, mode, trust)
         if not offline:
             require_board(board, policy or TrustPolicy.single_log(key))
         place = OrganiserPlace(directory)
@@ -158,27 +143,20 @@ def create(  # noqa: PLR0913 - one argument for each option
     )
 
 
-_plan_options(create)
+plan_options(optional={"parties"})(create)
 
 
-def _planned(planned: dict[str, Any], setting: Setting, keys: tuple[bytes, ...] | None) -> Plan:
+def _planned(
+    planned: dict[str, Any], keys: tuple[bytes, ...] | None, mode: str, trust: str
+) -> Plan:
     """As `gopa plan` does, for as many parties as the roster has."""
-    wanted = dict(planned)
-    parties = wanted.pop("parties")
+    parties = planned["parties"]
     if parties is None and keys is None:
         raise UsageError("with --anyone say for how many parties to plan", "--parties")
     if keys is not None and parties not in {None, len(keys)}:
         raise UsageError(f"the roster has {len(keys)} keys: leave --parties out", "--parties")
-    context = click.get_current_context(silent=True)
-    named = context is not None and context.get_parameter_source("mask") not in {
-        None,
-        click.core.ParameterSource.DEFAULT,
-    }
-    if not named and setting.mode is Mode.SIGNED and setting.trust is Trust.MALICIOUS:
-        wanted["mask"] = "uniform"
-    low, high = wanted.pop("low"), wanted.pop("high")
     count = parties if keys is None else len(keys)
-    return make_plan(n=count, range=(low, high), **wanted)
+    return plan_of(planned, count, mode, trust)
 
 
 @dataclass(frozen=True, slots=True)

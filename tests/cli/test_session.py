@@ -106,7 +106,7 @@ def _plan_once(wanted: tuple[tuple[str, object], ...]) -> Plan:
 def plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same target is planned once: that takes seconds."""
     monkeypatch.setattr(
-        "gopa.cli.session_create.make_plan", lambda **wanted: _plan_once(tuple(wanted.items()))
+        "gopa.cli.plan_options.make_plan", lambda **wanted: _plan_once(tuple(wanted.items()))
     )
 
 

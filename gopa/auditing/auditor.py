@@ -13,7 +13,6 @@ from bulletin_board.archive import WHOLE_LOG
 from bulletin_board.note import Note
 from bulletin_board.proof import LARGEST_RECEIPT
 from bulletin_board.source import MissingResource
-from commitments.backends import NATIVE, backend_status
 from gopa.auditing.anchors import AnchorsLike, read_anchors
 from gopa.auditing.choice import SessionChoice
 from gopa.auditing.composing import compose, unsupported
@@ -26,6 +25,7 @@ from gopa.auditing.state import LogState
 from gopa.auditing.tally import log_fault
 from gopa.beacon.drand import DrandChain
 from gopa.beacon.known import KNOWN_CHAINS
+from gopa.executors.cores import keep_to_one_core
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import LogCheck
 from wire.errors import MalformedMessage, ProtocolError, Unattributed, UsageError
@@ -127,16 +127,8 @@ def workers(jobs: int, executor: Executor | None) -> Iterator[Executor | None]:
     if executor is not None or jobs == 1:
         yield executor
         return
-    with ProcessPoolExecutor(jobs, initializer=_stay_on_one_core) as pool:
+    with ProcessPoolExecutor(jobs, initializer=keep_to_one_core) as pool:
         yield pool
-
-
-def _stay_on_one_core() -> None:
-    """Every worker has a core of its own: threads inside of it would take those of the others."""
-    if backend_status().active == NATIVE:
-        from commitments.native import set_threads
-
-        set_threads(1)
 
 
 def new_state(transcript: Transcript, options: Options, pool: Executor | None) -> LogState:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
-from commitments.backends import NATIVE, backend_status
+from gopa.executors.cores import keep_to_one_core
 from wire.errors import UsageError
 
 
@@ -32,7 +31,7 @@ def packed(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
 
 def perform(task: bytes) -> bytes:
     """Do what was packed, in the worker. Errors come back as values: nobody else logs them."""
-    _keep_to_one_core()
+    keep_to_one_core()
     try:
         function, args, kwargs = pickle.loads(task)  # noqa: S301 - from the caller of this worker
         answer = pickle.dumps((True, function(*args, **kwargs)), pickle.HIGHEST_PROTOCOL)
@@ -61,12 +60,3 @@ def _failure(error: Exception) -> bytes:
 
 def _kind(error: Exception) -> str:
     return type(error).__qualname__
-
-
-@cache
-def _keep_to_one_core() -> None:
-    """Every worker has a core of its own: threads inside of it would take those of the others."""
-    if backend_status().active == NATIVE:
-        from commitments.native import set_threads
-
-        set_threads(1)

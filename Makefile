@@ -6,16 +6,16 @@ CARGO := $(shell command -v cargo)
 RUST := $(wildcard .cargo/config.toml native/src/*.rs native/src/*/*.rs) native/Cargo.toml native/Cargo.lock
 PYTEST := $(BIN)/python -m pytest --numprocesses auto
 
-.PHONY: demo test test-reference soak lint test-native install lock vectors clean
+.PHONY: demo test test-reference soak lint test-native install lock supply sbom vectors clean
 
 demo: install
-	$(BIN)/python examples/ten_parties.py demo
-	@echo
 	$(BIN)/python examples/commit_and_prove.py
 	@echo
 	$(BIN)/python examples/prove_noise.py
 	@echo
 	$(BIN)/python examples/federated_logistic.py
+	@echo
+	$(BIN)/python examples/ten_parties.py demo
 
 test: install lint test-native
 	$(PYTEST)
@@ -58,13 +58,22 @@ $(VENV)/.installed: $(VENV)/.packages pyproject.toml $(RUST)
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# Pins the newest versions of what requirements/dev.in names, with hashes and without addresses.
+# Pins the newest versions of what requirements/*.in name, with hashes and without addresses.
+# `make supply` then says which licences to record; `make sbom` writes the bill of materials anew.
+LOCK = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade \
+	--python-version 3.11
 lock: install
-	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade \
-		--python-version 3.11 requirements/dev.in --output-file requirements/dev.txt
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade \
-		--python-version 3.11 requirements/soak.in --output-file requirements/soak.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/lock.txt
+	$(LOCK) requirements/lock.in --output-file requirements/lock.txt
+	$(LOCK) requirements/dev.in --output-file requirements/dev.txt
+	$(LOCK) requirements/soak.in --output-file requirements/soak.txt
+
+# Locks, licences, bill of materials; known vulnerabilities where ADVISORIES names a folder of them.
+supply: install
+	$(BIN)/python -m supply all $(if $(ADVISORIES),--database "$(ADVISORIES)")
+
+sbom: install
+	$(BIN)/python -m supply sbom
 
 clean:
 	rm -rf $(VENV) build *.egg-info native/target commitments/_native*.so

@@ -7,20 +7,20 @@ covers everything else, so anyone may relay it and anyone can check it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 from bulletin_board.tree import leaf_hash
 from wire.codec import Codec, converted, fixed, opaque, record, u8, u16, u32, u64
 from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.ed25519 import KEY_SIZE, SIGNATURE, PublicKey, SigningKey, verify
+from wire.ed25519 import KEY_SIZE, SIGNATURE, KnownKeys, PublicKey, SigningKey, verify
 from wire.errors import UsageError
 from wire.pae import pre_auth_encoding
 
 VERSION = 1
 LARGEST_BODY = 60_000
 
-_KNOWN_KEYS = 65_536
+_KNOWN_KEYS = 1 << 20
+"""Authors come back: so many are not checked again. They take 50 MB at most."""
 
 
 class Slot(NamedTuple):
@@ -69,13 +69,9 @@ class Entry:
         return Slot(self.session, self.author.data, self.phase, self.round, self.seq)
 
 
-@lru_cache(maxsize=_KNOWN_KEYS)
-def _author(data: bytes) -> PublicKey:
-    """Checking a key costs more than a verification, and authors come back."""
-    return PublicKey(data)
-
-
-AUTHOR: Codec[PublicKey] = converted(fixed(KEY_SIZE), _author, lambda key: key.data)
+AUTHOR: Codec[PublicKey] = converted(
+    fixed(KEY_SIZE), KnownKeys(_KNOWN_KEYS).key, lambda key: key.data
+)
 
 ENTRY: Codec[Entry] = record(
     Entry,

@@ -17,9 +17,11 @@ from bulletin_board.bundle import decode_bundle
 from bulletin_board.entry import Slot, Submission, verify_entry
 from bulletin_board.note import Checkpoint
 from bulletin_board.policy import TrustPolicy
+from bulletin_board.slots import SlotTable
 from bulletin_board.source import CHECKPOINT, DirectorySource, Source, resource_limit
-from bulletin_board.tree import RightEdge, TileContent, bundles, is_resource, leaf_hash
+from bulletin_board.tree import HASH_SIZE, RightEdge, TileContent, bundles, is_resource, leaf_hash
 from wire.errors import InvalidProof, InvalidSignature, MalformedMessage, Unattributed
+from wire.packed import Rows
 
 _SIGNATURES_IN_A_TASK = 64
 _TASKS_AHEAD = 64
@@ -42,22 +44,32 @@ class FsckReport:
 class SlotChecks:
     """No slot holds more than an entry and its evidence, and no entry is there twice (05-F6).
 
-    Memory grows with the number of slots, about 400 bytes each.
+    Memory grows with the number of slots, about 70 bytes each.
     """
 
     def __init__(self) -> None:
-        self.equivocations = 0
-        self._slots: dict[Slot, tuple[bytes, ...]] = {}
+        self._slots = SlotTable()
+        self._leaves = Rows(HASH_SIZE)
+        self._second: dict[int, bytes] = {}
+
+    @property
+    def equivocations(self) -> int:
+        """Slots that hold two entries."""
+        return len(self._second)
 
     def take(self, index: int, slot: Slot, leaf: bytes) -> None:
         """The next entry of the log; raises `InvalidProof` (05-F6) for one too many."""
-        held = self._slots.get(slot, ())
-        if leaf in held:  # a board that repeats an entry must not convict its author
+        number = self._slots.add(slot)
+        if number == len(self._leaves):
+            self._leaves.append(leaf)
+            return
+        second = self._second.get(number)
+        # A board that repeats an entry must not convict its author.
+        if self._leaves.holds(number, leaf) or second == leaf:
             raise InvalidProof(f"entry {index} is in the log already", "05-F6")
-        if len(held) == 2:
+        if second is not None:
             raise InvalidProof(f"entry {index} is a third one in its slot", "05-F6")
-        self._slots[slot] = (*held, leaf)
-        self.equivocations += len(held)
+        self._second[number] = leaf
 
 
 class EntryChecks:
@@ -119,7 +131,7 @@ def fsck(
 ) -> FsckReport:
     """Read and check all of a log. Raises a `ProtocolError` that names the first fault.
 
-    Memory grows with the number of slots, about 400 bytes each, and not with
+    Memory grows with the number of slots, about 70 bytes each, and not with
     the size of entries.
     """
     signed = policy.open(source.fetch(CHECKPOINT, resource_limit(CHECKPOINT)))  # F1

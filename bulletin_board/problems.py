@@ -34,12 +34,13 @@ def parse_problem(data: bytes, retry_after: int | None = None) -> Refused:
         document = json.loads(data)
     except (ValueError, RecursionError):
         raise MalformedMessage("a JSON document", "problem") from None
-    if not isinstance(document, dict) or document.get("type") not in _REASONS:
+    kind = document.get("type") if isinstance(document, dict) else None
+    if not isinstance(kind, str) or kind not in _REASONS:
         raise MalformedMessage("a problem of a known type", "problem")
     detail = document.get("detail")
     first, evidence = document.get("first"), document.get("evidence")
     return Refused(
-        _REASONS[document["type"]],
+        _REASONS[kind],
         detail if isinstance(detail, str) else "",
         retry_after,
         first if type(first) is int else None,

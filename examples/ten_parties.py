@@ -31,18 +31,21 @@ def main(directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     path = result.transcript.archive(directory / "session.gopa")
     keys = result.transcript.keys(directory / "keys.txt")
+    page = directory / "report.html"
     print(f"{path}: {path.stat().st_size:,} bytes, everything there is to check")
-    print(f"$ gopa audit {path} --keys {keys} --html {directory / 'report.html'}")
+    print("Anybody can, who has the file and knows from elsewhere which session it should be:\n")
+    print(f"$ gopa audit {path} --keys {keys} --html {page}")
     report = gopa.audit(path, anchors=keys)
     print(screen(report))
-    (directory / "report.html").write_text(to_html(to_json_dict(report)))
+    page.write_text(to_html(to_json_dict(report)))
 
     damaged = directory / "damaged.gopa"
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     damaged.write_bytes(data)
-    print(f"One bit flipped:\n$ gopa audit {damaged} --keys {keys}")
+    print(f"The same file with one bit flipped:\n\n$ gopa audit {damaged} --keys {keys}")
     print(screen(gopa.audit(damaged, anchors=keys)))
+    print(f"Open {page} in a browser: the first audit as a page, for people who are no experts.")
 
 
 if __name__ == "__main__":

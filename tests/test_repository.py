@@ -62,6 +62,7 @@ def links(page: Path) -> list[str]:
 
 PAGES = [
     ROOT / "README.md",
+    ROOT / "SECURITY.md",
     *sorted((ROOT / "specs").glob("*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]

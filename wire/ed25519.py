@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import chain, islice
+from threading import Lock
 from typing import NamedTuple
 
 from cryptography import exceptions
@@ -21,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from wire.codec import Codec, converted, fixed
 from wire.errors import InvalidSignature, MalformedMessage, UsageError
+from wire.packed import KeyTable
 from wire.randomness import Rng, draw
 from wire.secret import Guarded, SecretBytes
 
@@ -65,6 +67,33 @@ class PublicKey:
 
     def __repr__(self) -> str:
         return f"PublicKey({self.data.hex()})"
+
+
+class KnownKeys:
+    """Remembers which keys passed the rules, in 45 bytes each, as checking one takes long."""
+
+    def __init__(self, most: int) -> None:
+        """Remembers so many keys; those that come later are checked every time."""
+        self._most = most
+        self._passed = KeyTable(KEY_SIZE)
+        self._adding = Lock()
+
+    def key(self, data: bytes) -> PublicKey:
+        """As `PublicKey(data)`."""
+        if type(data) is bytes and data in self._passed:
+            return _passed_before(data)
+        key = PublicKey(data)
+        with self._adding:
+            if len(self._passed) < self._most:
+                self._passed.add(data)
+        return key
+
+
+def _passed_before(data: bytes) -> PublicKey:
+    """The key with these bytes, of which one was built before."""
+    key = object.__new__(PublicKey)
+    object.__setattr__(key, "data", data)
+    return key
 
 
 PUBLIC_KEY: Codec[PublicKey] = converted(fixed(KEY_SIZE), PublicKey, lambda key: key.data)

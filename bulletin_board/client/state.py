@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Protocol
 
-from bulletin_board.durable import EvidenceFolder, remove_file, replace_file
+from bulletin_board.durable import EvidenceFolder, make_directory, remove_file, replace_file
 from bulletin_board.note import VerifierKey
 from wire.errors import UsageError
 
@@ -71,15 +71,19 @@ class MemoryState:
 
 
 class DirectoryState:
-    """Files in a directory of the caller's, apart for each log."""
+    """Files in a directory of the caller's, apart for each log.
 
-    def __init__(self, directory: Path, log: VerifierKey) -> None:
+    With `private`, nobody but the owner can use what is made here, wherever a crash comes.
+    """
+
+    def __init__(self, directory: Path, log: VerifierKey, *, private: bool = False) -> None:
+        self._private = private
         self._directory = directory / hashlib.sha256(str(log).encode()).hexdigest()[:32]
         self._checkpoint = self._directory / "checkpoint"
         self._open = self._directory / "unproven"
-        self._evidence = EvidenceFolder(self._directory)
+        self._evidence = EvidenceFolder(self._directory, private=private)
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
+            make_directory(self._directory, private=private)
         except OSError as error:
             raise UsageError(f"{directory} cannot be used: {error.strerror}") from None
 
@@ -87,7 +91,7 @@ class DirectoryState:
         return _read(self._checkpoint)
 
     def store(self, checkpoint: bytes) -> None:
-        replace_file(self._checkpoint, checkpoint)
+        replace_file(self._checkpoint, checkpoint, private=self._private)
 
     def keep_evidence(self, evidence: bytes) -> str:
         return str(self._evidence.keep("fork", evidence) or self._directory)
@@ -98,7 +102,7 @@ class DirectoryState:
 
     def keep_unproven(self, pair: bytes) -> str:
         kept = self._evidence.keep("unproven", pair) or self._open
-        replace_file(self._open, pair)
+        replace_file(self._open, pair, private=self._private)
         return str(kept)
 
     def unproven(self) -> bytes | None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from gopa.aggregation.grid import Integers
 from gopa.planning import PrivacyStatement
+
+if TYPE_CHECKING:
+    from gopa.simulation import Simulation
 
 Mode: TypeAlias = Literal["full", "signed", "off"]
 Trust: TypeAlias = Literal["malicious", "honest-but-curious"]
@@ -55,6 +58,10 @@ class Engine(Protocol):
         Raises:
             RoundAborted: no attempt had a result.
         """
+
+    @property
+    def simulation(self) -> Simulation | None:
+        """The parties, organiser and board; None where there is no session."""
 
     def close(self) -> None:
         """Give back what the engine holds; calling it again does nothing."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from commitments import ristretto255
 from commitments.group import Group
@@ -19,6 +18,7 @@ from gopa.aggregation.engine import Carried, Mode, Trust
 from gopa.aggregation.engines import make_engine
 from gopa.aggregation.reading import Reading, result_of
 from gopa.aggregation.result import Result
+from gopa.aggregation.rounds import Rounds
 from gopa.aggregation.seeds import Seed, fresh_stream, source
 from gopa.aggregation.settings import Coins, Settings
 from gopa.aggregation.structure import Value
@@ -27,10 +27,13 @@ from gopa.planning import Plan, Terms
 from wire.domains import ROUNDING
 from wire.errors import UsageError
 
+if TYPE_CHECKING:
+    from gopa.simulation import Simulation
+
 _LOG: Final = logging.getLogger("gopa.aggregation")
 
 
-class LocalAggregator:
+class LocalAggregator(Rounds):
     """Carries out rounds with all parties in this process, which is always a *simulation*.
 
     One session serves all rounds: at most `plan.terms.rounds`, because the plan composes
@@ -49,6 +52,7 @@ class LocalAggregator:
     ones that it does, and counted; otherwise they are refused. `executor` checks proofs
     and signatures: any one, `gopa.executors.RayExecutor` too. In `jobs` threads parties
     work at once, and checks run there without an executor; results and log are the same.
+    With `remember_noise` the simulation keeps what nobody else may know, for tests.
 
     Calls from several threads take turns.
 
@@ -73,6 +77,7 @@ class LocalAggregator:
         clip: bool = False,
         executor: Executor | None = None,
         jobs: int = 1,
+        remember_noise: bool = False,
     ) -> None:
         self._terms = plan.terms if isinstance(plan, Plan) else plan
         self._most = None if max_weight is None else largest_weight(max_weight)
@@ -91,6 +96,7 @@ class LocalAggregator:
             beacon=beacon,
             max_rollbacks=max_rollbacks,
             weighted=self._most is not None,
+            remember_noise=remember_noise,
         )
         self._group: Group = ristretto255()
         self._rng = source(seed, self._group)
@@ -113,6 +119,11 @@ class LocalAggregator:
     def rounds_left(self) -> int:
         """How many more results the plan covers."""
         return self._terms.rounds - self._rounds
+
+    @property
+    def simulation(self) -> Simulation | None:
+        """The parties, organiser and board of this process; None in mode off."""
+        return self._engine.simulation
 
     def average(
         self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
@@ -154,35 +165,11 @@ class LocalAggregator:
         )
         return self._result(encoding, encoded, carried)
 
-    def sum(
-        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
-    ) -> Result:
-        """The same round as `average`: the sum is in `Result.sum`."""
-        return self.average(values, weights=weights)
-
-    async def average_async(
-        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
-    ) -> Result:
-        """`average` in a thread of its own."""
-        return await asyncio.to_thread(self.average, values, weights=weights)
-
-    async def sum_async(
-        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
-    ) -> Result:
-        """`sum` in a thread of its own."""
-        return await asyncio.to_thread(self.sum, values, weights=weights)
-
     def close(self) -> None:
         """Close the log. The aggregator runs no more rounds; calling it again does nothing."""
         with self._turn:
             self._rounds, self._closed = self._terms.rounds, True
             self._engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _encoding(self, weights: Sequence[Any] | None) -> Encoding:
         if self._most is None:

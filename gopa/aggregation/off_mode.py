@@ -105,6 +105,10 @@ class OffMode:
                 raise _aborted(attempt, number)
             barred.update(attempt.barred())
 
+    @property
+    def simulation(self) -> None:
+        """There is no session."""
+
     def close(self) -> None:
         """There is nothing to give back."""
 

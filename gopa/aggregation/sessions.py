@@ -72,6 +72,7 @@ class Session:
                 executor=settings.executor or self._threads,
                 threads=self._threads,
                 progress=self._bar,
+                remember_noise=settings.remember_noise,
             ),
         )
         keys = [actor.scene.key.public.data for actor in self._simulation.parties]
@@ -88,6 +89,11 @@ class Session:
             simulation.session, number, self._settings.storage, simulation.log, self._toolkit
         )
         return self._account.carried(record.findings, record.attempts, transcript)
+
+    @property
+    def simulation(self) -> Simulation:
+        """The parties, the organiser and the board."""
+        return self._simulation
 
     def close(self) -> None:
         """Release the directory of the log, and the threads."""

@@ -34,6 +34,7 @@ class Settings:
     beacon: Coins
     max_rollbacks: int
     weighted: bool
+    remember_noise: bool
 
     def __post_init__(self) -> None:
         check_name(self.mode, get_args(Mode), "mode")

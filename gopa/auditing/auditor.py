@@ -156,7 +156,7 @@ def read_log(transcript: Transcript, options: Options, pool: Executor | None) ->
         transcript.check_strays(state.checkpoint.size)
     except ProtocolError as error:
         state.breaks.append(log_fault("05-F2", str(error)))
-    _require_one_session(state)
+    state.reading.choice.require_one()
     return state
 
 
@@ -194,13 +194,6 @@ def _best_note(transcript: Transcript, options: Options) -> bytes:
         except ProtocolError:
             return transcript.note
     return transcript.note
-
-
-def _require_one_session(state: LogState) -> None:
-    if state.reading.choice.ambiguous:
-        listed = ", ".join(each.hex() for each in sorted(state.reading.choice.found))
-        message = f"the log holds several sessions: name one of {listed}"
-        raise UsageError(message, "session")
 
 
 def _not_opened(name: str, options: Options, error: ProtocolError) -> LogState:

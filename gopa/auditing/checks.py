@@ -64,7 +64,7 @@ CHECKS: Final = (
         *("05-A3", "05-F3", "05-F4", "05-F5"),
     ),
     _check("1.4", "nothing is there that does not belong", "05-F2", "05-F6"),
-    _check("1.5", "the log continues what was seen of it before", "05-C", "11-K1"),
+    _check("1.5", "the log continues what was seen of it before", "05-C", "05-W1", "11-K1"),
     _check("2.1", "a manifest begins the session, rounds follow each other", "S1", "X3", "X4"),
     _check("2.2", "the organiser's messages come in their order", "C1"),
     _check("2.3", "every round has come to an end", "11-V3"),

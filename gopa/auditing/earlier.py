@@ -7,7 +7,7 @@ from bulletin_board.note import open_checkpoint
 from bulletin_board.tree import verify_inclusion
 from gopa.auditing.checks import Status
 from gopa.auditing.figures import counted
-from gopa.auditing.forks import fork_evidence, nodes_above
+from gopa.auditing.forks import fork_evidence, nodes_above, witness_faults
 from gopa.auditing.report import Culprit
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import Tally, log_fault
@@ -51,6 +51,9 @@ def _compare(
         board = Culprit.BOARD
         fault = log_fault("05-C4", got, check="1.5", culprit=board, expected=expected, proved=True)
         tally.add(fault)
+        policy = state.policy
+        for seen in () if policy is None else witness_faults(policy, older, newer):
+            tally.add(seen)
         nodes = nodes_above(state.reading.check.leaf)
         state.forks.append(fork_evidence(state.reading.size, nodes, older, newer))
 

@@ -28,7 +28,8 @@ from wire.errors import MalformedMessage
 
 MAGIC: Final = b"gopa-evidence/v1\n"
 MOST_ENTRIES: Final = 65_000
-"""Of a longer log the archive is the evidence."""
+LARGEST_EVIDENCE: Final = 2**26
+"""Of what takes more entries or bytes the archive is the evidence ([E6])."""
 LARGEST_FORK: Final = 2**18
 
 
@@ -39,6 +40,10 @@ class Statement:
     author: bytes
     rule: bytes
     round: int
+
+
+FORKED: Final = Statement(bytes(32), b"05-C4", 0)
+"""What is said with a fork: it has no author among those who write entries."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from bulletin_board.source import CHECKPOINT, resource_limit
 from gopa.auditing.auditor import new_state, take_note
 from gopa.auditing.checks import Status
 from gopa.auditing.composing import compose
-from gopa.auditing.forks import fork_evidence
+from gopa.auditing.forks import fork_evidence, witness_faults
 from gopa.auditing.options import Options
-from gopa.auditing.report import Culprit, Report
+from gopa.auditing.report import AuditFault, Culprit, Report
 from gopa.auditing.sources import PublicLog, open_transcript
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import log_fault
@@ -47,7 +47,6 @@ class Follower:
         self._files = transcript
         self._save = save
         self._signed: SignedCheckpoint | None = None
-        self.fork: bytes = b""
         self.waiting = "the log has not grown"
         self.state: LogState = new_state(transcript, options, pool)
 
@@ -127,17 +126,17 @@ class Follower:
 
     def _prove_fork(self, reader: LogReader, signed: SignedCheckpoint) -> None:
         """What was read before is not in what the log signs now."""
-        older, policy = self._signed, self.state.policy
+        state, older = self.state, self._signed
+        policy, proved, seen = state.policy, False, list[AuditFault]()
         got = "another root: the log has signed two histories that exclude each other"
-        proved = False
         if older is not None and policy is not None:
-            self.fork = fork_evidence(reader.size, reader.node, older, signed)
-            verify_fork(self.fork, policy.log.key)
-            proved = True
+            fork = fork_evidence(reader.size, reader.node, older, signed)
+            verify_fork(fork, policy.log.key)
+            state.forks.append(fork)
+            seen, proved = witness_faults(policy, older, signed), True
         culprit = Culprit.BOARD if proved else Culprit.UNATTRIBUTABLE
-        self.state.breaks.append(
-            log_fault("05-C4", got, check="1.5", culprit=culprit, proved=proved)
-        )
+        fault = log_fault("05-C4", got, check="1.5", culprit=culprit, proved=proved)
+        state.breaks += [fault, *seen]
 
 
 def _holds(policy: TrustPolicy, data: bytes) -> bool:

@@ -1,15 +1,21 @@
-"""Evidence that a log signed two histories. `specs/11-audit.md`, [E5]."""
+"""A log that signed two histories: the evidence, and who saw both. `specs/11-audit.md`, [E5]."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 
-from bulletin_board import SignedCheckpoint
+from bulletin_board import SignedCheckpoint, TrustPolicy
 from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence
+from bulletin_board.note import VerifierKey, verify_note
 from bulletin_board.tree import consistency_proof, tree_root
 from bulletin_board.tree.hashing import node_hash
-from gopa.auditing.evidence import Evidence, Fork, Statement
+from gopa.auditing.evidence import FORKED, Evidence, Fork
+from gopa.auditing.report import AuditFault, Culprit
+from gopa.auditing.tally import log_fault
+from wire.errors import InvalidSignature
 
 Node = Callable[[int, int], bytes]
 
@@ -27,13 +33,55 @@ def fork_evidence(size: int, node: Node, older: SignedCheckpoint, newer: SignedC
     return FORK_EVIDENCE.encode(ForkEvidence(older.to_bytes(), newer.to_bytes(), tuple(proof)))
 
 
+def cosigners_of_both(
+    policy: TrustPolicy, older: SignedCheckpoint, newer: SignedCheckpoint
+) -> tuple[VerifierKey, ...]:
+    """The witnesses of the policy that cosigned both checkpoints of a fork, by name ([K3]).
+
+    One good line convicts: a broken one beside it, which a board could add to its note, clears
+    nobody.
+    """
+    both = [
+        each.key
+        for each in policy.witnesses.values()
+        if _cosigned(older, each.key) and _cosigned(newer, each.key)
+    ]
+    return tuple(sorted(both, key=lambda key: (key.name, key.key.data)))
+
+
+def _cosigned(signed: SignedCheckpoint, witness: VerifierKey) -> bool:
+    for line in signed.note.signatures:
+        with suppress(InvalidSignature):
+            if verify_note(replace(signed.note, signatures=(line,)), [witness]):
+                return True
+    return False
+
+
+def witness_faults(
+    policy: TrustPolicy, older: SignedCheckpoint, newer: SignedCheckpoint
+) -> list[AuditFault]:
+    """One for each witness that cosigned both checkpoints of a fork ([K3])."""
+    return [
+        log_fault(
+            "05-W1",
+            f"the witness {witness.name} cosigned both histories: it forgot one, or lied",
+            check="1.5",
+            culprit=Culprit.WITNESS,
+            author=witness.key.data,
+            expected="a witness cosigns nothing that does not continue what it has cosigned",
+            proved=True,
+        )
+        for witness in cosigners_of_both(policy, older, newer)
+    ]
+
+
 def evidence_from_board(data: bytes) -> bytes:
     """What a client of the board has kept about a fork, as a file of evidence.
 
     Raises `MalformedMessage` for other bytes. Nothing is judged here.
     """
     FORK_EVIDENCE.decode(data)
-    return Evidence(Statement(bytes(32), b"05-C4", 0), Fork(data)).to_bytes()
+    return Evidence(FORKED, Fork(data)).to_bytes()
 
 
 def nodes_above(leaf: Callable[[int], bytes]) -> Node:

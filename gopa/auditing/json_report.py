@@ -44,8 +44,12 @@ def to_json_bytes(report: Report) -> bytes:
 
     Names are strangers' words. Escaped, they cannot speak to the terminal that shows them.
     """
-    text = json.dumps(to_json_dict(report), ensure_ascii=True, indent=1, allow_nan=False)
-    return text.replace("\x7f", "\\u007f").encode("ascii") + b"\n"
+    encoder = json.JSONEncoder(ensure_ascii=True, indent=1, allow_nan=False)
+    written = bytearray()
+    # Of a large round one long text would be there several times over.
+    for text in encoder.iterencode(to_json_dict(report)):
+        written += text.replace("\x7f", "\\u007f").encode("ascii")
+    return bytes(written) + b"\n"
 
 
 def _checked(result: CheckResult) -> dict[str, Json]:

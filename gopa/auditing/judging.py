@@ -11,16 +11,28 @@ from typing import Final
 
 from bulletin_board import Submission, TrustPolicy
 from bulletin_board.client.forks import verify_fork
+from bulletin_board.entry import Entry
 from bulletin_board.note import open_checkpoint
 from bulletin_board.tree import RightEdge, leaf_hash, verify_consistency
-from gopa.auditing.evidence import Evidence, Fork, Messages, Prefix, Statement, TwoEntries
+from gopa.auditing.evidence import (
+    FORKED,
+    LARGEST_EVIDENCE,
+    Evidence,
+    Fork,
+    Messages,
+    Prefix,
+    Statement,
+    TwoEntries,
+)
+from gopa.auditing.forks import cosigners_of_both
 from gopa.auditing.report import Culprit
 from gopa.auditing.signatures import wrong_signatures
 from gopa.auditing.state import embedded_policy
 from gopa.messages.framing import Posted
 from gopa.messages.manifest import Manifest
+from gopa.messages.phases import Phase
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import RULES, Fault, Ledger, LogCheck, Role
+from gopa.rules import Fault, Ledger, LogCheck, Role
 from wire.errors import ProtocolError, UsageError
 
 SELF_CONTAINED: Final = frozenset({"04-S4", "04-J2", "04-J3", "04-V1", "04-K2", "04-K3"})
@@ -33,19 +45,24 @@ first is for the whole log to say, so a choice of entries could frame an honest 
 class Judgement:
     """Whether the evidence convicts, whom and of what.
 
-    `manifest` is SHA-256 of the session's manifest where the evidence has one, `log_key` the
-    verifier key it rests on, if any, and `anchored` whether the reader brought that key.
+    `culprit` is None where the evidence does not show which part the author has in the
+    session. `session` and `manifest`, which is SHA-256 of the session's manifest, are there as far
+    as the evidence says which session it is about; `log_key` is the verifier key it rests on, if
+    any, and `anchored` whether the reader brought that key. `witnesses` are the keys of those
+    that cosigned both histories of a fork: they are convicted with the board.
     """
 
     convicts: bool
-    culprit: Culprit
+    culprit: Culprit | None
     author: bytes
     rule: str
     round: int
     what: str
+    session: bytes = b""
     manifest: bytes = b""
     log_key: str = ""
     anchored: bool = False
+    witnesses: tuple[str, ...] = ()
 
 
 def judge(
@@ -59,6 +76,8 @@ def judge(
     """
     evidence = Evidence.parse(data)
     statement, shown = evidence.statement, evidence.shown
+    if len(data) > LARGEST_EVIDENCE:
+        return _nothing(statement, f"evidence has at most {LARGEST_EVIDENCE} bytes")
     try:
         if isinstance(shown, TwoEntries):
             return _two_entries(statement, shown)
@@ -82,11 +101,19 @@ def _two_entries(statement: Statement, shown: TwoEntries) -> Judgement:
     if first.entry == second.entry:
         return _nothing(statement, "both entries say the same")
     author, entry = first.entry.author.data, first.entry
-    if statement.author != author or statement.rule != b"04-E3":
+    if (statement.author, statement.rule, statement.round) != (author, b"04-E3", entry.round):
         return _nothing(statement, "the statement is about something else")
-    what = f"two entries for one slot: phase {entry.phase}, round {entry.round}, seq {entry.seq}"
-    culprit = Culprit.PARTY if entry.phase else Culprit.ORGANISER
-    return Judgement(True, culprit, author, "04-E3", entry.round, what)
+    what = f"two messages that differ, both signed, where it had one: {_place(entry)}"
+    return Judgement(True, None, author, "04-E3", entry.round, what, entry.session)
+
+
+def _place(entry: Entry) -> str:
+    """A slot in words. Anybody can write into the organiser's phase, so nobody is called that."""
+    if entry.phase == Phase.ORGANISER:
+        return f"number {entry.seq} among the organiser's messages"
+    known = entry.phase in set(Phase)
+    phase = Phase(entry.phase).name.lower() if known else str(entry.phase)
+    return f"number {entry.seq} in phase {phase}"
 
 
 def _messages(statement: Statement, shown: Messages, toolkit: Toolkit) -> Judgement:
@@ -107,7 +134,7 @@ def _messages(statement: Statement, shown: Messages, toolkit: Toolkit) -> Judgem
         return _nothing(statement, "the organiser's messages do not follow from these entries")
     pending = ledger.pending_faults(indexes[-1] + 1)
     found = _matching(statement, (*ledger.findings().faults, *pending))
-    return _convicted(statement, found, ledger.manifest)
+    return _convicted(statement, found, sessions.pop(), ledger.manifest)
 
 
 def _prefix(
@@ -132,7 +159,7 @@ def _prefix(
             reading.judge(Posted(index, leaf, submission.entry))
     findings = reading.findings()
     if findings.manifest is None:
-        return _judge_manifest(statement, findings.faults, submissions)
+        return _judge_manifest(statement, findings.faults, submissions, session)
     named = embedded_policy(findings.manifest).log.key
     if policy is not None and policy.log.key != named:
         return _nothing(statement, "the manifest names another log than the one you trust")
@@ -141,17 +168,21 @@ def _prefix(
         return _nothing(statement, "more entries than the log has signed")
     verify_consistency(edge.size, signed.size, shown.proof, edge.root(), signed.root)
     found = _matching(statement, findings.faults)
-    return _convicted(statement, found, findings.manifest, str(named), anchored=policy is not None)
+    log = str(named), policy is not None
+    return _convicted(statement, found, session, findings.manifest, log)
 
 
 def _judge_manifest(
-    statement: Statement, faults: Iterable[Fault], submissions: list[Submission]
+    statement: Statement,
+    faults: Iterable[Fault],
+    submissions: list[Submission],
+    session: bytes,
 ) -> Judgement:
     """A manifest that is invalid by itself convicts its author, whatever log it stands in."""
     found = _matching(statement, faults)
     if found is None or not submissions:
         return _nothing(statement, "the rules find no such fault")
-    return _convicted(statement, found, None)
+    return _convicted(statement, found, session, None)
 
 
 def _fork(statement: Statement, shown: Fork, policy: TrustPolicy | None) -> Judgement:
@@ -159,10 +190,19 @@ def _fork(statement: Statement, shown: Fork, policy: TrustPolicy | None) -> Judg
     if policy is None:
         raise UsageError("name the log that this is about: --keys FILE", "keys")
     older, newer = verify_fork(shown.evidence, policy.log.key)
+    if statement != FORKED:
+        return _nothing(statement, "the statement is about something else")
     what = f"the log signed two histories, of {older.size} and {newer.size} entries"
-    key = str(policy.log.key)
     return Judgement(
-        True, Culprit.BOARD, b"", "05-C4", statement.round, what, log_key=key, anchored=True
+        True,
+        Culprit.BOARD,
+        b"",
+        "05-C4",
+        0,
+        what,
+        log_key=str(policy.log.key),
+        anchored=True,
+        witnesses=tuple(map(str, cosigners_of_both(policy, older, newer))),
     )
 
 
@@ -184,25 +224,24 @@ def _matching(statement: Statement, faults: Iterable[Fault]) -> Fault | None:
 def _convicted(
     statement: Statement,
     found: Fault | None,
+    session: bytes,
     manifest: Manifest | None,
-    log_key: str = "",
-    *,
-    anchored: bool = False,
+    log: tuple[str, bool] = ("", False),
 ) -> Judgement:
+    """`log` is the key of the log that was looked at, and whether the reader brought it."""
     if found is None:
         return _nothing(statement, "the rules find no such fault")
-    culprit = Culprit.ORGANISER if found.role is Role.ORGANISER else Culprit.PARTY
-    digest = b"" if manifest is None else sha256(manifest.to_bytes()).digest()
     return Judgement(
-        True,
-        culprit,
-        found.author,
-        found.rule,
-        found.round,
-        f"{found.what}; the rule: {RULES[found.rule]}",
-        digest,
-        log_key,
-        anchored,
+        convicts=True,
+        culprit=Culprit.ORGANISER if found.role is Role.ORGANISER else Culprit.PARTY,
+        author=found.author,
+        rule=found.rule,
+        round=found.round,
+        what=found.what,
+        session=session,
+        manifest=b"" if manifest is None else sha256(manifest.to_bytes()).digest(),
+        log_key=log[0],
+        anchored=log[1],
     )
 
 

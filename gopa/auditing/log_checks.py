@@ -131,10 +131,12 @@ def _check_anchors(state: LogState, tally: Tally) -> None:
     elif not state.reading.choice.found:
         why = "holds no manifest" if state.ended else "could not be read as far as a manifest"
         tally.say("0.3", Status.MISSING, f"the log {why}")
+    elif state.manifest_hash is None:
+        held = counted(len(state.reading.choice.found), "session")
+        detail = f"the log holds {held}, none with this manifest: not begun yet, or not in this log"
+        tally.say("0.3", Status.MISSING, detail)
     else:
-        got = "no manifest with this hash"
-        if state.manifest_hash is not None:
-            got = f"a manifest with the hash {state.manifest_hash.hex()}"
+        got = f"a manifest with the hash {state.manifest_hash.hex()}"
         tally.add(log_fault("11-I3", got, check="0.3", expected=anchors.manifest.hex()))
 
 

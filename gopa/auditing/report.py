@@ -80,6 +80,8 @@ class AuditFault:
     def __str__(self) -> str:
         """One line for a person; the key is shortened."""
         who = f"{self.culprit.value} {self.author.hex()[:16]}".strip()
+        if self.culprit is Culprit.UNATTRIBUTABLE:
+            who = "nobody can be named"
         where = ", ".join(str(each.index) for each in self.entries)
         shown = f", {'entry' if len(self.entries) == 1 else 'entries'} {where}" if where else ""
         doubt = "" if self.proved else "; not proved"

@@ -76,8 +76,12 @@ def open_transcript(source: TranscriptLike, opened: ExitStack) -> Transcript:
         raise UsageError(f"{path} cannot be read: {error.strerror}", "source") from None
     magic = stream.peek(len(MAGIC))[: len(MAGIC)]
     if magic.startswith(_FAMILY) and len(magic) == len(MAGIC) and magic != MAGIC:
-        raise Unsupported(f"an archive of version {magic[len(_FAMILY) :]!r}; known is {MAGIC!r}")
+        raise Unsupported(f"an archive of version {_version(magic)}; known is {_version(MAGIC)}")
     return Archive(ArchiveParts(stream), str(source))
+
+
+def _version(magic: bytes) -> str:
+    return magic[len(_FAMILY) :].decode("ascii", "backslashreplace").strip()
 
 
 class Archive:

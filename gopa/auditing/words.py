@@ -32,7 +32,7 @@ def summary(
     simulation: bool,
 ) -> str:
     """The outcome, with everything that nobody must miss."""
-    parts = [_first(verdict, tally), *_outcomes(verdict, rounds)]
+    parts = [_first(verdict, tally, rounds), *_outcomes(verdict, rounds)]
     if Anchor.EMBEDDED in {anchors.log, anchors.manifest}:
         parts.append(NOT_ANCHORED)
     if simulation:
@@ -40,9 +40,10 @@ def summary(
     return " ".join(filter(None, parts))
 
 
-def _first(verdict: Verdict, tally: Tally) -> str:
+def _first(verdict: Verdict, tally: Tally, rounds: tuple[RoundReport, ...]) -> str:
     if verdict in _SAID:
-        return _SAID[verdict]
+        results = any(each.outcome == "result" for each in rounds)
+        return _SAID[verdict] if results else "Everything went by the rules."
     if verdict is Verdict.INVALID:
         failed = [each.check.number for each in tally.results() if each.status is Status.FAIL]
         blamed = sorted({fault.culprit.value for fault in tally.faults if not fault.handled})
@@ -55,7 +56,7 @@ def _first(verdict: Verdict, tally: Tally) -> str:
         for each in tally.results()
         if each.status in {Status.MISSING, Status.ERROR, Status.NOT_IMPLEMENTED}
     ]
-    return f"Nothing is established yet. Open: {', '.join(wanting) or 'no session was found'}."
+    return f"Nothing is established yet. Open checks: {', '.join(wanting) or 'not begun'}."
 
 
 def _outcomes(verdict: Verdict, rounds: tuple[RoundReport, ...]) -> Iterator[str]:

@@ -8,17 +8,34 @@ from typing import Final
 
 import click
 
+from gopa.cli.room import NoRoom, make_room
 from gopa.version import VERSION
 from wire.errors import GopaError, UsageError
 
 USAGE_EXIT: Final = 2
+
+INTERRUPTED_EXIT: Final = 130
+"""What a command ends with that is stopped from the keyboard, as shells expect it."""
 
 _LONGEST_MESSAGE: Final = 4_000
 
 INTERNAL_EXIT: Final = 5
 """What `gopa audit` ends with when it fails itself: 1 would accuse somebody."""
 
+_OPTIONS: Final = {
+    "anchors": "--keys",
+    "evidence": "--evidence",
+    "keys": "--keys",
+    "receipts": "--receipt",
+    "session": "--session",
+    "since": "--since",
+    "source": "SOURCE",
+    "trace": "--trace",
+}
+"""What an audit calls the things that Python code hands over by these names."""
+
 COMMANDS: Final = {
+    "attack": "gopa.cli.attack",
     "audit": "gopa.cli.audit",
     "board": "gopa.cli.board",
     "doctor": "gopa.cli.doctor",
@@ -55,15 +72,21 @@ def commands() -> None:
 
 
 def main() -> None:
-    """The entry point: library errors become one line and exit code 2."""
+    """The entry point: library errors become one line and exit code 2, Ctrl-C is quiet."""
     if _is_audit(sys.argv[1:]):
         _audit()
         return
     try:
-        commands.main()
+        code = commands.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(INTERRUPTED_EXIT)
     except GopaError as error:
         click.echo(f"gopa: {error}", err=True)
         sys.exit(USAGE_EXIT)
+    sys.exit(code if type(code) is int else 0)
 
 
 def _is_audit(arguments: list[str]) -> bool:
@@ -77,11 +100,14 @@ def _audit() -> None:
     Python and click end with 1 on most exceptions, and that would say INVALID.
     """
     try:
+        make_room()
         code = _code_of(commands.main(standalone_mode=False))
     except click.ClickException as error:
         code = _misused(error)
     except UsageError as error:
         code = _misused(error)
+    except NoRoom as error:
+        code = _without_room(error)
     except click.Abort as error:
         code = _failed(error.__cause__ or KeyboardInterrupt())
     except BaseException as error:  # noqa: BLE001 - also when memory ends or a reader goes away
@@ -100,10 +126,22 @@ def _misused(error: click.ClickException | UsageError) -> int:
         if isinstance(error, click.ClickException):
             error.show()
         else:
-            click.echo(f"gopa: {_shown(str(error))}", err=True)
+            field = _OPTIONS.get(error.field, error.field)
+            said = f"{field}: {error.message}" if field else error.message
+            click.echo(f"gopa: {_shown(said)}", err=True)
     except BaseException:  # noqa: BLE001, S110 - the exit code is what counts
         pass
     return USAGE_EXIT
+
+
+def _without_room(error: NoRoom) -> int:
+    """Say so without the libraries that there is no room for."""
+    try:
+        said = f"INTERNAL ERROR: {error}; this says nothing about the transcript."
+        click.echo(said, err=True)
+    except BaseException:  # noqa: BLE001, S110 - the exit code is what counts
+        pass
+    return INTERNAL_EXIT
 
 
 def _failed(error: BaseException) -> int:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -14,31 +13,24 @@ import click
 from click.exceptions import Exit
 
 from bulletin_board.visible import visible
-from gopa.auditing.anchors import read_anchors
 from gopa.auditing.auditor import options_of, run, workers
 from gopa.auditing.composing import unsupported
-from gopa.auditing.evidence import LARGEST_FORK, MAGIC
 from gopa.auditing.figures import counted
 from gopa.auditing.following import Follower, may_be_saved
-from gopa.auditing.forks import evidence_from_board
 from gopa.auditing.json_report import to_json_bytes, to_json_dict
-from gopa.auditing.judging import Judgement, judge
 from gopa.auditing.options import Options
-from gopa.auditing.proving import evidence_of
 from gopa.auditing.report import Report, Verdict
-from gopa.auditing.sources import Unsupported, open_transcript
+from gopa.auditing.sources import Unsupported
 from gopa.auditing.state import LogState
 from gopa.auditing.tracing import trace
-from gopa.cli.audit_files import directory_at, replace, require_apart
-from gopa.cli.audit_screen import judged_screen, screen, trace_screen
+from gopa.cli.audit_evidence import judge_file, write_evidence
+from gopa.cli.audit_files import replace, require_apart, require_places
+from gopa.cli.audit_screen import screen, trace_screen
 from gopa.cli.board_input import parse_session
-from wire.errors import MalformedMessage, ProtocolError, UsageError
+from wire.errors import ProtocolError, UsageError
 
-CONVICTS: Final = 0
-PROVES_NOTHING: Final = 1
 _POLL: Final = 1.0
 _LONGEST_REASON: Final = 500
-_LARGEST_EVIDENCE: Final = 2**32
 _KEY_DIGITS: Final = 64
 
 _HELP: Final = """Check a transcript: SOURCE is a .gopa file, a board's directory, or its address.
@@ -127,12 +119,13 @@ def audit(  # noqa: PLR0913 - one argument for each option
         others = (html, save, since, session, name, evidence_dir)
         if any(each is not None for each in others) or follow or receipts or strict:
             raise UsageError("evidence is judged alone: only --keys and --json go with it")
-        raise Exit(_judge(evidence, keys, as_json=as_json))
+        raise Exit(judge_file(evidence, keys, as_json=as_json))
     if as_json and name is not None:
         raise UsageError("a trace is text: leave out --json", "--trace")
     read = [path for path in (keys, None if since == save else since, *receipts) if path]
     places = [] if evidence_dir is None else [evidence_dir]
     require_apart(source, read, [*written, *places])
+    require_places(written)
     options = options_of(
         anchors=keys,
         trust_embedded=trust_embedded,
@@ -152,9 +145,12 @@ def audit(  # noqa: PLR0913 - one argument for each option
         else:
             report, state = run(str(source), options, pool)
             _save_state(report, state, save)
+        traced = None
+        if name is not None and state is not None:
+            traced = trace(report, state.reading.traced)
         _write(report, state, wanted, str(source))
-        if name is not None and state is not None and not as_json:
-            click.echo(trace_screen(trace(report, state.reading.traced)), nl=False)
+        if traced is not None:
+            click.echo(trace_screen(traced), nl=False)
     sys.stdout.flush()
     raise Exit(report.code)
 
@@ -166,32 +162,11 @@ def _write(report: Report, state: LogState | None, wanted: Wanted, source: str) 
 
         replace(wanted.html, to_html(to_json_dict(report)).encode())
     if wanted.evidence_dir is not None and state is not None and state.ended:
-        _write_evidence(report, state, wanted.evidence_dir, source)
+        write_evidence(report, state, wanted.evidence_dir, source)
     if wanted.as_json:
         click.echo(to_json_bytes(report), nl=False)
     else:
         click.echo(screen(report), nl=False)
-
-
-def _write_evidence(report: Report, state: LogState, directory: Path, source: str) -> None:
-    """Entries are read once more. Each file was judged, so whatever is read, it convicts."""
-    directory_at(directory)
-    found = 0
-    with ExitStack() as opened:
-        try:
-            transcript = open_transcript(source, opened)
-            if state.checkpoint is None:
-                return
-            raws = (raw for bundle in transcript.bundles(state.checkpoint) for raw in bundle)
-            for name, data in evidence_of(state, report.faults, raws):
-                replace(directory / f"{name}.evidence", data)
-                click.echo(f"evidence: {directory / name}.evidence", err=True)
-                found += 1
-        except ProtocolError as error:
-            message = f"the transcript cannot be read a second time ({error}): copy it to a file"
-            raise UsageError(message, "--evidence-dir") from None
-    if not found:
-        click.echo("evidence: nothing here convicts anybody", err=True)
 
 
 def _save_state(report: Report, state: LogState | None, path: Path | None) -> None:
@@ -238,47 +213,10 @@ def _progress(follower: Follower, report: Report | None) -> str:
     """How far it is, or what is waited for."""
     size = counted(follower.state.reading.size, "entry", "entries")
     if report is not None:
-        return f"{size}: {report.verdict.value}"
+        absent = follower.state.ended and follower.state.manifest_hash is None
+        why = "; waiting: no session that --keys or --session names has begun" if absent else ""
+        return f"{size}: {report.verdict.value}{why}"
     return f"{size}; waiting: {visible(follower.waiting, _LONGEST_REASON)}"
-
-
-def _kept_by_a_party(path: Path, data: bytes) -> bytes:
-    """The evidence of a fork that stands in a vault, below `board`."""
-    try:
-        return evidence_from_board(data)
-    except MalformedMessage:
-        message = f"{path} is no evidence of an audit, and none of a fork that a party has kept"
-        raise UsageError(message, "evidence") from None
-
-
-def _judge(path: Path, keys: Path | None, *, as_json: bool) -> int:
-    try:
-        with path.open("rb") as file:
-            head = file.read(len(MAGIC))
-            if head == MAGIC:
-                data = head + file.read(_LARGEST_EVIDENCE)
-            else:
-                data = _kept_by_a_party(path, head + file.read(LARGEST_FORK))
-        anchors = read_anchors(keys)
-        judgement = judge(data, policy=anchors.policy)
-    except MalformedMessage as error:
-        raise UsageError(f"{path} is damaged: {error}", "evidence") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}", "evidence") from None
-    if as_json:
-        click.echo(json.dumps(_plain(judgement), indent=1))
-    else:
-        click.echo(judged_screen(judgement, anchors.manifest), nl=False)
-    return CONVICTS if judgement.convicts else PROVES_NOTHING
-
-
-def _plain(judgement: Judgement) -> dict[str, object]:
-    facts: dict[str, object] = asdict(judgement)
-    return facts | {
-        "culprit": judgement.culprit.value,
-        "author": judgement.author.hex(),
-        "manifest": judgement.manifest.hex(),
-    }
 
 
 def _prefix_of_key(name: str | None) -> str:

@@ -60,6 +60,21 @@ def require_apart(source: str | None, read: Iterable[Path], written: Iterable[Pa
         outputs.add(target)
 
 
+def require_places(written: Iterable[Path]) -> None:
+    """An audit may take long: that there is no room for its page is said before.
+
+    Raises:
+        UsageError: there is no such directory, or nothing may be written there.
+    """
+    for path in written:
+        target = path.resolve()
+        place = target if target.exists() and not target.is_file() else target.parent
+        if not place.exists():
+            raise UsageError(f"{path} cannot be written: there is no directory {place}")
+        if not os.access(place, os.W_OK):
+            raise UsageError(f"{path} cannot be written: Permission denied")
+
+
 def _swap(target: Path, data: bytes) -> None:
     handle, name = tempfile.mkstemp(prefix=f".{target.name[:64]}.", dir=target.parent)
     try:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Final
 
 from bulletin_board.visible import visible
 from gopa.auditing.checks import Status
 from gopa.auditing.figures import counted
+from gopa.auditing.html.words import ABORTS, plain_name, reason
 from gopa.auditing.judging import Judgement
 from gopa.auditing.report import Anchor, CheckResult, Report, RoundReport, Verdict
 from gopa.auditing.tracing import Trace
+from gopa.rules import RULES
 
 _WIDTH: Final = 92
 _MOST: Final = 20
@@ -21,6 +24,26 @@ _GOOD: Final = frozenset({Status.PASS, Status.SKIPPED})
 _MISMATCH: Final = (
     "This is not what --keys names: see that the text is the right one; if so, do not rely on this."
 )
+
+_TRUSTED: Final = {
+    Anchor.OUTSIDE: "anchored",
+    Anchor.EMBEDDED: "not anchored: the transcript's own word",
+    Anchor.MISSING: "not anchored",
+}
+
+_OF_LOGS: Final = {
+    "05-C4": "a log has one history",
+    "05-W1": "a witness remembers what it has cosigned, and cosigns only what continues it",
+}
+
+_ABSENT: Final = (
+    "Nothing here can be compared with --keys yet: see the other checks, or wait for the session."
+)
+
+_DOUBTED: Final = {
+    Verdict.INVALID: "; do NOT rely on it",
+    Verdict.INCOMPLETE: "; not established",
+}
 
 _ADVICE: Final = {
     "0.1": "Get the file again; check that it is a .gopa archive, a board's directory or address.",
@@ -32,7 +55,8 @@ _ADVICE: Final = {
     "1.3": "Get the transcript again, from the board or from another copy.",
     "1.4": "Get the transcript again; keep this one, as it may convict the board.",
     "1.5": "Get a newer copy; if the log has forked, keep both and warn its users.",
-    "2.1": "Wait until the session has begun, or name the right one with --session.",
+    "2.1": "Wait until the session has begun; without --session, and a manifest in --keys, the "
+    "audit lists the sessions of a log.",
     "2.3": "Audit again when the session is over, or follow it with --follow.",
     "3.1": "Get the transcript again; if the rest of it holds, its board let this in: keep it.",
     "4.4": "Install what is missing and audit again.",
@@ -49,20 +73,45 @@ def judged_screen(judgement: Judgement, expected: bytes | None) -> str:
     """What a file of evidence proves; `expected` is the manifest's hash that the reader brings."""
     if not judgement.convicts:
         return f"PROVES NOTHING\n  {visible(judgement.what, 1_000)}\n"
-    who = judgement.author.hex() or "the board"
     lines = [
-        f"CONVICTS {judgement.culprit.value} {who}",
-        f"  rule       {judgement.rule}, round {judgement.round}",
+        f"CONVICTS {_convicted(judgement)}",
+        f"  broken     {judgement.rule}{_in_round(judgement.round)}: {_rule(judgement.rule)}",
         f"  shown      {visible(judgement.what, 1_000)}",
     ]
+    for key in judgement.witnesses:
+        lines.append(f"CONVICTS witness {visible(key)}")
+        lines.append(f"  broken     05-W1: {_rule('05-W1')}")
+        lines.append("  shown      its cosignature stands on both histories")
+    if judgement.culprit is None:
+        lines.append(
+            "  part       not shown: who is the organiser, and who a party, the manifest says"
+        )
+    if judgement.session:
+        lines.append(f"  session    {judgement.session.hex()}")
     if judgement.manifest:
-        lines.append(f"  session    with the manifest {judgement.manifest.hex()}")
+        lines.append(f"  manifest   {judgement.manifest.hex()}")
         if expected not in {None, judgement.manifest}:
             lines.append("             another session than that of the manifest in --keys!")
     if judgement.log_key:
         whose = "that you trust" if judgement.anchored else "that the manifest names"
         lines.append(f"  log        {visible(judgement.log_key)}, {whose}")
     return "\n".join(lines) + "\n"
+
+
+def _convicted(judgement: Judgement) -> str:
+    if judgement.culprit is None:
+        return f"the author {judgement.author.hex()}"
+    if not judgement.author:
+        return f"the {judgement.culprit.value}"
+    return f"{judgement.culprit.value} {judgement.author.hex()}"
+
+
+def _in_round(number: int) -> str:
+    return f", round {number}" if number else ""
+
+
+def _rule(name: str) -> str:
+    return RULES.get(name) or _OF_LOGS[name]
 
 
 def trace_screen(found: Trace) -> str:
@@ -98,9 +147,11 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _round(report: Report, each: RoundReport) -> Iterator[str]:
-    ends = {"result": "a result", "abort": f"no result ({each.abort})", "open": "not over"}
+    why = ABORTS.get(plain_name(each.abort), each.abort)
+    ends = {"result": "a result", "abort": f"no result: {why}", "open": "not over"}
     place = f"logical {each.logical}, attempt {each.attempt}"
-    yield f"Round {each.number} ({place}): {ends[each.outcome]}"
+    doubt = _DOUBTED.get(report.verdict, "") if each.outcome == "result" else ""
+    yield f"Round {each.number} ({place}): {ends[each.outcome]}{doubt}"
     session = report.session
     if session is not None and each.mean:
         yield f"  computed   mean {_numbers(each.mean, each.stderr)}"
@@ -113,7 +164,7 @@ def _round(report: Report, each: RoundReport) -> Iterator[str]:
     yield f"  by         {len(each.included)} of {joined} that joined"
     for gone in each.excluded[:_MOST]:
         where = "" if gone.entry is None else f", entry {gone.entry}"
-        why = f"{gone.cause} at {gone.phase} [{gone.rule}{where}]"
+        why = f"{reason(gone.phase, gone.cause, gone.rule)} [{gone.rule}{where}]"
         yield f"  excluded   {gone.author.hex()[:16]}: {why}"
     if len(each.excluded) > _MOST:
         yield f"             and {len(each.excluded) - _MOST} more (see --json)"
@@ -128,10 +179,10 @@ def _provenance(report: Report) -> Iterator[str]:
     if session is not None:
         title = visible(session.title) or "untitled"
         yield f"Session   {title}, mode {session.mode}, {session.session.hex()}"
-        yield f"Manifest  {session.manifest.hex()} ({report.anchors.manifest.value})"
+        yield f"Manifest  {session.manifest.hex()} ({_TRUSTED[report.anchors.manifest]})"
     if log is not None:
         size = counted(log.size, "entry", "entries")
-        yield f"Log       {visible(log.origin)}, {size} ({report.anchors.log.value})"
+        yield f"Log       {visible(log.origin)}, {size} ({_TRUSTED[report.anchors.log]})"
         yield f"Read from {visible(log.input, 500)}"
 
 
@@ -146,17 +197,31 @@ def _checks(report: Report) -> Iterator[str]:
         advice = _advice(report, each)
         if advice:
             yield f"      -> {advice}"
-    skipped = [each.check.number for each in report.checks if each.status is Status.SKIPPED]
-    if skipped:
-        yield f"  skipped: {', '.join(skipped)}"
+    yield from _skipped(report)
+
+
+def _skipped(report: Report) -> Iterator[str]:
+    """Checks that had nothing to look at, together with those that have the same reason."""
+    reasons: dict[str, list[int]] = {}
+    for place, each in enumerate(report.checks):
+        if each.status is Status.SKIPPED:
+            reasons.setdefault(each.detail, []).append(place)
+    for why, places in reasons.items():
+        runs = groupby(enumerate(places), key=lambda row: row[1] - row[0])
+        ends = [(found[0][1], found[-1][1]) for found in (list(run) for _, run in runs)]
+        names = [(report.checks[a].check.number, report.checks[b].check.number) for a, b in ends]
+        named = ", ".join(a if a == b else f"{a} to {b}" for a, b in names)
+        yield f"  skipped {named}: {visible(why, 1_000)}"
 
 
 def _advice(report: Report, result: CheckResult) -> str:
     """What to do about a check that did not pass."""
     number, failed = result.check.number, result.status is Status.FAIL
+    if number == "0.1" and not failed:
+        return "Check the address, and that the board or the copy can be reached; then try again."
     brought = {"0.2": report.anchors.log, "0.3": report.anchors.manifest}.get(number)
     if brought is Anchor.OUTSIDE:
-        return _MISMATCH if failed else "See the other checks: there is nothing to compare it with."
+        return _MISMATCH if failed else _ABSENT
     if failed and number not in _ADVICE:
         return "Do not rely on this result; the faults below say who is to blame."
     return _ADVICE.get(number, "")

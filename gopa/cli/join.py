@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from dataclasses import dataclass
@@ -12,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
-import numpy as np
 
 from gopa.cli.board_output import reporting
-from gopa.cli.join_board import BoardUnreachable, PatientConnect
+from gopa.cli.join_board import BoardUnreachable, PatientConnect, SessionAbsent
+from gopa.cli.join_words import facts_of, joined_line, sentence, tell
 from gopa.cli.session_progress import Happened, Progress, Standing, progress
 from gopa.cli.session_secrets import known_secret, secret_options
-from gopa.cli.session_words import PHASE_WORDS
 from gopa.cli.values import read_value
 from gopa.party import LocalPolicy, Refusal
 from gopa.sessions.vault import identity as identities
@@ -26,14 +24,13 @@ from wire.errors import Aborted, UsageError
 
 if TYPE_CHECKING:
     from gopa.sessions.contribution import Contribution
-    from gopa.sessions.herald import News
     from gopa.sessions.membership import Membership
 
 ABORTED_EXIT: Final = 3
 """The round ended without a result, and nobody's value was used."""
 
 UNREACHABLE_EXIT: Final = 4
-"""The board was out of reach for too long; the same command goes on."""
+"""The board was out of reach, or without the session, for too long; the same command goes on."""
 
 INTERRUPTED_EXIT: Final = 130
 
@@ -114,7 +111,7 @@ class _Asked:
     metavar="SECONDS",
     default=600.0,
     show_default=True,
-    help="How long to try on while the board cannot be reached.",
+    help="How long to try on while the board cannot be reached or does not have the session.",
 )
 @click.option(
     "--epsilon",
@@ -179,7 +176,7 @@ def join(  # noqa: PLR0913 - click passes every option by name
 
     Ends with 0 and the result; with 3 if there was none; with 1 if somebody broke the rules in
     a way that stopped you, and says who; with 2 if something has to be changed here; with 4 if
-    the board could not be reached for too long.
+    the board could not be reached, or did not have the session, for too long.
     """
     from gopa.messages.manifest import Mode
 
@@ -214,6 +211,9 @@ def join(  # noqa: PLR0913 - click passes every option by name
     except Aborted as error:
         click.echo(f"gopa: {error}", err=True)
         sys.exit(ABORTED_EXIT)
+    except SessionAbsent as error:
+        click.echo(f"gopa: {error}", err=True)
+        _leave(UNREACHABLE_EXIT, connect)
     except BoardUnreachable as error:
         click.echo(f"gopa: {error}; the same command goes on where it was", err=True)
         _leave(UNREACHABLE_EXIT, connect)
@@ -242,10 +242,14 @@ async def _run(
     screen.standing(Standing(f"waiting until the session is open at {ticket.board}"))
     home = asked.state
     async with Client(key, asked.policy, home=home, secret=secret, connect=connect) as client:
-        membership = await client.join(ticket, watch=lambda news: _tell(screen, news))
-        screen.happened(Happened("joined", *_described(membership)))
-        found = await membership.concluded(asked.value)
+        membership = await client.join(ticket, watch=lambda news: tell(screen, news))
+        screen.happened(joined_line(membership.manifest))
+        found = await membership.concluded(
+            asked.value, weight=asked.weight, max_weight=asked.max_weight
+        )
         if found is not None:
+            text = "the session is over; this was its last result"
+            screen.happened(Happened("session over", text, {"round": found.round}))
             _show(found, screen, as_json=as_json)
             return
         for _ in range(asked.rounds):
@@ -273,87 +277,9 @@ async def _contributed(membership: Membership, asked: _Asked) -> Contribution:
 def _show(found: Contribution, screen: Progress, *, as_json: bool) -> None:
     screen.standing(None)
     if as_json:
-        screen.happened(Happened("result", "", _facts(found)))
+        screen.happened(Happened("result", "", facts_of(found)))
     else:
-        click.echo(_sentence(found))
-
-
-def _described(membership: Membership) -> tuple[str, dict[str, object]]:
-    terms, manifest = membership.manifest.terms, membership.manifest
-    title = manifest.title.decode("utf-8", "replace") or manifest.session.hex()[:16]
-    text = (
-        f"session {title}: up to {terms.parties} parties, epsilon {terms.epsilon}, "
-        f"delta {terms.delta}, values from {terms.low} to {terms.high}"
-    )
-    facts: dict[str, object] = {
-        "session": manifest.session.hex(),
-        "parties": terms.parties,
-        "epsilon": str(terms.epsilon),
-        "delta": str(terms.delta),
-        "dimension": terms.dimension,
-    }
-    return text, facts
-
-
-def _tell(screen: Progress, news: News) -> None:
-    facts: dict[str, object] = {
-        "round": news.round,
-        "logical": news.logical,
-        "attempt": news.attempt,
-        "phase": None if news.opens is None else news.opens.name.lower(),
-        "parties": news.present,
-    }
-    if news.opens is None:
-        screen.happened(Happened("round over", f"round {news.round} is over", facts))
-        screen.standing(None)
-        return
-    parties = "" if news.present is None else f", {news.present} parties in it"
-    text = f"round {news.round}: {PHASE_WORDS[news.opens]}{parties}"
-    screen.happened(Happened("phase", text, facts))
-    screen.standing(Standing(f"{text}; waiting for the others"))
-
-
-def _facts(found: Contribution) -> dict[str, object]:
-    """Nested values as JSON lists."""
-    return {
-        "session": found.session.hex(),
-        "round": found.round,
-        "logical": found.logical,
-        "mean": _plain(found.mean),
-        "sum": _plain(found.sum),
-        "stderr": _plain(found.stderr),
-        "parties": found.count,
-        "included": found.included,
-        "part": found.part.name.lower(),
-    }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(name): _plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-
-
-def _short(value: Any) -> Any:
-    """As many digits as a person reads: noise hides the others."""
-    if isinstance(value, dict):
-        return {name: _short(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_short(each) for each in value]
-    return float(f"{value:.6g}") if isinstance(value, float) else value
-
-
-def _sentence(found: Contribution) -> str:
-    yours = "yours is among them" if found.included else f"without yours: {found.part.value}"
-    return "\n".join(
-        [
-            f"mean     {json.dumps(_short(_plain(found.mean)))}",
-            f"stderr   {json.dumps(_short(_plain(found.stderr)))}",
-            f"parties  {found.count}; {yours}",
-        ]
-    )
+        click.echo(sentence(found))
 
 
 def _advised(error: Refusal) -> UsageError:

@@ -26,23 +26,29 @@ class BoardUnreachable(GopaError):
     """The board could not be used for as long as the party was willing to wait."""
 
 
+class SessionAbsent(BoardUnreachable):
+    """The board has answered, and had no such session for as long as the party would wait."""
+
+
 class PatientConnect(Alone):
     """Reaches the board of one session, says when it is lost and found, and gives up in time."""
 
     def __init__(
         self, screen: Progress, patience: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`patience` is how many seconds in a row the board may be out of reach."""
+        """`patience` is how many seconds in a row the board, or the session, may not be there."""
         self._screen = screen
         self._patience = patience
         self._clock = clock
         self._log: SelectiveLog | None = None
+        self._ticket: Ticket | None = None
+        self._without: float | None = None
         self._working = False
         self._lost_at: float | None = None
 
     def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SelectiveLog:
         """The log, which is looked at from now on."""
-        self._log = super().open(ticket, vault, rng)
+        self._log, self._ticket = super().open(ticket, vault, rng), ticket
         return self._log
 
     @property
@@ -58,6 +64,7 @@ class PatientConnect(Alone):
 
         Raises:
             BoardUnreachable: there was no board for too long.
+            SessionAbsent: there was one, without the session of the ticket.
             KeyboardInterrupt: somebody has stopped it.
         """
         runner = asyncio.Runner()
@@ -85,8 +92,23 @@ class PatientConnect(Alone):
         trouble = None if self._log is None else self._log.trouble
         if trouble is None:
             self._found()
+            self._require_session()
         else:
+            self._without = None
             self._lost(trouble)
+
+    def _require_session(self) -> None:
+        """A ticket of another board, or of a session that is never opened, is not waited for."""
+        if self._log is None or self._ticket is None or self._log.found:
+            return
+        if self._without is None:
+            self._without = self._clock()
+        elif self._clock() - self._without >= self._patience:
+            raise SessionAbsent(
+                f"no session {self._ticket.session.hex()[:16]} at {self._ticket.board} for"
+                f" {self._patience:g} seconds: ask its organiser whether it is open and whether"
+                " this is the newest ticket, or wait longer with --patience"
+            )
 
     def _lost(self, trouble: ProtocolError) -> None:
         if self._lost_at is None:

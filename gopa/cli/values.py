@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any, Final
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -14,6 +16,17 @@ from wire.errors import UsageError
 _LARGEST: Final = 1 << 30
 _LONGEST_LINE: Final = 4_096
 _STANDARD_INPUT: Final = "-"
+_UNREADABLE: Final = (
+    ValueError,
+    EOFError,
+    SyntaxError,
+    TypeError,
+    OverflowError,
+    MemoryError,
+    TokenError,
+    BadZipFile,
+)
+"""What numpy raises on files of which it cannot read the head."""
 
 
 def read_value(text: str | None, path: Path | None) -> Any:
@@ -68,8 +81,10 @@ def _from_file(path: Path) -> Any:
 def _array(file: IO[bytes], path: Path) -> Any:
     try:
         found = np.load(file, allow_pickle=False)
-    except (ValueError, EOFError):
+    except _UNREADABLE:
         raise UsageError(f"{path} holds no array of numbers that numpy can read") from None
+    if not isinstance(found, np.ndarray):
+        raise UsageError(f"{path} holds several arrays: save one as .npy")
     return found.item() if found.ndim == 0 else found
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from array import array
+
+import numpy as np
 
 from gopa.graph.structure import Graph
 
@@ -20,53 +22,59 @@ def smallest_piece_without_one(graph: Graph) -> int:
     return min(search.smallest, *(piece for piece in pieces if len(pieces) > 1), graph.parties)
 
 
-@dataclass(slots=True)
 class _Search:
-    """Numbers in order of discovery from 1, and the lowest number each subtree reaches."""
+    """Numbers in order of discovery from 1, and the lowest number each subtree reaches.
 
-    graph: Graph
-    order: list[int] = field(init=False)
-    lowest: list[int] = field(init=False)
-    found: int = 0
-    smallest: int = field(init=False)
+    Whatever is kept for a party is a machine word in an array: a search may be as deep as
+    there are parties.
+    """
 
-    def __post_init__(self) -> None:
-        self.order = [0] * self.graph.parties
-        self.lowest = [0] * self.graph.parties
-        self.smallest = self.graph.parties
+    def __init__(self, graph: Graph) -> None:
+        nothing = array("i", [0]) * graph.parties
+        self.order, self._lowest = nothing[:], nothing[:]
+        self._sizes, self._cut_off, self._parents = nothing[:], nothing[:], nothing[:]
+        self._targets = array("i", graph.targets.astype(np.intc).tobytes())
+        self._next, self._ends = array("q"), array("q")
+        self._next.frombytes(graph.offsets[:-1].astype(np.int64).tobytes())
+        self._ends.frombytes(graph.offsets[1:].astype(np.int64).tobytes())
+        self._discovered = array("i")
+        self.smallest = graph.parties
 
     def visit(self, root: int) -> int:
         """Search the component of `root`, note every piece that one party cuts off; its size."""
-        stack = [(root, iter(self._discover(root)))]
-        sizes, cut_off = {root: 1}, {root: 0}
-        while stack:
-            here, around = stack[-1]
-            for there in around:
-                if not self.order[there]:
-                    stack.append((there, iter(self._discover(there))))
-                    sizes[there], cut_off[there] = 1, 0
-                    break
-                self.lowest[here] = min(self.lowest[here], self.order[there])
+        first = len(self._discovered)
+        self._discover(root, root)
+        here, order, lowest = root, self.order, self._lowest
+        while True:
+            at = self._next[here]
+            if at < self._ends[here]:
+                self._next[here] = at + 1
+                there = self._targets[at]
+                if not order[there]:
+                    self._discover(there, here)
+                    here = there
+                elif order[there] < lowest[here]:
+                    lowest[here] = order[there]
+            elif here == root:
+                break
             else:
-                stack.pop()
-                if stack:
-                    self._return(stack[-1][0], here, sizes, cut_off)
-        rests = (sizes[root] - 1 - cut for cut in cut_off.values())
-        self.smallest = min([self.smallest, *(rest for rest in rests if rest)])
-        return sizes[root]
+                self._return(self._parents[here], here)
+                here = self._parents[here]
+        for party in self._discovered[first:]:
+            rest = self._sizes[root] - 1 - self._cut_off[party]
+            if rest:
+                self.smallest = min(self.smallest, rest)
+        return self._sizes[root]
 
-    def _discover(self, party: int) -> list[int]:
-        self.found += 1
-        self.order[party] = self.lowest[party] = self.found
-        neighbours: list[int] = self.graph.neighbours(party).tolist()
-        return neighbours
+    def _discover(self, party: int, parent: int) -> None:
+        self._discovered.append(party)
+        self.order[party] = self._lowest[party] = len(self._discovered)
+        self._parents[party], self._sizes[party] = parent, 1
 
-    def _return(
-        self, parent: int, child: int, sizes: dict[int, int], cut_off: dict[int, int]
-    ) -> None:
+    def _return(self, parent: int, child: int) -> None:
         """The child's subtree is done: it hangs on the parent alone or reaches above it."""
-        sizes[parent] += sizes[child]
-        if self.lowest[child] >= self.order[parent]:
-            cut_off[parent] += sizes[child]
-            self.smallest = min(self.smallest, sizes[child])
-        self.lowest[parent] = min(self.lowest[parent], self.lowest[child])
+        self._sizes[parent] += self._sizes[child]
+        if self._lowest[child] >= self.order[parent]:
+            self._cut_off[parent] += self._sizes[child]
+            self.smallest = min(self.smallest, self._sizes[child])
+        self._lowest[parent] = min(self._lowest[parent], self._lowest[child])

@@ -78,6 +78,8 @@ class Graph:
         kept = _integers(keep, "keep")
         if len(kept) and not (kept.min() >= 0 and kept.max() < self.parties):
             raise UsageError("the parties to keep are numbers below the number of parties")
+        if np.array_equal(kept, np.arange(self.parties)):
+            return self
         new = np.full(self.parties, -1, dtype=np.int64)
         new[kept] = np.arange(len(kept))
         if len(np.unique(kept)) != len(kept):
@@ -85,6 +87,16 @@ class Graph:
         first, second = self.edges()
         inside = (new[first] >= 0) & (new[second] >= 0)
         return _from_pairs(len(kept), new[first[inside]], new[second[inside]])
+
+    def between(self, inside: Iterable[int]) -> Graph:
+        """The same parties with no edges but those between listed ones."""
+        listed = np.zeros(self.parties, dtype=np.bool_)
+        listed[list(inside)] = True
+        if listed.all():
+            return self
+        first, second = self.edges()
+        keep = listed[first] & listed[second]
+        return _from_pairs(self.parties, first[keep], second[keep])
 
     def without(self, removed: Iterable[tuple[int, int]]) -> Graph:
         """The same parties without the listed edges; each must exist."""

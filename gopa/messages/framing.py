@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from bulletin_board import Entry, Slot, sign_entry
 from bulletin_board.entry import LARGEST_BODY, VERSION
+from bulletin_board.slots import SlotTable
 from bulletin_board.tree import leaf_hash
 from gopa.messages.bodies import widest_body
 from gopa.messages.phases import Kind, Phase
 from wire.domains import PARTY
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
+from wire.packed import Rows
 
 NO_LEAF = bytes(32)
 
@@ -122,14 +125,6 @@ def sign_message(body: bytes, place: Place, key: SigningKey) -> Signed:
     return Signed(tuple(entries), previous, place.seq + len(pieces))
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """The first entry of a slot."""
-
-    index: int
-    leaf: bytes
-
-
 @dataclass(slots=True)
 class _Partial:
     """The chunks of a message that has begun."""
@@ -142,36 +137,42 @@ class _Partial:
 class Assembler:
     """Turns the entries of one session, in the order of the log, into messages.
 
-    Deterministic; it keeps one leaf for each slot and at most one unfinished message for
-    each author, phase and round, no longer than any message of its kind can be.
+    Deterministic; it keeps one leaf for each slot (about 80 bytes) and at most one
+    unfinished message for each author, phase and round, no longer than any message of its
+    kind can be.
     """
 
     def __init__(self) -> None:
-        self._slots: dict[Slot, _Seen] = {}
-        self._next: dict[tuple[bytes, int, int], int] = {}
+        self._slots = SlotTable()
+        self._indexes, self._leaves = array("Q"), Rows(len(NO_LEAF))
+        self._in_turn = bytearray()
         self._partial: dict[tuple[bytes, int, int], _Partial] = {}
 
     def observe(self, posted: Posted) -> Iterator[Assembled]:
         """What this entry completes or shows: at most one thing."""
-        entry = posted.entry
-        slot = entry.slot
-        seen = self._slots.setdefault(slot, _Seen(posted.index, posted.leaf))
-        if seen.index != posted.index:
+        slot = posted.entry.slot
+        number = self._slots.add(slot)
+        if number == len(self._indexes):
+            self._indexes.append(posted.index)
+            self._leaves.append(posted.leaf)
+            self._in_turn.append(False)
+        elif self._indexes[number] != posted.index:
             # A board that repeats the same bytes shows nothing about who signed them once.
-            if seen.leaf != posted.leaf:
-                yield Equivocation(slot.author, slot.phase, slot.round, seen.index, posted.index)
+            if not self._leaves.holds(number, posted.leaf):
+                first = self._indexes[number]
+                yield Equivocation(slot.author, slot.phase, slot.round, first, posted.index)
             return
-        yield from self._take(posted, (slot.author, slot.phase, slot.round))
+        yield from self._take(posted, slot, number)
 
-    def _take(self, posted: Posted, stream: tuple[bytes, int, int]) -> Iterator[Assembled]:
+    def _take(self, posted: Posted, slot: Slot, number: int) -> Iterator[Assembled]:
         entry = posted.entry
+        stream = slot.author, slot.phase, slot.round
         partial = self._partial.pop(stream, None)
-        expected = self._next.get(stream, 0)
         broken = Broken(stream[0], stream[1], stream[2], posted.index)
-        if entry.seq != expected:
+        if self._in_turn[number] or not self._follows(slot):
             yield broken
             return
-        self._next[stream] = expected + 1
+        self._in_turn[number] = True
         if entry.chunk == 0 and _fits(entry):
             partial = _Partial(posted, [], posted.leaf)
         elif partial is None or not _continues(partial, entry):
@@ -193,6 +194,13 @@ class Assembler:
             leaf=posted.leaf,
             body=b"".join(partial.bodies),
         )
+
+    def _follows(self, slot: Slot) -> bool:
+        """Whether all slots in front of this one were used in turn."""
+        if not slot.seq:
+            return True
+        before = self._slots.find(slot._replace(seq=slot.seq - 1))
+        return before is not None and bool(self._in_turn[before])
 
 
 def _fits(entry: Entry) -> bool:

@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa.beacon.coins import graph_seed, seed_of_choices
-from gopa.graph import Graph, all_choices, from_edges
+from gopa.graph import Graph, from_edges
+from gopa.graph.choices import SEED_SIZE
 from gopa.graph.structure import k_out_graph
 from gopa.messages.manifest import CommitReveal
+from gopa.messages.members import pack_members, unpack_members
 from gopa.messages.organiser import Coins, Roll
 from gopa.rounds.context import RoundContext
 
@@ -42,42 +44,39 @@ def graph_of_round(  # noqa: PLR0913, PLR0917 - the signature of `toolkit.GraphO
         return from_edges(parties, [])
     if not isinstance(context.manifest.beacon, CommitReveal):
         return k_out_graph(graph_seed(joint), parties, k)
-    choosers = _Choosers(
-        context.session, context.round, roll_leaf, parties, tuple(members), coins.nonces
-    )
+    listed, nonces = pack_members(members, parties), b"".join(coins.nonces)
+    choosers = _Choosers(context.session, context.round, roll_leaf, parties, listed, nonces)
     return _chosen(choosers, k)
 
 
 @dataclass(frozen=True, slots=True)
 class _Choosers:
-    """Whose nonces decide in one round, by position; a key of the cache."""
+    """Whose nonces decide in one round, packed: it is a key of the cache, and stays there."""
 
     session: bytes
     round: int
     roll_leaf: bytes
     parties: int
-    members: tuple[int, ...]
-    nonces: tuple[bytes, ...]
+    listed: bytes
+    nonces: bytes
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        return unpack_members(self.listed, self.parties)
 
     def seeds(self) -> list[bytes]:
         """One for each position; those of parties that are no members choose nothing."""
         seeds = [bytes(32)] * self.parties
-        for member, nonce in zip(self.members, self.nonces, strict=True):
+        nonces = (self.nonces[at : at + SEED_SIZE] for at in range(0, len(self.nonces), SEED_SIZE))
+        for member, nonce in zip(self.members, nonces, strict=True):
             seeds[member] = seed_of_choices(self.session, self.round, self.roll_leaf, nonce)
         return seeds
 
 
 @lru_cache(maxsize=16)
 def _chosen(choosers: _Choosers, k: int) -> Graph:
-    parties = choosers.parties
-    inside = np.zeros(parties, dtype=np.bool_)
-    inside[list(choosers.members)] = True
-    ends = all_choices(choosers.seeds(), parties, k).reshape(-1).astype(np.int64)
-    sources = np.repeat(np.arange(parties), k)
-    both = inside[sources] & inside[ends]
-    low, high = np.minimum(sources, ends)[both], np.maximum(sources, ends)[both]
-    pairs = np.unique(np.stack([low, high], axis=1), axis=0)
-    return from_edges(parties, pairs.tolist())
+    graph = k_out_graph(choosers.seeds(), choosers.parties, k)
+    return graph.between(choosers.members)
 
 
 def losses(graph: Graph, inside: Iterable[int], withheld: int) -> Positions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,6 +11,8 @@ from typing import TypeVar
 
 from commitments import Opening
 from commitments.group import Group, SecretScalar
+from gopa.messages.parameters import OpenAdmission
+from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim, SharedKeyClaim
 from gopa.rounds.statements import (
     noise_statement,
@@ -38,8 +40,6 @@ from zkp.bits import Openings
 from zkp.equations import Equation
 from zkp.sigma.equations import relation_equations
 from zkp.weighted_noise import NoiseBits, WeightedNoiseStatement
-
-_T = TypeVar("_T")
 
 
 class RealProofs:
@@ -113,17 +113,40 @@ class RealProofs:
         return _bad(_shared, claims, rng, executor)
 
 
+_AnyClaim = TypeVar("_AnyClaim", PossessionClaim, NoiseClaim, SharedKeyClaim)
+
+
+def _for_workers(claims: Iterable[_AnyClaim]) -> Iterator[_AnyClaim]:
+    """The same claims without the roster, which would travel with every task.
+
+    No statement depends on it, and transcripts are bound to the session's id, which the context
+    has apart from the manifest.
+    """
+    whole: RoundContext | None = None
+    light: RoundContext | None = None
+    for claim in claims:
+        if light is None or claim.context is not whole:
+            whole = claim.context
+            everybody = OpenAdmission(whole.manifest.terms.parties)
+            light = replace(whole, manifest=replace(whole.manifest, admission=everybody))
+        yield replace(claim, context=light)
+
+
 def _bad(
-    load: Callable[[_T], Claim], claims: Sequence[_T], rng: Rng, executor: Executor | None
+    load: Callable[[_AnyClaim], Claim],
+    claims: Sequence[_AnyClaim],
+    rng: Rng,
+    executor: Executor | None,
 ) -> frozenset[int]:
+    items = claims if executor is None else _for_workers(claims)
     try:
-        verify_items(partial(_from_stranger, load), claims, rng=rng, executor=executor)
+        verify_items(partial(_from_stranger, load), items, rng=rng, executor=executor)
     except InvalidProof as error:
         return frozenset(error.culprits)
     return frozenset()
 
 
-def _from_stranger(load: Callable[[_T], Claim], claim: _T) -> Claim:
+def _from_stranger(load: Callable[[_AnyClaim], Claim], claim: _AnyClaim) -> Claim:
     with _blaming_the_prover():
         made = load(claim)
     return replace(made, statement=_FromStranger(made.statement))

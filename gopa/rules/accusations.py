@@ -127,8 +127,8 @@ class Court:
             context=book.context,
             acts_on=book.commit_leaf,
             party=book.ids[accuser],
-            own=book.enrolled[accuser].key,
-            other=book.enrolled[accusation.accused].key,
+            own=book.enrolled.key(accuser),
+            other=book.enrolled.key(accusation.accused),
             shared=accusation.shared,
             proof=accusation.proof,
         )
@@ -173,7 +173,7 @@ class Court:
         pad = share_key(
             shared, book.edge_context(dealer, recipient), book.ids[dealer], book.ids[recipient]
         )
-        sealed = book.committed[dealer].shares[book.neighbours(dealer).index(recipient)]
+        sealed = book.committed.shares(dealer)[book.neighbours(dealer).index(recipient)]
         try:
             share = open_share(book.group, sealed, pad)
             check_share(dealt_commitments(book, dealer), share_point(recipient), share)
@@ -184,9 +184,9 @@ class Court:
 
 def dealt_commitments(book: Book, dealer: int) -> Commitment:
     """C_0 .. C_(T-1) of a listed dealer; C_0 is B_u."""
-    dealt = book.committed[dealer]
-    own = Pedersen(book.group).decode(dealt.self_mask, 1)
-    return decode_commitments(own, b"".join(dealt.coefficients), len(dealt.coefficients) + 1)
+    coefficients = book.committed.coefficients(dealer)
+    own = Pedersen(book.group).decode(book.committed.self_mask(dealer), 1)
+    return decode_commitments(own, b"".join(coefficients), len(coefficients) + 1)
 
 
 def _false(message: Message, rule: str, what: str) -> Conviction:

@@ -67,7 +67,7 @@ def _stray_fault(book: Book, message: Message, edges: set[tuple[int, int]]) -> F
         return book.fault(
             message.author, "04-O5", "it opened an edge inside the final list", message.index
         )
-    confirmed = book.confirmed_at.get(message.author)
+    confirmed = book.confirmed_at.get(book.places[message.author])
     if confirmed is None:
         return None
     what = "it confirmed the final close and opens edges"

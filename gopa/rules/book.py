@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, TypeVar
@@ -18,7 +18,6 @@ from gopa.messages.organiser import (
     Abort,
     Cause,
     Content,
-    Enrolled,
     Members,
     Removal,
     Result,
@@ -30,8 +29,10 @@ from gopa.messages.phases import Phase
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import losses, peel
 from gopa.rounds.toolkit import Toolkit
+from gopa.rules.commits import Commits
 from gopa.rules.control import BeaconValue
 from gopa.rules.edges import Edges
+from gopa.rules.enrolment import Enrolment, FirstInputs, FirstSeeds, Places
 from gopa.rules.findings import Fault, Listed, Removed, Role
 from gopa.rules.mailbox import Mailbox
 from gopa.rules.verdict import Verdict
@@ -53,14 +54,10 @@ class Tools:
 
 @dataclass(slots=True)
 class Memory:
-    """What rules about several rounds need ([J5]).
+    """What rules about several rounds need ([J5])."""
 
-    `seeds` has every C_y (or A) of the session with the index and the author of the first
-    message that held it; `inputs` each party's first C_x of the current logical round.
-    """
-
-    seeds: dict[bytes, tuple[int, bytes]] = field(default_factory=dict)
-    inputs: dict[bytes, bytes] = field(default_factory=dict)
+    seeds: FirstSeeds = field(default_factory=FirstSeeds)
+    inputs: FirstInputs = field(default_factory=FirstInputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +121,13 @@ class Step:
     heard: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """What stays of a member's commit: the places of its points, and what it dealt."""
-
-    row: int
-    self_mask: bytes
-    coefficients: tuple[bytes, ...]
-    shares: tuple[bytes, ...]
-
-
 @dataclass(slots=True)
 class Book:
-    """A round. Each stage fills in its part when its close is posted."""
+    """A round. Each stage fills in its part when its close is posted.
+
+    `ids`, `values` and what comes with them are by position. `pledged` has what a published value
+    opens: D_u + B_u and the signed sum of C_uv over the live edges; nothing once values are in.
+    """
 
     tools: Tools
     context: RoundContext
@@ -151,31 +142,28 @@ class Book:
     removals: list[Removed] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
 
-    roll: Roll | None = None
+    enrolled: Enrolment = field(default_factory=lambda: Enrolment(Roll((), 0)))
     roll_leaf: bytes = b""
-    places: Mapping[bytes, int] = field(default_factory=dict)
-    ids: tuple[bytes, ...] = ()
-    inputs: tuple[bytes, ...] = ()
-    seeds: tuple[bytes, ...] = ()
+    inputs: Sequence[bytes] = ()
+    seeds: Sequence[bytes] = ()
 
     joint: bytes = b""
     graph: Graph | None = None
     withheld: int = 0
 
     commit_leaf: bytes = b""
-    committed: Mapping[int, Committed] = field(default_factory=dict)
-    outputs: PointVec | None = None
-    self_masks: PointVec | None = None
+    committed: Commits = field(default_factory=Commits)
     edges: Edges | None = None
+    pledged: PointVec | None = None
 
-    values: Mapping[int, bytes] = field(default_factory=dict)
+    values: list[bytes] = field(default_factory=list)
     publish_leaves: set[bytes] = field(default_factory=set)
     openings: dict[int, SecretBytes] = field(default_factory=dict)
     late_accusations: list[Message] = field(default_factory=list)
     stray_openings: list[Message] = field(default_factory=list)
     final: tuple[int, ...] | None = None
     confirmed: tuple[int, ...] = ()
-    confirmed_at: Mapping[bytes, int] = field(default_factory=dict)
+    confirmed_at: Mapping[int, int] = field(default_factory=dict)
     unmasked: dict[int, SecretBytes] = field(default_factory=dict)
     recovered: tuple[int, ...] = ()
     laggards: set[bytes] = field(default_factory=set)
@@ -216,8 +204,14 @@ class Book:
         return RoundedGaussian(terms.mask_deviation)
 
     @property
-    def enrolled(self) -> tuple[Enrolled, ...]:
-        return () if self.roll is None else self.roll.parties
+    def places(self) -> Places:
+        """The positions of those on the roll by their keys."""
+        return self.enrolled.places
+
+    @property
+    def ids(self) -> Sequence[bytes]:
+        """The ids of those on the roll."""
+        return self.enrolled.ids
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -239,10 +233,10 @@ class Book:
         return self.edges
 
     def author(self, position: int) -> bytes:
-        return self.enrolled[position].author
+        return self.enrolled.author(position)
 
     def authors(self, positions: Iterable[int]) -> tuple[bytes, ...]:
-        return tuple(self.enrolled[position].author for position in positions)
+        return tuple(map(self.enrolled.author, positions))
 
     def edge_context(self, one: int, other: int) -> EdgeContext:
         context = self.context
@@ -316,6 +310,23 @@ class Book:
     def too_few(self, members: Sized) -> bool:
         """[L3], [J6]."""
         return len(members) < self.manifest.terms.survivors
+
+    def settle_list(  # noqa: PLR0913 - all that a list consists of
+        self,
+        phase: Phase,
+        cut: int,
+        message: Message,
+        members: tuple[int, ...],
+        step: int = 0,
+        *,
+        final: bool = False,
+    ) -> tuple[int, ...]:
+        """The close is posted: its list, whose numbers are those of the first one in memory."""
+        if self.lists:
+            everybody, last = self.lists[0].members, self.members
+            members = last if members == last else tuple(everybody[each] for each in members)
+        self.lists.append(Listed(phase, step, cut, message.index, members, final))
+        return members
 
     def removal_rows(self) -> Iterator[Removal]:
         """[Z3]: everybody on the roll that is not in the final list, in order."""

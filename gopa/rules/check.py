@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from hashlib import sha256
 from itertools import islice
 from typing import Final
@@ -14,12 +14,13 @@ from bulletin_board.entry import Submission
 from bulletin_board.tree import RightEdge
 from gopa.messages.framing import Posted
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules.evidence import View
+from gopa.rules.evidence import Views
 from gopa.rules.findings import Fault, Findings, Note, Role
 from gopa.rules.ledger import Ledger
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.ed25519 import SIGNATURE_SIZE, Signed, verify_many
 from wire.errors import InvalidSignature, MalformedMessage
+from wire.packed import Rows
 from wire.pae import pre_auth_encoding
 from wire.randomness import Rng
 
@@ -107,7 +108,8 @@ class LogCheck:
 
     def leaf(self, index: int) -> bytes:
         """The leaf hash at this place, empty beyond the end."""
-        return bytes(self._leaves.hashes[_LEAF * index : _LEAF * (index + 1)])
+        hashes = self._leaves.hashes
+        return hashes[index] if index < len(hashes) else b""
 
     def root(self, size: int) -> bytes | None:
         """The root that the log had at this size; None if it is not so long."""
@@ -157,37 +159,33 @@ def check_log(  # noqa: PLR0913 - all of them are options
     )
 
 
-@dataclass(slots=True)
 class _Leaves:
     """All leaf hashes of a log, as long as no index is missing."""
 
-    hashes: bytearray = field(default_factory=bytearray)
-    count: int = 0
-    whole: bool = True
+    def __init__(self) -> None:
+        self.hashes = Rows(_LEAF)
+        self.whole = True
 
     def add(self, index: int, leaf: bytes) -> None:
-        self.whole = self.whole and index == self.count
+        self.whole = self.whole and index == len(self.hashes)
         if self.whole:
-            self.hashes += leaf
-            self.count += 1
+            self.hashes.append(leaf)
 
     def roots(self, sizes: Iterable[int]) -> dict[int, bytes]:
         """The root at each of these sizes that the log has reached."""
-        edge, roots, at = RightEdge(), dict[int, bytes](), 0
-        for size in sorted({size for size in sizes if size <= self.count}):
-            while at < size:
-                edge.extend([bytes(self.hashes[_LEAF * at : _LEAF * at + _LEAF])])
-                at += 1
+        edge, roots, leaves = RightEdge(), dict[int, bytes](), iter(self.hashes)
+        for size in sorted({size for size in sizes if size <= len(self.hashes)}):
+            while edge.size < size:  # tiles that are full are not needed: a few at a time
+                edge.extend(islice(leaves, min(_BATCH, size - edge.size)))
             roots[size] = edge.root()
         return roots
 
 
-def _with_views(found: Findings, views: tuple[View, ...], leaves: _Leaves) -> Findings:
+def _with_views(found: Findings, views: Views, leaves: _Leaves) -> Findings:
     """[E6], and the roots of the checkpoints in closes."""
     if not leaves.whole:
         return found
-    roots = leaves.roots(view.size for view in views)
-    strange = [view for view in views if roots.get(view.size) != view.root]
+    strange = views.strange(leaves.roots(views.sizes()))
     if not strange:
         return found
     elsewhere = array("Q")

@@ -153,7 +153,7 @@ def _require_early(
     book: Book, beacon: DrandBeacon, policy: TrustPolicy, signed: SignedCheckpoint
 ) -> None:
     """[V4]: a quorum saw the close of join before anybody could know the beacon's value."""
-    number = 0 if book.roll is None else book.roll.beacon_round
+    number = book.enrolled.beacon_round
     latest = latest_cosignature_time(beacon.chain, number)
     early = [each.witness for each in policy.cosignatures(signed) if 0 < each.time <= latest]
     if not policy.is_quorum(early):

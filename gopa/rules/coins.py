@@ -16,7 +16,6 @@ from gopa.messages.party import REVEAL, Reveal
 from gopa.messages.phases import Phase
 from gopa.rules.book import Book, Given, Stage, Step, fails
 from gopa.rules.commit import CommitStage
-from gopa.rules.findings import Listed
 from gopa.rules.mailbox import Sorter
 from gopa.rules.verdict import BreaksRule, Verdict
 from wire.errors import InvalidProof
@@ -70,7 +69,7 @@ class CoinsStage:
         book, reveal = self.book, REVEAL.decode(message.body)
         place = book.places[message.author]
         expected = reveal_hash(book.context.session, book.number, book.ids[place], reveal.nonce)
-        if expected != book.enrolled[place].nonce_hash:
+        if expected != book.enrolled.nonce_hash(place):
             raise BreaksRule("04-V1", "a nonce that does not fit its hash")
         return reveal
 
@@ -93,7 +92,7 @@ class CoinsStage:
     def _drand(self, beacon: DrandBeacon, coins: Coins) -> bytes:
         """[V4]; raises `InvalidProof` if the beacon did not sign this."""
         book = self.book
-        number = 0 if book.roll is None else book.roll.beacon_round
+        number = book.enrolled.beacon_round
         value = _value(beacon, number, coins.signature, coins.previous)
         return drand_coins(book.context.session, book.number, book.roll_leaf, value)
 
@@ -109,11 +108,11 @@ class CoinsStage:
 
         def settle(message: Message) -> Stage:
             book.joint, book.withheld = joint, len(book.enrolled) - len(members)
-            if book.roll is not None:
-                book.graph = book.tools.toolkit.graph(
-                    book.context, book.roll, book.roll_leaf, members, coins, joint
-                )
-            book.lists.append(Listed(Phase.COINS, 0, cut, message.index, members))
+            roll = book.enrolled.roll()
+            book.graph = book.tools.toolkit.graph(
+                book.context, roll, book.roll_leaf, members, coins, joint
+            )
+            book.settle_list(Phase.COINS, cut, message, members)
             return CommitStage(book, message)
 
         return Step(coins, book.removed(out, Phase.COINS), settle, book.blamed(out))

@@ -5,32 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from commitments.group import Group, PointVec
 from gopa.messages.framing import Message
 from gopa.messages.limits import largest_body
 from gopa.messages.organiser import Why
 from gopa.messages.party import COMMIT, Commit
 from gopa.messages.phases import Phase
 from gopa.rounds.proofs import NoiseClaim
-from gopa.rules.book import Book, Committed, Given, Stage, Step, fails
-from gopa.rules.edges import good_points, match_edges
-from gopa.rules.findings import Listed
+from gopa.rules.ahead import CheckedAhead
+from gopa.rules.book import Book, Given, Stage, Step, fails
+from gopa.rules.commits import Commits
+from gopa.rules.edges import good_points
 from gopa.rules.mailbox import Sorter
+from gopa.rules.matching import Matching
 from gopa.rules.publish import PublishStage
 from gopa.rules.verdict import BreaksRule, Verdict, invalid
 
 _SIZE = 32
 _NO_MASK = bytes(_SIZE)
 
+_AT_ONCE = 1 << 14
+"""So many points are decoded together."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pledge:
-    """What counts of a well-formed commit; `edges` are its commitments one after the other."""
+    """What counts of a well-formed commit, besides its edges and proofs."""
 
-    edges: bytes
     self_mask: bytes
     output: bytes
-    proof: bytes
-    weighing: bytes
     coefficients: tuple[bytes, ...]
     shares: tuple[bytes, ...]
 
@@ -42,12 +45,19 @@ class CommitStage:
     book: Book
     opened: Message
     _sorter: Sorter[Pledge] = field(init=False)
-    _proved: dict[bytes, bool] = field(default_factory=dict)
+    _edges: Matching = field(init=False)
+    _proofs: CheckedAhead[NoiseClaim] = field(init=False)
     phase: Phase = field(default=Phase.COMMIT, init=False)
     step: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         book = self.book
+        self._edges = Matching(book.drawn)
+        tools, proofs = book.tools, book.tools.toolkit.proofs
+        self._proofs = CheckedAhead(
+            lambda claims: proofs.bad_noises(claims, tools.rng, tools.executor),
+            background=tools.executor is not None,
+        )
         self._sorter = Sorter(
             mailbox=book.mail,
             phase=Phase.COMMIT,
@@ -57,6 +67,7 @@ class CommitStage:
             rule="04-K1",
             missing="04-K4",
             read=self._read,
+            then=self._proofs.go_on,
         )
 
     def awaited(self) -> Iterable[bytes]:
@@ -75,10 +86,9 @@ class CommitStage:
             return fails(Why.TOO_FEW_LEFT, book.culprits(verdicts), removed, faults)
 
         def settle(message: Message) -> Stage:
-            _settle(book, {place: read[place] for place in members})
-            self._sorter.forget()
+            self._settle({place: read[place] for place in members})
             book.commit_leaf = message.leaf
-            book.lists.append(Listed(Phase.COMMIT, 0, cut, message.index, members))
+            book.settle_list(Phase.COMMIT, cut, message, members)
             return PublishStage(book, message)
 
         return Step(book.packed(members), removed, settle, faults)
@@ -90,17 +100,11 @@ class CommitStage:
             points = [commit.self_mask, commit.output, *commit.coefficients]
             if not all(good_points(book.group, points)):
                 raise BreaksRule("04-K2", "a point that is not valid")
+            self._proofs.add(message.leaf, self._claim(message.author, commit))
         elif book.curious and commit.self_mask != _NO_MASK:
             raise BreaksRule("04-K1", "there are no self-masks: 32 zeros")
-        return Pledge(
-            edges=b"".join(commit.edges),
-            self_mask=commit.self_mask,
-            output=commit.output,
-            proof=commit.proof,
-            weighing=commit.weighing,
-            coefficients=commit.coefficients,
-            shares=commit.shares,
-        )
+        self._edges.post(book.places[message.author], b"".join(commit.edges))
+        return Pledge(commit.self_mask, commit.output, commit.coefficients, commit.shares)
 
     def _require_sizes(self, commit: Commit, degree: int) -> None:
         """[K1], [K6]."""
@@ -121,22 +125,15 @@ class CommitStage:
         self, read: dict[bytes, tuple[Message, Pledge]], verdicts: dict[bytes, Verdict]
     ) -> None:
         """[K3]."""
-        book, tools = self.book, self.book.tools
-        if not book.context.full:
-            return
-        new = [author for author in sorted(read) if read[author][0].leaf not in self._proved]
-        claims = [self._claim(author, read[author][1]) for author in new]
-        bad = tools.toolkit.proofs.bad_noises(claims, tools.rng, tools.executor)
-        for number, author in enumerate(new):
-            self._proved[read[author][0].leaf] = number not in bad
+        bad = self._proofs.bad()
         for author in sorted(read):
             message = read[author][0]
-            if not self._proved[message.leaf]:
+            if message.leaf in bad:
                 del read[author]
                 fault = "no proof of an input in range with its noise"
                 verdicts[author] = invalid("04-K3", message.index, fault)
 
-    def _claim(self, author: bytes, commit: Pledge) -> NoiseClaim:
+    def _claim(self, author: bytes, commit: Commit) -> NoiseClaim:
         book = self.book
         place = book.places[author]
         return NoiseClaim(
@@ -151,18 +148,28 @@ class CommitStage:
             weighing=commit.weighing,
         )
 
+    def _settle(self, commits: dict[int, Pledge]) -> None:
+        """Keep what later phases need: which edges mask, what published values open, dealings."""
+        book = self.book
+        group = book.group if book.context.full else None
+        book.edges, masks = self._edges.settle(list(commits), book.ids, group)
+        book.committed = Commits(len(book.enrolled))
+        for place, commit in commits.items():
+            book.committed.add(place, commit.self_mask, commit.coefficients, commit.shares)
+        book.inputs = book.seeds = ()
+        if group is not None and masks is not None:
+            book.pledged = masks + _own_points(group, commits, len(book.enrolled))
 
-def _settle(book: Book, commits: dict[int, Pledge]) -> None:
-    """Keep what later phases need: the points, what was dealt, which edges mask."""
-    group, full = book.group, book.context.full
-    if full:
-        outputs = b"".join(commit.output for commit in commits.values())
-        selves = b"".join(commit.self_mask for commit in commits.values())
-        book.outputs = group.decode_points(outputs, len(commits))
-        book.self_masks = group.decode_points(selves, len(commits))
-    book.committed = {
-        place: Committed(row, commit.self_mask, commit.coefficients, commit.shares)
-        for row, (place, commit) in enumerate(commits.items())
-    }
-    posted = {place: commit.edges for place, commit in commits.items()}
-    book.edges = match_edges(book.drawn, posted, book.ids, group if full else None)
+
+def _own_points(group: Group, commits: dict[int, Pledge], parties: int) -> PointVec:
+    """D_u + B_u for each party that is listed; nothing for others."""
+    nobody, found = group.points([group.identity]), group.points([])
+    for at in range(0, parties, _AT_ONCE):
+        places = range(at, min(at + _AT_ONCE, parties))
+        listed = [commits[place] for place in places if place in commits]
+        outputs = group.decode_points(b"".join(each.output for each in listed), len(listed))
+        selves = group.decode_points(b"".join(each.self_mask for each in listed), len(listed))
+        row = iter(range(len(listed)))
+        rows = [next(row) if place in commits else len(listed) for place in places]
+        found = found.concat((outputs + selves).concat(nobody).gather(rows))
+    return found

@@ -11,7 +11,6 @@ from gopa.messages.organiser import Why
 from gopa.messages.party import CONFIRM, Confirm
 from gopa.messages.phases import Phase
 from gopa.rules.book import Book, Given, Stage, Step, fails
-from gopa.rules.findings import Listed
 from gopa.rules.mailbox import Sorter
 from gopa.rules.unmask import UnmaskStage
 
@@ -55,11 +54,10 @@ class ConfirmStage:
             return fails(Why.NOT_CONFIRMED, missing, (), faults, laggards)
 
         def settle(message: Message) -> Stage:
-            book.confirmed = confirmed
+            book.confirmed = book.settle_list(Phase.CONFIRM, cut, message, confirmed)
             book.confirmed_at = {
-                author: found.read[author][0].index for author in book.authors(confirmed)
+                place: found.read[book.author(place)][0].index for place in book.confirmed
             }
-            book.lists.append(Listed(Phase.CONFIRM, 0, cut, message.index, confirmed))
             return UnmaskStage(book, message)
 
         return Step(book.packed(confirmed), (), settle, faults, laggards=laggards)

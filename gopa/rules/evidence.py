@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from struct import Struct
 from typing import Final
 
 from gopa.messages.framing import Posted
 from gopa.rules.findings import Note
+from wire.packed import KeyTable, Rows
 
 MOST_SHOWN: Final = 16
+
+_SEEN: Final = Struct(">Q32s")
 
 
 @dataclass(slots=True)
@@ -49,32 +54,51 @@ class View:
     entries: tuple[int, ...]
 
 
-@dataclass(slots=True)
 class Views:
     """What authors and closes say about the log: whoever has all of it compares."""
 
-    _seen: dict[tuple[int, bytes], array[int]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._seen = KeyTable(_SEEN.size)
+        self._which, self._entries = array("I"), array("Q")
 
     def add(self, size: int, root: bytes, index: int) -> None:
         """An entry at `index` rests on this root."""
-        self._seen.setdefault((size, root), array("Q")).append(index)
+        self._which.append(self._seen.add(_SEEN.pack(size, root)))
+        self._entries.append(index)
 
-    def all(self) -> tuple[View, ...]:
-        """In order of size and root."""
+    def sizes(self) -> Iterator[int]:
+        """The sizes at which somebody saw a root."""
+        return (_SEEN.unpack(seen)[0] for seen in self._seen)
+
+    def strange(self, roots: Mapping[int, bytes]) -> tuple[View, ...]:
+        """The views of another root than the log had at that size, in order of both."""
+        seen = [_SEEN.unpack(each) for each in self._seen]
+        found: dict[int, list[int]] = {
+            number: []
+            for number in sorted(range(len(seen)), key=seen.__getitem__)
+            if roots.get(seen[number][0]) != seen[number][1]
+        }
+        if found:
+            for number, index in zip(self._which, self._entries, strict=True):
+                if number in found:
+                    found[number].append(index)
         return tuple(
-            View(size, root, tuple(entries)) for (size, root), entries in sorted(self._seen.items())
+            View(seen[number][0], seen[number][1], tuple(entries))
+            for number, entries in found.items()
         )
 
 
-@dataclass(slots=True)
 class Chains:
     """The last leaf of every author: `prev_own_leaf` says what its author thinks it is."""
 
-    _last: dict[bytes, bytes] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._authors, self._last = KeyTable(32), Rows(32)
 
     def follows(self, posted: Posted) -> bool:
         """Whether the entry names its author's last one in this session."""
-        author = posted.entry.author.data
-        expected = self._last.get(author, bytes(32))
-        self._last[author] = posted.leaf
-        return posted.entry.prev_own_leaf == expected
+        number = self._authors.add(posted.entry.author.data)
+        if number == len(self._last):
+            self._last.append(bytes(32))
+        follows = self._last.holds(number, posted.entry.prev_own_leaf)
+        self._last[number] = posted.leaf
+        return follows

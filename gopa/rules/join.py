@@ -16,10 +16,12 @@ from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
 from gopa.rules.book import Book, Given, Stage, Step, fails
 from gopa.rules.coins import CoinsStage
-from gopa.rules.findings import Listed
+from gopa.rules.enrolment import Enrolment
+from gopa.rules.made import Made
 from gopa.rules.mailbox import Sorter
 from gopa.rules.verdict import BreaksRule, Verdict, invalid
 from wire.errors import MalformedMessage
+from wire.packed import Rows
 
 _HASH_SIZE = 32
 _POINT_SIZE = 32
@@ -117,16 +119,15 @@ class JoinStage:
         """[J3]."""
         book, tools = self.book, self.book.tools
         new = [author for author in sorted(read) if read[author][0].leaf not in self._proved]
-        claims = [
-            PossessionClaim(
-                book.context,
-                book.opened.leaf,
-                party_id(author),
-                read[author][1].key,
-                read[author][1].possession,
+
+        def claim(author: bytes) -> PossessionClaim:
+            join = read[author][1]
+            opened = book.opened.leaf
+            return PossessionClaim(
+                book.context, opened, party_id(author), join.key, join.possession
             )
-            for author in new
-        ]
+
+        claims = Made(claim, new)
         bad = tools.toolkit.proofs.bad_possessions(claims, tools.rng, tools.executor)
         for number, author in enumerate(new):
             self._proved[read[author][0].leaf] = number not in bad
@@ -143,12 +144,12 @@ class JoinStage:
         memory = self.book.memory
         for author in sorted(read):
             message, join = read[author]
-            if join.input != memory.inputs.get(author, join.input):
+            first = memory.seeds.first(join.seed) if join.seed else None
+            if not memory.inputs.allows(author, join.input):
                 fault = "another input than in an earlier attempt"
-            elif join.seed and memory.seeds[join.seed][0] != message.index:
+            elif first is not None and first[0] != message.index:
                 # Whoever delays an honest message could copy its seed in front of it.
-                own = memory.seeds[join.seed][1] == author
-                fault = "a seed of noise that it used before" if own else ""
+                fault = "a seed of noise that it used before" if first[1] == author else ""
             else:
                 continue
             del read[author]
@@ -179,12 +180,10 @@ def _require_own_keys(
 
 
 def _enrol(book: Book, roll: Roll, message: Message, joins: list[Join], cut: int) -> None:
-    book.roll, book.roll_leaf = roll, message.leaf
-    book.places = {each.author: place for place, each in enumerate(roll.parties)}
-    book.ids = tuple(party_id(each.author) for each in roll.parties)
-    book.inputs = tuple(join.input for join in joins)
-    book.seeds = tuple(join.seed for join in joins)
+    book.enrolled, book.roll_leaf = Enrolment(roll), message.leaf
+    if book.context.full:
+        book.inputs = Rows.of(_POINT_SIZE, (join.input for join in joins))
+        book.seeds = Rows.of(_POINT_SIZE, (join.seed for join in joins))
     for each, join in zip(roll.parties, joins, strict=True):
-        book.memory.inputs.setdefault(each.author, join.input)
-    members = tuple(range(len(joins)))
-    book.lists.append(Listed(Phase.JOIN, 0, cut, message.index, members))
+        book.memory.inputs.note(each.author, join.input)
+    book.settle_list(Phase.JOIN, cut, message, tuple(range(len(joins))))

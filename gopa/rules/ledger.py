@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -15,7 +16,7 @@ from gopa.messages.phases import Phase
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules.book import Given, Tools
 from gopa.rules.control import BeaconValue, Control
-from gopa.rules.evidence import Chains, Notes, View, Views
+from gopa.rules.evidence import Chains, Notes, Views
 from gopa.rules.findings import Fault, Findings, Role
 from gopa.rules.rounds import Rounds
 from gopa.rules.session import chunk_limits, is_manifest, read_manifest, require_worth
@@ -46,7 +47,7 @@ class Ledger:
         self._assembler = Assembler()
         self._session: bytes | None = None
         self._manifest: Manifest | None = None
-        self._roster: frozenset[bytes] | None = None
+        self._roster: tuple[bytes, ...] | None = None
         self._rounds: Rounds | None = None
         self._failed = False
         self._faults: list[Fault] = []
@@ -141,9 +142,9 @@ class Ledger:
             complete=state.over and not state.failed,
         )
 
-    def views(self) -> tuple[View, ...]:
+    def views(self) -> Views:
         """Every root that an entry or a close of the session rests on ([E6], [C4])."""
-        return self._views.all()
+        return self._views
 
     def _session_rounds(self) -> Rounds:
         if self._rounds is None:
@@ -219,11 +220,15 @@ class Ledger:
             return
         self._manifest = manifest
         admission = manifest.admission
-        self._roster = frozenset(admission.keys) if isinstance(admission, Roster) else None
+        self._roster = admission.keys if isinstance(admission, Roster) else None
         self._rounds = Rounds(self._tools, manifest, session, message, self._notes, self._views)
 
     def _admitted(self, author: bytes) -> bool:
-        return self._roster is None or author in self._roster
+        roster = self._roster
+        if roster is None:
+            return True
+        place = bisect_left(roster, author)
+        return place < len(roster) and roster[place] == author
 
     def _equivocation(self, item: Equivocation) -> None:
         """[E3]."""

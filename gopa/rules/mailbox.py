@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Final, Generic, Protocol, TypeVar
 
 from gopa.messages.framing import Message
 from gopa.messages.organiser import Cause
@@ -17,22 +17,40 @@ T = TypeVar("T")
 LEAF_SIZE: Final = 32
 
 
+class Reader(Protocol):
+    """Reads the messages of one phase as they come."""
+
+    def take(self, message: Message) -> Message:
+        """What has to be kept of the message."""
+
+    def forget(self) -> None:
+        """The phase is closed."""
+
+
 @dataclass(slots=True)
 class Mailbox:
-    """Messages of the open phase by author, and who used up its slot before the phase opened."""
+    """Messages of the open phase by author, and who used up its slot before the phase opened.
+
+    `readers` take out of a message what the rules need, as soon as it comes: bodies are
+    longer than that and are not kept. Once a phase is closed they are asked no more.
+    """
 
     struck: dict[bytes, int] = field(default_factory=dict)
     _first: dict[Phase, dict[bytes, Message]] = field(default_factory=dict)
     _many: dict[Phase, list[Message]] = field(default_factory=dict)
     _early: dict[tuple[Phase, bytes], int] = field(default_factory=dict)
+    readers: dict[Phase, Reader] = field(default_factory=dict)
 
     def put(self, message: Message) -> None:
         """A message of an open phase. Which cut will count is not known yet."""
         phase = Phase(message.phase)
         if phase in REPEATABLE:
             self._many.setdefault(phase, []).append(message)
-        else:
-            self._first.setdefault(phase, {}).setdefault(message.author, message)
+            return
+        first = self._first.setdefault(phase, {})
+        if message.author not in first:
+            reader = self.readers.get(phase)
+            first[message.author] = message if reader is None else reader.take(message)
 
     def spoil(self, phase: Phase, author: bytes, index: int) -> None:
         """A message of a phase that is not open yet: it acts on nothing and takes the slot."""
@@ -71,6 +89,9 @@ class Mailbox:
         """The phase is closed: forget the bodies."""
         self._first.pop(phase, None)
         self._many.pop(phase, None)
+        reader = self.readers.pop(phase, None)
+        if reader is not None:
+            reader.forget()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +102,20 @@ class Sorted(Generic[T]):
     out: dict[bytes, Verdict]
 
 
+def _nothing() -> None:
+    """Nothing follows."""
+
+
 @dataclass(slots=True)
 class Sorter(Generic[T]):
     """Reads the messages of one phase, each once, however often a cut is tried.
 
+    Where a party has one message it is read when it comes: what it says follows from
+    nothing that comes later. The mailbox keeps no more of it than its place.
+
     `read` decodes a body. It raises `BreaksRule`, or `MalformedMessage`, which counts
-    against `rule`; `missing` is the rule of a list that lacks somebody.
+    against `rule`; `missing` is the rule of a list that lacks somebody. `then` is run after
+    each message that was read as it came.
     """
 
     mailbox: Mailbox
@@ -97,8 +126,13 @@ class Sorter(Generic[T]):
     rule: str
     missing: str
     read: Callable[[Message], T]
+    then: Callable[[], None] = _nothing
     strikes: bool = True
     _known: dict[bytes, T | Verdict] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.phase not in REPEATABLE:
+            self.mailbox.readers[self.phase] = self
 
     def sort(self, authors: Iterable[bytes], cut: int) -> Sorted[T]:
         """Everybody's message below the cut."""
@@ -129,6 +163,12 @@ class Sorter(Generic[T]):
     def forget(self) -> None:
         """The close is posted: what was read is not asked for again."""
         self._known.clear()
+
+    def take(self, message: Message) -> Message:
+        """Read it now; without its body it is what has to be kept of it."""
+        self.judge(message)
+        self.then()
+        return replace(message, body=b"")
 
     def _file(self, found: Sorted[T], message: Message) -> None:
         content = self.judge(message)

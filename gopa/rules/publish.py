@@ -16,7 +16,7 @@ from gopa.messages.phases import Phase
 from gopa.rules.accusations import Conviction, Court
 from gopa.rules.book import Book, Given, Stage, Step, fails
 from gopa.rules.confirm import ConfirmStage
-from gopa.rules.findings import Fault, Listed
+from gopa.rules.findings import Fault
 from gopa.rules.mailbox import Sorter
 from gopa.rules.openings import Claimed, wrong_openings
 from gopa.rules.result import ResultStage
@@ -91,9 +91,12 @@ class PublishStage:
             return replace(failed, heard=cut)
 
         def settle(message: Message) -> Stage:
-            book.values = {place: read[place].data for place in members}
-            book.lists.append(Listed(Phase.PUBLISH, 0, cut, message.index, members, final))
-            return _following(book, message, members, final=final)
+            book.values = [b""] * len(book.enrolled)
+            for place in members:
+                book.values[place] = read[place].data
+            book.pledged = None
+            listed = book.settle_list(Phase.PUBLISH, cut, message, members, final=final)
+            return _following(book, message, listed, final=final)
 
         return Step(book.packed(members, final=final), removed, settle, faults, heard=cut)
 
@@ -153,19 +156,7 @@ def _joined(group: Group, vectors: Iterable[ScalarVec | None]) -> ScalarVec:
 
 def masked_commitments(book: Book, places: Sequence[int]) -> PointVec:
     """D_u + B_u + sum of sgn C_uv over live edges, for each of the parties."""
-    edges, outputs, selves = book.matched, book.outputs, book.self_masks
-    if edges.points is None or outputs is None or selves is None:
-        return book.group.points([])
-    rows = [book.committed[place].row for place in places]
-    terms: list[int] = []
-    signs: list[int] = []
-    lengths: list[int] = []
-    for around, own in edges.around(places):
-        terms += around
-        signs += own
-        lengths.append(len(around))
-    masks = edges.points.gather(terms).vartime_segment_msm(book.group.scalars(signs), lengths)
-    return outputs.gather(rows) + selves.gather(rows) + masks
+    return book.group.points([]) if book.pledged is None else book.pledged.gather(places)
 
 
 def _faults(

@@ -20,7 +20,7 @@ def reported(book: Book, late: Late) -> RoundFindings:
         opened_at=book.opened.index,
         ended_at=book.ended_at,
         barred=tuple(sorted(book.barred)),
-        roll=tuple(each.author for each in book.enrolled),
+        roll=tuple(book.places),
         withheld=book.withheld,
         joint=book.joint,
         graph=book.graph,

@@ -13,7 +13,6 @@ from gopa.messages.party import OPENING, Opening
 from gopa.messages.phases import Phase
 from gopa.rules.book import Book, Given, Stage, Step, fails
 from gopa.rules.confirm import ConfirmStage
-from gopa.rules.findings import Listed
 from gopa.rules.mailbox import Sorter
 from gopa.rules.openings import Claimed, wrong_openings
 from gopa.rules.verdict import BreaksRule, Verdict, absent, invalid
@@ -79,10 +78,10 @@ class RollbackStage:
             book.stray_openings += [
                 each for each in book.mail.many(Phase.ROLLBACK) if each.leaf not in counted
             ]
-            book.lists.append(Listed(Phase.ROLLBACK, self.step, cut, message.index, members, final))
+            listed = book.settle_list(Phase.ROLLBACK, cut, message, members, self.step, final=final)
             if not final:
-                return RollbackStage(book, message, self.step + 1, members)
-            book.final = members
+                return RollbackStage(book, message, self.step + 1, listed)
+            book.final = listed
             book.publish_leaves.add(message.leaf)
             return ConfirmStage(book, message)
 
@@ -163,9 +162,9 @@ def wrong_keys(book: Book, keys: list[tuple[int, SecretBytes]]) -> frozenset[int
             for number, (edge, key) in enumerate(keys)
             if edge_key_hash(key, book.edge_context(*edges.ends(edge))) != edges.encoding(edge)
         )
-    if edges.points is None or not keys:
+    if not keys:
         return frozenset()
     masks = edge_masks(book.group, [key for _, key in keys], book.mask_law, book.context.dimension)
     rows = [row.reveal() for row in masks.rows]
-    points = edges.points.gather([edge for edge, _ in keys])
+    points = edges.points(book.group, [edge for edge, _ in keys])
     return wrong_openings(Claimed(book.key, rows, masks.blindings.reveal(), points), book.tools.rng)

@@ -16,13 +16,13 @@ _LATE: Final = "a message after its phase was closed, or its cut"
 def route(book: Book, stage: Stage | None, notes: Notes, message: Message) -> None:
     """Take a message of somebody who may be a party; `stage` is None after the round."""
     phase = Phase(message.phase)
-    if book.roll is not None and message.author not in book.places:
+    if book.enrolled and message.author not in book.places:
         notes.add("04-J6", "the author is not on the roll", book.number, message.index)
         return
     if phase is Phase.JOIN:
         seed = sown(message, book.context)
         if seed is not None:
-            book.memory.seeds.setdefault(seed, (message.index, message.author))
+            book.memory.seeds.note(seed, message.index, message.author)
     if _is_open(stage, phase):
         _receive(book, phase, message)
     elif _is_ahead(book, stage, phase):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gopa.graph import Graph
@@ -43,7 +43,7 @@ class RoundView:
     barred: frozenset[bytes]
     expected: frozenset[bytes]
     posted: int
-    roll: tuple[Enrolled, ...]
+    roll: Sequence[Enrolled]
     roll_leaf: bytes
     beacon_round: int
     lists: tuple[Listed, ...]

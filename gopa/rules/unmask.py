@@ -12,7 +12,6 @@ from gopa.messages.organiser import Why
 from gopa.messages.party import UNMASK, Unmask
 from gopa.messages.phases import Phase
 from gopa.rules.book import Book, Given, Stage, Step, fails
-from gopa.rules.findings import Listed
 from gopa.rules.mailbox import Sorter
 from gopa.rules.openings import Claimed, wrong_openings
 from gopa.rules.recover import RecoverStage
@@ -69,7 +68,7 @@ class UnmaskStage:
 
         def settle(message: Message) -> Stage:
             book.unmask(seeds)
-            book.lists.append(Listed(Phase.UNMASK, 0, cut, message.index, members))
+            book.settle_list(Phase.UNMASK, cut, message, members)
             return RecoverStage(book, message)
 
         return Step(book.packed(members), (), settle, faults, laggards=laggards)
@@ -97,14 +96,15 @@ class UnmaskStage:
             return frozenset(
                 number
                 for number, (place, seed) in enumerate(seeds)
-                if seed_hash(seed, book.self_context(place)) != book.committed[place].self_mask
+                if seed_hash(seed, book.self_context(place)) != book.committed.self_mask(place)
             )
-        if book.self_masks is None or not seeds:
+        if not seeds:
             return frozenset()
         masks = [mask_of(book, place, seed) for place, seed in seeds]
         opened = b"".join(mask.blinding.reveal().to_bytes() for mask in masks)
         blindings = book.group.decode_scalars(opened, len(masks))
-        points = book.self_masks.gather([book.committed[place].row for place, _ in seeds])
+        encodings = b"".join(book.committed.self_mask(place) for place, _ in seeds)
+        points = book.group.decode_points(encodings, len(seeds))
         rows = [mask.values.reveal() for mask in masks]
         return wrong_openings(Claimed(book.key, rows, blindings, points), book.tools.rng)
 

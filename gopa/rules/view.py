@@ -29,7 +29,7 @@ def viewed(book: Book, stage: Stage | None, leaf: bytes, opened_at: int, cut: in
         posted=0 if opens is None else len(book.mail.all(opens)),
         roll=book.enrolled,
         roll_leaf=book.roll_leaf,
-        beacon_round=0 if book.roll is None else book.roll.beacon_round,
+        beacon_round=book.enrolled.beacon_round,
         lists=tuple(book.lists),
         removals=tuple(book.removals),
         members=() if last is None else last.members,

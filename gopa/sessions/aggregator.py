@@ -7,13 +7,14 @@ import os
 from collections.abc import Coroutine, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, TypeVar
 
 from gopa.aggregation.account import Account
 from gopa.aggregation.engine import Carried, Mode
 from gopa.aggregation.engine import Trust as EngineTrust
 from gopa.aggregation.reading import Reading, result_of
 from gopa.aggregation.result import Result
+from gopa.aggregation.rounds import Rounds
 from gopa.aggregation.structure import Structure, Value, count_of
 from gopa.aggregation.transcript import SessionTranscript
 from gopa.aggregation.weighting import largest_weight
@@ -36,7 +37,7 @@ _MODES: Final[dict[ManifestMode, Mode]] = {
 _T = TypeVar("_T")
 
 
-class SessionAggregator:
+class SessionAggregator(Rounds):
     """Averages in a session between processes; this one holds the values of `clients`.
 
     Every round waits until the organiser has opened and closed it. Then the whole log is
@@ -102,35 +103,11 @@ class SessionAggregator:
         """
         return self._background.run(self._average(values, weights))
 
-    def sum(
-        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
-    ) -> Result:
-        """The same round as `average`: the sum is in `Result.sum`."""
-        return self.average(values, weights=weights)
-
-    async def average_async(
-        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
-    ) -> Result:
-        """`average`, without holding up the event loop."""
-        return await asyncio.to_thread(self.average, values, weights=weights)
-
-    async def sum_async(
-        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
-    ) -> Result:
-        """`sum`, without holding up the event loop."""
-        return await asyncio.to_thread(self.sum, values, weights=weights)
-
     def close(self) -> None:
         """Follow the session no longer; calling it again does nothing."""
         if not self._background.closed:
             self._background.run(self._leave())
             self._background.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     async def _join(self, session: Ticket | str | Path) -> tuple[Membership, ...]:
         joined = [await client.join(session) for client in self._clients]

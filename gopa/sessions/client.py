@@ -17,6 +17,7 @@ from gopa.sessions.entrance import Alone, Connect, checked_manifest
 from gopa.sessions.membership import Access, Membership
 from gopa.sessions.parties.durable import DurableParty
 from gopa.sessions.patience import Waiting
+from gopa.sessions.retrying import until_shown
 from gopa.sessions.seat import Seat, Watch
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import DirectoryVault, MemoryVault, Secret, Vault
@@ -166,7 +167,8 @@ class Client(Guarded):
     async def _enter(self, ticket: Ticket, vault: Vault, watch: Watch | None) -> Membership:
         log = self._connect.open(ticket, vault, self._rng)
         try:
-            manifest = checked_manifest(ticket, await log.manifest())
+            body = await until_shown(log.manifest, self._waiting or Waiting())
+            manifest = checked_manifest(ticket, body)
             party = await self._working(
                 lambda: DurableParty(vault, manifest, self._identity, self._policy, rng=self._rng)
             )

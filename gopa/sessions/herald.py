@@ -9,6 +9,7 @@ from gopa.messages.framing import Posted
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, Close, Open, Result
 from gopa.messages.phases import Kind, Phase
+from gopa.party import Part
 from gopa.session_tracker import Progress, Round, close_phase, read_control
 from wire.errors import MalformedMessage
 
@@ -20,7 +21,8 @@ class News:
     """Where a round stands behind a message of the organiser.
 
     `opens` is the phase that is open now, None when the round is over. `present` is how many
-    parties are still in it, None before the roll is known.
+    parties are still in it, None before the roll is known. `part` is what became of this party:
+    None as long as it takes part or still may.
     """
 
     round: int
@@ -29,6 +31,7 @@ class News:
     opens: Phase | None
     present: int | None
     ended: Result | Abort | None
+    part: Part | None = None
 
 
 class Herald:

@@ -8,12 +8,13 @@ from typing import Any, Final, TypeAlias
 
 from bulletin_board import LogReader
 from commitments import ristretto255
-from gopa.aggregation.encoding import Encoding, Plain
+from gopa.aggregation.encoding import Encoding
 from gopa.aggregation.seeds import fresh_stream
-from gopa.aggregation.structure import Value
+from gopa.aggregation.structure import Structure, Value
 from gopa.aggregation.weighting import largest_weight
 from gopa.messages.manifest import Manifest
 from gopa.party.ending import next_round
+from gopa.party.states import opened_of
 from gopa.sessions.contribution import Contribution, Offered, contribution
 from gopa.sessions.entrance import Connect
 from gopa.sessions.following import SessionLog
@@ -110,21 +111,21 @@ class Membership(Guarded):
             SessionOver: the session has no round for it.
             ProtocolError: the party had to stop; the error says whose fault is proved.
         """
-        encoding = encoding_for(
-            self._manifest, weight, None if max_weight is None else largest_weight(max_weight)
-        )
-        offered = self._offered(encoding, value, clip=clip)
+        offered = self._offered(self._encoding(weight, max_weight), value, clip=clip)
         if self._following.done():
             self._following.result()
             raise self._seat.ended()
         decided = self._resumed(offered.row) or self._seat.offer(offered.row)
         return contribution(self._manifest, offered, await decided)
 
-    async def concluded(self, value: Value) -> Contribution | None:
+    async def concluded(
+        self, value: Value, *, weight: float | None = None, max_weight: Any = None
+    ) -> Contribution | None:
         """The last result, if the session was over already when this client joined it.
 
         A crash may have come between the end of a session and the moment in which its result
-        was shown. `value` gives the structure only.
+        was shown. `value` gives the structure only; the largest weight says how a session with
+        weights is read.
         """
         if not self._seat.over:
             return None
@@ -132,7 +133,7 @@ class Membership(Guarded):
         decided = self._seat.concluded
         if decided is None:
             return None
-        encoding = Plain(self._manifest.terms)
+        encoding = self._encoding(weight, max_weight)
         return contribution(self._manifest, self._offered(encoding, value, clip=True), decided)
 
     async def finished(self) -> None:
@@ -147,16 +148,32 @@ class Membership(Guarded):
 
     def _found(self, party: DurableParty) -> Kept | None:
         """The input of the round that was going on, from before a restart."""
+        opened = opened_of(party.state.stage)
         upcoming = next_round(party.state.tally, self._manifest.terms)
+        if opened is not None:
+            logical = opened.logical
+        elif upcoming is not None:
+            logical = upcoming[0]
+        else:
+            return None
         for given in party.state.inputs:
-            if upcoming is not None and given.logical == upcoming[0]:
-                return given.values, self._seat.expect(given.logical)
+            if given.logical == logical:
+                return given.values, self._seat.expect(logical)
         return None
+
+    def _encoding(self, weight: float | None, most: Any) -> Encoding:
+        largest = None if most is None else largest_weight(most)
+        return encoding_for(self._manifest, weight, largest)
 
     def _offered(self, encoding: Encoding, value: Value, *, clip: bool) -> Offered:
         """The value on the grid, rounded once."""
         if value is None:
             raise UsageError("a value: whoever has none does not join", "value")
+        size = Structure.of(value).size
+        wanted = self._manifest.terms.dimension - self._manifest.weighted
+        if size != wanted:
+            message = f"it holds {size} numbers, and the values of this session hold {wanted}"
+            raise UsageError(message, "value")
         stream = fresh_stream(ristretto255(), self._rng, ROUNDING)
         others = [None] * (self._manifest.terms.parties - 1)
         return Offered(encoding, encoding.encode([value, *others], stream, clip=clip))

@@ -14,8 +14,6 @@ from functools import partial
 from typing import Final, TypeVar
 
 from bulletin_board import Refused
-from bulletin_board.client.http import NetworkError
-from bulletin_board.client.unproven import UnprovenHistory
 from bulletin_board.tree import leaf_hash
 from bulletin_board.visible import visible
 from gopa.messages.framing import Posted
@@ -27,6 +25,7 @@ from gopa.party import (
     Finished,
     Halted,
     Output,
+    Part,
     Post,
     Supplied,
     TimedOut,
@@ -39,6 +38,7 @@ from gopa.sessions.herald import Herald, News
 from gopa.sessions.offers import Decided, Offer
 from gopa.sessions.parties.durable import DurableParty
 from gopa.sessions.patience import Waiting
+from gopa.sessions.retrying import NotShown, pause, shown
 from gopa.sessions.vault.errors import VaultError
 from wire.errors import FaultyBoard, ProtocolError
 from wire.secret import Guarded
@@ -54,8 +54,9 @@ class Seat(Guarded):
 
     `run` returns when the session is over for this party, and raises when it cannot go on:
     `ProtocolError`s name who broke a rule. `offer` may be called before and while it runs,
-    from the same event loop. `watch` is told the news of rounds; after a restart it is told
-    first where the open one stands. Work that takes time runs in `executor`'s threads.
+    from the same event loop. `watch` is told the news of rounds, also when the party leaves
+    one; after a restart it is told first where the open one stands. Work that takes time runs
+    in `executor`'s threads.
     """
 
     def __init__(  # noqa: PLR0913 - everything it is built from
@@ -80,13 +81,21 @@ class Seat(Guarded):
         self._changed = asyncio.Event()
         self._settled: set[bytes] = set()
         self._horizon = Horizon(0, bytes(32))
-        self._own_from = party.state.chain.last + 1
+        self._controls_from = self._own_from = party.state.chain.last + 1
         self._heard_at = self._waiting.clock()
+        self._announced: News | None = None
 
     @property
     def news(self) -> News | None:
-        """The last news of a round."""
-        return self._herald.news
+        """The last news of a round, and what became of this party in it."""
+        news = self._herald.news
+        return None if news is None else replace(news, part=self._part_in(news.round))
+
+    def _part_in(self, number: int) -> Part | None:
+        state, last = self._party.state, self._party.last
+        if isinstance(state.stage, Outside) and state.chain.round == number:
+            return state.stage.part
+        return last.part if last is not None and last.round == number else None
 
     @property
     def over(self) -> bool:
@@ -134,15 +143,21 @@ class Seat(Guarded):
 
     async def _look(self) -> None:
         """The newest checkpoint; after a restart also what the organiser said before."""
-        self._horizon = await self._log.grown(0)
-        known = self._party.state.chain.last
-        if known >= 0:
-            for posted in await self._log.controls(0, self._horizon):
-                if posted.index <= known:
+        self._horizon = await shown(self._log.grown(0))
+        chain = self._party.state.chain
+        if chain.last < 0:
+            return
+        self._log.skip(chain.round)
+        at = 0
+        while at <= chain.last:
+            said = await shown(self._log.controls(at, self._horizon))
+            for posted in said:
+                if posted.index <= chain.last:
                     self._herald.hear(posted)
-            news = self._herald.news
-            if news is not None and news.opens is not None:
-                self._announce(news)
+            at = said[-1].index + 1 if said else chain.last + 1
+        news = self.news
+        if news is not None and news.opens is not None:
+            self._announce()
 
     async def _erase(self) -> None:
         """A fork is for good: nothing of the round will be said, nor is needed ([H5], [W6])."""
@@ -154,16 +169,21 @@ class Seat(Guarded):
     async def _go_on(self) -> None:
         await self._catch_up()
         await self._supply()
+        self._notice()
         await self._send()
 
+    def _notice(self) -> None:
+        """Tell if the party has left the round on its own, without a word of the organiser."""
+        if self._announced is not None and self.news != self._announced:
+            self._announce()
+
     async def _retried(self, work: Callable[[], Awaitable[None]]) -> bool:
-        """Whether it was done: not if the board cannot be reached, or cannot show its history."""
+        """Whether it was done: not if the board did not show or take something."""
         try:
             await work()
-        except (NetworkError, UnprovenHistory) as error:
-            _LOG.info("%s; trying again", visible(str(error)))
+        except NotShown as error:
             await self._give_up_in_time()
-            await self._waiting.sleep(self._waiting.retry_seconds)
+            await pause(error, self._waiting)
             return False
         return True
 
@@ -171,7 +191,7 @@ class Seat(Guarded):
         """Until the organiser has spoken, a value has come, or patience is at its end."""
         if self.over:
             return
-        spoken = asyncio.ensure_future(self._log.spoken(self._party.state.chain.last + 1))
+        spoken = asyncio.ensure_future(self._log.spoken(self._controls_from))
         changed = asyncio.ensure_future(self._changed.wait())
         left = self._heard_at + self._waiting.round_seconds - self._waiting.clock()
         limit = max(left, 0.0) if self._takes_part else None
@@ -186,7 +206,7 @@ class Seat(Guarded):
         await self._give_up_in_time()
 
     async def _take(self, spoken: asyncio.Future[Horizon]) -> None:
-        self._horizon = await spoken
+        self._horizon = await shown(spoken)
 
     @property
     def _takes_part(self) -> bool:
@@ -198,6 +218,7 @@ class Seat(Guarded):
         late = self._waiting.clock() - self._heard_at >= self._waiting.round_seconds
         if self._takes_part and late:
             await self._tell(TimedOut(self._party.state.chain.round))
+            self._notice()
 
     async def _catch_up(self) -> None:
         """Everything below the horizon, in the order of the log ([W2], [W4], [W5])."""
@@ -205,16 +226,28 @@ class Seat(Guarded):
         if not horizon.size:
             return
         await self._answer()
-        controls = await self._log.controls(self._party.state.chain.last + 1, horizon)
-        own = await self._log.own(self._author, self._own_from, horizon)
-        if controls:
-            self._heard_at = self._waiting.clock()
+        said = await shown(self._log.controls(self._controls_from, horizon))
+        if said:
             await self._tell(Witnessed(horizon.size, horizon.root))
+        while said:
+            self._heard_at = self._waiting.clock()
+            behind = said[-1].index + 1
+            following = await shown(self._log.controls(behind, horizon))
+            if not await self._advance(said, behind if following else horizon.size):
+                return
+            said = following
+        if self._own_from < horizon.size:
+            await self._advance((), horizon.size)
+
+    async def _advance(self, controls: tuple[Posted, ...], stop: int) -> bool:
+        """What the organiser and the party itself said up to here; whether the party goes on."""
+        own = await shown(self._log.own(self._author, self._own_from, stop, self._horizon))
         for posted in sorted((*controls, *own), key=lambda each: each.index):
             if self.over:
-                return
+                return False
             await self._deliver(posted)
-        self._own_from = horizon.size
+        self._own_from = max(self._own_from, stop)
+        return True
 
     async def _deliver(self, posted: Posted) -> None:
         if posted.entry.author.data == self._author:
@@ -223,11 +256,13 @@ class Seat(Guarded):
             return
         news = self._herald.hear(posted)
         await self._tell(posted)
+        self._controls_from = posted.index + 1
         if news is not None:
-            self._announce(news)
+            self._announce()
 
-    def _announce(self, news: News) -> None:
-        if self._watch is None:
+    def _announce(self) -> None:
+        self._announced = news = self.news
+        if self._watch is None or news is None:
             return
         try:
             self._watch(news)
@@ -253,7 +288,7 @@ class Seat(Guarded):
 
     async def _answered(self, wanted: Fetch) -> Sequence[Output]:
         """What follows from the entries asked for: from a lookup only if it accuses nobody."""
-        entries = await self._log.answer(wanted, self._horizon)
+        entries = await shown(self._log.answer(wanted, self._horizon))
         if not _lacking(wanted, entries):
             event = Fetched(wanted.phase, entries)
             attempt = await self._call(lambda: self._party.attempt(event))
@@ -264,7 +299,7 @@ class Seat(Guarded):
     async def _read_through(self, wanted: Fetch) -> Sequence[Output]:
         """What follows from all that the log has. A lookup may have hidden own entries, too."""
         asked = replace(wanted, authors=(*wanted.authors, self._author))
-        whole = await self._log.complete(asked, 0, self._horizon)
+        whole = await shown(self._log.complete(asked, 0, self._horizon))
         others = tuple(each for each in whole if each.entry.author.data != self._author)
         landed = {leaf for leaf, _ in self._party.state.landed}
         for mine in whole:
@@ -293,7 +328,7 @@ class Seat(Guarded):
             if leaves <= landed or leaves <= self._settled:
                 continue
             try:
-                await self._log.submit(post.entries)
+                await shown(self._log.submit(post.entries))
             except Refused as error:
                 why = visible(str(error))  # the board's words
                 _LOG.info("round %d, %s: not taken: %s", post.round, post.phase.name, why)

@@ -63,6 +63,11 @@ class SimulatedBoard:
         return len(self.entries)
 
     @property
+    def signer(self) -> NoteSigner:
+        """The key of the log."""
+        return self._signer
+
+    @property
     def checkpoint(self) -> bytes:
         """The newest checkpoint, signed by the log."""
         return self._sequencer.signed.to_bytes()

@@ -38,7 +38,7 @@ class Stage:
     `directory` is new or empty and will hold the log. `executor` checks proofs and
     signatures. In `threads` the parties that hear of the same entry work at once; the log
     is the same as without. `witnesses` cosign where the setting's beacon is drand, `beacon` has its
-    values. `remember_noise` keeps every party's noise, for tests. `watch` is shown every
+    values. `remember_noise` keeps every party's input and noise, for tests. `watch` is shown every
     party whenever the organiser has said something. `clock` measures the steps of the
     parties, `time.process_time` for one (`time.thread_time` with `threads`); reading it costs
     as much as many of the steps.

@@ -65,6 +65,7 @@ class Simulation:
         self._by_author = {actor.author: actor for actor in self.parties}
         self._logical = 0
         self.noise_for_tests: dict[tuple[int, int], tuple[int, ...]] = {}
+        self.inputs_for_tests: dict[tuple[int, int], tuple[int, ...]] = {}
         self._run(self._organiser.start())
 
     def run_round(self, inputs: Sequence[Sequence[int] | None]) -> RoundRecord:
@@ -241,6 +242,7 @@ class Simulation:
                 each.values for each in actor.state.inputs if each.logical == self._logical
             )
             self.noise_for_tests[place] = noise_for_tests(actor.state, actor.author, values)
+            self.inputs_for_tests[place] = values
 
     def _record(self, before: Sequence[Usage], first: int) -> RoundRecord:
         findings = self.findings()

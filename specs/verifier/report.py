@@ -35,8 +35,8 @@ def read_anchors(text: bytes) -> Record:
     return Record(policy=Policy(b"\n".join(lines)) if says else None, manifest=manifest)
 
 
-def verify(data: bytes, anchors: Record, *, embedded: bool) -> dict[str, Any]:
-    """The report on an archive."""
+def verify(data: bytes, anchors: Record, *, embedded: bool, since: bytes = b"") -> dict[str, Any]:
+    """The report on an archive; `since` is a state that an earlier audit saved."""
     report: dict[str, Any] = {
         "verdict": "INVALID", "session": None, "complete": False,
         "rounds": [], "faults": [], "problems": [],
@@ -49,7 +49,13 @@ def verify(data: bytes, anchors: Record, *, embedded: bool) -> dict[str, Any]:
         session = _follow(entries, header, anchors.manifest)
         session.faults |= _strays(entries)
         _describe(report, session, tree)
-        report["verdict"] = _verdict(report["problems"], session, anchors, embedded, note)
+        policy, signed = anchors.policy, None
+        if policy is None and (manifest := session.manifest):  # 11, [I3]
+            policy = manifest.log_policy or Policy(b"log " + manifest.log + b"\nquorum none\n")
+        if policy is not None:
+            signed = policy.open(note)
+            _continues(report, since, policy, signed, tree)
+        report["verdict"] = _verdict(report["problems"], session, anchors, embedded, signed)
     except Unsupported as error:
         report["verdict"] = "UNSUPPORTED"
         report["problems"].append(str(error))
@@ -60,18 +66,21 @@ def verify(data: bytes, anchors: Record, *, embedded: bool) -> dict[str, Any]:
 
 
 def _follow(entries: list[Record], header: Record, anchor: bytes | None) -> Session:
-    """The rules over the session that the header names, or the anchor, or the first one."""
-    ids = list(dict.fromkeys(entry.session for entry in entries))
-    found = Session(header.session)
-    for each in [header.session] if any(header.session) else ids:
-        found = Session(each)
+    """[I7]: the rules over the session that the header names, or the anchor, or the only one."""
+    named = any(header.session)
+    found = []
+    for each in [header.session] if named else dict.fromkeys(entry.session for entry in entries):
+        session = Session(each)
         for entry in entries:
             if entry.session == each:
-                found.observe(entry)
-        if anchor in {None, sha256(found.body).digest()}:
-            break
-    found.finish()
-    return found
+                session.observe(entry)
+        if named or (session.body and anchor in {None, sha256(session.body).digest()}):
+            found.append(session)
+    if len(found) > 1:
+        raise SystemExit("the log holds several sessions, and the anchors name none")
+    chosen = (*found, Session(header.session))[0]
+    chosen.finish()
+    return chosen
 
 
 def _strays(entries: list[Record]) -> set[Fault]:
@@ -106,17 +115,35 @@ def _describe(report: dict[str, Any], session: Session, tree: Tree) -> None:
         })  # fmt: skip
 
 
+def _continues(
+    report: dict[str, Any], since: bytes, policy: Policy, note: Record, tree: Tree
+) -> None:
+    """11, [K1], [K3]: the log goes on from what was seen of it; who saw two histories is named."""
+    try:
+        seen = policy.open(since) if since else note
+    except Wrong:
+        raise SystemExit("the saved state is no checkpoint of this log") from None
+    if seen.size > note.size:
+        report["problems"].append("the saved state covers more than this copy")
+    elif tree.root(seen.size) != seen.root:
+        both = sorted(each.data[1:] for each in policy.witnesses
+                      if each.data in seen.signers & note.signers)  # fmt: skip
+        guilty = [("board", b"", "05-C4"), *(("witness", key, "05-W1") for key in both)]
+        for role, key, rule in guilty:
+            report["faults"].append({"role": role, "author": key.hex(), "rule": rule,
+                                     "round": 0, "entries": [], "proved": True})  # fmt: skip
+        raise Wrong("05-C4")
+
+
 def _verdict(
-    missing: list[str], session: Session, anchors: Record, embedded: bool, note: bytes
+    missing: list[str], session: Session, anchors: Record, embedded: bool, note: Record | None
 ) -> str:
     """11, [V1]; what stands in the way of a better one is missing."""
     manifest, policy = session.manifest, anchors.policy
     anchored = policy is not None and anchors.manifest is not None
-    if policy is None and embedded and manifest:  # 11, [I3]
-        policy = manifest.log_policy or Policy(b"log " + manifest.log + b"\nquorum none\n")
-    if policy is None:
+    if note is None:
         missing.append("no key to check the note with")
-    elif not policy.open(note).enough:  # 05, [P2]
+    elif not note.enough:  # 05, [P2]
         missing.append("too few witnesses cosigned the note")
     require(not (policy and manifest) or manifest.log_key == policy.log, "11-I3")
     expected = anchors.manifest in {None, sha256(session.body).digest()}
@@ -140,13 +167,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("session", type=Path)
     parser.add_argument("--keys", type=Path, help="trust policy, with a manifest line in front")
     parser.add_argument("--trust-embedded", action="store_true", help="believe the file's own keys")
+    parser.add_argument("--since", type=Path, help="state that an earlier audit saved")
     given = parser.parse_args(arguments)
     try:
+        since = given.since.read_bytes() if given.since else b""
         data = given.session.read_bytes()
         anchors = read_anchors(given.keys.read_bytes() if given.keys else b"")
     except (OSError, Wrong) as error:
         print(f"verify.py: {error}", file=sys.stderr)
         return USAGE
-    report = verify(data, anchors, embedded=given.trust_embedded)
+    report = verify(data, anchors, embedded=given.trust_embedded, since=since)
     print(json.dumps(report, indent=1, sort_keys=True))
     return int(report["code"])

@@ -1,9 +1,9 @@
 """A second verifier of sessions: the specifications as one slow program.
 
-    python specs/verifier/verify.py SESSION.gopa [--keys FILE] [--trust-embedded]
+    python specs/verifier/verify.py SESSION.gopa [--keys FILE] [--trust-embedded] [--since STATE]
 
-It shares no code with the packages. FILE has the anchors of 11, [I2]. Not checked here: what the
-terms are worth ([S3] of 04), coins of drand (INCOMPLETE).
+It shares no code with the packages. FILE has the anchors of 11, [I2], STATE is that of [K1]. Not
+checked here: what the terms are worth ([S3] of 04), receipts, coins of drand (INCOMPLETE).
 
 Exit codes: VALID 0, INVALID 1, wrong usage 2, INCOMPLETE 3, a version that is not known 4,
 an internal error 5, SIGNED-ONLY 6.
@@ -23,6 +23,8 @@ def run(arguments: list[str]) -> int:
 
         return main(arguments)
     except SystemExit as error:
+        if isinstance(error.code, str):
+            print(f"verify.py: {error.code}", file=sys.stderr)
         return USAGE if error.code else 0
     except BaseException as error:  # noqa: BLE001 - also when memory runs out, or somebody waits
         print(f"verify.py: internal error: {error!r}", file=sys.stderr)

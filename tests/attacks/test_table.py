@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "attacks.md"
+PAGE = ROOT / "docs" / "security.md"
 RULE = re.compile(r"^(\d\d)-([A-Z]\d+)$")
 DEFINED = re.compile(r"\*\*\[([A-Z]\d+)\]\*\*")
+HEAD = "| attack | what stops it | rules | tests |"
 AREAS = {"Keys and edges", "Closes and retries", "Dropouts and masks"}
 
 
@@ -35,8 +36,10 @@ def rows_of(text: str) -> list[Row]:
     found, area = [], ""
     for line in text.splitlines():
         if line.startswith("## "):
-            area = line.removeprefix("## ")
-        if not line.startswith("| ") or line == "| attack | what stops it | rules | tests |":
+            area = ""
+        if line.startswith("### "):
+            area = line.removeprefix("### ")
+        if not area or not line.startswith("| ") or line == HEAD:
             continue
         attack, defence, rules, tests = (cell.strip() for cell in line.strip("|").split("|"))
         named = tuple(test.strip("`") for test in tests.split())

@@ -18,7 +18,7 @@ from typing import Any, Final
 import pytest
 
 from bulletin_board import NoteSigner, TrustPolicy
-from bulletin_board.note import KeyKind
+from bulletin_board.note import KeyKind, Note, cosign
 from gopa.auditing import Anchors, auditor
 from gopa.auditing.checks import Status
 from gopa.auditing.state import LogState
@@ -147,10 +147,26 @@ def _signed_by_another() -> Given:
     return of(log, archived(log.entries, note, log.manifest.session))
 
 
+def _witness() -> NoteSigner:
+    return NoteSigner("witness", KeyKind.WITNESS, SecretBytes(seeded("auditing: w")(32)))
+
+
 def _with_quorum() -> Anchors:
-    witness = NoteSigner("witness", KeyKind.WITNESS, SecretBytes(seeded("auditing: w")(32)))
-    text = f"log {clean().signer.verifier}\nwitness w {witness.verifier}\nquorum w\n".encode()
+    key = _witness().verifier
+    text = f"log {clean().signer.verifier}\nwitness w {key}\nquorum w\n".encode()
     return replace(clean().anchors, policy=TrustPolicy.parse(text))
+
+
+def _cosigned(entries: Sequence[bytes]) -> bytes:
+    note = Note.parse(note_of(entries, clean().signer))
+    return note.with_signatures([cosign(note.text, _witness(), 1_000)]).to_bytes()
+
+
+def seen_by_a_witness(before: Sequence[bytes]) -> Given:
+    """A log that a witness cosigned, whose reader has a state that it had cosigned, too."""
+    log = clean()
+    archive = archived(log.entries, _cosigned(log.entries), log.manifest.session)
+    return of(log, archive, anchors=_with_quorum(), since=_cosigned(before))
 
 
 def _trailing() -> Given:
@@ -355,6 +371,13 @@ NEGATIVES: Final = (
     ),
     Negative("1.4", _repeated, ignored("1.4"), plain_twin),
     Negative("1.5", _forked, ignored("1.5"), plain_twin),
+    Negative(
+        "1.5",
+        lambda: seen_by_a_witness(clean().entries[:2] + clean().entries[3:9]),
+        ignored("1.5"),
+        lambda: seen_by_a_witness(clean().entries[:8]),
+        name="witness",
+    ),
     Negative("2.1", _another_round, overlooked("2.1"), plain_twin),
     Negative("2.2", _out_of_order, overlooked("2.2"), plain_twin),
     Negative("2.3", _stopped, ignored("2.3"), plain_twin, status=Status.MISSING),

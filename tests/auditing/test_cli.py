@@ -5,9 +5,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,38 +14,14 @@ from gopa import cli
 from gopa.auditing import Verdict
 from gopa.auditing.sources import open_transcript
 from gopa.organiser import Setting
+from tests.auditing.conftest import Gopa
 from tests.auditing.logs import TRANSCRIPTS, clean, note_of, played
 from tests.auditing.schema import problems
 from tests.auditing.test_following import shown
 from tests.auditing.transcripts import anchors_of, path_of, stated
 from tests.vectors.transcripts.worlds import World
 
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    code: int
-    out: str
-    err: str
-
-
-Gopa = Callable[..., Answer]
-
 FULL = Path("/dev/full")
-
-
-@pytest.fixture
-def gopa(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> Gopa:
-    """`gopa audit` in this process, through its entry point."""
-
-    def run(*arguments: object) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["gopa", "audit", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = capsysbinary.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Answer(ended.value.code, out.decode(), err.decode())
-
-    return run
 
 
 def keys(tmp_path: Path, name: str) -> Path:
@@ -341,7 +315,7 @@ def test_what_changes_between_two_readings_is_no_evidence(
         copy.write_bytes(copy.read_bytes()[:-1])
         return open_transcript(source, opened)
 
-    monkeypatch.setattr("gopa.cli.audit.open_transcript", truncated)
+    monkeypatch.setattr("gopa.cli.audit_evidence.open_transcript", truncated)
     assert gopa(*given).code == 2
     assert list(place.iterdir()) == []
 

@@ -110,7 +110,7 @@ def test_another_history_is_a_fork_with_evidence(tmp_path: Path) -> None:
     assert report.verdict is Verdict.INVALID
     fault = next(each for each in report.faults if each.check == "1.5")
     assert (fault.culprit, fault.proved) == (Culprit.BOARD, True)
-    assert followed.follower.fork
+    assert len(followed.follower.state.forks) == 1
     assert len(followed.saved) == 1
 
 

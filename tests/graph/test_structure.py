@@ -43,6 +43,16 @@ def test_choices_are_distinct_others_and_nested(
     assert chosen_by(value, position, parties, 1) == chosen[:1]
 
 
+@given(st.sets(st.integers(0, 8)), st.integers(1, 8))
+def test_edges_between_listed_parties_stay(inside: set[int], k: int) -> None:
+    graph = k_out_graph(seed("between"), 9, k)
+    pairs = list(zip(*(ends.tolist() for ends in graph.edges()), strict=True))
+    kept = [pair for pair in pairs if inside.issuperset(pair)]
+    left = graph.between(inside)
+    assert left.parties == 9
+    assert list(zip(*(ends.tolist() for ends in left.edges()), strict=True)) == kept
+
+
 @pytest.mark.parametrize(("parties", "k"), [(2, 1), (7, 6), (50, 10), (3000, 12)])
 def test_rows_are_the_choices_of_each_party(parties: int, k: int) -> None:
     own = [seed(str(u)) for u in range(parties)]

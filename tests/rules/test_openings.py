@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commitments import Pedersen, VectorPedersen, ristretto255
-from commitments.group import Group
-from gopa.graph import complete, from_edges
+from commitments.group import Group, PointVec
+from gopa.graph import Graph, complete, from_edges, k_out_graph
 from gopa.rounds.context import commit
-from gopa.rules.edges import good_points, match_edges
+from gopa.rules import matching
+from gopa.rules.edges import Edges, good_points
+from gopa.rules.matching import Matching
 from gopa.rules.openings import Claimed, _weights, public, wrong_openings
 from tests.group.backends import installed_groups
 from tests.randomness import seeded
@@ -105,6 +107,16 @@ def test_points_among_nonsense_are_found() -> None:
 IDS = [bytes([7 * number % 11]) * 32 for number in range(6)]
 
 
+def matched(
+    graph: Graph, posted: Mapping[int, bytes], listed: Sequence[int], group: Group | None
+) -> tuple[Edges, PointVec | None]:
+    """The parties post in an order of their own; not all of them are listed."""
+    found = Matching(graph)
+    for party in sorted(posted, key=lambda party: (party * 3) % 5):
+        found.post(party, posted[party])
+    return found.settle(listed, IDS * 7, group)
+
+
 @settings(deadline=None)
 @given(
     st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=6), st.sets(st.integers(0, 4))
@@ -118,8 +130,9 @@ def test_edges_are_live_where_both_ends_agree(lies: set[tuple[int, int]], gone: 
         common = bytes([min(own, other), max(own, other)]) * 16
         return bytes([own + 100]) * 32 if (own, other) in lies else common
 
-    posted = {u: b"".join(said(u, int(v)) for v in graph.neighbours(u)) for u in listed}
-    edges = match_edges(graph, posted, IDS, None)
+    posted = {u: b"".join(said(u, int(v)) for v in graph.neighbours(u)) for u in range(5)}
+    edges, sums = matched(graph, posted, listed, None)
+    assert sums is None
     pairs = {(u, v) for u in listed for v in listed if u < v}
     agree = {pair for pair in pairs if said(*pair) == said(*pair[::-1])}
     assert edges.live_pairs == agree
@@ -136,9 +149,6 @@ def test_edges_are_live_where_both_ends_agree(lies: set[tuple[int, int]], gone: 
     assert crossing == {
         (i, o) for i in inside for o in set(listed) - inside if (min(i, o), max(i, o)) in agree
     }
-    for party, (around, signs) in zip(listed, edges.around(listed), strict=True):
-        assert {edges.ends(each) for each in around} == {p for p in agree if party in p}
-        assert signs == [edges.sign_at(each, party) for each in around]
 
 
 @settings(deadline=None, max_examples=30)
@@ -163,23 +173,65 @@ def test_edges_that_are_no_points_are_void(
             group.generator * group.scalar(1 + min(own, other) + 7 * max(own, other))
         ).to_bytes()
 
-    posted = {u: b"".join(said(u, int(v)) for v in graph.neighbours(u)) for u in listed}
-    edges = match_edges(graph, posted, IDS, group)
+    posted = {u: b"".join(said(u, int(v)) for v in graph.neighbours(u)) for u in range(5)}
+    edges, sums = matched(graph, posted, listed, group)
     pairs = [(u, v) for u in listed for v in listed if u < v]
     live = [
         pair for pair in pairs if said(*pair) == said(*pair[::-1]) and said(*pair) != b"\xff" * 32
     ]
     assert [edges.ends(number) for number in range(len(edges))] == live
-    assert edges.points is not None
-    assert edges.points.to_bytes() == edges.encodings == b"".join(said(*pair) for pair in live)
+    assert edges.encodings.tobytes() == b"".join(said(*pair) for pair in live)
+    points = edges.points(group, range(len(live)))
+    assert points.to_bytes() == edges.encodings.tobytes()
+    assert sums is not None
+    for party in range(5):
+        own = [each for each, pair in enumerate(live) if party in pair]
+        terms = [points[each] * group.scalar(edges.sign_at(each, party)) for each in own]
+        assert sums[party] == group.points(terms).sum()
     assert [(each.low, each.high, each.by_low, each.by_high) for each in edges.void] == [
         (u, v, said(u, v), said(v, u)) for u, v in pairs if (u, v) not in live
     ]
 
 
+def test_edges_are_matched_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "_AT_ONCE", 1)
+    group, graph = ristretto255(), k_out_graph(bytes(32), 40, 5)
+
+    def said(one: int, other: int) -> bytes:
+        number = 1 + min(one, other) + 64 * max(one, other)
+        return (
+            b"\xff" * 32
+            if number % 11 == 3
+            else (group.generator * group.scalar(number)).to_bytes()
+        )
+
+    posted = {u: b"".join(said(u, int(v)) for v in graph.neighbours(u)) for u in range(40)}
+    edges, sums = matched(graph, posted, range(40), group)
+    assert 40 < len(edges) < graph.edge_count
+    assert len(edges) + len(edges.void) == graph.edge_count
+    assert sums is not None
+    for party in range(40):
+        near = [edges.find(party, int(other)) for other in graph.neighbours(party)]
+        live = [edge for edge in near if edge is not None]
+        points = edges.points(group, live)
+        signs = group.scalars([edges.sign_at(edge, party) for edge in live])
+        assert sums[party] == points.vartime_msm(signs)
+
+
+def test_nobody_posts_twice_or_too_little() -> None:
+    found = Matching(complete(3))
+    with pytest.raises(UsageError):
+        found.post(0, bytes(32))
+    found.post(0, bytes(64))
+    with pytest.raises(UsageError):
+        found.post(0, bytes(64))
+
+
 def test_no_edges_at_all() -> None:
-    edges = match_edges(from_edges(3, []), {0: b"", 1: b"", 2: b""}, IDS, ristretto255())
+    graph, group = from_edges(3, []), ristretto255()
+    edges, sums = matched(graph, {0: b"", 1: b"", 2: b""}, [0, 1, 2], group)
+    assert sums is not None
+    assert all(each.is_identity() for each in sums)
     assert len(edges) == 0
     assert edges.find(0, 1) is None
     assert edges.crossing([0]) == []
-    assert list(edges.around([0, 2])) == [([], []), ([], [])]

@@ -8,6 +8,7 @@ import pytest
 
 from bulletin_board import KeyKind, NoteSigner, Submission
 from bulletin_board.tree import RightEdge, leaf_hash
+from gopa.adversary.deeds.organising import GivesUp
 from gopa.messages.framing import Posted
 from gopa.messages.manifest import CommitReveal, Manifest, Mode, OpenAdmission
 from gopa.messages.organiser import ABORT, CLOSE, OPEN, RESULT, Abort, Why
@@ -32,7 +33,6 @@ from gopa.simulation.contents import body_of
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import CURIOUS, LENIENT, SCALAR, inputs_for, simulate
-from tests.vectors.transcripts.behaviours import GivesUp
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
 from wire.secret import SecretBytes

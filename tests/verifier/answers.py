@@ -69,10 +69,13 @@ def anchors_of(log: str, manifest: str, policy: str = "") -> bytes:
     return f"manifest {manifest}\n{text}".encode()
 
 
-def report(archive: bytes, anchors: bytes = b"", *, embedded: bool = False) -> dict[str, Any]:
+def report(
+    archive: bytes, anchors: bytes = b"", *, embedded: bool = False, since: bytes = b""
+) -> dict[str, Any]:
     """The second verifier's own words."""
     module = program()
-    found: dict[str, Any] = module.verify(archive, module.read_anchors(anchors), embedded=embedded)
+    given = module.read_anchors(anchors)
+    found: dict[str, Any] = module.verify(archive, given, embedded=embedded, since=since)
     return found
 
 

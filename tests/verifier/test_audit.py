@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Final
@@ -10,9 +11,11 @@ from typing import Final
 import pytest
 
 import gopa
+from tests.auditing.negatives import board_named
 from tests.verifier.answers import anchors_of, report
 from tests.verifier.mutations import MUTATIONS, material
 from tests.verifier.test_transcripts import NAMES, OUTSIDE, anchors_for, archive_of, stated
+from wire.errors import UsageError
 
 INSIDE: Final = [name for name in NAMES if name not in OUTSIDE]
 SOME: Final = INSIDE[::6]
@@ -84,3 +87,36 @@ def test_an_entry_of_another_version_in_a_log_that_does_not_hold(
     damaged[last + 1] = 2
     assert report(bytes(damaged), anchors)["code"] == 4
     assert code_of(path, bytes(damaged), anchors) == 4
+
+
+def test_without_anchors_a_log_that_contradicts_its_own_manifest_is_invalid(
+    tmp_path: Path,
+) -> None:
+    given, path = material("clean_five"), tmp_path / "session.gopa"
+    for embedded, code in ((False, 3), (True, 0)):
+        assert report(given.archive, embedded=embedded)["code"] == code
+        assert code_of(path, given.archive, b"", embedded=embedded) == code
+    forger = replace(given, log=board_named("forger"))
+    archive = forger.packed(list(given.entries))
+    for embedded in (False, True):
+        assert report(archive, embedded=embedded)["code"] == 1
+        assert code_of(path, archive, b"", embedded=embedded) == 1
+
+
+def test_a_whole_log_of_several_sessions(tmp_path: Path) -> None:
+    first, second = material("clean_five"), material("recovery_of_two")
+    path, nobody = tmp_path / "session.gopa", bytes(32)
+    alone = first.packed(list(first.entries), nobody)
+    policy = first.anchors.partition(b"\n")[2]
+    for archive in (alone, first.packed([*first.entries, *second.entries], nobody)):
+        assert report(archive, first.anchors)["code"] == 0
+        assert code_of(path, archive, first.anchors) == 0
+        later = b"manifest " + b"0" * 64 + b"\n" + policy
+        assert report(archive, later)["code"] == 3
+        assert code_of(path, archive, later) == 3
+    assert report(alone, policy)["code"] == code_of(path, alone, policy) == 3
+    with pytest.raises(SystemExit) as ended:
+        report(archive, policy)
+    assert ended.value.code
+    with pytest.raises(UsageError):
+        code_of(path, archive, policy)

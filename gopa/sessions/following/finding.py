@@ -12,7 +12,11 @@ _MOST_AUTHORS: Final = 8
 
 
 class ManifestSearch:
-    """Takes the entries of a session in order until one of its authors has posted its manifest."""
+    """Takes the entries of a session in order until one of its authors has posted its manifest.
+
+    Whoever has an entry where a manifest stands counts, whatever kind it is of: the rules count
+    so, and a party that found more manifests than they do would take part in no session.
+    """
 
     def __init__(self, session: bytes) -> None:
         self._session = session
@@ -23,8 +27,7 @@ class ManifestSearch:
     def take(self, posted: Posted) -> bool:
         """Whether this entry completes the manifest."""
         entry = posted.entry
-        place = entry.phase, entry.round, entry.kind
-        if self.body is not None or place != (Phase.ORGANISER, 0, Kind.MANIFEST):
+        if self.body is not None or (entry.phase, entry.round) != (Phase.ORGANISER, 0):
             return False
         author = entry.author.data
         if author not in self._authors and len(self._authors) == _MOST_AUTHORS:
@@ -37,4 +40,5 @@ class ManifestSearch:
         return self.body is not None
 
     def _is_manifest(self, message: Message) -> bool:
-        return message.seq == 0 and session_id(message.body) == self._session
+        first = message.kind == Kind.MANIFEST and message.seq == 0
+        return first and session_id(message.body) == self._session

@@ -45,11 +45,19 @@ class SessionLog(Protocol):
         What parties post wakes nobody up: thousands of them may wait here.
         """
 
-    async def controls(self, start: int, horizon: Horizon) -> tuple[Posted, ...]:
-        """The organiser's entries from index `start` to the horizon, complete, in order ([W2])."""
+    def skip(self, number: int) -> None:
+        """Called first, if at all: this participant asks for no control in front of a round."""
 
-    async def own(self, author: bytes, start: int, horizon: Horizon) -> tuple[Posted, ...]:
-        """The same of the party with this Ed25519 key."""
+    async def controls(self, start: int, horizon: Horizon) -> tuple[Posted, ...]:
+        """The organiser's next entries from index `start` on, without a gap, in order ([W2]).
+
+        Perhaps not all below the horizon: ask again behind the last, until there are none.
+        """
+
+    async def own(
+        self, author: bytes, start: int, stop: int, horizon: Horizon
+    ) -> tuple[Posted, ...]:
+        """All entries between these indexes of the party with this Ed25519 key."""
 
     async def answer(self, wanted: Fetch, horizon: Horizon) -> tuple[Posted, ...]:
         """What the board says the fetch asks for: proved, but perhaps not all ([W3])."""

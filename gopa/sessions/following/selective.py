@@ -59,6 +59,11 @@ class SelectiveLog(Follower):
         self._searched = 0
         self.readings = 0
 
+    @property
+    def found(self) -> bool:
+        """Whether the session's manifest has been found."""
+        return self._search.body is not None
+
     async def manifest(self) -> bytes:
         """The body of the session's manifest; waits until it is in the log."""
         size = 0
@@ -78,24 +83,41 @@ class SelectiveLog(Follower):
                 return horizon
             size = horizon.size
 
+    def skip(self, number: int) -> None:
+        """What the organiser said in front of this round is not asked for."""
+        if self._trail.known == 0:
+            self._trail = Trail(number)
+
     async def controls(self, start: int, horizon: Horizon) -> tuple[Posted, ...]:
-        """The organiser's entries from index `start` to the horizon, without a gap."""
+        """The organiser's next entries from index `start` on, without a gap: a round at a time."""
         self._require_known(horizon)
         async with self._asking:
-            behind = self._trail.behind
             await self._find_manifest(horizon)
-            await self._extend(horizon)
-            if self._trail.behind > behind:
+            if self._search.organiser is None:
+                return ()
+            trail = self._trail if start >= self._trail.floor else self._older(start)
+            behind = trail.behind
+            while trail.looked < horizon.size and not trail.between(start, horizon.size):
+                await self._walk(trail, horizon)
+            if trail is self._trail and trail.behind > behind:
                 self._hurry()
-        return self._trail.between(start, horizon.size)
+        return trail.between(start, horizon.size)
 
-    async def own(self, author: bytes, start: int, horizon: Horizon) -> tuple[Posted, ...]:
-        """The party's entries of all rounds that were going on from index `start` on."""
-        await self.controls(start, horizon)
+    async def own(
+        self, author: bytes, start: int, stop: int, horizon: Horizon
+    ) -> tuple[Posted, ...]:
+        """The party's entries of all rounds that were going on between these indexes."""
+        self._require_known(horizon)
+        async with self._asking:
+            await self._find_manifest(horizon)
+            if self._search.organiser is None:
+                return ()
+            while self._trail.looked < stop:
+                await self._walk(self._trail, horizon)
         found: list[Posted] = []
-        if start < horizon.size:
-            for number in self._trail.rounds(start, horizon.size):
-                wanted = self._wanted(horizon, number, start, _OF_PARTIES, (author,))
+        if start < stop:
+            for number in self._trail.rounds(start, stop):
+                wanted = self._wanted(horizon, number, start, _OF_PARTIES, (author,), stop)
                 found += await self._looked_up(wanted, horizon)
         return tuple(sorted(found, key=lambda posted: posted.index))
 
@@ -130,41 +152,47 @@ class SelectiveLog(Follower):
         return False
 
     async def _find_manifest(self, horizon: Horizon) -> None:
-        """By a lookup for whoever posted first in the session, else by reading."""
-        if self._search.body is not None:
+        """By a lookup for whoever posted first in the session; if that is a stranger, by reading.
+
+        What has been read once is not read again, however long the manifest does not come.
+        """
+        if self._search.body is not None or horizon.size <= self._searched:
             return
-        found = await self._looked_up(self._wanted(horizon, 0, 0, _OF_ORGANISER, ()), horizon)
-        if self._search_in(found) or not found:
-            return
-        if horizon.size >= 2 * self._searched:  # else whoever came first makes us read for ever
-            self._searched = horizon.size
-            self._search_in(await self._log(0, horizon.size))
+        if not self._searched:
+            found = await self._looked_up(self._wanted(horizon, 0, 0, _OF_ORGANISER, ()), horizon)
+            if self._search_in(found) or not found:
+                return
+        read = await self._log(self._searched, horizon.size)
+        self._searched = horizon.size
+        for posted in read:
+            self._search.take(posted)
 
     def _search_in(self, entries: Sequence[Posted]) -> bool:
         search = ManifestSearch(self._session)
         if any(search.take(posted) for posted in entries):
             self._search = search
             by_organiser = [e for e in entries if e.entry.author.data == search.organiser]
-            self._trail.take([each for each in by_organiser if each.entry.round == 0])
+            if not self._trail.round:
+                self._trail.take([each for each in by_organiser if each.entry.round == 0])
         return self._search.body is not None
 
-    async def _extend(self, horizon: Horizon) -> None:
-        """Follow the organiser up to the horizon; a gap is filled from the log."""
-        organiser, trail = self._search.organiser, self._trail
+    def _older(self, start: int) -> Trail:
+        """For whoever asks for a round that is not kept any more: it is asked for again."""
+        return Trail(self._trail.round_at(start))
+
+    async def _walk(self, trail: Trail, horizon: Horizon) -> None:
+        """Follow the organiser to the end of a round or to the horizon; gaps are read."""
+        organiser = self._search.organiser
         if organiser is None:
             return
-        if horizon.size <= trail.known:
-            return
-        ended = True
-        while ended and trail.behind < horizon.size:
-            wanted = self._wanted(horizon, trail.round, trail.behind, _OF_ORGANISER, (organiser,))
-            found = await self._looked_up(wanted, horizon)
-            if not trail.continues(found):
-                _LOG.warning("the board leaves out what the organiser said: reading the log")
-                read = await self._log(trail.behind, horizon.size)
-                found = [each for each in read if each.entry.author.data == organiser]
-            ended = trail.take(found)
-        trail.known = horizon.size
+        wanted = self._wanted(horizon, trail.round, trail.behind, _OF_ORGANISER, (organiser,))
+        found = await self._looked_up(wanted, horizon)
+        if not trail.continues(found):
+            _LOG.warning("the board leaves out what the organiser said: reading the log")
+            read = await self._log(trail.behind, horizon.size)
+            found = [each for each in read if each.entry.author.data == organiser]
+        if not trail.take(found) or trail.behind >= horizon.size:
+            trail.known = horizon.size
 
     def _wanted(  # noqa: PLR0913, PLR0917 - one argument for each field
         self,

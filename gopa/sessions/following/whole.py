@@ -56,6 +56,9 @@ class WholeLog(Follower):
 
         return await self._until(heard, self._speech)
 
+    def skip(self, number: int) -> None:
+        """Everything is read in any case."""
+
     async def controls(self, start: int, horizon: Horizon) -> tuple[Posted, ...]:
         """The organiser's entries from index `start` to the horizon, complete, in order."""
         self._require_known(horizon)
@@ -64,12 +67,14 @@ class WholeLog(Follower):
         organiser, read = self._streams.organiser, await self._again(start, horizon.size)
         return tuple(each for each in read if each.entry.author.data == organiser)
 
-    async def own(self, author: bytes, start: int, horizon: Horizon) -> tuple[Posted, ...]:
-        """The same of the party with this key."""
+    async def own(
+        self, author: bytes, start: int, stop: int, horizon: Horizon
+    ) -> tuple[Posted, ...]:
+        """The same of the party with this key, up to index `stop`."""
         self._require_known(horizon)
         if start >= self._streams.floor:
-            return self._streams.of(author, start, horizon.size)
-        read = await self._again(start, horizon.size)
+            return self._streams.of(author, start, stop)
+        read = await self._again(start, stop)
         return tuple(each for each in read if each.entry.author.data == author)
 
     async def answer(self, wanted: Fetch, horizon: Horizon) -> tuple[Posted, ...]:

@@ -129,7 +129,7 @@ def parse_round(data: bytes) -> BeaconValue:
     return BeaconValue(
         number,
         _hex(found.get("signature"), "signature"),
-        b"" if previous in {"", None} else _hex(previous, "previous_signature"),
+        b"" if previous is None or previous == "" else _hex(previous, "previous_signature"),
     )
 
 

@@ -260,7 +260,8 @@ class DurableParty(Guarded):
 
     def _require_own(self, memory: Memory) -> None:
         if memory.author != self._author:
-            raise UsageError("the vault is that of another key", "vault")
+            message = "it is that of another key: another key needs another state directory"
+            raise UsageError(message, "vault")
         place = memory.chain.session, memory.chain.organiser
         if place != (self._session.id, self.manifest.organiser):
             raise UsageError("the vault is that of another session", "vault")

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from bulletin_board import VerifierKey
-from bulletin_board.client.state import ClientState
-from gopa.sessions.vault.board_memory import PrivateState
+from bulletin_board.client.state import ClientState, DirectoryState
 from gopa.sessions.vault.errors import VaultBroken, VaultDamaged, VaultExposed
 from gopa.sessions.vault.frames import File, Found, Place, frame, only_record, records
 from gopa.sessions.vault.ownership import Ownership
@@ -160,7 +159,7 @@ class DirectoryVault(Guarded):
         if self._generation:
             self._cut_off()
             self._handle = self._files.open_end(self._journal_path(self._generation))
-        self._board = PrivateState(self._made(self._path / "board"), log)
+        self._board = DirectoryState(self._made(self._path / "board"), log, private=True)
 
     def _read_current(self) -> int:
         content = only_record(

@@ -77,7 +77,7 @@ def load(path: Path, secret: Secret | None = None) -> SigningKey:
         WrongSecret: it is sealed with something else, or sealed only one of the two says.
     """
     found = _read(path)
-    key = SigningKey(unprotect(found.protection, Purpose.IDENTITY, secret))
+    key = SigningKey(unprotect(found.protection, Purpose.IDENTITY, secret, path))
     if key.public != found.public:
         raise VaultDamaged(f"{path} names another public key than the one of its signing key")
     return key

@@ -6,8 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+from bulletin_board.durable import PRIVATE_FILE
 from gopa.sessions.vault.errors import VaultInUse
-from gopa.sessions.vault.private_files import PRIVATE_FILE
 
 
 class Ownership:

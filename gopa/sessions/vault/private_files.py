@@ -9,11 +9,10 @@ import os
 from pathlib import Path
 from typing import Final
 
+from bulletin_board.durable import PRIVATE_DIRECTORY, PRIVATE_FILE
 from bulletin_board.storage.files import OsFiles
 
 _BINARY: Final = getattr(os, "O_BINARY", 0)  # without it Windows changes newlines
-PRIVATE_FILE: Final = 0o600
-PRIVATE_DIRECTORY: Final = 0o700
 _OTHERS: Final = 0o077
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from gopa.sessions.vault.errors import WrongSecret
@@ -110,8 +111,10 @@ def protect(content: SecretBytes, purpose: Purpose, secret: Secret, rng: Rng) ->
     return ByPassphrase(salt, SecretBox(stretch(secret.text, salt)).encrypt(plain, nonce))
 
 
-def unprotect(found: Protection, purpose: Purpose, secret: Secret | None) -> SecretBytes:
-    """What was protected.
+def unprotect(
+    found: Protection, purpose: Purpose, secret: Secret | None, path: Path
+) -> SecretBytes:
+    """What was protected; `path` is where it stands, for people.
 
     Raises:
         WrongSecret: something else is needed than was given, or it does not open this.
@@ -119,22 +122,23 @@ def unprotect(found: Protection, purpose: Purpose, secret: Secret | None) -> Sec
     if isinstance(found, Unsealed):
         if secret is not None:
             # Whoever can write here could have put an open file in the place of a sealed one.
-            raise WrongSecret("not sealed: use it without a passphrase or a key file")
+            raise WrongSecret(f"{path} is not sealed: use it without a passphrase or a key file")
         return SecretBytes(found.content)
     if isinstance(found, ByPassphrase):
         if not isinstance(secret, Passphrase):
-            raise WrongSecret("sealed with a passphrase: give it")
-        return _unboxed(found.box, purpose, stretch(secret.text, found.salt), "passphrase")
+            raise WrongSecret(f"{path} is sealed with a passphrase: give it")
+        key = stretch(secret.text, found.salt)
+        return _unboxed(found.box, purpose, key, f"the passphrase for {path}")
     if not isinstance(secret, SealingKey):
-        raise WrongSecret("sealed with a key file: name it")
-    return _unboxed(found.box, purpose, secret.data, "key file")
+        raise WrongSecret(f"{path} is sealed with a key file: name it")
+    return _unboxed(found.box, purpose, secret.data, f"the key file for {path}")
 
 
 def _unboxed(box: bytes, purpose: Purpose, key: SecretBytes, what: str) -> SecretBytes:
     try:
         plain = SecretBox(key).decrypt(box)
     except NotForThisKey:
-        raise WrongSecret(f"the {what} is not the one this was sealed with") from None
+        raise WrongSecret(f"{what} is not the one that it was sealed with") from None
     if plain[0] != purpose:
-        raise WrongSecret(f"the {what} seals something else here")
+        raise WrongSecret(f"{what} seals something else there")
     return SecretBytes(plain[1:])

@@ -71,5 +71,5 @@ def read_seal(path: Path, secret: Secret | None, rng: Rng) -> tuple[bytes, Seali
         seal = SEAL.decode(path.read_bytes())
     except MalformedMessage as error:
         raise VaultDamaged(f"{path} is no seal of a vault: {error}") from None
-    key = unprotect(seal.protection, Purpose.VAULT, secret)
+    key = unprotect(seal.protection, Purpose.VAULT, secret, path)
     return seal.vault, Boxed(SecretBox(key), rng) if len(key) else Checksummed()

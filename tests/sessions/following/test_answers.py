@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import chain, zip_longest
 from pathlib import Path
 
@@ -24,10 +25,13 @@ from tests.sessions.following.worlds import (
     by,
     fetches,
     link_to,
+    record_of,
     recorded,
+    said,
     selective,
     whole,
 )
+from tests.simulation.worlds import SCALAR, SIGNED, inputs_for, simulate
 from wire.errors import UsageError
 
 Open = Callable[[str, bytes], WholeLog | SelectiveLog]
@@ -48,10 +52,12 @@ async def require_same(log: SessionLog, record: Recorded, raws: list[bytes], see
     choice = random.Random(seed)
     starts = {0, len(raws), *(choice.randrange(len(raws)) for _ in range(4))}
     for start in sorted(starts):
-        found = await log.controls(start, horizon)
+        found = await said(log, start, horizon)
         assert found == by(record.organiser, posted, start, len(raws))
         for author in choice.sample(record.parties, 2):
-            assert await log.own(author, start, horizon) == by(author, posted, start, len(raws))
+            assert await log.own(author, start, horizon.size, horizon) == by(
+                author, posted, start, len(raws)
+            )
     for wanted in fetches(record, lambda parties: choice.sample(parties, choice.randint(1, 8))):
         places = {each.entry.slot[:2]: each.index for each in posted}
         assert places
@@ -86,8 +92,8 @@ def test_a_selective_reader_reads_no_bundles_of_an_honest_board(tmp_path: Path) 
         try:
             horizon = await log.spoken(0)
             assert await log.manifest() == record.manifest
-            await log.controls(0, horizon)
-            await log.own(record.parties[0], 0, horizon)
+            await said(log, 0, horizon)
+            await log.own(record.parties[0], 0, horizon.size, horizon)
             for wanted in fetches(record, lambda parties: parties[:3]):
                 await log.answer(wanted, horizon)
             before = log.readings
@@ -120,11 +126,13 @@ def test_a_log_that_grows_while_it_is_read(opened: Open, tmp_path: Path) -> None
         while not seen or seen[-1] < last:
             start = seen[-1] + 1 if seen else 0
             horizon = await log.spoken(start)
-            found = await log.controls(start, horizon)
+            found = await said(log, start, horizon)
             assert found == by(record.organiser, posted, start, horizon.size)
             seen += [each.index for each in found]
             for author in record.parties[:2]:
-                assert await log.own(author, 0, horizon) == by(author, posted, 0, horizon.size)
+                assert await log.own(author, 0, horizon.size, horizon) == by(
+                    author, posted, 0, horizon.size
+                )
             for wanted in fetches(record, lambda parties: parties[2:5]):
                 if wanted.cut <= horizon.size:
                     assert await log.answer(wanted, horizon) == asked_for(posted, wanted)
@@ -151,9 +159,9 @@ def test_a_whole_log_keeps_two_rounds_and_reads_again_what_it_forgot(tmp_path: P
             rounds = {each.entry.round for entries in kept._authors.values() for each in entries}
             assert rounds == {2, 3}
             before = log.bytes_read
-            await log.controls(kept.floor, horizon)
+            await said(log, kept.floor, horizon)
             assert log.bytes_read - before < 1_000  # nothing but looks at the checkpoint
-            found = await log.controls(0, horizon)
+            found = await said(log, 0, horizon)
             assert found == by(record.organiser, record.posted(), 0, horizon.size)
             return before, log.bytes_read
         finally:
@@ -162,6 +170,46 @@ def test_a_whole_log_keeps_two_rounds_and_reads_again_what_it_forgot(tmp_path: P
     with board_with(tmp_path / "log", record.raws) as url:
         before, after = asyncio.run(work(url))
         assert after - before > sum(map(len, record.raws)) / 2
+
+
+def test_a_selective_log_keeps_two_rounds_however_many_there_were(tmp_path: Path) -> None:
+    """A party that comes late hears them one after another; one that comes back skips them."""
+    terms = replace(SCALAR, rounds=12)
+    simulation = simulate(terms, SIGNED)
+    for number in range(terms.rounds):
+        simulation.run_round(inputs_for(terms, number))
+    record = record_of(simulation)
+    posted = by(record.organiser, record.posted(), 0, len(record.raws))
+    last = posted[-1].entry.round
+    begun = min(each.index for each in posted if each.entry.round == last)
+    size = len(record.raws)
+
+    async def work(url: str) -> tuple[int, int]:
+        late, back = selective(url, record.session), selective(url, record.session)
+        try:
+            horizon = await late.grown(len(record.raws) - 1)
+            start, pieces = 0, 0
+            while piece := await late.controls(start, horizon):
+                assert piece == by(record.organiser, posted, piece[0].index, piece[-1].index + 1)
+                assert len({each.entry.round for each in piece}) <= 2
+                assert len(late._trail._entries) <= 2 * len(posted) // terms.rounds + 2
+                start, pieces = piece[-1].index + 1, pieces + 1
+            assert start == posted[-1].index + 1
+            assert pieces >= terms.rounds - 1
+            assert await said(late, 0, horizon) == posted
+            back.skip(last)
+            await back.grown(len(record.raws) - 1)
+            assert await said(back, 0, horizon) == by(
+                record.organiser, record.posted(), begun, size
+            )
+            return late.bytes_read, back.bytes_read
+        finally:
+            await late.close()
+            await back.close()
+
+    with board_with(tmp_path / "log", record.raws) as url:
+        all_rounds, one_round = asyncio.run(work(url))
+    assert one_round < all_rounds / 4
 
 
 def test_strangers_do_not_fill_the_memory(tmp_path: Path) -> None:
@@ -173,7 +221,7 @@ def test_strangers_do_not_fill_the_memory(tmp_path: Path) -> None:
         log = whole(url, record.session)
         try:
             horizon = await log.grown(len(raws) - 1)
-            found = await log.controls(0, horizon)
+            found = await said(log, 0, horizon)
             assert found == by(record.organiser, record.posted(raws), 0, horizon.size)
             return set(log._streams._authors)
         finally:
@@ -193,7 +241,7 @@ def test_a_stranger_who_came_first_hides_no_manifest(opened: Open, tmp_path: Pat
         try:
             assert await log.manifest() == record.manifest
             horizon = await log.spoken(0)
-            found = await log.controls(0, horizon)
+            found = await said(log, 0, horizon)
             assert found == by(record.organiser, record.posted(raws), 0, len(raws))
         finally:
             await log.close()
@@ -213,7 +261,7 @@ def test_an_entry_that_nobody_signed_is_no_entry(tmp_path: Path) -> None:
         try:
             horizon = await log.grown(len(raws) - 1)
             author = forged.entry.author.data
-            last = await log.own(author, 0, horizon) + await log.controls(0, horizon)
+            last = await log.own(author, 0, horizon.size, horizon) + await said(log, 0, horizon)
             assert last
             assert len(raws) - 1 not in {each.index for each in last}
         finally:
@@ -237,7 +285,7 @@ def test_questions_beyond_the_horizon(opened: Open, tmp_path: Path) -> None:
             late = Fetch(wanted.phase, wanted.round, horizon.size + 1, wanted.authors)
             for asked in (
                 log.controls(0, ahead),
-                log.own(record.parties[0], 0, ahead),
+                log.own(record.parties[0], 0, ahead.size, ahead),
                 log.answer(wanted, ahead),
                 log.complete(wanted, 0, ahead),
                 log.answer(late, horizon),
@@ -261,7 +309,7 @@ def test_one_look_wakes_a_thousand(tmp_path: Path) -> None:
         log = WholeLog(link_to(url), record.session, pace=QUICK)
         try:
             horizon = await log.grown(half - 1)
-            spoken = (await log.controls(0, horizon))[-1].index + 1
+            spoken = (await said(log, 0, horizon))[-1].index + 1
             waiting = [asyncio.ensure_future(log.spoken(spoken)) for _ in range(1_000)]
             growing = [asyncio.ensure_future(log.grown(horizon.size)) for _ in range(1_000)]
             board = client(url)
@@ -287,11 +335,11 @@ def test_whoever_waits_is_told_when_it_is_closed(opened: Open, tmp_path: Path) -
         log = opened(url, record.session)
         horizon = await log.grown(0)
         assert horizon.size == len(record.raws)
-        assert await log.own(record.parties[0], 0, horizon)
+        assert await log.own(record.parties[0], 0, horizon.size, horizon)
         waiting = asyncio.ensure_future(log.spoken(len(record.raws)))
         await asyncio.sleep(0.05)
         await log.close()
-        for late in (waiting, log.own(record.parties[0], 0, horizon)):
+        for late in (waiting, log.own(record.parties[0], 0, horizon.size, horizon)):
             with pytest.raises(UsageError):
                 await late
 

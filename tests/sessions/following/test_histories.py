@@ -24,6 +24,7 @@ from tests.sessions.following.worlds import (
     by,
     link_to,
     recorded,
+    said,
     stored,
 )
 from wire.errors import FaultyBoard
@@ -190,7 +191,7 @@ def test_a_board_that_restarts_in_the_middle(
         try:
             with board():
                 horizon = await log.grown(half - 1)
-                before = await log.controls(0, horizon)
+                before = await said(log, 0, horizon)
                 assert before == by(record.organiser, record.posted(), 0, half)
             waiting = asyncio.ensure_future(log.spoken(before[-1].index + 1))
             while not isinstance(log.trouble, NetworkError):
@@ -201,7 +202,7 @@ def test_a_board_that_restarts_in_the_middle(
                     await asyncio.to_thread(client(url).submit, raw)
                 await waiting
                 horizon = await log.grown(len(record.raws) - 1)
-                found = await log.controls(0, horizon)
+                found = await said(log, 0, horizon)
                 assert found == by(record.organiser, record.posted(), 0, horizon.size)
         finally:
             await log.close()

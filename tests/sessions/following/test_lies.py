@@ -28,6 +28,7 @@ from tests.sessions.following.worlds import (
     board_with,
     by,
     recorded,
+    said,
     selective,
 )
 
@@ -96,12 +97,12 @@ def test_a_gap_in_what_the_organiser_says_is_filled(
         log = selective(url, record.session, transport)
         try:
             horizon = await honest.grown(len(record.raws) - 1)
-            assert await honest.controls(0, horizon) == right
+            assert await said(honest, 0, horizon) == right
             assert honest.readings == 0
             assert await log.manifest() == record.manifest
             transport.entries = hide
             horizon = await log.grown(len(record.raws) - 1)
-            assert await log.controls(0, horizon) == right
+            assert await said(log, 0, horizon) == right
             assert log.readings == int(hidden != (0, 0))
         finally:
             await honest.close()
@@ -120,12 +121,12 @@ def test_the_newest_word_that_is_hidden_is_late_and_not_lost(url: str, record: R
         try:
             horizon = await log.grown(len(record.raws) - 1)
             transport.entries = lambda _, found: [e for e in found if e.index != last.index]
-            assert await log.controls(0, horizon) == right[:-1]
+            assert await said(log, 0, horizon) == right[:-1]
             transport.entries = lambda _, found: found
             board = client(url)
             await asyncio.to_thread(board.submit, entry_bytes(0, author=77))
             horizon = await log.grown(horizon.size)
-            assert await log.controls(0, horizon) == right
+            assert await said(log, 0, horizon) == right
             assert log.readings == 0
         finally:
             await log.close()
@@ -199,13 +200,13 @@ def test_an_answer_that_does_not_hold_is_replaced_by_the_log(
         try:
             horizon = await log.grown(wanted.cut)
             right = by(author, posted, 0, horizon.size)
-            assert await log.own(author, 0, horizon) == right
+            assert await log.own(author, 0, horizon.size, horizon) == right
             assert log.readings == 0
             transport.answer = lambda asked, answer: (
                 wrong(answer) if asked.endswith("/v1/lookup") else answer
             )
             assert await log.answer(wanted, horizon) == asked_for(posted, wanted)
-            assert await log.own(author, 0, horizon) == right
+            assert await log.own(author, 0, horizon.size, horizon) == right
             assert log.readings > 1
         finally:
             await log.close()
@@ -225,7 +226,7 @@ def test_a_board_without_lookups_is_read(url: str, record: Recorded) -> None:
         try:
             assert await log.manifest() == record.manifest
             horizon = await log.spoken(0)
-            found = await log.controls(0, horizon)
+            found = await said(log, 0, horizon)
             assert found == by(record.organiser, record.posted(), 0, horizon.size)
         finally:
             await log.close()

@@ -17,7 +17,7 @@ from bulletin_board.reader import LogReader
 from bulletin_board.tree import subset_proof
 from gopa.messages.framing import Posted
 from gopa.party import Fetch
-from gopa.sessions.following import Link, Pace, SelectiveLog, WholeLog
+from gopa.sessions.following import Horizon, Link, Pace, SelectiveLog, SessionLog, WholeLog
 from gopa.simulation import Simulation
 from tests.board.live import client, live_board
 from tests.board.tools import anyone, new_board, open_log, trust
@@ -130,6 +130,15 @@ def by(author: bytes, posted: Sequence[Posted], start: int, stop: int) -> tuple[
     return tuple(
         each for each in posted if each.entry.author.data == author and start <= each.index < stop
     )
+
+
+async def said(log: SessionLog, start: int, horizon: Horizon) -> tuple[Posted, ...]:
+    """All that the organiser said from index `start` on, asked for as a party does."""
+    found: list[Posted] = []
+    while piece := await log.controls(start, horizon):
+        found += piece
+        start = piece[-1].index + 1
+    return tuple(found)
 
 
 Show = Callable[[Lookup, list[FoundEntry]], list[FoundEntry]]

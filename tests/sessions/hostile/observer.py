@@ -19,7 +19,7 @@ from wire.secret import SecretBytes
 class Observer:
     """Masked values, keys of edges and seeds of one round, by position on its roll.
 
-    On a complete graph of honest parties; the roll is the roster.
+    Of honest parties; the roll is the roster.
     """
 
     world: World

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from gopa.aggregation.errors import RoundAborted
 from gopa.messages.organiser import CLOSE
 from gopa.messages.phases import Kind, Phase
 from gopa.party import Part
 from gopa.party.states import Published
+from gopa.planning.terms import Terms
 from gopa.sessions.contribution import Contribution
 from tests.sessions.hostile.observer import Observer, both_open
 from tests.sessions.hostile.worlds import Chair, World, nothing, of, said, sooner, world
 from tests.simulation.worlds import RECOVERING, SCALAR
 
 ONCE = replace(SCALAR, rounds=1, attempts=1, charged=0)
+SPARSE = replace(ONCE, parties=10, k=4, survivors=7, loss=3)
+"""Each has four neighbours at least, and not all the others."""
+
 RECOVERED = replace(RECOVERING, rounds=1, attempts=1, charged=0)
 VICTIM = 0
 
@@ -79,9 +85,15 @@ def _is_closed(here: World, phase: Phase) -> bool:
     return ended or phase in closes
 
 
-def test_a_value_that_was_published_late_stays_behind_its_own_mask(tmp_path: Path) -> None:
+GRAPHS = pytest.mark.parametrize("terms", [ONCE, SPARSE], ids=["complete", "sparse"])
+
+
+@GRAPHS
+def test_a_value_that_was_published_late_stays_behind_its_own_mask(
+    terms: Terms, tmp_path: Path
+) -> None:
     """All neighbours open their edges to it, and the value was on the wire before that."""
-    with world(tmp_path, ONCE) as here:
+    with world(tmp_path, terms) as here:
         held = Held(here)
         got = asyncio.run(held.run(Phase.PUBLISH, VICTIM))
         findings, seen = here.findings(), [*here.entries(), *here.sent()]
@@ -89,18 +101,29 @@ def test_a_value_that_was_published_late_stays_behind_its_own_mask(tmp_path: Pat
     assert isinstance(mine, Contribution)
     assert not mine.included
     assert mine.part is Part.LATE
-    assert all(isinstance(each, Contribution) and each.count == 7 for each in others)
+    assert all(
+        isinstance(each, Contribution) and each.count == terms.parties - 1 for each in others
+    )
     assert findings.faults == ()
     observer = Observer.of(here, seen)
-    assert set(observer.keys) == {frozenset((VICTIM, other)) for other in range(1, 8)}
+    require_degree(terms, held.keys)
+    assert set(observer.keys) == {frozenset((VICTIM, other)) for other in held.keys}
     assert VICTIM not in observer.seeds
     assert not both_open(here, seen) & {VICTIM}
     observer.require_hidden(VICTIM, held.keys, held.seed)
 
 
-def test_an_unmasking_that_comes_late_opens_no_edge(tmp_path: Path) -> None:
+def require_degree(terms: Terms, neighbours: Collection[int]) -> None:
+    """The graph is as dense as the terms say."""
+    everybody = set(range(terms.parties)) - {VICTIM}
+    assert len(neighbours) >= terms.k
+    assert (set(neighbours) == everybody) is (terms.k == terms.parties - 1)
+
+
+@GRAPHS
+def test_an_unmasking_that_comes_late_opens_no_edge(terms: Terms, tmp_path: Path) -> None:
     """The own mask is on the wire: the round has no result, and edges hide the value."""
-    with world(tmp_path, ONCE) as here:
+    with world(tmp_path, terms) as here:
         held = Held(here)
         got = asyncio.run(held.run(Phase.UNMASK, VICTIM))
         findings, seen = here.findings(), [*here.entries(), *here.sent()]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
+from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +20,19 @@ from gopa.auditing.judging import judge
 from gopa.auditing.report import Culprit
 from gopa.messages.phases import Phase
 from gopa.sessions.contribution import Contribution
-from gopa.sessions.vault import DirectoryVault
 from tests.board.live import live_witness, witnessed
 from tests.board.tools import entry_bytes, log_key, trust
-from tests.sessions.hostile.worlds import World, closing, of, said, sooner, world
+from tests.sessions.hostile.worlds import (
+    Crowd,
+    Gate,
+    World,
+    closing,
+    journal,
+    of,
+    said,
+    sooner,
+    world,
+)
 from tests.simulation.worlds import SCALAR
 from wire.errors import FaultyBoard, ProtocolError
 
@@ -37,13 +46,15 @@ def kept(home: Path) -> list[Path]:
     return sorted(home.glob("*/board/**/fork-*.evidence"))
 
 
-async def forked_at(phase: Phase, world: World, homes: Path, *, close_first: bool) -> list[object]:
+async def forked_at(
+    phase: Phase, world: World, homes: Path, *, close_first: bool, crowd: Collection[int] = ()
+) -> list[object]:
     """Everybody knows the log up to this phase; then all but the victim are shown another one.
 
     The other log lacks what the victim said in this phase.
     """
     chair = world.chair(stops=closing(phase))
-    world.gather(homes)
+    world.gather(homes, crowd)
     offers = world.offers()
     await sooner(lambda: bool(chair.gate.stopped))
     raws = await asyncio.to_thread(world.raws)
@@ -69,6 +80,7 @@ async def forked_at(phase: Phase, world: World, homes: Path, *, close_first: boo
     await chair.stop()
     for number in OTHERS:
         await world.clients[number].close()
+    for number in OTHERS:
         again = world.client(number, home=homes / str(number))
         with pytest.raises(FaultyBoard):
             await again.contribute(world.ticket, 0.5)
@@ -92,7 +104,7 @@ def test_whoever_sees_two_histories_stops_and_can_prove_it(
             policy = witnessed(1, stack.enter_context(live_witness(tmp_path, 1)))
         here = stack.enter_context(world(tmp_path, ONCE, policy=policy))
         got = asyncio.run(forked_at(phase, here, homes, close_first=close_first))
-        both = [*here.entries(), *here.entries(here.sides[0]), *here.sent()]
+        both = [*here.entries(), *here.entries(here.face(here.sides[0])), *here.sent()]
     for error in got:
         assert isinstance(error, FaultyBoard)
         verify_fork(error.evidence, log_key())
@@ -106,14 +118,34 @@ def test_whoever_sees_two_histories_stops_and_can_prove_it(
     assert journal(homes / str(VICTIM))
 
 
-def journal(home: Path) -> tuple[bytes, ...]:
-    """What is kept of a round that goes on, secrets among it; nothing if none does."""
-    (place,) = home.iterdir()
-    vault = DirectoryVault(place, log_key(), rng=os.urandom)
-    try:
-        return vault.journal()
-    finally:
-        vault.close()
+def test_parties_that_read_together_stop_together(tmp_path: Path) -> None:
+    """Each has the evidence in its own vault, and stops there also when it comes back."""
+    homes = tmp_path / "homes"
+    with world(tmp_path, ONCE) as here:
+        work = forked_at(Phase.PUBLISH, here, homes, close_first=False, crowd=OTHERS)
+        got = asyncio.run(work)
+        assert len({id(way) for way in here.ways[: ONCE.parties]}) == 2
+        both = [*here.entries(), *here.entries(here.face(here.sides[0])), *here.sent()]
+
+        async def again_together() -> None:
+            fresh, known = Crowd(Gate(here.ticket.board)), here.enter
+            clean = known(VICTIM, fresh, tmp_path / "clean")
+            assert await clean.join(here.ticket)
+            for number in OTHERS:
+                with pytest.raises(FaultyBoard):
+                    await known(number, fresh, homes / str(number)).join(here.ticket)
+            await here.leave()
+
+        asyncio.run(again_together())
+    for error in got:
+        assert isinstance(error, FaultyBoard)
+        verify_fork(error.evidence, log_key())
+    assert not of(both, Phase.ROLLBACK)
+    assert not of(both, Phase.UNMASK)
+    for number in OTHERS:
+        (file,) = kept(homes / str(number))
+        require_convicted(file)
+        assert journal(homes / str(number)) == ()
 
 
 def require_convicted(file: Path) -> None:

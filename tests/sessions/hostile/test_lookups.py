@@ -75,14 +75,11 @@ async def session(here: World, hides: Hides, parties: int) -> tuple[list[object]
     """One round of so many parties, to all of whom the board lies; how often each read the log."""
     chair = here.chair()
     for number in range(parties):
-        here.client(number)
-        gate = Hiding(here.ticket.board, hides)
-        here.ways[number] = way = Through(gate)
-        here.clients[number]._connect = way
+        here.enter(number, Through(Hiding(here.ticket.board, hides)))
     offers = here.offers()
     await sooner(lambda: len(of(here.entries(), Phase.JOIN)) == parties)
     if parties < len(here.identities):
-        await here.pass_time(chair)
+        await here.overdue(chair, Phase.JOIN)
     got = await asyncio.gather(*offers, return_exceptions=True)
     logs = [m._access.log for c in here.clients for m in c._memberships.values()]
     readings = [log.readings for log in logs if isinstance(log, SelectiveLog)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from gopa.messages.phases import Kind, Phase
 from gopa.party.states import Confirmed
 from gopa.sessions.contribution import Contribution
 from tests.sessions.hostile.observer import Observer
-from tests.sessions.hostile.worlds import Chair, World, closing, of, said, sooner, world
+from tests.sessions.hostile.worlds import World, closing, journal, of, said, sooner, vaults, world
 from tests.simulation.worlds import SCALAR
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import FaultyParty
@@ -27,10 +27,19 @@ VICTIM = 0
 OTHERS = range(1, ONCE.parties)
 
 
-async def parted(here: World, *, lies: bool) -> tuple[object, list[object], bytes]:
+@dataclass(frozen=True)
+class Alone:
+    """What the victim got, its seed, and its round secret, which stood in its vault."""
+
+    got: object
+    seed: bytes
+    secret: bytes
+
+
+async def parted(here: World, homes: Path, *, lies: bool) -> tuple[Alone, list[object]]:
     """The victim alone sees one log, all others another one, in which it has not published."""
     chair = here.chair()
-    here.gather()
+    here.gather(homes)
     here.ways[VICTIM].gate.stops = said(Phase.PUBLISH)
     offers = here.offers()
     await sooner(lambda: len(of(here.entries(), Phase.PUBLISH)) == len(OTHERS))
@@ -45,8 +54,9 @@ async def parted(here: World, *, lies: bool) -> tuple[object, list[object], byte
     await sooner(lambda: len(of(here.entries(), Phase.CONFIRM)) == 1)
     stage = here.state(VICTIM).stage
     assert isinstance(stage, Confirmed)
-    seed = stage.seed.reveal()
-    await overdue(there, here, side, Phase.PUBLISH)
+    seed, secret = stage.seed.reveal(), here.party(VICTIM)._secret.reveal()
+    assert secret in b"".join(vaults(homes / str(VICTIM)))
+    await here.overdue(there, Phase.PUBLISH, side)
     got = await asyncio.gather(*(offers[i] for i in OTHERS), return_exceptions=True)
     await asyncio.wait({there.task})
     if lies:
@@ -54,22 +64,12 @@ async def parted(here: World, *, lies: bool) -> tuple[object, list[object], byte
         await asyncio.to_thread(close_as_if_all_had_confirmed, here)
     else:
         alone.gate.stops = lambda _: False
-        await here.pass_time(alone)
+        while not offers[VICTIM].done():
+            await here.pass_time(alone)
+            await asyncio.wait({offers[VICTIM]}, timeout=0.5)
     (alone_got,) = await asyncio.gather(offers[VICTIM], return_exceptions=True)
     await here.leave(*offers, alone.task)
-    return alone_got, list(got), seed
-
-
-async def overdue(there: Chair, here: World, side: str, phase: Phase) -> None:
-    """Time passes until this phase is closed."""
-
-    def closed() -> bool:
-        found = [each for each in here.entries(side) if each.kind == Kind.CLOSE]
-        return any(CLOSE.decode(each.body).phase is phase for each in found)
-
-    while not await asyncio.to_thread(closed):
-        await here.pass_time(there, side)
-        await asyncio.sleep(0.2)
+    return Alone(alone_got, seed, secret), list(got)
 
 
 def close_as_if_all_had_confirmed(here: World) -> None:
@@ -103,23 +103,29 @@ def close_as_if_all_had_confirmed(here: World) -> None:
 
 @pytest.mark.parametrize("lies", [False, True], ids=["closes rightly", "claims confirmations"])
 def test_whoever_is_alone_with_a_history_opens_nothing(*, lies: bool, tmp_path: Path) -> None:
-    """Others open all their edges to the victim: its own mask is all that hides its value."""
+    """Others open all their edges to the victim: its own mask is all that hides its value.
+
+    Whether the round has ended or the party has halted, what made its secrets is erased.
+    """
     with world(tmp_path, ONCE) as here:
-        alone, others, seed = asyncio.run(parted(here, lies=lies))
-        seen = [*here.entries(), *here.entries(here.sides[0]), *here.sent()]
+        alone, others = asyncio.run(parted(here, tmp_path / "homes", lies=lies))
+        seen = [*here.entries(), *here.entries(here.face(here.sides[0])), *here.sent()]
     for each in others:
         assert isinstance(each, Contribution)
         assert each.count == len(OTHERS)
     if lies:
-        assert isinstance(alone, FaultyParty)
-        assert alone.party == here.organiser.public.data
+        assert isinstance(alone.got, FaultyParty)
+        assert alone.got.party == here.organiser.public.data
     else:
-        assert isinstance(alone, RoundAborted)
-        assert alone.reason == "NOT_CONFIRMED"
+        assert isinstance(alone.got, RoundAborted)
+        assert alone.got.reason == "NOT_CONFIRMED"
     observer = Observer.of(here, seen)
     assert {ends for ends in observer.keys if VICTIM in ends} == {
         frozenset((VICTIM, other)) for other in OTHERS
     }
     assert VICTIM not in observer.seeds
     assert not [ends for ends in observer.keys if VICTIM not in ends]
-    observer.require_hidden(VICTIM, {}, seed)
+    observer.require_hidden(VICTIM, {}, alone.seed)
+    for number in range(ONCE.parties):
+        assert journal(tmp_path / "homes" / str(number)) == ()
+    assert alone.secret not in b"".join(vaults(tmp_path / "homes"))

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import io
-import logging
 import os
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from gopa.aggregation.errors import OutOfRange
@@ -22,89 +16,23 @@ from gopa.messages.phases import Phase
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.following import Link
-from gopa.sessions.parties.durable import Attempt, DurableParty
 from gopa.sessions.vault import Passphrase, VaultError, identity
 from gopa.sessions.vault.directory import DirectoryVault
 from gopa.simulation.setup import permissive
 from tests.board.waiting import until
 from tests.sessions.hostile.prying import found_in, secrets_of
-from tests.sessions.hostile.worlds import EAGER, World, of, world
-from tests.simulation.worlds import SCALAR, SIGNED
-from wire.secret import SecretBytes
-from zkp.noise_table import GaussianTable
-
-ROW = (7, 13, 2, 19, 11, 17, 3, 5, 18, 6, 14, 1)
-VALUE = np.array(ROW) / 20
-FINE = replace(
-    SCALAR,
-    rounds=1,
-    attempts=1,
-    charged=0,
-    dimension=len(ROW),
-    squared_sensitivity=400 * len(ROW),
-    noise=GaussianTable.with_scale("8", bits=20, rows=31),
+from tests.sessions.hostile.spying import (
+    FINE,
+    PASSPHRASE,
+    VALUE,
+    Eye,
+    everything_logged,
+    value_spellings,
 )
-PASSPHRASE = "correct horse battery staple"  # noqa: S105 - a secret that the test looks for
-
-
-class Eye:
-    """Collects every secret of every party, whenever one takes a step."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.secrets: dict[bytes, str] = {}
-        self.shown: list[str] = []
-        take, attempt = DurableParty._keep, DurableParty.attempt
-        eye = self
-
-        def keep(party: DurableParty, step: object) -> None:
-            eye.look(party, step)
-            take(party, step)  # type: ignore[arg-type]
-            eye.look(party)
-
-        def attempted(party: DurableParty, event: object) -> Attempt:
-            found = attempt(party, event)  # type: ignore[arg-type]
-            eye.shown += [repr(found), repr(event)]
-            return found
-
-        monkeypatch.setattr(DurableParty, "_keep", keep)
-        monkeypatch.setattr(DurableParty, "attempt", attempted)
-
-    def look(self, party: DurableParty, *others: object) -> None:
-        for found in secrets_of((party.state, *others), "state"):
-            if len(found.data) >= 8:
-                self.secrets.setdefault(found.data, found.name)
-        self.secrets[party._secret.reveal()] = "round secret"
-        self.shown += [repr(party), repr(party.state), repr(party._vault), *map(repr, others)]
-
-
-@contextmanager
-def everything_logged() -> Iterator[io.StringIO]:
-    """All loggers at their lowest level, into a text."""
-    text = io.StringIO()
-    handler = logging.StreamHandler(text)
-    handler.setFormatter(logging.Formatter("%(name)s %(message)s %(args)r"))
-    root = logging.getLogger()
-    before, loggers = root.level, [logging.getLogger(n) for n in root.manager.loggerDict]
-    levels = [each.level for each in loggers]
-    root.addHandler(handler)
-    root.setLevel(1)
-    for each in loggers:
-        each.setLevel(1)
-    try:
-        yield text
-    finally:
-        root.removeHandler(handler)
-        root.setLevel(before)
-        for each, level in zip(loggers, levels, strict=True):
-            each.setLevel(level)
-
-
-def value_spellings() -> dict[bytes, str]:
-    """Some neighbouring components of the value, as numbers are printed side by side."""
-    floats = [str(each) for each in VALUE[:4]]
-    integers = [str(each) for each in ROW[:4]]
-    texts = {sign.join(some) for some in (floats, integers) for sign in (", ", " ", ",", "\n")}
-    return {text.encode(): "value" for text in (*texts, str(VALUE)[:20], repr(ROW[3:9])[1:-1])}
+from tests.sessions.hostile.worlds import EAGER, World, of, world
+from tests.simulation.worlds import SIGNED
+from wire.ed25519 import SigningKey
+from wire.secret import SecretBytes
 
 
 def test_the_eye_sees_what_is_there() -> None:
@@ -271,8 +199,6 @@ def test_a_value_from_standard_input_is_in_no_list_of_processes(tmp_path: Path) 
 
 
 def test_secrets_of_a_client_do_not_print() -> None:
-    from wire.ed25519 import SigningKey
-
     key = SigningKey.generate(os.urandom)
     client = Client(key, permissive(FINE), secret=Passphrase.of(PASSPHRASE), waiting=EAGER)
     shown = repr(client) + repr(vars(client))

@@ -6,41 +6,35 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bulletin_board import Entry, Submission
-from bulletin_board.client.board import Patience
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
 from bulletin_board.client.state import ClientState, MemoryState
-from bulletin_board.policy import TrustPolicy
 from gopa.admission import ProtocolAdmission
-from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import CLOSE
 from gopa.messages.phases import Kind, Phase
-from gopa.organiser import Setting, new_manifest
 from gopa.party.states import State
 from gopa.planning.terms import Terms
-from gopa.rules import Findings, check_log
 from gopa.sessions.client import Client
+from gopa.sessions.entrance import Together
 from gopa.sessions.following import Link, SelectiveLog, SessionLog, WholeLog
 from gopa.sessions.following.follower import Follower
 from gopa.sessions.organising import BoardLog, Deadlines, DurableOrganiser, Pace, Schedule, run
+from gopa.sessions.parties.durable import DurableParty
 from gopa.sessions.patience import Waiting
 from gopa.sessions.ticket import Ticket
-from gopa.sessions.vault import MemoryVault, Vault
-from gopa.simulation.setup import permissive
+from gopa.sessions.vault import DirectoryVault, MemoryVault, Vault
 from tests.board.live import live_board
-from tests.board.tools import log_key, trust
-from tests.randomness import seeded
+from tests.board.tools import log_key
 from tests.sessions.following.worlds import QUICK, stored
-from wire.ed25519 import SigningKey
+from tests.sessions.scenes import Scene, link, staged
 from wire.randomness import Rng
 
-BRIEF = Patience(4, 0.01, 0.05)
 EAGER = Waiting(retry_seconds=0.05)
 Stops = Callable[[Entry], bool]
 
@@ -101,6 +95,26 @@ class Gate(HttpTransport):
             assert self._idle.wait_for(lambda: not self._running, 60)
 
 
+class Slow(Gate):
+    """While it is `late` it shows the checkpoint of before: nobody can prove that it lies."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self.late = False
+        self._checkpoint: Response | None = None
+
+    def request(
+        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
+    ) -> Response:
+        asked = url.endswith("/checkpoint")
+        if asked and self.late and self._checkpoint is not None:
+            return self._checkpoint
+        answer = super().request(method, url, body=body, media_type=media_type, limit=limit)
+        if asked:
+            self._checkpoint = answer
+        return answer
+
+
 @dataclass
 class Through:
     """`Connect` for one party, through its gate; keeps what it made."""
@@ -118,17 +132,33 @@ class Through:
         await log.close()
 
     @property
+    def sent(self) -> list[Entry]:
+        """Whatever was handed to the network here, also what got lost there."""
+        return [Submission.decode(raw).entry for raw in self.gate.sent]
+
+    @property
     def seen(self) -> int:
         """The size of the largest tree that the party knows."""
         found = self.links[-1].client.seen
         return 0 if found is None else found.size
 
 
-def link(
-    ticket: Ticket, state: ClientState, gate: Gate | None = None, rng: Rng = os.urandom
-) -> Link:
-    """A way to the board of the ticket, of little patience."""
-    return Link(ticket.board, ticket.trust, state, rng=rng, transport=gate, patience=BRIEF)
+class Crowd(Through):
+    """The same for many parties that read the log once."""
+
+    def __init__(self, gate: Gate) -> None:
+        super().__init__(gate)
+        self._together = Together(reach=self._way)
+
+    def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SessionLog:
+        return self._together.open(ticket, vault, rng)
+
+    async def close(self, log: SessionLog) -> None:
+        await self._together.close(log)
+
+    def _way(self, ticket: Ticket, state: ClientState, rng: Rng) -> Link:
+        self.links.append(link(ticket, state, self.gate, rng))
+        return self.links[-1]
 
 
 class Clock:
@@ -159,34 +189,33 @@ class Chair:
 
 
 @dataclass
-class World:
+class World(Scene):
     """A session that nobody has opened yet, and the faces of its board."""
 
-    root: Path
-    stack: ExitStack
-    ticket: Ticket
-    manifest: Manifest
-    organiser: SigningKey
-    identities: list[SigningKey]
-    terms: Terms
-    policy: TrustPolicy | None
     ways: list[Through] = field(default_factory=list)
     clients: list[Client] = field(default_factory=list)
     sides: list[str] = field(default_factory=list)
 
     def client(self, number: int, *, home: Path | None = None, whole: bool = False) -> Client:
         """Party `number`, behind a gate of its own; `ways` has it."""
-        way = Through(Gate(self.ticket.board), whole)
-        key, policy = self.identities[number], permissive(self.terms)
-        made = Client(key, policy, home=home, connect=way, waiting=EAGER)
+        return self.enter(number, Through(Gate(self.ticket.board), whole), home)
+
+    def enter(self, number: int, way: Through, home: Path | None = None) -> Client:
+        """Party `number` behind this gate."""
+        made = self.member(number, home=home, connect=way, waiting=EAGER)
         self.ways.append(way)
         self.clients.append(made)
         return made
 
-    def gather(self, home: Path | None = None, *, whole: bool = False) -> list[Client]:
-        """Everybody of the roster."""
+    def gather(self, home: Path | None = None, crowd: Collection[int] = ()) -> list[Client]:
+        """Everybody of the roster; those of the crowd follow one log."""
+        shared = Crowd(Gate(self.ticket.board))
         return [
-            self.client(i, home=home and home / str(i), whole=whole)
+            self.enter(
+                i,
+                shared if i in crowd else Through(Gate(self.ticket.board)),
+                home and home / str(i),
+            )
             for i in range(self.terms.parties)
         ]
 
@@ -221,18 +250,11 @@ class World:
         finally:
             await way.close()
 
-    def raws(self, side: str | None = None) -> list[bytes]:
-        """The log that this face serves now, whoever has cosigned it."""
+    def face(self, side: str | None = None) -> Gate:
+        """A reader's way to one face of the board."""
         gate = Gate(self.ticket.board)
         gate.show(side or self.ticket.board)
-        way = Link(self.ticket.board, trust(), MemoryState(), rng=os.urandom, transport=gate)
-        return list(way.client.reader().entries())
-
-    def entries(self, side: str | None = None) -> list[Entry]:
-        return [Submission.decode(raw).entry for raw in self.raws(side)]
-
-    def findings(self, side: str | None = None) -> Findings:
-        return check_log(self.raws(side), rng=seeded(1), session=self.ticket.session)
+        return gate
 
     def fork(self, raws: Iterable[bytes]) -> str:
         """Another face of the board: the same key, these entries, its own future."""
@@ -243,18 +265,33 @@ class World:
         self.sides.append(side)
         return side
 
+    def party(self, number: int) -> DurableParty:
+        """What client `number` drives."""
+        (membership,) = self.clients[number]._memberships.values()
+        return membership._party
+
     def state(self, number: int) -> State:
         """What party `number` knows."""
-        (membership,) = self.clients[number]._memberships.values()
-        return membership._party.state
+        return self.party(number).state
 
     def sent(self) -> list[Entry]:
         """Whatever parties have handed to the network, also what got lost there."""
-        return [Submission.decode(raw).entry for way in self.ways for raw in way.gate.sent]
+        return [entry for way in self.ways for entry in way.sent]
+
+    def has_closed(self, phase: Phase, number: int = 1, side: str | None = None) -> bool:
+        """Whether the organiser has closed this phase."""
+        found = [e for e in self.entries(self.face(side)) if e.kind == Kind.CLOSE]
+        return any(CLOSE.decode(e.body).phase is phase for e in found if e.round == number)
+
+    async def overdue(self, chair: Chair, phase: Phase, side: str | None = None) -> None:
+        """Time passes until it has."""
+        while not await asyncio.to_thread(self.has_closed, phase, 1, side):
+            await self.pass_time(chair, side)
+            await asyncio.sleep(0.1)
 
     async def pass_time(self, chair: Chair, side: str | None = None) -> None:
         """The organiser reads what is there; then the time of the open phase is over."""
-        size = len(await asyncio.to_thread(self.raws, side))
+        size = len(await asyncio.to_thread(self.raws, self.face(side)))
         await sooner(lambda: chair.machine.size >= size)
         chair.clock.jump()
 
@@ -268,32 +305,25 @@ class World:
 
 
 @contextmanager
-def world(
-    root: Path,
-    terms: Terms,
-    *,
-    setting: Setting | None = None,
-    policy: TrustPolicy | None = None,
-) -> Iterator[World]:
-    """A board that serves, and a session."""
-    with ExitStack() as stack:
-        url = stack.enter_context(
-            live_board(root / "board", policy=policy, admission=ProtocolAdmission)
-        )
-        organiser = SigningKey.generate(os.urandom)
-        made = [SigningKey.generate(os.urandom) for _ in range(terms.parties)]
-        identities = sorted(made, key=lambda each: each.public.data)
-        manifest = new_manifest(
-            terms,
-            [each.public.data for each in identities],
-            organiser=organiser.public.data,
-            log=log_key(),
-            rng=os.urandom,
-            setting=setting or Setting(),
-            policy=policy,
-        )
-        ticket = Ticket(url, log_key(), manifest.session, manifest.policy)
-        yield World(root, stack, ticket, manifest, organiser, identities, terms, policy)
+def world(root: Path, terms: Terms, **options: Any) -> Iterator[World]:
+    """A board that serves, and a session; options as `staged` has them."""
+    with staged(World, root, terms, **options) as made:
+        yield made
+
+
+def vaults(home: Path) -> list[bytes]:
+    """Whatever stands in the files of a client."""
+    return [each.read_bytes() for each in sorted(home.rglob("*")) if each.is_file()]
+
+
+def journal(home: Path) -> tuple[bytes, ...]:
+    """What is kept of a round that goes on, secrets among it; nothing if none does."""
+    (place,) = home.iterdir()
+    vault = DirectoryVault(place, log_key(), rng=os.urandom)
+    try:
+        return vault.journal()
+    finally:
+        vault.close()
 
 
 async def sooner(condition: Callable[[], bool], seconds: float = 120.0) -> None:

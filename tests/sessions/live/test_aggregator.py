@@ -16,6 +16,7 @@ from gopa.party import Refusal
 from gopa.sessions.aggregator import SessionAggregator
 from gopa.sessions.client import Client
 from gopa.sessions.entrance import Together
+from gopa.sessions.organising import Deadlines
 from gopa.sessions.seat import SessionOver
 from gopa.simulation.setup import permissive
 from tests.board.waiting import LONG
@@ -25,6 +26,7 @@ from wire.ed25519 import SigningKey
 from wire.errors import UsageError
 
 TWICE = replace(SCALAR, rounds=2)
+HURRY = Deadlines(join=5, phase=30)
 VALUES = [i / 10 for i in range(8)]
 
 
@@ -36,21 +38,26 @@ def two_means(aggregator: Aggregator) -> list[float]:
 
 
 @contextmanager
-def opened(world: Gathering) -> Iterator[None]:
-    """The organiser runs in a thread of its own."""
-    thread = threading.Thread(target=lambda: asyncio.run(world.open()))
+def opened(world: Gathering, *, to_the_end: bool = True) -> Iterator[None]:
+    """The organiser runs in a thread of its own; not longer than the block, if it may stop."""
+    stop = threading.Event()
+    work = world.open() if to_the_end else _open_until(world, stop)
+    thread = threading.Thread(target=lambda: asyncio.run(work))
     thread.start()
-    yield
-    thread.join(LONG)
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(LONG)
     assert not thread.is_alive()
 
 
 def test_learning_code_moves_by_changing_one_object(tmp_path: Path) -> None:
     with LocalAggregator(TWICE) as local:
         assert all(abs(mean - 0.35) < 3 for mean in two_means(local))
-    with gathering(tmp_path / "board", TWICE) as world, opened(world):
+    with gathering(tmp_path, TWICE) as world, opened(world):
         together = Together()
-        clients = [world.client(i, connect=together) for i in range(8)]
+        clients = [world.member(i, connect=together) for i in range(8)]
         with SessionAggregator(world.ticket, *clients) as aggregator:
             assert isinstance(aggregator, Aggregator)
             assert aggregator.terms == TWICE
@@ -64,9 +71,9 @@ def test_learning_code_moves_by_changing_one_object(tmp_path: Path) -> None:
 
 def test_a_result_is_what_the_audited_log_says(tmp_path: Path) -> None:
     once = replace(SCALAR, rounds=1)
-    with gathering(tmp_path / "board", once) as world, opened(world):
+    with gathering(tmp_path, once, deadlines=HURRY) as world, opened(world):
         together = Together()
-        clients = [world.client(i, connect=together) for i in range(8)]
+        clients = [world.member(i, connect=together) for i in range(8)]
         with SessionAggregator(world.ticket, *clients) as aggregator:
             result = asyncio.run(aggregator.average_async([0.5] * 6 + [None, 0.5]))
         findings = result.transcript.check()
@@ -86,26 +93,24 @@ def test_a_result_is_what_the_audited_log_says(tmp_path: Path) -> None:
 
 
 def test_wrong_values_and_strangers_are_refused(tmp_path: Path) -> None:
-    with gathering(tmp_path / "board", SCALAR) as world:
+    with gathering(tmp_path, TWICE) as world, opened(world, to_the_end=False):
+        together = Together()
+        clients = [world.member(i, connect=together) for i in range(8)]
+        with SessionAggregator(world.ticket, *clients) as aggregator:
+            assert aggregator.average(VALUES).count == 8
+            assert aggregator.rounds_left == 1
+            for values in ([], VALUES[1:], [*VALUES, 0.5], [None] * 8, 0.5, {"a": 0.5}):
+                with pytest.raises(UsageError):
+                    aggregator.average(values)  # type: ignore[arg-type]
+            with pytest.raises(UsageError):
+                aggregator.average(VALUES, weights=[1.0] * 8)
+            assert aggregator.rounds_left == 1
         with pytest.raises(UsageError):
             SessionAggregator(world.ticket)
-        stop = threading.Event()
-        thread = threading.Thread(target=lambda: asyncio.run(_open_until(world, stop)))
-        thread.start()
-        try:
-            with SessionAggregator(world.ticket, world.client(0)) as aggregator:
-                for values in ([], [0.5, 0.5], [None], 0.5, {"a": 0.5}):
-                    with pytest.raises(UsageError):
-                        aggregator.average(values)  # type: ignore[arg-type]
-                with pytest.raises(UsageError):
-                    aggregator.average([0.5], weights=[1.0])
-            stranger = Client(SigningKey.generate(lambda size: b"s" * size), permissive(SCALAR))
-            with pytest.raises(Refusal) as refusal:
-                SessionAggregator(world.ticket, stranger)
-            assert refusal.value.field == "admission"
-        finally:
-            stop.set()
-            thread.join(LONG)
+        stranger = Client(SigningKey.generate(lambda size: b"s" * size), permissive(TWICE))
+        with pytest.raises(Refusal) as refusal:
+            SessionAggregator(world.ticket, stranger)
+        assert refusal.value.field == "admission"
 
 
 async def _open_until(world: Gathering, stop: threading.Event) -> None:

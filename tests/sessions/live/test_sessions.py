@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from bulletin_board import Entry
 from gopa.aggregation.errors import OutOfRange, RoundAborted
 from gopa.messages.phases import Phase
+from gopa.organiser import Setting
 from gopa.party import Refusal
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution
@@ -46,11 +48,11 @@ def test_everybody_gets_the_result_that_the_rules_find(tmp_path: Path) -> None:
     async def run(world: Gathering) -> list[Contribution | BaseException]:
         together = Together()
         clients = [
-            world.client(i) if i % 2 else world.client(i, connect=together) for i in range(8)
+            world.member(i) if i % 2 else world.member(i, connect=together) for i in range(8)
         ]
         return await hold(world, clients)
 
-    with gathering(tmp_path / "board", ONCE) as world:
+    with gathering(tmp_path, ONCE) as world:
         got = asyncio.run(run(world))
         findings = world.findings()
     assert findings.faults == ()
@@ -65,9 +67,9 @@ def test_everybody_gets_the_result_that_the_rules_find(tmp_path: Path) -> None:
 
 def test_whoever_does_not_come_is_left_out(tmp_path: Path) -> None:
     async def run(world: Gathering) -> list[Contribution | BaseException]:
-        return await hold(world, [world.client(i) for i in range(6)])
+        return await hold(world, [world.member(i) for i in range(6)])
 
-    with gathering(tmp_path / "board", ONCE, deadlines=HURRY) as world:
+    with gathering(tmp_path, ONCE, deadlines=HURRY) as world:
         got = asyncio.run(run(world))
         findings = world.findings()
     assert findings.faults == ()
@@ -76,10 +78,10 @@ def test_whoever_does_not_come_is_left_out(tmp_path: Path) -> None:
 
 def test_too_few_parties_have_no_result(tmp_path: Path) -> None:
     async def run(world: Gathering) -> list[Contribution | BaseException]:
-        return await hold(world, [world.client(i) for i in range(2)])
+        return await hold(world, [world.member(i) for i in range(2)])
 
     terms = replace(ONCE, attempts=1, charged=0)
-    with gathering(tmp_path / "board", terms, deadlines=HURRY) as world:
+    with gathering(tmp_path, terms, deadlines=HURRY) as world:
         got = asyncio.run(run(world))
     for each in got:
         assert isinstance(each, RoundAborted)
@@ -93,7 +95,7 @@ def test_vectors_in_signed_mode(tmp_path: Path) -> None:
     async def run(world: Gathering) -> list[Contribution]:
         organiser = asyncio.create_task(world.open())
         together = Together()
-        clients = [world.client(i, connect=together) for i in range(8)]
+        clients = [world.member(i, connect=together) for i in range(8)]
         got = await asyncio.gather(*(c.contribute(world.ticket, values) for c in clients))
         for client in clients:
             await client.close()
@@ -101,7 +103,7 @@ def test_vectors_in_signed_mode(tmp_path: Path) -> None:
         return list(got)
 
     terms = replace(VECTOR, rounds=1)
-    with gathering(tmp_path / "board", terms, setting=SIGNED) as world:
+    with gathering(tmp_path, terms, setting=SIGNED) as world:
         got = asyncio.run(run(world))
         assert world.findings().faults == ()
     assert got[0].mean["a"].shape == (2,)
@@ -122,7 +124,7 @@ def test_a_party_that_is_stopped_goes_on_from_its_home(tmp_path: Path) -> None:
                     seen.add(news.opens)
                     moved.set()
 
-            client = world.client(0, home=home)
+            client = world.member(0, home=home)
             offer = asyncio.ensure_future(client.contribute(world.ticket, 0.5, watch=watch))
             waiting = asyncio.ensure_future(moved.wait())
             await asyncio.wait({offer, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -138,7 +140,7 @@ def test_a_party_that_is_stopped_goes_on_from_its_home(tmp_path: Path) -> None:
     async def run(world: Gathering) -> tuple[Contribution, int]:
         organiser = asyncio.create_task(world.open())
         together = Together()
-        others = [world.client(i, connect=together) for i in range(1, 8)]
+        others = [world.member(i, connect=together) for i in range(1, 8)]
         offers = [asyncio.create_task(c.contribute(world.ticket, 0.5)) for c in others]
         found = await restless(world, tmp_path / "home")
         await asyncio.gather(*offers)
@@ -147,7 +149,7 @@ def test_a_party_that_is_stopped_goes_on_from_its_home(tmp_path: Path) -> None:
         await organiser
         return found
 
-    with gathering(tmp_path / "board", ONCE) as world:
+    with gathering(tmp_path, ONCE) as world:
         contribution, restarts = asyncio.run(run(world))
         findings = world.findings()
     assert restarts >= 4
@@ -160,15 +162,15 @@ def test_a_party_that_is_stopped_goes_on_from_its_home(tmp_path: Path) -> None:
 def test_a_round_has_one_value_also_after_a_restart(tmp_path: Path) -> None:
     async def run(world: Gathering) -> None:
         organiser = asyncio.create_task(world.open())
-        client = world.client(0, home=tmp_path / "home")
+        client = world.member(0, home=tmp_path / "home")
         offer = asyncio.ensure_future(client.contribute(world.ticket, 0.5))
         await asyncio.to_thread(until, lambda: any(map(_is_join, world.entries())))
         offer.cancel()
         await client.close()
-        again = world.client(0, home=tmp_path / "home")
+        again = world.member(0, home=tmp_path / "home")
         with pytest.raises(UsageError):
             await again.contribute(world.ticket, 0.9)
-        others = [world.client(i) for i in range(1, 8)]
+        others = [world.member(i) for i in range(1, 8)]
         offers = [asyncio.create_task(c.contribute(world.ticket, 0.5)) for c in others]
         contribution = await again.contribute(world.ticket, 0.5)
         assert contribution.included
@@ -177,7 +179,7 @@ def test_a_round_has_one_value_also_after_a_restart(tmp_path: Path) -> None:
             await each.close()
         await organiser
 
-    with gathering(tmp_path / "board", ONCE) as world:
+    with gathering(tmp_path, ONCE) as world:
         asyncio.run(run(world))
 
 
@@ -188,14 +190,14 @@ def _is_join(entry: Entry) -> bool:
 def test_values_that_do_not_fit_are_refused_before_anything_is_said(tmp_path: Path) -> None:
     async def run(world: Gathering) -> None:
         organiser = asyncio.create_task(world.open())
-        async with world.client(0) as client:
+        async with world.member(0) as client:
             with pytest.raises(OutOfRange):
                 await client.contribute(world.ticket, 1.5)
             with pytest.raises(UsageError):
                 await client.contribute(world.ticket, [0.5, 0.5])
             with pytest.raises(UsageError):
                 await client.contribute(world.ticket, None)
-            others = [world.client(i) for i in range(1, 8)]
+            others = [world.member(i) for i in range(1, 8)]
             offers = [asyncio.create_task(c.contribute(world.ticket, 0.5)) for c in others]
             found = await client.contribute(world.ticket, 1.5, clip=True)
             assert found.included
@@ -207,8 +209,44 @@ def test_values_that_do_not_fit_are_refused_before_anything_is_said(tmp_path: Pa
                 await client.contribute(world.ticket, 0.5)
         await organiser
 
-    with gathering(tmp_path / "board", ONCE) as world:
+    with gathering(tmp_path, ONCE) as world:
         asyncio.run(run(world))
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_the_last_result_is_read_as_it_was(*, weighted: bool, tmp_path: Path) -> None:
+    """Whoever comes back behind the end of a session gets what it would have got."""
+    terms = replace(VECTOR, rounds=1) if weighted else ONCE
+    value: Any = [0.25, 0.75] if weighted else 0.5
+    how: dict[str, Any] = {"weight": 2.0, "max_weight": 4} if weighted else {}
+
+    async def run(world: Gathering) -> tuple[Contribution, Contribution | None]:
+        organiser = asyncio.create_task(world.open())
+        together = Together()
+        clients = [
+            world.member(i, connect=together, home=tmp_path / "home" if not i else None)
+            for i in range(8)
+        ]
+        work = [client.contribute(world.ticket, value, **how) for client in clients]
+        first, *_ = await asyncio.gather(*work)
+        for client in clients:
+            await client.close()
+        await organiser
+        async with world.member(0, home=tmp_path / "home") as again:
+            membership = await again.join(world.ticket)
+            if weighted:
+                with pytest.raises(UsageError):
+                    await membership.concluded(value)
+            return first, await membership.concluded(value, **how)
+
+    setting = Setting(weighted=weighted)
+    with gathering(tmp_path / "board", terms, setting=setting) as world:
+        first, last = asyncio.run(run(world))
+        assert world.findings().faults == ()
+    assert last is not None
+    assert np.shape(last.mean) == np.shape(value)
+    for name in ("mean", "sum", "stderr", "sum_stderr", "count", "included", "round"):
+        np.testing.assert_array_equal(getattr(last, name), getattr(first, name))
 
 
 def test_a_session_that_asks_too_much_is_not_joined(tmp_path: Path) -> None:
@@ -223,7 +261,7 @@ def test_a_session_that_asks_too_much_is_not_joined(tmp_path: Path) -> None:
         organiser.cancel()
         await asyncio.wait({organiser})
 
-    with gathering(tmp_path / "board", ONCE) as world:
+    with gathering(tmp_path, ONCE) as world:
         asyncio.run(run(world))
         authors = {
             posted.author.data for posted in world.entries() if posted.phase != Phase.ORGANISER
@@ -236,7 +274,7 @@ def test_blocking_calls_do_the_same(tmp_path: Path) -> None:
 
     async def run(world: Gathering) -> list[Contribution]:
         organiser = asyncio.create_task(world.open())
-        clients = [world.client(i) for i in range(8)]
+        clients = [world.member(i) for i in range(8)]
 
         def work(client: Client) -> Contribution:
             with client:
@@ -249,7 +287,7 @@ def test_blocking_calls_do_the_same(tmp_path: Path) -> None:
         await organiser
         return list(got)
 
-    with gathering(tmp_path / "board", ONCE) as world:
+    with gathering(tmp_path, ONCE) as world:
         got = asyncio.run(run(world))
     assert {each.mean for each in got} == {got[0].mean}
     assert all(each.included for each in got)

@@ -28,25 +28,32 @@ def reader(world: World) -> LogReader:
     return LogReader.open(live_directory(world.board_directory / "public"), policy)
 
 
+def size_of(world: World) -> int:
+    """How many entries the board has published; 0 while its files cannot be read."""
+    with suppress(ProtocolError):
+        return reader(world).size
+    return 0
+
+
 @dataclass
 class Observer:
     """Follows the log with the rules, as anybody may."""
 
     world: World
     _ledger: Ledger = field(default_factory=lambda: Ledger(Toolkit(), rng=seeded("observer")))
-    _read: int = 0
+    size: int = 0
 
     @property
     def round(self) -> RoundView | None:
         """The round as it is now."""
         with suppress(ProtocolError):  # the board is writing, or is gone: look again later
             shown = reader(self.world)
-            for raw in list(shown.entries(self._read, shown.size)):
+            for raw in list(shown.entries(self.size, shown.size)):
                 submission = Submission.decode(raw)
-                posted = Posted(self._read, submission.leaf, submission.entry)
+                posted = Posted(self.size, submission.leaf, submission.entry)
                 if submission.entry.session == self.world.ticket.session:
                     self._ledger.observe(posted)
-                self._read += 1
+                self.size += 1
         return self._ledger.state.round
 
 
@@ -77,17 +84,20 @@ def require_sum(world: World, found: RoundFindings, values: Mapping[bytes, float
 def audit(world: World, *more: object) -> tuple[int, dict[str, Any]]:
     """Exit code and report of an audit, far from the board, of the exported log."""
     archive = world.root / "session.gopa"
-    session = world.ticket.session.hex()
-    trusted = () if world.policy is None else ("--policy", world.policy)
-    made = world.run(
-        "export",
-        *gopa("board", "export", world.board_directory, archive, "--session", session, *trusted),
-    )
-    assert made.wait() == 0, made.complaint
+    if not archive.exists():
+        _export(world, archive)
     anchors = world.place.anchors_path
     audited = world.run("audit", *gopa("audit", archive, "--keys", anchors, "--json", *more))
     code = audited.wait()
     return code, json.loads(audited.out.read_text())
+
+
+def _export(world: World, archive: Path) -> None:
+    session = world.ticket.session.hex()
+    trusted = () if world.policy is None else ("--policy", world.policy)
+    command = gopa("board", "export", world.board_directory, archive, "--session", session)
+    made = world.run("export", *command, *trusted)
+    assert made.wait() == 0, made.complaint
 
 
 def write_value(

@@ -111,6 +111,11 @@ class Running:
         """As Ctrl-C does."""
         self.process.send_signal(signal.SIGINT)
 
+    def strike(self) -> None:
+        """`kill` of one that runs: fails if it had ended before."""
+        self.kill()
+        assert self.process.returncode == -signal.SIGKILL, (self.name, self.complaint)
+
     def kill(self) -> None:
         """As a power cut does: nothing is said or saved. Does nothing to what has ended."""
         if self.alive:

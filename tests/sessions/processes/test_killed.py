@@ -1,81 +1,76 @@
-"""A session in which nothing stays up: parties, organiser and board are killed; one party lies."""
+"""Sessions in which nothing stays up: parties, organiser and board are killed; one party lies."""
 
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from gopa.auditing.report import Verdict
-from tests.sessions.processes.incidents import ABSENCES, EVERYWHERE, Trouble
-from tests.sessions.processes.judging import audit, findings, included, require_sum, write_value
-from tests.sessions.processes.worlds import World, world
+from gopa.messages.phases import Phase
+from tests.sessions.processes.judging import audit, findings, included, require_sum
+from tests.sessions.processes.scripts import (
+    BOARD,
+    ORGANISER,
+    Moment,
+    Script,
+    drawn,
+    play,
+    values,
+)
+from tests.sessions.processes.trouble import Trouble
+from tests.sessions.processes.worlds import PLAN, World, world
+
+SEED: Final = "GOPA_KILLED_SEED"
+"""In the environment: a number that a failure has shown, to draw the same script again."""
 
 
-def hold(place: World, seed: int) -> tuple[Trouble, int, int]:
-    """One session with every kind of trouble; it, who lied, who stayed away.
+def seed() -> int:
+    given = os.environ.get(SEED)
+    return int.from_bytes(os.urandom(4)) if given is None else int(given)
 
-    Two parties, the organiser and the board are killed with SIGKILL and come back; one party
-    is killed and does not; one publishes a wrong masked value.
-    """
-    rng = random.Random(seed)
-    first, second, away, liar = rng.sample(range(place.parties), 4)
+
+def hold(place: World, script: Script, about: object) -> None:
+    """The session, and everything there is to say about its end."""
     trouble = Trouble(place, place.open())
-    for number in range(place.parties):
-        if number == liar:
-            trouble.begin(number, lambda: place.cheat(liar))
-            continue
-        how, stdin = write_value(place.root, number, value(number))
-        trouble.begin(
-            number,
-            lambda number=number, how=how, stdin=stdin: place.join(number, *how, stdin=stdin),  # type: ignore[misc]
-        )
-    trouble.kill_and_restart(first, rng.choice(EVERYWHERE), rng)
-    trouble.kill_and_restart(second, rng.choice(EVERYWHERE), rng)
-    trouble.kill_for_good(away, rng.choice(ABSENCES))
-    trouble.kill_organiser(rng.choice(EVERYWHERE))
-    trouble.kill_board(rng.choice(EVERYWHERE))
-    trouble.run(absent=[away])
-    return trouble, liar, away
+    with trouble.told(about):
+        play(place, script, trouble)
+        require_result(trouble, script)
 
 
-def value(number: int) -> float:
-    return (number % 10) / 10
-
-
-def require_result(trouble: Trouble, liar: int, away: int, seed: int) -> None:
+def require_result(trouble: Trouble, script: Script) -> None:
     """Everybody who is left has the one right result, and an audit says who is out and why."""
-    place = trouble.world
-    told = (seed, trouble.history)
+    place, liar = trouble.world, trouble.world.keys[script.liar]
     found = findings(place)
-    assert {fault.author for fault in found.faults} == {place.keys[liar]}, (told, found.faults)
+    assert {fault.author for fault in found.faults} == {liar}
     last = found.rounds[-1]
     inside = included(last)
-    values = {place.keys[n]: value(n) for n in range(place.parties) if place.keys[n] in inside}
-    assert place.keys[liar] not in inside, told
-    honest = {place.keys[n] for n in range(place.parties) if n not in {liar, away}}
-    assert honest <= inside <= honest | {place.keys[away]}, told
-    require_sum(place, last, values)
-    results = _results(trouble, {liar, away})
+    assert liar not in inside
+    honest = {place.keys[n] for n in range(place.parties) if n not in script.silent}
+    perhaps = set() if script.away is None else {place.keys[script.away]}
+    assert honest <= inside <= honest | perhaps
+    offered = {place.keys[n]: value for n, value in values(place, script).items()}
+    require_sum(place, last, {key: offered[key] for key in inside})
+    results = _results(trouble, script.silent)
     assert {(each["sum"], each["parties"]) for each in results} == {
         (results[0]["sum"], len(inside))
-    }, told
-    assert all(each["included"] for each in results), told
-    _require_audit(place, inside, place.keys[liar])
+    }
+    assert all(each["included"] for each in results)
+    _require_audit(place, inside, liar)
 
 
-def _results(trouble: Trouble, without: set[int]) -> Sequence[dict[str, object]]:
+def _results(trouble: Trouble, silent: set[int]) -> Sequence[dict[str, object]]:
     results = []
     for number, party in trouble.parties.items():
-        if number in without:
+        if number in silent:
             continue
-        assert party.wait() == 0, (number, party.complaint, trouble.history)
         found = party.said("result")
-        assert found is not None, (number, party.events)
+        assert found is not None, (party.name, party.events)
         results.append(found)
+    assert len(results) == trouble.world.parties - len(silent)
     return results
 
 
@@ -89,17 +84,47 @@ def _require_audit(place: World, inside: set[bytes], liar: bytes) -> None:
     assert audit(place, "--strict")[0] == Verdict.VALID_WITH_EXCLUSIONS.code
 
 
-@pytest.mark.soak
 def test_a_session_survives_killed_processes_and_a_liar(tmp_path: Path) -> None:
-    seed = int.from_bytes(os.urandom(4))
+    """A party, the organiser and the board, each killed while others wait for it."""
+    script = Script(
+        waits=0,
+        liar=1,
+        moments=(
+            Moment(ORGANISER, Phase.COINS),
+            Moment(2, Phase.COMMIT),
+            Moment(BOARD, Phase.PUBLISH),
+        ),
+    )
+    with world(tmp_path, 5, plan=(*PLAN, "--dropout", "0.01")) as place:
+        place.prepare()
+        hold(place, script, script)
+
+
+@pytest.mark.soak
+def test_a_session_survives_whenever_processes_are_killed(tmp_path: Path) -> None:
+    number = seed()
     with world(tmp_path, 8) as place:
         place.prepare()
-        require_result(*hold(place, seed), seed)
+        hold(place, drawn(place.parties, number), f"{SEED}={number}")
 
 
 @pytest.mark.soak
 def test_the_same_with_witnesses_and_thirty_parties(tmp_path: Path) -> None:
-    seed = int.from_bytes(os.urandom(4))
+    number = seed()
     with world(tmp_path, 30) as place:
         place.prepare("w1", "w2")
-        require_result(*hold(place, seed), seed)
+        hold(place, drawn(place.parties, number), f"{SEED}={number}")
+
+
+def test_a_seed_draws_one_script() -> None:
+    """Whatever is drawn, everybody has one part, and nobody is killed when all may be over."""
+    scripts = [drawn(8, number) for number in range(200)]
+    assert scripts == [drawn(8, number) for number in range(200)]
+    assert len(set(scripts)) == len(scripts)
+    for script in scripts:
+        killed = [each.who for each in script.moments]
+        parties = [who for who in killed if isinstance(who, int)]
+        assert len({script.waits, script.liar, *parties}) == 5
+        assert set(killed) == {BOARD, ORGANISER, *parties}
+        assert [each.who for each in script.moments if not each.comes_back] == [script.away]
+        assert not any(each.closing for each in script.moments if each.phase is Phase.UNMASK)

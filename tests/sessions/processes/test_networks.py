@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,14 @@ import pytest
 from gopa.auditing.report import Verdict
 from gopa.cli.join import UNREACHABLE_EXIT
 from gopa.messages.phases import Phase
-from tests.sessions.processes.incidents import Trouble
 from tests.sessions.processes.judging import audit, findings, included, require_sum
 from tests.sessions.processes.networks import Network, NotPermitted, network
+from tests.sessions.processes.stranger import GATED, VALUE
+from tests.sessions.processes.trouble import Trouble
 from tests.sessions.processes.worlds import World, world
 
 PARTIES = 8
-HEALED, LOST = 2, 5
+WAITS, HEALED, LOST = 0, 2, 5
 
 
 @pytest.fixture
@@ -37,39 +39,47 @@ def test_a_partition_that_heals_and_one_that_does_not(tmp_path: Path, net: Netwo
     host = f"10.77.0.{net.nodes['board']}"
     with world(tmp_path, PARTIES, host=host, prefix=net.prefix) as place:
         place.prepare()
-        trouble = Trouble(place, place.open())
-        for number in range(PARTIES):
-            patience = ("--patience", 5) if number == LOST else ()
-            trouble.begin(
-                number,
-                lambda n=number, p=patience: place.join(n, "--value", value(n), *p),  # type: ignore[misc]
-            )
-        _cut(trouble, net)
-        trouble.run(absent=[LOST])
-        _require_ends(trouble)
-        _require_result(place)
+        trouble = Trouble(place, place.open(), excused={LOST})
+        with trouble.told(f"p{HEALED} is cut off for a while, p{LOST} for good"):
+            _gather(trouble)
+            _cut(trouble, net)
+            trouble.to_the_end()
+            _require_ends(trouble)
+            _require_result(place)
 
 
 def value(number: int) -> float:
-    return number / 10
+    return VALUE if number == WAITS else number / 10
+
+
+def _gather(trouble: Trouble) -> None:
+    """One party keeps commit open until both are cut off."""
+    place = trouble.world
+    for phase in GATED:
+        if phase is not Phase.COMMIT:
+            place.let_through(WAITS, phase)
+    for number in range(PARTIES):
+        patience = ("--patience", 5) if number == LOST else ()
+        start = partial(place.join, number, "--value", value(number), *patience)
+        trouble.begin(number, partial(place.stranger, "waits", WAITS) if number == WAITS else start)
 
 
 def _cut(trouble: Trouble, net: Network) -> None:
-    """Both are cut off in commit; one link comes back when only these two are waited for."""
+    """Both are cut off in commit; one link comes back when nobody waits for anybody else."""
+    both = {trouble.world.keys[number] for number in (HEALED, LOST)}
 
     def only_they_are_missing() -> bool:
         now = trouble.watching.round
-        if now is None or now.opens is not Phase.COMMIT:
-            return False
-        return now.expected <= {trouble.world.keys[HEALED], trouble.world.keys[LOST]}
+        return now is not None and (now.opens is not Phase.COMMIT or now.expected <= both)
 
     for number in (HEALED, LOST):
-        trouble.when(
-            f"p{number} is cut off",
-            trouble.in_phase(number, Phase.COMMIT),
-            lambda node=f"p{number}": net.cut(node),  # type: ignore[misc]
-        )
-    trouble.when(f"p{HEALED} is back", only_they_are_missing, lambda: net.heal(f"p{HEALED}"))
+        trouble.until(partial(trouble.is_in, number, Phase.COMMIT), f"p{number} commits")
+        net.cut(f"p{number}")
+        trouble.chronicle.note(f"p{number} is cut off")
+    trouble.world.let_through(WAITS, Phase.COMMIT)
+    trouble.until(only_they_are_missing, "the others commit")
+    net.heal(f"p{HEALED}")
+    trouble.chronicle.note(f"p{HEALED} is back")
 
 
 def _require_ends(trouble: Trouble) -> None:
@@ -84,7 +94,7 @@ def _require_ends(trouble: Trouble) -> None:
             assert party.complaint.startswith("gopa: no board for 5 seconds")
             assert "Traceback" not in party.complaint
             continue
-        assert code == 0, (number, party.complaint, trouble.history)
+        assert code == 0, (number, party.complaint)
         assert result is not None
         assert result["included"]
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from gopa.messages.phases import Phase
 from gopa.sessions.organising.place import OrganiserPlace
 from gopa.sessions.ticket import Ticket
-from tests.board.live import free_port
+from gopa.sessions.vault import identity as identities
 from tests.sessions.processes.running import Running, eventually, gopa, python
+from tests.sessions.processes.stranger import gate
 
 PLAN: Final = ("--epsilon", "100", "--delta", "0.1", "--dropout", "0.1", "--recovery", "1/2")
 ACCEPTED: Final = ("--epsilon", "100", "--delta", "0.1")
@@ -27,6 +32,19 @@ def nowhere(_: str) -> tuple[str, ...]:
     return ()
 
 
+def lasting_port() -> int:
+    """A free port that stays free while a board that is killed is away.
+
+    Systems take the ports of outgoing connections from 32768 upwards: one of a client that
+    looks for the board may be the board's own, and it could not listen there again.
+    """
+    while True:
+        port = random.randrange(15_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("", port))
+            return port
+
+
 @dataclass
 class World:
     """Everything of one session lies below `root`; `prefix` says where a process runs."""
@@ -36,11 +54,12 @@ class World:
     host: str = "127.0.0.1"
     prefix: Prefix = nowhere
     plan: Sequence[str] = PLAN
-    port: int = field(default_factory=free_port)
+    port: int = field(default_factory=lasting_port)
     keys: list[bytes] = field(default_factory=list)
     started: list[Running] = field(default_factory=list)
     log_key: str = ""
     policy: Path | None = None
+    witnesses: list[Running] = field(default_factory=list)
     board: Running = field(init=False)
 
     @property
@@ -122,34 +141,37 @@ class World:
         command = gopa("join", where, *own, *accepted, *how)
         return self.run(f"p{number}", *command, stdin=stdin, env=env)
 
-    def cheat(self, number: int) -> Running:
-        """A party that publishes something else than its masked value."""
-        home = self.root / f"p{number}" / "sessions"
-        where = (self.place.ticket_path, self.identity(number), home)
-        return self.run(f"p{number}", *python("-m", "tests.sessions.processes.cheater", *where))
+    def stranger(self, kind: str, number: int) -> Running:
+        """A party of another kind: see the module."""
+        where = (kind, self.place.ticket_path, self.identity(number), self.home(number))
+        return self.run(f"p{number}", *python("-m", "tests.sessions.processes.stranger", *where))
+
+    def let_through(self, number: int, phase: Phase) -> None:
+        """The party that waits says what it has to say in this phase."""
+        gate(self.home(number), phase).touch()
+
+    def home(self, number: int) -> Path:
+        return self.root / f"p{number}"
 
     def identity(self, number: int) -> Path:
-        return self.root / f"p{number}" / "key"
+        return self.home(number) / "key"
 
     def _keys(self) -> None:
-        makers = []
         for number in range(self.parties):
-            self.identity(number).parent.mkdir()
-            command = gopa("keygen", self.identity(number), "--json")
-            makers.append(self.run(f"keygen{number}", *command))
-        for maker in makers:
-            assert maker.wait() == 0, maker.complaint
-            self.keys.append(bytes.fromhex(maker.events[0]["public"]))
+            self.home(number).mkdir()
+            made = identities.create(self.identity(number), rng=os.urandom)
+            self.keys.append(made.public.data)
 
     def _witnesses(self, *names: object) -> None:
         """One process for each name, and a policy that wants all but one of them."""
         lines, signers = [f"log {self.log_key}"], []
         for name in names:
-            port = free_port()
+            port = lasting_port()
             command = gopa("board", "witness", self.root / str(name), "--name", f"{name}.example")
             where = ("--log", self.log_key, "--port", port, "--json")
             witness = self.run(str(name), *command, *where)
             self._listening(witness)
+            self.witnesses.append(witness)
             key = witness.events[0]["witness"]
             lines.append(f"witness {name} {key} http://127.0.0.1:{port}")
             signers.append(str(name))

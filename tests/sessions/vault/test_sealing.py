@@ -31,6 +31,7 @@ from tests.sessions.vault.tools import (
 from wire.errors import BackendError, MalformedMessage, UsageError
 from wire.secret import SecretBytes
 
+WHERE = Path("sealed")
 VALUE = 0.37
 NEEDLES = {
     "value as float": struct.pack("<d", VALUE),
@@ -144,9 +145,9 @@ def test_key_for_one_purpose_is_none_for_another() -> None:
     for secret in (KEY, PASSPHRASE):
         found = protect(content, Purpose.VAULT, secret, seeded("p"))
         assert PROTECTION.decode(PROTECTION.encode(found)) == found
-        assert unprotect(found, Purpose.VAULT, secret).reveal() == content.reveal()
+        assert unprotect(found, Purpose.VAULT, secret, WHERE).reveal() == content.reveal()
         with pytest.raises(WrongSecret):
-            unprotect(found, Purpose.IDENTITY, secret)
+            unprotect(found, Purpose.IDENTITY, secret, WHERE)
 
 
 def test_passphrase_is_stretched_with_its_salt() -> None:

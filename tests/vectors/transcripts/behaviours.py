@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from bulletin_board.entry import Entry, Submission, sign_entry
+from bulletin_board.entry import Entry, sign_entry
 from commitments.group import Group
-from gopa.messages.bodies import BODIES
 from gopa.messages.framing import NO_LEAF, Place, party_id, sign_message
-from gopa.messages.organiser import ABORT, CLOSE, Abort, Close, Released, Result, Why
 from gopa.messages.party import COMMIT, JOIN, Commit, Join
-from gopa.messages.phases import KIND_IN, Kind, Phase
-from gopa.organiser import Publish as Control
+from gopa.messages.phases import KIND_IN, Phase
 from gopa.party import Post
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
 from gopa.simulation.contents import body_of, first_entry
 from gopa.simulation.departures import Honest
 from gopa.simulation.faults import Altered, flipped
-from gopa.simulation.scene import OrganiserScene, Scene
+from gopa.simulation.scene import Scene
 from tests.messages.samples import signing_key
 from tests.randomness import seeded
 
@@ -180,105 +176,3 @@ class WithStranger(Honest):
 def signed(entry: Entry, scene: Scene, post: Post) -> Post:
     """The entry, signed by the party of the scene."""
     return Post(post.phase, post.round, (sign_entry(entry, scene.key),))
-
-
-# What an organiser does
-
-
-@dataclass(frozen=True, slots=True)
-class AlteredOpen:
-    """Opens another round than the rules demand."""
-
-    change: Callable[[Any], Any]
-    number: int = 1
-
-    def publishes(self, scene: OrganiserScene, control: Control) -> Sequence[Control]:
-        if control.kind is not Kind.OPEN or control.round != self.number:
-            return [control]
-        return [scene.altered(control, BODIES[Kind.OPEN], self.change)]
-
-
-@dataclass(frozen=True, slots=True)
-class GivesUp:
-    """Ends a round by an abort of its own instead of the close of a phase."""
-
-    phase: Phase
-    released: Released = Released.NONE
-    number: int = 1
-
-    def publishes(self, scene: OrganiserScene, control: Control) -> Sequence[Control]:
-        close = close_of(control)
-        if close is None or close.phase is not self.phase or control.round != self.number:
-            return [control]
-        abort = Abort(close.acts_on, close.cut, Why.ORGANISER, self.released, ())
-        return [scene.instead(control, Kind.ABORT, ABORT.encode(abort))]
-
-
-@dataclass(frozen=True, slots=True)
-class AbortsInstead:
-    """Ends a round by an abort for a reason that the rules do not see."""
-
-    phase: Phase
-    reason: Why
-
-    def publishes(self, scene: OrganiserScene, control: Control) -> Sequence[Control]:
-        close = close_of(control)
-        if close is None or close.phase is not self.phase:
-            return [control]
-        abort = Abort(close.acts_on, close.cut, self.reason, Released.NONE, ())
-        return [scene.instead(control, Kind.ABORT, ABORT.encode(abort))]
-
-
-@dataclass(frozen=True, slots=True)
-class AnotherResult:
-    """Has a result where the rules demand an abort."""
-
-    sums: tuple[int, ...]
-
-    def publishes(self, scene: OrganiserScene, control: Control) -> Sequence[Control]:
-        if control.kind is not Kind.ABORT:
-            return [control]
-        abort = ABORT.decode(body_of(control.entries))
-        result = Result(abort.acts_on, abort.cut, self.sums, (), 0, 1)
-        return [scene.instead(control, Kind.RESULT, BODIES[Kind.RESULT].encode(result))]
-
-
-@dataclass(frozen=True, slots=True)
-class ClosesAgain:
-    """Posts another close right behind that of a phase, in the next slot.
-
-    It acts on what the first one acts on, or on the first one if it `follows`.
-    """
-
-    phase: Phase
-    change: Callable[[Close], Close]
-    follows: bool = False
-
-    def publishes(self, scene: OrganiserScene, control: Control) -> Sequence[Control]:
-        close = close_of(control)
-        if close is None or close.phase is not self.phase:
-            return [control]
-        first = Submission.decode(control.entries[0])
-        seq, leaf = first.entry.seq + 1, first.leaf
-        place = Place(scene.session, Phase.ORGANISER, Kind.CLOSE, control.round, seq, leaf)
-        acts_on = leaf if self.follows else close.acts_on
-        body = CLOSE.encode(self.change(replace(close, acts_on=acts_on)))
-        second = sign_message(body, place, scene.key).entries
-        return [control, Control(Kind.CLOSE, control.round, second)]
-
-
-def close_of(control: Control) -> Close | None:
-    """The content of a close; None for other messages of an organiser."""
-    return CLOSE.decode(body_of(control.entries)) if control.kind is Kind.CLOSE else None
-
-
-@dataclass(frozen=True, slots=True)
-class Vanishes:
-    """Posts nothing any more from the close of a phase on."""
-
-    phase: Phase
-
-    def publishes(self, scene: OrganiserScene, control: Control) -> Sequence[Control]:
-        del scene
-        close = close_of(control)
-        return [] if close is not None and close.phase is self.phase else [control]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from gopa.adversary.deeds.organising import GivesUp
 from gopa.messages.organiser import Why
 from gopa.messages.phases import Phase
 from gopa.simulation import Script
 from gopa.simulation.departures import Late, Skip
-from tests.vectors.transcripts.behaviours import GivesUp, Held
+from tests.vectors.transcripts.behaviours import Held
 from tests.vectors.transcripts.cases import Case, aborts, sums
 from tests.vectors.transcripts.worlds import (
     COINS,

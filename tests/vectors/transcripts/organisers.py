@@ -7,6 +7,14 @@ from decimal import Decimal
 from typing import Final
 
 from bulletin_board.note import Note
+from gopa.adversary.deeds.organising import (
+    AbortsInstead,
+    AlteredOpen,
+    AnotherResult,
+    ClosesAgain,
+    GivesUp,
+    Vanishes,
+)
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import (
     Abort,
@@ -30,14 +38,6 @@ from gopa.simulation.organiser_faults import (
     with_cut,
     with_final,
     without,
-)
-from tests.vectors.transcripts.behaviours import (
-    AbortsInstead,
-    AlteredOpen,
-    AnotherResult,
-    ClosesAgain,
-    GivesUp,
-    Vanishes,
 )
 from tests.vectors.transcripts.cases import ORGANISER, Case, Ended, aborts, blame, stops
 from tests.vectors.transcripts.worlds import (

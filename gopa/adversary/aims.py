@@ -1,0 +1,123 @@
+"""What attackers are after, besides harm: an outcome that is theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from gopa.adversary.outcome import STRANGER, How, Outcome, RoundOutcome
+from gopa.messages.phases import Phase
+
+Aim: TypeAlias = Callable[[Outcome], bool]
+"""Whether an attack reached what it was after."""
+
+
+# Of parties
+
+
+def counted(outcome: Outcome) -> bool:
+    """A liar is in a result that stands, and nothing was held against it."""
+    caught = {catch.who for catch in outcome.caught}
+    inside = outcome.included & outcome.liars
+    return outcome.accepted and any(f"party {number}" not in caught for number in inside)
+
+
+def all_counted(outcome: Outcome) -> bool:
+    """All liars are in a result that stands."""
+    return outcome.accepted and outcome.has_result and outcome.liars <= outcome.included
+
+
+def unblamed(outcome: Outcome) -> bool:
+    """No liar was convicted."""
+    names = {f"party {number}" for number in outcome.liars}
+    return not any(c.how is How.CONVICTED and c.who in names for c in outcome.caught)
+
+
+def unrecorded(outcome: Outcome) -> bool:
+    """A result stands in which a liar is not, and nothing says so."""
+    if not (outcome.accepted and outcome.has_result):
+        return False
+    last = outcome.rounds[-1].findings
+    named = {each.author for each in last.removals}
+    return any(outcome.keys[liar] not in named for liar in outcome.liars - outcome.included)
+
+
+def listed_at(phase: Phase) -> Aim:
+    """All liars got on the list of a phase: what they said there was taken for good."""
+
+    def listed(outcome: Outcome) -> bool:
+        return any(outcome.liars <= _listed(each, phase) for each in outcome.rounds)
+
+    listed.__doc__ = f"All liars are on the list of {phase.name.lower()}."
+    return listed
+
+
+def in_the_final_list(outcome: Outcome) -> bool:
+    """All liars are in the final list of a round."""
+    return any(outcome.liars <= frozenset(each.included or ()) for each in outcome.rounds)
+
+
+def stranger_listed(outcome: Outcome) -> bool:
+    """Somebody who is not on the roster is on the roll."""
+    return any(STRANGER in each.numbers for each in outcome.rounds)
+
+
+# Against the session
+
+
+def stopped(outcome: Outcome) -> bool:
+    """The session came to no result."""
+    return not outcome.has_result
+
+
+def delayed(outcome: Outcome) -> bool:
+    """A round came to no result."""
+    return any(each.findings.sums is None for each in outcome.rounds)
+
+
+def redrawn(outcome: Outcome) -> bool:
+    """Coins were drawn more often for one result than the plan pays for."""
+    manifest = outcome.findings.manifest
+    if manifest is None:
+        return False
+    attempts = manifest.terms.attempts
+    return any(each.findings.attempt >= attempts for each in outcome.rounds)
+
+
+# Of an organiser
+
+
+def believed(outcome: Outcome) -> bool:
+    """An audit lets a session stand whose organiser lied."""
+    return outcome.accepted and outcome.has_result
+
+
+def gets_off(outcome: Outcome) -> bool:
+    """The organiser lied and nothing convicts it."""
+    convicted = {catch.who for catch in outcome.caught if catch.how is How.CONVICTED}
+    return "organiser" not in convicted
+
+
+def honest_left_out(outcome: Outcome) -> bool:
+    """A result stands in which somebody is missing who kept the rules."""
+    return outcome.accepted and outcome.has_result and bool(outcome.honest - outcome.included)
+
+
+def unmasked_unconfirmed(outcome: Outcome) -> bool:
+    """Somebody honest opened its self-mask before the list of confirmations was one."""
+    return any(
+        not _listed(each, Phase.CONFIRM) and bool(each.open_to_all.seeds & outcome.honest)
+        for each in outcome.rounds
+    )
+
+
+def harmful(outcome: Outcome) -> bool:
+    """Nothing beyond what must never happen."""
+    del outcome
+    return False
+
+
+def _listed(each: RoundOutcome, phase: Phase) -> frozenset[int]:
+    """Numbers of the parties on the last list of a phase."""
+    lists = [found.members for found in each.findings.lists if found.phase is phase]
+    return frozenset(each.numbers[at] for at in lists[-1]) if lists else frozenset()

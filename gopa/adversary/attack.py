@@ -1,0 +1,155 @@
+"""Named attacks: what each tries, what must catch it, what it costs, and how to run it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeAlias, runtime_checkable
+
+from gopa.adversary.aims import Aim
+from gopa.adversary.ground import SMALL, Ground
+from gopa.adversary.harm import harm
+from gopa.adversary.malicious import Actor
+from gopa.adversary.outcome import Catch, Outcome
+from gopa.adversary.trial import try_out
+from wire.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Who plays which part, as numbers of parties. All differ."""
+
+    liar: int = 1
+    victim: int = 0
+    accomplice: int = 2
+    leaver: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The three things to know of an attack, from its docstring."""
+
+    tries: str
+    caught: str
+    costs: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What came of an attack. `result` is `right`, `none` or `wrong`; `harm` is in words."""
+
+    attack: str
+    caught: tuple[Catch, ...]
+    blamed: tuple[str, ...]
+    result: str
+    succeeded: bool
+    harm: tuple[str, ...] = ()
+    missed: tuple[str, ...] = ()
+
+    @property
+    def held(self) -> bool:
+        """The attack failed, and everything that must catch it did."""
+        return not self.succeeded and not self.missed
+
+
+@runtime_checkable
+class Attack(Protocol):
+    """Something that can be tried and must fail."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def family(self) -> str: ...
+
+    @property
+    def story(self) -> Story: ...
+
+    @property
+    def expects(self) -> tuple[str, ...]:
+        """The rules that must catch it."""
+
+    def run(self) -> Row:
+        """Try it on a session that is started for it, and ended with it."""
+
+
+Plot: TypeAlias = Callable[[Cast], Sequence[Actor]]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionAttack:
+    """Parties or an organiser that misbehave in a session."""
+
+    name: str
+    family: str
+    story: Story
+    expects: tuple[str, ...]
+    aim: Aim
+    ground: Ground
+    plot: Plot
+
+    def run(self) -> Row:
+        """Try it on its own ground."""
+        return self.judged(try_out(self.ground, self.plot(Cast())))
+
+    def judged(self, outcome: Outcome) -> Row:
+        """What an outcome says about this attack, on whatever ground."""
+        harms = harm(outcome)
+        found = {catch.rule for catch in outcome.caught}
+        return Row(
+            attack=self.name,
+            caught=outcome.caught,
+            blamed=outcome.blamed,
+            result=outcome.result,
+            succeeded=bool(harms) or self.aim(outcome),
+            harm=harms,
+            missed=tuple(rule for rule in self.expects if rule not in found),
+        )
+
+
+KNOWN: Final[dict[str, Attack]] = {}
+"""By name, in the order in which they were registered."""
+
+
+def register(attack: Attack) -> None:
+    """Make it known to `gopa attack` and to the tests of this process.
+
+    Raises:
+        UsageError: the name is taken.
+    """
+    if KNOWN.setdefault(attack.name, attack) is not attack:
+        raise UsageError(f"there is an attack named {attack.name} already", "name")
+
+
+def attack(
+    name: str, *expects: str, aim: Aim, family: str = "own", ground: Ground = SMALL
+) -> Callable[[Plot], SessionAttack]:
+    """Make an attack of a function that says who misbehaves, and register it.
+
+    `expects` are the rules that must catch it, `aim` says of an outcome whether the attack
+    reached what it was after. The docstring of the function says what it tries, then
+    `Caught:` by what, then `Costs:` the attacker what.
+
+    Raises:
+        UsageError: the docstring lacks a part, or the name is taken.
+    """
+
+    def made(plot: Plot) -> SessionAttack:
+        story = story_of(plot.__doc__ or "")
+        found = SessionAttack(name, family, story, expects, aim, ground, plot)
+        register(found)
+        return found
+
+    return made
+
+
+def story_of(docstring: str) -> Story:
+    """The parts of an attack's docstring."""
+    text = " ".join(inspect.cleandoc(docstring).split())
+    found = re.fullmatch(r"(?P<tries>.+?) Caught: (?P<caught>.+?) Costs: (?P<costs>.+)", text)
+    if found is None:
+        message = "a docstring that says what it tries, then `Caught: ..`, then `Costs: ..`"
+        raise UsageError(message, "docstring")
+    return Story(**found.groupdict())

@@ -1,0 +1,72 @@
+"""Attacks with accusations: to get somebody honest convicted, or thrown out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from gopa.adversary.aims import all_counted, counted
+from gopa.adversary.attack import Cast, attack
+from gopa.adversary.deeds import accuse, hold, skip, wrong_edge
+from gopa.adversary.ground import RECOVERING, SMALL, TWO_ROUNDS
+from gopa.adversary.malicious import Actor, Malicious
+from gopa.messages.party import About
+
+_attack = partial(attack, family="accusations", aim=counted, ground=RECOVERING)
+
+
+@_attack("false-accusation", "04-A1", ground=SMALL)
+def false_accusation(cast: Cast) -> Sequence[Actor]:
+    """Accuses the victim about an edge on which both agree, with the right key and its proof.
+
+    Caught: only an edge that is void can be complained about.
+    Costs: it is left out, convicted, and barred from what follows.
+    """
+    return [Malicious(cast.liar, at="accuse", do=accuse(cast.victim))]
+
+
+@_attack("false-accusation-of-a-share", "04-A5")
+def false_accusation_of_a_share(cast: Cast) -> Sequence[Actor]:
+    """Accuses the victim of having dealt a wrong share, with the right key and its proof.
+
+    Caught: everybody opens the share with that key, and it fits.
+    Costs: it is left out, convicted, and barred from what follows.
+    """
+    return [Malicious(cast.liar, at="accuse", do=accuse(cast.victim, About.SHARE))]
+
+
+@_attack("forged-accusation", "04-A2")
+def forged_accusation(cast: Cast) -> Sequence[Actor]:
+    """Accuses the victim of a wrong share, and shows a key with which it cannot be opened.
+
+    Caught: the proof that this is the key of the two does not hold.
+    Costs: it is left out, convicted, and barred from what follows.
+    """
+    return [Malicious(cast.liar, at="accuse", do=accuse(cast.victim, About.SHARE, forged=True))]
+
+
+@_attack("frame-the-neighbour", "04-A3", ground=SMALL)
+def frame_the_neighbour(cast: Cast) -> Sequence[Actor]:
+    """Spoils the edge to the victim itself, then accuses the victim with a key that never was.
+
+    Caught: the victim shows the right key, which convicts the liar; the forged one fails.
+    Costs: it is left out, convicted, and barred from what follows.
+    """
+    return [
+        Malicious(cast.liar, at="commit", do=wrong_edge(cast.victim)),
+        Malicious(cast.liar, at="accuse", do=skip()),
+        Malicious(cast.liar, at="accuse", do=accuse(cast.victim, forged=True)),
+    ]
+
+
+@_attack("late-accusation", "04-A1", "04-X5", aim=all_counted, ground=TWO_ROUNDS)
+def late_accusation(cast: Cast) -> Sequence[Actor]:
+    """Accuses falsely behind the close of publish, where it changes no list any more.
+
+    Caught: it is judged before the next round opens.
+    Costs: it is convicted, and barred from what follows.
+    """
+    return [
+        Malicious(cast.liar, at="accuse", do=accuse(cast.victim), rounds={1}),
+        Malicious(cast.liar, at="accuse", do=hold("publish"), rounds={1}),
+    ]

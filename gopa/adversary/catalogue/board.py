@@ -1,0 +1,259 @@
+"""Attacks on whoever reads the log: an auditor is shown something else than what happened."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Final, TypeAlias
+
+from bulletin_board import KeyKind, NoteSigner, TrustPolicy
+from gopa.adversary.attack import Row, Story, register, story_of
+from gopa.adversary.deeds import leave, twice_later
+from gopa.adversary.ground import FOUR, SMALL, Ground
+from gopa.adversary.malicious import Malicious, script_of
+from gopa.adversary.outcome import Catch, How, accepting
+from gopa.adversary.trial import TwinFailed
+from gopa.auditing import Anchors, Report, audit
+from gopa.auditing.checks import BY_NUMBER, Status
+from gopa.messages.framing import NO_LEAF, Place, sign_message
+from gopa.messages.manifest import Manifest
+from gopa.messages.phases import Kind, Phase
+from gopa.organiser import new_manifest
+from gopa.simulation.board import SimulatedBoard
+from gopa.simulation.randomness import Streams
+from gopa.simulation.setup import LOG_NAME
+from wire.ed25519 import SigningKey
+from wire.secret import SecretBytes
+
+_KEPT: Final = 8
+"""So many of the last entries are missing from what somebody has seen, or is shown."""
+
+_RULE_OF_MISSING: Final = {"2.3": "11-V3", "1.5": "11-K1", "0.3": "11-I3"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A log as an auditor gets it, with what it brings itself."""
+
+    log: SimulatedBoard
+    anchors: Anchors
+    since: bytes | None = None
+    receipts: tuple[bytes, ...] = ()
+    session: bytes | None = None
+
+    def audited(self) -> Report:
+        """What the auditor says."""
+        return audit(
+            self.log.reader(),
+            anchors=self.anchors,
+            since=self.since,
+            receipts=self.receipts,
+            session=self.session,
+        )
+
+
+Aim: TypeAlias = Callable[[Report], bool]
+"""Whether the attack reached what it was after."""
+
+Play: TypeAlias = Callable[[], tuple[Shown, Shown]]
+"""What an honest board or organiser would show, and what is shown instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAttack:
+    """Somebody shows an auditor what is not so."""
+
+    name: str
+    family: str
+    story: Story
+    expects: tuple[str, ...]
+    aim: Aim
+    play: Play
+
+    def run(self) -> Row:
+        """Try it on an auditor that has accepted the honest log.
+
+        Raises:
+            TwinFailed: it has not.
+        """
+        honest, lie = self.play()
+        twin = honest.audited()
+        if not accepting(twin):
+            raise TwinFailed(f"without lies: {twin}")
+        report = lie.audited()
+        caught = tuple(dict.fromkeys((*_faults(report), *_missing(report))))
+        found = {catch.rule for catch in caught}
+        blamed = [catch.who for catch in caught if catch.how is How.CONVICTED]
+        return Row(
+            attack=self.name,
+            caught=caught,
+            blamed=tuple(dict.fromkeys(blamed)),
+            result="wrong" if accepting(report) else "none",
+            succeeded=self.aim(report),
+            missed=tuple(rule for rule in self.expects if rule not in found),
+        )
+
+
+def shown(
+    name: str, *expects: str, aim: Aim, family: str = "board"
+) -> Callable[[Play], ShownAttack]:
+    """Make an attack of a function that says what is shown, and register it."""
+
+    def made(play: Play) -> ShownAttack:
+        attack = ShownAttack(name, family, story_of(play.__doc__ or ""), expects, aim, play)
+        register(attack)
+        return attack
+
+    return made
+
+
+def accepted(report: Report) -> bool:
+    """An audit lets what it was shown stand."""
+    return accepting(report)
+
+
+def unconvicted(report: Report) -> bool:
+    """Nobody is convicted."""
+    return not any(each.proved for each in report.faults)
+
+
+@shown("truncate-log", "11-V3", aim=accepted)
+def truncate_log() -> tuple[Shown, Shown]:
+    """A board shows a signed beginning of the log, from before the round came to its result.
+
+    Caught: a round that has not come to an end is missing, and never valid.
+    Costs: nothing but the auditor's belief: a slow board looks the same.
+    """
+    log, anchors = _session(SMALL)
+    return Shown(log, anchors), Shown(_copied(log, _raws(log)[:-_KEPT]), anchors)
+
+
+@shown("hide-the-newest", "11-K1", aim=accepted)
+def hide_the_newest() -> tuple[Shown, Shown]:
+    """A board leaves out the last entry, in which a party convicts itself of two signatures.
+
+    Without it the session is as whole as with it.
+
+    Caught: the auditor's saved state covers more entries than it is shown.
+    Costs: nothing but the auditor's belief: an old copy looks the same.
+    """
+    log, anchors = _session(SMALL, Malicious(1, at="publish", do=twice_later("unmask")))
+    begun = _copied(log, _raws(log)[:-1])
+    return Shown(log, anchors, log.checkpoint), Shown(begun, anchors, log.checkpoint)
+
+
+@shown("rewrite-log", "05-C4", aim=accepted)
+def rewrite_log() -> tuple[Shown, Shown]:
+    """Board and organiser play a session twice, and show the other one than was seen before.
+
+    In the other one a party never published; each of them is valid by itself.
+
+    Caught: the auditor's saved state is signed by the log, and no part of what it is shown.
+    Costs: the two signed states convict the board to anybody.
+    """
+    seen, anchors = _session(SMALL)
+    other, _ = _session(SMALL, Malicious(3, at="publish", do=leave()))
+    early = _copied(seen, _raws(seen)[:-_KEPT])
+    return Shown(seen, anchors, early.checkpoint), Shown(other, anchors, early.checkpoint)
+
+
+@shown("dropped-receipt", "05-C", aim=accepted)
+def dropped_receipt() -> tuple[Shown, Shown]:
+    """A board gives a party a receipt for its value, and shows a log that never had it.
+
+    Caught: the receipt proves an entry that stands elsewhere, or nowhere.
+    Costs: the receipt and the log convict the board.
+    """
+    log, anchors = _session(SMALL)
+    other, _ = _session(SMALL, Malicious(3, at="publish", do=leave()))
+    index = log.stream(_last_author(log, Phase.PUBLISH), Phase.PUBLISH, 1)[0].index
+    receipts = (log.reader().receipt(index).to_bytes(),)
+    return Shown(log, anchors, None, receipts), Shown(other, anchors, None, receipts)
+
+
+@shown("another-manifest", "11-I3", aim=accepted, family="organiser")
+def another_manifest() -> tuple[Shown, Shown]:
+    """The organiser announces one manifest and runs the session under another one.
+
+    Caught: the auditor brings the hash of the manifest that was announced.
+    Costs: what was announced has no result.
+    """
+    announced, anchors = _session(SMALL)
+    other, elsewhere = _session(replace(SMALL, seed=b"another manifest"))
+    told = replace(elsewhere, manifest=anchors.manifest)
+    session = other.entries[0].entry.session
+    return Shown(announced, anchors), Shown(other, told, session=session)
+
+
+@shown("manifest-claims-too-much", "04-S3", aim=unconvicted, family="organiser")
+def manifest_claims_too_much() -> tuple[Shown, Shown]:
+    """The organiser claims a smaller delta than its plan is worth.
+
+    Caught: everybody recomputes what the terms are worth; parties refuse to take part.
+    Costs: the log convicts it, and nobody joins.
+    """
+    log, anchors = _session(SMALL)
+    streams = Streams(b"a manifest that claims too much")
+    signer = NoteSigner(LOG_NAME, KeyKind.LOG, SecretBytes(streams.named("log")(32)))
+    organiser = SigningKey.generate(streams.named("organiser"))
+    drawn = streams.named("keys")
+    keys = sorted(SigningKey.generate(drawn).public.data for _ in range(FOUR.parties))
+    honest = new_manifest(
+        FOUR,
+        keys,
+        organiser=organiser.public.data,
+        log=signer.verifier,
+        rng=streams.named("salt"),
+        setting=replace(SMALL.setting, simulation=True),
+        policy=None,
+    )
+    manifest = replace(honest, terms=replace(honest.terms, delta=Decimal("0.000001")))
+    place = Place(manifest.session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
+    board = SimulatedBoard(signer)
+    board.post(sign_message(manifest.to_bytes(), place, organiser).entries)
+    return Shown(log, anchors), Shown(board, _anchors(signer, manifest))
+
+
+def _session(ground: Ground, *liars: Malicious) -> tuple[SimulatedBoard, Anchors]:
+    simulation = ground.simulation(script_of(liars))
+    simulation.run_round(ground.inputs())
+    board = simulation.parties[0].scene.board
+    return board, _anchors(board.signer, simulation.manifest)
+
+
+def _anchors(signer: NoteSigner, manifest: Manifest) -> Anchors:
+    digest = hashlib.sha256(manifest.to_bytes()).digest()
+    return Anchors(TrustPolicy.single_log(signer.verifier), digest)
+
+
+def _raws(log: SimulatedBoard) -> Sequence[bytes]:
+    return list(log.reader().entries())
+
+
+def _copied(log: SimulatedBoard, raws: Sequence[bytes]) -> SimulatedBoard:
+    """Another log under the same key."""
+    copy = SimulatedBoard(log.signer)
+    copy.post(raws)
+    return copy
+
+
+def _last_author(log: SimulatedBoard, phase: Phase) -> bytes:
+    """Who posted the last entry of a phase."""
+    return [each.entry.author.data for each in log.entries if each.entry.phase == phase][-1]
+
+
+def _faults(report: Report) -> Iterable[Catch]:
+    for each in report.faults:
+        who = "organiser" if each.author else each.culprit.value
+        yield Catch(each.rule, who, How.CONVICTED if each.proved else How.NOTICED)
+
+
+def _missing(report: Report) -> Iterable[Catch]:
+    """Checks that could not be made for want of something."""
+    for each in report.checks:
+        if each.status is Status.MISSING:
+            number = each.check.number
+            rule = _RULE_OF_MISSING.get(number, BY_NUMBER[number].rules[0])
+            yield Catch(rule, "board", How.NOTICED)

@@ -1,0 +1,100 @@
+"""Attacks on public randomness."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from bulletin_board.note import Note
+from gopa.adversary.aims import gets_off, listed_at
+from gopa.adversary.attack import Cast, attack
+from gopa.adversary.deeds import another_nonce
+from gopa.adversary.deeds.organising import with_nonce_of
+from gopa.adversary.ground import FOUR, SMALL, Ground
+from gopa.adversary.malicious import Actor, Malicious, MaliciousOrganiser
+from gopa.beacon import QUICKNET, latest_cosignature_time
+from gopa.messages.manifest import DrandBeacon
+from gopa.messages.organiser import Close
+from gopa.messages.phases import Phase
+from gopa.organiser import Setting
+from gopa.rules import BeaconValue
+from gopa.simulation.organiser_faults import AlteredClose
+
+_NUMBER: Final = 657_413
+_SIGNATURE: Final = bytes.fromhex(
+    "b713718a38ae728dfd477991af2822e08d2f305e47718cef9f7848ce4050e7be"
+    "41076862b98fad56e91a6b85b89cd97b"
+)
+
+_attack = partial(attack, family="coins", ground=SMALL)
+
+
+@dataclass(frozen=True, slots=True)
+class PastRound:
+    """A beacon of which one round is known, that quicknet has published."""
+
+    number: int
+    signature: bytes
+
+    def name(self) -> int:
+        """The round that the next close of join names."""
+        return self.number
+
+    def value(self, number: int) -> BeaconValue:
+        """The round with its signature, whichever is asked for."""
+        del number
+        return BeaconValue(self.number, self.signature, b"")
+
+
+_IN_TIME: Final = latest_cosignature_time(QUICKNET, _NUMBER)
+
+DRAND: Final = Ground(
+    replace(FOUR, beacon="drand"),
+    Setting(beacon=DrandBeacon(QUICKNET)),
+    witnesses=2,
+    beacon=PastRound(_NUMBER, _SIGNATURE),
+    witness_time=_IN_TIME,
+)
+"""Coins come from drand. Checking its signature needs the extra `gopa[drand]`."""
+
+
+@_attack("wrong-nonce", "04-V1", aim=listed_at(Phase.COINS))
+def wrong_nonce(cast: Cast) -> Sequence[Actor]:
+    """Reveals another nonce than the one whose hash it joined with, when it has seen the others'.
+
+    Caught: the nonce does not fit its hash on the roll.
+    Costs: it is no member, and convicted.
+    """
+    return [Malicious(cast.liar, at="coins", do=another_nonce())]
+
+
+@_attack("exchanged-nonce", "04-C3", aim=gets_off)
+def exchanged_nonce(cast: Cast) -> Sequence[Actor]:
+    """The organiser lists another nonce for a party it colludes with, to choose a graph.
+
+    Caught: everybody reads all nonces, and this one does not fit its hash on the roll.
+    Costs: everybody stops; the log convicts the organiser.
+    """
+    return [MaliciousOrganiser(AlteredClose(Phase.COINS, with_nonce_of(cast.liar)))]
+
+
+@_attack("late-witnesses", "04-V4", aim=gets_off, ground=DRAND)
+def late_witnesses(cast: Cast) -> Sequence[Actor]:
+    """The roll is made when the beacon's value is known, and witnesses cosign it afterwards.
+
+    Needs the extra `gopa[drand]`, and says so where it is missing.
+
+    Caught: a quorum has to have cosigned two periods before the round of the beacon.
+    Costs: everybody stops; the log convicts the organiser.
+    """
+    del cast
+    return [MaliciousOrganiser(AlteredClose(Phase.COINS, _cosigned_late))]
+
+
+def _cosigned_late(close: Close) -> Close:
+    note = Note.parse(close.checkpoint)
+    bare = Note(note.text, note.signatures[:1]).to_bytes()
+    late = DRAND.cosigners(_IN_TIME + QUICKNET.period).cosigned(bare)
+    return replace(close, checkpoint=late)

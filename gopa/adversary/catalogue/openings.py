@@ -1,0 +1,151 @@
+"""Attacks behind the masked values: refusing to open, opening something else, opening too much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from gopa.adversary.aims import counted, delayed, harmful, stopped, unblamed
+from gopa.adversary.attack import Cast, attack
+from gopa.adversary.deeds import (
+    betray,
+    late,
+    leave,
+    open_more,
+    skip,
+    wrong_key,
+    wrong_recovery,
+    wrong_seed,
+)
+from gopa.adversary.ground import (
+    IMPATIENT,
+    RECOVERING,
+    ROOMY,
+    SIGNED,
+    SIGNED_ROOMY,
+    SMALL,
+    STRICT,
+)
+from gopa.adversary.malicious import Actor, Deed, Malicious
+
+_attack = partial(attack, family="openings", aim=harmful, ground=SIGNED_ROOMY)
+
+
+@_attack("refuse-open", "04-O3")
+def refuse_open(cast: Cast) -> Sequence[Actor]:
+    """Does not open the edge to somebody who left, so that its mask stays in the sum.
+
+    Caught: whoever owes an edge and does not open it is removed too; its other edges are opened.
+    Costs: it is out of the result.
+    """
+    return _after_somebody_left(cast, skip())
+
+
+@_attack("late-opening", "04-O3")
+def late_opening(cast: Cast) -> Sequence[Actor]:
+    """Opens the edge to somebody who left behind the close, to say later that it did.
+
+    Caught: an opening counts below the cut; whoever owes one is removed.
+    Costs: it is out of the result.
+    """
+    return _after_somebody_left(cast, late())
+
+
+@_attack("wrong-opening", "04-O2")
+def wrong_opening(cast: Cast) -> Sequence[Actor]:
+    """Opens the edge to somebody who left with another key, which shifts the sum.
+
+    Caught: the key does not make what both ends committed to.
+    Costs: it is out of the result, and convicted.
+    """
+    return _after_somebody_left(cast, wrong_key())
+
+
+@_attack("opens-more", "04-O1", aim=counted, ground=ROOMY)
+def opens_more(cast: Cast) -> Sequence[Actor]:
+    """Opens the edge to the victim, who is still there, beside the one that it owes.
+
+    Caught: an opening has exactly the edges that are owed.
+    Costs: it is out of the result, and convicted.
+    """
+    return _after_somebody_left(cast, open_more(cast.victim))
+
+
+@_attack("betray", "04-O5", aim=unblamed, ground=SMALL)
+def betray_(cast: Cast) -> Sequence[Actor]:
+    """Confirms the final close, and then opens its edges inside of the list all the same.
+
+    Caught: both messages are signed; nothing is left to open that is not its own.
+    Costs: it is convicted. The others stay hidden behind the edges among them.
+    """
+    return [Malicious(cast.liar, at="confirm", do=betray())]
+
+
+@_attack("endless-refusals", "04-O4", "04-X5", aim=stopped, ground=IMPATIENT)
+def endless_refusals(cast: Cast) -> Sequence[Actor]:
+    """One leaves and another refuses to open, in every attempt, so that rollbacks never end.
+
+    Caught: rollbacks are bounded; whoever left or refused sits out the next attempt.
+    Costs: both are out, and one attempt without a release is lost.
+    """
+    return _after_somebody_left(cast, skip())
+
+
+@_attack("refuse-confirm", "04-F2", "04-X5", aim=stopped, ground=STRICT)
+def refuse_confirm(cast: Cast) -> Sequence[Actor]:
+    """Does not confirm the final list, in every attempt, so that nobody unmasks.
+
+    Caught: the abort names it, and it sits out the next attempt.
+    Costs: it is out, and one attempt is lost.
+    """
+    return [Malicious(cast.liar, at="confirm", do=skip())]
+
+
+@_attack("refuse-unmask", "04-U4", "04-X5", aim=stopped, ground=SMALL)
+def refuse_unmask(cast: Cast) -> Sequence[Actor]:
+    """Sees the result, which it alone still hides, and keeps its self-mask, again and again.
+
+    Caught: the abort names it, and it sits out the next attempt.
+    Costs: it is out, and one charged release is lost.
+    """
+    return [Malicious(cast.liar, at="unmask", do=skip())]
+
+
+@_attack("veto-against-recovery", "04-U4", aim=delayed, ground=RECOVERING)
+def veto_against_recovery(cast: Cast) -> Sequence[Actor]:
+    """Keeps its self-mask closed where its neighbours hold shares of it.
+
+    Caught: enough of them give theirs, and the round has its result.
+    Costs: nothing is lost; it stays in the result, and would sit out a retry.
+    """
+    return [Malicious(cast.liar, at="unmask", do=skip())]
+
+
+@_attack("wrong-seed", "04-U1", ground=SIGNED)
+def wrong_seed_(cast: Cast) -> Sequence[Actor]:
+    """Opens another seed than the one that it committed to, which shifts the sum.
+
+    Caught: the seed does not make its self-mask.
+    Costs: it is convicted and sits out the next attempt; one charged release is lost.
+    """
+    return [Malicious(cast.liar, at="unmask", do=wrong_seed())]
+
+
+@_attack("wrong-recovery", "04-U3", aim=unblamed, ground=RECOVERING)
+def wrong_recovery_(cast: Cast) -> Sequence[Actor]:
+    """Gives out another share than it was dealt, to keep the mask of a vetoing accomplice closed.
+
+    Caught: the share does not fit the dealer's coefficients; those of others are enough.
+    Costs: it is convicted.
+    """
+    return [
+        Malicious(cast.leaver, at="unmask", do=leave()),
+        Malicious(cast.liar, at="recover", do=wrong_recovery()),
+    ]
+
+
+def _after_somebody_left(cast: Cast, deed: Deed) -> Sequence[Actor]:
+    return [
+        Malicious(cast.leaver, at="publish", do=leave()),
+        Malicious(cast.liar, at="rollback", do=deed),
+    ]

@@ -1,0 +1,160 @@
+"""The few shapes that deeds have: change a message, copy one, replace it, or keep silent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from gopa.adversary.malicious import Deed
+from gopa.messages.bodies import BODIES
+from gopa.messages.parameters import Roster
+from gopa.messages.party import Commit, Join
+from gopa.messages.phases import KIND_IN, Phase
+from gopa.party import Post
+from gopa.party.means import Means
+from gopa.party.states import Committed, Joined
+from gopa.simulation import Behaviour, permissive
+from gopa.simulation.contents import body_of
+from gopa.simulation.departures import Honest, Rounds, acts
+from gopa.simulation.scene import Scene
+from wire.errors import UsageError
+
+Change: TypeAlias = Callable[[Any], Any]
+"""From the content of a message, such as a `Publish`, to what is said instead."""
+
+Knowing: TypeAlias = Callable[[Scene, Any], Any]
+"""The same with the scene: what the party knows, its keys, the log."""
+
+Instead: TypeAlias = Callable[[Scene, Post], Sequence[Post]]
+"""From what the machine would post to what is posted."""
+
+Mix: TypeAlias = Callable[[Any, Any], Any]
+"""From the party's own content and a victim's to what is said instead."""
+
+
+def change(alter: Change) -> Deed:
+    """Says something else: `change(lambda publish: replace(publish, value=..))`."""
+    return knowing(lambda _, content: alter(content))
+
+
+def knowing(alter: Knowing) -> Deed:
+    """Says something else, with everything that the party knows at hand."""
+    return lambda phase, rounds: _Changed(phase, rounds, alter)
+
+
+def instead(post: Instead) -> Deed:
+    """Posts something else: nothing, other messages, more of them."""
+    return lambda phase, rounds: _Replaced(phase, rounds, post)
+
+
+def copied(victim: int, mix: Mix) -> Deed:
+    """Waits for the victim's message of the phase, and mixes it with its own."""
+    return lambda phase, rounds: _Copied(phase, rounds, victim, mix)
+
+
+def only_at(phase: Phase, deed: Deed) -> Deed:
+    """A deed that means something in one phase alone."""
+
+    def checked(asked: Phase, rounds: Rounds) -> Behaviour:
+        if asked is not phase:
+            raise UsageError(f"this deed is for {phase.name.lower()}", "at")
+        return deed(asked, rounds)
+
+    return checked
+
+
+def key_of(scene: Scene, number: int) -> bytes:
+    """The key of a party by its number; `UsageError` if there are not so many."""
+    admission = scene.manifest.admission
+    keys = sorted(admission.keys) if isinstance(admission, Roster) else []
+    if number not in range(len(keys)):
+        raise UsageError(f"a party is a position from 0 to {len(keys) - 1}", "party")
+    return keys[number]
+
+
+def means_of(scene: Scene) -> Means:
+    """What the party's machine works with, but with the liar's randomness."""
+    policy = permissive(scene.manifest.terms)
+    return Means(scene.manifest, scene.session, scene.key, policy, scene.toolkit, scene.rng)
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed(Honest):
+    phase: Phase
+    rounds: Rounds
+    alter: Knowing
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if not acts(self.rounds, post) or post.phase is not self.phase:
+            return [post]
+        codec = BODIES[KIND_IN[self.phase]]
+        same: list[bool] = []
+
+        def altered(content: Any) -> Any:
+            said = _believed(scene, self.alter(scene, content))
+            same.append(said == content)
+            return said
+
+        said = scene.altered(post, codec, altered)
+        return [post] if any(same) else [said]
+
+
+@dataclass(frozen=True, slots=True)
+class _Replaced(Honest):
+    phase: Phase
+    rounds: Rounds
+    post: Instead
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if not acts(self.rounds, post) or post.phase is not self.phase:
+            return [post]
+        return self.post(scene, post)
+
+
+@dataclass(frozen=True, slots=True)
+class _Copied(Honest):
+    phase: Phase
+    rounds: Rounds
+    victim: int
+    mix: Mix
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if not acts(self.rounds, post) or post.phase is not self.phase:
+            return [post]
+        scene.memory["own", self] = body_of(post.entries)
+        return []
+
+    def last_words(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+        own = scene.memory.pop(("own", self), None) if phase is self.phase else None
+        if own is None:
+            return []
+        seen = scene.board.stream(key_of(scene, self.victim), phase, scene.round)
+        codec = BODIES[KIND_IN[phase]]
+        content = codec.decode(own)
+        if seen:
+            theirs = codec.decode(b"".join(posted.entry.body for posted in seen))
+            content = _believed(scene, self.mix(content, theirs))
+        return [scene.sign(phase, codec.encode(content))]
+
+
+def _believed(scene: Scene, content: Any) -> Any:
+    """The same content. The liar's own machine goes on as if it had said that itself."""
+    stage = scene.state.stage
+    if isinstance(stage, Joined) and isinstance(content, Join):
+        told = replace(stage, key=content.key, nonce_hash=content.nonce_hash)
+        scene.state = replace(scene.state, stage=told)
+    if isinstance(stage, Committed) and isinstance(content, Commit):
+        scene.state = replace(scene.state, stage=_with_edges(stage, content))
+    return content
+
+
+def _with_edges(stage: Committed, content: Commit) -> Committed:
+    if len(content.edges) != len(stage.view.neighbours):
+        return stage
+    edges = {
+        v: replace(stage.edges[v], posted=data)
+        for v, data in zip(stage.view.neighbours, content.edges, strict=True)
+    }
+    return replace(stage, edges=MappingProxyType(edges))

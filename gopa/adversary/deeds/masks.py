@@ -1,0 +1,205 @@
+"""Lies about edges, self-masks and shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from commitments.group import Scalar, SecretScalar, SecretScalarVec
+from gopa.adversary.deeds.kinds import change, copied, key_of, knowing, only_at
+from gopa.adversary.malicious import Deed
+from gopa.masks import EdgeMask, SelfContext, UniformMask, edge_mask, self_mask, sign
+from gopa.messages.framing import party_id
+from gopa.messages.party import ACCUSATION, COMMIT, PUBLISH, Commit, Publish
+from gopa.messages.phases import Phase
+from gopa.party import Post
+from gopa.party.states import Committed, Published
+from gopa.rounds.context import commit
+from gopa.simulation import Behaviour
+from gopa.simulation.contents import body_of
+from gopa.simulation.departures import Honest, Rounds, acts
+from gopa.simulation.faults import flipped
+from gopa.simulation.scene import Scene
+from wire.errors import UsageError
+from wire.randomness import draw
+from wire.secret import SecretBytes
+
+
+def wrong_edge(neighbour: int) -> Deed:
+    """Commits to another mask on the edge to one neighbour than the keys of both give."""
+
+    def lie(scene: Scene, content: Commit) -> Commit:
+        at = _place_of(scene, neighbour)
+        if at is None:
+            return content
+        return replace(content, edges=_with(content.edges, at, _anything(scene)))
+
+    return only_at(Phase.COMMIT, knowing(lie))
+
+
+def missing_edge() -> Deed:
+    """Commits to one edge less than it has neighbours."""
+    return only_at(Phase.COMMIT, change(lambda c: replace(c, edges=c.edges[:-1])))
+
+
+def same_edge_twice() -> Deed:
+    """Commits to the mask of its second edge on its first one too."""
+    return only_at(Phase.COMMIT, change(lambda c: replace(c, edges=(*c.edges[1:2], *c.edges[1:]))))
+
+
+def no_shares() -> Deed:
+    """Deals nobody a share of its self-mask, so that nobody can recover it."""
+    return only_at(Phase.COMMIT, change(lambda c: replace(c, coefficients=(), shares=())))
+
+
+def copy_self_mask(victim: int) -> Deed:
+    """Commits to the victim's self-mask."""
+
+    def mix(own: Commit, theirs: Commit) -> Commit:
+        return replace(own, self_mask=theirs.self_mask)
+
+    return only_at(Phase.COMMIT, copied(victim, mix))
+
+
+def no_self_mask() -> Deed:
+    """Takes part without a self-mask: for commit, the identity, and for publish."""
+
+    def unmasked(scene: Scene, content: Publish) -> Publish:
+        stage, group = scene.state.stage, scene.toolkit.group
+        if not isinstance(stage, Published) or stage.seed is None:
+            return content
+        place = SelfContext(scene.session, scene.round, party_id(scene.key.public.data))
+        mask = self_mask(group, stage.seed, place, scene.manifest.terms.dimension)
+        return _with_mask(scene, content, mask.values, mask.blinding, group.scalar(-1))
+
+    deeds = {
+        Phase.COMMIT: change(lambda content: replace(content, self_mask=bytes(32))),
+        Phase.PUBLISH: knowing(unmasked),
+    }
+
+    def made(phase: Phase, rounds: Rounds) -> Behaviour:
+        if phase not in deeds:
+            raise UsageError("this deed is for commit and publish", "at")
+        return deeds[phase](phase, rounds)
+
+    return made
+
+
+def wrong_share(neighbour: int) -> Deed:
+    """Deals one neighbour a share that does not fit its coefficients."""
+
+    def lie(scene: Scene, content: Commit) -> Commit:
+        at = _place_of(scene, neighbour)
+        if at is None:
+            return content
+        return replace(content, shares=_with(content.shares, at, flipped(content.shares[at])))
+
+    return only_at(Phase.COMMIT, knowing(lie))
+
+
+def conspire(partner: int, mask: int | None = None) -> Deed:
+    """Masks the edge to a partner with a number that no key gives, as the partner does.
+
+    Both have to do so, with the same `mask`, or with one that is as huge as masks are.
+    Nobody can open such an edge; while both stay, it cancels.
+    """
+
+    def made(phase: Phase, rounds: Rounds) -> Honest:
+        return _Conspiring(phase, rounds, partner, mask)
+
+    return only_at(Phase.COMMIT, made)
+
+
+@dataclass(frozen=True, slots=True)
+class _Conspiring(Honest):
+    phase: Phase
+    rounds: Rounds
+    partner: int
+    number: int | None
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if not acts(self.rounds, post):
+            return [post]
+        if post.phase is Phase.ACCUSE and self._accuses_partner(scene, post):
+            return []
+        if post.phase is Phase.COMMIT:
+            return [scene.altered(post, COMMIT, lambda content: self._commit(scene, content))]
+        if post.phase is Phase.PUBLISH and ("conspired", scene.round) in scene.memory:
+            return [scene.altered(post, PUBLISH, lambda content: self._publish(scene, content))]
+        return [post]
+
+    def _commit(self, scene: Scene, content: Commit) -> Commit:
+        at, stage = _place_of(scene, self.partner), scene.state.stage
+        if at is None or not isinstance(stage, Committed):
+            return content
+        scene.memory["conspired", scene.round] = True
+        mask = self._mask(scene)
+        data = commit(stage.view.context.key, mask.values, mask.blinding).to_bytes()
+        return replace(content, edges=_with(content.edges, at, data))
+
+    def _publish(self, scene: Scene, content: Publish) -> Publish:
+        """The machine holds the edge for void and has left it out."""
+        stage, group = scene.state.stage, scene.toolkit.group
+        partner = key_of(scene, self.partner)
+        if not isinstance(stage, Published):
+            return content
+        if stage.view.enrolment.positions.get(partner) not in stage.members:
+            return content
+        mask = self._mask(scene)
+        factor = group.scalar(sign(party_id(scene.key.public.data), party_id(partner)))
+        return _with_mask(scene, content, mask.values, mask.blinding, factor)
+
+    def _mask(self, scene: Scene) -> EdgeMask:
+        """Known to both ends."""
+        ends = sorted([key_of(scene, self.partner), scene.key.public.data])
+        key = SecretBytes(party_id(b"".join(ends)))
+        group, dimension = scene.toolkit.group, scene.manifest.terms.dimension
+        mask = edge_mask(group, key, UniformMask(), dimension)
+        if self.number is None:
+            return mask
+        return replace(mask, values=group.secret_scalars([self.number] * dimension))
+
+    def _accuses_partner(self, scene: Scene, post: Post) -> bool:
+        stage = scene.state.stage
+        if not isinstance(stage, Published):
+            return False
+        accused = ACCUSATION.decode(body_of(post.entries)).accused
+        return stage.view.enrolment.positions.get(key_of(scene, self.partner)) == accused
+
+
+def _place_of(scene: Scene, party: int) -> int | None:
+    """Which of its edges leads to the party; None if none does."""
+    stage = scene.state.stage
+    if not isinstance(stage, Committed):
+        return None
+    position = stage.view.enrolment.positions.get(key_of(scene, party))
+    neighbours = stage.view.neighbours
+    return neighbours.index(position) if position in neighbours else None
+
+
+def _anything(scene: Scene) -> bytes:
+    """What an edge could be committed to, and nobody else would."""
+    stage = scene.state.stage
+    if isinstance(stage, Committed) and not stage.view.context.full:
+        return draw(scene.rng, 32)
+    group = scene.toolkit.group
+    return (group.generator * group.random_scalars(1, scene.rng)[0]).to_bytes()
+
+
+def _with(items: tuple[Any, ...], at: int, item: object) -> tuple[Any, ...]:
+    return (*items[:at], item, *items[at + 1 :])
+
+
+def _with_mask(
+    scene: Scene, content: Publish, mask: SecretScalarVec, blinding: SecretScalar, factor: Scalar
+) -> Publish:
+    """A published value with a multiple of another mask added to it."""
+    group = scene.toolkit.group
+    values = group.decode_scalars(content.value, len(mask)).secret()
+    own = group.decode_scalars(content.blinding, 1)[0].secret()
+    return replace(
+        content,
+        value=(values + mask * factor).reveal().to_bytes(),
+        blinding=(own + blinding * factor).reveal().to_bytes(),
+    )

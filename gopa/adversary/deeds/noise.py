@@ -1,0 +1,120 @@
+"""Lies about the draw of noise: seeds that are shared, used again, or chosen after the coins.
+
+For noise from a table; the liar knows every opening and goes on consistently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TypeAlias
+
+from gopa.adversary.deeds.kinds import means_of, only_at
+from gopa.adversary.malicious import Deed, NotApplicable
+from gopa.messages.party import JOIN, Join
+from gopa.messages.phases import Phase
+from gopa.party import Post
+from gopa.party.committing import commit_round
+from gopa.party.states import Committed, Enrolled, Joined
+from gopa.rounds.statements import table_coins
+from gopa.simulation.departures import Honest, Rounds, acts
+from gopa.simulation.randomness import Streams
+from gopa.simulation.scene import Scene
+from zkp import NoiseSeeds
+from zkp.noise_table import GaussianTable
+
+Seeds: TypeAlias = Callable[[Scene, Joined], NoiseSeeds | None]
+"""Other seeds than those of the join; None to leave them."""
+
+
+def common_seed(name: bytes) -> Deed:
+    """Joins with a seed of noise that follows from a name, as everybody else with that name."""
+
+    def seeds(scene: Scene, joined: Joined) -> NoiseSeeds | None:
+        return _fresh(scene, name) if isinstance(joined.seeds, NoiseSeeds) else None
+
+    return only_at(Phase.JOIN, lambda phase, rounds: _Reseeded(phase, rounds, seeds))
+
+
+def old_seed() -> Deed:
+    """Joins with the seed of its noise in the round before: then the noises are related."""
+
+    def seeds(scene: Scene, joined: Joined) -> NoiseSeeds | None:
+        before = scene.memory.get("seeds of its noise")
+        own = joined.seeds
+        if not isinstance(own, NoiseSeeds):
+            return None
+        scene.memory["seeds of its noise"] = own
+        return None if before is None else NoiseSeeds(before.table, before.opening)
+
+    return only_at(Phase.JOIN, lambda phase, rounds: _Reseeded(phase, rounds, seeds))
+
+
+def lucky_noise(least: int) -> Deed:
+    """Commits to noise of at least so much: it looks at the coins, then picks another seed.
+
+    The proof is a right one about the other seed.
+    """
+    return only_at(Phase.COMMIT, lambda phase, rounds: _Lucky(phase, rounds, least))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reseeded(Honest):
+    phase: Phase
+    rounds: Rounds
+    seeds: Seeds
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        joined = scene.state.stage
+        if post.phase is not self.phase or not isinstance(joined, Joined):
+            return [post]
+        seeds = self.seeds(scene, joined)
+        if seeds is None or not acts(self.rounds, post):
+            return [post]
+        scene.state = replace(scene.state, stage=replace(joined, seeds=seeds))
+        data = seeds.commitment.to_bytes()
+
+        def lie(content: Join) -> Join:
+            return replace(content, seed=data)
+
+        return [scene.altered(post, JOIN, lie)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Lucky(Honest):
+    phase: Phase
+    rounds: Rounds
+    least: int
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        enrolled, committed = scene.before.stage, scene.state.stage
+        if post.phase is not self.phase or not acts(self.rounds, post):
+            return [post]
+        if not isinstance(enrolled, Enrolled) or not isinstance(committed, Committed):
+            return [post]
+        if not isinstance(enrolled.joined.seeds, NoiseSeeds):
+            return [post]
+        view = committed.view
+        coins = table_coins(view.context, view.joint, view.own_id)
+        order = scene.toolkit.group.order
+        for seeds in _tries(scene):
+            (noise,) = seeds.noise(coins).reveal().ints()
+            if self.least <= noise < order // 2:
+                break
+        joined = replace(enrolled.joined, seeds=seeds)
+        scene.state, said = commit_round(
+            means_of(scene), scene.state, replace(enrolled, joined=joined), view, committed.leaf
+        )
+        return [each for each in said if isinstance(each, Post)]
+
+
+def _tries(scene: Scene) -> Iterator[NoiseSeeds]:
+    return (_fresh(scene, b"luck %d" % number) for number in count())
+
+
+def _fresh(scene: Scene, name: bytes) -> NoiseSeeds:
+    terms, rng = scene.manifest.terms, Streams(name).named("seed of noise")
+    if not isinstance(terms.noise, GaussianTable):
+        raise NotApplicable("noise does not come from a table here", "at")
+    return NoiseSeeds.fresh(scene.toolkit.group, terms.noise, terms.dimension, rng=rng)

@@ -1,0 +1,208 @@
+"""Lies of an organiser, beside those of `gopa.simulation.organiser_faults`.
+
+Everybody evaluates the rules over its messages. From the first wrong one on the log convicts it,
+whatever it posts afterwards; so it says nothing more in a session in one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bulletin_board import Submission
+from gopa.messages.bodies import BODIES
+from gopa.messages.framing import Place, sign_message
+from gopa.messages.organiser import (
+    ABORT,
+    CLOSE,
+    Abort,
+    Close,
+    Coins,
+    Enrolled,
+    Members,
+    Open,
+    Released,
+    Removal,
+    Result,
+    Roll,
+    Why,
+)
+from gopa.messages.phases import Kind, Phase
+from gopa.organiser import Publish
+from gopa.simulation.contents import body_of
+from gopa.simulation.faults import flipped
+from gopa.simulation.scene import OrganiserScene
+
+
+@dataclass(frozen=True, slots=True)
+class AlteredOpen:
+    """Opens another round than the rules demand."""
+
+    change: Callable[[Any], Any]
+    number: int = 1
+
+    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+        if control.kind is not Kind.OPEN or control.round != self.number:
+            return [control]
+        return [scene.altered(control, BODIES[Kind.OPEN], self.change)]
+
+
+@dataclass(frozen=True, slots=True)
+class GivesUp:
+    """Ends a round by an abort of its own instead of the close of a phase."""
+
+    phase: Phase
+    released: Released = Released.NONE
+    number: int = 1
+
+    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+        close = close_of(control)
+        if close is None or close.phase is not self.phase or control.round != self.number:
+            return [control]
+        abort = Abort(close.acts_on, close.cut, Why.ORGANISER, self.released, ())
+        return [scene.instead(control, Kind.ABORT, ABORT.encode(abort))]
+
+
+@dataclass(frozen=True, slots=True)
+class AbortsInstead:
+    """Ends a round by an abort for a reason that the rules do not see."""
+
+    phase: Phase
+    reason: Why
+
+    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+        close = close_of(control)
+        if close is None or close.phase is not self.phase:
+            return [control]
+        abort = Abort(close.acts_on, close.cut, self.reason, Released.NONE, ())
+        return [scene.instead(control, Kind.ABORT, ABORT.encode(abort))]
+
+
+@dataclass(frozen=True, slots=True)
+class AnotherResult:
+    """Has a result where the rules demand an abort."""
+
+    sums: tuple[int, ...]
+
+    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+        if control.kind is not Kind.ABORT:
+            return [control]
+        abort = ABORT.decode(body_of(control.entries))
+        result = Result(abort.acts_on, abort.cut, self.sums, (), 0, 1)
+        return [scene.instead(control, Kind.RESULT, BODIES[Kind.RESULT].encode(result))]
+
+
+@dataclass(frozen=True, slots=True)
+class ClosesAgain:
+    """Posts another close right behind that of a phase, in the next slot.
+
+    It acts on what the first one acts on, or on the first one if it `follows`.
+    """
+
+    phase: Phase
+    change: Callable[[Close], Close]
+    follows: bool = False
+
+    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+        close = close_of(control)
+        if close is None or close.phase is not self.phase:
+            return [control]
+        first = Submission.decode(control.entries[0])
+        seq, leaf = first.entry.seq + 1, first.leaf
+        place = Place(scene.session, Phase.ORGANISER, Kind.CLOSE, control.round, seq, leaf)
+        acts_on = leaf if self.follows else close.acts_on
+        body = CLOSE.encode(self.change(replace(close, acts_on=acts_on)))
+        second = sign_message(body, place, scene.key).entries
+        return [control, Publish(Kind.CLOSE, control.round, second)]
+
+
+@dataclass(frozen=True, slots=True)
+class Vanishes:
+    """Posts nothing any more from the close of a phase on."""
+
+    phase: Phase
+
+    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+        del scene
+        close = close_of(control)
+        return [] if close is not None and close.phase is self.phase else [control]
+
+
+def close_of(control: Publish) -> Close | None:
+    """The content of a close; None for other messages of an organiser."""
+    return CLOSE.decode(body_of(control.entries)) if control.kind is Kind.CLOSE else None
+
+
+def with_key_of(position: int, key: bytes) -> Callable[[Close], Close]:
+    """A roll with another key for one party: whoever has its secret is in the middle."""
+
+    def change(close: Close) -> Close:
+        return _with_enrolled(close, position, lambda party: replace(party, key=key))
+
+    return change
+
+
+def with_nonce_of(position: int) -> Callable[[Close], Close]:
+    """Coins with another nonce for one party."""
+
+    def change(close: Close) -> Close:
+        content = close.content
+        if not isinstance(content, Coins) or position >= len(content.nonces):
+            return close
+        nonces = list(content.nonces)
+        nonces[position] = flipped(nonces[position])
+        return replace(close, content=replace(content, nonces=tuple(nonces)))
+
+    return change
+
+
+def as_confirmed(close: Close) -> Close:
+    """The close of confirm as it would be if everybody in the list had confirmed."""
+    if not isinstance(close.content, Members):
+        return close
+    return replace(close, phase=Phase.CONFIRM, content=replace(close.content, final=False))
+
+
+def without_checkpoint(close: Close) -> Close:
+    """A close that rests on no checkpoint."""
+    return replace(close, checkpoint=b"")
+
+
+def added(by: int) -> Callable[[Result], Result]:
+    """A first sum that is larger by so much."""
+    return lambda result: replace(result, sums=(result.sums[0] + by, *result.sums[1:]))
+
+
+def hiding_removals(result: Result) -> Result:
+    """A result that says nothing about who was removed."""
+    return replace(result, removed=())
+
+
+def inventing(removal: Removal) -> Callable[[Result], Result]:
+    """A result that says that somebody was removed who was not."""
+    return lambda result: replace(result, removed=(removal,))
+
+
+def hiding_releases(result: Result) -> Result:
+    """A result that hides that values of an earlier attempt are out too."""
+    return replace(result, releases=1)
+
+
+def blaming(*positions: int) -> Callable[[Abort], Abort]:
+    """An abort with other culprits."""
+    return lambda abort: replace(abort, culprits=positions)
+
+
+def attempt_of(logical: int, attempt: int) -> Callable[[Open], Open]:
+    """Another attempt, of another logical round; both are counted from 0."""
+    return lambda content: replace(content, logical=logical, attempt=attempt)
+
+
+def _with_enrolled(close: Close, at: int, change: Callable[[Enrolled], Enrolled]) -> Close:
+    content = close.content
+    if not isinstance(content, Roll) or at >= len(content.parties):
+        return close
+    parties = list(content.parties)
+    parties[at] = change(parties[at])
+    return replace(close, content=replace(content, parties=tuple(parties)))

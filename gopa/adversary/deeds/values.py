@@ -1,0 +1,143 @@
+"""Lies about inputs, about noise, and about what is published. Full mode only where not said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gopa.adversary.deeds.kinds import change, copied, knowing, only_at
+from gopa.adversary.malicious import Deed
+from gopa.messages.party import Commit, Join, Publish
+from gopa.messages.phases import Phase
+from gopa.party.states import Accusing, Committed, Comparing
+from gopa.rounds.context import RoundContext, commit
+from gopa.simulation import Behaviour
+from gopa.simulation.departures import Rounds
+from gopa.simulation.faults import flipped
+from gopa.simulation.scene import Scene
+from gopa.simulation.secrets import noise_for_tests
+from wire.errors import UsageError
+
+
+def shift(by: int) -> Deed:
+    """Speaks of a first coordinate that is `by` steps larger: for join, commit and publish.
+
+    At join the committed input is shifted, at commit the committed output, at publish the
+    value. A liar that wants to be consistent shifts all three; the proof stays as it was.
+    """
+    return _spoken_of(lambda _: (by,))
+
+
+def scale_noise(factor: int) -> Deed:
+    """Speaks of noise `factor` times what was drawn, 0 for none: for commit and publish."""
+
+    def difference(scene: Scene) -> Sequence[int]:
+        noise = _noise(scene)
+        return [(factor - 1) * each for each in noise]
+
+    return _spoken_of(difference)
+
+
+def spoil_proof() -> Deed:
+    """Commits with one wrong bit in the proof about input and noise."""
+    return only_at(
+        Phase.COMMIT, change(lambda content: replace(content, proof=flipped(content.proof, 40)))
+    )
+
+
+def spoil_weighing() -> Deed:
+    """Commits with one wrong bit in the proof that the weight is the largest coordinate."""
+    return only_at(
+        Phase.COMMIT,
+        change(lambda content: replace(content, weighing=flipped(content.weighing, 40))),
+    )
+
+
+def copy_proof(victim: int) -> Deed:
+    """Commits to the victim's output with the victim's proof."""
+
+    def mix(own: Commit, theirs: Commit) -> Commit:
+        return replace(own, output=theirs.output, proof=theirs.proof)
+
+    return only_at(Phase.COMMIT, copied(victim, mix))
+
+
+def spoil_value() -> Deed:
+    """Publishes another value than the commitments open to. In every mode."""
+    return only_at(
+        Phase.PUBLISH, change(lambda content: replace(content, value=flipped(content.value)))
+    )
+
+
+def copy_value(victim: int) -> Deed:
+    """Publishes the victim's masked value."""
+
+    def mix(own: Publish, theirs: Publish) -> Publish:
+        return replace(own, value=theirs.value, blinding=theirs.blinding)
+
+    return only_at(Phase.PUBLISH, copied(victim, mix))
+
+
+def copy_input(victim: int) -> Deed:
+    """Joins with the victim's commitment to its input."""
+
+    def mix(own: Join, theirs: Join) -> Join:
+        return replace(own, input=theirs.input)
+
+    return only_at(Phase.JOIN, copied(victim, mix))
+
+
+def _spoken_of(difference: Callable[[Scene], Sequence[int]]) -> Deed:
+    """Adds a difference to whatever the phase says about the values."""
+    fields = {Phase.JOIN: "input", Phase.COMMIT: "output"}
+
+    def made(phase: Phase, rounds: Rounds) -> Behaviour:
+        if phase is Phase.PUBLISH:
+            return knowing(lambda s, c: _publish(s, c, difference(s)))(phase, rounds)
+        if phase not in fields:
+            raise UsageError("this deed is for join, commit and publish", "at")
+        name = fields[phase]
+
+        def altered(scene: Scene, content: Any) -> Any:
+            moved = _moved(scene, getattr(content, name), difference(scene))
+            return replace(content, **{name: moved})
+
+        return knowing(altered)(phase, rounds)
+
+    return made
+
+
+def _publish(scene: Scene, content: Publish, difference: Sequence[int]) -> Publish:
+    group, wide = scene.toolkit.group, _wide(scene, difference)
+    values = group.decode_scalars(content.value, len(wide))
+    return replace(content, value=(values + group.scalars(wide)).to_bytes())
+
+
+def _moved(scene: Scene, data: bytes, difference: Sequence[int]) -> bytes:
+    """The commitment to other values with the same blinding."""
+    group = scene.toolkit.group
+    context = RoundContext(scene.manifest, scene.session, scene.round, group)
+    values = group.scalars(_wide(scene, difference)).secret()
+    by = commit(context.key, values, group.scalar(0).secret())
+    return (group.decode_point(data) + by.points[0]).to_bytes()
+
+
+def _wide(scene: Scene, difference: Sequence[int]) -> list[int]:
+    """With zeros for the coordinates that stay."""
+    missing = scene.manifest.terms.dimension - len(difference)
+    return [*difference, *([0] * missing)]
+
+
+def _noise(scene: Scene) -> Sequence[int]:
+    """What it has drawn in this round, from its state when it committed or compared."""
+    stage = scene.state.stage
+    if not isinstance(stage, Committed):
+        stage = scene.before.stage
+        stage = stage.comparing if isinstance(stage, Accusing) else stage
+        if not isinstance(stage, Comparing):
+            raise UsageError("this deed is for commit and publish", "at")
+        stage = stage.committed
+    state = replace(scene.state, stage=stage)
+    values = next(each.values for each in state.inputs if each.logical == stage.opened.logical)
+    return noise_for_tests(state, scene.key.public.data, values)

@@ -1,0 +1,127 @@
+"""The sessions in which attacks are tried: few parties and small proofs, but everything real."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Final
+
+from gopa.messages.manifest import Mode
+from gopa.organiser import Setting
+from gopa.planning.terms import Terms
+from gopa.simulation import BeaconSource, Script, Simulation, Stage, Witnesses
+from gopa.simulation.randomness import Streams
+from zkp.noise_table import GaussianTable, binomial
+
+_WITNESS_TIME: Final = 1_700_000_000
+
+_SEED: Final = b"adversary's ground3"
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A session up to who misbehaves in it: terms and setting, rounds that are run, witnesses.
+
+    Witnesses cosign at `witness_time`, in seconds since 1970.
+
+    Everything in it follows from `seed`, so an attack and its honest twin are the same
+    session up to the first lie.
+    """
+
+    terms: Terms
+    setting: Setting = field(default_factory=Setting)
+    rounds: int = 1
+    witnesses: int = 0
+    beacon: BeaconSource | None = None
+    seed: bytes = _SEED
+    witness_time: int = _WITNESS_TIME
+
+    def simulation(self, script: Script) -> Simulation:
+        """The session with its manifest posted, for these liars."""
+        witnesses = self.cosigners(self.witness_time) if self.witnesses else None
+        stage = Stage(witnesses=witnesses, beacon=self.beacon, remember_noise=True)
+        rng = Streams(self.seed).named("session")
+        return Simulation(self.terms, rng=rng, setting=self.setting, script=script, stage=stage)
+
+    def cosigners(self, time: int) -> Witnesses:
+        """The witnesses, with their clocks at another time."""
+        return Witnesses.fresh(self.witnesses, Streams(self.seed).named("witnesses"), time=time)
+
+    def inputs(self) -> Sequence[Sequence[int]]:
+        """What the parties have, on the grid; with weights the last coordinate is the largest."""
+        terms = self.terms
+        rows = [
+            [(3 * party + 2 * i) % (terms.steps + 1) for i in range(terms.dimension)]
+            for party in range(terms.parties)
+        ]
+        return [[min(x, row[-1]) for x in row] for row in rows] if self.setting.weighted else rows
+
+
+FOUR: Final = Terms(
+    parties=4,
+    corrupt=1,
+    survivors=3,
+    loss=1,
+    k=3,
+    dimension=1,
+    low=Decimal(0),
+    high=Decimal(1),
+    steps=4,
+    squared_sensitivity=16,
+    noise=GaussianTable.with_scale("1", bits=8, rows=7),
+    mask="uniform",
+    mask_deviation=0,
+    epsilon=Decimal(100),
+    delta=Decimal("0.999"),
+    beta=Decimal("0.1"),
+    rounds=1,
+    charged=1,
+    attempts=3,
+    beacon="commit-reveal",
+    threshold_numerator=0,
+    threshold_denominator=1,
+)
+"""The least that a session can be: four parties on a complete graph, one of whom may be lost."""
+
+_FIVE: Final = replace(FOUR, parties=5, k=4, loss=2)
+_VECTOR: Final = replace(FOUR, dimension=3, squared_sensitivity=48, noise=binomial(8))
+
+SMALL: Final = Ground(FOUR)
+"""Four parties, no recovery."""
+
+ROOMY: Final = Ground(_FIVE)
+"""Five parties of whom two may be lost, no recovery."""
+
+RECOVERING: Final = Ground(replace(_FIVE, threshold_numerator=1, threshold_denominator=2))
+"""The same; half of a party's neighbours can open its self-mask."""
+
+TWO_ROUNDS: Final = Ground(replace(FOUR, rounds=2), rounds=2)
+"""Two results from the same parties."""
+
+VECTORS: Final = Ground(_VECTOR)
+"""Vectors of three coordinates, with noise from weighted bits."""
+
+WEIGHTED: Final = Ground(_VECTOR, Setting(weighted=True))
+"""The same, with a private weight as the last coordinate."""
+
+SIGNED: Final = Ground(_VECTOR, Setting(mode=Mode.SIGNED))
+"""Without proofs: inputs and noise are as the parties say."""
+
+SIGNED_ROOMY: Final = Ground(replace(_VECTOR, parties=5, k=4, loss=2), Setting(mode=Mode.SIGNED))
+"""The same with five parties of whom two may be lost."""
+
+SIGNED_TWICE: Final = Ground(replace(_VECTOR, rounds=2), Setting(mode=Mode.SIGNED), rounds=2)
+"""Two results without proofs."""
+
+STRICT: Final = Ground(replace(FOUR, loss=0))
+"""Four parties; if one is lost the round aborts, and three are enough for the next attempt."""
+
+IMPATIENT: Final = Ground(_FIVE, Setting(max_rollbacks=1))
+"""Five parties; whoever leaves does so before the one rollback that there is."""
+
+SPARSE: Final = Ground(replace(FOUR, parties=7, survivors=4), seed=b"sparse ground 239")
+"""Seven parties; the neighbours of party 0 are parties 1, 2 and 3 in the first round."""
+
+WITNESSED: Final = Ground(FOUR, witnesses=2)
+"""Closes rest on checkpoints that two witnesses have cosigned."""

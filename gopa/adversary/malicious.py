@@ -1,0 +1,76 @@
+"""Who misbehaves, when, and how: the sentences of which attacks are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from gopa.messages.phases import Phase
+from gopa.simulation import Behaviour, OrganiserBehaviour, Script
+from gopa.simulation.departures import Rounds
+from wire.errors import UsageError
+
+
+class NotApplicable(UsageError):
+    """A deed that means nothing in this session, such as a false proof where none is asked for."""
+
+
+Deed: TypeAlias = Callable[[Phase, Rounds], Behaviour]
+"""What a party does in place of its message of a phase; `gopa.adversary.deeds` has many."""
+
+PHASES = {phase.name.lower(): phase for phase in Phase if phase is not Phase.ORGANISER}
+
+
+@dataclass(frozen=True, slots=True)
+class Malicious:
+    """A party that does something else at a phase: `Malicious(1, at="publish", do=late())`.
+
+    `party` is its number, from 0, in the order of the keys. `at` is a phase or its name.
+    `rounds` are the numbers of the rounds, from 1, in which it misbehaves; None is all.
+    Several for one party apply in their order. With `board` the board does it to the party's
+    messages, such as holding one back, and the party itself keeps the rules.
+
+    Raises:
+        UsageError: no such phase, or a deed that means nothing in it.
+    """
+
+    party: int
+    at: str | Phase
+    do: Deed
+    rounds: Collection[int] | None = None
+    board: bool = False
+
+    def behaviour(self) -> Behaviour:
+        """As a simulation takes it."""
+        rounds = None if self.rounds is None else frozenset(self.rounds)
+        return self.do(phase_of(self.at), rounds)
+
+
+@dataclass(frozen=True, slots=True)
+class MaliciousOrganiser:
+    """An organiser that posts something else: `MaliciousOrganiser(do=AlteredResult(..))`."""
+
+    do: OrganiserBehaviour
+
+
+Actor: TypeAlias = Malicious | MaliciousOrganiser
+
+
+def script_of(actors: Iterable[Actor]) -> Script:
+    """All of them as the script of a simulation."""
+    script = Script()
+    for actor in actors:
+        if isinstance(actor, Malicious):
+            script = script.misbehave(actor.party, actor.behaviour())
+        else:
+            script = script.organise(actor.do)
+    return script
+
+
+def phase_of(name: str | Phase) -> Phase:
+    """A phase of the parties by its name; `UsageError` lists them."""
+    found = name if isinstance(name, Phase) else PHASES.get(name)
+    if found is None or found is Phase.ORGANISER:
+        raise UsageError(f"a phase is one of {', '.join(PHASES)}", "at")
+    return found

@@ -1,0 +1,238 @@
+"""What came of an attack: who was caught by which check, and whether the result is right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from gopa.adversary.malicious import Actor, Malicious
+from gopa.auditing import Report, Verdict
+from gopa.auditing.checks import check_of
+from gopa.auditing.report import AuditFault
+from gopa.rules import Findings, RoundFindings
+from gopa.rules.closes import RULE_OF
+from wire.errors import FaultyBoard, FaultyParty, ProtocolError
+
+_ACCEPTING = frozenset({Verdict.VALID, Verdict.SIGNED_ONLY, Verdict.VALID_WITH_EXCLUSIONS})
+
+STRANGER: Final = -1
+"""The number of somebody on a roll who is not on the roster."""
+
+_STOPPED: Final = "04-C5"
+
+
+class How(Enum):
+    """What happened to whoever was caught."""
+
+    CONVICTED = "convicted"
+    REMOVED = "left out"
+    REFUSED = "refused by parties"
+    NAMED = "named in an abort"
+    UNMASKED = "unmasked by others"
+    IGNORED = "passed over"
+    NOTICED = "noticed by an audit"
+
+
+@dataclass(frozen=True, slots=True)
+class Catch:
+    """One rule that stopped somebody, and the number of the audit's check that cites it.
+
+    `who` is `party 1`, `organiser` or `board`. CONVICTED: entries of the log prove it to
+    anybody. REMOVED: the party is in no list from there on. REFUSED: participants said
+    nothing more. NAMED: an abort says that the party did not do its part. UNMASKED: others
+    opened its self-mask for it. IGNORED: an entry counts for nothing. NOTICED: an
+    audit does not accept what it was shown, and cannot tell whose fault that is.
+    """
+
+    rule: str
+    who: str
+    how: How
+
+    @property
+    def check(self) -> str:
+        """The check of the audit, or an empty text where the rule is for participants alone."""
+        try:
+            return check_of(self.rule).number
+        except KeyError:
+            return ""
+
+    def __str__(self) -> str:
+        name = f"check {self.check} [{self.rule}]" if self.check else f"[{self.rule}]"
+        return f"{name}: {self.who} {self.how.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenToAll:
+    """What the entries of a round show to everybody, whether or not the rules count them.
+
+    `values`: who posted a masked value; `seeds`: whose self-mask can be taken off; `edges`:
+    whose keys were posted. All are numbers of parties.
+    """
+
+    values: frozenset[int]
+    seeds: frozenset[int]
+    edges: frozenset[frozenset[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class RoundOutcome:
+    """One round as the log has it, and the sum as it should be.
+
+    `included` are numbers of parties, None without a final list. `expected` is what their
+    inputs and noise add up to, known to a simulation alone; None where there is no result.
+    """
+
+    findings: RoundFindings
+    numbers: tuple[int, ...]
+    included: tuple[int, ...] | None
+    expected: tuple[int, ...] | None
+    open_to_all: OpenToAll
+
+    @property
+    def right(self) -> bool:
+        """No result is not a wrong one."""
+        return self.findings.sums is None or self.findings.sums == self.expected
+
+    def pairs(self, edges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+        """Edges between positions of the roll as edges between numbers of parties."""
+        return tuple((self.numbers[u], self.numbers[v]) for u, v in edges)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A session with its liars, as an auditor sees it and as the simulation knows it to be.
+
+    `keys` are those of the parties by number. `halted` are the errors of parties that
+    stopped by themselves, `passed_over` rules by which entries count for nothing, with the
+    keys of their authors.
+    """
+
+    actors: tuple[Actor, ...]
+    keys: tuple[bytes, ...]
+    organiser: bytes
+    findings: Findings
+    report: Report
+    rounds: tuple[RoundOutcome, ...]
+    halted: Mapping[int, ProtocolError]
+    passed_over: tuple[tuple[str, bytes], ...] = ()
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the auditor lets the result stand."""
+        return accepting(self.report)
+
+    @property
+    def right(self) -> bool:
+        """Whether every result is the sum of the inputs and noise of those who are in it."""
+        return all(each.right for each in self.rounds)
+
+    @property
+    def has_result(self) -> bool:
+        """Whether the last round that the log has came to a result."""
+        return bool(self.rounds) and self.rounds[-1].findings.sums is not None
+
+    @property
+    def liars(self) -> frozenset[int]:
+        """The parties that misbehave, not those to whom a board does something."""
+        return frozenset(
+            each.party for each in self.actors if isinstance(each, Malicious) and not each.board
+        )
+
+    @property
+    def honest(self) -> frozenset[int]:
+        """The others."""
+        return frozenset(range(len(self.keys))) - self.liars
+
+    @property
+    def honest_organiser(self) -> bool:
+        return all(isinstance(each, Malicious) for each in self.actors)
+
+    @property
+    def included(self) -> frozenset[int]:
+        """Who is in the last result."""
+        return frozenset(self.rounds[-1].included or ()) if self.has_result else frozenset()
+
+    @property
+    def caught(self) -> tuple[Catch, ...]:
+        """Everything that stopped somebody, each rule once for each of them."""
+        found = (*self._convicted(), *self._removed(), *self._refused(), *self._unhelped())
+        ignored = [
+            Catch(rule, self.name_of(author), How.IGNORED) for rule, author in self.passed_over
+        ]
+        return tuple(dict.fromkeys((*found, *ignored)))
+
+    @property
+    def blamed(self) -> tuple[str, ...]:
+        """Whom the log convicts, in words."""
+        names = [catch.who for catch in self.caught if catch.how is How.CONVICTED]
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def result(self) -> str:
+        """`right`, `wrong`, or `none`: what a reader of the log ends up with."""
+        if not self.accepted or not self.has_result:
+            return "none"
+        return "right" if self.right else "wrong"
+
+    def name_of(self, key: bytes) -> str:
+        """A key in words."""
+        if key in self.keys:
+            return f"party {self.keys.index(key)}"
+        return "organiser" if key == self.organiser else f"stranger {key.hex()[:8]}"
+
+    def _convicted(self) -> list[Catch]:
+        """What may have another explanation convicts nobody."""
+        return [
+            Catch(each.rule, self._culprit(each), How.CONVICTED)
+            for each in self.report.faults
+            if each.proved
+        ]
+
+    def _culprit(self, fault: AuditFault) -> str:
+        return self.name_of(fault.author) if fault.author else fault.culprit.value
+
+    def _removed(self) -> list[Catch]:
+        """Who is caught by a conviction under the same rule is not listed twice."""
+        convicted = {(catch.rule, catch.who) for catch in self._convicted()}
+        found = [
+            (each.rule, self.name_of(each.author))
+            for each_round in self.rounds
+            for each in each_round.findings.removals
+        ]
+        return [
+            Catch(rule, who, How.REMOVED) for rule, who in found if (rule, who) not in convicted
+        ]
+
+    def _refused(self) -> list[Catch]:
+        """Honest parties that stopped by themselves, by whom they were lied to ([C5])."""
+        return [
+            Catch(_STOPPED, self._liar_behind(error), How.REFUSED)
+            for number, error in self.halted.items()
+            if number in self.honest
+        ]
+
+    def _unhelped(self) -> list[Catch]:
+        """Whose silence ended a round or was made up for."""
+        found: list[Catch] = []
+        for each in self.rounds:
+            if each.findings.abort is not None:
+                rule = RULE_OF[each.findings.abort]
+                found += [self._catch(each, rule, at, How.NAMED) for at in each.findings.culprits]
+            recovered = each.findings.recovered
+            found += [self._catch(each, "04-U4", at, How.UNMASKED) for at in recovered]
+        return found
+
+    def _catch(self, each: RoundOutcome, rule: str, position: int, how: How) -> Catch:
+        return Catch(rule, f"party {each.numbers[position]}", how)
+
+    def _liar_behind(self, error: ProtocolError) -> str:
+        if isinstance(error, FaultyParty):
+            return self.name_of(error.party)
+        return "board" if isinstance(error, FaultyBoard) else "somebody"
+
+
+def accepting(report: Report) -> bool:
+    """Whether an audit lets the results of a session stand."""
+    return report.verdict in _ACCEPTING

@@ -1,0 +1,93 @@
+"""Attacks on somebody's own pipeline: aggregators in which parties or the organiser misbehave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+from gopa.adversary.attack import Cast, Row, SessionAttack
+from gopa.adversary.harm import harm
+from gopa.adversary.library import named
+from gopa.adversary.malicious import NotApplicable
+from gopa.adversary.trial import outcome_of
+from gopa.adversary.watching import Watch
+from gopa.aggregation import LocalAggregator
+from gopa.planning import Plan, Terms
+from wire.errors import UsageError
+
+__all__ = ["Aggregators", "NotApplicable", "complaints"]
+
+
+class Aggregators:
+    """Takes the place of the class `LocalAggregator`: whatever it makes is under an attack.
+
+    Without an `attack` everybody is honest, and the results are checked all the same.
+    """
+
+    def __init__(self, attack: SessionAttack | None = None, cast: Cast | None = None) -> None:
+        self.attack = attack
+        self._cast = cast or Cast()
+        self._made: list[tuple[LocalAggregator, Watch]] = []
+
+    @classmethod
+    def under(cls, name: str | None) -> Self:
+        """Under the attack of this name; `UsageError` if it is none by parties or organiser."""
+        if name is None:
+            return cls()
+        found = named(name)
+        if not isinstance(found, SessionAttack):
+            raise UsageError("only parties and organisers misbehave in an aggregator", "name")
+        return cls(found)
+
+    @property
+    def name(self) -> str:
+        """Of the attack."""
+        return "nobody lies" if self.attack is None else self.attack.name
+
+    def __call__(self, plan: Plan | Terms, **settings: Any) -> LocalAggregator:
+        """An aggregator with these settings, which may not have a script of their own.
+
+        Raises:
+            NotApplicable: mode off, which has no session.
+        """
+        if "script" in settings:
+            raise UsageError("the attack says who misbehaves: take it out", "script")
+        if self.attack is not None and settings.get("mode") == "off":
+            raise NotApplicable("mode off has no session that could be attacked")
+        watch = Watch(() if self.attack is None else tuple(self.attack.plot(self._cast)))
+        if settings.get("mode") != "off":
+            settings |= {"script": watch.script, "remember_noise": True}
+        made = LocalAggregator(plan, **settings)
+        self._made.append((made, watch))
+        return made
+
+    @property
+    def applicable(self) -> bool:
+        """Whether, in one aggregator at least, everybody found an occasion to misbehave."""
+        return any(not watch.idle for _, watch in self._made)
+
+    def rows(self) -> Iterator[Row]:
+        """What came of every session so far.
+
+        One in which somebody found no occasion is searched for harm, and nothing else.
+        """
+        for made, watch in self._made:
+            if made.simulation is None:
+                continue
+            outcome = outcome_of(made.simulation, watch.actors)
+            if self.attack is not None and not watch.idle:
+                yield self.attack.judged(outcome)
+            else:
+                found = harm(outcome)
+                yield Row(self.name, (), outcome.blamed, outcome.result, bool(found), found)
+
+
+def complaints(made: Aggregators) -> list[str]:
+    """What is wrong with any of the sessions, in words."""
+    found: list[str] = []
+    for row in made.rows():
+        found += [f"{row.attack}: {text}" for text in row.harm]
+        found += [f"{row.attack}: {rule} should have caught it" for rule in row.missed]
+        if row.succeeded and not row.harm:
+            found.append(f"{row.attack} reached what it was after")
+    return found

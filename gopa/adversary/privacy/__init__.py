@@ -1,0 +1,45 @@
+"""What colluding parties learn, measured against what a plan claims.
+
+Best tests of one input against another, on views of coalitions: a bound from below on
+epsilon and delta, with its confidence. It finds leaks and proves none absent.
+"""
+
+from gopa.adversary.privacy.audit import CONFIDENCE, Row, measure_all
+from gopa.adversary.privacy.broken import BREAKAGES, Breakage, broken_views
+from gopa.adversary.privacy.claims import View
+from gopa.adversary.privacy.coalitions import COALITIONS, Coalition, views_of
+from gopa.adversary.privacy.house import house_views
+from gopa.adversary.privacy.laws import Law, Masks
+from gopa.adversary.privacy.linking import Link, link, links
+from gopa.adversary.privacy.measuring import Claim, Measurement, measure
+from gopa.adversary.privacy.plan_file import read_plan
+from gopa.adversary.privacy.power import noticed
+from gopa.adversary.privacy.scenes import Scene
+from gopa.adversary.privacy.views import Release, World
+
+__all__ = [
+    "BREAKAGES",
+    "COALITIONS",
+    "CONFIDENCE",
+    "Breakage",
+    "Claim",
+    "Coalition",
+    "Law",
+    "Link",
+    "Masks",
+    "Measurement",
+    "Release",
+    "Row",
+    "Scene",
+    "View",
+    "World",
+    "broken_views",
+    "house_views",
+    "link",
+    "links",
+    "measure",
+    "measure_all",
+    "noticed",
+    "read_plan",
+    "views_of",
+]

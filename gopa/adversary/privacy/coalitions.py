@@ -1,0 +1,172 @@
+"""The coalitions whose views are measured: each builds its scenes from the terms of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gopa.adversary.privacy.claims import View, claim_of, plan_label, world_of
+from gopa.adversary.privacy.scenes import Scene, graph_of, most_exposed, removable
+from gopa.planning.terms import Terms
+
+Build = Callable[[Terms, np.random.Generator], Sequence[Scene]]
+
+
+@dataclass(frozen=True, slots=True)
+class Coalition:
+    """A kind of view. `build` makes its scenes, none where the terms leave no room for it."""
+
+    name: str
+    what: Callable[[Sequence[Scene]], str]
+    build: Build
+
+    def view(self, terms: Terms, rng: np.random.Generator) -> View | None:
+        """The game with its claim; None where the terms leave no room for it."""
+        scenes = self.build(terms, rng)
+        if not scenes:
+            return None
+        claim = claim_of(terms, scenes, rng)
+        world = world_of(terms, scenes)
+        return View(self.name, plan_label(terms), self.what(scenes), world, claim)
+
+
+def neighbours_but_one(terms: Terms, rng: np.random.Generator) -> list[Scene]:
+    """The party with the fewest neighbours, and all of these but one.
+
+    They are picked when the graph is known, so only the account of the named parties
+    applies, unless they are as few as planned.
+    """
+    graph = graph_of(terms, terms.parties, rng)
+    victim = int(np.argmin(graph.degrees))
+    colluding = frozenset(graph.neighbours(victim)[1:].tolist())
+    return [Scene(graph, victim, colluding)] if colluding else []
+
+
+def fewest_honest(terms: Terms, rng: np.random.Generator) -> list[Scene]:
+    """As few as possible joined, and as many of them as planned collude."""
+    graph = graph_of(terms, terms.survivors, rng)
+    corrupt = _first(terms)
+    return [Scene(graph, most_exposed(graph, corrupt, terms), corrupt)]
+
+
+def organiser_and_neighbours(terms: Terms, rng: np.random.Generator) -> list[Scene]:
+    """The organiser sees the graph and keeps honest neighbours of the victim out."""
+    graph = graph_of(terms, terms.parties, rng)
+    corrupt = _first(terms)
+    victim = most_exposed(graph, corrupt, terms)
+    first = [each for each in graph.neighbours(victim).tolist() if each not in corrupt]
+    rest = [each for each in range(graph.parties) if each not in set(first)]
+    gone = removable(graph, first + rest, terms, kept={victim, *corrupt})
+    return [Scene(graph, victim, corrupt, gone)] if gone else []
+
+
+def after_rollback(terms: Terms, rng: np.random.Generator) -> list[Scene]:
+    """Honest parties drop out behind their commits; their edges are opened."""
+    graph = graph_of(terms, terms.parties, rng)
+    corrupt = _first(terms)
+    victim = most_exposed(graph, corrupt, terms)
+    gone = removable(graph, _shuffled(graph.parties, rng), terms, kept={victim, *corrupt})
+    return [Scene(graph, victim, corrupt, gone)] if gone else []
+
+
+def late_value(terms: Terms, rng: np.random.Generator) -> list[Scene]:
+    """The victim publishes behind the close: its edges are opened, and its value is on the log."""
+    graph = graph_of(terms, terms.parties, rng)
+    corrupt = _first(terms)
+    victim = most_exposed(graph, corrupt, terms)
+    gone = removable(graph, [victim], terms)
+    return [Scene(graph, victim, corrupt, gone)] if gone else []
+
+
+def retried(terms: Terms, rng: np.random.Generator) -> list[Scene]:
+    """A colluding party sees every seed but its own opened, and keeps that: a veto.
+
+    It is barred from the next attempt, which another one of them vetoes, as often as
+    attempts are charged.
+    """
+    scenes: list[Scene] = []
+    victim = terms.corrupt
+    for veto in range(min(terms.charged, terms.corrupt) + 1):
+        joined = terms.parties - veto
+        if joined < terms.survivors:
+            break
+        corrupt = frozenset(range(terms.corrupt - veto))
+        graph = graph_of(terms, joined, rng)
+        gone = removable(graph, _shuffled(joined, rng), terms, kept={victim - veto, *corrupt})
+        scenes.append(Scene(graph, victim - veto, corrupt, gone))
+    return scenes if len(scenes) > 1 else []
+
+
+def recovered(terms: Terms, rng: np.random.Generator) -> list[Scene]:
+    """The victim falls silent behind its confirmation: shares open its self-mask."""
+    return after_rollback(terms, rng) if terms.threshold is not None else []
+
+
+def _first(terms: Terms) -> frozenset[int]:
+    """A set fixed before the coins: positions mean nothing to a graph."""
+    return frozenset(range(terms.corrupt))
+
+
+def _shuffled(count: int, rng: np.random.Generator) -> list[int]:
+    found: list[int] = rng.permutation(count).tolist()
+    return found
+
+
+def _without_neighbours(scenes: Sequence[Scene]) -> str:
+    degree = len(scenes[0].graph.neighbours(scenes[0].victim))
+    return f"{degree - 1} of the victim's {degree} neighbours"
+
+
+def _all_but(scenes: Sequence[Scene]) -> str:
+    return f"all parties but {len(scenes[0].honest)} honest ones"
+
+
+def _organised(scenes: Sequence[Scene]) -> str:
+    only = scenes[0]
+    around = set(only.graph.neighbours(only.victim).tolist())
+    return (
+        f"organiser, {len(only.corrupt)} parties ({len(around & only.corrupt)} of "
+        f"{len(around)} neighbours); {len(around & only.gone)} more kept out"
+    )
+
+
+def _dropped(scenes: Sequence[Scene]) -> str:
+    only = scenes[0]
+    return (
+        f"{len(only.corrupt)} parties, {len(only.opened)} edges opened after {len(only.gone)} left"
+    )
+
+
+def _exposed(scenes: Sequence[Scene]) -> str:
+    only = scenes[0]
+    degree = len(only.graph.neighbours(only.victim))
+    return f"{len(only.corrupt)} parties, a value behind the close and its {degree} edges opened"
+
+
+def _twice(scenes: Sequence[Scene]) -> str:
+    return f"{len(scenes[0].corrupt)} parties and {len(scenes)} results from the same inputs"
+
+
+def _with_shares(scenes: Sequence[Scene]) -> str:
+    return f"{_dropped(scenes)}; the victim's self-mask from shares"
+
+
+NEIGHBOURS: Final = Coalition("neighbours", _without_neighbours, neighbours_but_one)
+FEWEST: Final = Coalition("fewest honest", _all_but, fewest_honest)
+ORGANISER: Final = Coalition("organiser", _organised, organiser_and_neighbours)
+ROLLBACK: Final = Coalition("rollback", _dropped, after_rollback)
+LATE: Final = Coalition("late value", _exposed, late_value)
+VETO: Final = Coalition("veto", _twice, retried)
+RECOVERY: Final = Coalition("recovery", _with_shares, recovered)
+
+COALITIONS: Final = (NEIGHBOURS, FEWEST, ORGANISER, ROLLBACK, LATE, VETO, RECOVERY)
+"""Every kind of view, in the order in which they are reported."""
+
+
+def views_of(terms: Terms, rng: np.random.Generator) -> list[View]:
+    """All views that these terms leave room for."""
+    found = [each.view(terms, rng) for each in COALITIONS]
+    return [view for view in found if view is not None]

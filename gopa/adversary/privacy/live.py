@@ -1,0 +1,135 @@
+"""Real sessions, whose logs are stripped and compared with the views that are simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from gopa.adversary.ground import FOUR
+from gopa.adversary.privacy.stripping import Secrets
+from gopa.messages.parameters import Mode, Trust
+from gopa.messages.phases import Phase
+from gopa.organiser import Setting
+from gopa.party.states import Committed
+from gopa.planning.terms import Terms
+from gopa.simulation import Script, Simulation, Stage
+from gopa.simulation.actor import Actor
+from gopa.simulation.departures import Late
+from wire.randomness import Rng
+from zkp.noise_table import GaussianTable, binomial
+
+LAST_ROUND: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A kind of session. `coalition` are numbers of parties; the others keep the rules.
+
+    Those in `script` fall silent or are late, each in its own way.
+    """
+
+    name: str
+    terms: Terms
+    setting: Setting
+    script: Script
+    coalition: tuple[int, ...] = (0, 1)
+
+    @property
+    def masks_stay(self) -> bool:
+        """Nobody lies, so no mask is opened: those of parties that are gone stay in the sum."""
+        return self.setting.trust is Trust.HONEST_BUT_CURIOUS
+
+    def inputs(self) -> list[list[int]]:
+        """On the grid, one row for each party."""
+        terms = self.terms
+        return [
+            [(party + at) % (terms.steps + 1) for at in range(terms.dimension)]
+            for party in range(terms.parties)
+        ]
+
+    def played(self, rounds: int, rng: Rng) -> Played:
+        """A session of so many logical rounds, and every secret of it."""
+        terms = replace(self.terms, rounds=rounds)
+        memory = Memory()
+        stage = Stage(remember_noise=True, watch=memory)
+        simulation = Simulation(
+            terms, rng=rng, setting=self.setting, script=self.script, stage=stage
+        )
+        rows = self.inputs()
+        while not simulation.over:
+            simulation.run_round(rows)
+        return Played(self, simulation, memory.secrets, rows)
+
+
+@dataclass(slots=True)
+class Memory:
+    """Keeps what parties know behind their commits, by round and position."""
+
+    secrets: dict[tuple[int, int], Secrets] = field(default_factory=dict)
+
+    def __call__(self, actor: Actor) -> None:
+        stage = actor.state.stage
+        if isinstance(stage, Committed):
+            keys = {other: edge.key for other, edge in stage.edges.items()}
+            where = stage.opened.context.round, stage.view.position
+            self.secrets[where] = Secrets(actor.index, keys, stage.seed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Played:
+    """A session that is over. `secrets` are by round and position."""
+
+    live: Live
+    simulation: Simulation
+    secrets: Mapping[tuple[int, int], Secrets]
+    inputs: Sequence[Sequence[int]]
+
+    def of_round(self, number: int) -> dict[int, Secrets]:
+        """The secrets of one round by position."""
+        return {place: found for (at, place), found in self.secrets.items() if at == number}
+
+    def plain(self, number: int, party: int) -> tuple[int, ...]:
+        """Input and noise of a party."""
+        noise = self.simulation.noise_for_tests[number, party]
+        return tuple(x + eta for x, eta in zip(self.inputs[party], noise, strict=True))
+
+
+_SEVEN: Final = replace(
+    FOUR,
+    parties=7,
+    k=4,
+    survivors=6,
+    loss=1,
+    noise=GaussianTable.with_scale("2", bits=16, rows=15),
+    charged=0,
+    attempts=1,
+)
+_GAUSSIAN: Final = replace(_SEVEN, k=6, mask="gaussian", mask_deviation=40)
+_RECOVERING: Final = replace(_SEVEN, threshold_numerator=1, threshold_denominator=2)
+_RETRIED: Final = replace(_SEVEN, charged=1, attempts=2)
+_VECTORS: Final = replace(_SEVEN, dimension=3, squared_sensitivity=48, noise=binomial(8))
+_SIGNED: Final = Setting(mode=Mode.SIGNED)
+_CURIOUS: Final = Setting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS)
+
+_GONE: Final = Script().drop(5, before=Phase.PUBLISH)
+_LATE: Final = Script().misbehave(4, Late(Phase.PUBLISH))
+_SILENT: Final = Script().drop(2, before=Phase.UNMASK).misbehave(5, Late(Phase.PUBLISH))
+_ODD: Final = frozenset(range(1, LAST_ROUND, 2))
+_VETO: Final = Script().drop(0, before=Phase.UNMASK, rounds=_ODD)
+
+SIGNED_SESSIONS: Final = (
+    Live("signed, dropouts", _SEVEN, _SIGNED, _GONE),
+    Live("signed, late values", _VECTORS, _SIGNED, _LATE),
+    Live("signed, veto", _RETRIED, _SIGNED, _VETO),
+    Live("signed, Gaussian masks", _GAUSSIAN, _CURIOUS, Script()),
+    Live("signed, Gaussian masks, dropouts", _GAUSSIAN, _CURIOUS, _GONE),
+    Live("signed, Gaussian masks, late values", _GAUSSIAN, _CURIOUS, _LATE),
+)
+FULL_SESSIONS: Final = (
+    Live("full, recovery", _RECOVERING, Setting(), _SILENT),
+    Live("full, Gaussian masks, late values", _GAUSSIAN, Setting(), _LATE),
+    Live("full, vectors", _VECTORS, Setting(), _GONE),
+)
+SESSIONS: Final = (*SIGNED_SESSIONS, *FULL_SESSIONS)
+"""Both modes and both laws of masks, and every way in which a key or a seed is opened."""

@@ -1,0 +1,109 @@
+"""Runs a session with its liars, then audits the log as a stranger would."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final
+
+from bulletin_board import Submission, TrustPolicy, VerifierKey
+from gopa.adversary.ground import Ground
+from gopa.adversary.malicious import Actor, script_of
+from gopa.adversary.openness import open_to_all
+from gopa.adversary.outcome import STRANGER, Outcome, RoundOutcome
+from gopa.auditing import Anchors, Report, audit
+from gopa.rules import Findings, RoundFindings
+from gopa.simulation import Simulation
+from wire.errors import GopaError
+
+_PASSED_OVER: Final = frozenset({"04-C2", "04-E4", "04-J1", "04-J6"})
+"""Rules about entries that came too late or too early, or from somebody who takes no part."""
+
+
+class TwinFailed(GopaError):
+    """The session does not come to its result when nobody lies: attacks in it show nothing."""
+
+
+def try_out(ground: Ground, actors: Iterable[Actor]) -> Outcome:
+    """What comes of these liars on this ground.
+
+    The same session without liars is run first, once for each ground.
+
+    Raises:
+        TwinFailed: that honest session has no right result.
+    """
+    require_honest_twin(ground)
+    return played(ground, tuple(actors))
+
+
+@lru_cache(maxsize=64)
+def require_honest_twin(ground: Ground) -> None:
+    """Raises `TwinFailed` unless the honest session has a right result that an audit accepts."""
+    outcome = played(ground, ())
+    if not (outcome.accepted and outcome.right and outcome.has_result) or outcome.caught:
+        raise TwinFailed(f"without liars: {outcome.report}")
+
+
+def played(ground: Ground, actors: Sequence[Actor]) -> Outcome:
+    """The session and its audit, without a look at the honest twin."""
+    simulation = ground.simulation(script_of(actors))
+    rounds = 0
+    while rounds < ground.rounds and not simulation.over:
+        simulation.run_round(ground.inputs())
+        rounds += 1
+    return outcome_of(simulation, actors)
+
+
+def outcome_of(simulation: Simulation, actors: Sequence[Actor]) -> Outcome:
+    """What a session came to, with an audit of its log; it must remember inputs and noise."""
+    keys = tuple(actor.author for actor in simulation.parties)
+    findings = simulation.findings()
+    return Outcome(
+        actors=tuple(actors),
+        keys=keys,
+        organiser=simulation.manifest.organiser,
+        findings=findings,
+        report=_audited(simulation),
+        rounds=tuple(_round(simulation, keys, each) for each in findings.rounds),
+        halted={each.index: each.halted for each in simulation.parties if each.halted},
+        passed_over=_passed_over(simulation, findings),
+    )
+
+
+def _passed_over(simulation: Simulation, findings: Findings) -> tuple[tuple[str, bytes], ...]:
+    """Entries that convict nobody and count for nothing: the rule, and who posted them."""
+    notes = [each for each in findings.notes if each.rule in _PASSED_OVER]
+    if not notes:
+        return ()
+    authors = [Submission.decode(raw).entry.author.data for raw in simulation.log().entries()]
+    return tuple((each.rule, authors[at]) for each in notes for at in each.entries)
+
+
+def _audited(simulation: Simulation) -> Report:
+    """With nothing but the log and what an auditor was told beforehand."""
+    manifest = simulation.manifest
+    key = VerifierKey.parse(manifest.log.decode())
+    digest = hashlib.sha256(manifest.to_bytes()).digest()
+    return audit(simulation.log(), anchors=Anchors(TrustPolicy.single_log(key), digest))
+
+
+def _round(simulation: Simulation, keys: tuple[bytes, ...], found: RoundFindings) -> RoundOutcome:
+    numbers = tuple(keys.index(key) if key in keys else STRANGER for key in found.roll)
+    final = found.final
+    included = None if final is None else tuple(numbers[at] for at in final)
+    expected = None
+    if included is not None and found.sums is not None:
+        expected = _contributed(simulation, [(found.number, each) for each in included])
+    shown = open_to_all(simulation.log(), found, keys, numbers)
+    return RoundOutcome(found, numbers, included, expected, shown)
+
+
+def _contributed(simulation: Simulation, places: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """The sum of what these parties put in, by round and number: inputs and noise."""
+    parts = [
+        part
+        for place in places
+        for part in (simulation.inputs_for_tests[place], simulation.noise_for_tests[place])
+    ]
+    return tuple(map(sum, zip(*parts, strict=True)))

@@ -1,0 +1,365 @@
+"""Ways to switch one defence off, beside those of `tests.auditing.disabling`.
+
+Each takes away one check, wherever it is made, and leaves all others as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from commitments.group import Group, PointVec
+from gopa.messages.framing import Message, Posted
+from gopa.messages.manifest import Manifest
+from gopa.messages.members import unpack_members
+from gopa.messages.organiser import Close, Roll
+from gopa.messages.party import COMMIT, JOIN, PUBLISH, REVEAL, Join
+from gopa.messages.phases import Phase
+from gopa.organiser import Organiser
+from gopa.party import closing
+from gopa.party.chain import Chain
+from gopa.party.confirming import narrow
+from gopa.party.means import Means
+from gopa.party.states import Published, State
+from gopa.party.view import RoundView
+from gopa.rounds.context import RoundContext
+from gopa.rules.accusations import Court
+from gopa.rules.book import Book, Given, Step
+from gopa.rules.coins import CoinsStage
+from gopa.rules.commit import CommitStage, Pledge
+from gopa.rules.findings import Removed
+from gopa.rules.join import JoinStage
+from gopa.rules.ledger import Ledger
+from gopa.rules.mailbox import Sorted, Sorter
+from gopa.rules.recover import RecoverStage
+from gopa.rules.retry import Bars, Due, following
+from gopa.rules.rollback import RollbackStage
+from gopa.rules.rounds import Rounds
+from gopa.rules.verdict import BreaksRule, Verdict, absent, invalid
+from tests.auditing.disabling import Disable, replaced, together
+from wire.errors import MalformedMessage
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def module(name: str) -> Any:
+    return import_module(name)
+
+
+def _nothing(*_: object, **__: object) -> None:
+    """A check that looks at nothing."""
+
+
+def _none(*_: object, **__: object) -> frozenset[int]:
+    return frozenset()
+
+
+# Parties
+
+
+def unasked(what: str) -> Disable:
+    """No party asks for this one thing any more."""
+
+    def disable(patch: pytest.MonkeyPatch) -> None:
+        require = Chain.require
+
+        def tolerant(chain: Chain, holds: bool, said: str, evidence: bytes = b"") -> None:
+            require(chain, holds or said == what, said, evidence)
+
+        patch.setattr(Chain, "require", tolerant)
+
+    return disable
+
+
+def _as_if_listed(
+    means: Means,
+    state: State,
+    published: Published,
+    members: tuple[frozenset[int], bool],
+    closed: Any,
+) -> Any:
+    inside, final = members
+    return narrow(means, state, published, (inside | {published.view.position}, final), closed)
+
+
+def _unlisted(state: State, *_: object) -> State:
+    return state
+
+
+OWN_PRESENCE: Final = together(
+    replaced(closing, "narrow", _as_if_listed), replaced(closing, "_listed", _unlisted)
+)
+"""A party goes on although a list lacks it ([C5]); it looks at every list for itself."""
+
+
+# Join and coins
+
+
+def _any_join(message: Message, context: RoundContext) -> Join:
+    del context
+    return JOIN.decode(message.body)
+
+
+def _any_reveal(stage: CoinsStage, message: Message) -> Any:
+    del stage
+    return REVEAL.decode(message.body)
+
+
+ANY_JOIN: Final = replaced(module("gopa.rules.join"), "read_join", _any_join)
+ANY_NONCE: Final = replaced(CoinsStage, "_read", _any_reveal)
+ANYBODY: Final = replaced(Ledger, "_admitted", lambda *_: True)
+SHARED_KEYS: Final = replaced(module("gopa.rules.join"), "_require_own_keys", _nothing)
+STALE_JOINS: Final = replaced(JoinStage, "_require_fresh", _nothing)
+
+
+# Commit and publish
+
+
+def _padded(patch: pytest.MonkeyPatch) -> None:
+    read = CommitStage._read
+
+    def padding(stage: CommitStage, message: Message) -> Pledge:
+        commit = COMMIT.decode(message.body)
+        degree = stage.book.drawn.neighbours(stage.book.places[message.author]).size
+        edges = (*commit.edges, *[bytes(32)] * (degree - len(commit.edges)))
+        return read(stage, replace(message, body=COMMIT.encode(replace(commit, edges=edges))))
+
+    patch.setattr(CommitStage, "_read", padding)
+
+
+FEWER_EDGES: Final = _padded
+"""Edges that are missing are taken for void ones."""
+
+ANY_SIZES: Final = replaced(CommitStage, "_require_sizes", _nothing)
+
+
+def _all_good(group: Group, encodings: list[bytes]) -> list[bool]:
+    del group
+    return [True] * len(encodings)
+
+
+def _with_identity(group: Group, commits: Mapping[int, Pledge], parties: int) -> PointVec:
+    found = group.points([])
+    for place in range(parties):
+        own = group.identity
+        for data in (commits[place].output, commits[place].self_mask) if place in commits else ():
+            own = own + group.decode_point(data, allow_identity=True)
+        found = found.concat(group.points([own]))
+    return found
+
+
+THE_IDENTITY: Final = together(
+    replaced(module("gopa.rules.commit"), "good_points", _all_good),
+    replaced(module("gopa.rules.commit"), "_own_points", _with_identity),
+)
+"""The identity is a point like any other, also where the points are added up."""
+
+
+# Messages
+
+
+def _as_it_was_said(sorter: Sorter[Any], message: Message) -> Any:
+    try:
+        return sorter._content(message)
+    except BreaksRule as error:
+        return invalid(error.rule, message.index, error.message)
+    except MalformedMessage as error:
+        return invalid(sorter.rule, message.index, str(error))
+
+
+def _as_much_as_fits(patch: pytest.MonkeyPatch) -> None:
+    content = Sorter._content
+
+    def cut(sorter: Sorter[Any], message: Message) -> Any:
+        return content(sorter, replace(message, body=message.body[: sorter.largest]))
+
+    patch.setattr(Sorter, "_content", cut)
+
+
+def _one_chunk(patch: pytest.MonkeyPatch) -> None:
+    bounded = Ledger._bounded
+
+    def whole(ledger: Ledger, posted: Posted) -> Posted:
+        entry = replace(posted.entry, chunk=0, chunks=1)
+        return bounded(ledger, replace(posted, entry=entry))
+
+    patch.setattr(Ledger, "_bounded", whole)
+
+
+def _first_only(book: Book, phase: Phase, message: Message) -> None:
+    del phase
+    if message.author not in book.mail.first(Phase(message.phase)):
+        book.mail.put(message)
+
+
+def _always_striking(patch: pytest.MonkeyPatch) -> None:
+    sort = Sorter.sort
+
+    def strict(sorter: Sorter[Any], authors: Iterable[bytes], cut: int) -> Sorted[Any]:
+        sorter.strikes = True
+        return sort(sorter, authors, cut)
+
+    patch.setattr(Sorter, "sort", strict)
+
+
+ANY_ANSWER: Final = replaced(Sorter, "_judge", _as_it_was_said)
+"""Messages count whatever they act on."""
+
+LONGER: Final = _as_much_as_fits
+"""What is too long is read as far as it may be long."""
+
+CHUNKS_IGNORED: Final = _one_chunk
+"""Every entry is a message of its own."""
+
+TWO_MESSAGES: Final = replaced(module("gopa.rules.routing"), "_receive", _first_only)
+TWO_SIGNATURES: Final = replaced(Ledger, "_equivocation", _nothing)
+STRIKES_FOR_EVER: Final = _always_striking
+"""Evidence changes lists also behind the final close."""
+
+
+# Lists
+
+
+def _omitting(patch: pytest.MonkeyPatch) -> None:
+    told: list[frozenset[bytes]] = []
+    proceed, sort = Rounds._proceed, Sorter.sort
+
+    def believing(rounds: Rounds, message: Message, said: Any) -> None:
+        listed = _listed(rounds, said)
+        rounds._tried = None
+        if listed is not None:
+            told.append(listed)
+        try:
+            proceed(rounds, message, said)
+        finally:
+            told.clear()
+
+    def forgetting(sorter: Sorter[Any], authors: Iterable[bytes], cut: int) -> Sorted[Any]:
+        found = sort(sorter, authors, cut)
+        for listed in told:
+            for author in found.read.keys() - listed:
+                del found.read[author]
+                found.out[author] = absent(sorter.missing)
+        return found
+
+    patch.setattr(Rounds, "_proceed", believing)
+    patch.setattr(Sorter, "sort", forgetting)
+    patch.setattr(Organiser, "_observe", _goes_on)
+
+
+_observe = Organiser._observe
+
+
+def _goes_on(organiser: Organiser, event: Posted) -> None:
+    """No defence: the liar's machine takes what it posted for what it meant to post."""
+    _observe(organiser, event)
+    if event.entry.author.data == organiser._manifest.organiser:
+        organiser._unseen = ()
+
+
+def _listed(rounds: Rounds, said: Any) -> frozenset[bytes] | None:
+    """Whom a close lists."""
+    book = rounds._book
+    if not isinstance(said, Close) or book is None:
+        return None
+    if isinstance(said.content, Roll):
+        return frozenset(each.author for each in said.content.parties)
+    members = unpack_members(said.content.members, len(book.enrolled))
+    return frozenset(book.authors(members))
+
+
+def _silent_stay(patch: pytest.MonkeyPatch) -> None:
+    received = RollbackStage._received
+
+    def patient(stage: RollbackStage, cut: int, verdicts: dict[bytes, Verdict]) -> Any:
+        read = received(stage, cut, verdicts)
+        for author in [each for each in verdicts if verdicts[each].rule == "04-O3"]:
+            del verdicts[author]
+        return read
+
+    patch.setattr(RollbackStage, "_received", patient)
+
+
+def _readmitting(patch: pytest.MonkeyPatch) -> None:
+    routing = module("gopa.rules.routing")
+    keep_late, demand = routing._keep_late, RollbackStage.demand
+
+    def keep(book: Book, phase: Phase, message: Message) -> None:
+        keep_late(book, phase, message)
+        if phase is Phase.PUBLISH:
+            book.values[book.places[message.author]] = PUBLISH.decode(message.body).value
+
+    def grow(stage: RollbackStage, cut: int, given: Given) -> Step:
+        late = {place for place, data in enumerate(stage.book.values) if data}
+        stage.members = tuple(sorted({*stage.members, *late}))
+        return demand(stage, cut, given)
+
+    patch.setattr(routing, "_keep_late", keep)
+    patch.setattr(RollbackStage, "demand", grow)
+
+
+def _unpeeled(book: Book, inside: Iterable[int]) -> tuple[int, ...]:
+    del book
+    return tuple(inside)
+
+
+def _nobody_removed(*_: object, **__: object) -> tuple[Removed, ...]:
+    return ()
+
+
+OMISSIONS: Final = _omitting
+"""Whoever a close leaves out is taken for absent."""
+
+SILENT_STAY: Final = _silent_stay
+"""Whoever opens nothing stays in the list, as if it owed nothing."""
+
+READMITTED: Final = _readmitting
+"""Values that come behind the close of publish are taken in by the next rollback."""
+
+ANY_LOSS: Final = together(
+    replaced(Book, "peeled", _unpeeled),
+    replaced(Book, "losing", lambda *_: False),
+    replaced(RoundView, "lost", lambda *_: 0),
+)
+"""Nobody applies the bound of the plan on lost neighbours: neither the rules nor the parties."""
+
+UNWITNESSED: Final = together(
+    replaced(module("gopa.rules.rounds"), "require_given", _nothing),
+    replaced(Rounds, "_remember_checkpoint", _nothing),
+)
+"""Nobody opens the checkpoint of a close; what it says of the log is not kept either."""
+
+NO_RECORD: Final = replaced(Book, "removed", _nobody_removed)
+ANY_KEY: Final = replaced(module("gopa.rules.rollback"), "wrong_keys", _none)
+NO_STRAYS: Final = replaced(module("gopa.rules.afterwards"), "_stray_fault", _nothing)
+
+
+# Accusations, recovery, retries
+
+
+def _nobody_barred(*_: object) -> frozenset[bytes]:
+    return frozenset()
+
+
+def _blameless(patch: pytest.MonkeyPatch) -> None:
+    demand = RecoverStage.demand
+
+    def mild(stage: RecoverStage, cut: int, given: Given) -> Step:
+        return replace(demand(stage, cut, given), faults=())
+
+    patch.setattr(RecoverStage, "demand", mild)
+
+
+def _one_attempt_more(manifest: Manifest, last: Book | None) -> Due | None:
+    terms = replace(manifest.terms, attempts=manifest.terms.attempts + 1)
+    return following(replace(manifest, terms=terms), last)
+
+
+NO_SHARE_FITS: Final = replaced(Court, "_share_fits", lambda *_: False)
+NO_RECOVERY: Final = replaced(RecoverStage, "_mask", _nothing)
+WRONG_SHARES_PASS: Final = _blameless
+NOBODY_BARRED: Final = replaced(Bars, "for_round", _nobody_barred)
+MORE_ATTEMPTS: Final = replaced(module("gopa.rules.rounds"), "following", _one_attempt_more)

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from gopa.adversary import attacks, named
+from tests.adversary.weakened import came_of, line
+from tests.adversary.weaknesses import WEAKNESSES
+
+
+def test_every_attack_has_a_weakness() -> None:
+    assert list(WEAKNESSES.keys() - attacks().keys()) == []
+    assert list(attacks().keys() - WEAKNESSES.keys()) == []
+
+
+@pytest.mark.parametrize("name", tuple(attacks()))
+def test_without_its_defence_the_attack_succeeds(name: str) -> None:
+    """The honest twin holds in the weakened build as well, or `run` raises.
+
+    That the attack fails with its defence is said in `test_catalogue`.
+    """
+    assert came_of(name).succeeded
+
+
+def test_nothing_stays_weakened() -> None:
+    assert came_of("hidden-residual").succeeded
+    assert named("hidden-residual").run().held
+
+
+def test_the_table_names_check_rule_and_what_happens() -> None:
+    text = line("hidden-residual")
+    assert text.split()[:3] == ["hidden-residual", "4.3", "[04-O3]"]
+    assert text.endswith("a wrong sum was accepted")

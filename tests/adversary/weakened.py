@@ -1,0 +1,81 @@
+"""`python -m tests.adversary.weakened`: every attack, and the defence without which it succeeds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import pytest
+
+from gopa.adversary import Row, attacks, named
+from gopa.adversary.attack import SessionAttack
+from gopa.adversary.catalogue.board import ShownAttack
+from gopa.adversary.trial import require_honest_twin
+from tests.adversary.weaknesses import WEAKNESSES
+
+_WIDTHS: Final = (40, 30, 46)
+_NOTHING: Final = "NOTHING"
+
+
+@contextmanager
+def weakened(name: str) -> Iterator[None]:
+    """A build that lacks what stops this attack; everything else is there."""
+    require_honest_twin.cache_clear()
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            WEAKNESSES[name].disable(patch)
+            yield
+    finally:
+        require_honest_twin.cache_clear()
+
+
+def came_of(name: str) -> Row:
+    """What comes of the attack in the weakened build, whose honest sessions are as ever."""
+    with weakened(name):
+        return named(name).run()
+
+
+def line(name: str) -> str:
+    """The attack as a row of the table."""
+    row = came_of(name)
+    happens = "; ".join(row.harm) or (_aim_of(name) if row.succeeded else _NOTHING)
+    return _columns(name, _caught_by(name), WEAKNESSES[name].without, happens)
+
+
+def main(names: Sequence[str]) -> int:
+    """Print the table; 1 if an attack fails in spite of its weakness."""
+    sys.stdout.write(
+        _columns("attack", "caught by (check, rule)", "switched off", "what happens then") + "\n"
+    )
+    failed = 0
+    for name in names or tuple(attacks()):
+        text = line(name)
+        failed += text.endswith(_NOTHING)
+        sys.stdout.write(text + "\n")
+    return int(failed > 0)
+
+
+def _aim_of(name: str) -> str:
+    """What the attack is after, in words."""
+    attack = named(name)
+    assert isinstance(attack, SessionAttack | ShownAttack)
+    return (attack.aim.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+
+
+def _caught_by(name: str) -> str:
+    """With everything in place."""
+    expected = named(name).expects
+    found = [each for each in named(name).run().caught if each.rule in expected]
+    texts = [f"{each.check} [{each.rule}]".strip() for each in found]
+    return ", ".join(dict.fromkeys(texts))
+
+
+def _columns(*texts: str) -> str:
+    padded = [f"{text:<{width}}" for text, width in zip(texts, _WIDTHS, strict=False)]
+    return " ".join([*padded, *texts[len(_WIDTHS) :]])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,180 @@
+"""For every attack the one defence without which it succeeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tests.adversary import switches
+from tests.auditing.disabling import (
+    Disable,
+    believed,
+    ignored,
+    nobody_convicted,
+    overlooked,
+    together,
+    unproved,
+)
+from tests.auditing.negatives import ANY_OPENING, ANY_SEED, ANY_VALUE, ANY_WORTH
+
+
+@dataclass(frozen=True, slots=True)
+class Weakness:
+    """What a weakened build does not check, in words. `both` says why two checks have to go."""
+
+    without: str
+    disable: Disable
+    both: str = ""
+
+
+ANY_NOISE: Final = Weakness("proofs of commits", unproved("bad_noises"))
+ANY_OPENED_VALUE: Final = Weakness("that values open commitments", ANY_VALUE)
+ANY_POSSESSION: Final = Weakness("proofs of possession", unproved("bad_possessions"))
+NO_COURT: Final = Weakness("convictions by accusations", nobody_convicted)
+NO_EQUIVOCATION: Final = Weakness("evidence of two signatures", switches.TWO_SIGNATURES)
+NO_BARS: Final = Weakness("bars after a failed attempt", switches.NOBODY_BARRED)
+STALE: Final = Weakness("that seeds are fresh and inputs the same", switches.STALE_JOINS)
+SILENT: Final = Weakness("that owed edges are opened", switches.SILENT_STAY)
+ANY_LIST: Final = Weakness("lists of closes", believed("4.3"))
+OMISSIONS: Final = Weakness("whom a list leaves out", switches.OMISSIONS)
+ANY_CUT: Final = Weakness("cuts of closes", believed("4.2"))
+ANY_END: Final = Weakness("reasons, culprits, removals", believed("7.1"))
+ANY_CHECKPOINTS: Final = Weakness("checkpoints of closes", switches.UNWITNESSED)
+NO_RECORD: Final = Weakness("the record of removals", switches.NO_RECORD)
+SEEN_BEFORE: Final = Weakness("what was seen before", ignored("1.5"))
+
+WEAKNESSES: Final[Mapping[str, Weakness]] = {
+    # accusations
+    "false-accusation": NO_COURT,
+    "false-accusation-of-a-share": Weakness("whether a share fits", switches.NO_SHARE_FITS),
+    "forged-accusation": Weakness("proofs of shared keys", unproved("bad_shared")),
+    "frame-the-neighbour": Weakness("proofs of shared keys", unproved("bad_shared")),
+    "late-accusation": NO_COURT,
+    # board
+    "truncate-log": Weakness("that every round came to an end", ignored("2.3")),
+    "hide-the-newest": SEEN_BEFORE,
+    "rewrite-log": SEEN_BEFORE,
+    "dropped-receipt": SEEN_BEFORE,
+    "another-manifest": Weakness("the announced manifest", ignored("0.3")),
+    "manifest-claims-too-much": Weakness("what a plan is worth", ANY_WORTH),
+    # coins
+    "wrong-nonce": Weakness("hashes of nonces", switches.ANY_NONCE),
+    "exchanged-nonce": ANY_LIST,
+    "late-witnesses": ANY_CHECKPOINTS,
+    # dropouts
+    "abort-after-coins": NO_RECORD,
+    "withheld-nonce": NO_RECORD,
+    "draws-until-it-likes": Weakness("how many attempts there are", switches.MORE_ATTEMPTS),
+    "late-return": Weakness("that lists never grow", switches.READMITTED),
+    "withheld-publish": Weakness(
+        "whether a party is listed itself",
+        switches.OWN_PRESENCE,
+        "one rule: a party looks for itself in every list, of publish and of confirm",
+    ),
+    "selective-dropping": Weakness(
+        "the bound on lost neighbours",
+        switches.ANY_LOSS,
+        "one rule: the bound is applied to every list, by everybody, and by each party to itself",
+    ),
+    "return-after-conviction": NO_BARS,
+    "changed-input-in-retry": STALE,
+    # equivocation
+    "equivocate": NO_EQUIVOCATION,
+    "equivocate-key": NO_EQUIVOCATION,
+    "equivocate-nonce": NO_EQUIVOCATION,
+    "equivocate-commitments": NO_EQUIVOCATION,
+    "equivocate-confirmation": NO_EQUIVOCATION,
+    "second-signature-after-the-final-close": Weakness(
+        "that evidence above the cut changes nothing", switches.STRIKES_FOR_EVER
+    ),
+    # keys
+    "unproved-key": ANY_POSSESSION,
+    "copied-dh-key": ANY_POSSESSION,
+    "related-dh-key": ANY_POSSESSION,
+    "key-of-two": Weakness("that keys are different", switches.SHARED_KEYS),
+    "no-key": Weakness(
+        "that keys are points, and proofs of possession",
+        together(switches.ANY_JOIN, unproved("bad_possessions")),
+        "the proof of possession does not hold for the identity either",
+    ),
+    "stranger": Weakness("the roster", switches.ANYBODY),
+    # masks
+    "wrong-mask": NO_COURT,
+    "wrong-mask-signed": NO_COURT,
+    "one-mask-twice": NO_COURT,
+    "missing-edge": Weakness("that every edge is there", switches.FEWER_EDGES),
+    "no-shares": Weakness("the sizes of commits", switches.ANY_SIZES),
+    "wrong-share": NO_COURT,
+    "zero-self-mask": Weakness("that self-masks are not the identity", switches.THE_IDENTITY),
+    "copied-self-mask": ANY_OPENED_VALUE,
+    "hidden-residual": SILENT,
+    # noise
+    "noise-off-by-one": ANY_NOISE,
+    "noise-chosen-after-coins": ANY_NOISE,
+    "copied-noise-seed": STALE,
+    "shared-noise-seed": STALE,
+    "reused-noise-seed": STALE,
+    # openings
+    "refuse-open": SILENT,
+    "late-opening": SILENT,
+    "wrong-opening": Weakness("that opened keys are the edges'", switches.ANY_KEY),
+    "opens-more": Weakness("which edges are opened", ANY_OPENING),
+    "betray": Weakness("openings behind the final close", switches.NO_STRAYS),
+    "endless-refusals": NO_BARS,
+    "refuse-confirm": NO_BARS,
+    "refuse-unmask": NO_BARS,
+    "veto-against-recovery": Weakness("recovery", switches.NO_RECOVERY),
+    "wrong-seed": Weakness("that seeds make self-masks", ANY_SEED),
+    "wrong-recovery": Weakness("who gives out wrong shares", switches.WRONG_SHARES_PASS),
+    # organiser
+    "lying-result": Weakness("the sum", believed("7.2")),
+    "hidden-exclusion": ANY_END,
+    "invented-exclusion": ANY_END,
+    "hidden-release": Weakness("numbers of rounds and releases", believed("2.1")),
+    "made-up-result": Weakness("that masks are open before a result", believed("6.4")),
+    "wrong-roll": OMISSIONS,
+    "left-out-of-commit": OMISSIONS,
+    "left-out-of-publish": OMISSIONS,
+    "exchanged-key": ANY_LIST,
+    "final-too-early": ANY_LIST,
+    "final-too-late": ANY_LIST,
+    "cut-moved": ANY_CUT,
+    "cut-goes-back": ANY_CUT,
+    "too-few-go-on": ANY_LIST,
+    "two-closes": NO_EQUIVOCATION,
+    "two-closes-in-a-row": Weakness("what a message acts on", overlooked("3.3")),
+    "skipped-confirmations": Weakness(
+        "whether enough confirmed", switches.unasked("too few confirmed")
+    ),
+    "phases-out-of-order": Weakness("the order of the organiser's messages", believed("2.2")),
+    "one-attempt-more": Weakness("how many attempts there are", switches.MORE_ATTEMPTS),
+    "abort-without-reason": ANY_END,
+    "abort-blames-innocent": ANY_END,
+    "abort-denies-release": ANY_END,
+    "wrong-attempt": Weakness("numbers of rounds and releases", believed("2.1")),
+    "unwitnessed-close": ANY_CHECKPOINTS,
+    "close-without-checkpoint": ANY_CHECKPOINTS,
+    # replays
+    "replay-round": Weakness("what a message acts on", switches.ANY_ANSWER),
+    "replayed-possession": ANY_POSSESSION,
+    "replay-session": ANY_POSSESSION,
+    "second-message": Weakness("second messages in a phase", switches.TWO_MESSAGES),
+    "garbage": Weakness("the length of messages", switches.LONGER),
+    "oversized-message": Weakness("the length of messages", switches.LONGER),
+    "half-a-message": Weakness("numbers of chunks", switches.CHUNKS_IGNORED),
+    "hides-behind-a-fork": ANY_OPENED_VALUE,
+    # values
+    "out-of-range-input": ANY_NOISE,
+    "negative-input": ANY_NOISE,
+    "zero-noise": ANY_NOISE,
+    "scale-noise": ANY_NOISE,
+    "late-change-of-value": ANY_OPENED_VALUE,
+    "spoiled-value": ANY_OPENED_VALUE,
+    "spoiled-proof": ANY_NOISE,
+    "copied-proof": ANY_NOISE,
+    "copied-commitment": ANY_NOISE,
+    "out-of-range-vector": ANY_NOISE,
+    "value-above-weight": ANY_NOISE,
+    "spoiled-weighing": ANY_NOISE,
+}

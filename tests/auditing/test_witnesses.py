@@ -1,0 +1,214 @@
+"""A witness that cosigned both histories of a log is named beside the board, and no other is."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from bulletin_board import NoteSigner, TrustPolicy
+from bulletin_board.client.forks import FORK_EVIDENCE
+from bulletin_board.note import KeyKind, Note, cosign
+from bulletin_board.note.lines import SignatureLine
+from gopa.auditing import Anchors, Verdict, audit
+from gopa.auditing.auditor import options_of, run
+from gopa.auditing.evidence import Evidence, Fork, Statement
+from gopa.auditing.following import Follower
+from gopa.auditing.judging import judge
+from gopa.auditing.proving import evidence_of
+from gopa.auditing.report import Culprit, Report
+from gopa.cli.audit_screen import judged_screen
+from tests.auditing.logs import archived, clean, note_of
+from tests.auditing.schema import problems
+from tests.auditing.test_following import shown
+from tests.randomness import seeded
+from tests.verifier.answers import program
+from tests.verifier.answers import report as report_of
+from wire.secret import SecretBytes
+
+NAMES: Final = ("a.example", "b.example", "c.example")
+FORKED: Final = (*clean().entries[:5], *clean().entries[6:9])
+
+
+def witness(name: str) -> NoteSigner:
+    return NoteSigner(name, KeyKind.WITNESS, SecretBytes(seeded(f"witness: {name}")(32)))
+
+
+def anchors(quorum: str = "any") -> Anchors:
+    lines = [f"log {clean().signer.verifier}"]
+    lines += [f"witness w{at} {witness(name).verifier}" for at, name in enumerate(NAMES)]
+    members = " ".join(f"w{at}" for at in range(len(NAMES)))
+    lines += [f"group all-of-them {quorum} {members}", "quorum all-of-them", ""]
+    return replace(clean().anchors, policy=TrustPolicy.parse("\n".join(lines).encode()))
+
+
+def cosigned(entries: Sequence[bytes], names: str) -> bytes:
+    """The note of a log with these entries and the cosignatures of the witnesses a, b or c."""
+    note = Note.parse(note_of(entries, clean().signer))
+    lines = [cosign(note.text, witness(f"{each}.example"), 1_000 + len(entries)) for each in names]
+    return note.with_signatures(lines).to_bytes()
+
+
+def audited(
+    tmp_path: Path, names: str, since: bytes, *, trust: Anchors | None = None
+) -> tuple[Report, list[bytes]]:
+    path = tmp_path / "log.gopa"
+    note = cosigned(clean().entries, names)
+    path.write_bytes(archived(clean().entries, note, clean().manifest.session))
+    report, state = run(path, options_of(anchors=trust or anchors(), since=since), None)
+    assert state is not None
+    return report, [data for _, data in evidence_of(state, report.faults, clean().entries)]
+
+
+def named(report: Report) -> list[tuple[Culprit, bytes, str]]:
+    return [(each.culprit, each.author, each.rule) for each in report.faults]
+
+
+def key_of(name: str) -> bytes:
+    return witness(f"{name}.example").verifier.key.data
+
+
+BOARD: Final = (Culprit.BOARD, b"", "05-C4")
+
+
+def test_a_witness_of_both_histories_is_named_and_one_of_either_is_not(tmp_path: Path) -> None:
+    honest, _ = audited(tmp_path, "ab", cosigned(clean().entries[:8], "bc"))
+    assert honest.verdict is Verdict.VALID
+    assert honest.faults == ()
+    report, files = audited(tmp_path, "ab", cosigned(FORKED, "bc"))
+    assert report.verdict is Verdict.INVALID
+    assert named(report) == [BOARD, (Culprit.WITNESS, key_of("b"), "05-W1")]
+    assert all(fault.proved and fault.check == "1.5" for fault in report.faults)
+    assert problems(json.loads(report.to_json())) == []
+    (data,) = files
+    judgement = judge(data, policy=anchors().policy)
+    assert judgement.convicts
+    assert (judgement.culprit, judgement.witnesses) == (
+        Culprit.BOARD,
+        (str(witness("b.example").verifier),),
+    )
+    assert str(witness("b.example").verifier) in judged_screen(judgement, None)
+
+
+@pytest.mark.parametrize(("before", "now"), [("", "abc"), ("abc", ""), ("a", "bc"), ("", "")])
+def test_a_fork_that_no_witness_saw_whole_is_the_boards_alone(
+    before: str, now: str, tmp_path: Path
+) -> None:
+    report, files = audited(tmp_path, now, cosigned(FORKED, before))
+    assert named(report) == [BOARD]
+    judgement = judge(files[0], policy=anchors().policy)
+    assert (judgement.convicts, judgement.witnesses) == (True, ())
+
+
+def test_a_witness_of_nobodys_policy_is_not_named(tmp_path: Path) -> None:
+    alone = clean().anchors
+    report, files = audited(tmp_path, "ab", cosigned(FORKED, "bc"), trust=alone)
+    assert named(report) == [BOARD]
+    assert judge(files[0], policy=alone.policy).witnesses == ()
+    assert len(judge(files[0], policy=anchors().policy).witnesses) == 1
+
+
+def test_the_same_history_at_two_sizes_or_times_convicts_nobody(tmp_path: Path) -> None:
+    for size in (1, 8, len(clean().entries)):
+        report, files = audited(tmp_path, "abc", cosigned(clean().entries[:size], "abc"))
+        assert (report.verdict, named(report), files) == (Verdict.VALID, [], [])
+
+
+def test_a_broken_line_of_a_witness_neither_convicts_nor_clears(tmp_path: Path) -> None:
+    """A board can put any bytes under the name of a witness."""
+    _, (data,) = audited(tmp_path, "b", cosigned(FORKED, "b"))
+    shown_fork = Evidence.parse(data).shown
+    assert isinstance(shown_fork, Fork)
+    fork = FORK_EVIDENCE.decode(shown_fork.evidence)
+
+    def with_older(older: Note) -> bytes:
+        changed = replace(fork, older=older.to_bytes())
+        evidence = Evidence.parse(data)
+        return replace(evidence, shown=Fork(FORK_EVIDENCE.encode(changed))).to_bytes()
+
+    note = Note.parse(fork.older)
+    log_line, good = note.signatures
+    bad = replace(good, signature=bytes([good.signature[0] ^ 1]) + good.signature[1:])
+    assert isinstance(bad, SignatureLine)
+    for lines, count in (((good,), 1), ((bad,), 0), ((bad, good), 1), ((), 0)):
+        changed = with_older(Note(note.text, (log_line, *lines)))
+        judgement = judge(changed, policy=anchors().policy)
+        assert (judgement.convicts, len(judgement.witnesses)) == (True, count)
+
+
+def test_a_fork_convicts_only_if_that_is_what_is_said(tmp_path: Path) -> None:
+    _, (data,) = audited(tmp_path, "b", cosigned(FORKED, "b"))
+    evidence = Evidence.parse(data)
+    assert judge(data, policy=anchors().policy).convicts
+    for statement in (
+        Statement(key_of("b"), b"05-C4", 0),
+        Statement(bytes(32), b"04-K3", 0),
+        Statement(bytes(32), b"05-C4", 1),
+    ):
+        other = replace(evidence, statement=statement).to_bytes()
+        assert not judge(other, policy=anchors().policy).convicts
+
+
+def test_the_second_verifier_names_the_same(tmp_path: Path) -> None:
+    text = anchors().to_bytes()
+    for names, since in (
+        ("ab", cosigned(clean().entries[:8], "bc")),
+        ("ab", cosigned(FORKED, "bc")),
+        ("abc", cosigned(FORKED, "abc")),
+        ("a", cosigned(FORKED, "b")),
+        ("a", cosigned((*clean().entries, clean().entries[0]), "a")),
+        ("a", b""),
+    ):
+        path = tmp_path / "log.gopa"
+        note = cosigned(clean().entries, names)
+        data = archived(clean().entries, note, clean().manifest.session)
+        path.write_bytes(data)
+        first = audit(path, anchors=text, since=since or None)
+        second = report_of(data, text, since=since)
+        assert first.code == second["code"]
+        found = [(each["role"], each["author"], each["rule"]) for each in second["faults"]]
+        same = [(who.value, key.hex(), rule) for who, key, rule in named(first)]
+        assert sorted(found) == sorted(same)
+
+
+def test_the_second_verifier_refuses_a_state_of_another_log(tmp_path: Path) -> None:
+    archive, keys, since = tmp_path / "s.gopa", tmp_path / "keys", tmp_path / "since"
+    archive.write_bytes(clean().archive())
+    keys.write_bytes(clean().anchors.to_bytes())
+    since.write_bytes(clean().note)
+    assert program()
+    verify = importlib.import_module("verify")
+    arguments = [str(archive), "--keys", str(keys), "--since", str(since)]
+    assert verify.run(arguments) == 0
+    since.write_bytes(b"nonsense")
+    assert verify.run(arguments) == 2
+
+
+def test_who_follows_a_board_names_them_too(tmp_path: Path) -> None:
+    entries = clean().entries
+
+    def show(some: Sequence[bytes], names: str) -> None:
+        shown(tmp_path, some)
+        (tmp_path / "checkpoint").write_bytes(cosigned(some, names))
+
+    with ExitStack() as opened:
+        show(entries[:9], "ab")
+        options = options_of(anchors=anchors())
+        follower = Follower(str(tmp_path), options, None, opened, lambda _: None)
+        report = follower.poll()
+        assert report is not None
+        assert report.faults == ()
+        show((*entries[:4], *entries[5:20]), "bc")
+        report = follower.poll()
+        assert report is not None
+        found = [each for each in named(report) if each[0] is not Culprit.UNATTRIBUTABLE]
+        assert found == [BOARD, (Culprit.WITNESS, key_of("b"), "05-W1")]
+        (fork,) = follower.state.forks
+        data = Evidence(Statement(bytes(32), b"05-C4", 0), Fork(fork)).to_bytes()
+        assert len(judge(data, policy=anchors().policy).witnesses) == 1

@@ -1,0 +1,64 @@
+"""Ctrl-C ends every command quietly, also while it is still being loaded."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import gopa.cli
+from gopa.cli import COMMANDS, INTERRUPTED_EXIT, main
+
+OTHERS = sorted(set(COMMANDS) - {"audit"})
+"""An audit's exit codes are verdicts: there 5 says that there is none."""
+
+_SLOW = """
+import sys, time
+import gopa.cli as cli
+
+def slowly(name):
+    print("loading", flush=True)
+    time.sleep(600)
+
+cli.import_module = slowly
+sys.argv = ["gopa", "plan", "--parties", "10"]
+cli.main()
+"""
+
+
+def ended() -> object:
+    with pytest.raises(SystemExit) as ending:
+        main()
+    return ending.value.code
+
+
+@pytest.mark.parametrize("command", OTHERS)
+def test_whoever_stops_a_command_gets_no_complaint(
+    command: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["gopa", command, "--help"])
+    assert ended() == 0
+    assert command in capfd.readouterr().out
+
+    def stopped(_: str) -> SimpleNamespace:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gopa.cli, "import_module", stopped)
+    assert ended() == INTERRUPTED_EXIT
+    said = capfd.readouterr()
+    assert (said.out + said.err).strip() == ""
+
+
+def test_a_signal_while_a_command_is_loaded() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _SLOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "loading\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED_EXIT
+    assert (out + err).strip() == ""

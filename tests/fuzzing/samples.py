@@ -1,0 +1,110 @@
+"""Values that stand in no transcript: of vaults, lookups, evidence, beacons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from bulletin_board.archive import ArchiveHeader
+from bulletin_board.client.forks import ForkEvidence
+from bulletin_board.client.unproven import UnprovenPair
+from bulletin_board.entry import SIGNED_ENTRY
+from bulletin_board.lookup import LOOKUP_ANSWER
+from bulletin_board.reader import LogReader
+from gopa.auditing.evidence import Evidence, Fork, Messages, Placed, Prefix, Statement, TwoEntries
+from gopa.beacon import QUICKNET
+from gopa.masks import UniformMask
+from gopa.messages.phases import Kind
+from gopa.party.states import Waiting
+from gopa.sessions.organising.records import STANDING, Covered, Opened, Said
+from gopa.sessions.parties import failures
+from gopa.sessions.parties.memory import MEMORY, KeptInput
+from gopa.sessions.parties.records import RECORD
+from gopa.sessions.vault import identity
+from gopa.sessions.vault.frames import File, Place
+from gopa.sessions.vault.protection import Passphrase, Purpose, SealingKey, Unsealed, protect
+from gopa.sessions.vault.seal import Seal
+from tests.board.lookups import answer_of, question
+from tests.board.tools import memory_log, source_of, trust
+from tests.fuzzing.corpus import entries
+from tests.randomness import seeded
+from tests.sessions.organising.test_restarts import uneven
+from tests.sessions.organising.worlds import Office
+from tests.sessions.parties.test_durable import played
+from wire.ed25519 import SigningKey
+from wire.errors import FaultyParty, MalformedMessage
+from wire.secret import SecretBytes
+
+
+def values() -> Iterator[Any]:
+    """One or a few of each kind; their parts are for the caller to look at."""
+    yield QUICKNET
+    yield UniformMask()
+    yield ArchiveHeader(bytes(32), b"board.example/log")
+    yield UnprovenPair(b"note", b"other note", b"path")
+    yield ForkEvidence(b"older", b"newer", (bytes(32), bytes(32)))
+    yield from _lookups()
+    yield from _vaults()
+    yield from _memories()
+    yield from _evidence()
+
+
+def _lookups() -> Iterator[Any]:
+    _, files = memory_log(9)
+    yield question(9, 1, 2, 3)
+    answer = LOOKUP_ANSWER.decode(answer_of(LogReader.open(source_of(files), trust()), [1, 4, 5]))
+    yield answer
+    yield from answer.found
+
+
+def _vaults() -> Iterator[Any]:
+    rng, key = seeded("fuzzing"), SecretBytes(bytes(32))
+    sealed = protect(key, Purpose.VAULT, SealingKey(SecretBytes(bytes(32))), rng)
+    passphrase = protect(key, Purpose.VAULT, Passphrase(SecretBytes(b"correct horse")), rng)
+    with TemporaryDirectory() as place:
+        identity.create(Path(place) / "key", rng=rng)
+        yield identity._read(Path(place) / "key")
+    yield Place(bytes(16), File.JOURNAL, 3, 7)
+    yield SigningKey.generate(rng).public
+    yield from (sealed, passphrase, Unsealed(bytes(32)))
+    yield Seal(1, bytes(16), sealed)
+    yield Seal(1, bytes(16), Unsealed(b""))
+
+
+def _memories() -> Iterator[Any]:
+    vault = played().vault
+    memory = MEMORY.decode(vault.memory() or b"")
+    yield memory
+    yield from (memory.chain, memory.tally, memory.stage, memory.last, Waiting())
+    yield from played().seat.told[:40]
+    for copy in vault.copies[-12:]:
+        for record in copy.journal()[:6]:
+            found = RECORD.decode(record)
+            yield found
+            yield from found.posts
+    yield KeptInput(1, (0, 4), bytes(32), bytes(32))
+    office = Office(uneven())
+    office.run()
+    yield STANDING.decode(office.vault.memory() or b"")
+    yield from (
+        Said(Kind.CLOSE, 1, tuple(entries()[:2])),
+        Opened(bytes(32), 7),
+        Covered(3, b"checkpoint"),
+    )
+    for error in (FaultyParty("it lied", bytes(32), bytes(32)), MalformedMessage("no", "field", 3)):
+        yield error
+        yield failures._failure(error)
+
+
+def _evidence() -> Iterator[Any]:
+    one, two, three = entries()[:3]
+    statement = Statement(SIGNED_ENTRY.decode(one).entry.author.data, b"04-E3", 1)
+    for shown in (
+        TwoEntries(one, two),
+        Messages((Placed(1, one), Placed(4, three))),
+        Prefix(b"note", (bytes(32),), (one, two)),
+        Fork(b"evidence"),
+    ):
+        yield Evidence(statement, shown)

@@ -1,0 +1,83 @@
+"""A vault that was put back from a copy, on a live board: its party says nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bulletin_board import Entry
+from gopa.messages.phases import Phase
+from gopa.party import Part
+from gopa.sessions.contribution import Contribution
+from tests.sessions.hostile.worlds import Through, World, closing, of, sooner, world
+from tests.simulation.worlds import SCALAR
+
+TWICE = replace(SCALAR, rounds=2, attempts=1, charged=0)
+VICTIM = 0
+
+
+async def restarted(
+    here: World, home: Path, *, old: bool
+) -> tuple[list[Contribution], list[Contribution], Through]:
+    """The victim is stopped when its commit is in the log, and goes on; perhaps from a copy.
+
+    The copy was made when only its join was there. What the victim got, what the others got.
+    """
+    chair, copy = here.chair(stops=closing(Phase.COINS)), home.with_name("copy")
+    here.client(VICTIM, home=home)
+    for number in range(1, TWICE.parties):
+        here.client(number)
+    offers = here.offers()
+    await sooner(lambda: len(of(here.entries(), Phase.COINS)) == TWICE.parties)
+    shutil.copytree(home, copy, ignore=shutil.ignore_patterns("lock"))
+    await sooner(lambda: bool(chair.gate.stopped))
+    chair.gate.stops = closing(Phase.COMMIT)
+    await sooner(lambda: len(of(here.entries(), Phase.COMMIT)) == TWICE.parties)
+    offers[VICTIM].cancel()
+    await here.clients[VICTIM].close()
+    if old:
+        shutil.rmtree(home)
+        shutil.copytree(copy, home)
+    way = Through(type(here.ways[VICTIM].gate)(here.ticket.board))
+    back = here.enter(VICTIM, way, home)
+    mine = asyncio.create_task(back.contribute(here.ticket, 0.5))
+    await sooner(lambda: bool(way.links) and way.seen >= len(here.raws()))
+    chair.gate.stops = lambda _: False
+    if old:
+        await here.overdue(chair, Phase.PUBLISH)
+    first = [await mine, *await asyncio.gather(*offers[1:])]
+    again = [asyncio.create_task(c.contribute(here.ticket, 0.5)) for c in here.clients[1:]]
+    second = await asyncio.gather(*again)
+    await here.leave(*offers, *again)
+    await chair.task
+    kept = [each for each in (*first, *second) if isinstance(each, Contribution)]
+    assert len(kept) == 2 * TWICE.parties
+    return [kept[0], kept[-1]], kept[1:-1], way
+
+
+def twice_said(entries: list[Entry]) -> set[object]:
+    """Slots in which two things stand."""
+    said = {(each.slot, each.body, each.seen_size) for each in entries}
+    return {slot for slot, times in Counter(slot for slot, *_ in said).items() if times > 1}
+
+
+@pytest.mark.parametrize("old", [False, True], ids=["as it was", "from a copy"])
+def test_whoever_is_older_than_what_it_said_leaves_the_round(*, old: bool, tmp_path: Path) -> None:
+    with world(tmp_path, TWICE) as here:
+        mine, others, way = asyncio.run(restarted(here, tmp_path / "home", old=old))
+        findings, seen = here.findings(), [*here.entries(), *here.sent()]
+    first, second = mine
+    assert (first.round, first.included) == (1, not old)
+    assert first.part is (Part.TIMED_OUT if old else Part.ACTIVE)
+    assert (second.round, second.included) == (2, True)
+    assert {each.round: each.count for each in others} == {1: 7 if old else 8, 2: 8}
+    assert bool([each for each in way.sent if each.round == 1]) is not old
+    assert not twice_said(seen)
+    assert findings.faults == ()
+    chained = {each.rule for each in findings.notes}
+    assert chained == ({"04-E1"} if old else set())  # it does not know its own last word

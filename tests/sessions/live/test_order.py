@@ -1,0 +1,83 @@
+"""In which order a party is told what its board shows ([W2], [W5])."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gopa.messages.framing import Posted
+from gopa.messages.phases import Phase
+from gopa.party import Witnessed
+from gopa.sessions.entrance import Together
+from gopa.sessions.parties.durable import DurableParty
+from tests.sessions.live.worlds import Gathering, gathering
+from tests.simulation.worlds import SCALAR
+
+if TYPE_CHECKING:
+    import pytest
+
+TWICE = replace(SCALAR, rounds=2)
+
+
+class Ears:
+    """What each party was told, in order."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.told: dict[bytes, list[Posted | Witnessed]] = {}
+        step = DurableParty.step
+
+        def stepped(party: DurableParty, event: object) -> object:
+            if isinstance(event, Posted | Witnessed):
+                self.told.setdefault(party._author, []).append(event)
+            return step(party, event)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(DurableParty, "step", stepped)
+
+
+def test_the_checkpoint_comes_before_what_stands_under_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ears = Ears(monkeypatch)
+
+    async def work(world: Gathering) -> None:
+        organiser = asyncio.create_task(world.open())
+        together = Together()
+        options = [{"connect": together} if i % 2 else {} for i in range(8)]
+        clients = [world.member(i, **options[i]) for i in range(8)]
+        for _ in range(2):
+            await asyncio.gather(*(client.contribute(world.ticket, 0.5) for client in clients))
+        for client in clients:
+            await client.close()
+        await organiser
+
+    with gathering(tmp_path, TWICE) as world:
+        asyncio.run(work(world))
+        log, organiser = world.entries(), world.organiser.public.data
+    assert len(ears.told) == 8
+    spoken = [i for i, each in enumerate(log) if each.author.data == organiser]
+    for told in ears.told.values():
+        assert len(require_in_order(told, spoken, organiser)) >= len(spoken) - 1
+    for index, entry in enumerate(log):
+        if entry.phase != Phase.ORGANISER:
+            assert max(i for i in spoken if i < index) < entry.seen_size <= index
+
+
+def require_in_order(
+    told: list[Posted | Witnessed], spoken: list[int], organiser: bytes
+) -> list[int]:
+    """The organiser's entries: under a checkpoint that came first, none left out below it."""
+    size, heard, last = 0, list[int](), -1
+    for event in told:
+        if isinstance(event, Witnessed):
+            assert event.size >= size
+            assert heard == [i for i in spoken if i < size]
+            size = event.size
+            continue
+        assert event.index > last
+        last = event.index
+        if event.entry.author.data == organiser:
+            assert event.index < size
+            heard.append(event.index)
+    return heard

@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Final
+
 import pytest
 
 from gopa.adversary import attacks, named
+from tests.adversary import page
 from tests.adversary.weakened import came_of, line
 from tests.adversary.weaknesses import WEAKNESSES
+
+PAGE: Final = (Path(__file__).parents[2] / "docs" / "attacks.md").read_text().splitlines()
+"""`python -m tests.adversary.page > docs/attacks.md` makes it anew."""
 
 
 def test_every_attack_has_a_weakness() -> None:
@@ -18,7 +25,14 @@ def test_without_its_defence_the_attack_succeeds(name: str) -> None:
 
     That the attack fails with its defence is said in `test_catalogue`.
     """
-    assert came_of(name).succeeded
+    row = came_of(name)
+    assert row.succeeded
+    assert page.line(name, row) in PAGE
+
+
+def test_the_page_has_no_other_attacks() -> None:
+    named_there = [each.split("`")[1] for each in PAGE if each.startswith("| `")]
+    assert named_there == list(attacks())
 
 
 def test_nothing_stays_weakened() -> None:

@@ -39,9 +39,15 @@ def came_of(name: str) -> Row:
 
 def line(name: str) -> str:
     """The attack as a row of the table."""
-    row = came_of(name)
-    happens = "; ".join(row.harm) or (_aim_of(name) if row.succeeded else _NOTHING)
+    happens = what_happens(came_of(name))
     return _columns(name, _caught_by(name), WEAKNESSES[name].without, happens)
+
+
+def what_happens(row: Row) -> str:
+    """What an attack comes to, in words."""
+    if not row.succeeded:
+        return _NOTHING
+    return "; ".join(row.harm) or _aim_of(row.attack)
 
 
 def main(names: Sequence[str]) -> int:

@@ -1,0 +1,240 @@
+"""The front of a malicious board: it decides for everybody which log there is."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bulletin_board import Entry, NoteSigner, Submission, TrustPolicy
+from bulletin_board.client.board import BoardClient, Patience
+from bulletin_board.client.http import HttpTransport, NetworkError, Response
+from bulletin_board.client.state import MemoryState
+from gopa.adversary.boards.asking import ENTRIES, Asked, Onward, Tampering, Which
+from gopa.adversary.boards.endless import endless_server
+from gopa.adversary.boards.face import Face, served_face
+from gopa.adversary.boards.tampering import (
+    false_receipts,
+    garbled,
+    hiding,
+    losing,
+    standing_still,
+)
+from wire.errors import GopaError
+from wire.randomness import Rng
+
+LONG: Final = 60.0
+"""Seconds after which something that was waited for is taken for never."""
+
+_BEAT: Final = 0.05
+_TAKEN: Final = frozenset({200, 201})
+_QUICK: Final = Patience(4, 0.01, 0.05)
+
+
+class NeverHappened(GopaError):
+    """What was waited for did not come to pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """An entry that was handed to the network: by whom, to which face, and whether it was taken."""
+
+    way: Way
+    face: Face
+    raw: bytes
+    entry: Entry
+    status: int
+
+    @property
+    def taken(self) -> bool:
+        """Whether that face has acknowledged it."""
+        return self.status in _TAKEN
+
+
+class MaliciousBoard:
+    """Several real boards of one key behind one address, and ways to them.
+
+    `main` is the face that everybody sees at first, `faces` has all. `sent` is every entry that
+    anybody has handed to the network, also what was lost there. `stack` ends all of it.
+    """
+
+    def __init__(
+        self, root: Path, signer: NoteSigner, policy: TrustPolicy, stack: ExitStack, *, rng: Rng
+    ) -> None:
+        self._root, self._signer, self._policy, self._stack = root, signer, policy, stack
+        self._rng = rng
+        self._changed = threading.Condition()
+        self._endless: str | None = None
+        self.sent: list[Sent] = []
+        self.faces: list[Face] = []
+        self.main = self.fork(())
+
+    def fork(self, entries: Iterable[bytes]) -> Face:
+        """Another face: a log with these entries, the same key, and a future of its own."""
+        place = self._root / f"face-{len(self.faces)}"
+        made = served_face(place, self._signer, self._policy, entries)
+        self.faces.append(self._stack.enter_context(made))
+        return self.faces[-1]
+
+    def way(self) -> Way:
+        """A way to the board for one participant; it sees the main face."""
+        return Way(self)
+
+    def entries(self, face: Face | None = None) -> list[bytes]:
+        """All that a face has now."""
+        return list(self.client(face or self.main).reader().entries())
+
+    def client(self, face: Face) -> BoardClient:
+        """An honest reader of one face, without a memory of others; it asks for no quorum."""
+        policy = TrustPolicy.single_log(self._policy.log.key)
+        transport = HttpTransport()
+        self._stack.callback(transport.close)
+        return BoardClient(
+            face.address, policy, MemoryState(), transport, rng=self._rng, patience=_QUICK
+        )
+
+    def wait_for(self, holds: Callable[[], bool], seconds: float = LONG) -> None:
+        """Block until it holds; asked after every request of anybody.
+
+        Raises `NeverHappened`.
+        """
+        deadline = time.monotonic() + seconds
+        with self._changed:
+            while not holds():
+                if time.monotonic() > deadline:
+                    raise NeverHappened("what was waited for did not come to pass")
+                self._changed.wait(_BEAT)
+
+    def noted(self, sent: Sent | None = None) -> None:
+        """Something has happened: whoever waits looks again."""
+        with self._changed:
+            if sent is not None:
+                if sent.status == 201:
+                    sent.face.size += 1
+                self.sent.append(sent)
+            self._changed.notify_all()
+
+    @property
+    def endless(self) -> str:
+        """The address of a server whose answers never end."""
+        if self._endless is None:
+            self._endless = self._stack.enter_context(endless_server())
+        return self._endless
+
+
+class Way(HttpTransport):
+    """One participant's `Transport`: sees one face at a time, through whatever is done to it.
+
+    What is done last comes first: it sees the request before the others.
+    """
+
+    def __init__(self, board: MaliciousBoard) -> None:
+        super().__init__()
+        self._board = board
+        self._idle = threading.Condition()
+        self._running = 0
+        self._tamperings: list[Tampering] = []
+        self.face = board.main
+        self.requests = 0
+        self.lost: list[Entry] = []
+
+    def request(
+        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
+    ) -> Response:
+        """As `Transport` says, if nobody tampers with it."""
+        path = url.removeprefix(self._board.main.address)
+        asked = Asked(method, path, body, media_type, limit)
+        with self._idle:
+            self._running += 1
+            self.requests += 1
+            face, tamperings = self.face, tuple(self._tamperings)
+        status = 0
+        try:
+            onward: Onward = lambda each: self._ask(face.address, each)  # noqa: E731
+            for tampering in tamperings:
+                onward = _through(tampering, onward)
+            answer = onward(asked)
+            status = answer.status
+            return answer
+        finally:
+            with self._idle:
+                self._running -= 1
+                self._idle.notify_all()
+            self._board.noted(self._sent(asked, face, status))
+
+    def show(self, face: Face) -> None:
+        """From now on it sees this face; no answer of another one is on its way any more."""
+        with self._idle:
+            self.face = face
+            if not self._idle.wait_for(lambda: not self._running, LONG):
+                raise NeverHappened("an answer stays away")
+
+    def tamper(self, what: Tampering) -> None:
+        """Do this to all further requests."""
+        with self._idle:
+            self._tamperings.append(what)
+
+    def behave(self) -> None:
+        """Do nothing any more; the face stays."""
+        with self._idle:
+            self._tamperings.clear()
+
+    def loses(self, which: Which) -> None:
+        """These posts get lost; `lost` has them."""
+        self.tamper(losing(which, self.lost))
+
+    def hides(self, which: Which) -> None:
+        """Lookups show everything but these entries, with a good proof."""
+        self.tamper(hiding(which, lambda: self._board.client(self.face).reader().node))
+
+    def stands_still(self) -> None:
+        """The newest checkpoint is the one that is shown next, for ever."""
+        self.tamper(standing_still())
+
+    def garbles(self, times: int) -> None:
+        """So many requests of every kind are answered with nonsense, or without end."""
+        endless = self._board.endless
+        self.tamper(garbled(times, lambda asked: self._ask(endless, asked)))
+
+    def acknowledges_falsely(self, which: Which, times: int) -> None:
+        """So many of these posts are dropped and answered with a good receipt for another entry."""
+        self.tamper(false_receipts(which, times, lambda: self._other_receipt()))
+
+    def posts_to(self, face: Face, which: Which) -> None:
+        """These posts go to another face than the one that is shown."""
+
+        def diverted(asked: Asked, onward: Onward) -> Response:
+            entry = asked.posted
+            if entry is None or not which(entry):
+                return onward(asked)
+            return self._ask(face.address, asked)
+
+        self.tamper(diverted)
+
+    def _ask(self, address: str, asked: Asked) -> Response:
+        return super().request(
+            asked.method,
+            address + asked.path,
+            body=asked.body,
+            media_type=asked.media_type,
+            limit=asked.limit,
+        )
+
+    def _other_receipt(self) -> bytes:
+        return self._board.client(self.face).reader().receipt(0).to_bytes()
+
+    def _sent(self, asked: Asked, face: Face, status: int) -> Sent | None:
+        if asked.path != ENTRIES or asked.body is None:
+            return None
+        return Sent(self, face, asked.body, Submission.decode(asked.body).entry, status)
+
+
+def _through(tampering: Tampering, onward: Onward) -> Onward:
+    return lambda asked: tampering(asked, onward)
+
+
+__all__ = ["LONG", "MaliciousBoard", "NetworkError", "NeverHappened", "Sent", "Way"]

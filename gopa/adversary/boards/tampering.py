@@ -1,0 +1,118 @@
+"""What a front can do to requests and answers, one by one. Each function makes a `Tampering`."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import cycle
+from typing import Final
+
+from bulletin_board import Entry, Submission
+from bulletin_board.client.http import NetworkError, Response
+from bulletin_board.lookup import LOOKUP as LOOKUP_CODEC
+from bulletin_board.lookup import LOOKUP_ANSWER, LookupAnswer
+from bulletin_board.tree import subset_proof
+from gopa.adversary.boards.asking import CHECKPOINT, LOOKUP, Asked, Onward, Tampering, Which
+
+Node = Callable[[int, int], bytes]
+"""The hash of a node of the tree, by level and number."""
+
+_BOARD: Final = "urn:gopa:board:"
+_NONSENSE: Final[Sequence[tuple[int, bytes]]] = (
+    (503, json.dumps({"type": ["busy"], "title": 7, "status": "503"}).encode()),
+    (503, json.dumps({"type": {"of": "busy"}, "detail": None}).encode()),
+    (409, json.dumps([[[["problem"]]]]).encode()),
+    (503, json.dumps({"type": f"{_BOARD}busy", "detail": [1], "first": "0"}).encode()),
+    (500, b"\xff\xfe{" + b"[" * 5_000),
+    (200, b"null"),
+)
+"""Answers whose fields have types that nobody would expect there."""
+
+
+def losing(which: Which, lost: list[Entry]) -> Tampering:
+    """These posts never arrive; `lost` gets them."""
+
+    def tamper(asked: Asked, onward: Onward) -> Response:
+        entry = asked.posted
+        if entry is None or not which(entry):
+            return onward(asked)
+        lost.append(entry)
+        raise NetworkError("lost on the way")
+
+    return tamper
+
+
+def hiding(which: Which, nodes: Callable[[], Node]) -> Tampering:
+    """Lookups omit these entries; `nodes` gives the tree for the proof of what is left."""
+
+    def tamper(asked: Asked, onward: Onward) -> Response:
+        answer = onward(asked)
+        if asked.path != LOOKUP or answer.status != 200:
+            return answer
+        wanted, honest = LOOKUP_CODEC.decode(asked.body or b""), LOOKUP_ANSWER.decode(answer.body)
+        shown = tuple(
+            each for each in honest.found if not which(Submission.decode(each.entry).entry)
+        )
+        if shown == honest.found:
+            return answer
+        proof = subset_proof([each.index for each in shown], wanted.size, nodes())
+        lie = LookupAnswer(honest.until, shown, tuple(proof))
+        return replace(answer, body=LOOKUP_ANSWER.encode(lie))
+
+    return tamper
+
+
+def standing_still() -> Tampering:
+    """Whatever checkpoint comes first is shown from then on. Posts are taken as ever."""
+    kept: list[Response] = []
+    lock = threading.Lock()
+
+    def tamper(asked: Asked, onward: Onward) -> Response:
+        if asked.path != CHECKPOINT:
+            return onward(asked)
+        with lock:
+            if not kept:
+                kept.append(onward(asked))
+            return kept[0]
+
+    return tamper
+
+
+def garbled(times: int, endless: Onward) -> Tampering:
+    """So many requests to every path are answered with nonsense, every third without end."""
+    answered: Counter[str] = Counter()
+    nonsense: Iterator[tuple[int, bytes]] = cycle(_NONSENSE)
+    lock = threading.Lock()
+
+    def tamper(asked: Asked, onward: Onward) -> Response:
+        with lock:
+            answered[asked.path] += 1
+            turn = answered[asked.path]
+            status, body = next(nonsense)
+        if turn > times:
+            return onward(asked)
+        if turn % 3 == 0:
+            return endless(asked)
+        return Response(status, {"content-type": "application/problem+json"}, body)
+
+    return tamper
+
+
+def false_receipts(which: Which, times: int, other: Callable[[], bytes]) -> Tampering:
+    """So many of these posts are dropped; the answer is the receipt that `other` gives."""
+    left = [times]
+    lock = threading.Lock()
+
+    def tamper(asked: Asked, onward: Onward) -> Response:
+        entry = asked.posted
+        if entry is None or not which(entry):
+            return onward(asked)
+        with lock:
+            left[0] -= 1
+            over = left[0] < 0
+        return onward(asked) if over else Response(201, {}, other())
+
+    return tamper

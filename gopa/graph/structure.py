@@ -58,16 +58,24 @@ class Graph:
     def adjacency(self) -> sparse.csr_array:
         """The adjacency matrix with floating entries, for linear algebra."""
         shape = (self.parties, self.parties)
-        return sparse.csr_array((np.ones(len(self.targets)), self.targets, self.offsets), shape)
+        # Offsets of 64 bits would make those of targets as long, too.
+        small = len(self.targets) <= np.iinfo(np.int32).max
+        offsets = self.offsets.astype(np.int32) if small else self.offsets
+        return sparse.csr_array((np.ones(len(self.targets)), self.targets, offsets), shape)
 
     def laplacian(self) -> sparse.csr_array:
         """Degrees on the diagonal, -1 for each edge."""
         return sparse.csr_array(sparse.diags_array(self.degrees.astype(float)) - self.adjacency())
 
     def components(self) -> Positions:
-        """The number of each party's connected component, from 0."""
-        _, labels = csgraph.connected_components(self.adjacency(), directed=False)
-        return np.asarray(labels, dtype=np.int64)
+        """The number of each party's connected component, from 0 in order of first parties."""
+        # Edges lead both ways, so strong components are the same. They are found in place,
+        # where weak ones take a second matrix.
+        _, labels = csgraph.connected_components(self.adjacency(), connection="strong")
+        _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
+        number = np.empty(len(first), dtype=np.int64)
+        number[np.argsort(first)] = np.arange(len(first))
+        return np.asarray(number[labels], dtype=np.int64)
 
     def is_connected(self) -> bool:
         """Whether there is one component; a graph without parties has none."""

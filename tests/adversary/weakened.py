@@ -12,6 +12,8 @@ import pytest
 from gopa.adversary import Row, attacks, named
 from gopa.adversary.attack import SessionAttack
 from gopa.adversary.catalogue.board import ShownAttack
+from gopa.adversary.boards import require_honest_session
+from gopa.adversary.served import ServedAttack
 from gopa.adversary.trial import require_honest_twin
 from tests.adversary.weaknesses import WEAKNESSES
 
@@ -22,13 +24,19 @@ _NOTHING: Final = "NOTHING"
 @contextmanager
 def weakened(name: str) -> Iterator[None]:
     """A build that lacks what stops this attack; everything else is there."""
-    require_honest_twin.cache_clear()
+    _forget_twins()
     try:
         with pytest.MonkeyPatch.context() as patch:
             WEAKNESSES[name].disable(patch)
             yield
     finally:
-        require_honest_twin.cache_clear()
+        _forget_twins()
+
+
+def _forget_twins() -> None:
+    """Honest sessions of another build."""
+    require_honest_twin.cache_clear()
+    require_honest_session.cache_clear()
 
 
 def came_of(name: str) -> Row:
@@ -66,7 +74,7 @@ def main(names: Sequence[str]) -> int:
 def _aim_of(name: str) -> str:
     """What the attack is after, in words."""
     attack = named(name)
-    assert isinstance(attack, SessionAttack | ShownAttack)
+    assert isinstance(attack, SessionAttack | ShownAttack | ServedAttack)
     return (attack.aim.__doc__ or "").strip().partition("\n")[0].rstrip(".")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tests.adversary import switches
+from tests.adversary import served_switches, switches
 from tests.auditing.disabling import (
     Disable,
     believed,
@@ -43,6 +43,7 @@ ANY_END: Final = Weakness("reasons, culprits, removals", believed("7.1"))
 ANY_CHECKPOINTS: Final = Weakness("checkpoints of closes", switches.UNWITNESSED)
 NO_RECORD: Final = Weakness("the record of removals", switches.NO_RECORD)
 SEEN_BEFORE: Final = Weakness("what was seen before", ignored("1.5"))
+NO_COMPARISON: Final = Weakness("whether checkpoints agree", served_switches.NO_COMPARISON)
 
 WEAKNESSES: Final[Mapping[str, Weakness]] = {
     # accusations
@@ -164,6 +165,28 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
     "oversized-message": Weakness("the length of messages", switches.LONGER),
     "half-a-message": Weakness("numbers of chunks", switches.CHUNKS_IGNORED),
     "hides-behind-a-fork": ANY_OPENED_VALUE,
+    # served
+    "fork": NO_COMPARISON,
+    "fork-after-final-close": NO_COMPARISON,
+    "withheld-entry": NO_COMPARISON,
+    "stale-view": Weakness("a party's patience", served_switches.ENDLESS_PATIENCE),
+    "lying-lookup": Weakness(
+        "what a lookup omits",
+        served_switches.LOOKUPS_BELIEVED,
+        "one rule: the log is read where somebody is missing, and where a step would accuse",
+    ),
+    "dropped-post": Weakness(
+        "whether a party is listed itself",
+        switches.OWN_PRESENCE,
+        "one rule: a party looks for itself in every list, of publish and of confirm",
+    ),
+    "truncated-after-restart": NO_COMPARISON,
+    "rewritten-history": Weakness("what was seen before", served_switches.FORGETFUL),
+    "malformed-answers": Weakness("the types of fields", served_switches.ANY_PROBLEM),
+    "wrong-receipt": Weakness("whose receipt it is", served_switches.ANY_RECEIPT),
+    "split-organiser": Weakness(
+        "whether enough confirmed", switches.unasked("too few confirmed")
+    ),
     # values
     "out-of-range-input": ANY_NOISE,
     "negative-input": ANY_NOISE,

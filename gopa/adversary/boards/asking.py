@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from bulletin_board import Entry, Submission
 from bulletin_board.client.http import Response
@@ -37,11 +37,14 @@ class Asked:
 Onward: TypeAlias = Callable[[Asked], Response]
 """What would happen to a request otherwise."""
 
-Tampering: TypeAlias = Callable[[Asked, Onward], Response]
-"""What a front does to a request or to its answer. Called by several threads at once.
 
-It may raise `NetworkError`, as if no answer had come.
-"""
+class Tampering(Protocol):
+    """What a front does to a request or to its answer. Called by several threads at once."""
+
+    def __call__(self, asked: Asked, onward: Onward) -> Response:
+        """Raises `NetworkError` as if no answer had come."""
+
+
 
 Which: TypeAlias = Callable[[Entry], bool]
 """Some entries and not others."""

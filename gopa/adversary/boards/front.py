@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from bulletin_board import Entry, NoteSigner, Submission, TrustPolicy
+from bulletin_board import Entry, NoteSigner, TrustPolicy
 from bulletin_board.client.board import BoardClient, Patience
-from bulletin_board.client.http import HttpTransport, NetworkError, Response
+from bulletin_board.client.http import HttpTransport, Response
 from bulletin_board.client.state import MemoryState
 from gopa.adversary.boards.asking import ENTRIES, Asked, Onward, Tampering, Which
 from gopa.adversary.boards.endless import endless_server
@@ -31,7 +32,8 @@ LONG: Final = 60.0
 """Seconds after which something that was waited for is taken for never."""
 
 _BEAT: Final = 0.05
-_TAKEN: Final = frozenset({200, 201})
+_NEW: Final = 201
+_TAKEN: Final = frozenset({200, _NEW})
 _QUICK: Final = Patience(4, 0.01, 0.05)
 
 
@@ -41,9 +43,8 @@ class NeverHappened(GopaError):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """An entry that was handed to the network: by whom, to which face, and whether it was taken."""
+    """A post that reached a face, and what that answered."""
 
-    way: Way
     face: Face
     raw: bytes
     entry: Entry
@@ -58,8 +59,9 @@ class Sent:
 class MaliciousBoard:
     """Several real boards of one key behind one address, and ways to them.
 
-    `main` is the face that everybody sees at first, `faces` has all. `sent` is every entry that
-    anybody has handed to the network, also what was lost there. `stack` ends all of it.
+    `main` is the face that everybody sees at first, `faces` has all. `sent` are the posts that
+    reached one, `handed` is every entry that anybody has handed to the network, also what was
+    lost there. `stack` ends all of it.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class MaliciousBoard:
         self._changed = threading.Condition()
         self._endless: str | None = None
         self.sent: list[Sent] = []
+        self.handed: set[bytes] = set()
         self.faces: list[Face] = []
         self.main = self.fork(())
 
@@ -109,13 +112,21 @@ class MaliciousBoard:
                     raise NeverHappened("what was waited for did not come to pass")
                 self._changed.wait(_BEAT)
 
-    def noted(self, sent: Sent | None = None) -> None:
-        """Something has happened: whoever waits looks again."""
+    def arrived(self, sent: Sent) -> None:
+        """A face has answered a post."""
         with self._changed:
-            if sent is not None:
-                if sent.status == 201:
-                    sent.face.size += 1
-                self.sent.append(sent)
+            if sent.status == _NEW:
+                sent.face.size += 1
+            self.sent.append(sent)
+
+    def handing(self, raw: bytes) -> None:
+        """Somebody has said this; whether it arrives is another question."""
+        with self._changed:
+            self.handed.add(raw)
+
+    def happened(self) -> None:
+        """A request is over: whoever waits looks again."""
+        with self._changed:
             self._changed.notify_all()
 
     @property
@@ -148,23 +159,22 @@ class Way(HttpTransport):
         """As `Transport` says, if nobody tampers with it."""
         path = url.removeprefix(self._board.main.address)
         asked = Asked(method, path, body, media_type, limit)
+        if asked.path == ENTRIES:
+            self._board.handing(body or b"")
         with self._idle:
             self._running += 1
             self.requests += 1
             face, tamperings = self.face, tuple(self._tamperings)
-        status = 0
+        onward: Onward = partial(self._pass_on, face)
+        for tampering in tamperings:
+            onward = partial(tampering, onward=onward)
         try:
-            onward: Onward = lambda each: self._ask(face.address, each)  # noqa: E731
-            for tampering in tamperings:
-                onward = _through(tampering, onward)
-            answer = onward(asked)
-            status = answer.status
-            return answer
+            return onward(asked)
         finally:
             with self._idle:
                 self._running -= 1
                 self._idle.notify_all()
-            self._board.noted(self._sent(asked, face, status))
+            self._board.happened()
 
     def show(self, face: Face) -> None:
         """From now on it sees this face; no answer of another one is on its way any more."""
@@ -202,7 +212,7 @@ class Way(HttpTransport):
 
     def acknowledges_falsely(self, which: Which, times: int) -> None:
         """So many of these posts are dropped and answered with a good receipt for another entry."""
-        self.tamper(false_receipts(which, times, lambda: self._other_receipt()))
+        self.tamper(false_receipts(which, times, self._other_receipt, self.lost))
 
     def posts_to(self, face: Face, which: Which) -> None:
         """These posts go to another face than the one that is shown."""
@@ -211,9 +221,17 @@ class Way(HttpTransport):
             entry = asked.posted
             if entry is None or not which(entry):
                 return onward(asked)
-            return self._ask(face.address, asked)
+            return self._pass_on(face, asked)
 
         self.tamper(diverted)
+
+    def _pass_on(self, face: Face, asked: Asked) -> Response:
+        """What this face answers."""
+        answer = self._ask(face.address, asked)
+        entry = asked.posted
+        if entry is not None:
+            self._board.arrived(Sent(face, asked.body or b"", entry, answer.status))
+        return answer
 
     def _ask(self, address: str, asked: Asked) -> Response:
         return super().request(
@@ -226,15 +244,3 @@ class Way(HttpTransport):
 
     def _other_receipt(self) -> bytes:
         return self._board.client(self.face).reader().receipt(0).to_bytes()
-
-    def _sent(self, asked: Asked, face: Face, status: int) -> Sent | None:
-        if asked.path != ENTRIES or asked.body is None:
-            return None
-        return Sent(self, face, asked.body, Submission.decode(asked.body).entry, status)
-
-
-def _through(tampering: Tampering, onward: Onward) -> Onward:
-    return lambda asked: tampering(asked, onward)
-
-
-__all__ = ["LONG", "MaliciousBoard", "NetworkError", "NeverHappened", "Sent", "Way"]

@@ -101,9 +101,10 @@ def garbled(times: int, endless: Onward) -> Tampering:
     return tamper
 
 
-def false_receipts(which: Which, times: int, other: Callable[[], bytes]) -> Tampering:
-    """So many of these posts are dropped; the answer is the receipt that `other` gives."""
-    left = [times]
+def false_receipts(
+    which: Which, times: int, other: Callable[[], bytes], lost: list[Entry]
+) -> Tampering:
+    """So many of these posts are dropped into `lost`; the answer is the receipt of `other`."""
     lock = threading.Lock()
 
     def tamper(asked: Asked, onward: Onward) -> Response:
@@ -111,8 +112,9 @@ def false_receipts(which: Which, times: int, other: Callable[[], bytes]) -> Tamp
         if entry is None or not which(entry):
             return onward(asked)
         with lock:
-            left[0] -= 1
-            over = left[0] < 0
+            over = len(lost) >= times
+            if not over:
+                lost.append(entry)
         return onward(asked) if over else Response(201, {}, other())
 
     return tamper

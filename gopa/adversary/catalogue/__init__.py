@@ -11,4 +11,5 @@ from gopa.adversary.catalogue import noise as noise
 from gopa.adversary.catalogue import openings as openings
 from gopa.adversary.catalogue import organiser as organiser
 from gopa.adversary.catalogue import replays as replays
+from gopa.adversary.catalogue import served as served
 from gopa.adversary.catalogue import values as values

@@ -29,7 +29,7 @@ from gopa.sessions.organising.events import (
 from gopa.sessions.organising.organiser import AskBeacon, DurableOrganiser, Over, Rest, Send
 from gopa.sessions.organising.reading import PIECE, OrganiserLog
 from gopa.sessions.organising.watching import Watcher
-from wire.errors import InvalidProof, ProtocolError, UsageError
+from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
 
 _PASSING: Final = frozenset({429, 503})
 _NO_QUORUM: Final = "05-P2"
@@ -229,4 +229,4 @@ def passes(error: ProtocolError) -> bool:
         return error.path != CHECKPOINT  # else this is no board
     if isinstance(error, InvalidProof):
         return error.check == _NO_QUORUM
-    return isinstance(error, NetworkError | UnprovenHistory)
+    return isinstance(error, NetworkError | UnprovenHistory | MalformedMessage)  # a proxy's page

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from bulletin_board.client.http import NetworkError
 from gopa.messages.manifest import OpenAdmission
 from gopa.messages.organiser import Abort, Cause, Result, Why
 from gopa.messages.phases import Phase
@@ -23,7 +24,7 @@ from gopa.sessions.organising import (
 )
 from tests.sessions.organising.worlds import DEADLINES, JOIN, ONE_ROUND, PHASE, Office, crowd
 from tests.simulation.worlds import CURIOUS, FULL, LENIENT, RECOVERING, SCALAR, SIGNED
-from wire.errors import ProtocolError, UsageError
+from wire.errors import MalformedMessage, ProtocolError, UsageError
 
 WORLDS = {
     "full": (SCALAR, FULL),
@@ -214,8 +215,14 @@ def test_events_say_who_is_expected_and_how_long() -> None:
     assert not [each for each in office.told if isinstance(each, Heard)]  # all spoke at once
 
 
-def test_outage_is_borne_and_the_phase_lasts_longer() -> None:
+@pytest.mark.parametrize(
+    "failure",
+    [NetworkError("nobody answers"), MalformedMessage("a page that says try later", "answer")],
+    ids=["silence", "page of a proxy"],
+)
+def test_outage_is_borne_and_the_phase_lasts_longer(failure: ProtocolError) -> None:
     world = crowd()
+    world.failure = failure
     world.silent[3] = {Phase.COMMIT}
     office = Office(world)
     begun: list[float] = []

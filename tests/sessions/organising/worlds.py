@@ -34,6 +34,7 @@ from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import FULL, SCALAR, inputs_for
 from wire.ed25519 import SigningKey
+from wire.errors import ProtocolError
 
 JOIN, PHASE = 600.0, 60.0
 DEADLINES = Deadlines(join=JOIN, phase=PHASE)
@@ -113,7 +114,7 @@ class Crowd:
     """A log with its parties, who answer at once; `silent` says who does not, and when.
 
     Implements `OrganiserLog`. What parties post in a phase in which they are `late` stands in
-    the log behind the close of that phase. `outages` counts down requests that fail.
+    the log behind the close of that phase. `outages` counts down requests that fail with `failure`.
     """
 
     cast: Cast
@@ -121,6 +122,7 @@ class Crowd:
     silent: dict[int, Collection[Phase]] = field(default_factory=dict)
     late: dict[int, Phase] = field(default_factory=dict)
     outages: int = 0
+    failure: ProtocolError = field(default_factory=lambda: NetworkError("nobody answers"))
     cut_off: Callable[[], bool] = lambda: False
     told: int = 0
     fails_at_submit: int | None = None
@@ -189,10 +191,10 @@ class Crowd:
 
     def _reach(self) -> None:
         if self.cut_off():
-            raise NetworkError("nobody answers")
+            raise self.failure
         if self.outages:
             self.outages -= 1
-            raise NetworkError("nobody answers")
+            raise self.failure
 
     def _spread(self, fresh: Sequence[Posted]) -> None:
         for posted in fresh:

@@ -1,0 +1,71 @@
+"""The organiser of a served session: one process of it, on one face of the board."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from bulletin_board.client.state import MemoryState
+from gopa.adversary.boards.front import Way
+from gopa.adversary.boards.guests import BRIEF
+from gopa.messages.manifest import Manifest
+from gopa.messages.phases import Phase
+from gopa.rules import SessionState
+from gopa.sessions.following import Link
+from gopa.sessions.organising import BoardLog, Deadlines, DurableOrganiser, Pace, Schedule, run
+from gopa.sessions.ticket import Ticket
+from gopa.sessions.vault import MemoryVault
+from wire.ed25519 import SigningKey
+from wire.randomness import Rng
+
+_HOURS: Final = 36_000.0
+_POLL_SECONDS: Final = 0.04
+
+
+@dataclass(slots=True, eq=False)
+class Chair:
+    """Knows what the log of its face says, and nothing else. Waits for whoever is late.
+
+    `limits` are the seconds of each phase: one that is set to 0 is over as soon as all that
+    was posted has been read.
+    """
+
+    way: Way
+    machine: DurableOrganiser
+    limits: dict[Phase, float]
+    task: asyncio.Task[SessionState]
+
+    @classmethod
+    def begin(cls, ticket: Ticket, manifest: Manifest, key: SigningKey, way: Way, rng: Rng) -> Chair:
+        """Start it."""
+        limits = dict.fromkeys(Phase, _HOURS)
+        schedule = Schedule(Deadlines(others=limits))
+        machine = DurableOrganiser(MemoryVault(), manifest, key, schedule, rng=rng)
+        task = asyncio.create_task(_run(ticket, machine, way, rng))
+        return cls(way, machine, limits, task)
+
+    @property
+    def error(self) -> BaseException | None:
+        """Why it stopped, if it did not come to an end."""
+        if not self.task.done() or self.task.cancelled():
+            return None
+        return self.task.exception()
+
+    async def stop(self) -> None:
+        """Its process is killed."""
+        self.task.cancel()
+        await asyncio.wait({self.task})
+
+
+async def _run(
+    ticket: Ticket, machine: DurableOrganiser, way: Way, rng: Rng
+) -> SessionState:
+    link = Link(
+        ticket.board, ticket.trust, MemoryState(), rng=rng, transport=way, patience=BRIEF
+    )
+    try:
+        log = BoardLog(link.client, ticket.session)
+        return await run(machine, log, pace=Pace(poll_seconds=_POLL_SECONDS))
+    finally:
+        await link.close()

@@ -1,0 +1,72 @@
+"""What must never happen in a served session, whatever the board and the organiser do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gopa.adversary.boards.outcome import ServedOutcome, of
+from gopa.messages.party import OPENING
+from gopa.messages.phases import Phase
+from wire.errors import ProtocolError
+
+
+def harm(outcome: ServedOutcome) -> tuple[str, ...]:
+    """Everything that happened and must not, in words. All parties are honest."""
+    return (
+        *masks_open(outcome),
+        *honest_blamed(outcome),
+        *wrong_sums(outcome),
+        *fell_over(outcome),
+        *hangs(outcome),
+    )
+
+
+def masks_open(outcome: ServedOutcome) -> tuple[str, ...]:
+    """Neighbours opened their edges to a party, and it opened its own mask: nothing hides it.
+
+    All faces together, and what was lost on the way: who runs them all sees all of it.
+    """
+    unmasked = {each.author.data for each in of(outcome.said, Phase.UNMASK)}
+    both = sorted({key for key in _given_up(outcome) if key in unmasked})
+    return tuple(
+        f"the edges to honest {outcome.name_of(key)} and its own mask are open" for key in both
+    )
+
+
+def honest_blamed(outcome: ServedOutcome) -> tuple[str, ...]:
+    """Somebody honest is convicted by a face, or accused by another party."""
+    innocent = set(outcome.keys)
+    if outcome.honest_organiser:
+        innocent.add(outcome.organiser)
+    faults = [each for face in outcome.faces for each in face.report.faults if each.proved]
+    blamed = sorted({each.author for each in faults} & innocent)
+    found = [f"{outcome.name_of(key)} was blamed and is honest" for key in blamed]
+    if of(outcome.said, Phase.ACCUSE):
+        found.append("honest parties accuse each other")
+    return tuple(found)
+
+
+def wrong_sums(outcome: ServedOutcome) -> tuple[str, ...]:
+    """A face has a result that an audit accepts, and that cannot be right."""
+    return ("a wrong sum was accepted",) if outcome.result == "wrong" else ()
+
+
+def fell_over(outcome: ServedOutcome) -> tuple[str, ...]:
+    """An honest party ended with an error that says nothing about the board."""
+    return tuple(
+        f"party {end.number} fell over: {type(end.error).__name__}"
+        for end in outcome.ends
+        if end.error is not None and not isinstance(end.error, ProtocolError)
+    )
+
+
+def hangs(outcome: ServedOutcome) -> tuple[str, ...]:
+    """Something that had to happen never did."""
+    return (f"it did not end: {outcome.stuck}",) if outcome.stuck else ()
+
+
+def _given_up(outcome: ServedOutcome) -> Iterator[bytes]:
+    """The parties to whom somebody opened an edge. All of the roster are on the roll."""
+    for each in of(outcome.said, Phase.ROLLBACK):
+        for edge in OPENING.decode(each.body).edges:
+            yield outcome.keys[edge.neighbour]

@@ -1,0 +1,52 @@
+"""Runs a play on a stage, and the same session without lies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from typing import TypeAlias
+
+from gopa.adversary.boards.front import NeverHappened
+from gopa.adversary.boards.harm import harm
+from gopa.adversary.boards.outcome import ServedOutcome, outcome_of
+from gopa.adversary.boards.stage import Stage, staged
+from gopa.adversary.ground import Ground
+from gopa.adversary.trial import TwinFailed
+
+Play: TypeAlias = Callable[[Stage], Awaitable[None]]
+"""What happens: who enters, what the front does, and what is waited for."""
+
+
+def played(ground: Ground, play: Play, *, honest_organiser: bool = True) -> ServedOutcome:
+    """What comes of a play. A play that waits in vain is stuck, and ended."""
+    with staged(ground) as stage:
+        stuck = asyncio.run(_perform(stage, play))
+        return outcome_of(stage, honest_organiser=honest_organiser, stuck=stuck)
+
+
+@lru_cache(maxsize=16)
+def require_honest_session(ground: Ground) -> None:
+    """Raises `TwinFailed` unless a session over a front that does nothing has a right result."""
+    outcome = played(ground, nobody_lies)
+    everybody = all(end.included for end in outcome.ends)
+    if outcome.result != "right" or outcome.caught or harm(outcome) or not everybody:
+        raise TwinFailed(f"without lies: {outcome.result}, {harm(outcome)}, {outcome.caught}")
+
+
+async def nobody_lies(stage: Stage) -> None:
+    """Everybody takes part in a round, and the front passes everything on."""
+    stage.chair()
+    stage.gather()
+    await stage.done()
+
+
+async def _perform(stage: Stage, play: Play) -> str:
+    """What it waited for in vain."""
+    try:
+        await play(stage)
+    except NeverHappened as error:
+        return str(error)
+    finally:
+        await stage.leave()
+    return ""

@@ -1,0 +1,220 @@
+"""A session over HTTP on this machine, with a malicious board between everybody."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from bulletin_board import Entry, KeyKind, NoteSigner, Submission, TrustPolicy
+from bulletin_board.entry import VERSION, sign_entry
+from bulletin_board.tree import leaf_hash
+from gopa.adversary.boards.asking import Which, closed_by
+from gopa.adversary.boards.chair import Chair
+from gopa.adversary.boards.face import Face
+from gopa.adversary.boards.front import LONG, MaliciousBoard
+from gopa.adversary.boards.guests import Guest, Patient, Through, all_done, waiting_of
+from gopa.adversary.ground import Ground
+from gopa.messages.framing import NO_LEAF, Place, sign_message
+from gopa.messages.manifest import Manifest
+from gopa.messages.members import pack_members
+from gopa.messages.organiser import CLOSE, Close, Members
+from gopa.messages.phases import Kind, Phase
+from gopa.organiser import new_manifest
+from gopa.sessions.client import Client
+from gopa.sessions.ticket import Ticket
+from gopa.simulation.setup import permissive
+from wire.domains import ENTRY_PAYLOAD_TYPE
+from wire.ed25519 import SigningKey
+from wire.errors import UsageError
+from wire.secret import SecretBytes
+
+LOG_NAME: Final = "log.malicious"
+
+
+@dataclass(slots=True, eq=False)
+class Stage:
+    """Everybody and everything of one served session of one round.
+
+    `guests` are the parties, by number; all are honest. `chairs` are the processes of the
+    organiser. Coroutines of plays run in one event loop.
+    """
+
+    board: MaliciousBoard
+    ticket: Ticket
+    manifest: Manifest
+    organiser: SigningKey
+    identities: Sequence[SigningKey]
+    root: Path
+    guests: list[Guest] = field(default_factory=list)
+    chairs: list[Chair] = field(default_factory=list)
+
+    def enter(self, number: int, face: Face | None = None) -> Guest:
+        """Party `number` offers its value; after it has left, it comes back with its vault.
+
+        It sees this face, or the main one.
+        """
+        home = self.root / f"party-{number}"
+        patience, through = Patient(), Through(self.board.way())
+        if face is not None:
+            through.way.show(face)
+        client = Client(
+            self.identities[number],
+            permissive(self.manifest.terms),
+            home=home,
+            connect=through,
+            waiting=waiting_of(patience),
+        )
+        steps = self.manifest.terms.steps
+        value = (3 * number % (steps + 1)) / steps
+        guest = Guest(number, client, through, patience, home, value)
+        if number < len(self.guests):
+            self.guests[number] = guest
+        else:
+            self.guests.append(guest)
+        guest.begin(self.ticket)
+        return guest
+
+    def gather(self) -> Sequence[Guest]:
+        """All parties of the roster offer their values."""
+        return [self.enter(number) for number in range(len(self.identities))]
+
+    def chair(self, face: Face | None = None) -> Chair:
+        """Start a process of the organiser on this face."""
+        way = self.board.way()
+        if face is not None:
+            way.show(face)
+        made = Chair.begin(self.ticket, self.manifest, self.organiser, way, os.urandom)
+        self.chairs.append(made)
+        return made
+
+    def others(self, number: int) -> Sequence[Guest]:
+        """Everybody but this one."""
+        return [guest for guest in self.guests if guest.number != number]
+
+    async def fork(self, without: Which = lambda _: False, *, longer: int = 0) -> Face:
+        """Another face: what the main one has now `without` some, and so many entries of others."""
+        raws = await asyncio.to_thread(self.board.entries)
+        kept = [raw for raw in raws if not without(Submission.decode(raw).entry)]
+        return await asyncio.to_thread(self.board.fork, [*kept, *_of_strangers(longer)])
+
+    def of(self, number: int, phase: Phase) -> Which:
+        """What party `number` says in a phase."""
+        author = self.identities[number].public
+        return lambda entry: entry.author == author and entry.phase == phase
+
+    def closing(self, phase: Phase) -> Which:
+        """The organiser's close of a phase."""
+        return lambda entry: closed_by(entry) is phase
+
+    async def show(self, whom: Sequence[Guest | Chair], face: Face) -> None:
+        """From now on these see this face."""
+        for each in whom:
+            await asyncio.to_thread(each.way.show, face)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until it holds; raises `NeverHappened`."""
+        await asyncio.to_thread(self.board.wait_for, holds)
+
+    async def done(self, guests: Sequence[Guest] | None = None) -> None:
+        """Wait until these parties, or all, have got a result or an error."""
+        await all_done(self.guests if guests is None else guests, LONG)
+
+    def taken(self, phase: Phase, face: Face | None = None) -> int:
+        """From how many parties a face has acknowledged something in this phase."""
+        where = face or self.board.main
+        found = [e for e in self.board.sent if e.taken and e.face is where]
+        return len({each.entry.author.data for each in found if each.entry.phase == phase})
+
+    def closed(self, phase: Phase, face: Face | None = None) -> bool:
+        """Whether a face has the organiser's close of this phase."""
+        where = face or self.board.main
+        found = [e for e in self.board.sent if e.taken and e.face is where]
+        return any(closed_by(each.entry) is phase for each in found)
+
+    async def overdue(self, chair: Chair, phase: Phase) -> None:
+        """The time of a phase ends, once the organiser has read what was posted until now."""
+        face = chair.way.face
+        await self.until(lambda: chair.machine.size >= face.size or chair.task.done())
+        chair.limits[phase] = 0.0
+
+    async def claim_confirmed(self, face: Face) -> None:
+        """The organiser says on a face that all have confirmed, whatever is there."""
+        raws = await asyncio.to_thread(self.board.entries, face)
+        entries = [Submission.decode(raw).entry for raw in raws]
+        at = max(i for i, each in enumerate(entries) if each.author == self.organiser.public)
+        raw, last = raws[at], entries[at]
+        parties = len(self.identities)
+        members = Members(pack_members(range(parties), parties), final=False)
+        close = Close(leaf_hash(raw), len(raws), Phase.CONFIRM, b"", members)
+        place = Place(
+            self.ticket.session,
+            Phase.ORGANISER,
+            Kind.CLOSE,
+            1,
+            last.seq + 1,
+            leaf_hash(raw),
+            last.seen_size,
+            last.seen_root,
+        )
+        signed = sign_message(CLOSE.encode(close), place, self.organiser)
+        way = self.board.way()
+        way.show(face)
+        await asyncio.to_thread(
+            way.request,
+            "POST",
+            f"{self.ticket.board}/v1/entries",
+            body=signed.entries[0],
+            media_type=ENTRY_PAYLOAD_TYPE,
+            limit=2**17,
+        )
+
+    async def leave(self) -> None:
+        """Everybody goes home, and all processes of the organiser end."""
+        for guest in self.guests:
+            await guest.leave()
+        for chair in self.chairs:
+            await chair.stop()
+
+
+def _of_strangers(count: int) -> list[bytes]:
+    """Entries of a session that is none of anybody's business."""
+    key, session = SigningKey.generate(os.urandom), os.urandom(32)
+    return [
+        sign_entry(
+            Entry(VERSION, session, 9, 1, 0, 0, 1, key.public, seq, NO_LEAF, 0, bytes(32), b""), key
+        )
+        for seq in range(count)
+    ]
+
+
+@contextmanager
+def staged(ground: Ground) -> Iterator[Stage]:
+    """A board that serves, and a session of one round and one attempt that nobody has opened."""
+    if ground.rounds != 1 or ground.witnesses:
+        raise UsageError("a served session has one round, and no witnesses", "ground")
+    terms = replace(ground.terms, rounds=1, attempts=1, charged=0)
+    signer = NoteSigner(LOG_NAME, KeyKind.LOG, SecretBytes(os.urandom(32)))
+    keys = [SigningKey.generate(os.urandom) for _ in range(terms.parties)]
+    identities = sorted(keys, key=lambda each: each.public.data)
+    organiser = SigningKey.generate(os.urandom)
+    manifest = new_manifest(
+        terms,
+        [each.public.data for each in identities],
+        organiser=organiser.public.data,
+        log=signer.verifier,
+        rng=os.urandom,
+        setting=ground.setting,
+        policy=None,
+    )
+    policy = TrustPolicy.single_log(signer.verifier)
+    with ExitStack() as stack:
+        root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gopa-attack-")))
+        board = MaliciousBoard(root, signer, policy, stack, rng=os.urandom)
+        ticket = Ticket(board.main.address, signer.verifier, manifest.session, manifest.policy)
+        yield Stage(board, ticket, manifest, organiser, identities, root)

@@ -1,0 +1,268 @@
+"""Boards, alone or with the organiser, that lie to the parties of a session over HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gopa.adversary.served import served
+from gopa.messages.phases import Phase
+
+if TYPE_CHECKING:
+    from gopa.adversary.boards import ServedOutcome, Stage, Which
+
+VICTIM: Final = 0
+_NONSENSE: Final = 5
+_FALSE_RECEIPTS: Final = 2
+_PATIENT_REQUESTS: Final = 40
+
+
+def unconvicted(outcome: ServedOutcome) -> bool:
+    """Two histories were shown, and nobody can prove it."""
+    return "board" not in outcome.blamed
+
+
+def left_out(outcome: ServedOutcome) -> bool:
+    """The party that was lied to is not in the result."""
+    return not outcome.ends[VICTIM].included
+
+
+def kept_waiting(outcome: ServedOutcome) -> bool:
+    """The party that was lied to waits for ever, and keeps what it needs for the round."""
+    return not outcome.ends[VICTIM].timed_out
+
+
+def exposed(outcome: ServedOutcome) -> bool:
+    """A party opened its own mask, and others opened their edges to it."""
+    unmasked = {each.author.data for each in outcome.said if each.phase == Phase.UNMASK}
+    opened = any(each.phase == Phase.ROLLBACK for each in outcome.said)
+    return opened and outcome.keys[VICTIM] in unmasked
+
+
+def fallen(outcome: ServedOutcome) -> bool:
+    """A party ended without having taken part in the result."""
+    return not all(end.included for end in outcome.ends)
+
+
+@served("fork", "05-C4", aim=unconvicted, with_organiser=True)
+async def fork(stage: Stage) -> None:
+    """All parties have committed; then all but one are shown a log in which that one has not.
+
+    The organiser goes on there.
+
+    Caught: each compares what it is shown with the newest checkpoint it has seen, and says nothing more.
+    Costs: the board, for good: every vault holds two signed checkpoints that convict it.
+    """
+    await _forked(stage, Phase.COMMIT)
+
+
+@served("fork-after-final-close", "05-C4", aim=unconvicted, with_organiser=True)
+async def fork_after_final_close(stage: Stage) -> None:
+    """Parties have seen a final list; then all but one are shown a log without that one's value.
+
+    There the organiser closes another list, so that edges to it would be opened.
+
+    Caught: each compares checkpoints before it says anything; no edge and no mask is opened.
+    Costs: the board is convicted by the vaults of all that saw both.
+    """
+    await _forked(stage, Phase.PUBLISH, final=True)
+
+
+@served("withheld-entry", "05-C4", aim=unconvicted)
+async def withheld_entry(stage: Stage) -> None:
+    """A board acknowledges a value with a good receipt, and shows a log that never has it.
+
+    Caught: the checkpoint in the receipt and the one that is shown later are of two histories.
+    Costs: the two checkpoints convict the board; the party is left out, behind its own mask.
+    """
+    chair = stage.chair()
+    victim, *others = stage.gather()
+    value = _published(stage)
+    victim.way.loses(value)
+    await stage.until(lambda: stage.taken(Phase.PUBLISH) == len(others) and bool(victim.lost))
+    hidden = await stage.fork()
+    victim.way.posts_to(hidden, value)
+    await stage.until(lambda: stage.taken(Phase.PUBLISH, hidden) == 1)
+    await stage.overdue(chair, Phase.PUBLISH)
+    await stage.done()
+
+
+@served("stale-view", "12-W8", aim=kept_waiting)
+async def stale_view(stage: Stage) -> None:
+    """From some moment on a party is shown the same checkpoint for ever, and the round goes on.
+
+    Caught: it is out of the list; its patience ends, it erases what the round needs and says so.
+    Costs: nothing: a slow network looks the same. Nobody is blamed.
+    """
+    chair = stage.chair()
+    victim, *others = stage.gather()
+    await stage.until(lambda: stage.taken(Phase.COINS) == len(stage.guests))
+    victim.way.stands_still()
+    await stage.until(lambda: stage.taken(Phase.COMMIT) >= len(others))
+    await stage.overdue(chair, Phase.COMMIT)
+    await stage.until(lambda: stage.taken(Phase.PUBLISH) == len(others))
+    await stage.overdue(chair, Phase.PUBLISH)
+    await stage.done(others)
+    victim.patience.end()
+    limit = victim.way.requests + _PATIENT_REQUESTS
+    await stage.until(lambda: victim.timed_out or victim.way.requests > limit)
+
+
+@served("lying-lookup", "12-W3", aim=left_out)
+async def lying_lookup(stage: Stage) -> None:
+    """Lookups of one party never show what one of its neighbours has committed to.
+
+    Caught: before a party goes without somebody who is listed, it reads the log itself.
+    Costs: the party time, and nothing else: nobody is accused.
+    """
+    stage.chair()
+    victim, *others = stage.gather()
+    victim.way.hides(stage.of(others[0].number, Phase.COMMIT))
+    await stage.done()
+
+
+@served("dropped-post", "04-P2", aim=exposed)
+async def dropped_post(stage: Stage) -> None:
+    """A board loses the value of one party until the organiser has waited long enough.
+
+    The value was on the wire, so whoever lost it may have kept it.
+
+    Caught: the party is out of the list, and never opens its own mask; the edges to it are opened.
+    Costs: one value in the sum; the board is slow, as far as anybody can tell.
+    """
+    chair = stage.chair()
+    victim, *others = stage.gather()
+    victim.way.loses(_published(stage))
+    await stage.until(lambda: stage.taken(Phase.PUBLISH) == len(others) and bool(victim.lost))
+    await stage.overdue(chair, Phase.PUBLISH)
+    await stage.until(lambda: stage.closed(Phase.PUBLISH))
+    victim.way.behave()
+    await stage.done()
+
+
+@served("truncated-after-restart", "05-C4", aim=unconvicted)
+async def truncated_after_restart(stage: Stage) -> None:
+    """A board comes back with an old copy of its log, and goes on from there.
+
+    Caught: parties and organiser have seen a newer checkpoint, of which this is no part.
+    Costs: the board is convicted, whether it lied or was restored from a backup.
+    """
+    chair = stage.chair()
+    chair.way.loses(stage.closing(Phase.PUBLISH))
+    guests = stage.gather()
+    await stage.until(lambda: stage.taken(Phase.PUBLISH) == len(guests) and bool(chair.way.lost))
+    size = stage.board.main.size
+    await stage.until(lambda: all(guest.seen >= size for guest in guests))
+    old = await stage.fork(_published(stage), longer=2)
+    await stage.show([*guests, chair], old)
+    chair.way.behave()
+    await stage.done()
+
+
+@served("rewritten-history", "05-C4", aim=unconvicted)
+async def rewritten_history(stage: Stage) -> None:
+    """When all is over a board shows a log in which a value was never published.
+
+    The party comes back, after a restart, to see what became of it.
+
+    Caught: its vault has the checkpoint that it saw before.
+    Costs: the board is convicted by what is in the vault.
+    """
+    stage.chair()
+    victim = stage.gather()[VICTIM]
+    await stage.done()
+    other = await stage.fork(_published(stage), longer=4)
+    await victim.leave()
+    again = stage.enter(VICTIM, other)
+    await stage.done([again])
+
+
+@served("malformed-answers", "05-C2", aim=fallen)
+async def malformed_answers(stage: Stage) -> None:
+    """A board answers with fields of wrong types, deep nesting, bytes that are no text, or no end.
+
+    Caught: answers are read up to their bound and decoded strictly; the same is asked again.
+    Costs: time: the party takes part as soon as it gets an answer that holds.
+    """
+    stage.chair()
+    victim = stage.enter(VICTIM)
+    victim.way.garbles(_NONSENSE)
+    for number in range(1, len(stage.identities)):
+        stage.enter(number)
+    await stage.done()
+
+
+@served("wrong-receipt", "05-T2", aim=left_out)
+async def wrong_receipt(stage: Stage) -> None:
+    """A board drops a value, and answers with a receipt that is good for another entry.
+
+    Caught: a receipt counts only for the bytes that were posted; they are posted again.
+    Costs: time; a board that goes on so has lost the post, for all that anybody can tell.
+    """
+    chair = stage.chair()
+    victim, *others = stage.gather()
+    victim.way.acknowledges_falsely(_published(stage), _FALSE_RECEIPTS)
+    await stage.until(lambda: stage.taken(Phase.PUBLISH) >= len(others) and bool(victim.lost))
+    limit = victim.way.requests + _PATIENT_REQUESTS
+    everybody = len(stage.guests)
+    await stage.until(
+        lambda: stage.taken(Phase.PUBLISH) == everybody or victim.way.requests > limit
+    )
+    await stage.overdue(chair, Phase.PUBLISH)
+    await stage.done()
+
+
+@served("split-organiser", "04-C5", aim=exposed, with_organiser=True)
+async def split_organiser(stage: Stage) -> None:
+    """Two closes on two faces: on one, neighbours open their edges to a party that is out of it.
+
+    On the other one that party alone has published, and is told that all have confirmed its list.
+
+    Caught: a party counts for itself how many neighbours confirmed, and stops: its own mask stays.
+    Costs: the round on the lonely face; there the log convicts the organiser.
+    """
+    chair = stage.chair()
+    victim, *others = stage.gather()
+    victim.way.loses(_published(stage))
+    await stage.until(lambda: stage.taken(Phase.PUBLISH) == len(others) and bool(victim.lost))
+    await chair.stop()
+    side = await stage.fork()
+    await stage.show(others, side)
+    there, alone = stage.chair(side), stage.chair()
+    alone.way.loses(stage.closing(Phase.CONFIRM))
+    victim.way.behave()
+    await stage.overdue(there, Phase.PUBLISH)
+    await stage.done(others)
+    await stage.until(lambda: stage.taken(Phase.CONFIRM) == 1)
+    await alone.stop()
+    await stage.claim_confirmed(stage.board.main)
+    await stage.until(lambda: victim.done or stage.taken(Phase.UNMASK) == 1)
+
+
+async def _forked(stage: Stage, phase: Phase, *, final: bool = False) -> None:
+    """Others than the victim are shown a log without what it said in this phase.
+
+    With `final` they have seen the organiser's close of it.
+    """
+    chair = stage.chair()
+    closing, mine = stage.closing(phase), stage.of(VICTIM, phase)
+    chair.way.loses(closing)
+    victim, *others = guests = stage.gather()
+    await stage.until(lambda: stage.taken(phase) == len(guests) and bool(chair.way.lost))
+    if final:
+        for guest in guests:
+            guest.way.loses(stage.of(guest.number, Phase.CONFIRM))
+        chair.way.behave()
+        await stage.until(lambda: all(guest.lost for guest in guests))
+    await chair.stop()
+    size = stage.board.main.size
+    await stage.until(lambda: all(guest.seen >= size for guest in others))
+    side = await stage.fork(lambda entry: closing(entry) or mine(entry), longer=3)
+    await stage.show(others, side)
+    for guest in others:
+        guest.way.behave()
+    await stage.overdue(stage.chair(side), phase)
+    await stage.done(others)
+
+
+def _published(stage: Stage) -> Which:
+    return stage.of(VICTIM, Phase.PUBLISH)

@@ -1,0 +1,68 @@
+"""Ways to switch off one defence of a party in a session over HTTP, beside those of `switches`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from bulletin_board.admission import Reason, Refused
+from bulletin_board.client import board as client_module
+from bulletin_board.client.board import BoardClient
+from bulletin_board.client.state import DirectoryState
+from bulletin_board.note import open_checkpoint
+from bulletin_board.proof import Receipt, VerifiedReceipt
+from bulletin_board.tree import leaf_hash
+from gopa.sessions import seat as seat_module
+from gopa.sessions.seat import Seat
+from tests.auditing.disabling import replaced, together
+from wire.errors import MalformedMessage
+
+if TYPE_CHECKING:
+    from bulletin_board.note import SignedCheckpoint, VerifierKey
+
+
+def _only_remembered(client: BoardClient, claims: list[SignedCheckpoint]) -> None:
+    newest = max(claims, key=lambda signed: signed.size)
+    with client._mutex:
+        if client._seen is None or newest.size > client._seen.size:
+            client._remember(newest)
+
+
+def _as_if_its_own(receipt: Receipt, entry: bytes, log: VerifierKey) -> VerifiedReceipt:
+    signed = open_checkpoint(receipt.checkpoint, log)
+    return VerifiedReceipt(receipt.index, leaf_hash(entry), signed)
+
+
+def _any_problem(data: bytes, retry_after: int | None = None) -> Refused:
+    try:
+        document: Any = json.loads(data)
+    except (ValueError, RecursionError):
+        raise MalformedMessage("a JSON document", "problem") from None
+    reasons = {f"urn:gopa:board:{reason.code}": reason for reason in Reason}
+    return Refused(reasons[document["type"]], document["detail"], retry_after, None, None)
+
+
+async def _endless_patience(_: Seat) -> None:
+    """Nobody looks at the clock."""
+
+
+NO_COMPARISON = replaced(BoardClient, "_judge", _only_remembered)
+"""A client takes every checkpoint that the log has signed, whatever it saw before."""
+
+FORGETFUL = replaced(DirectoryState, "load", lambda _: None)
+"""What was seen before a restart is forgotten."""
+
+ANY_RECEIPT = replaced(client_module, "verify_receipt", _as_if_its_own)
+"""A receipt of the log counts for whatever was posted."""
+
+ANY_PROBLEM = replaced(client_module, "parse_problem", _any_problem)
+"""The fields of a refusal are taken for what they should be."""
+
+LOOKUPS_BELIEVED = together(
+    replaced(seat_module, "_lacking", lambda *_: False),
+    replaced(seat_module, "_blames", lambda _: False),
+)
+"""What a lookup does not show is not there."""
+
+ENDLESS_PATIENCE = replaced(Seat, "_give_up_in_time", _endless_patience)
+"""A party waits for its organiser for ever."""

@@ -94,11 +94,13 @@ class PatientConnect(Alone):
             self._found()
             self._require_session()
         else:
-            self._without = None
             self._lost(trouble)
 
     def _require_session(self) -> None:
-        """A ticket of another board, or of a session that is never opened, is not waited for."""
+        """A ticket of another board, or of a session that is never opened, is not waited for.
+
+        A board that comes and goes does not make the party begin to count again.
+        """
         if self._log is None or self._ticket is None or self._log.found:
             return
         if self._without is None:

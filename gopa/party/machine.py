@@ -198,10 +198,14 @@ def _witnessed(state: State, event: Witnessed) -> State:
 
 
 def _timed_out(state: State, event: TimedOut) -> tuple[State, list[Output]]:
-    """Leave the round. Once listed at commit, silence may bar from the next attempt ([X5])."""
+    """Leave the round.
+
+    Whoever is listed at commit and then silent may be barred from the next attempt ([X5]), and
+    a party that stops waiting does not know whether it was: its commit may be in the log
+    before it has heard of a list, or stand there from a time that its memory has lost.
+    """
     opened = opened_of(state.stage)
     if opened is None or event.round != opened.context.round or isinstance(state.stage, Outside):
         return state, []
-    excused = state.tally.excused or state.listed
-    state = replace(state, tally=replace(state.tally, excused=excused))
+    state = replace(state, tally=replace(state.tally, excused=True))
     return leave(state, opened, Part.TIMED_OUT)

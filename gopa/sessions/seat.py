@@ -82,7 +82,7 @@ class Seat(Guarded):
         self._settled: set[bytes] = set()
         self._horizon = Horizon(0, bytes(32))
         self._controls_from = self._own_from = party.state.chain.last + 1
-        self._heard_at = self._waiting.clock()
+        self._heard_at, self._heard = self._waiting.clock(), -1
         self._announced: News | None = None
 
     @property
@@ -143,14 +143,14 @@ class Seat(Guarded):
 
     async def _look(self) -> None:
         """The newest checkpoint; after a restart also what the organiser said before."""
-        self._horizon = await shown(self._log.grown(0))
+        self._horizon = await self._shown(self._log.grown(0))
         chain = self._party.state.chain
         if chain.last < 0:
             return
         self._log.skip(chain.round)
         at = 0
         while at <= chain.last:
-            said = await shown(self._log.controls(at, self._horizon))
+            said = await self._shown(self._log.controls(at, self._horizon))
             for posted in said:
                 if posted.index <= chain.last:
                     self._herald.hear(posted)
@@ -193,10 +193,8 @@ class Seat(Guarded):
             return
         spoken = asyncio.ensure_future(self._log.spoken(self._controls_from))
         changed = asyncio.ensure_future(self._changed.wait())
-        left = self._heard_at + self._waiting.round_seconds - self._waiting.clock()
-        limit = max(left, 0.0) if self._takes_part else None
         try:
-            await asyncio.wait({spoken, changed}, timeout=limit, return_when=FIRST_COMPLETED)
+            await asyncio.wait({spoken, changed}, timeout=self._left, return_when=FIRST_COMPLETED)
             if spoken.done():
                 await self._retried(lambda: self._take(spoken))
         finally:
@@ -207,6 +205,21 @@ class Seat(Guarded):
 
     async def _take(self, spoken: asyncio.Future[Horizon]) -> None:
         self._horizon = await shown(spoken)
+
+    async def _shown(self, asked: Awaitable[_T]) -> _T:
+        """The log's answer, no later than the party's patience for its round ends."""
+        try:
+            async with asyncio.timeout(self._left):
+                return await shown(asked)
+        except TimeoutError:
+            raise NotShown("the board takes longer than a party waits in a round") from None
+
+    @property
+    def _left(self) -> float | None:
+        """How many seconds a party that is in a round stays if it hears nothing."""
+        if not self._takes_part:
+            return None
+        return max(0.0, self._heard_at + self._waiting.round_seconds - self._waiting.clock())
 
     @property
     def _takes_part(self) -> bool:
@@ -226,13 +239,14 @@ class Seat(Guarded):
         if not horizon.size:
             return
         await self._answer()
-        said = await shown(self._log.controls(self._controls_from, horizon))
-        if said:
+        said = await self._shown(self._log.controls(self._controls_from, horizon))
+        if said and horizon.size > self._party.state.seen_size:
             await self._tell(Witnessed(horizon.size, horizon.root))
         while said:
-            self._heard_at = self._waiting.clock()
+            if said[-1].index > self._heard:  # the same again, in another attempt, is no news
+                self._heard_at, self._heard = self._waiting.clock(), said[-1].index
             behind = said[-1].index + 1
-            following = await shown(self._log.controls(behind, horizon))
+            following = await self._shown(self._log.controls(behind, horizon))
             if not await self._advance(said, behind if following else horizon.size):
                 return
             said = following
@@ -241,7 +255,7 @@ class Seat(Guarded):
 
     async def _advance(self, controls: tuple[Posted, ...], stop: int) -> bool:
         """What the organiser and the party itself said up to here; whether the party goes on."""
-        own = await shown(self._log.own(self._author, self._own_from, stop, self._horizon))
+        own = await self._shown(self._log.own(self._author, self._own_from, stop, self._horizon))
         for posted in sorted((*controls, *own), key=lambda each: each.index):
             if self.over:
                 return False
@@ -288,7 +302,7 @@ class Seat(Guarded):
 
     async def _answered(self, wanted: Fetch) -> Sequence[Output]:
         """What follows from the entries asked for: from a lookup only if it accuses nobody."""
-        entries = await shown(self._log.answer(wanted, self._horizon))
+        entries = await self._shown(self._log.answer(wanted, self._horizon))
         if not _lacking(wanted, entries):
             event = Fetched(wanted.phase, entries)
             attempt = await self._call(lambda: self._party.attempt(event))
@@ -299,7 +313,7 @@ class Seat(Guarded):
     async def _read_through(self, wanted: Fetch) -> Sequence[Output]:
         """What follows from all that the log has. A lookup may have hidden own entries, too."""
         asked = replace(wanted, authors=(*wanted.authors, self._author))
-        whole = await shown(self._log.complete(asked, 0, self._horizon))
+        whole = await self._shown(self._log.complete(asked, 0, self._horizon))
         others = tuple(each for each in whole if each.entry.author.data != self._author)
         landed = {leaf for leaf, _ in self._party.state.landed}
         for mine in whole:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from bulletin_board import VerifierKey
 from bulletin_board.client.forks import verify_fork
 from bulletin_board.client.state import ClientState
@@ -21,10 +23,13 @@ class SharedState:
         self._guests: list[ClientState] = []
 
     def welcome(self, guest: ClientState) -> None:
-        """One more; raises `FaultyBoard` if it knows already that the log has forked."""
-        evidence = guest.kept_evidence()
+        """One more; raises `FaultyBoard` if it or `main` knows already that the log has forked."""
+        known = guest.kept_evidence()
+        evidence = known or self._main.kept_evidence()
         if evidence is not None:
             verify_fork(evidence, self._log)
+            if known is None:
+                _keep(guest, evidence)
             raise FaultyBoard("the log has forked, says evidence kept before", evidence)
         if guest is not self._main:
             self._guests.append(guest)
@@ -36,13 +41,9 @@ class SharedState:
         self._main.store(checkpoint)
 
     def keep_evidence(self, evidence: bytes) -> str:
-        where = self._main.keep_evidence(evidence)
-        for guest in self._guests:
-            try:
-                guest.keep_evidence(evidence)
-            except (OSError, UsageError):  # a full disk, or a directory that is gone: one has it
-                continue
-        return where
+        for guest in self._guests:  # first: a full disk below `main` must not lose it for all
+            _keep(guest, evidence)
+        return self._main.keep_evidence(evidence)
 
     def kept_evidence(self) -> bytes | None:
         return self._main.kept_evidence()
@@ -55,3 +56,8 @@ class SharedState:
 
     def clear_unproven(self) -> None:
         self._main.clear_unproven()
+
+
+def _keep(guest: ClientState, evidence: bytes) -> None:
+    with suppress(OSError, UsageError):  # a full disk, or a directory that is gone
+        guest.keep_evidence(evidence)

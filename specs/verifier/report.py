@@ -35,7 +35,9 @@ def read_anchors(text: bytes) -> Record:
     return Record(policy=Policy(b"\n".join(lines)) if says else None, manifest=manifest)
 
 
-def verify(data: bytes, anchors: Record, *, embedded: bool, since: bytes = b"") -> dict[str, Any]:
+def verify(
+    data: bytes, anchors: Record, *, embedded: bool, since: bytes | None = None
+) -> dict[str, Any]:
     """The report on an archive; `since` is a state that an earlier audit saved."""
     report: dict[str, Any] = {
         "verdict": "INVALID", "session": None, "complete": False,
@@ -116,11 +118,11 @@ def _describe(report: dict[str, Any], session: Session, tree: Tree) -> None:
 
 
 def _continues(
-    report: dict[str, Any], since: bytes, policy: Policy, note: Record, tree: Tree
+    report: dict[str, Any], since: bytes | None, policy: Policy, note: Record, tree: Tree
 ) -> None:
     """11, [K1], [K3]: the log goes on from what was seen of it; who saw two histories is named."""
     try:
-        seen = policy.open(since) if since else note
+        seen = note if since is None else policy.open(since, lax=True)  # [K3]
     except Wrong:
         raise SystemExit("the saved state is no checkpoint of this log") from None
     if seen.size > note.size:
@@ -170,7 +172,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--since", type=Path, help="state that an earlier audit saved")
     given = parser.parse_args(arguments)
     try:
-        since = given.since.read_bytes() if given.since else b""
+        since = given.since.read_bytes() if given.since else None
         data = given.session.read_bytes()
         anchors = read_anchors(given.keys.read_bytes() if given.keys else b"")
     except (OSError, Wrong) as error:

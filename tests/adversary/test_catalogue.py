@@ -13,7 +13,9 @@ from gopa.adversary.trial import played
 from gopa.auditing.checks import check_of
 from gopa.simulation import Script
 
-NAMES: Final = tuple(attacks())
+NAMES: Final = tuple(name for name, each in attacks().items() if each.family != "served")
+"""Those without a board over HTTP, which are tried in `tests/adversary/boards`."""
+
 LIAR: Final = 1
 
 PROMISED: Final = frozenset(

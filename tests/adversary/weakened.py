@@ -11,8 +11,8 @@ import pytest
 
 from gopa.adversary import Row, attacks, named
 from gopa.adversary.attack import SessionAttack
-from gopa.adversary.catalogue.board import ShownAttack
 from gopa.adversary.boards import require_honest_session
+from gopa.adversary.catalogue.board import ShownAttack
 from gopa.adversary.served import ServedAttack
 from gopa.adversary.trial import require_honest_twin
 from tests.adversary.weaknesses import WEAKNESSES

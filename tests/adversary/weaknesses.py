@@ -184,9 +184,7 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
     "rewritten-history": Weakness("what was seen before", served_switches.FORGETFUL),
     "malformed-answers": Weakness("the types of fields", served_switches.ANY_PROBLEM),
     "wrong-receipt": Weakness("whose receipt it is", served_switches.ANY_RECEIPT),
-    "split-organiser": Weakness(
-        "whether enough confirmed", switches.unasked("too few confirmed")
-    ),
+    "split-organiser": Weakness("whether enough confirmed", switches.unasked("too few confirmed")),
     # values
     "out-of-range-input": ANY_NOISE,
     "negative-input": ANY_NOISE,

@@ -55,6 +55,14 @@ def cosigned(entries: Sequence[bytes], names: str) -> bytes:
     return note.with_signatures(lines).to_bytes()
 
 
+def broken(note: bytes) -> bytes:
+    """The note with its last line spoilt."""
+    found = Note.parse(note)
+    *good, last = found.signatures
+    spoilt = last.signature[:-1] + bytes([last.signature[-1] ^ 1])
+    return Note(found.text, (*good, replace(last, signature=spoilt))).to_bytes()
+
+
 def audited(
     tmp_path: Path, names: str, since: bytes, *, trust: Anchors | None = None
 ) -> tuple[Report, list[bytes]]:
@@ -163,13 +171,15 @@ def test_the_second_verifier_names_the_same(tmp_path: Path) -> None:
         ("abc", cosigned(FORKED, "abc")),
         ("a", cosigned(FORKED, "b")),
         ("a", cosigned((*clean().entries, clean().entries[0]), "a")),
-        ("a", b""),
+        ("ab", broken(cosigned(clean().entries[:8], "ab"))),
+        ("ab", broken(cosigned(FORKED, "ab"))),
+        ("a", None),
     ):
         path = tmp_path / "log.gopa"
         note = cosigned(clean().entries, names)
         data = archived(clean().entries, note, clean().manifest.session)
         path.write_bytes(data)
-        first = audit(path, anchors=text, since=since or None)
+        first = audit(path, anchors=text, since=since)
         second = report_of(data, text, since=since)
         assert first.code == second["code"]
         found = [(each["role"], each["author"], each["rule"]) for each in second["faults"]]
@@ -186,8 +196,9 @@ def test_the_second_verifier_refuses_a_state_of_another_log(tmp_path: Path) -> N
     verify = importlib.import_module("verify")
     arguments = [str(archive), "--keys", str(keys), "--since", str(since)]
     assert verify.run(arguments) == 0
-    since.write_bytes(b"nonsense")
-    assert verify.run(arguments) == 2
+    for damaged in (b"nonsense", b"", broken(clean().note)):
+        since.write_bytes(damaged)
+        assert verify.run(arguments) == 2
 
 
 def test_who_follows_a_board_names_them_too(tmp_path: Path) -> None:

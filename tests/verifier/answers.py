@@ -70,7 +70,7 @@ def anchors_of(log: str, manifest: str, policy: str = "") -> bytes:
 
 
 def report(
-    archive: bytes, anchors: bytes = b"", *, embedded: bool = False, since: bytes = b""
+    archive: bytes, anchors: bytes = b"", *, embedded: bool = False, since: bytes | None = None
 ) -> dict[str, Any]:
     """The second verifier's own words."""
     module = program()

@@ -12,8 +12,9 @@ from gopa.adversary.boards.face import Face
 from gopa.adversary.boards.front import MaliciousBoard, NeverHappened, Sent, Way
 from gopa.adversary.boards.guests import Guest
 from gopa.adversary.boards.harm import harm
+from gopa.adversary.boards.liar import Liar
 from gopa.adversary.boards.outcome import ServedOutcome
-from gopa.adversary.boards.playing import Play, played, require_honest_session
+from gopa.adversary.boards.playing import Play, lying, played, require_honest_session
 from gopa.adversary.boards.stage import Stage, staged
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Chair",
     "Face",
     "Guest",
+    "Liar",
     "MaliciousBoard",
     "NeverHappened",
     "Onward",
@@ -33,6 +35,7 @@ __all__ = [
     "Which",
     "closing",
     "harm",
+    "lying",
     "played",
     "require_honest_session",
     "said",

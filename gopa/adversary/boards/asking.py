@@ -45,7 +45,6 @@ class Tampering(Protocol):
         """Raises `NetworkError` as if no answer had come."""
 
 
-
 Which: TypeAlias = Callable[[Entry], bool]
 """Some entries and not others."""
 

@@ -37,7 +37,9 @@ class Chair:
     task: asyncio.Task[SessionState]
 
     @classmethod
-    def begin(cls, ticket: Ticket, manifest: Manifest, key: SigningKey, way: Way, rng: Rng) -> Chair:
+    def begin(
+        cls, ticket: Ticket, manifest: Manifest, key: SigningKey, way: Way, rng: Rng
+    ) -> Chair:
         """Start it."""
         limits = dict.fromkeys(Phase, _HOURS)
         schedule = Schedule(Deadlines(others=limits))
@@ -58,12 +60,8 @@ class Chair:
         await asyncio.wait({self.task})
 
 
-async def _run(
-    ticket: Ticket, machine: DurableOrganiser, way: Way, rng: Rng
-) -> SessionState:
-    link = Link(
-        ticket.board, ticket.trust, MemoryState(), rng=rng, transport=way, patience=BRIEF
-    )
+async def _run(ticket: Ticket, machine: DurableOrganiser, way: Way, rng: Rng) -> SessionState:
+    link = Link(ticket.board, ticket.trust, MemoryState(), rng=rng, transport=way, patience=BRIEF)
     try:
         log = BoardLog(link.client, ticket.session)
         return await run(machine, log, pace=Pace(poll_seconds=_POLL_SECONDS))

@@ -11,7 +11,7 @@ from wire.errors import ProtocolError
 
 
 def harm(outcome: ServedOutcome) -> tuple[str, ...]:
-    """Everything that happened and must not, in words. All parties are honest."""
+    """Everything that happened and must not, in words."""
     return (
         *masks_open(outcome),
         *honest_blamed(outcome),
@@ -27,7 +27,8 @@ def masks_open(outcome: ServedOutcome) -> tuple[str, ...]:
     All faces together, and what was lost on the way: who runs them all sees all of it.
     """
     unmasked = {each.author.data for each in of(outcome.said, Phase.UNMASK)}
-    both = sorted({key for key in _given_up(outcome) if key in unmasked})
+    honest = _honest(outcome)
+    both = sorted({key for key in _given_up(outcome) if key in unmasked & honest})
     return tuple(
         f"the edges to honest {outcome.name_of(key)} and its own mask are open" for key in both
     )
@@ -35,13 +36,13 @@ def masks_open(outcome: ServedOutcome) -> tuple[str, ...]:
 
 def honest_blamed(outcome: ServedOutcome) -> tuple[str, ...]:
     """Somebody honest is convicted by a face, or accused by another party."""
-    innocent = set(outcome.keys)
+    innocent = _honest(outcome)
     if outcome.honest_organiser:
         innocent.add(outcome.organiser)
     faults = [each for face in outcome.faces for each in face.report.faults if each.proved]
     blamed = sorted({each.author for each in faults} & innocent)
     found = [f"{outcome.name_of(key)} was blamed and is honest" for key in blamed]
-    if of(outcome.said, Phase.ACCUSE):
+    if not outcome.liars and of(outcome.said, Phase.ACCUSE):
         found.append("honest parties accuse each other")
     return tuple(found)
 
@@ -65,8 +66,19 @@ def hangs(outcome: ServedOutcome) -> tuple[str, ...]:
     return (f"it did not end: {outcome.stuck}",) if outcome.stuck else ()
 
 
+def _honest(outcome: ServedOutcome) -> set[bytes]:
+    """The keys of parties that keep the rules."""
+    return {key for number, key in enumerate(outcome.keys) if number not in outcome.liars}
+
+
 def _given_up(outcome: ServedOutcome) -> Iterator[bytes]:
-    """The parties to whom somebody opened an edge. All of the roster are on the roll."""
+    """The parties to whom somebody honest opened an edge. All of the roster are on the roll.
+
+    A liar may give away the edges that it knows: others are left.
+    """
+    honest = _honest(outcome)
     for each in of(outcome.said, Phase.ROLLBACK):
+        if each.author.data not in honest:
+            continue
         for edge in OPENING.decode(each.body).edges:
             yield outcome.keys[edge.neighbour]

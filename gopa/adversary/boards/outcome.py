@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from bulletin_board import Entry, Submission, TrustPolicy
 from gopa.adversary.boards.face import Face
@@ -19,11 +18,10 @@ from gopa.auditing.judging import judge
 from gopa.auditing.report import Culprit
 from gopa.messages.framing import Posted
 from gopa.messages.phases import Phase
-from gopa.rules import Findings, LogCheck
 from gopa.rounds.toolkit import Toolkit
+from gopa.rules import Findings, LogCheck
+from gopa.rules.closes import RULE_OF
 from wire.errors import FaultyBoard, FaultyParty, InvalidProof, ProtocolError
-
-_NOTES: Final = frozenset({"04-C2", "04-E4"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class ServedOutcome:
-    """A served session, all of whose parties are honest.
+    """A served session; its parties are honest but for the `liars`.
 
     `said` is every entry that anybody handed to the network, whichever face got it, if any.
     `stuck` says what never happened.
@@ -77,11 +75,18 @@ class ServedOutcome:
     said: tuple[Entry, ...]
     organiser_error: BaseException | None
     stuck: str = ""
+    liars: frozenset[int] = frozenset()
 
     @property
     def caught(self) -> tuple[Catch, ...]:
         """Everything that stopped somebody, each rule once for each of them."""
-        found = (*self._convicted(), *self._refused(), *self._removed(), *self._noticed())
+        found = (
+            *self._convicted(),
+            *self._refused(),
+            *self._removed(),
+            *self._unhelped(),
+            *self._noticed(),
+        )
         return tuple(dict.fromkeys(found))
 
     @property
@@ -126,6 +131,16 @@ class ServedOutcome:
             for each in (removed for found in face.findings.rounds for removed in found.removals):
                 yield Catch(each.rule, self.name_of(each.author), How.REMOVED)
 
+    def _unhelped(self) -> Iterator[Catch]:
+        """Whose silence ended a round, or was made up for."""
+        for each in (found for face in self.faces for found in face.findings.rounds):
+            if each.abort is not None:
+                rule = RULE_OF[each.abort]
+                for at in each.culprits:
+                    yield Catch(rule, self.name_of(each.roll[at]), How.NAMED)
+            for at in each.recovered:
+                yield Catch("04-U4", self.name_of(each.roll[at]), How.UNMASKED)
+
     def _noticed(self) -> Iterator[Catch]:
         """Lies that cost a party time, and nothing else."""
         for end in self.ends:
@@ -151,6 +166,7 @@ def outcome_of(stage: Stage, *, honest_organiser: bool, stuck: str = "") -> Serv
         said=tuple(each for each in said if each.session == stage.ticket.session),
         organiser_error=errors[0] if errors else None,
         stuck=stuck,
+        liars=frozenset(each.number for each in stage.liars),
     )
 
 
@@ -194,12 +210,11 @@ def _face(stage: Stage, face: Face) -> FaceOutcome:
 def _plausible(stage: Stage, findings: Findings) -> bool:
     """Whether every sum lies as close to that of the inputs as noise can bring it."""
     terms, keys = stage.manifest.terms, [key.public.data for key in stage.identities]
-    inputs = [round(guest.value * terms.steps) for guest in stage.guests]
     for found in findings.rounds:
         if found.sums is None or found.final is None:
             continue
         included = [keys.index(found.roll[place]) for place in found.final]
-        expected = sum(inputs[number] for number in included)
+        expected = sum(map(stage.input_of, included))
         reach = len(included) * terms.noise.radius
         if any(abs(each - expected) > reach for each in found.sums):
             return False

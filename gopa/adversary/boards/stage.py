@@ -19,6 +19,7 @@ from gopa.adversary.boards.chair import Chair
 from gopa.adversary.boards.face import Face
 from gopa.adversary.boards.front import LONG, MaliciousBoard
 from gopa.adversary.boards.guests import Guest, Patient, Through, all_done, waiting_of
+from gopa.adversary.boards.liar import Liar
 from gopa.adversary.ground import Ground
 from gopa.messages.framing import NO_LEAF, Place, sign_message
 from gopa.messages.manifest import Manifest
@@ -28,6 +29,8 @@ from gopa.messages.phases import Kind, Phase
 from gopa.organiser import new_manifest
 from gopa.sessions.client import Client
 from gopa.sessions.ticket import Ticket
+from gopa.simulation.board import SimulatedBoard
+from gopa.simulation.script import Behaviour
 from gopa.simulation.setup import permissive
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.ed25519 import SigningKey
@@ -52,6 +55,7 @@ class Stage:
     identities: Sequence[SigningKey]
     root: Path
     guests: list[Guest] = field(default_factory=list)
+    liars: list[Liar] = field(default_factory=list)
     chairs: list[Chair] = field(default_factory=list)
 
     def enter(self, number: int, face: Face | None = None) -> Guest:
@@ -70,15 +74,31 @@ class Stage:
             connect=through,
             waiting=waiting_of(patience),
         )
-        steps = self.manifest.terms.steps
-        value = (3 * number % (steps + 1)) / steps
+        value = self.input_of(number) / self.manifest.terms.steps
         guest = Guest(number, client, through, patience, home, value)
-        if number < len(self.guests):
-            self.guests[number] = guest
-        else:
-            self.guests.append(guest)
+        self.guests = sorted([*self.others(number), guest], key=lambda each: each.number)
         guest.begin(self.ticket)
         return guest
+
+    def lie(self, number: int, behaviours: Sequence[Behaviour]) -> Liar:
+        """Party `number` is one that behaves like this."""
+        signer = NoteSigner(LOG_NAME, KeyKind.LOG, SecretBytes(os.urandom(32)))
+        liar = Liar(
+            number,
+            self.ticket,
+            self.manifest,
+            self.identities[number],
+            self.board.way(),
+            copy=SimulatedBoard(signer),
+            row=(self.input_of(number),),
+            behaviours=behaviours,
+        )
+        self.liars.append(liar)
+        return liar
+
+    def input_of(self, number: int) -> int:
+        """What party `number` contributes, on the grid."""
+        return 3 * number % (self.manifest.terms.steps + 1)
 
     def gather(self) -> Sequence[Guest]:
         """All parties of the roster offer their values."""
@@ -143,6 +163,19 @@ class Stage:
         await self.until(lambda: chair.machine.size >= face.size or chair.task.done())
         chair.limits[phase] = 0.0
 
+    async def overdue_once(self, chair: Chair, phase: Phase) -> None:
+        """The same, in this round only."""
+        usual, spoken = chair.limits[phase], self._spoken
+        await self.overdue(chair, phase)
+        await self.until(lambda: self._spoken > spoken or chair.task.done())
+        chair.limits[phase] = usual
+
+    @property
+    def _spoken(self) -> int:
+        """How many entries of the organiser were taken."""
+        key = self.organiser.public
+        return sum(1 for each in self.board.sent if each.taken and each.entry.author == key)
+
     async def claim_confirmed(self, face: Face) -> None:
         """The organiser says on a face that all have confirmed, whatever is there."""
         raws = await asyncio.to_thread(self.board.entries, face)
@@ -178,6 +211,8 @@ class Stage:
         """Everybody goes home, and all processes of the organiser end."""
         for guest in self.guests:
             await guest.leave()
+        for liar in self.liars:
+            await liar.leave()
         for chair in self.chairs:
             await chair.stop()
 
@@ -194,11 +229,14 @@ def _of_strangers(count: int) -> list[bytes]:
 
 
 @contextmanager
-def staged(ground: Ground) -> Iterator[Stage]:
-    """A board that serves, and a session of one round and one attempt that nobody has opened."""
+def staged(ground: Ground, *, retries: bool = False) -> Iterator[Stage]:
+    """A board that serves, and a session of one round that nobody has opened.
+
+    The round has one attempt, or with `retries` as many as the terms say.
+    """
     if ground.rounds != 1 or ground.witnesses:
         raise UsageError("a served session has one round, and no witnesses", "ground")
-    terms = replace(ground.terms, rounds=1, attempts=1, charged=0)
+    terms = ground.terms if retries else replace(ground.terms, attempts=1, charged=0)
     signer = NoteSigner(LOG_NAME, KeyKind.LOG, SecretBytes(os.urandom(32)))
     keys = [SigningKey.generate(os.urandom) for _ in range(terms.parties)]
     identities = sorted(keys, key=lambda each: each.public.data)

@@ -8,7 +8,7 @@ from gopa.adversary.served import served
 from gopa.messages.phases import Phase
 
 if TYPE_CHECKING:
-    from gopa.adversary.boards import ServedOutcome, Stage, Which
+    from gopa.adversary.boards import Guest, ServedOutcome, Stage, Which
 
 VICTIM: Final = 0
 _NONSENSE: Final = 5
@@ -49,7 +49,7 @@ async def fork(stage: Stage) -> None:
 
     The organiser goes on there.
 
-    Caught: each compares what it is shown with the newest checkpoint it has seen, and says nothing more.
+    Caught: each compares what it is shown with what it has seen, and says nothing more.
     Costs: the board, for good: every vault holds two signed checkpoints that convict it.
     """
     await _forked(stage, Phase.COMMIT)
@@ -117,7 +117,7 @@ async def lying_lookup(stage: Stage) -> None:
     stage.chair()
     victim, *others = stage.gather()
     victim.way.hides(stage.of(others[0].number, Phase.COMMIT))
-    await stage.done()
+    await _done_with(stage, victim)
 
 
 @served("dropped-post", "04-P2", aim=exposed)
@@ -188,7 +188,7 @@ async def malformed_answers(stage: Stage) -> None:
     victim.way.garbles(_NONSENSE)
     for number in range(1, len(stage.identities)):
         stage.enter(number)
-    await stage.done()
+    await _done_with(stage, victim)
 
 
 @served("wrong-receipt", "05-T2", aim=left_out)
@@ -246,7 +246,8 @@ async def _forked(stage: Stage, phase: Phase, *, final: bool = False) -> None:
     chair = stage.chair()
     closing, mine = stage.closing(phase), stage.of(VICTIM, phase)
     chair.way.loses(closing)
-    victim, *others = guests = stage.gather()
+    guests = stage.gather()
+    others = stage.others(VICTIM)
     await stage.until(lambda: stage.taken(phase) == len(guests) and bool(chair.way.lost))
     if final:
         for guest in guests:
@@ -262,6 +263,13 @@ async def _forked(stage: Stage, phase: Phase, *, final: bool = False) -> None:
         guest.way.behave()
     await stage.overdue(stage.chair(side), phase)
     await stage.done(others)
+
+
+async def _done_with(stage: Stage, victim: Guest) -> None:
+    """Wait for everybody; a victim that has fallen leaves the others without a result."""
+    await stage.done([victim])
+    if victim.error is None:
+        await stage.done()
 
 
 def _published(stage: Stage) -> Which:

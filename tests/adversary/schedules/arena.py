@@ -283,6 +283,7 @@ class Arena:
         """
         quick = [u for u in range(len(self.parties)) if u not in slow]
         if delayed:
+            self._land_of(quick)
             for party in slow:
                 self.hear(party)
         for _ in range(4):

@@ -15,7 +15,7 @@ from gopa.organiser import GiveUp, Idle, PhaseOver
 from gopa.party import Party
 from gopa.simulation import permissive
 from tests.adversary.schedules.arena import Arena
-from tests.adversary.schedules.deeds import CLOSES, LIES, deeds_in, slander
+from tests.adversary.schedules.deeds import LIES, deeds_in, slander
 from tests.adversary.schedules.desk import Ending
 from tests.adversary.schedules.judgement import require_everything
 from tests.adversary.schedules.worlds import WORLDS, World
@@ -27,13 +27,18 @@ SIDE: Final = st.integers(0, 1)
 SOME: Final = st.one_of(st.none(), st.integers(1, 6))
 SECOND_EVERY: Final = 50
 FORKS: Final = ("alone", "two organisers", "partition")
+FORK_AT: Final = (None, Phase.COINS, *3 * [Phase.COMMIT], Phase.PUBLISH, Phase.CONFIRM)
 GOING_ON: Final = sorted(name for name in LIES if name.startswith("goes on with all at"))
 
 
 class Schedules(RuleBasedStateMachine):
-    """One session; when the schedule is over time passes fairly, and then everything must hold."""
+    """One session; when the schedule is over time passes fairly, and then everything must hold.
+
+    `worlds` are those that are played; `deeds` names what liars do, or is empty for everything.
+    """
 
     worlds: ClassVar[tuple[World, ...]] = tuple(WORLDS.values())
+    deeds: ClassVar[frozenset[str]] = frozenset()
     counts: ClassVar[Counter[str]] = Counter()
 
     def __init__(self) -> None:
@@ -130,7 +135,7 @@ class Schedules(RuleBasedStateMachine):
     @rule(party=PARTY, number=st.integers(0, 1 << 16), victim=PARTY, rounds=st.integers(0, 3))
     def a_party_lies(self, party: int, number: int, victim: int, rounds: int) -> None:
         arena = self.playing
-        chosen = deeds_in(arena.world)
+        chosen = [d for d in deeds_in(arena.world) if not self.deeds or d.name in self.deeds]
         deed = chosen[number % len(chosen)]
         self._lies(self._party(party), deed.phase, deed.deed(self._party(victim)), rounds)
 
@@ -140,6 +145,12 @@ class Schedules(RuleBasedStateMachine):
         if u != v and self.playing.world.full:
             self._lies(u, Phase.COMMIT, deeds.conspire(v), 0)
             self._lies(v, Phase.COMMIT, deeds.conspire(u), 0)
+
+    @rule(party=PARTY, factor=st.sampled_from([0, 2]))
+    def a_party_scales_its_noise(self, party: int, factor: int) -> None:
+        if self.playing.world.full:
+            for phase in (Phase.COMMIT, Phase.PUBLISH):
+                self._lies(self._party(party), phase, deeds.scale_noise(factor), 0)
 
     @rule(party=PARTY, victim=PARTY)
     def a_party_slanders(self, party: int, victim: int) -> None:
@@ -191,9 +202,9 @@ class Schedules(RuleBasedStateMachine):
         arena.stranger(phase, body, rounds, seq, party=who)
 
     @rule(
-        others=st.sets(PARTY, min_size=1, max_size=3),
+        others=st.sets(PARTY, min_size=1, max_size=2),
         how=st.sampled_from(FORKS),
-        when=st.one_of(st.none(), st.sampled_from(CLOSES)),
+        when=st.sampled_from(FORK_AT),
     )
     def the_board_forks(self, others: set[int], how: str, when: Phase | None) -> None:
         """Alone, or with an organiser in front of either log.

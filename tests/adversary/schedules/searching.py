@@ -16,13 +16,19 @@ STEPS: Final = 20
 
 
 def search(
-    examples: int, number: int, worlds: Iterable[str] = WORLDS, *, shrinks: bool = True
+    examples: int,
+    number: int,
+    worlds: Iterable[str] = WORLDS,
+    *,
+    deeds: frozenset[str] = frozenset(),
+    shrinks: bool = True,
 ) -> Counter[str]:
     """Play so many schedules; what they came to. Raises what the first bad one raises."""
 
     class Search(Schedules):
         counts: ClassVar[Counter[str]] = Counter()
 
+    Search.deeds = deeds
     Search.worlds = tuple(WORLDS[name] for name in worlds)
     seed(number)(Search)
     phases = [Phase.generate, Phase.shrink] if shrinks else [Phase.generate]

@@ -4,18 +4,48 @@ from __future__ import annotations
 
 import pytest
 
+from gopa.messages.phases import Phase
 from gopa.sessions.vault.errors import StateDiverged
-from tests.adversary.schedules.breaks import BREAKS
+from tests.adversary.schedules.arena import Arena
+from tests.adversary.schedules.breaks import BREAKS, unmasks_before_counting
+from tests.adversary.schedules.deeds import LIES
+from tests.adversary.schedules.judgement import require_everything
 from tests.adversary.schedules.searching import search
+from tests.adversary.schedules.worlds import WORLDS
+from wire.errors import UsageError
 
 NUMBER = 1
+
+# A sum that is no sum has no encoding: then the organiser has nothing that it could post.
+FOUND = (AssertionError, StateDiverged, UsageError)
+
+
+def partitioned() -> Arena:
+    """One party alone in a log of its own, whose organiser claims that everybody confirmed."""
+    arena = Arena(WORLDS["four"], 1)
+    for party in range(len(arena.parties)):
+        arena.supply(party, 0)
+    arena.until(Phase.COMMIT)
+    arena.fork([3], two_organisers=True, hides=True)
+    desk = arena.sides[1].desk
+    assert desk is not None
+    desk.behaviours += (LIES["goes on with all at confirm"](0, 4),)
+    arena.finish()
+    return arena
+
+
+def test_who_unmasks_before_it_counts_is_exposed(monkeypatch: pytest.MonkeyPatch) -> None:
+    require_everything(partitioned())
+    unmasks_before_counting(monkeypatch)
+    with pytest.raises(AssertionError):
+        require_everything(partitioned())
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", BREAKS)
 def test_a_broken_build_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = BREAKS[name]
-    search(20, NUMBER, broken.worlds)
+    search(20, NUMBER, broken.worlds, deeds=broken.deeds)
     broken.patch(monkeypatch)
-    with pytest.raises((AssertionError, StateDiverged)):
-        search(broken.examples, NUMBER, broken.worlds, shrinks=False)
+    with pytest.raises(FOUND):
+        search(broken.examples, NUMBER, broken.worlds, deeds=broken.deeds, shrinks=False)

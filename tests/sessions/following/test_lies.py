@@ -15,6 +15,7 @@ import pytest
 
 from bulletin_board import Reason, Refused, Submission
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
+from bulletin_board.entry import sign_entry
 from bulletin_board.lookup import LARGEST_ANSWER, LOOKUP_ANSWER, FoundEntry, Lookup
 from bulletin_board.problems import problem_body
 from gopa.messages.phases import Phase
@@ -56,6 +57,36 @@ def entry_of(found: FoundEntry) -> tuple[bytes, int, int]:
 
 
 # Hiding
+
+
+def test_a_copy_of_the_manifest_in_its_place_makes_nobody_the_organiser(
+    tmp_path: Path, record: Recorded
+) -> None:
+    """Anybody can post what the organiser has posted: whom a lookup shows is not believed."""
+    thief = party(901)
+    original = Submission.decode(record.raws[0]).entry
+    copy = sign_entry(replace(original, author=thief.public), thief)
+    raws = [*record.raws, copy]
+    right = by(record.organiser, record.posted(), 0, len(record.raws))
+    transport = Lying()
+
+    def swapped(wanted: Lookup, found: list[FoundEntry]) -> list[FoundEntry]:
+        return found if wanted.authors else [FoundEntry(len(raws) - 1, copy)]
+
+    async def work(url: str) -> None:
+        for lie, readings in ((None, 0), (swapped, 1)):
+            log = selective(url, record.session, transport)
+            transport.entries = lie or (lambda _, found: found)
+            try:
+                assert await log.manifest() == record.manifest
+                horizon = await log.grown(len(raws) - 1)
+                assert await said(log, 0, horizon) == right
+                assert log.readings == readings
+            finally:
+                await log.close()
+
+    with board_with(tmp_path / "log", raws) as url:
+        asyncio.run(work(url))
 
 
 def test_what_an_answer_hides_is_found_by_reading(url: str, record: Recorded) -> None:

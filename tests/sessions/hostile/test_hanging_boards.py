@@ -1,0 +1,104 @@
+"""A board with no answer to a question: a party in a round waits as long as it is patient."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from bulletin_board.client.http import NetworkError, Response
+from bulletin_board.lookup import LOOKUP
+from gopa.messages.phases import Phase
+from gopa.party import Part
+from gopa.sessions.contribution import Contribution
+from tests.sessions.hostile.worlds import Gate, Through, World, of, sooner, world
+from tests.simulation.worlds import SCALAR
+
+ONCE = replace(SCALAR, rounds=1, attempts=1, charged=0)
+VICTIM = 0
+
+
+@dataclass
+class Mood:
+    """What `Waiting` says, for a party whose time stands still until it is told otherwise."""
+
+    round_seconds: float = 3_600.0
+    retry_seconds: float = 0.05
+    now: float = 0.0
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def clock(self) -> float:
+        return self.now
+
+
+class Hanging(Gate):
+    """Tells what the organiser says; while it hangs, it has no answer about parties."""
+
+    def __init__(self, address: str, *, silent: bool) -> None:
+        super().__init__(address)
+        self._silent = silent
+        self.hangs = False
+        self.held = 0
+        self.free = threading.Event()
+
+    def request(
+        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
+    ) -> Response:
+        asked = url.endswith("/v1/lookup") and LOOKUP.decode(body or b"").phases
+        if self.hangs and asked and Phase.ORGANISER not in asked:
+            self.held += 1
+            if not self._silent:
+                raise NetworkError("nobody answers")
+            self.free.wait(120)
+        return super().request(method, url, body=body, media_type=media_type, limit=limit)
+
+
+def kept(home: Path) -> int:
+    """How many bytes stand in the journal of the vault, which is in use."""
+    return sum(each.stat().st_size for each in home.glob("*/journal-*"))
+
+
+@pytest.mark.parametrize("silent", [True, False], ids=["silence", "errors"])
+def test_a_question_without_an_answer_keeps_nobody_in_a_round(
+    *, silent: bool, tmp_path: Path
+) -> None:
+    """What the party needs for the round is erased; the others have their result."""
+    home, mood = tmp_path / "home", Mood()
+
+    async def work(here: World) -> list[object]:
+        chair, gate = here.chair(), Hanging(here.ticket.board, silent=silent)
+        way = Through(gate)
+        victim = here.member(VICTIM, home=home, connect=way, waiting=mood)
+        here.clients.append(victim)
+        here.ways.append(way)
+        for number in range(1, ONCE.parties):
+            here.client(number)
+        offers = here.offers()
+        await sooner(lambda: bool(of(way.sent, Phase.COINS)))
+        assert kept(home)
+        mood.round_seconds, gate.hangs = 0.5, True
+        await sooner(lambda: gate.held > 0)
+        size = kept(home)
+        await asyncio.sleep(1.0)
+        assert kept(home) == size > 0
+        mood.now += 1.0
+        await sooner(lambda: not kept(home), 20.0)
+        gate.free.set()
+        gate.hangs = False
+        await here.overdue(chair, Phase.COMMIT)
+        got = await asyncio.gather(*offers)
+        await here.leave(*offers)
+        await chair.task
+        return list(got)
+
+    with world(tmp_path, ONCE) as here:
+        mine, *rest = asyncio.run(work(here))
+        findings = here.findings()
+    assert isinstance(mine, Contribution)
+    assert (mine.included, mine.part) == (False, Part.TIMED_OUT)
+    assert all(isinstance(each, Contribution) and each.included for each in rest)
+    assert findings.faults == ()

@@ -127,8 +127,8 @@ class Seat(Guarded):
             while not await self._retried(self._look):
                 pass
             while not self.over:
-                if await self._retried(self._go_on):
-                    await self._wait()
+                done = await self._retried(self._go_on)
+                await (self._wait() if done else self._retried(self._renew))
         except BaseException as error:
             if isinstance(error, FaultyBoard):
                 await self._erase()
@@ -158,6 +158,10 @@ class Seat(Guarded):
         news = self.news
         if news is not None and news.opens is not None:
             self._announce()
+
+    async def _renew(self) -> None:
+        """The newest checkpoint, if something failed: the phase may be over meanwhile ([W7])."""
+        self._horizon = await self._shown(self._log.grown(self._horizon.size - 1))
 
     async def _erase(self) -> None:
         """A fork is for good: nothing of the round will be said, nor is needed ([H5], [W6])."""

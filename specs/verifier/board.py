@@ -67,10 +67,7 @@ def parse_key(encoded: bytes, kind: int) -> Record:
 
 
 def open_note(data: bytes, *keys: Record, lax: bool = False) -> Record:
-    """[N1] to [N5]: size, root, signers. The first key is the log's; without it none is asked.
-
-    If `lax`, broken lines of witnesses are passed over.
-    """
+    """[N1] to [N5]: size, root, signers. The first key is the log's; `lax`: [K3] of 11."""
     content = strict(bytes.decode, data)
     text, _, rest = content.rpartition("\n\n")
     *lines, end = rest.split("\n")

@@ -35,9 +35,7 @@ def read_anchors(text: bytes) -> Record:
     return Record(policy=Policy(b"\n".join(lines)) if says else None, manifest=manifest)
 
 
-def verify(
-    data: bytes, anchors: Record, *, embedded: bool, since: bytes | None = None
-) -> dict[str, Any]:
+def verify(data: bytes, anchors: Record, *, embedded: bool, since: bytes | None) -> dict[str, Any]:
     """The report on an archive; `since` is a state that an earlier audit saved."""
     report: dict[str, Any] = {
         "verdict": "INVALID", "session": None, "complete": False,

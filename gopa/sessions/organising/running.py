@@ -33,6 +33,7 @@ from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageErro
 
 _PASSING: Final = frozenset({429, 503})
 _NO_QUORUM: Final = "05-P2"
+_OF_TILES: Final = "05-L"
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +228,6 @@ def passes(error: ProtocolError) -> bool:
         return error.reason.status in _PASSING
     if isinstance(error, MissingResource):
         return error.path != CHECKPOINT  # else this is no board
-    if isinstance(error, InvalidProof):
-        return error.check == _NO_QUORUM
+    if isinstance(error, InvalidProof):  # tiles of another moment, as a cache has them
+        return error.check == _NO_QUORUM or error.check.startswith(_OF_TILES)
     return isinstance(error, NetworkError | UnprovenHistory | MalformedMessage)  # a proxy's page

@@ -20,6 +20,8 @@ from tests.simulation.worlds import SCALAR
 
 ONCE = replace(SCALAR, rounds=1, attempts=1, charged=0)
 VICTIM = 0
+RECORD = 85
+"""Bytes of a journal that a checkpoint takes; one that asks again would write many."""
 
 
 @dataclass
@@ -84,7 +86,7 @@ def test_a_question_without_an_answer_keeps_nobody_in_a_round(
         await sooner(lambda: gate.held > 0)
         size = kept(home)
         await asyncio.sleep(1.0)
-        assert kept(home) == size > 0
+        assert 0 < size <= kept(home) < size + 3 * RECORD
         mood.now += 1.0
         await sooner(lambda: not kept(home), 20.0)
         gate.free.set()

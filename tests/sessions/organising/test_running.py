@@ -24,7 +24,7 @@ from gopa.sessions.organising import (
 )
 from tests.sessions.organising.worlds import DEADLINES, JOIN, ONE_ROUND, PHASE, Office, crowd
 from tests.simulation.worlds import CURIOUS, FULL, LENIENT, RECOVERING, SCALAR, SIGNED
-from wire.errors import MalformedMessage, ProtocolError, UsageError
+from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
 
 WORLDS = {
     "full": (SCALAR, FULL),
@@ -217,8 +217,12 @@ def test_events_say_who_is_expected_and_how_long() -> None:
 
 @pytest.mark.parametrize(
     "failure",
-    [NetworkError("nobody answers"), MalformedMessage("a page that says try later", "answer")],
-    ids=["silence", "page of a proxy"],
+    [
+        NetworkError("nobody answers"),
+        MalformedMessage("a page that says try later", "answer"),
+        InvalidProof("the partial tiles do not lead to the checkpoint's root", "05-L2"),
+    ],
+    ids=["silence", "page of a proxy", "tiles of another moment"],
 )
 def test_outage_is_borne_and_the_phase_lasts_longer(failure: ProtocolError) -> None:
     world = crowd()

@@ -91,6 +91,7 @@ def test_a_question_without_an_answer_keeps_nobody_in_a_round(
         await sooner(lambda: not kept(home), 20.0)
         gate.free.set()
         gate.hangs = False
+        await sooner(lambda: len(of(here.entries(), Phase.COMMIT)) == ONCE.parties - 1)
         await here.overdue(chair, Phase.COMMIT)
         got = await asyncio.gather(*offers)
         await here.leave(*offers)

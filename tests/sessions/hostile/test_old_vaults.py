@@ -49,6 +49,7 @@ async def restarted(
     await sooner(lambda: bool(way.links) and way.seen >= len(here.raws()))
     chair.gate.stops = lambda _: False
     if old:
+        await sooner(lambda: len(of(here.entries(), Phase.PUBLISH)) == TWICE.parties - 1)
         await here.overdue(chair, Phase.PUBLISH)
     first = [await mine, *await asyncio.gather(*offers[1:])]
     again = [asyncio.create_task(c.contribute(here.ticket, 0.5)) for c in here.clients[1:]]

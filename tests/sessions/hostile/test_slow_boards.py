@@ -57,6 +57,7 @@ def test_what_was_not_said_in_its_round_is_not_said_later(
             offers[VICTIM].cancel()
             await here.clients[VICTIM].close()
         await sooner(lambda: here.has_closed(Phase.COMMIT))
+        await sooner(lambda: len(of(here.entries(), Phase.PUBLISH)) == TWICE.parties - 1)
         await here.overdue(chair, Phase.PUBLISH)
         rest = await asyncio.gather(*offers[1:])
         again = [asyncio.create_task(c.contribute(here.ticket, 0.5)) for c in here.clients[1:]]

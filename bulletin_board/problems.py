@@ -6,6 +6,7 @@ import json
 
 from bulletin_board.admission import Reason, Refused
 from wire.errors import MalformedMessage
+from wire.json_text import read_json
 
 MEDIA_TYPE = "application/problem+json"
 LARGEST_PROBLEM = 16_384
@@ -31,8 +32,8 @@ def problem_body(refusal: Refused) -> bytes:
 def parse_problem(data: bytes, retry_after: int | None = None) -> Refused:
     """The refusal that a board sent, or `MalformedMessage`. The board may lie about the reason."""
     try:
-        document = json.loads(data)
-    except (ValueError, RecursionError):
+        document = read_json(data)
+    except ValueError:
         raise MalformedMessage("a JSON document", "problem") from None
     kind = document.get("type") if isinstance(document, dict) else None
     if not isinstance(kind, str) or kind not in _REASONS:

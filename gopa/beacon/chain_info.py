@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeVar
@@ -13,6 +12,7 @@ from typing import Final, TypeVar
 from gopa.beacon.drand import DrandChain
 from gopa.beacon.scheme import Scheme
 from wire.errors import MalformedMessage, UsageError
+from wire.json_text import read_json
 
 LARGEST_INFO: Final = 4096
 
@@ -72,8 +72,8 @@ def _load(raw: bytes) -> object:
     if len(raw) > LARGEST_INFO:
         raise MalformedMessage(f"chain information has at most {LARGEST_INFO} bytes")
     try:
-        return json.loads(raw.decode(), object_pairs_hook=_unique)
-    except (ValueError, RecursionError):
+        return read_json(raw, pairs=_unique)
+    except ValueError:
         raise MalformedMessage("chain information is JSON in UTF-8") from None
 
 

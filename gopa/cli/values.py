@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from tokenize import TokenError
@@ -12,6 +11,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from wire.errors import UsageError
+from wire.json_text import read_json
 
 _LARGEST: Final = 1 << 30
 _LONGEST_LINE: Final = 4_096
@@ -72,8 +72,8 @@ def _from_file(path: Path) -> Any:
         raise UsageError(f"{path} is neither a .npy file nor text in UTF-8") from None
     if path.suffix == ".json":
         try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
+            return read_json(data)
+        except ValueError:
             raise UsageError(f"{path} holds no JSON") from None
     return _numbers(text, str(path))
 

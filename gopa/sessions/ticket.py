@@ -20,13 +20,13 @@ from bulletin_board.note import KeyKind, VerifierKey
 from bulletin_board.policy import LARGEST_POLICY, TrustPolicy
 from gopa.messages.manifest import Manifest
 from wire.errors import InvalidProof, MalformedMessage, UsageError
+from wire.json_text import read_json
 
 VERSION: Final = 1
 LARGEST_TICKET: Final = 2 * LARGEST_POLICY
 _NAMES: Final = frozenset({"version", "board", "log", "session", "policy"})
 _SESSION = re.compile(r"[0-9a-f]{64}")
 _LONGEST_ADDRESS = 2048
-_MOST_BRACKETS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +128,9 @@ def _load(data: bytes) -> dict[str, object]:
         raise UsageError("a ticket is bytes")
     if len(data) > LARGEST_TICKET:
         raise MalformedMessage(f"a ticket has at most {LARGEST_TICKET} bytes")
-    # Deep nesting can end the process where a library has raised the limit of recursion.
-    if data.count(b"{") + data.count(b"[") > _MOST_BRACKETS:
-        raise MalformedMessage("a ticket is one flat JSON object")
     try:
-        found = json.loads(data.decode("utf-8"), object_pairs_hook=_unique)
-    except (ValueError, RecursionError):
+        found = read_json(data, pairs=_unique)
+    except ValueError:
         raise MalformedMessage("a ticket is JSON in UTF-8") from None
     if not isinstance(found, dict):
         raise MalformedMessage("a ticket is one JSON object")

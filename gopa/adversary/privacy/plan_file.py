@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import fields
 from decimal import Decimal, InvalidOperation
@@ -11,6 +10,7 @@ from typing import Any, Final
 
 from gopa.planning.terms import Terms
 from wire.errors import MalformedMessage, UsageError
+from wire.json_text import read_json
 from zkp.noise_table import NoiseLaw, decode_noise_law
 
 _DECIMALS: Final = frozenset({"low", "high", "epsilon", "delta", "beta"})
@@ -26,10 +26,10 @@ def read_plan(path: Path) -> Terms:
     try:
         if path.stat().st_size > _LARGEST:
             raise UsageError(f"{path} is larger than a plan", "plan")
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path.read_bytes())
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}", "plan") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise UsageError(f"{path} is no JSON: write it with `gopa plan --json`", "plan") from None
     return terms_from(found)
 

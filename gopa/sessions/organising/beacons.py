@@ -8,7 +8,6 @@ passed over: the signature proves the value, and nothing else is used.
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from bulletin_board.client.http import HttpTransport, NetworkError, Transport
 from gopa.beacon import DrandChain, verify_round
 from gopa.rules import BeaconValue
 from wire.errors import MalformedMessage, UsageError
+from wire.json_text import read_json
 
 LARGEST_ANSWER: Final = 4096
 """Bytes of one round. Longer texts are not read at all: how deep JSON nests is bounded by this."""
@@ -117,8 +117,8 @@ def parse_round(data: bytes) -> BeaconValue:
     if len(data) > LARGEST_ANSWER:
         raise MalformedMessage(f"a round of drand has at most {LARGEST_ANSWER} bytes")
     try:
-        found = json.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError):
+        found = read_json(data)
+    except ValueError:
         raise MalformedMessage("a round of drand is JSON in UTF-8") from None
     if not isinstance(found, dict):
         raise MalformedMessage("a round of drand is one JSON object")

@@ -5,9 +5,10 @@ OSV is the schema for open source vulnerabilities that the databases of both eco
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Final, TypeGuard
+
+from wire.json_text import read_json
 
 EVENTS: Final = ("introduced", "fixed", "last_affected", "limit")
 VERSIONED: Final = ("SEMVER", "ECOSYSTEM")
@@ -53,8 +54,8 @@ def parse(content: bytes) -> Advisory:
         Malformed: a field that matching needs is missing or of another kind.
     """
     try:
-        document = json.loads(content)
-    except (ValueError, RecursionError) as error:
+        document = read_json(content)
+    except ValueError as error:
         raise Malformed(f"no JSON: {error}") from error
     fields = _object(document, "the advisory")
     return Advisory(

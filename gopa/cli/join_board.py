@@ -103,6 +103,8 @@ class PatientConnect(Alone):
         """
         if self._log is None or self._ticket is None or self._log.found:
             return
+        if not self._log.bytes_read:
+            return  # nobody has answered yet
         if self._without is None:
             self._without = self._clock()
         elif self._clock() - self._without >= self._patience:

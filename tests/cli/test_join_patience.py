@@ -12,6 +12,7 @@ import pytest
 from bulletin_board.client.http import NetworkError
 from gopa.cli.join_board import BoardUnreachable, PatientConnect, SessionAbsent
 from gopa.cli.session_progress import progress
+from gopa.sessions.following.follower import Follower
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import MemoryVault
 from tests.sessions.hostile.worlds import world
@@ -49,8 +50,12 @@ def watched(ticket: Ticket, seen: tuple[ProtocolError | None, ...], *, found: bo
     ids=["there", "comes and goes", "away"],
 )
 def test_a_session_that_is_not_found_is_given_up(
-    seen: tuple[ProtocolError | None, ...], error: type[Exception], tmp_path: Path
+    seen: tuple[ProtocolError | None, ...],
+    error: type[Exception],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(Follower, "bytes_read", property(lambda _: 100))
     with world(tmp_path, SCALAR) as here:
         watched(here.ticket, (None, DOWN), found=True)
         with pytest.raises(error):

@@ -37,6 +37,7 @@ PUBLIC = {
     "gopa.auditing.signatures._wrong",
     "gopa.messages.parameters.CommitReveal",
     "gopa.messages.manifest.Manifest",
+    "gopa.messages.parameters.OpenAdmission",
     "gopa.messages.parameters.Roster",
     "gopa.messages.parameters.Trust",
     "gopa.messages.parameters.Mode",

@@ -135,6 +135,7 @@ async def dropped_post(stage: Stage) -> None:
     await stage.until(lambda: stage.taken(Phase.PUBLISH) == len(others) and bool(victim.lost))
     await stage.overdue(chair, Phase.PUBLISH)
     await stage.until(lambda: stage.closed(Phase.PUBLISH))
+    victim.way.behave()
     await stage.done()
 
 

@@ -84,40 +84,40 @@ FOUR: Final = Terms(
 )
 """The least that a session can be: four parties on a complete graph, one of whom may be lost."""
 
-_FIVE: Final = replace(FOUR, parties=5, k=4, loss=2)
-_VECTOR: Final = replace(FOUR, dimension=3, squared_sensitivity=48, noise=binomial(8))
+FIVE: Final = replace(FOUR, parties=5, k=4, loss=2)
+VECTOR: Final = replace(FOUR, dimension=3, squared_sensitivity=48, noise=binomial(8))
 
 SMALL: Final = Ground(FOUR)
 """Four parties, no recovery."""
 
-ROOMY: Final = Ground(_FIVE)
+ROOMY: Final = Ground(FIVE)
 """Five parties of whom two may be lost, no recovery."""
 
-RECOVERING: Final = Ground(replace(_FIVE, threshold_numerator=1, threshold_denominator=2))
+RECOVERING: Final = Ground(replace(FIVE, threshold_numerator=1, threshold_denominator=2))
 """The same; half of a party's neighbours can open its self-mask."""
 
 TWO_ROUNDS: Final = Ground(replace(FOUR, rounds=2), rounds=2)
 """Two results from the same parties."""
 
-VECTORS: Final = Ground(_VECTOR)
+VECTORS: Final = Ground(VECTOR)
 """Vectors of three coordinates, with noise from weighted bits."""
 
-WEIGHTED: Final = Ground(_VECTOR, Setting(weighted=True))
+WEIGHTED: Final = Ground(VECTOR, Setting(weighted=True))
 """The same, with a private weight as the last coordinate."""
 
-SIGNED: Final = Ground(_VECTOR, Setting(mode=Mode.SIGNED))
+SIGNED: Final = Ground(VECTOR, Setting(mode=Mode.SIGNED))
 """Without proofs: inputs and noise are as the parties say."""
 
-SIGNED_ROOMY: Final = Ground(replace(_VECTOR, parties=5, k=4, loss=2), Setting(mode=Mode.SIGNED))
+SIGNED_ROOMY: Final = Ground(replace(VECTOR, parties=5, k=4, loss=2), Setting(mode=Mode.SIGNED))
 """The same with five parties of whom two may be lost."""
 
-SIGNED_TWICE: Final = Ground(replace(_VECTOR, rounds=2), Setting(mode=Mode.SIGNED), rounds=2)
+SIGNED_TWICE: Final = Ground(replace(VECTOR, rounds=2), Setting(mode=Mode.SIGNED), rounds=2)
 """Two results without proofs."""
 
 STRICT: Final = Ground(replace(FOUR, loss=0))
 """Four parties; if one is lost the round aborts, and three are enough for the next attempt."""
 
-IMPATIENT: Final = Ground(_FIVE, Setting(max_rollbacks=1))
+IMPATIENT: Final = Ground(FIVE, Setting(max_rollbacks=1))
 """Five parties; whoever leaves does so before the one rollback that there is."""
 
 SPARSE: Final = Ground(replace(FOUR, parties=7, survivors=4), seed=b"sparse ground 239")

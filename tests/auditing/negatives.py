@@ -19,6 +19,7 @@ import pytest
 
 from bulletin_board import NoteSigner, TrustPolicy
 from bulletin_board.note import KeyKind, Note, cosign
+from gopa.adversary.ground import FOUR
 from gopa.auditing import Anchors, auditor
 from gopa.auditing.checks import Status
 from gopa.auditing.state import LogState
@@ -56,7 +57,6 @@ from tests.auditing.transcripts import anchors_of, path_of
 from tests.randomness import seeded
 from tests.vectors.transcripts.catalogue import CASES
 from tests.vectors.transcripts.worlds import (
-    FOUR,
     LEAVING,
     PLAIN,
     RECOVERY,

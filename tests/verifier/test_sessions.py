@@ -11,6 +11,7 @@ from typing import Final
 
 import pytest
 
+from gopa.adversary.ground import VECTOR
 from gopa.messages.manifest import TestCoins
 from gopa.messages.party import About
 from gopa.messages.phases import Phase
@@ -52,7 +53,6 @@ def of_few(terms: Terms) -> Terms:
     return replace(terms, parties=5, k=4, survivors=3, loss=2, rounds=2, noise=noise)
 
 
-VECTOR: Final = worlds.VECTOR
 WORLDS: Final[dict[str, tuple[Terms, Setting]]] = {
     "recovering": (of_few(RECOVERING), FULL),
     "scalar": (of_few(SCALAR), FULL),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bulletin_board.entry import Entry, sign_entry
 from commitments.group import Group
 from gopa.messages.framing import NO_LEAF, Place, party_id, sign_message
 from gopa.messages.party import COMMIT, JOIN, Commit, Join
@@ -13,15 +12,12 @@ from gopa.messages.phases import KIND_IN, Phase
 from gopa.party import Post
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
-from gopa.simulation.contents import body_of, first_entry
+from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest
-from gopa.simulation.faults import Altered, flipped
+from gopa.simulation.faults import Altered
 from gopa.simulation.scene import Scene
 from tests.messages.samples import signing_key
 from tests.randomness import seeded
-
-ELSEWHERE = b"\x0e" * 32
-"""A root that no log ever had."""
 
 
 def shifted(group: Group, data: bytes, by: int) -> bytes:
@@ -98,70 +94,6 @@ class NoSelfMask(Altered[Commit]):
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeLess(Altered[Commit]):
-    """Commits to one edge less than it has neighbours."""
-
-    phase = Phase.COMMIT
-    codec = COMMIT
-
-    def change(self, content: Commit) -> Commit:
-        return replace(content, edges=content.edges[:-1])
-
-
-@dataclass(frozen=True, slots=True)
-class BadWeighing(Altered[Commit]):
-    """Does not prove that its weight is the largest coordinate."""
-
-    phase = Phase.COMMIT
-    codec = COMMIT
-
-    def change(self, content: Commit) -> Commit:
-        return replace(content, weighing=flipped(content.weighing, 40))
-
-
-@dataclass(frozen=True, slots=True)
-class Held(Honest):
-    """Posts its message of a phase behind the close of a later phase."""
-
-    phase: Phase
-    behind: Phase
-
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
-        if post.phase is not self.phase:
-            return [post]
-        scene.memory.setdefault(self, []).append(post)
-        return []
-
-    def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
-        return scene.memory.pop(self, []) if phase is self.behind else []
-
-
-@dataclass(frozen=True, slots=True)
-class ShownAnotherLog(Honest):
-    """Says with its message of a phase that it saw a root that the log never had."""
-
-    phase: Phase
-
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
-        if post.phase is not self.phase:
-            return [post]
-        entry = replace(first_entry(post.entries), seen_size=2, seen_root=ELSEWHERE)
-        return [signed(entry, scene, post)]
-
-
-@dataclass(frozen=True, slots=True)
-class LoneChunk(Honest):
-    """Posts the second of two chunks without the first."""
-
-    phase: Phase
-
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
-        if post.phase is not self.phase:
-            return [post]
-        return [signed(replace(first_entry(post.entries), chunk=1, chunks=2), scene, post)]
-
-
-@dataclass(frozen=True, slots=True)
 class WithStranger(Honest):
     """Brings somebody along who is not on the roster and posts a join as well."""
 
@@ -171,8 +103,3 @@ class WithStranger(Honest):
         place = Place(scene.session, Phase.JOIN, KIND_IN[Phase.JOIN], post.round, 0, NO_LEAF)
         stranger = sign_message(body_of(post.entries), place, signing_key("stranger"))
         return [post, Post(Phase.JOIN, post.round, stranger.entries)]
-
-
-def signed(entry: Entry, scene: Scene, post: Post) -> Post:
-    """The entry, signed by the party of the scene."""
-    return Post(post.phase, post.round, (sign_entry(entry, scene.key),))

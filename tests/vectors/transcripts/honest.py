@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from gopa.adversary.deeds import hold
 from gopa.adversary.deeds.organising import GivesUp
 from gopa.messages.organiser import Why
 from gopa.messages.phases import Phase
 from gopa.simulation import Script
 from gopa.simulation.departures import Late, Skip
-from tests.vectors.transcripts.behaviours import Held
 from tests.vectors.transcripts.cases import Case, aborts, sums
 from tests.vectors.transcripts.worlds import (
     COINS,
@@ -103,7 +103,7 @@ ABSENCE: Final = {
     "dropout_very_late_publish": Case(
         "Party 3 publishes when everybody has confirmed: nothing changes.",
         (sums(*WITHOUT),),
-        Script().misbehave(LEAVER, Held(Phase.PUBLISH, Phase.CONFIRM)),
+        Script().misbehave(LEAVER, hold("confirm")(Phase.PUBLISH, None)),
         RECOVERY,
     ),
     "dropout_late_commit": Case(

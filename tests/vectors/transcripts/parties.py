@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from gopa.adversary.deeds import (
+    claim_another_log,
+    half,
+    hold,
+    missing_edge,
+    spoil_weighing,
+)
 from gopa.messages.organiser import Why
 from gopa.messages.party import About
 from gopa.messages.phases import Phase
@@ -28,15 +35,10 @@ from gopa.simulation.faults import (
 )
 from tests.small_worlds.behaviours import Conspire
 from tests.vectors.transcripts.behaviours import (
-    BadWeighing,
-    EdgeLess,
-    Held,
     KeyOfTwo,
-    LoneChunk,
     NoSelfMask,
     ShiftedInput,
     ShiftedNoise,
-    ShownAnotherLog,
     WithStranger,
 )
 from tests.vectors.transcripts.cases import Case, Ended, aborts, blame, sums
@@ -149,7 +151,9 @@ LIES: Final = {
     "commit_no_self_mask": lie(
         "The identity in place of a self-mask, so that there would be none.", NoSelfMask(), "04-K2"
     ),
-    "commit_edge_missing": lie("One edge less than neighbours.", EdgeLess(), "04-K1"),
+    "commit_edge_missing": lie(
+        "One edge less than neighbours.", missing_edge()(Phase.COMMIT, None), "04-K1"
+    ),
     "commit_wrong_edge": lie(
         "Another commitment than the neighbour's on one edge: accused and convicted.",
         BadEdge(),
@@ -182,13 +186,13 @@ LIES: Final = {
     "publish_no_message": lie("Bytes that are no value.", Garbage(Phase.PUBLISH), "04-S4"),
     "publish_lone_chunk": lie(
         "The second of two chunks, where no honest message has more than one.",
-        LoneChunk(Phase.PUBLISH),
+        half()(Phase.PUBLISH, None),
         "04-S4",
     ),
     "publish_wrong_value_shown_another_log": Case(
         "A wrong value whose author names a root that this log never had: removed, not convicted.",
         (sums(*REST),),
-        Script().misbehave(LIAR, WrongMask(), ShownAnotherLog(Phase.PUBLISH)),
+        Script().misbehave(LIAR, WrongMask(), claim_another_log()(Phase.PUBLISH, None)),
         RECOVERY,
         liars=(LIAR,),
         twin="clean_recovery",
@@ -282,7 +286,7 @@ LIES: Final = {
     ),
     "weighted_not_proved": lie(
         "Does not prove that its weight is the largest coordinate.",
-        BadWeighing(),
+        spoil_weighing()(Phase.COMMIT, None),
         "04-K3",
         ends=(sums(0, 2, 3),),
         world=WEIGHTED,
@@ -336,7 +340,9 @@ LIES: Final = {
     "two_rounds_late_false_accusation": Case(
         "Accuses falsely behind the close of publish: the round stands, the next is without it.",
         (sums(0, 1, 2, 3), sums(0, 2, 3)),
-        Script().misbehave(LIAR, FalseAccusation(rounds=FIRST), Held(Phase.ACCUSE, Phase.PUBLISH)),
+        Script().misbehave(
+            LIAR, FalseAccusation(rounds=FIRST), hold("publish")(Phase.ACCUSE, None)
+        ),
         TWICE,
         rounds=2,
         liars=(LIAR,),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import Final
 
+from gopa.adversary.ground import FIVE, FOUR, VECTOR
 from gopa.beacon import QUICKNET
 from gopa.messages.manifest import DrandBeacon, Mode, TestCoins, Trust
 from gopa.organiser import Setting
@@ -15,37 +15,8 @@ from gopa.rules import BeaconValue
 from gopa.simulation import BeaconSource, Script, Simulation, Stage, Witnesses
 from tests.beacon.rounds import ROUNDS
 from tests.randomness import seeded
-from zkp.noise_table import GaussianTable, binomial
 
-FOUR: Final = Terms(
-    parties=4,
-    corrupt=1,
-    survivors=3,
-    loss=1,
-    k=3,
-    dimension=1,
-    low=Decimal(0),
-    high=Decimal(1),
-    steps=4,
-    squared_sensitivity=16,
-    noise=GaussianTable.with_scale("1", bits=8, rows=7),
-    mask="uniform",
-    mask_deviation=0,
-    epsilon=Decimal(100),
-    delta=Decimal("0.999"),
-    beta=Decimal("0.1"),
-    rounds=1,
-    charged=1,
-    attempts=3,
-    beacon="commit-reveal",
-    threshold_numerator=0,
-    threshold_denominator=1,
-)
-"""Everybody is everybody's neighbour and one may be lost; honest about its little worth."""
-
-FIVE: Final = replace(FOUR, parties=5, k=4, loss=2)
 RECOVERING: Final = replace(FIVE, threshold_numerator=1, threshold_denominator=2)
-VECTOR: Final = replace(FOUR, dimension=3, squared_sensitivity=48, noise=binomial(8))
 SPARSE: Final = replace(FOUR, parties=7, survivors=6)
 WITNESS_TIME: Final = 1_700_000_000
 

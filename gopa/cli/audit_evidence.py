@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import click
 
+from bulletin_board import Checkpoint
 from bulletin_board.visible import visible
 from gopa.auditing.anchors import read_anchors
 from gopa.auditing.evidence import LARGEST_EVIDENCE, LARGEST_FORK, MAGIC, Evidence
@@ -33,26 +36,30 @@ _MOST_NAMED: Final = 20
 def write_evidence(report: Report, state: LogState, directory: Path, source: str) -> None:
     """A file for each fault of which one convicts; of the others it is said that there is none.
 
-    Entries are read once more. Each file was judged, so whatever is read, it convicts.
+    Entries are read again. Each file was judged, so whatever is read, it convicts.
     """
     directory_at(directory)
+    if state.checkpoint is None:
+        return
     count, shown = 0, set[tuple[bytes, str, int]]()
-    with ExitStack() as opened:
-        try:
-            transcript = open_transcript(source, opened)
-            if state.checkpoint is None:
-                return
-            raws = (raw for bundle in transcript.bundles(state.checkpoint) for raw in bundle)
-            for name, data in evidence_of(state, report.faults, raws):
-                replace(directory / f"{name}.evidence", data)
-                click.echo(f"evidence: {directory / name}.evidence", err=True)
-                count += 1
-                statement = Evidence.parse(data).statement
-                shown.add((statement.author, statement.rule.decode(), statement.round))
-        except ProtocolError as error:
-            message = f"the transcript cannot be read a second time ({error}): copy it to a file"
-            raise UsageError(message, "--evidence-dir") from None
+    reading = partial(_entries, source, state.checkpoint)
+    try:
+        for name, data in evidence_of(state, report.faults, reading):
+            replace(directory / f"{name}.evidence", data)
+            click.echo(f"evidence: {directory / name}.evidence", err=True)
+            count += 1
+            statement = Evidence.parse(data).statement
+            shown.add((statement.author, statement.rule.decode(), statement.round))
+    except ProtocolError as error:
+        message = f"the transcript cannot be read a second time ({error}): copy it to a file"
+        raise UsageError(message, "--evidence-dir") from None
     _say_what_is_missing(report, count, shown)
+
+
+def _entries(source: str, checkpoint: Checkpoint) -> Iterator[bytes]:
+    with ExitStack() as opened:
+        for bundle in open_transcript(source, opened).bundles(checkpoint):
+            yield from bundle
 
 
 def _say_what_is_missing(report: Report, count: int, shown: set[tuple[bytes, str, int]]) -> None:

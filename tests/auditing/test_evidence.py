@@ -24,7 +24,7 @@ def evidence(name: str) -> Evidence:
     assert anchors.policy is not None
     with path_of(name).open("rb") as stream:
         entries = list(ArchiveReader(stream, anchors.policy).entries())
-    ((_, data),) = evidence_of(state, report.faults, entries)
+    ((_, data),) = evidence_of(state, report.faults, lambda: entries)
     assert judge(data).convicts
     return Evidence.parse(data)
 
@@ -136,7 +136,7 @@ def test_a_fork_convicts_the_board(tmp_path: Path) -> None:
         since = note_of(forked[:size], log.signer)
         report, state = run(path, options_of(anchors=log.anchors, since=since), None)
         assert state is not None
-        found = list(evidence_of(state, report.faults, log.entries))
+        found = list(evidence_of(state, report.faults, lambda: log.entries))
         assert len(found) == (size > 5)
         for _, data in found:
             assert judge(data, policy=log.anchors.policy).culprit is Culprit.BOARD

@@ -70,7 +70,7 @@ def accused(log: Log, place: Path) -> tuple[set[bytes], list[Evidence]]:
         for fault in report.faults
         if fault.rule.startswith("04-A") and fault.culprit is Culprit.PARTY
     }
-    files = [data for _, data in evidence_of(state, report.faults, log.entries)]
+    files = [data for _, data in evidence_of(state, report.faults, lambda: log.entries)]
     assert all(judge(data).convicts for data in files)
     return blamed, [Evidence.parse(data) for data in files]
 

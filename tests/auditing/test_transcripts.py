@@ -93,7 +93,7 @@ def test_every_proved_fault_has_evidence_that_convicts(name: str) -> None:
     with path_of(name).open("rb") as stream:
         entries = list(ArchiveReader(stream, anchors.policy).entries())
     proved = [fault for fault in report.faults if fault.proved]
-    found = [data for _, data in evidence_of(state, report.faults, entries)]
+    found = [data for _, data in evidence_of(state, report.faults, lambda: entries)]
     assert len(found) == len(proved)
     for fault, data in zip(proved, found, strict=True):
         judgement = judge(data, policy=anchors.policy)

@@ -71,7 +71,7 @@ def audited(
     path.write_bytes(archived(clean().entries, note, clean().manifest.session))
     report, state = run(path, options_of(anchors=trust or anchors(), since=since), None)
     assert state is not None
-    return report, [data for _, data in evidence_of(state, report.faults, clean().entries)]
+    return report, [data for _, data in evidence_of(state, report.faults, lambda: clean().entries)]
 
 
 def named(report: Report) -> list[tuple[Culprit, bytes, str]]:

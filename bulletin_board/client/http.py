@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import urllib3
 
@@ -83,7 +83,7 @@ class HttpTransport:
             names = {name.lower(): value for name, value in answer.headers.items()}
             data = _read(answer, limit + 1, deadline)
         except urllib3.exceptions.HTTPError as error:
-            raise NetworkError(f"{url}: {error}") from None
+            raise NetworkError(f"{url}: {_why(error)}") from None
         if data is None:
             raise NetworkError(f"{url} was too slow")
         if len(data) > limit:
@@ -93,6 +93,23 @@ class HttpTransport:
     def close(self) -> None:
         """Close idle connections."""
         self._pool.clear()
+
+
+_REASONS: Final[Sequence[tuple[type[urllib3.exceptions.HTTPError], str]]] = (
+    (urllib3.exceptions.NameResolutionError, "no machine of this name is known"),
+    (urllib3.exceptions.NewConnectionError, "nobody answers there"),
+    (urllib3.exceptions.TimeoutError, "no answer in time"),
+    (urllib3.exceptions.ProtocolError, "the connection broke off"),
+)
+"""From the narrower to the wider; what is not here is said in the words of the library."""
+
+
+def _why(error: urllib3.exceptions.HTTPError) -> str:
+    """What happened, without the names of Python objects where it is common."""
+    found = next((words for kind, words in _REASONS if isinstance(error, kind)), None)
+    reason = error.__context__
+    system = reason.strerror if isinstance(reason, OSError) and reason.strerror else None
+    return " ".join(filter(None, [found or str(error), f"({system})" if system else None]))
 
 
 def _read(answer: urllib3.BaseHTTPResponse, most: int, deadline: float) -> bytes | None:

@@ -46,6 +46,7 @@ def compose(state: LogState, *, opened: bool = True) -> Report:
         faults=tuple(tally.faults),
         remarks=remarks(state, findings),
         limits=limits(
+            verdict,
             session,
             state.anchoring,
             witnessed=policy is not None and policy.needs_witnesses and tally.passes("1.2"),

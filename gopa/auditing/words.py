@@ -10,7 +10,8 @@ from gopa.auditing.figures import counted
 from gopa.auditing.report import Anchor, Anchoring, Culprit, RoundReport, SessionReport, Verdict
 from gopa.auditing.tally import Tally
 
-NOT_ANCHORED: Final = "Self-consistent; keys not anchored."
+_NOT_ANCHORED: Final = "Keys not anchored."
+_CONSISTENT: Final = "Self-consistent; keys not anchored."
 SIMULATED: Final = "This is a simulation: one process played all parties."
 
 _SAID: Final = {
@@ -34,10 +35,15 @@ def summary(
     """The outcome, with everything that nobody must miss."""
     parts = [_first(verdict, tally, rounds), *_outcomes(verdict, rounds)]
     if Anchor.EMBEDDED in {anchors.log, anchors.manifest}:
-        parts.append(NOT_ANCHORED)
+        parts.append(not_anchored(verdict))
     if simulation:
         parts.append(SIMULATED)
     return " ".join(filter(None, parts))
+
+
+def not_anchored(verdict: Verdict) -> str:
+    """[I3]: a transcript is called consistent only where all that was looked at holds."""
+    return _CONSISTENT if verdict in _SAID else _NOT_ANCHORED
 
 
 def _first(verdict: Verdict, tally: Tally, rounds: tuple[RoundReport, ...]) -> str:
@@ -73,7 +79,12 @@ def _outcomes(verdict: Verdict, rounds: tuple[RoundReport, ...]) -> Iterator[str
 
 
 def limits(
-    session: SessionReport | None, anchors: Anchoring, *, witnessed: bool, simulation: bool
+    verdict: Verdict,
+    session: SessionReport | None,
+    anchors: Anchoring,
+    *,
+    witnessed: bool,
+    simulation: bool,
 ) -> tuple[str, ...]:
     """What the audit does not say."""
     lines = ["Whether inputs are true is not known: a party chooses its own within the range."]
@@ -90,7 +101,8 @@ def limits(
     if not witnessed:
         lines.append("No quorum of witnesses: a single view of the log is assumed.")
     if not anchors.whole:
-        lines.append(f"{NOT_ANCHORED} Whoever made the transcript may have made all of its keys.")
+        made = "Whoever made the transcript may have made all of its keys."
+        lines.append(f"{not_anchored(verdict)} {made}")
     if simulation:
         lines.append(SIMULATED)
     return tuple(lines)

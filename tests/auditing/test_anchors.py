@@ -11,7 +11,7 @@ from gopa.auditing import Anchors, Report, Verdict, audit
 from gopa.auditing.anchors import read_anchors
 from gopa.auditing.checks import Status
 from gopa.auditing.report import Anchor
-from gopa.auditing.words import NOT_ANCHORED
+from gopa.auditing.words import not_anchored
 from tests.auditing.logs import clean, ends, played
 from tests.auditing.transcripts import path_of
 from tests.randomness import seeded
@@ -90,10 +90,22 @@ def test_trust_in_what_is_embedded_is_said_everywhere(tmp_path: Path) -> None:
     assert report.verdict is Verdict.VALID
     assert not report.anchored
     assert report.anchors.log is report.anchors.manifest is Anchor.EMBEDDED
-    assert NOT_ANCHORED in report.summary
-    assert NOT_ANCHORED.encode() in report.to_json()
-    assert any(NOT_ANCHORED in line for line in report.limits)
-    assert NOT_ANCHORED not in _audited(tmp_path, anchors=clean().anchors).summary
+    said = not_anchored(report.verdict)
+    assert said in report.summary
+    assert said.encode() in report.to_json()
+    assert any(said in line for line in report.limits)
+    assert said not in _audited(tmp_path, anchors=clean().anchors).summary
+
+
+def test_what_does_not_hold_is_not_called_consistent(tmp_path: Path) -> None:
+    path = tmp_path / "log.gopa"
+    consistent = not_anchored(Verdict.VALID).encode()
+    path.write_bytes(clean().archive())
+    assert consistent in audit(path, trust_embedded=True).to_json()
+    path.write_bytes(clean().archive()[:-1])
+    report = audit(path, trust_embedded=True)
+    assert report.verdict is Verdict.INVALID
+    assert consistent not in report.to_json()
 
 
 def test_half_of_the_anchors_is_not_all(tmp_path: Path) -> None:
@@ -102,7 +114,7 @@ def test_half_of_the_anchors_is_not_all(tmp_path: Path) -> None:
     report = _audited(tmp_path, anchors=half, trust_embedded=True)
     assert report.verdict is Verdict.VALID
     assert (report.anchors.log, report.anchors.manifest) == (Anchor.OUTSIDE, Anchor.EMBEDDED)
-    assert NOT_ANCHORED in report.summary
+    assert not_anchored(report.verdict) in report.summary
 
 
 def test_trust_does_not_overrule_an_anchor_that_does_not_match(tmp_path: Path) -> None:

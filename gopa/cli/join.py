@@ -15,6 +15,7 @@ import click
 from gopa.cli.board_output import reporting
 from gopa.cli.join_board import BoardUnreachable, PatientConnect, SessionAbsent
 from gopa.cli.join_words import facts_of, joined_line, sentence, tell
+from gopa.cli.seconds import Seconds
 from gopa.cli.session_progress import Happened, Progress, Standing, progress
 from gopa.cli.session_secrets import known_secret, secret_options
 from gopa.cli.values import read_value
@@ -107,7 +108,7 @@ class _Asked:
 )
 @click.option(
     "--patience",
-    type=click.FloatRange(min=0.0),
+    type=Seconds(),
     metavar="SECONDS",
     default=600.0,
     show_default=True,

@@ -17,6 +17,7 @@ import click
 from gopa.auditing.auditor import workers
 from gopa.cli.board_options import as_json_option
 from gopa.cli.board_output import reporting, show
+from gopa.cli.seconds import Seconds
 from gopa.cli.session_board import board_client
 from gopa.cli.session_progress import Happened, Progress, progress
 from gopa.cli.session_secrets import known_secret, secret_options
@@ -143,7 +144,7 @@ def open_command(  # noqa: PLR0913 - one argument for each option
 @_directory
 @click.option(
     "--wait",
-    type=float,
+    type=Seconds(),
     default=60.0,
     show_default=True,
     help="Seconds for a running `gopa session open` to notice.",

@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 
 from bulletin_board import Entry, Reason, Refused
 from bulletin_board.entry import LARGEST_BODY
-from gopa.messages.organiser import Abort, Close, Open, Result
+from gopa.messages.organiser import Abort, Close, Open, Result, read_control
 from gopa.messages.parameters import OpenAdmission
 from gopa.messages.phases import KIND_IN, Kind, Phase
 from gopa.session_tracker import (
@@ -22,7 +22,6 @@ from gopa.session_tracker import (
     Session,
     close_phase,
     manifest_of,
-    read_control,
 )
 from wire.errors import MalformedMessage, UsageError
 

@@ -17,10 +17,6 @@ from gopa.messages.limits import largest_body
 from gopa.messages.manifest import MANIFEST, Manifest, session_id
 from gopa.messages.members import unpack_members
 from gopa.messages.organiser import (
-    ABORT,
-    CLOSE,
-    OPEN,
-    RESULT,
     Abort,
     Close,
     Coins,
@@ -29,9 +25,10 @@ from gopa.messages.organiser import (
     OrganiserMessage,
     Result,
     Roll,
+    read_control,
 )
 from gopa.messages.parameters import Roster, Trust
-from gopa.messages.phases import Kind, Phase
+from gopa.messages.phases import Phase
 from wire.errors import MalformedMessage
 
 Stream: TypeAlias = tuple[bytes, int, int]
@@ -195,19 +192,6 @@ class Session:
             close_phase(self.manifest, self.round, message)
         elif self.round is not None and isinstance(message, Result | Abort):
             self.round.ended, self.round.opens = message, None
-
-
-def read_control(kind: int, body: bytes) -> OrganiserMessage:
-    """A message of the organiser in a round; `MalformedMessage` for anything else."""
-    if kind == Kind.OPEN:
-        return OPEN.decode(body)
-    if kind == Kind.CLOSE:
-        return CLOSE.decode(body)
-    if kind == Kind.RESULT:
-        return RESULT.decode(body)
-    if kind == Kind.ABORT:
-        return ABORT.decode(body)
-    raise MalformedMessage("no message of an organiser", "kind")
 
 
 def manifest_of(session: bytes, author: bytes, body: bytes) -> Manifest:

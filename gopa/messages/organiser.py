@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias
 
-from gopa.messages.phases import Phase
+from gopa.messages.phases import Kind, Phase
 from wire.codec import (
     Case,
     Codec,
@@ -23,7 +23,7 @@ from wire.codec import (
     u64,
     vector,
 )
-from wire.errors import UsageError
+from wire.errors import MalformedMessage, UsageError
 
 MOST_ENROLLED = 2**20
 LARGEST_CHECKPOINT = 65_535
@@ -232,3 +232,16 @@ ABORT: Codec[Abort] = record(
     released=enumeration(Released, u8),
     culprits=vector(u32, 0, MOST_ENROLLED),
 )
+
+
+def read_control(kind: int, body: bytes) -> OrganiserMessage:
+    """Strictly decode; `MalformedMessage` for what is no message of the organiser in a round."""
+    if kind == Kind.OPEN:
+        return OPEN.decode(body)
+    if kind == Kind.CLOSE:
+        return CLOSE.decode(body)
+    if kind == Kind.RESULT:
+        return RESULT.decode(body)
+    if kind == Kind.ABORT:
+        return ABORT.decode(body)
+    raise MalformedMessage("no message of the organiser in a round", "kind")

@@ -32,7 +32,7 @@ from gopa.messages.parameters import DrandBeacon
 from gopa.messages.phases import Kind, Phase
 from gopa.rules.book import Book, Failure, Given, Stage, Step, Sums
 from gopa.rules.control import BeaconValue
-from wire.errors import InvalidProof, MalformedMessage, ProtocolError
+from wire.errors import InvalidProof, ProtocolError
 
 RULE_OF: Final = {
     Why.TOO_FEW_JOINED: "04-J6",
@@ -80,19 +80,6 @@ def aborted(book: Book, cut: int, acts_on: bytes, failure: Failure) -> Said:
     released = Released.NONE if book.final is None else Released.MASKED
     abort = Abort(acts_on, cut, failure.reason, released, failure.culprits)
     return Said(Kind.ABORT, abort, ABORT.encode(abort))
-
-
-def read_control(kind: int, body: bytes) -> OrganiserMessage:
-    """Strictly decode; `MalformedMessage` for what is no message of the organiser in a round."""
-    if kind == Kind.OPEN:
-        return OPEN.decode(body)
-    if kind == Kind.CLOSE:
-        return CLOSE.decode(body)
-    if kind == Kind.RESULT:
-        return RESULT.decode(body)
-    if kind == Kind.ABORT:
-        return ABORT.decode(body)
-    raise MalformedMessage("no message of the organiser in a round", "kind")
 
 
 def given_in(message: OrganiserMessage) -> Given:

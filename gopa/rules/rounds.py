@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gopa.messages.framing import Broken, Equivocation, Message
 from gopa.messages.limits import chunks_of
 from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import Abort, Close, Open, Result, Why
+from gopa.messages.organiser import Abort, Close, Open, Result, Why, read_control
 from gopa.messages.phases import Kind, Phase
 from gopa.rounds.context import RoundContext
 from gopa.rules.accusations import Court
@@ -20,7 +20,6 @@ from gopa.rules.closes import (
     given_in,
     open_checkpoint,
     opening,
-    read_control,
     require_given,
     stated,
 )

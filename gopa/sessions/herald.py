@@ -7,10 +7,10 @@ from typing import Final
 
 from gopa.messages.framing import Posted
 from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import Abort, Close, Open, Result
+from gopa.messages.organiser import Abort, Close, Open, Result, read_control
 from gopa.messages.phases import Kind, Phase
 from gopa.party import Part
-from gopa.session_tracker import Progress, Round, close_phase, read_control
+from gopa.session_tracker import Progress, Round, close_phase
 from wire.errors import MalformedMessage
 
 _OPENING: Final = frozenset({Kind.OPEN, Kind.CLOSE, Kind.RESULT, Kind.ABORT})

@@ -13,9 +13,10 @@ from gopa.auditing.report import AuditFault, CheckResult
 from gopa.auditing.tally import Tally
 from gopa.messages.framing import Message
 from gopa.messages.limits import chunks_of
+from gopa.messages.organiser import read_control
 from gopa.rounds.real_proofs import RealProofs
 from gopa.rules.accusations import Court
-from gopa.rules.closes import given_in, read_control
+from gopa.rules.closes import given_in
 from gopa.rules.rounds import Rounds
 from gopa.rules.verdict import BreaksRule
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from gopa.adversary.malicious import Malicious
 from gopa.adversary.outcome import STRANGER, How, Outcome, RoundOutcome
 from gopa.messages.phases import Phase
 
@@ -16,15 +17,26 @@ Aim: TypeAlias = Callable[[Outcome], bool]
 
 
 def counted(outcome: Outcome) -> bool:
-    """A liar is in a result that stands, and nothing was held against it."""
-    caught = {catch.who for catch in outcome.caught}
-    inside = outcome.included & outcome.liars
-    return outcome.accepted and any(f"party {number}" not in caught for number in inside)
+    """A liar is in a result that stands.
+
+    That of a round in which it lied: who is caught is back in the next one, unless it is barred.
+    """
+    return outcome.accepted and any(
+        each.findings.sums is not None and actor.party in (each.included or ())
+        for actor in outcome.actors
+        for each in outcome.rounds
+        if isinstance(actor, Malicious) and not actor.board and actor.meant_for(each.number)
+    )
 
 
 def all_counted(outcome: Outcome) -> bool:
     """All liars are in a result that stands."""
     return outcome.accepted and outcome.has_result and outcome.liars <= outcome.included
+
+
+def counted_later(outcome: Outcome) -> bool:
+    """All liars are in a result that stands, of a later round than the first."""
+    return all_counted(outcome) and len(outcome.rounds) > 1
 
 
 def unblamed(outcome: Outcome) -> bool:
@@ -82,6 +94,10 @@ def redrawn(outcome: Outcome) -> bool:
         return False
     attempts = manifest.terms.attempts
     return any(each.findings.attempt >= attempts for each in outcome.rounds)
+
+
+BY_SILENCE: Final = frozenset({stopped, delayed})
+"""What anybody can reach who may leave, where the plan has no more parties or attempts."""
 
 
 # Of an organiser

@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
-from gopa.adversary.aims import Aim
+from gopa.adversary.aims import BY_SILENCE, Aim
 from gopa.adversary.ground import SMALL, Ground
 from gopa.adversary.harm import harm
-from gopa.adversary.malicious import Actor
+from gopa.adversary.malicious import Actor, require_actors
+from gopa.adversary.needs import Need
 from gopa.adversary.outcome import Catch, Outcome
 from gopa.adversary.trial import try_out
 from wire.errors import UsageError
@@ -80,7 +81,11 @@ Plot: TypeAlias = Callable[[Cast], Sequence[Actor]]
 
 @dataclass(frozen=True, slots=True)
 class SessionAttack:
-    """Parties or an organiser that misbehave in a session."""
+    """Parties or an organiser that misbehave in a session.
+
+    `over_http` is for attacks that a board stops earlier, or in which it depends on who is
+    first: one of these rules must catch them over HTTP, in place of all that are expected.
+    """
 
     name: str
     family: str
@@ -89,13 +94,19 @@ class SessionAttack:
     aim: Aim
     ground: Ground
     plot: Plot
+    over_http: tuple[str, ...] = ()
+    needs: tuple[Need, ...] = ()
 
     def run(self) -> Row:
         """Try it on its own ground."""
-        return self.judged(try_out(self.ground, self.plot(Cast())))
+        return self.judged(try_out(self.ground, self.actors(Cast())))
+
+    def actors(self, cast: Cast) -> tuple[Actor, ...]:
+        """Who misbehaves; `UsageError` if the plot says nothing of the kind."""
+        return require_actors(self.plot(cast))
 
     def judged(self, outcome: Outcome) -> Row:
-        """What an outcome says about this attack, on whatever ground."""
+        """What an outcome on its own ground says about this attack."""
         harms = harm(outcome)
         found = {catch.rule for catch in outcome.caught}
         return Row(
@@ -107,6 +118,15 @@ class SessionAttack:
             harm=harms,
             missed=tuple(rule for rule in self.expects if rule not in found),
         )
+
+    def judged_elsewhere(self, outcome: Outcome) -> Row:
+        """What an outcome says on a ground of somebody else.
+
+        There other rules may catch it first, and whoever ends a round may have its way: plans
+        say how often. So nothing is missed, and a round without a result is no success.
+        """
+        row = replace(self.judged(outcome), missed=())
+        return replace(row, succeeded=bool(row.harm)) if self.aim in BY_SILENCE else row
 
 
 KNOWN: Final[dict[str, Attack]] = {}
@@ -123,22 +143,32 @@ def register(attack: Attack) -> None:
         raise UsageError(f"there is an attack named {attack.name} already", "name")
 
 
-def attack(
-    name: str, *expects: str, aim: Aim, family: str = "own", ground: Ground = SMALL
+def attack(  # noqa: PLR0913 - all of them are options
+    name: str,
+    *expects: str,
+    aim: Aim,
+    family: str = "own",
+    ground: Ground = SMALL,
+    over_http: Sequence[str] = (),
+    needs: Sequence[Need] = (),
 ) -> Callable[[Plot], SessionAttack]:
     """Make an attack of a function that says who misbehaves, and register it.
 
     `expects` are the rules that must catch it, `aim` says of an outcome whether the attack
-    reached what it was after. The docstring of the function says what it tries, then
-    `Caught:` by what, then `Costs:` the attacker what.
+    reached what it was after; `over_http` is that of `SessionAttack`, `needs` what a session
+    has to have for the attack to mean something in it. The docstring of the
+    function says what it tries, then `Caught:` by what, then `Costs:` the attacker what.
 
     Raises:
-        UsageError: the docstring lacks a part, or the name is taken.
+        UsageError: the docstring lacks a part, no rule must catch it, or the name is taken.
     """
+    if not expects:
+        raise UsageError('name a rule that must catch it, such as "04-P1"', "expects")
 
     def made(plot: Plot) -> SessionAttack:
         story = story_of(plot.__doc__ or "")
-        found = SessionAttack(name, family, story, expects, aim, ground, plot)
+        settings = tuple(over_http), tuple(needs)
+        found = SessionAttack(name, family, story, expects, aim, ground, plot, *settings)
         register(found)
         return found
 

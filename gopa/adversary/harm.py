@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from gopa.adversary.malicious import Malicious, phase_of
 from gopa.adversary.outcome import Outcome, RoundOutcome
+from gopa.messages.phases import Phase
+from wire.errors import FaultyParty
 
 
 def harm(outcome: Outcome) -> tuple[str, ...]:
@@ -16,18 +19,28 @@ def harm(outcome: Outcome) -> tuple[str, ...]:
 
 
 def wrong_sums(outcome: Outcome) -> tuple[str, ...]:
-    """A result that an audit accepts, and that is not what the included parties contributed."""
+    """A result that an audit accepts, and that is not what the included parties contributed.
+
+    That which the organiser announced counts, too.
+    """
     if outcome.right or not outcome.accepted:
         return ()
     return ("a wrong sum was accepted",)
 
 
 def honest_blamed(outcome: Outcome) -> tuple[str, ...]:
-    """A fault in the report whose author kept the rules."""
+    """A fault in the report whose author kept the rules, or an honest party that blames another.
+
+    What a party says of its organiser when it stops convicts nobody: the report does.
+    """
     innocent = {outcome.keys[number]: f"party {number}" for number in outcome.honest}
     if outcome.honest_organiser:
         innocent[outcome.organiser] = "the organiser"
-    blamed = {each.author for each in outcome.report.faults if each.proved} & innocent.keys()
+    named = {each.author for each in outcome.report.faults if each.proved}
+    halts = [outcome.halted[number] for number in outcome.honest & outcome.halted.keys()]
+    accused = {error.party for error in halts if isinstance(error, FaultyParty)}
+    named |= accused - {outcome.organiser}
+    blamed = named & innocent.keys()
     return tuple(f"{innocent[key]} was blamed and is honest" for key in sorted(blamed))
 
 
@@ -44,9 +57,9 @@ def edges_opened(outcome: Outcome) -> tuple[str, ...]:
 def inputs_exposed(outcome: Outcome) -> tuple[str, ...]:
     """An honest party whose masked value is out while no mask is left that hides it.
 
-    Liars know the masks they share with it, and everybody those whose keys or seeds were
-    posted, whether or not the rules count the message. Says nothing about sessions with
-    more liars than the terms allow.
+    A value that a board keeps for itself is out as well. Liars know the masks they share
+    with it, and everybody those whose keys or seeds were posted, whether or not the rules
+    count the message. Says nothing about sessions with more liars than the terms allow.
     """
     manifest = outcome.findings.manifest
     if manifest is None or len(outcome.liars) > manifest.terms.corrupt:
@@ -54,9 +67,22 @@ def inputs_exposed(outcome: Outcome) -> tuple[str, ...]:
     return tuple(
         f"round {each.findings.number}: nothing hides the value of honest party {number}"
         for each in outcome.rounds
-        for number in sorted(outcome.honest & each.open_to_all.values & each.open_to_all.seeds)
+        for number in sorted(outcome.honest & _out(outcome, each) & each.open_to_all.seeds)
         if not _hidden(outcome, each, number)
     )
+
+
+def _out(outcome: Outcome, each: RoundOutcome) -> frozenset[int]:
+    """Whose masked value somebody has: it is in the log, or a board does something else with it."""
+    kept = {
+        actor.party
+        for actor in outcome.actors
+        if isinstance(actor, Malicious)
+        and actor.board
+        and phase_of(actor.at) is Phase.PUBLISH
+        and actor.meant_for(each.number)
+    }
+    return each.open_to_all.values | kept
 
 
 def _hidden(outcome: Outcome, each: RoundOutcome, number: int) -> bool:

@@ -41,6 +41,10 @@ class Malicious:
     rounds: Collection[int] | None = None
     board: bool = False
 
+    def meant_for(self, number: int) -> bool:
+        """Whether it misbehaves in the round of this number."""
+        return self.rounds is None or number in self.rounds
+
     def behaviour(self) -> Behaviour:
         """As a simulation takes it."""
         rounds = None if self.rounds is None else frozenset(self.rounds)
@@ -57,10 +61,18 @@ class MaliciousOrganiser:
 Actor: TypeAlias = Malicious | MaliciousOrganiser
 
 
+def require_actors(actors: Iterable[Actor]) -> tuple[Actor, ...]:
+    """The same; `UsageError` if there is anything else among them, or no list at all."""
+    found = tuple(actors) if isinstance(actors, Iterable) else (None,)
+    if all(isinstance(each, Malicious | MaliciousOrganiser) for each in found):
+        return found
+    raise UsageError("a list of Malicious(..) and MaliciousOrganiser(..)", "actors")
+
+
 def script_of(actors: Iterable[Actor]) -> Script:
-    """All of them as the script of a simulation."""
+    """All of them as the script of a simulation; `UsageError` as for `require_actors`."""
     script = Script()
-    for actor in actors:
+    for actor in require_actors(actors):
         if isinstance(actor, Malicious):
             script = script.misbehave(actor.party, actor.behaviour())
         else:

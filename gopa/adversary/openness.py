@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bulletin_board import Entry, LogReader, Submission
 from gopa.adversary.outcome import OpenToAll
+from gopa.messages.organiser import RESULT
 from gopa.messages.party import OPENING
 from gopa.messages.phases import Kind
 from gopa.rules import RoundFindings
@@ -32,6 +33,20 @@ def open_to_all(
         elif entry.kind == Kind.OPENING:
             edges |= {frozenset({author, other}) for other in _neighbours(entry.body, numbers)}
     return OpenToAll(frozenset(values), frozenset(seeds), frozenset(edges))
+
+
+def announced_in(log: LogReader, organiser: bytes, number: int) -> tuple[int, ...] | None:
+    """The sum that the organiser's first result of a round states, whatever it is worth."""
+    said = [
+        entry
+        for entry in _entries(log, number)
+        if entry.kind == Kind.RESULT and entry.author.data == organiser
+    ]
+    first = {entry.seq: entry.body for entry in reversed(said)}
+    try:
+        return RESULT.decode(b"".join(first[seq] for seq in sorted(first))).sums if said else None
+    except MalformedMessage:
+        return None
 
 
 def _neighbours(body: bytes, numbers: Sequence[int]) -> Iterator[int]:

@@ -20,6 +20,9 @@ _ACCEPTING = frozenset({Verdict.VALID, Verdict.SIGNED_ONLY, Verdict.VALID_WITH_E
 STRANGER: Final = -1
 """The number of somebody on a roll who is not on the roster."""
 
+PASSED_OVER: Final = frozenset({"04-C2", "04-E4", "04-J1", "04-J6"})
+"""Rules about entries that came too late or too early, or from somebody who takes no part."""
+
 _STOPPED: Final = "04-C5"
 
 
@@ -32,6 +35,7 @@ class How(Enum):
     NAMED = "named in an abort"
     UNMASKED = "unmasked by others"
     IGNORED = "passed over"
+    TURNED_AWAY = "turned away"
     NOTICED = "noticed by an audit"
 
 
@@ -42,8 +46,9 @@ class Catch:
     `who` is `party 1`, `organiser` or `board`. CONVICTED: entries of the log prove it to
     anybody. REMOVED: the party is in no list from there on. REFUSED: participants said
     nothing more. NAMED: an abort says that the party did not do its part. UNMASKED: others
-    opened its self-mask for it. IGNORED: an entry counts for nothing. NOTICED: an
-    audit does not accept what it was shown, and cannot tell whose fault that is.
+    opened its self-mask for it. IGNORED: an entry counts for nothing. TURNED_AWAY: a board
+    that keeps the rules did not take an entry. NOTICED: an audit does not accept what it was
+    shown, and cannot tell whose fault that is.
     """
 
     rule: str
@@ -82,6 +87,7 @@ class RoundOutcome:
 
     `included` are numbers of parties, None without a final list. `expected` is what their
     inputs and noise add up to, known to a simulation alone; None where there is no result.
+    `announced` is the sum that the organiser posted, right or not; None without one.
     """
 
     findings: RoundFindings
@@ -89,11 +95,18 @@ class RoundOutcome:
     included: tuple[int, ...] | None
     expected: tuple[int, ...] | None
     open_to_all: OpenToAll
+    announced: tuple[int, ...] | None = None
+
+    @property
+    def number(self) -> int:
+        """From 1."""
+        return self.findings.number
 
     @property
     def right(self) -> bool:
         """No result is not a wrong one."""
-        return self.findings.sums is None or self.findings.sums == self.expected
+        shown = (self.findings.sums, self.announced)
+        return self.findings.sums is None or all(each in {None, self.expected} for each in shown)
 
     def pairs(self, edges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
         """Edges between positions of the roll as edges between numbers of parties."""

@@ -8,7 +8,8 @@ from typing import Any, Self
 from gopa.adversary.attack import Cast, Row, SessionAttack
 from gopa.adversary.harm import harm
 from gopa.adversary.library import named
-from gopa.adversary.malicious import NotApplicable
+from gopa.adversary.malicious import Actor, Malicious, NotApplicable
+from gopa.adversary.needs import Need
 from gopa.adversary.trial import outcome_of
 from gopa.adversary.watching import Watch
 from gopa.aggregation import LocalAggregator
@@ -48,18 +49,36 @@ class Aggregators:
         """An aggregator with these settings, which may not have a script of their own.
 
         Raises:
-            NotApplicable: mode off, which has no session.
+            NotApplicable: no session, one among parties that trust each other, or too few
+                parties for the cast.
         """
         if "script" in settings:
             raise UsageError("the attack says who misbehaves: take it out", "script")
         if self.attack is not None and settings.get("mode") == "off":
             raise NotApplicable("mode off has no session that could be attacked")
-        watch = Watch(() if self.attack is None else tuple(self.attack.plot(self._cast)))
+        if self.attack is not None and settings.get("trust") == "honest-but-curious":
+            raise NotApplicable("parties that trust each other are promised nothing about liars")
+        watch = Watch(*self._plotted(plan.terms if isinstance(plan, Plan) else plan))
         if settings.get("mode") != "off":
             settings |= {"script": watch.script, "remember_noise": True}
         made = LocalAggregator(plan, **settings)
         self._made.append((made, watch))
         return made
+
+    def _plotted(self, terms: Terms) -> tuple[tuple[Actor, ...], tuple[Need, ...]]:
+        """Who misbehaves, and what that takes of the session."""
+        if self.attack is None:
+            return (), ()
+        actors = self.attack.actors(self._cast)
+        last = max((each.party for each in actors if isinstance(each, Malicious)), default=0)
+        if last >= terms.parties:
+            raise NotApplicable(f"it takes {last + 1} parties", "plan")
+        return actors, self.attack.needs
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether anybody has misbehaved so far."""
+        return any(watch.acted for _, watch in self._made)
 
     @property
     def applicable(self) -> bool:
@@ -76,7 +95,7 @@ class Aggregators:
                 continue
             outcome = outcome_of(made.simulation, watch.actors)
             if self.attack is not None and not watch.idle:
-                yield self.attack.judged(outcome)
+                yield self.attack.judged_elsewhere(outcome)
             else:
                 found = harm(outcome)
                 yield Row(self.name, (), outcome.blamed, outcome.result, bool(found), found)
@@ -87,7 +106,6 @@ def complaints(made: Aggregators) -> list[str]:
     found: list[str] = []
     for row in made.rows():
         found += [f"{row.attack}: {text}" for text in row.harm]
-        found += [f"{row.attack}: {rule} should have caught it" for rule in row.missed]
         if row.succeeded and not row.harm:
             found.append(f"{row.attack} reached what it was after")
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib.util import module_from_spec, spec_from_file_location
@@ -9,34 +10,41 @@ from pathlib import Path
 
 from gopa.adversary.attack import Row
 from gopa.adversary.library import named
+from gopa.adversary.served import run_served
 from gopa.executors.cores import keep_to_one_core
-from wire.errors import UsageError
+from wire.errors import GopaError, UsageError
 
 
-def run_all(names: Sequence[str], *, jobs: int = 1, load: Sequence[Path] = ()) -> Iterator[Row]:
+def run_all(
+    names: Sequence[str], *, jobs: int = 1, load: Sequence[Path] = (), served: bool = False
+) -> Iterator[Row]:
     """One row for each attack, in the order of `names`.
 
-    `load` are Python files with attacks of one's own; every process reads them.
+    `load` are Python files with attacks of one's own; every process reads them. With `served`
+    all sessions are over HTTP, on the loopback interface: see `gopa.adversary.served`.
 
     Raises:
-        UsageError: an unknown name, or a file that cannot be loaded.
+        BackendError: with `served`, the extra `gopa[session]` is not installed.
+        UsageError: an unknown name, a file that cannot be loaded, or with `served` an attack
+            that cannot be tried like this.
     """
     for path in load:
         load_attacks(path)
     for name in names:
         named(name)
+    run = _run_served if served else _run
     if jobs == 1:
-        yield from map(_run, names)
+        yield from map(run, names)
         return
     with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(tuple(load),)) as pool:
-        yield from pool.map(_run, names)
+        yield from pool.map(run, names)
 
 
 def load_attacks(path: Path) -> None:
     """Run a Python file whose attacks register themselves; a second time does nothing.
 
     Raises:
-        UsageError: there is no such file, or it is no Python.
+        UsageError: there is no such file, it is no Python, or it fails when it is run.
     """
     full = path.resolve()
     if full in _LOADED:
@@ -44,8 +52,22 @@ def load_attacks(path: Path) -> None:
     spec = spec_from_file_location(f"gopa_attacks_{path.stem}", full)
     if spec is None or spec.loader is None or not full.is_file():
         raise UsageError(f"{path} is no Python file", "load")
+    try:
+        spec.loader.exec_module(module_from_spec(spec))
+    except GopaError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{path} cannot be loaded: {_place(error)}", "load") from error
     _LOADED.add(full)
-    spec.loader.exec_module(module_from_spec(spec))
+
+
+def _place(error: Exception) -> str:
+    """What went wrong, and in which line of which file."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = (
+        "" if isinstance(error, SyntaxError) else f" ({Path(last.filename).name}, {last.lineno})"
+    )
+    return f"{type(error).__name__}: {error}{where}"
 
 
 _LOADED: set[Path] = set()
@@ -59,3 +81,7 @@ def _begin(load: tuple[Path, ...]) -> None:
 
 def _run(name: str) -> Row:
     return named(name).run()
+
+
+def _run_served(name: str) -> Row:
+    return run_served(named(name))

@@ -1,16 +1,17 @@
-"""Attacks by boards on sessions over HTTP. Importing this needs no extra; running them does."""
+"""Attacks on sessions over HTTP. Importing this needs no extra; running them does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
-from gopa.adversary.attack import Cast, Row, SessionAttack, Story, register, story_of
+from gopa.adversary.attack import Attack, Cast, Row, SessionAttack, Story, register, story_of
 from gopa.adversary.ground import SMALL, Ground
-from gopa.adversary.malicious import Malicious, phase_of
-from gopa.messages.phases import Phase
+from gopa.adversary.malicious import Malicious
+from gopa.adversary.watching import Watch
 from wire.errors import BackendError, UsageError
 
 if TYPE_CHECKING:
@@ -18,9 +19,18 @@ if TYPE_CHECKING:
 
 _EXTRA: Final = "attacks on served sessions need the extra: pip install 'gopa[session]'"
 
-_OF_ALL: Final = frozenset(
-    {Phase.JOIN, Phase.COINS, Phase.COMMIT, Phase.PUBLISH, Phase.CONFIRM, Phase.UNMASK}
-)
+_MOST_SESSIONS: Final = 12
+
+
+class Unserved(Enum):
+    """Why an attack is not tried in a session over HTTP."""
+
+    ORGANISER = "its organiser lies, and served sessions of parties that lie have an honest one"
+    BOARD = "its board lies; attacks of the family `served` are those by boards over HTTP"
+    READER = "it is on whoever reads a log, and has no session of its own"
+    BEACON = "its coins come from a beacon"
+    WEIGHTS = "its values have weights"
+
 
 ServedAim: TypeAlias = "Callable[[ServedOutcome], bool]"
 """Whether the attack reached what it was after."""
@@ -54,32 +64,79 @@ class ServedAttack:
         return _row(self.name, self.expects, outcome, boards.harm(outcome), self.aim)
 
 
-def run_served(attack: SessionAttack) -> Row:
-    """Try an attack by parties over HTTP: its liars among honest clients and an organiser.
+def unserved(attack: Attack) -> Unserved | None:
+    """Why an attack cannot be tried over HTTP; None if it can."""
+    if isinstance(attack, ServedAttack):
+        return None
+    if not isinstance(attack, SessionAttack):
+        return Unserved.READER
+    actors, ground = attack.actors(Cast()), attack.ground
+    parties = [each for each in actors if isinstance(each, Malicious)]
+    if len(parties) != len(actors):
+        return Unserved.ORGANISER
+    if any(each.board for each in parties):
+        return Unserved.BOARD
+    if ground.beacon is not None:
+        return Unserved.BEACON
+    return Unserved.WEIGHTS if ground.setting.weighted else None
 
-    It has succeeded if harm was done: what the attack is after is judged in a simulation only.
-    Nobody waits for anybody here, and the board turns late entries away: attacks that copy what
-    somebody says in the same phase, or speak behind a close, may find no occasion. Their rules
-    are missed then, and the row does not hold.
+
+def servable(
+    attacks: Sequence[Attack], named: Collection[str] = ()
+) -> tuple[list[Attack], dict[str, Unserved]]:
+    """Those that can be tried over HTTP, and for the names of the others why not.
+
+    Raises:
+        UsageError: one of the `named` cannot, or none of all.
+    """
+    found = {each.name: unserved(each) for each in attacks}
+    unfit = {name: why for name, why in found.items() if why is not None}
+    fit = [each for each in attacks if each.name not in unfit]
+    for name, why in unfit.items():
+        if name in named or not fit:
+            _refuse(name, why)
+    return fit, unfit
+
+
+def _refuse(name: str, why: Unserved) -> NoReturn:
+    raise UsageError(f"{name} is not tried over HTTP: {why.value}", "name")
+
+
+def run_served(attack: Attack) -> Row:
+    """Try an attack over HTTP: its liars among honest clients and an organiser, or its board.
+
+    An attack by parties has succeeded if harm was done: what it is after is judged in a
+    simulation only. Randomness is fresh: a liar whose lie would change nothing, such as one
+    that leaves out noise of zero, tries it in another session.
 
     Raises:
         BackendError: the extra `gopa[session]` is not installed.
         TwinFailed: the session has no right result without liars.
-        UsageError: the attack is by an organiser, lies in a phase in which not everybody speaks,
-            or needs several rounds, vectors or witnesses.
+        UsageError: the attack cannot be tried like this; see `unserved`.
     """
-    actors = [each for each in attack.plot(Cast()) if isinstance(each, Malicious)]
-    terms = attack.ground.terms
-    if len(actors) != len(attack.plot(Cast())) or any(each.board for each in actors):
-        raise UsageError("only attacks by parties are served", "name")
-    if any(phase_of(each.at) not in _OF_ALL for each in actors):
-        raise UsageError("served attacks lie in phases in which everybody speaks", "name")
-    if attack.ground.rounds != 1 or attack.ground.witnesses or terms.dimension != 1:
-        raise UsageError("a served attack has one round of single values, no witnesses", "name")
+    why = unserved(attack)
+    if why is not None:
+        _refuse(attack.name, why)
+    if not isinstance(attack, SessionAttack):
+        return attack.run()
     boards = needed_boards()
     boards.require_honest_session(attack.ground)
-    outcome: ServedOutcome = boards.played(attack.ground, boards.lying(actors), retries=True)
-    return _row(attack.name, attack.expects, outcome, boards.harm(outcome), lambda _: False)
+    for _ in range(_MOST_SESSIONS):
+        watch = Watch(attack.actors(Cast()))
+        outcome: ServedOutcome = boards.played(
+            attack.ground, boards.lying(watch.script), retries=True
+        )
+        row = _judged(attack, outcome, boards.harm(outcome))
+        if row.held or row.harm or not watch.idle:
+            break
+    return row
+
+
+def _judged(attack: SessionAttack, outcome: ServedOutcome, harms: tuple[str, ...]) -> Row:
+    expects = attack.over_http or attack.expects
+    row = _row(attack.name, expects, outcome, harms, lambda _: False)
+    one_is_enough = bool(attack.over_http) and len(row.missed) < len(expects)
+    return replace(row, missed=()) if one_is_enough else row
 
 
 def _row(

@@ -5,20 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Final
 
 from bulletin_board import Submission, TrustPolicy, VerifierKey
 from gopa.adversary.ground import Ground
 from gopa.adversary.malicious import Actor, script_of
-from gopa.adversary.openness import open_to_all
-from gopa.adversary.outcome import STRANGER, Outcome, RoundOutcome
+from gopa.adversary.openness import announced_in, open_to_all
+from gopa.adversary.outcome import PASSED_OVER, STRANGER, Outcome, RoundOutcome
 from gopa.auditing import Anchors, Report, audit
 from gopa.rules import Findings, RoundFindings
 from gopa.simulation import Simulation
 from wire.errors import GopaError
-
-_PASSED_OVER: Final = frozenset({"04-C2", "04-E4", "04-J1", "04-J6"})
-"""Rules about entries that came too late or too early, or from somebody who takes no part."""
 
 
 class TwinFailed(GopaError):
@@ -73,7 +69,7 @@ def outcome_of(simulation: Simulation, actors: Sequence[Actor]) -> Outcome:
 
 def _passed_over(simulation: Simulation, findings: Findings) -> tuple[tuple[str, bytes], ...]:
     """Entries that convict nobody and count for nothing: the rule, and who posted them."""
-    notes = [each for each in findings.notes if each.rule in _PASSED_OVER]
+    notes = [each for each in findings.notes if each.rule in PASSED_OVER]
     if not notes:
         return ()
     authors = [Submission.decode(raw).entry.author.data for raw in simulation.log().entries()]
@@ -96,7 +92,8 @@ def _round(simulation: Simulation, keys: tuple[bytes, ...], found: RoundFindings
     if included is not None and found.sums is not None:
         expected = _contributed(simulation, [(found.number, each) for each in included])
     shown = open_to_all(simulation.log(), found, keys, numbers)
-    return RoundOutcome(found, numbers, included, expected, shown)
+    announced = announced_in(simulation.log(), simulation.manifest.organiser, found.number)
+    return RoundOutcome(found, numbers, included, expected, shown, announced)
 
 
 def _contributed(simulation: Simulation, places: Sequence[tuple[int, int]]) -> tuple[int, ...]:

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gopa.adversary.malicious import Actor, Malicious
+from gopa.adversary.needs import Need, require_met
 from gopa.messages.phases import Phase
 from gopa.organiser import Publish
 from gopa.party import Post
 from gopa.simulation import Behaviour, OrganiserBehaviour, Script
+from gopa.simulation.contents import body_of
+from gopa.simulation.departures import Honest
 from gopa.simulation.scene import OrganiserScene, Scene
 
 _ORGANISER: Final = -1
@@ -24,6 +27,7 @@ class Watch:
     """
 
     actors: tuple[Actor, ...]
+    needs: tuple[Need, ...] = ()
     acted: set[int] = field(default_factory=set)
 
     @property
@@ -32,10 +36,10 @@ class Watch:
         script = Script()
         for actor in self.actors:
             if isinstance(actor, Malicious):
-                watched = _Watched(actor.behaviour(), self.acted, actor.party)
+                watched = _Watched(actor.behaviour(), self, actor.party)
                 script = script.misbehave(actor.party, watched)
             else:
-                script = script.organise(_WatchedOrganiser(actor.do, self.acted))
+                script = script.organise(_WatchedOrganiser(actor.do, self))
         return script
 
     @property
@@ -50,14 +54,19 @@ class Watch:
 @dataclass(frozen=True, slots=True)
 class _Watched:
     behaviour: Behaviour
-    acted: set[int]
+    watch: Watch
     party: int
 
     def says(self, scene: Scene, post: Post) -> Sequence[Post]:
-        """As the behaviour."""
+        """As the behaviour. Who does nothing but listen has acted as soon as there is something.
+
+        Raises:
+            NotApplicable: the session lacks what the attack needs.
+        """
+        require_met(self.watch.needs, scene.manifest)
         said = self.behaviour.says(scene, post)
-        if list(said) != [post]:
-            self.acted.add(self.party)
+        if list(said) != [post] or type(self.behaviour) is Honest:
+            self.watch.acted.add(self.party)
         return said
 
     def last_words(self, scene: Scene, phase: Phase) -> Sequence[Post]:
@@ -70,18 +79,27 @@ class _Watched:
 
     def _noticed(self, said: Sequence[Post]) -> Sequence[Post]:
         if said:
-            self.acted.add(self.party)
+            self.watch.acted.add(self.party)
         return said
 
 
 @dataclass(frozen=True, slots=True)
 class _WatchedOrganiser:
     behaviour: OrganiserBehaviour
-    acted: set[int]
+    watch: Watch
 
     def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
-        """As the behaviour."""
+        """As the behaviour. The same words, signed once more, are the same.
+
+        Raises:
+            NotApplicable: the session lacks what the attack needs.
+        """
+        require_met(self.watch.needs, scene.manifest)
         said = self.behaviour.publishes(scene, control)
-        if list(said) != [control]:
-            self.acted.add(_ORGANISER)
+        if [_content(each) for each in said] != [_content(control)]:
+            self.watch.acted.add(_ORGANISER)
         return said
+
+
+def _content(control: Publish) -> tuple[int, bytes]:
+    return control.kind, body_of(control.entries)

@@ -13,14 +13,27 @@ import click
 from gopa.adversary.attack import Attack, Row
 from gopa.adversary.library import ALL, chosen
 from gopa.adversary.running import load_attacks, run_all
-from gopa.cli.attack_output import facts, head, line, listing, row_facts, story, summary
+from gopa.adversary.served import needed_boards, servable
+from gopa.cli.attack_output import (
+    facts,
+    head,
+    line,
+    listing,
+    row_facts,
+    story,
+    summary,
+    unfit_facts,
+    unfit_lines,
+)
 from wire.errors import UsageError
 
 _HELP: Final = """Try attacks against sessions that are started for them, and see what catches them.
 
 NAME is the name of an attack, of a family of them, or `all`. Every session is real (log,
-masks, proofs, an audit at the end) and small; it takes place in this process. `gopa attack
-privacy` measures what colluding parties learn, against what the plan claims.
+masks, proofs, an audit at the end) and small; it takes place in this process, without a
+network but for attacks by boards. With --served parties that lie do so over HTTP, too: on a real
+board on 127.0.0.1, among real clients and with a real organiser. `gopa attack privacy` measures
+what colluding parties learn, against what the plan claims.
 
 \b
 Examples:
@@ -29,6 +42,8 @@ Examples:
   gopa attack organiser replays
   gopa attack all --json
   gopa attack all --load my_attacks.py
+  gopa attack zero-noise --served
+  gopa attack --list --served
 
 Exit codes: 0 everything was caught, 1 something was not, 2 wrong usage.
 """
@@ -70,32 +85,45 @@ class _Attack(click.Command):
     type=click.Path(path_type=Path, dir_okay=False),
     help="A Python file with attacks of your own; may be given more than once.",
 )
-def attack(
-    names: tuple[str, ...], *, listed: bool, as_json: bool, jobs: int, load: tuple[Path, ...]
+@click.option(
+    "--served",
+    is_flag=True,
+    help="Try attacks in sessions over HTTP on this machine; needs gopa[session].",
+)
+def attack(  # noqa: PLR0913 - the options
+    names: tuple[str, ...],
+    *,
+    listed: bool,
+    as_json: bool,
+    jobs: int,
+    load: tuple[Path, ...],
+    served: bool,
 ) -> None:
     """See `_HELP`."""
     for path in load:
         load_attacks(path)
-    if listed:
-        _list(names, as_json=as_json)
-        return
-    if not names:
+    if not names and not listed:
         raise UsageError("name an attack, a family, or `all`; `gopa attack --list` has them")
-    asked = chosen(names)
+    asked = chosen(names or [ALL])
+    asked, unfit = servable(asked, names) if served else (asked, {})
+    if listed:
+        _list(asked, as_json=as_json)
+        return
+    if served:
+        needed_boards()
     if not as_json:
         _introduce(asked)
     rows: list[Row] = []
-    for row in run_all([each.name for each in asked], jobs=jobs, load=load):
+    for row in run_all([each.name for each in asked], jobs=jobs, load=load, served=served):
         rows.append(row)
         click.echo(json.dumps(row_facts(row)) if as_json else line(row))
-    if not as_json:
-        click.echo(summary(rows))
+    for text in unfit_facts(unfit) if as_json else (summary(rows), *unfit_lines(unfit)):
+        click.echo(text)
     if not all(row.held for row in rows):
         sys.exit(_MISSED_EXIT)
 
 
-def _list(names: Sequence[str], *, as_json: bool) -> None:
-    asked = chosen(names or [ALL])
+def _list(asked: Sequence[Attack], *, as_json: bool) -> None:
     if as_json:
         for each in asked:
             click.echo(json.dumps(facts(each)))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import Final
 
 from gopa.adversary.attack import Attack, Row
 from gopa.adversary.outcome import Catch, How
+from gopa.adversary.served import Unserved
 
 _WIDTH: Final = 96
 _COLUMNS: Final = (26, 26, 24, 8)
@@ -37,6 +39,20 @@ def summary(rows: Sequence[Row]) -> str:
         return f"{what} failed and {'was' if held == 1 else 'were'} caught as expected."
     failed = ", ".join(row.attack for row in rows if not row.held)
     return f"{len(rows) - held} of {len(rows)} attacks were NOT caught as expected: {failed}"
+
+
+def unfit_lines(unfit: Mapping[str, Unserved]) -> Iterator[str]:
+    """How many attacks cannot be tried over HTTP, and why."""
+    for why in Unserved:
+        count = sum(each is why for each in unfit.values())
+        if count:
+            yield f"{count} not tried over HTTP, each because {why.value}."
+
+
+def unfit_facts(unfit: Mapping[str, Unserved]) -> Iterator[str]:
+    """The same for programs: one object for each attack."""
+    for name, why in unfit.items():
+        yield json.dumps({"attack": name, "unserved": why.name.lower(), "why": why.value})
 
 
 def listing(chosen: Sequence[Attack]) -> str:

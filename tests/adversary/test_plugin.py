@@ -62,6 +62,44 @@ def test_mean(gopa_aggregator):
     gopa_aggregator(SMALL.terms, script={0: "join"})
 """
 
+IN_A_FIXTURE = """
+import pytest
+from gopa.adversary.ground import SMALL
+
+@pytest.fixture
+def mean(gopa_aggregator):
+    with gopa_aggregator(SMALL.terms) as aggregator:
+        return aggregator.average([1, 0, 1, 0.5])
+
+def test_mean(mean):
+    assert mean.count >= 3
+"""
+
+OTHER_SESSIONS = """
+from dataclasses import replace
+import pytest
+from gopa.adversary.ground import FIVE, SMALL, VECTOR
+
+SESSIONS = {
+    "signed": (SMALL.terms, {"mode": "signed"}, [1, 0, 1, 0.5]),
+    "trusting": (
+        replace(SMALL.terms, mask="gaussian", mask_deviation=1000),
+        {"mode": "signed", "trust": "honest-but-curious"},
+        [1, 0, 1, 0.5],
+    ),
+    "vectors": (VECTOR, {}, [[1, 0, 1]] * 4),
+    "three": (replace(SMALL.terms, parties=3, k=2, loss=0), {}, [1, 0, 1]),
+    "nonces": (replace(FIVE, rounds=2), {"beacon": "commit-reveal"}, [1, 0, 1, 0.5, 0]),
+}
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_mean(gopa_aggregator, name):
+    terms, settings, values = SESSIONS[name]
+    with gopa_aggregator(terms, **settings) as aggregator:
+        for _ in range(terms.rounds):
+            aggregator.average(values)
+"""
+
 FAMILY = ("out-of-range-input", "spoiled-value")
 
 
@@ -121,6 +159,54 @@ def test_what_does_not_apply_is_skipped_and_says_so(
     assert code == 0, out
     assert "test_mean[honest] PASSED" in out
     assert f"test_mean[{name}] SKIPPED" in out
+    assert why in out
+
+
+def test_no_attack_is_taken_for_a_hole_in_a_session_that_it_was_not_made_for(
+    tmp_path: Path,
+) -> None:
+    """Of whatever mode and size: each of them fails, ends the round, or means nothing there."""
+    code, out = run(tmp_path, OTHER_SESSIONS, "--gopa-attacks")
+    assert code == 0, out
+    assert "FAILED" not in out
+    assert "test_mean[out-of-range-input-vectors] PASSED" in out
+    assert "zero-noise: it needs proofs" in out
+    assert "unwitnessed-close: it needs a quorum of witnesses" in out
+    assert "hidden-residual: it takes 4 parties" in out
+    assert "promised nothing about liars" in out
+
+
+def test_a_session_that_a_fixture_runs(tmp_path: Path) -> None:
+    code, out = run(tmp_path, IN_A_FIXTURE, "--gopa-attacks=out-of-range-input,lying-result")
+    assert code == 0, out
+    assert "test_mean[honest] PASSED" in out
+    assert "test_mean[out-of-range-input] PASSED" in out
+    assert "test_mean[lying-result] SKIPPED" in out
+    assert "lying-result ended the session before the test" in out
+    careless = NO_PROOFS + "\nfrom gopa.adversary.ground import SMALL\n"
+    code, out = run(tmp_path, IN_A_FIXTURE, "--gopa-attacks=out-of-range-input", conftest=careless)
+    assert code == 1, out
+    assert "a wrong sum was accepted" in out
+
+
+def test_who_only_listens_has_an_occasion(tmp_path: Path) -> None:
+    code, out = run(tmp_path, PIPELINE, "--gopa-attacks=selective-dropping")
+    assert code == 0, out
+    assert "test_mean[selective-dropping] PASSED" in out
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ("board", "only parties and organisers misbehave"),
+        ("zero-noise,truncate-log", "truncate-log: only parties and organisers misbehave"),
+        (",", "name attacks or families"),
+        ("test_theirs.py", "files come before"),
+    ],
+)
+def test_names_that_would_try_nothing(asked: str, why: str, tmp_path: Path) -> None:
+    code, out = run(tmp_path, PIPELINE, f"--gopa-attacks={asked}")
+    assert code == pytest.ExitCode.USAGE_ERROR
     assert why in out
 
 

@@ -185,6 +185,12 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
     "malformed-answers": Weakness("the types of fields", served_switches.ANY_PROBLEM),
     "wrong-receipt": Weakness("whose receipt it is", served_switches.ANY_RECEIPT),
     "split-organiser": Weakness("whether enough confirmed", switches.unasked("too few confirmed")),
+    "value-behind-the-close": Weakness(
+        "whether a party is listed itself",
+        switches.OWN_PRESENCE,
+        "one rule: a party looks for itself in every list, of publish and of confirm",
+    ),
+    "fork-without-witness": Weakness("how many have cosigned", served_switches.NO_QUORUM),
     # values
     "out-of-range-input": ANY_NOISE,
     "negative-input": ANY_NOISE,

@@ -6,15 +6,17 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from click.testing import CliRunner, Result
 
 from gopa.adversary import attacks
+from gopa.adversary.served import Unserved, unserved
 from gopa.cli.attack import attack
 from gopa.rounds.real_proofs import RealProofs
-from wire.errors import UsageError
+from wire.errors import BackendError, UsageError
 
 if TYPE_CHECKING:
-    import pytest
+    from gopa.adversary.attack import Attack, Row
 
 NAME, FAMILY = "spoiled-proof", "values"
 
@@ -74,3 +76,73 @@ def test_wrong_usage_says_what_to_do(tmp_path: Path) -> None:
         done = run(*arguments)
         assert isinstance(done.exception, UsageError)
         assert hint in str(done.exception)
+
+
+def test_served_attacks_are_listed_by_themselves() -> None:
+    every = [json.loads(line)["name"] for line in run("--list", "--json").output.splitlines()]
+    shown = run("--list", "--served", "--json").output.splitlines()
+    found = [json.loads(line)["name"] for line in shown]
+    assert found == [name for name in every if unserved(attacks()[name]) is None]
+    assert {"fork", "zero-noise"} <= set(found)
+    assert not {"lying-result", "truncate-log"} & set(found)
+
+
+def test_served_attacks_run_over_http_and_others_are_told_apart() -> None:
+    done = run("coins", "--served", "--json")
+    assert done.exit_code == 0
+    row, *others = [json.loads(line) for line in done.output.splitlines()]
+    assert (row["attack"], row["held"], row["result"]) == ("wrong-nonce", True, "right")
+    assert [(each["attack"], each["unserved"]) for each in others] == [
+        ("exchanged-nonce", "organiser"),
+        ("late-witnesses", "organiser"),
+    ]
+
+
+def test_the_summary_says_how_many_cannot_be_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+
+    def recorded(each: Attack) -> Row:
+        ran.append(each.name)
+        return each.run()
+
+    monkeypatch.setattr("gopa.adversary.running.run_served", recorded)
+    done = run("coins", "--served")
+    assert done.exit_code == 0
+    assert ran == ["wrong-nonce"]
+    assert done.output.splitlines()[-1].startswith("2 not tried over HTTP, each because ")
+    assert "not tried" not in run("coins").output
+    assert ran == ["wrong-nonce"]
+
+
+def test_a_name_that_cannot_be_served_is_wrong_usage() -> None:
+    done = run("lying-result", "--served")
+    assert isinstance(done.exception, UsageError)
+    assert Unserved.ORGANISER.value in str(done.exception)
+
+
+def test_without_the_extra_served_attacks_say_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr("gopa.adversary.served.import_module", missing)
+    done = run(NAME, "--served")
+    assert isinstance(done.exception, BackendError)
+    assert "gopa[session]" in str(done.exception)
+    assert run(NAME).exit_code == 0
+    assert run("--list", "--served").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["def x(:\n", "import gopa.nowhere\n", "1 / 0\n", "x\0"], ids=range(4)
+)
+def test_a_file_that_cannot_be_run_is_a_usage_error(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("")
+    assert run("--list", "--load", str(path)).exit_code == 0
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(text)
+    done = run("--list", "--load", str(wrong))
+    assert isinstance(done.exception, UsageError)
+    assert "wrong.py" in str(done.exception)

@@ -16,10 +16,24 @@ NAME: Final = re.compile(
 FUZZED_IN: Final = ("tests/fuzzing", "tests/board/test_fuzz.py")
 
 ELSEWHERE: Final = {
-    "decode": "codecs are fuzzed one by one; points and scalars in tests/group/test_decoding.py",
-    "decode_point": "tests/group/test_decoding.py: every class of wrong encoding, both backends",
-    "decode_points": "tests/group/test_decoding.py",
-    "decode_scalars": "tests/group/test_decoding.py",
+    "Codec.decode": "codecs are fuzzed one by one",
+    "Curve.decode": "points: tests/group/test_decoding.py",
+    "Group.decode_point": "tests/group/test_decoding.py: every class of wrong encoding",
+    "Group.decode_points": "tests/group/test_decoding.py",
+    "Group.decode_scalars": "tests/group/test_decoding.py",
+    "ReferenceGroup.decode_point": "tests/group/test_decoding.py: it tries both backends",
+    "ReferenceGroup.decode_points": "tests/group/test_decoding.py",
+    "ReferenceGroup.decode_scalars": "tests/group/test_decoding.py",
+    "Pedersen.decode": "points in a row: tests/group/test_decoding.py",
+    "VectorPedersen.decode": "points in a row: tests/group/test_decoding.py",
+    "LinearRelation.decode": "tests/zkp/sigma/test_encoding_attacks.py, and the proofs here",
+    "SignatureLine.parse": "part of notes, which are here",
+    "OneHot.decode": "numbers of a result, no bytes",
+    "Encoding.decode": "numbers of a result, no bytes",
+    "Plain.decode": "numbers of a result, no bytes",
+    "Moments.decode": "numbers of a result, no bytes",
+    "WeightedRange.decode": "numbers of a result, no bytes",
+    "WeightedBall.decode": "numbers of a result, no bytes",
     "decode_opening": "tests/commitments: every length and every unreduced scalar",
     "decode_commitments": "points in a row: tests/group/test_decoding.py",
     "decode_elements": "the reference backend's own: tests/group/test_decoding.py",
@@ -40,7 +54,8 @@ ELSEWHERE: Final = {
     "parse_session": "an option of the command line",
     "parse_log_key": "an option of the command line",
     "parse_decimal": "part of the codec of terms",
-    "unpack_run": "the quick path of codecs, equal to the slow one in tests/wire",
+    "Codec.unpack_run": "the quick path of codecs, equal to the slow one in tests/wire",
+    "Integer.unpack_run": "the quick path of codecs, equal to the slow one in tests/wire",
     "unpack_members": "tests/messages: all bits that may and may not be set",
     "unpack_words": "tests/masks/test_packing.py",
     "open_answer": "tests/board/test_lookup.py and test_lookup_lies.py",
@@ -48,17 +63,31 @@ ELSEWHERE: Final = {
 
 
 def parsers() -> Iterator[tuple[str, str]]:
-    """Public functions and methods that are named like parsers, with their files."""
+    """Public functions that are named like parsers, methods as `Class.name`, with their files."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.FunctionDef) and NAME.fullmatch(node.name):
-                    yield node.name, str(path.relative_to(ROOT))
+            for name in named(ast.parse(path.read_text())):
+                yield name, str(path.relative_to(ROOT))
+
+
+def named(tree: ast.AST, owner: str = "") -> Iterator[str]:
+    """Those of a module. A method says whose it is: many classes have one of the same name."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef) and NAME.fullmatch(node.name):
+            yield owner + node.name
+        yield from named(node, f"{node.name}." if isinstance(node, ast.ClassDef) else owner)
 
 
 def qualified(text: str) -> set[str]:
-    """Words of a test that could call a parser."""
-    return set(re.findall(r"\w+", text))
+    """Words of a test that could call a parser, with and without what stands before the dot."""
+    return set(re.findall(r"\w+", text)) | set(re.findall(r"\w+\.\w+", text))
+
+
+def test_a_method_is_told_from_another_one_of_its_name() -> None:
+    tree = ast.parse("class Note:\n def parse(self): pass\ndef parse_all(): pass")
+    assert set(named(tree)) == {"Note.parse", "parse_all"}
+    assert "Note.parse" not in qualified("Other.parse(data)")
+    assert "Note.parse" in qualified("str(Note.parse(data))")
 
 
 def test_every_parser_is_fuzzed_or_says_where_it_is_tried() -> None:

@@ -19,12 +19,15 @@ from bulletin_board.admission import Reason, Refused
 from bulletin_board.note import Note
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.problems import parse_problem, problem_body
+from gopa.adversary.privacy import read_plan
 from gopa.auditing import Anchors
 from gopa.auditing.evidence import Evidence
 from gopa.beacon import QUICKNET, parse_chain_info
+from gopa.cli.plan import as_record
 from gopa.cli.session_roster import read_invitations, read_roster
 from gopa.cli.simulate_inputs import read_inputs
 from gopa.cli.values import read_value
+from gopa.planning import plan
 from gopa.sessions.invitations import Enrolment, Invitation
 from gopa.sessions.organising.beacons import parse_round
 from gopa.sessions.ticket import Ticket
@@ -53,6 +56,7 @@ def _evidence() -> bytes:
     return next(each for each in values() if isinstance(each, Evidence)).to_bytes()
 
 
+PLAN: Final = plan(n=20, epsilon=1, delta="1e-4")
 INVITATION: Final = Invitation.fresh(seeded("fuzzing invitations"))
 KEY: Final = SigningKey.generate(seeded("fuzzing keys")).public
 TICKET: Final = Ticket("https://board.example", log_key(), bytes(32), trust().to_bytes())
@@ -95,6 +99,7 @@ FILES: Final[dict[str, tuple[bytes, Callable[[Path], object]]]] = {
     "numbers.txt": (b"0.25, 1 2\n3e2\n", lambda path: read_value(None, path)),
     "inputs.npy": (_array(np.ones((3, 2))), lambda path: read_inputs(path, 2)),
     "inputs.json": (b"[[0, 1], [1, 0]]", lambda path: read_inputs(path, 2)),
+    "plan.json": (json.dumps(as_record(PLAN)).encode(), read_plan),
     "roster.txt": (f"# keys\n{KEY.data.hex()}\n".encode(), read_roster),
     "invitations.txt": (f"{INVITATION.reveal()}\n".encode(), read_invitations),
 }

@@ -8,12 +8,13 @@ from typing import Final, Protocol, TypeAlias
 
 from bulletin_board import Entry, Submission
 from bulletin_board.client.http import Response
+from bulletin_board.source import CHECKPOINT, COSIGNED
 from gopa.messages.organiser import CLOSE
 from gopa.messages.phases import Kind, Phase
 
 ENTRIES: Final = "/v1/entries"
 LOOKUP: Final = "/v1/lookup"
-CHECKPOINT: Final = "/checkpoint"
+CHECKPOINTS: Final = frozenset({f"/{CHECKPOINT}", f"/{COSIGNED}"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from bulletin_board.client.state import MemoryState
 from gopa.adversary.boards.front import Way
 from gopa.adversary.boards.guests import BRIEF
 from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Phase
-from gopa.rules import SessionState
+from gopa.rules import RoundView, SessionState
 from gopa.sessions.following import Link
-from gopa.sessions.organising import BoardLog, Deadlines, DurableOrganiser, Pace, Schedule, run
+from gopa.sessions.organising import (
+    Act,
+    BoardLog,
+    Deadlines,
+    DurableOrganiser,
+    Pace,
+    Schedule,
+    run,
+)
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import MemoryVault
 from wire.ed25519 import SigningKey
@@ -21,6 +30,10 @@ from wire.randomness import Rng
 
 _HOURS: Final = 36_000.0
 _POLL_SECONDS: Final = 0.04
+
+
+InVain: TypeAlias = Callable[[RoundView], bool]
+"""Whether nobody will say anything more in the open phase. Asked in the organiser's thread."""
 
 
 @dataclass(slots=True, eq=False)
@@ -37,13 +50,24 @@ class Chair:
     task: asyncio.Task[SessionState]
 
     @classmethod
-    def begin(
-        cls, ticket: Ticket, manifest: Manifest, key: SigningKey, way: Way, rng: Rng
+    def begin(  # noqa: PLR0913, PLR0917 - what a process of an organiser needs
+        cls,
+        ticket: Ticket,
+        manifest: Manifest,
+        key: SigningKey,
+        way: Way,
+        rng: Rng,
+        in_vain: InVain | None = None,
     ) -> Chair:
-        """Start it."""
+        """Start it. With `in_vain` each phase is over once nothing is to come in it."""
         limits = dict.fromkeys(Phase, _HOURS)
         schedule = Schedule(Deadlines(others=limits))
-        machine = DurableOrganiser(MemoryVault(), manifest, key, schedule, rng=rng)
+        vault = MemoryVault()
+        if in_vain is None:
+            machine = DurableOrganiser(vault, manifest, key, schedule, rng=rng)
+        else:
+            machine = _Observant(vault, manifest, key, schedule, rng=rng)
+            machine.limits, machine.in_vain = limits, in_vain
         task = asyncio.create_task(_run(ticket, machine, way, rng))
         return cls(way, machine, limits, task)
 
@@ -58,6 +82,24 @@ class Chair:
         """Its process is killed."""
         self.task.cancel()
         await asyncio.wait({self.task})
+
+
+class _Observant(DurableOrganiser):
+    """Ends a phase when it has read the log once more after nothing was to come in it."""
+
+    limits: dict[Phase, float]
+    in_vain: InVain
+    over = -1
+
+    def act(self) -> Act:
+        """As ever, with the time of the open phase set before."""
+        current = self.state.round
+        if current is not None and current.opens is not None:
+            over = self.over == current.opened_at
+            self.limits[current.opens] = 0.0 if over else _HOURS
+            if current.expected and self.in_vain(current):
+                self.over = current.opened_at
+        return super().act()
 
 
 async def _run(ticket: Ticket, machine: DurableOrganiser, way: Way, rng: Rng) -> SessionState:

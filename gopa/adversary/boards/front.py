@@ -59,7 +59,8 @@ class Sent:
 class MaliciousBoard:
     """Several real boards of one key behind one address, and ways to them.
 
-    `main` is the face that everybody sees at first, `faces` has all. `sent` are the posts that
+    `main` is the face that everybody sees at first, `faces` has all. Witnesses of the policy are
+    shown that one alone. `sent` are the posts that
     reached one, `handed` is every entry that anybody has handed to the network, also what was
     lost there. `stack` ends all of it.
     """
@@ -79,7 +80,9 @@ class MaliciousBoard:
     def fork(self, entries: Iterable[bytes]) -> Face:
         """Another face: a log with these entries, the same key, and a future of its own."""
         place = self._root / f"face-{len(self.faces)}"
-        made = served_face(place, self._signer, self._policy, entries)
+        alone = TrustPolicy.single_log(self._policy.log.key)
+        policy = alone if self.faces else self._policy
+        made = served_face(place, self._signer, policy, entries)
         self.faces.append(self._stack.enter_context(made))
         return self.faces[-1]
 
@@ -91,9 +94,9 @@ class MaliciousBoard:
         """All that a face has now."""
         return list(self.client(face or self.main).reader().entries())
 
-    def client(self, face: Face) -> BoardClient:
-        """An honest reader of one face, without a memory of others; it asks for no quorum."""
-        policy = TrustPolicy.single_log(self._policy.log.key)
+    def client(self, face: Face, *, quorum: bool = False) -> BoardClient:
+        """An honest reader of one face, without a memory of others; it may ask for a quorum."""
+        policy = self._policy if quorum else TrustPolicy.single_log(self._policy.log.key)
         transport = HttpTransport()
         self._stack.callback(transport.close)
         return BoardClient(

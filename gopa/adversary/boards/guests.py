@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,7 @@ from bulletin_board import Entry
 from bulletin_board.client.board import Patience
 from bulletin_board.client.state import ClientState
 from gopa.adversary.boards.front import NeverHappened, Way
+from gopa.aggregation import RoundAborted
 from gopa.party import Part
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution
@@ -22,13 +24,15 @@ from gopa.sessions.herald import News
 from gopa.sessions.patience import Waiting
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Vault
-from wire.errors import ProtocolError
+from wire.errors import InvalidProof, ProtocolError
 from wire.randomness import Rng
 
 BRIEF: Final = Patience(4, 0.01, 0.05)
 _PACE: Final = Pace(least=0.02, most=0.08)
 _RETRY_SECONDS: Final = 0.05
 _ROUND_SECONDS: Final = 0.2
+QUORUM: Final = "05-P2"
+"""The rule about witnesses."""
 
 
 class Patient:
@@ -47,11 +51,15 @@ class Patient:
 
 
 class NotingLog(SelectiveLog):
-    """Notes whatever the board answered that did not hold."""
+    """Notes whatever the board answered that did not hold.
+
+    But for the quorum of a log that is empty, which nobody cosigns.
+    """
 
     def __init__(self, link: Link, session: bytes, noted: list[ProtocolError]) -> None:
         super().__init__(link, session, pace=_PACE)
         self._noted = noted
+        self._held = False
 
     async def submit(self, entries: tuple[bytes, ...]) -> None:
         try:
@@ -62,10 +70,17 @@ class NotingLog(SelectiveLog):
 
     async def _look(self) -> bool:
         try:
-            return await super()._look()
+            found = await super()._look()
         except ProtocolError as error:
-            self._noted.append(error)
+            if self._held or not _lacks_quorum(error):
+                self._noted.append(error)
             raise
+        self._held = True
+        return found
+
+
+def _lacks_quorum(error: BaseException) -> bool:
+    return isinstance(error, InvalidProof) and error.check == QUORUM
 
 
 @dataclass(slots=True, eq=False)
@@ -104,7 +119,7 @@ class Guest:
     through: Through
     patience: Patient
     home: Path
-    value: float
+    value: Sequence[float]
     offer: asyncio.Task[Contribution] | None = None
     news: list[News] = field(default_factory=list)
 
@@ -152,14 +167,24 @@ class Guest:
         return self.way.lost
 
     @property
+    def unconvinced(self) -> bool:
+        """Whether it was shown something that too few witnesses have cosigned."""
+        return any(map(_lacks_quorum, self.through.noted))
+
+    @property
     def timed_out(self) -> bool:
         """Whether it has said that its patience has ended."""
         return any(each.part is Part.TIMED_OUT for each in self.news)
 
-    def begin(self, ticket: Ticket) -> None:
-        """Offer the value."""
-        work = self.client.contribute(ticket, self.value, watch=self.news.append)
-        self.offer = asyncio.create_task(work)
+    def begin(self, ticket: Ticket, rounds: int = 1) -> None:
+        """Offer the value, for so many rounds; what comes of the last one is what counts."""
+        self.offer = asyncio.create_task(self._offer(ticket, rounds))
+
+    async def _offer(self, ticket: Ticket, rounds: int) -> Contribution:
+        for _ in range(rounds - 1):
+            with suppress(RoundAborted):
+                await self.client.contribute(ticket, self.value, watch=self.news.append)
+        return await self.client.contribute(ticket, self.value, watch=self.news.append)
 
     async def leave(self) -> None:
         """Stop waiting, and go home."""

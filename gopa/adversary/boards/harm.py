@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from gopa.adversary.boards.outcome import ServedOutcome, of
 from gopa.messages.party import OPENING
@@ -26,9 +26,9 @@ def masks_open(outcome: ServedOutcome) -> tuple[str, ...]:
 
     All faces together, and what was lost on the way: who runs them all sees all of it.
     """
-    unmasked = {each.author.data for each in of(outcome.said, Phase.UNMASK)}
+    unmasked = {(each.round, each.author.data) for each in of(outcome.said, Phase.UNMASK)}
     honest = _honest(outcome)
-    both = sorted({key for key in _given_up(outcome) if key in unmasked & honest})
+    both = sorted({key for at, key in _given_up(outcome) if (at, key) in unmasked} & honest)
     return tuple(
         f"the edges to honest {outcome.name_of(key)} and its own mask are open" for key in both
     )
@@ -71,14 +71,22 @@ def _honest(outcome: ServedOutcome) -> set[bytes]:
     return {key for number, key in enumerate(outcome.keys) if number not in outcome.liars}
 
 
-def _given_up(outcome: ServedOutcome) -> Iterator[bytes]:
-    """The parties to whom somebody honest opened an edge. All of the roster are on the roll.
+def _given_up(outcome: ServedOutcome) -> Iterator[tuple[int, bytes]]:
+    """The parties to whom somebody honest opened an edge, with the numbers of rounds.
 
     A liar may give away the edges that it knows: others are left.
     """
-    honest = _honest(outcome)
+    honest, rolls = _honest(outcome), _rolls(outcome)
     for each in of(outcome.said, Phase.ROLLBACK):
         if each.author.data not in honest:
             continue
+        roll = rolls.get(each.round, ())
         for edge in OPENING.decode(each.body).edges:
-            yield outcome.keys[edge.neighbour]
+            if edge.neighbour < len(roll):
+                yield each.round, roll[edge.neighbour]
+
+
+def _rolls(outcome: ServedOutcome) -> Mapping[int, Sequence[bytes]]:
+    """By round. Faces share what was said before anybody had a value out."""
+    rounds = [found for face in outcome.faces for found in face.findings.rounds]
+    return {found.number: found.roll for found in rounds if found.roll}

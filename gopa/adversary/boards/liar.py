@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from bulletin_board import Entry, Reason, Refused, Submission
 from bulletin_board.client.state import MemoryState
 from gopa.adversary.boards.front import Way
 from gopa.adversary.boards.guests import BRIEF
@@ -28,13 +30,40 @@ from wire.ed25519 import SigningKey
 from wire.errors import ProtocolError
 
 _NAP_SECONDS: Final = 0.03
+_RULES: Final[Mapping[Reason, str]] = {
+    Reason.PHASE: "04-C2",
+    Reason.UNREGISTERED: "04-J1",
+    Reason.TOO_LARGE: "04-S4",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TurnedAway:
+    """Something that a board did not take."""
+
+    entry: Entry
+    reason: Reason
+
+
+def rule_of(found: TurnedAway) -> str:
+    """The rule by which the board did so; empty where it is another's, as that of conflicts."""
+    if found.reason is Reason.SEQUENCE:
+        return "04-E1" if found.entry.chunk else "04-E2"
+    return _RULES.get(found.reason, "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A phase, and where in the log its opening ends."""
+
+    phase: Phase
+    index: int
 
 
 class Liar:
     """Reads the whole log, keeps a copy of it, and says what its behaviours make of its messages.
 
-    `told` are the phases whose opening it has heard of: what it says in them has been posted.
-    `refused` are the errors with which the board turned something away.
+    `turned_away` is what the board did not take, `failed` what else went wrong on the way.
     """
 
     def __init__(  # noqa: PLR0913 - what a party is made of
@@ -46,10 +75,10 @@ class Liar:
         way: Way,
         *,
         copy: SimulatedBoard,
-        row: tuple[int, ...],
+        rows: Sequence[tuple[int, ...]],
         behaviours: Sequence[Behaviour],
     ) -> None:
-        """`copy` is an empty log; `row` what it has to contribute, on the grid."""
+        """`copy` is an empty log; `rows` what it has to contribute in each round, on the grid."""
         toolkit = Toolkit()
         policy = permissive(manifest.terms)
         party = Party(
@@ -67,14 +96,16 @@ class Liar:
             before=state,
             state=state,
         )
-        self.number, self.way, self.row = number, way, row
-        self.told: set[Phase] = set()
-        self.refused: list[ProtocolError] = []
+        self.number, self.way = number, way
+        self.turned_away: list[TurnedAway] = []
+        self.failed: list[ProtocolError] = []
+        self._rows = tuple(rows)
+        self._supplied = 0
+        self._opened: _Opened | None = None
+        self._finished, self._asked = -1, -1
         self._actor = Actor(party, scene, tuple(behaviours))
         self._copy, self._organiser, self._session = copy, manifest.organiser, ticket.session
         self._herald = Herald(manifest)
-        self._supplied = False
-        self._opens: Phase | None = None
         self._link = Link(
             ticket.board,
             ticket.trust,
@@ -85,6 +116,26 @@ class Liar:
         )
         self._task = asyncio.create_task(self._run())
 
+    @property
+    def key(self) -> bytes:
+        """What stands on the roster."""
+        return self._actor.author
+
+    def finish(self, opened_at: int) -> bool:
+        """Everybody else has spoken in the phase that was opened there: now it is up to this one.
+
+        Whether all that it has to say there has been posted. Ask again until it has.
+        """
+        self._asked = opened_at
+        return self._task.done() or self._finished >= opened_at
+
+    @property
+    def error(self) -> BaseException | None:
+        """What its behaviours fell over; none of that is an answer of the board."""
+        if not self._task.done() or self._task.cancelled():
+            return None
+        return self._task.exception()
+
     async def leave(self) -> None:
         """It goes home."""
         self._task.cancel()
@@ -93,12 +144,14 @@ class Liar:
 
     async def _run(self) -> None:
         while self._actor.halted is None:
+            asked = self._asked  # before it reads: then what others have said is in the copy
             try:
-                fresh = await self._link.read(self._read)
-                for posted in fresh:
+                for posted in await self._link.read(self._read):
                     await self._link.read(partial(self._hear, posted))
+                if self._opened is not None and self._opened.index == asked:
+                    await self._link.read(partial(self._finish, self._opened))
             except ProtocolError as error:
-                self.refused.append(error)
+                self.failed.append(error)
             await asyncio.sleep(_NAP_SECONDS)
 
     def _read(self) -> Sequence[Posted]:
@@ -112,20 +165,31 @@ class Liar:
     def _hear(self, posted: Posted) -> None:
         author = posted.entry.author.data
         if author == self._organiser:
-            if posted.entry.round and not self._supplied:
-                self._supplied = True
-                self._post(self._tell(Supplied(0, self.row)))
-            news, before = self._herald.hear(posted), self._opens
-            self._post(self._tell(posted))
-            opens = None if news is None else news.opens
-            if before is not None and before is not opens:
-                self._post(self._actor.after(before))
-            if opens is not None:
-                self._post(self._actor.last_words(opens))
-                self.told.add(opens)
-            self._opens = opens
+            self._obey(posted)
         elif author == self._actor.author:
             self._post(self._tell(posted))
+
+    def _obey(self, posted: Posted) -> None:
+        """A message of the organiser, with last words before it and words behind it."""
+        news = self._herald.hear(posted)
+        before, self._opened = self._opened, self._opened if news is None else None
+        if news is not None:
+            if before is not None:
+                self._finish(before)
+            if news.opens is not None:
+                self._opened = _Opened(news.opens, posted.index)
+            if news.logical >= self._supplied:
+                self._supplied = news.logical + 1
+                self._post(self._tell(Supplied(news.logical, self._rows[news.logical])))
+        self._post(self._tell(posted))
+        if news is not None and before is not None:
+            self._post(self._actor.after(before.phase))
+
+    def _finish(self, opened: _Opened) -> None:
+        """Its last words of a phase, once."""
+        if self._finished < opened.index:
+            self._post(self._actor.last_words(opened.phase))
+            self._finished = opened.index
 
     def _tell(self, event: Event) -> list[Post]:
         return self._actor.tell(
@@ -139,5 +203,8 @@ class Liar:
         for raw in (raw for post in posts for raw in post.entries):
             try:
                 self._link.client.submit(raw)
+            except Refused as error:
+                entry = Submission.decode(raw).entry
+                self.turned_away.append(TurnedAway(entry, error.reason))
             except ProtocolError as error:
-                self.refused.append(error)
+                self.failed.append(error)

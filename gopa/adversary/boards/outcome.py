@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from bulletin_board import Entry, Submission, TrustPolicy
 from gopa.adversary.boards.face import Face
 from gopa.adversary.boards.guests import Guest
+from gopa.adversary.boards.liar import TurnedAway, rule_of
 from gopa.adversary.boards.stage import Stage
-from gopa.adversary.outcome import Catch, How, accepting
+from gopa.adversary.outcome import PASSED_OVER, Catch, How, accepting
 from gopa.auditing import Anchors, Report, audit
 from gopa.auditing.evidence import FORKED, Evidence, Fork
 from gopa.auditing.judging import judge
@@ -29,12 +30,13 @@ class FaceOutcome:
     """One history: what the rules find in it, and what an audit with anchors from outside says.
 
     `right` is False for a sum that cannot be that of the inputs of those included and their
-    noise.
+    noise. `passed_over` are rules by which entries count for nothing, with their authors.
     """
 
     findings: Findings
     report: Report
     right: bool
+    passed_over: tuple[tuple[str, bytes], ...] = ()
 
     @property
     def has_result(self) -> bool:
@@ -64,7 +66,7 @@ class ServedOutcome:
     """A served session; its parties are honest but for the `liars`.
 
     `said` is every entry that anybody handed to the network, whichever face got it, if any.
-    `stuck` says what never happened.
+    `stuck` says what never happened. `turned_away` is what the board did not take of liars.
     """
 
     keys: tuple[bytes, ...]
@@ -76,6 +78,7 @@ class ServedOutcome:
     organiser_error: BaseException | None
     stuck: str = ""
     liars: frozenset[int] = frozenset()
+    turned_away: tuple[TurnedAway, ...] = ()
 
     @property
     def caught(self) -> tuple[Catch, ...]:
@@ -86,6 +89,7 @@ class ServedOutcome:
             *self._removed(),
             *self._unhelped(),
             *self._noticed(),
+            *self._passed_over(),
         )
         return tuple(dict.fromkeys(found))
 
@@ -141,10 +145,23 @@ class ServedOutcome:
             for at in each.recovered:
                 yield Catch("04-U4", self.name_of(each.roll[at]), How.UNMASKED)
 
+    def _passed_over(self) -> Iterator[Catch]:
+        """What counts for nothing, in the log or because it never got there."""
+        for face in self.faces:
+            for rule, author in face.passed_over:
+                yield Catch(rule, self.name_of(author), How.IGNORED)
+        for each in self.turned_away:
+            rule = rule_of(each)
+            if rule:
+                yield Catch(rule, self.name_of(each.entry.author.data), How.TURNED_AWAY)
+
     def _noticed(self) -> Iterator[Catch]:
-        """Lies that cost a party time, and nothing else."""
+        """Lies of the board that cost a party time, and nothing else.
+
+        Where parties lie, an accuser reads the log to be sure: that says nothing of the board.
+        """
         for end in self.ends:
-            if end.readings:
+            if end.readings and not self.liars:
                 yield Catch("12-W3", "board", How.NOTICED)
             if end.timed_out:
                 yield Catch("12-W8", "board", How.NOTICED)
@@ -167,6 +184,7 @@ def outcome_of(stage: Stage, *, honest_organiser: bool, stuck: str = "") -> Serv
         organiser_error=errors[0] if errors else None,
         stuck=stuck,
         liars=frozenset(each.number for each in stage.liars),
+        turned_away=tuple(each for liar in stage.liars for each in liar.turned_away),
     )
 
 
@@ -193,18 +211,22 @@ def _convicts(stage: Stage, evidence: bytes | None) -> bool:
 
 
 def _face(stage: Stage, face: Face) -> FaceOutcome:
-    reader = stage.board.client(face).reader()
+    reader = stage.board.client(face, quorum=face is stage.board.main).reader()
     digest = hashlib.sha256(stage.manifest.to_bytes()).digest()
-    anchors = Anchors(TrustPolicy.single_log(stage.ticket.log), digest)
+    anchors = Anchors(stage.ticket.trust, digest)
     report = audit(reader, anchors=anchors, session=stage.ticket.session)
     checking = LogCheck(Toolkit(), rng=os.urandom)
+    authors: list[bytes] = []
     for index, raw in enumerate(reader.entries()):
         each = Submission.decode(raw)
+        authors.append(each.entry.author.data)
         checking.take_leaf(index, each.leaf)
         if each.entry.session == stage.ticket.session:
             checking.judge(Posted(index, each.leaf, each.entry))
     findings = checking.findings()
-    return FaceOutcome(findings, report, _plausible(stage, findings))
+    passed = [(note.rule, authors[at]) for note in findings.notes for at in note.entries]
+    passed_over = tuple(each for each in passed if each[0] in PASSED_OVER)
+    return FaceOutcome(findings, report, _plausible(stage, findings), passed_over)
 
 
 def _plausible(stage: Stage, findings: Findings) -> bool:
@@ -214,9 +236,9 @@ def _plausible(stage: Stage, findings: Findings) -> bool:
         if found.sums is None or found.final is None:
             continue
         included = [keys.index(found.roll[place]) for place in found.final]
-        expected = sum(map(stage.input_of, included))
+        expected = map(sum, zip(*map(stage.input_of, included), strict=True))
         reach = len(included) * terms.noise.radius
-        if any(abs(each - expected) > reach for each in found.sums):
+        if any(abs(a - b) > reach for a, b in zip(found.sums, expected, strict=True)):
             return False
     return True
 

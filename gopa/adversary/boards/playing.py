@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import lru_cache, partial
 from typing import TypeAlias
 
@@ -12,9 +12,9 @@ from gopa.adversary.boards.harm import harm
 from gopa.adversary.boards.outcome import ServedOutcome, outcome_of
 from gopa.adversary.boards.stage import Stage, staged
 from gopa.adversary.ground import Ground
-from gopa.adversary.malicious import Malicious, phase_of, script_of
 from gopa.adversary.trial import TwinFailed
-from gopa.messages.phases import Phase
+from gopa.rules import RoundView
+from gopa.simulation import Script
 
 Play: TypeAlias = Callable[[Stage], Awaitable[None]]
 """What happens: who enters, what the front does, and what is waited for."""
@@ -45,31 +45,30 @@ async def nobody_lies(stage: Stage) -> None:
     await stage.done()
 
 
-def lying(actors: Sequence[Malicious]) -> Play:
-    """A play in which these parties lie, the others are honest, and the board is, too."""
-    silent = sorted({phase_of(each.at) for each in actors})
-    script = script_of(actors)
+def lying(script: Script) -> Play:
+    """A play in which these parties lie, the others are honest, and the board is, too.
+
+    The organiser waits for everybody who keeps the rules. Liars speak last where they want to.
+    """
 
     async def play(stage: Stage) -> None:
-        chair = stage.chair()
+        stage.chair(in_vain=partial(_only_liars_are_late, stage))
         for number in range(len(stage.identities)):
             if number in script.parties:
                 stage.lie(number, script.parties[number])
             else:
                 stage.enter(number)
-        for phase in silent:
-            await stage.until(partial(_has_spoken, stage, phase))
-            await stage.overdue_once(chair, phase)
-        await stage.done()
+        await stage.done_at_last()
 
     return play
 
 
-def _has_spoken(stage: Stage, phase: Phase) -> bool:
-    """Whether all that can be expected in a phase was said; liars may have said nothing."""
-    taken = {e.entry.author.data for e in stage.board.sent if e.taken and e.entry.phase == phase}
-    honest = {stage.identities[guest.number].public.data for guest in stage.guests}
-    return honest <= taken and all(phase in liar.told for liar in stage.liars)
+def _only_liars_are_late(stage: Stage, current: RoundView) -> bool:
+    """Whether liars alone are waited for, and have said whatever they want to say."""
+    if not current.expected <= {liar.key for liar in stage.liars}:
+        return False
+    finished = [liar.finish(current.opened_at) for liar in stage.liars]
+    return all(finished)
 
 
 async def _perform(stage: Stage, play: Play) -> str:

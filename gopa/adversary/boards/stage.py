@@ -15,11 +15,12 @@ from bulletin_board import Entry, KeyKind, NoteSigner, Submission, TrustPolicy
 from bulletin_board.entry import VERSION, sign_entry
 from bulletin_board.tree import leaf_hash
 from gopa.adversary.boards.asking import Which, closed_by
-from gopa.adversary.boards.chair import Chair
+from gopa.adversary.boards.chair import Chair, InVain
 from gopa.adversary.boards.face import Face
-from gopa.adversary.boards.front import LONG, MaliciousBoard
+from gopa.adversary.boards.front import LONG, MaliciousBoard, NeverHappened
 from gopa.adversary.boards.guests import Guest, Patient, Through, all_done, waiting_of
 from gopa.adversary.boards.liar import Liar
+from gopa.adversary.boards.witness import witnessed
 from gopa.adversary.ground import Ground
 from gopa.messages.framing import NO_LEAF, Place, sign_message
 from gopa.messages.manifest import Manifest
@@ -42,12 +43,13 @@ LOG_NAME: Final = "log.malicious"
 
 @dataclass(slots=True, eq=False)
 class Stage:
-    """Everybody and everything of one served session of one round.
+    """Everybody and everything of one served session.
 
     `guests` are the parties, by number; all are honest. `chairs` are the processes of the
     organiser. Coroutines of plays run in one event loop.
     """
 
+    ground: Ground
     board: MaliciousBoard
     ticket: Ticket
     manifest: Manifest
@@ -74,10 +76,10 @@ class Stage:
             connect=through,
             waiting=waiting_of(patience),
         )
-        value = self.input_of(number) / self.manifest.terms.steps
+        value = [each / self.manifest.terms.steps for each in self.input_of(number)]
         guest = Guest(number, client, through, patience, home, value)
         self.guests = sorted([*self.others(number), guest], key=lambda each: each.number)
-        guest.begin(self.ticket)
+        guest.begin(self.ticket, self.rounds)
         return guest
 
     def lie(self, number: int, behaviours: Sequence[Behaviour]) -> Liar:
@@ -90,26 +92,33 @@ class Stage:
             self.identities[number],
             self.board.way(),
             copy=SimulatedBoard(signer),
-            row=(self.input_of(number),),
+            rows=[tuple(self.input_of(number))] * self.rounds,
             behaviours=behaviours,
         )
         self.liars.append(liar)
         return liar
 
-    def input_of(self, number: int) -> int:
-        """What party `number` contributes, on the grid."""
-        return 3 * number % (self.manifest.terms.steps + 1)
+    def input_of(self, number: int) -> Sequence[int]:
+        """What party `number` contributes in every round, on the grid."""
+        return self.ground.inputs()[number]
+
+    @property
+    def rounds(self) -> int:
+        """How many results there are to be."""
+        return self.ground.rounds
 
     def gather(self) -> Sequence[Guest]:
         """All parties of the roster offer their values."""
         return [self.enter(number) for number in range(len(self.identities))]
 
-    def chair(self, face: Face | None = None) -> Chair:
-        """Start a process of the organiser on this face."""
+    def chair(self, face: Face | None = None, *, in_vain: InVain | None = None) -> Chair:
+        """Start a process of the organiser on this face; see `Chair.begin`."""
         way = self.board.way()
         if face is not None:
             way.show(face)
-        made = Chair.begin(self.ticket, self.manifest, self.organiser, way, os.urandom)
+        made = Chair.begin(
+            self.ticket, self.manifest, self.organiser, way, os.urandom, in_vain=in_vain
+        )
         self.chairs.append(made)
         return made
 
@@ -122,6 +131,29 @@ class Stage:
         raws = await asyncio.to_thread(self.board.entries)
         kept = [raw for raw in raws if not without(Submission.decode(raw).entry)]
         return await asyncio.to_thread(self.board.fork, [*kept, *_of_strangers(longer)])
+
+    async def goes_on(self, raws: Sequence[bytes]) -> Face:
+        """The main face with these entries behind all others, whether or not it would take them.
+
+        It is no fork: nobody says anything meanwhile. From then on everybody sees it, and
+        the board behaves.
+        """
+        ways = [guest.way for guest in self.guests]
+        ways += [liar.way for liar in self.liars]
+        ways += [chair.way for chair in self.chairs]
+        for way in ways:
+            way.loses(lambda _: True)
+            await asyncio.to_thread(way.show, self.board.main)
+        entries = await asyncio.to_thread(self.board.entries)
+        face = await asyncio.to_thread(self.board.fork, [*entries, *raws])
+        for way in ways:
+            await asyncio.to_thread(way.show, face)
+            way.behave()
+        return face
+
+    def handed(self, which: Which) -> Sequence[bytes]:
+        """What somebody has handed to the network, whether or not it arrived."""
+        return [raw for raw in sorted(self.board.handed) if which(Submission.decode(raw).entry)]
 
     def of(self, number: int, phase: Phase) -> Which:
         """What party `number` says in a phase."""
@@ -145,6 +177,16 @@ class Stage:
         """Wait until these parties, or all, have got a result or an error."""
         await all_done(self.guests if guests is None else guests, LONG)
 
+    async def done_at_last(self) -> None:
+        """The same for all, however long it takes as long as anything happens."""
+        while True:
+            known = len([each for each in self.board.sent if each.taken])
+            try:
+                return await self.done()
+            except NeverHappened:
+                if len([each for each in self.board.sent if each.taken]) == known:
+                    raise
+
     def taken(self, phase: Phase, face: Face | None = None) -> int:
         """From how many parties a face has acknowledged something in this phase."""
         where = face or self.board.main
@@ -162,19 +204,6 @@ class Stage:
         face = chair.way.face
         await self.until(lambda: chair.machine.size >= face.size or chair.task.done())
         chair.limits[phase] = 0.0
-
-    async def overdue_once(self, chair: Chair, phase: Phase) -> None:
-        """The same, in this round only."""
-        usual, spoken = chair.limits[phase], self._spoken
-        await self.overdue(chair, phase)
-        await self.until(lambda: self._spoken > spoken or chair.task.done())
-        chair.limits[phase] = usual
-
-    @property
-    def _spoken(self) -> int:
-        """How many entries of the organiser were taken."""
-        key = self.organiser.public
-        return sum(1 for each in self.board.sent if each.taken and each.entry.author == key)
 
     async def claim_confirmed(self, face: Face) -> None:
         """The organiser says on a face that all have confirmed, whatever is there."""
@@ -208,13 +237,19 @@ class Stage:
         )
 
     async def leave(self) -> None:
-        """Everybody goes home, and all processes of the organiser end."""
+        """Everybody goes home, and all processes of the organiser end.
+
+        Raises whatever the behaviour of a liar has raised.
+        """
         for guest in self.guests:
             await guest.leave()
         for liar in self.liars:
             await liar.leave()
         for chair in self.chairs:
             await chair.stop()
+        for liar in self.liars:
+            if liar.error is not None:
+                raise liar.error
 
 
 def _of_strangers(count: int) -> list[bytes]:
@@ -230,29 +265,31 @@ def _of_strangers(count: int) -> list[bytes]:
 
 @contextmanager
 def staged(ground: Ground, *, retries: bool = False) -> Iterator[Stage]:
-    """A board that serves, and a session of one round that nobody has opened.
+    """A board that serves, and a session that nobody has opened.
 
-    The round has one attempt, or with `retries` as many as the terms say.
+    A round has one attempt, or with `retries` as many as the terms say.
     """
-    if ground.rounds != 1 or ground.witnesses:
-        raise UsageError("a served session has one round, and no witnesses", "ground")
+    if ground.beacon is not None or ground.setting.weighted:
+        raise UsageError("a served session has no beacon and no weights", "ground")
     terms = ground.terms if retries else replace(ground.terms, attempts=1, charged=0)
     signer = NoteSigner(LOG_NAME, KeyKind.LOG, SecretBytes(os.urandom(32)))
     keys = [SigningKey.generate(os.urandom) for _ in range(terms.parties)]
     identities = sorted(keys, key=lambda each: each.public.data)
     organiser = SigningKey.generate(os.urandom)
-    manifest = new_manifest(
-        terms,
-        [each.public.data for each in identities],
-        organiser=organiser.public.data,
-        log=signer.verifier,
-        rng=os.urandom,
-        setting=ground.setting,
-        policy=None,
-    )
-    policy = TrustPolicy.single_log(signer.verifier)
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gopa-attack-")))
+        policy = TrustPolicy.single_log(signer.verifier)
+        if ground.witnesses:
+            policy = stack.enter_context(witnessed(root, signer.verifier, ground.witnesses))
+        manifest = new_manifest(
+            terms,
+            [each.public.data for each in identities],
+            organiser=organiser.public.data,
+            log=signer.verifier,
+            rng=os.urandom,
+            setting=ground.setting,
+            policy=policy if ground.witnesses else None,
+        )
         board = MaliciousBoard(root, signer, policy, stack, rng=os.urandom)
         ticket = Ticket(board.main.address, signer.verifier, manifest.session, manifest.policy)
-        yield Stage(board, ticket, manifest, organiser, identities, root)
+        yield Stage(ground, board, ticket, manifest, organiser, identities, root)

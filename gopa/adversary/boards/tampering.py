@@ -15,7 +15,7 @@ from bulletin_board.client.http import NetworkError, Response
 from bulletin_board.lookup import LOOKUP as LOOKUP_CODEC
 from bulletin_board.lookup import LOOKUP_ANSWER, LookupAnswer
 from bulletin_board.tree import subset_proof
-from gopa.adversary.boards.asking import CHECKPOINT, LOOKUP, Asked, Onward, Tampering, Which
+from gopa.adversary.boards.asking import CHECKPOINTS, LOOKUP, Asked, Onward, Tampering, Which
 
 Node = Callable[[int, int], bytes]
 """The hash of a node of the tree, by level and number."""
@@ -66,17 +66,20 @@ def hiding(which: Which, nodes: Callable[[], Node]) -> Tampering:
 
 
 def standing_still() -> Tampering:
-    """Whatever checkpoint comes first is shown from then on. Posts are taken as ever."""
-    kept: list[Response] = []
+    """Whatever checkpoint comes first is shown from then on. Posts are taken as ever.
+
+    The same goes for the newest one that witnesses have cosigned.
+    """
+    kept: dict[str, Response] = {}
     lock = threading.Lock()
 
     def tamper(asked: Asked, onward: Onward) -> Response:
-        if asked.path != CHECKPOINT:
+        if asked.path not in CHECKPOINTS:
             return onward(asked)
         with lock:
-            if not kept:
-                kept.append(onward(asked))
-            return kept[0]
+            if asked.path not in kept:
+                kept[asked.path] = onward(asked)
+            return kept[asked.path]
 
     return tamper
 

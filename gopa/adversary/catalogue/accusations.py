@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from gopa.adversary.aims import all_counted, counted
+from gopa.adversary.aims import counted, counted_later
 from gopa.adversary.attack import Cast, attack
 from gopa.adversary.deeds import accuse, hold, skip, wrong_edge
 from gopa.adversary.ground import RECOVERING, SMALL, TWO_ROUNDS
 from gopa.adversary.malicious import Actor, Malicious
+from gopa.adversary.needs import RECOVERY
 from gopa.messages.party import About
 
 _attack = partial(attack, family="accusations", aim=counted, ground=RECOVERING)
@@ -25,7 +26,7 @@ def false_accusation(cast: Cast) -> Sequence[Actor]:
     return [Malicious(cast.liar, at="accuse", do=accuse(cast.victim))]
 
 
-@_attack("false-accusation-of-a-share", "04-A5")
+@_attack("false-accusation-of-a-share", "04-A5", needs=(RECOVERY,))
 def false_accusation_of_a_share(cast: Cast) -> Sequence[Actor]:
     """Accuses the victim of having dealt a wrong share, with the right key and its proof.
 
@@ -35,7 +36,7 @@ def false_accusation_of_a_share(cast: Cast) -> Sequence[Actor]:
     return [Malicious(cast.liar, at="accuse", do=accuse(cast.victim, About.SHARE))]
 
 
-@_attack("forged-accusation", "04-A2")
+@_attack("forged-accusation", "04-A2", needs=(RECOVERY,))
 def forged_accusation(cast: Cast) -> Sequence[Actor]:
     """Accuses the victim of a wrong share, and shows a key with which it cannot be opened.
 
@@ -45,7 +46,7 @@ def forged_accusation(cast: Cast) -> Sequence[Actor]:
     return [Malicious(cast.liar, at="accuse", do=accuse(cast.victim, About.SHARE, forged=True))]
 
 
-@_attack("frame-the-neighbour", "04-A3", ground=SMALL)
+@_attack("frame-the-neighbour", "04-A3", ground=SMALL, over_http=("04-A2", "04-A3"))
 def frame_the_neighbour(cast: Cast) -> Sequence[Actor]:
     """Spoils the edge to the victim itself, then accuses the victim with a key that never was.
 
@@ -59,7 +60,14 @@ def frame_the_neighbour(cast: Cast) -> Sequence[Actor]:
     ]
 
 
-@_attack("late-accusation", "04-A1", "04-X5", aim=all_counted, ground=TWO_ROUNDS)
+@_attack(
+    "late-accusation",
+    "04-A1",
+    "04-X5",
+    aim=counted_later,
+    ground=TWO_ROUNDS,
+    over_http=("04-C2",),
+)
 def late_accusation(cast: Cast) -> Sequence[Actor]:
     """Accuses falsely behind the close of publish, where it changes no list any more.
 

@@ -14,6 +14,8 @@ from gopa.adversary.deeds import another_nonce
 from gopa.adversary.deeds.organising import with_nonce_of
 from gopa.adversary.ground import FOUR, SMALL, Ground
 from gopa.adversary.malicious import Actor, Malicious, MaliciousOrganiser
+from gopa.adversary.needs import DRAND as FROM_DRAND
+from gopa.adversary.needs import NONCES
 from gopa.beacon import QUICKNET, latest_cosignature_time
 from gopa.messages.manifest import DrandBeacon
 from gopa.messages.organiser import Close
@@ -70,7 +72,7 @@ def wrong_nonce(cast: Cast) -> Sequence[Actor]:
     return [Malicious(cast.liar, at="coins", do=another_nonce())]
 
 
-@_attack("exchanged-nonce", "04-C3", aim=gets_off)
+@_attack("exchanged-nonce", "04-C3", aim=gets_off, needs=(NONCES,))
 def exchanged_nonce(cast: Cast) -> Sequence[Actor]:
     """The organiser lists another nonce for a party it colludes with, to choose a graph.
 
@@ -80,7 +82,7 @@ def exchanged_nonce(cast: Cast) -> Sequence[Actor]:
     return [MaliciousOrganiser(AlteredClose(Phase.COINS, with_nonce_of(cast.liar)))]
 
 
-@_attack("late-witnesses", "04-V4", aim=gets_off, ground=DRAND)
+@_attack("late-witnesses", "04-V4", aim=gets_off, ground=DRAND, needs=(FROM_DRAND,))
 def late_witnesses(cast: Cast) -> Sequence[Actor]:
     """The roll is made when the beacon's value is known, and witnesses cosign it afterwards.
 

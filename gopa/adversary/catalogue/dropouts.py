@@ -17,6 +17,7 @@ from gopa.adversary.attack import Cast, attack
 from gopa.adversary.deeds import hold, late, leave, listen, mirrored_input, skip, spoil_proof
 from gopa.adversary.ground import ROOMY, SMALL, SPARSE, TWO_ROUNDS
 from gopa.adversary.malicious import Actor, Malicious
+from gopa.adversary.needs import PROOFS
 
 _attack = partial(attack, family="dropouts", ground=SMALL)
 
@@ -99,7 +100,7 @@ def return_after_conviction(cast: Cast) -> Sequence[Actor]:
     return [Malicious(cast.liar, at="commit", do=spoil_proof(), rounds={1})]
 
 
-@_attack("changed-input-in-retry", "04-J5", aim=counted, ground=ROOMY)
+@_attack("changed-input-in-retry", "04-J5", aim=counted, ground=ROOMY, needs=(PROOFS,))
 def changed_input_in_retry(cast: Cast) -> Sequence[Actor]:
     """Takes another input in the second attempt, when its accomplice has seen the first sum.
 

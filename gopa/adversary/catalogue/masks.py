@@ -22,6 +22,7 @@ from gopa.adversary.deeds import (
 )
 from gopa.adversary.ground import RECOVERING, ROOMY, SIGNED, SMALL
 from gopa.adversary.malicious import Actor, Deed, Malicious
+from gopa.adversary.needs import PROOFS, RECOVERY
 from gopa.messages.phases import Phase
 
 _BIAS: Final = 1_000_000
@@ -69,7 +70,7 @@ def missing_edge_(cast: Cast) -> Sequence[Actor]:
     return [Malicious(cast.liar, at="commit", do=missing_edge())]
 
 
-@_attack("no-shares", "04-K1", aim=listed_at(Phase.COMMIT))
+@_attack("no-shares", "04-K1", aim=listed_at(Phase.COMMIT), needs=(RECOVERY,))
 def no_shares_(cast: Cast) -> Sequence[Actor]:
     """Deals nobody a share of its self-mask, so that nobody could recover it after a veto.
 
@@ -79,7 +80,7 @@ def no_shares_(cast: Cast) -> Sequence[Actor]:
     return [Malicious(cast.liar, at="commit", do=no_shares())]
 
 
-@_attack("wrong-share", "04-A4")
+@_attack("wrong-share", "04-A4", needs=(RECOVERY,))
 def wrong_share_(cast: Cast) -> Sequence[Actor]:
     """Deals the victim a share that does not fit, so that fewer could recover its self-mask.
 
@@ -89,7 +90,7 @@ def wrong_share_(cast: Cast) -> Sequence[Actor]:
     return [Malicious(cast.liar, at="commit", do=wrong_share(cast.victim))]
 
 
-@_attack("zero-self-mask", "04-K2", aim=listed_at(Phase.COMMIT), ground=SMALL)
+@_attack("zero-self-mask", "04-K2", aim=listed_at(Phase.COMMIT), ground=SMALL, needs=(PROOFS,))
 def zero_self_mask(cast: Cast) -> Sequence[Actor]:
     """Commits to no self-mask: a value that is rolled back would be bare once its edges are open.
 
@@ -103,7 +104,7 @@ def zero_self_mask(cast: Cast) -> Sequence[Actor]:
     ]
 
 
-@_attack("copied-self-mask", "04-P1", aim=listed_at(Phase.PUBLISH), ground=SMALL)
+@_attack("copied-self-mask", "04-P1", aim=listed_at(Phase.PUBLISH), ground=SMALL, needs=(PROOFS,))
 def copied_self_mask(cast: Cast) -> Sequence[Actor]:
     """Commits to the victim's self-mask, to take part with one that it never has to open.
 

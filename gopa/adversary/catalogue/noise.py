@@ -11,11 +11,12 @@ from gopa.adversary.attack import Cast, attack
 from gopa.adversary.deeds import common_seed, copy_seed, lucky_noise, old_seed, shift
 from gopa.adversary.ground import RECOVERING, SMALL, TWO_ROUNDS
 from gopa.adversary.malicious import Actor, Malicious
+from gopa.adversary.needs import PROOFS
 from gopa.messages.phases import Phase
 
 _LEAST: Final = 2
 
-_attack = partial(attack, family="noise", ground=RECOVERING)
+_attack = partial(attack, family="noise", ground=RECOVERING, needs=(PROOFS,))
 
 
 @_attack("noise-off-by-one", "04-K3", aim=counted)
@@ -67,4 +68,4 @@ def reused_noise_seed(cast: Cast) -> Sequence[Actor]:
     Caught: no seed appears twice in a session; the later join is removed.
     Costs: it is convicted, since nobody else could have opened that seed.
     """
-    return [Malicious(cast.liar, at="join", do=old_seed())]
+    return [Malicious(cast.liar, at="join", do=old_seed(), rounds={2})]

@@ -27,6 +27,7 @@ from gopa.adversary.ground import (
     STRICT,
 )
 from gopa.adversary.malicious import Actor, Deed, Malicious
+from gopa.adversary.needs import RECOVERY
 
 _attack = partial(attack, family="openings", aim=harmful, ground=SIGNED_ROOMY)
 
@@ -71,7 +72,7 @@ def opens_more(cast: Cast) -> Sequence[Actor]:
     return _after_somebody_left(cast, open_more(cast.victim))
 
 
-@_attack("betray", "04-O5", aim=unblamed, ground=SMALL)
+@_attack("betray", "04-O5", aim=unblamed, ground=SMALL, over_http=("04-C2",))
 def betray_(cast: Cast) -> Sequence[Actor]:
     """Confirms the final close, and then opens its edges inside of the list all the same.
 
@@ -111,7 +112,7 @@ def refuse_unmask(cast: Cast) -> Sequence[Actor]:
     return [Malicious(cast.liar, at="unmask", do=skip())]
 
 
-@_attack("veto-against-recovery", "04-U4", aim=delayed, ground=RECOVERING)
+@_attack("veto-against-recovery", "04-U4", aim=delayed, ground=RECOVERING, needs=(RECOVERY,))
 def veto_against_recovery(cast: Cast) -> Sequence[Actor]:
     """Keeps its self-mask closed where its neighbours hold shares of it.
 
@@ -131,7 +132,7 @@ def wrong_seed_(cast: Cast) -> Sequence[Actor]:
     return [Malicious(cast.liar, at="unmask", do=wrong_seed())]
 
 
-@_attack("wrong-recovery", "04-U3", aim=unblamed, ground=RECOVERING)
+@_attack("wrong-recovery", "04-U3", aim=unblamed, ground=RECOVERING, needs=(RECOVERY,))
 def wrong_recovery_(cast: Cast) -> Sequence[Actor]:
     """Gives out another share than it was dealt, to keep the mask of a vetoing accomplice closed.
 

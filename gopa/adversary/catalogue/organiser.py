@@ -24,11 +24,13 @@ from gopa.adversary.deeds.organising import (
     hiding_releases,
     hiding_removals,
     inventing,
+    lacking,
     with_key_of,
     without_checkpoint,
 )
 from gopa.adversary.ground import FOUR, SMALL, TWO_ROUNDS, WITNESSED
 from gopa.adversary.malicious import Actor, Malicious, MaliciousOrganiser
+from gopa.adversary.needs import WITNESSES
 from gopa.messages.organiser import Cause, Close, Released, Removal, Why
 from gopa.messages.phases import Phase
 from gopa.simulation import OrganiserBehaviour
@@ -39,7 +41,6 @@ from gopa.simulation.organiser_faults import (
     ClosedAnyway,
     with_cut,
     with_final,
-    without,
 )
 
 _ELSE: Final = 2
@@ -55,8 +56,8 @@ _attack = partial(attack, family="organiser", aim=gets_off, ground=SMALL)
 def lying_result(cast: Cast) -> Sequence[Actor]:
     """Announces a sum that is a thousand steps larger than the one that the log gives.
 
-    Caught: everybody computes the sum from the log.
-    Costs: the log convicts it, and there is no result.
+    Caught: whoever audits computes the sum from the log; parties know how large it can be.
+    Costs: the log convicts it, and there is no result that an audit lets stand.
     """
     del cast
     return _posts(AlteredResult(added(1000)))
@@ -114,7 +115,7 @@ def wrong_roll(cast: Cast) -> Sequence[Actor]:
     Costs: the log convicts it, and the session ends.
     """
     del cast
-    return _posts(AlteredClose(Phase.JOIN, without(_ELSE, FOUR.parties)))
+    return _posts(AlteredClose(Phase.JOIN, lacking(_ELSE)))
 
 
 @_attack("left-out-of-commit", "04-C3", aim=honest_left_out)
@@ -125,7 +126,7 @@ def left_out_of_commit(cast: Cast) -> Sequence[Actor]:
     Costs: the log convicts it, and the session ends.
     """
     del cast
-    return _posts(AlteredClose(Phase.COMMIT, without(_ELSE, FOUR.parties)))
+    return _posts(AlteredClose(Phase.COMMIT, lacking(_ELSE)))
 
 
 @_attack("left-out-of-publish", "04-C3", aim=honest_left_out)
@@ -215,7 +216,7 @@ def two_closes(cast: Cast) -> Sequence[Actor]:
     Costs: it is convicted, and there is no result.
     """
     del cast
-    return _posts(AlteredClose(Phase.PUBLISH, without(_ELSE, FOUR.parties), beside=True))
+    return _posts(AlteredClose(Phase.PUBLISH, lacking(_ELSE), beside=True))
 
 
 @_attack("two-closes-in-a-row", "04-E4", "04-C5")
@@ -226,7 +227,7 @@ def two_closes_in_a_row(cast: Cast) -> Sequence[Actor]:
     Costs: it is convicted, and there is no result.
     """
     del cast
-    return _posts(ClosesAgain(Phase.PUBLISH, without(_ELSE, FOUR.parties)))
+    return _posts(ClosesAgain(Phase.PUBLISH, lacking(_ELSE)))
 
 
 @_attack("skipped-confirmations", "04-F2", "04-C5", aim=unmasked_unconfirmed)
@@ -310,7 +311,7 @@ def wrong_attempt(cast: Cast) -> Sequence[Actor]:
     return _posts(AlteredOpen(attempt_of(0, 1)))
 
 
-@_attack("unwitnessed-close", "04-C4", ground=WITNESSED)
+@_attack("unwitnessed-close", "04-C4", ground=WITNESSED, needs=(WITNESSES,))
 def unwitnessed_close(cast: Cast) -> Sequence[Actor]:
     """Rests a close on a checkpoint that only the log has signed, as a fork would have to.
 
@@ -321,7 +322,7 @@ def unwitnessed_close(cast: Cast) -> Sequence[Actor]:
     return _posts(AlteredClose(Phase.COMMIT, _unwitnessed))
 
 
-@_attack("close-without-checkpoint", "04-C4", ground=WITNESSED)
+@_attack("close-without-checkpoint", "04-C4", ground=WITNESSED, needs=(WITNESSES,))
 def close_without_checkpoint(cast: Cast) -> Sequence[Actor]:
     """Posts a close that rests on no checkpoint at all.
 
@@ -346,7 +347,7 @@ def _of_publish(close: Close) -> Close:
 
 def _without_and_open(close: Close) -> Close:
     """The list lacks somebody, and the others are to open the edges to it."""
-    return with_final(final=False)(without(_ELSE, FOUR.parties)(close))
+    return with_final(final=False)(lacking(_ELSE)(close))
 
 
 def _unwitnessed(close: Close) -> Close:

@@ -88,7 +88,7 @@ def oversized_message(cast: Cast) -> Sequence[Actor]:
     return [Malicious(cast.liar, at="publish", do=oversized())]
 
 
-@_attack("half-a-message", "04-S4", "04-P2")
+@_attack("half-a-message", "04-S4", "04-P2", over_http=("04-E1",))
 def half_a_message(cast: Cast) -> Sequence[Actor]:
     """Publishes its value as the second of two chunks of which the first never comes.
 

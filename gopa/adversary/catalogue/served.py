@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from gopa.adversary.ground import FOUR, Ground
 from gopa.adversary.served import served
 from gopa.messages.phases import Phase
 
@@ -14,6 +15,8 @@ VICTIM: Final = 0
 _NONSENSE: Final = 5
 _FALSE_RECEIPTS: Final = 2
 _PATIENT_REQUESTS: Final = 40
+
+_ONE_WITNESS: Final = Ground(FOUR, witnesses=1)
 
 
 def unconvicted(outcome: ServedOutcome) -> bool:
@@ -36,6 +39,16 @@ def exposed(outcome: ServedOutcome) -> bool:
     unmasked = {each.author.data for each in outcome.said if each.phase == Phase.UNMASK}
     opened = any(each.phase == Phase.ROLLBACK for each in outcome.said)
     return opened and outcome.keys[VICTIM] in unmasked
+
+
+def taken_back(outcome: ServedOutcome) -> bool:
+    """A value behind the close counts, or nothing hides it any more."""
+    return outcome.ends[VICTIM].included or exposed(outcome)
+
+
+def unwitnessed(outcome: ServedOutcome) -> bool:
+    """A log that no witness has cosigned comes to a result."""
+    return any(face.has_result for face in outcome.faces[1:])
 
 
 def fallen(outcome: ServedOutcome) -> bool:
@@ -236,6 +249,63 @@ async def split_organiser(stage: Stage) -> None:
     await alone.stop()
     await stage.claim_confirmed(stage.board.main)
     await stage.until(lambda: victim.done or stage.taken(Phase.UNMASK) == 1)
+
+
+@served("value-behind-the-close", "04-P2", "04-C2", aim=taken_back)
+async def value_behind_the_close(stage: Stage) -> None:
+    """A board keeps a value until the edges to its author are being opened, and then shows it.
+
+    Its log takes the value behind the close of publish, for everybody to read.
+
+    Caught: what is behind the close counts for nothing; its author never opens its self-mask.
+    Costs: one value in the sum; the board is slow, as far as anybody can tell.
+    """
+    chair = stage.chair()
+    victim, *others = stage.gather()
+    value, last = _published(stage), others[-1]
+    victim.way.loses(value)
+    last.way.loses(stage.of(last.number, Phase.ROLLBACK))
+    await stage.until(lambda: stage.taken(Phase.PUBLISH) == len(others) and bool(victim.lost))
+    await stage.overdue(chair, Phase.PUBLISH)
+    await stage.until(lambda: stage.taken(Phase.ROLLBACK) == len(others) - 1 and bool(last.lost))
+    await stage.goes_on(stage.handed(value))
+    await stage.done()
+
+
+@served(
+    "fork-without-witness",
+    "05-P2",
+    "05-C4",
+    aim=unwitnessed,
+    ground=_ONE_WITNESS,
+    with_organiser=True,
+)
+async def fork_without_witness(stage: Stage) -> None:
+    """All but one are led into a log that lacks what that one commits to; the organiser goes on.
+
+    They have seen nothing of the other log, which a witness has cosigned, so that there
+    is nothing to compare. In the end they are shown that one.
+
+    Caught: without its witness a log says nothing to parties that ask for one; what it signed
+    convicts it when they see the other one.
+    Costs: the round, and the board is convicted.
+    """
+    stage.chair()
+    victim, *others = stage.gather()
+    victim.way.loses(stage.of(VICTIM, Phase.COMMIT))
+    await stage.until(lambda: stage.taken(Phase.COMMIT) == len(others) and bool(victim.lost))
+    for guest in others:
+        guest.way.stands_still()
+    side = await stage.fork(longer=2)
+    victim.way.behave()
+    await stage.until(lambda: stage.closed(Phase.COMMIT))
+    await stage.show(others, side)
+    for guest in others:
+        guest.way.behave()
+    stage.chair(side).limits[Phase.COMMIT] = 0.0
+    await stage.until(lambda: all(guest.done or guest.unconvinced for guest in others))
+    await stage.show(others, stage.board.main)
+    await stage.done(others)
 
 
 async def _forked(stage: Stage, phase: Phase, *, final: bool = False) -> None:

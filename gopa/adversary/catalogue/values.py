@@ -19,11 +19,12 @@ from gopa.adversary.deeds import (
 )
 from gopa.adversary.ground import RECOVERING, VECTORS, WEIGHTED
 from gopa.adversary.malicious import Actor, Malicious
+from gopa.adversary.needs import PROOFS, WEIGHTS
 from gopa.messages.phases import Phase
 
 _BEYOND: Final = 1000
 
-_attack = partial(attack, family="values", aim=counted, ground=RECOVERING)
+_attack = partial(attack, family="values", aim=counted, ground=RECOVERING, needs=(PROOFS,))
 
 
 @_attack("out-of-range-input", "04-K3")
@@ -132,7 +133,7 @@ def out_of_range_vector(cast: Cast) -> Sequence[Actor]:
     return _everywhere(cast, _BEYOND)
 
 
-@_attack("value-above-weight", "04-K3", ground=WEIGHTED)
+@_attack("value-above-weight", "04-K3", ground=WEIGHTED, needs=(PROOFS, WEIGHTS))
 def value_above_weight(cast: Cast) -> Sequence[Actor]:
     """Contributes a value in range that is above its weight, and so counts more than it may.
 
@@ -142,7 +143,7 @@ def value_above_weight(cast: Cast) -> Sequence[Actor]:
     return _everywhere(cast, 1)
 
 
-@_attack("spoiled-weighing", "04-K3", ground=WEIGHTED)
+@_attack("spoiled-weighing", "04-K3", ground=WEIGHTED, needs=(PROOFS, WEIGHTS))
 def spoiled_weighing(cast: Cast) -> Sequence[Actor]:
     """Commits with one wrong bit in the proof that its weight is the largest coordinate.
 

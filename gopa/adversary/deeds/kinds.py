@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from gopa.adversary.malicious import Deed
+from gopa.adversary.needs import PROOFS, require_met
 from gopa.messages.bodies import BODIES
 from gopa.messages.parameters import Roster
 from gopa.messages.party import Commit, Join
@@ -72,6 +73,11 @@ def key_of(scene: Scene, number: int) -> bytes:
     if number not in range(len(keys)):
         raise UsageError(f"a party is a position from 0 to {len(keys) - 1}", "party")
     return keys[number]
+
+
+def require_full(scene: Scene) -> None:
+    """Raises `NotApplicable` in a session without proofs and commitments."""
+    require_met((PROOFS,), scene.manifest)
 
 
 def means_of(scene: Scene) -> Means:

@@ -9,6 +9,7 @@ from typing import Any
 from commitments.group import Scalar, SecretScalar, SecretScalarVec
 from gopa.adversary.deeds.kinds import change, copied, key_of, knowing, only_at
 from gopa.adversary.malicious import Deed
+from gopa.adversary.needs import PROOFS, RECOVERY, require_met
 from gopa.masks import EdgeMask, SelfContext, UniformMask, edge_mask, self_mask, sign
 from gopa.messages.framing import party_id
 from gopa.messages.party import ACCUSATION, COMMIT, PUBLISH, Commit, Publish
@@ -90,6 +91,7 @@ def wrong_share(neighbour: int) -> Deed:
     """Deals one neighbour a share that does not fit its coefficients."""
 
     def lie(scene: Scene, content: Commit) -> Commit:
+        require_met((RECOVERY,), scene.manifest)
         at = _place_of(scene, neighbour)
         if at is None:
             return content
@@ -130,6 +132,7 @@ class _Conspiring(Honest):
         return [post]
 
     def _commit(self, scene: Scene, content: Commit) -> Commit:
+        require_met((PROOFS,), scene.manifest)
         at, stage = _place_of(scene, self.partner), scene.state.stage
         if at is None or not isinstance(stage, Committed):
             return content

@@ -157,6 +157,23 @@ def with_nonce_of(position: int) -> Callable[[Close], Close]:
     return change
 
 
+def lacking(position: int) -> Callable[[Close], Close]:
+    """A list that lacks one party, however many there are."""
+
+    def change(close: Close) -> Close:
+        content = close.content
+        if isinstance(content, Roll):
+            rest = content.parties[:position] + content.parties[position + 1 :]
+            return replace(close, content=replace(content, parties=rest))
+        if not isinstance(content, Members) or position >= 8 * len(content.members):
+            return close
+        bits = bytearray(content.members)
+        bits[position // 8] &= ~(1 << position % 8) & 0xFF
+        return replace(close, content=replace(content, members=bytes(bits)))
+
+    return change
+
+
 def as_confirmed(close: Close) -> Close:
     """The close of confirm as it would be if everybody in the list had confirmed."""
     if not isinstance(close.content, Members):

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gopa.adversary.deeds.kinds import change, copied, knowing, only_at
+from gopa.adversary.deeds.kinds import change, copied, knowing, only_at, require_full
 from gopa.adversary.malicious import Deed
+from gopa.adversary.needs import PROOFS, WEIGHTS, require_met
 from gopa.messages.party import Commit, Join, Publish
 from gopa.messages.phases import Phase
 from gopa.party.states import Accusing, Committed, Comparing
@@ -41,17 +42,22 @@ def scale_noise(factor: int) -> Deed:
 
 def spoil_proof() -> Deed:
     """Commits with one wrong bit in the proof about input and noise."""
-    return only_at(
-        Phase.COMMIT, change(lambda content: replace(content, proof=flipped(content.proof, 40)))
-    )
+
+    def lie(scene: Scene, content: Commit) -> Commit:
+        require_full(scene)
+        return replace(content, proof=flipped(content.proof, 40))
+
+    return only_at(Phase.COMMIT, knowing(lie))
 
 
 def spoil_weighing() -> Deed:
     """Commits with one wrong bit in the proof that the weight is the largest coordinate."""
-    return only_at(
-        Phase.COMMIT,
-        change(lambda content: replace(content, weighing=flipped(content.weighing, 40))),
-    )
+
+    def lie(scene: Scene, content: Commit) -> Commit:
+        require_met((WEIGHTS, PROOFS), scene.manifest)
+        return replace(content, weighing=flipped(content.weighing, 40))
+
+    return only_at(Phase.COMMIT, knowing(lie))
 
 
 def copy_proof(victim: int) -> Deed:
@@ -109,6 +115,7 @@ def _spoken_of(difference: Callable[[Scene], Sequence[int]]) -> Deed:
 
 
 def _publish(scene: Scene, content: Publish, difference: Sequence[int]) -> Publish:
+    require_full(scene)
     group, wide = scene.toolkit.group, _wide(scene, difference)
     values = group.decode_scalars(content.value, len(wide))
     return replace(content, value=(values + group.scalars(wide)).to_bytes())
@@ -116,6 +123,7 @@ def _publish(scene: Scene, content: Publish, difference: Sequence[int]) -> Publi
 
 def _moved(scene: Scene, data: bytes, difference: Sequence[int]) -> bytes:
     """The commitment to other values with the same blinding."""
+    require_full(scene)
     group = scene.toolkit.group
     context = RoundContext(scene.manifest, scene.session, scene.round, group)
     values = group.scalars(_wide(scene, difference)).secret()
@@ -131,6 +139,7 @@ def _wide(scene: Scene, difference: Sequence[int]) -> list[int]:
 
 def _noise(scene: Scene) -> Sequence[int]:
     """What it has drawn in this round, from its state when it committed or compared."""
+    require_full(scene)
     stage = scene.state.stage
     if not isinstance(stage, Committed):
         stage = scene.before.stage

@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import pytest
 
 from gopa.adversary import attacks, named
+from gopa.adversary.boards import Stage, harm, played, require_honest_session, staged
+from gopa.adversary.boards.harm import masks_open
+from gopa.adversary.boards.outcome import FaceOutcome
+from gopa.adversary.ground import SMALL, WITNESSED
 from gopa.adversary.outcome import Catch, How
 from gopa.adversary.served import ServedAttack
 from gopa.auditing.checks import check_of
+from gopa.messages.phases import Phase
+from wire.ed25519 import PublicKey
 
 CONVICTED: Final = Catch("05-C4", "board", How.CONVICTED)
 
-CAUGHT: Final[Mapping[str, Catch]] = {
-    "fork": CONVICTED,
-    "fork-after-final-close": CONVICTED,
-    "withheld-entry": CONVICTED,
-    "stale-view": Catch("12-W8", "board", How.NOTICED),
-    "lying-lookup": Catch("12-W3", "board", How.NOTICED),
-    "dropped-post": Catch("04-P2", "party 0", How.REMOVED),
-    "truncated-after-restart": CONVICTED,
-    "rewritten-history": CONVICTED,
-    "malformed-answers": Catch("05-C2", "board", How.NOTICED),
-    "wrong-receipt": Catch("05-T2", "board", How.NOTICED),
-    "split-organiser": Catch("04-C5", "organiser", How.REFUSED),
+CAUGHT: Final[Mapping[str, Sequence[Catch]]] = {
+    "fork": [CONVICTED],
+    "fork-after-final-close": [CONVICTED],
+    "withheld-entry": [CONVICTED],
+    "stale-view": [Catch("12-W8", "board", How.NOTICED)],
+    "lying-lookup": [Catch("12-W3", "board", How.NOTICED)],
+    "dropped-post": [Catch("04-P2", "party 0", How.REMOVED)],
+    "truncated-after-restart": [CONVICTED],
+    "rewritten-history": [CONVICTED],
+    "malformed-answers": [Catch("05-C2", "board", How.NOTICED)],
+    "wrong-receipt": [Catch("05-T2", "board", How.NOTICED)],
+    "split-organiser": [Catch("04-C5", "organiser", How.REFUSED)],
+    "value-behind-the-close": [
+        Catch("04-P2", "party 0", How.REMOVED),
+        Catch("04-C2", "party 0", How.IGNORED),
+    ],
+    "fork-without-witness": [Catch("05-P2", "board", How.NOTICED), CONVICTED],
 }
 
-WITHOUT_RESULT: Final = frozenset({"fork", "fork-after-final-close", "truncated-after-restart"})
+WITHOUT_RESULT: Final = frozenset(
+    {"fork", "fork-after-final-close", "fork-without-witness", "truncated-after-restart"}
+)
 """Too many stop. In others the round comes to its result on the face that the rest sees."""
 
 OF_PARTICIPANTS: Final = frozenset({"04-C5", "05-T2", "12-W3", "12-W8"})
@@ -49,12 +64,12 @@ def test_attack_fails_and_is_caught_by_what_it_says(name: str) -> None:
     row = attack.run()
     assert (row.succeeded, row.harm, row.missed) == (False, (), ())
     assert row.held
-    assert CAUGHT[name] in row.caught
-    assert attack.expects == (CAUGHT[name].rule,)
+    assert set(CAUGHT[name]) <= set(row.caught)
+    assert attack.expects == tuple(each.rule for each in CAUGHT[name])
     assert row.result == ("none" if name in WITHOUT_RESULT else "right")
     guilty = {"board", "organiser"} if attack.with_organiser else {"board"}
     assert set(row.blamed) <= guilty
-    assert ("board" in row.blamed) is (CAUGHT[name] == CONVICTED)
+    assert ("board" in row.blamed) is (CONVICTED in CAUGHT[name])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -63,3 +78,58 @@ def test_story_and_rules_are_complete(name: str) -> None:
     story = attack.story
     assert all(text.endswith(".") for text in (story.tries, story.caught, story.costs))
     assert all(rule in OF_PARTICIPANTS or check_of(rule) for rule in attack.expects)
+
+
+async def late_value(stage: Stage, *, shown: bool) -> None:
+    """The value of party 0 comes when its edges are open; it is `shown` by the log or by nobody."""
+    chair = stage.chair()
+    victim, *others = stage.gather()
+    value = stage.of(0, Phase.PUBLISH)
+    victim.way.loses(value)
+    await stage.until(lambda: stage.taken(Phase.PUBLISH) == len(others) and bool(victim.lost))
+    await stage.overdue(chair, Phase.PUBLISH)
+    await stage.until(lambda: stage.taken(Phase.ROLLBACK) == len(others))
+    await stage.goes_on(stage.handed(value) if shown else ())
+    await stage.done()
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_a_log_goes_on_with_what_its_board_would_not_take(shown: bool) -> None:
+    """No fork: nobody notices anything but what was late, and all open edges of one who is out."""
+    outcome = played(SMALL, partial(late_value, shown=shown))
+    assert (outcome.result, outcome.stuck, outcome.blamed, harm(outcome)) == ("right", "", (), ())
+    assert (("04-C2", outcome.keys[0]) in outcome.faces[-1].passed_over) is shown
+    assert [end.included for end in outcome.ends] == [False, True, True, True]
+    rolled_back = {each.author.data for each in outcome.said if each.phase == Phase.ROLLBACK}
+    unmasked = {each.author.data for each in outcome.said if each.phase == Phase.UNMASK}
+    assert rolled_back == unmasked == set(outcome.keys[1:])
+
+
+def test_honest_sessions_have_witnesses_where_the_ground_says_so() -> None:
+    require_honest_session(WITNESSED)
+    with staged(WITNESSED) as stage:
+        assert len(stage.ticket.trust.witnesses) == WITNESSED.witnesses
+        assert stage.ticket.trust.needs_witnesses
+    with staged(SMALL) as stage:
+        assert not stage.ticket.trust.needs_witnesses
+
+
+def test_edges_and_self_mask_of_one_party_are_harm_in_one_round_only() -> None:
+    """Positions are those on the roll of the round, which need not be numbers of parties."""
+    outcome = played(SMALL, partial(late_value, shown=True))
+    assert harm(outcome) == ()
+    (unmask, *_) = [each for each in outcome.said if each.phase == Phase.UNMASK]
+    victim = PublicKey(outcome.keys[0])
+    both = replace(outcome, said=(*outcome.said, replace(unmask, author=victim)))
+    assert len(masks_open(both)) == 1
+    later = replace(unmask, author=victim, round=2)
+    assert masks_open(replace(outcome, said=(*outcome.said, later))) == ()
+    moved = tuple(map(without_the_first, both.faces))
+    assert masks_open(replace(both, faces=moved)) == masks_open(replace(outcome, faces=moved))
+    assert masks_open(both) != masks_open(replace(outcome, faces=moved))
+
+
+def without_the_first(face: FaceOutcome) -> FaceOutcome:
+    """As if party 0 were not on any roll."""
+    rounds = tuple(replace(found, roll=found.roll[1:]) for found in face.findings.rounds)
+    return replace(face, findings=replace(face.findings, rounds=rounds))

@@ -1,0 +1,33 @@
+"""What an attack takes of a session that is somebody else's, such as proofs or witnesses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from gopa.adversary.malicious import NotApplicable
+from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something that sessions have or have not, in words that follow `it needs`."""
+
+    words: str
+    met: Callable[[Manifest], bool]
+
+
+PROOFS: Final = Need("proofs, which only full mode has", lambda m: m.mode is Mode.FULL)
+RECOVERY: Final = Need("recovery of self-masks", lambda m: m.terms.threshold is not None)
+WEIGHTS: Final = Need("weights", lambda m: m.weighted)
+NONCES: Final = Need("coins from nonces", lambda m: isinstance(m.beacon, CommitReveal))
+DRAND: Final = Need("coins from drand", lambda m: isinstance(m.beacon, DrandBeacon))
+WITNESSES: Final = Need("a quorum of witnesses", lambda m: m.quorum is not None)
+
+
+def require_met(needs: Iterable[Need], manifest: Manifest) -> None:
+    """Raises `NotApplicable` with the first need that a session does not meet."""
+    for need in needs:
+        if not need.met(manifest):
+            raise NotApplicable(f"it needs {need.words}", "attack")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from bulletin_board.entry import LARGEST_BODY
 from gopa.messages.framing import NO_LEAF, Message, Posted
 from gopa.messages.phases import Kind, Phase
-from wire.errors import FaultyParty, UsageError
+from wire.errors import FaultyParty, SuspectedPartyOrBoard, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class Chain:
         Raises:
             UsageError: the entry is not the organiser's, or of another session.
             FaultyParty: it does not continue what the organiser posted before.
+            SuspectedPartyOrBoard: something between is missing. The organiser may have left it
+                out, or the board hides it.
         """
         entry = posted.entry
         if entry.author.data != self.organiser or entry.session != self.session:
@@ -90,14 +92,16 @@ class Chain:
 
     def _require_next(self, posted: Posted) -> None:
         entry = posted.entry
-        following = self.ended and entry.round == self.round + 1 and not self.pending
-        if entry.phase != Phase.ORGANISER or not (following or entry.round == self.round):
-            raise self.fault("it posts out of turn", posted.leaf)
+        self.require(entry.phase == Phase.ORGANISER, "it posts out of turn", posted.leaf)
+        following = self.ended and entry.round == self.round + 1
         expected = 0 if following else len(self.leaves)
+        if entry.seq > expected or not (following or entry.round == self.round):
+            message = "the organiser: an entry before this one is not shown"
+            raise SuspectedPartyOrBoard(message, self.organiser)
         if entry.seq < expected:
             raise self.fault("two entries for one step", self.leaves[entry.seq] + posted.leaf)
-        if entry.seq > expected or (self.ended and not following):
-            raise self.fault("it posts out of turn", posted.leaf)
+        if self.ended and not following:
+            raise self.fault("it posts behind the end", self.leaf + posted.leaf)
         if not _continues(self.pending, posted):
             raise self.fault("chunks do not continue", posted.leaf)
 

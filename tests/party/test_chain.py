@@ -14,7 +14,7 @@ from gopa.messages.phases import Kind, Phase
 from gopa.party.chain import Chain
 from tests.randomness import seeded
 from wire.ed25519 import SigningKey
-from wire.errors import FaultyParty, UsageError
+from wire.errors import FaultyParty, SuspectedPartyOrBoard, UsageError
 
 SESSION = bytes(range(32))
 KEY = SigningKey.generate(seeded("organiser"))
@@ -83,19 +83,30 @@ def test_second_entry_for_one_slot_convicts() -> None:
     assert caught.value.evidence == chain.leaves[0] + second[0].leaf
 
 
+def test_entry_behind_the_end_convicts() -> None:
+    chain = begun()
+    follow(chain, posted(message(b"open", number=1), 1))
+    behind = posted(message(b"x", seq=1), 1)
+    with pytest.raises(FaultyParty) as caught:
+        follow(chain, behind)
+    assert caught.value.evidence == chain.leaf + behind[0].leaf
+
+
 @pytest.mark.parametrize(
-    ("number", "seq"), [(0, 1), (1, 1), (2, 0)], ids=["behind the end", "gap", "ahead"]
+    ("number", "seq"), [(0, 2), (1, 1), (2, 0)], ids=["behind the end", "gap", "ahead"]
 )
-def test_entry_out_of_turn_convicts(number: int, seq: int) -> None:
+def test_entry_that_is_not_shown_convicts_nobody(number: int, seq: int) -> None:
+    """A board that hides what an honest organiser has posted makes the same gap."""
     follow(begun(), posted(message(b"open", number=1), 1))
-    with pytest.raises(FaultyParty):
+    with pytest.raises(SuspectedPartyOrBoard) as caught:
         follow(begun(), posted(message(b"x", number=number, seq=seq), 1))
+    assert caught.value.party == KEY.public.data
 
 
 def test_round_does_not_begin_before_the_last_one_ends() -> None:
     chain, found = follow(START, posted(message(b"first")))
     follow(chain.acknowledge(found[0], 0, ends=True), posted(message(b"open", number=1), 1))
-    with pytest.raises(FaultyParty):
+    with pytest.raises(SuspectedPartyOrBoard):
         follow(chain.acknowledge(found[0], 0), posted(message(b"open", number=1), 1))
 
 

@@ -67,6 +67,7 @@ class Rounds:
         self._notes, self._views = notes, views
         self._memory, self._bars = Memory(), Bars()
         self._leaf, self._control_index, self._cut, self._seq = opened.leaf, opened.index, 0, 0
+        self._most = manifest.terms.rounds * manifest.terms.attempts  # [X4]: more rounds never come
         self._book: Book | None = None
         self._stage: Stage | None = None
         self._court: Court | None = None
@@ -156,7 +157,9 @@ class Rounds:
         """A message of somebody who may be a party, in a phase of parties."""
         self._outdate(message.index)
         book, phase = self._book, Phase(message.phase)
-        if message.round > self.number:
+        if message.round > self._most:
+            self._notes.add("04-E4", "a message of a round that never comes", 0, message.index)
+        elif message.round > self.number:
             box = self._early.setdefault(message.round, Mailbox())
             box.spoil(phase, message.author, message.index)
             self._notes.add("04-E4", "a message before its round", message.round, message.index)
@@ -169,7 +172,7 @@ class Rounds:
         """Evidence against somebody who may be a party ([E3], [X5])."""
         self._outdate(item.index)
         self._equivocators.setdefault(item.author, item.index)
-        if item.round > self.number:
+        if self.number < item.round <= self._most:
             self._early.setdefault(item.round, Mailbox()).strike(item.author, item.index)
         elif self._book is not None and item.round == self.number:
             self._book.mail.strike(item.author, item.index)

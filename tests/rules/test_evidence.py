@@ -166,6 +166,22 @@ def test_a_replay_of_an_earlier_round_is_invalid() -> None:
     require(world, rows, (), [0, 1, 2, 3], number=2)
 
 
+def test_messages_of_rounds_that_never_come_are_one_note() -> None:
+    """Whoever counts on ever other rounds to be remembered is counted, and nothing else."""
+    baseline()
+    world = make()
+    terms = world.manifest.terms
+    most = terms.rounds * terms.attempts
+    world.control()
+    for number in (most, *range(most + 1, most + 6)):
+        body = world.view.acts_on
+        world.post(world.parties[2].key, Phase.JOIN, body, Kind.JOIN, number)
+    world.run()
+    found = require(world, (), (), range(5))
+    early = {(note.round, note.count) for note in found.notes if note.rule == "04-E4"}
+    assert early == {(most, 1), (0, 5)}
+
+
 def test_a_second_message_in_a_phase_is_named_and_ignored() -> None:
     baseline()
     world = make()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,7 +52,7 @@ class Held:
         rest = len(here.ways) - len(parties)
         await sooner(lambda: len(of(here.entries(), phase)) == rest)
         await sooner(lambda: all(_lost(here, number, phase) for number in parties))
-        await self._overdue(lambda: _is_closed(here, phase))
+        await self._overdue(phase)
         for way in here.ways:
             way.gate.stops = nothing
         got = await asyncio.gather(*offers, return_exceptions=True)
@@ -67,9 +67,9 @@ class Held:
         self.keys = {other: key.reveal() for other, key in stage.keys.items()}
         self.seed = stage.seed.reveal()
 
-    async def _overdue(self, done: Callable[[], bool]) -> None:
-        while not await asyncio.to_thread(done):
-            await self.here.pass_time(self.chair)
+    async def _overdue(self, phase: Phase) -> None:
+        while not await asyncio.to_thread(_is_closed, self.here, phase):
+            await self.here.pass_time(self.chair, phase)
             await asyncio.sleep(0.2)
 
 

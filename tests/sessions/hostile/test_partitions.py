@@ -65,7 +65,7 @@ async def parted(here: World, homes: Path, *, lies: bool) -> tuple[Alone, list[o
     else:
         alone.gate.stops = lambda _: False
         while not offers[VICTIM].done():
-            await here.pass_time(alone)
+            await here.pass_time(alone, Phase.CONFIRM)
             await asyncio.wait({offers[VICTIM]}, timeout=0.5)
     (alone_got,) = await asyncio.gather(offers[VICTIM], return_exceptions=True)
     await here.leave(*offers, alone.task)

@@ -170,8 +170,9 @@ class Clock:
     def __call__(self) -> float:
         return time.time() + self._ahead
 
-    def jump(self, seconds: float = 10_000.0) -> None:
-        self._ahead += seconds
+    def reach(self, moment: float) -> None:
+        """Go ahead to this moment, never back."""
+        self._ahead += max(0.0, moment - self())
 
 
 @dataclass
@@ -286,14 +287,19 @@ class World(Scene):
     async def overdue(self, chair: Chair, phase: Phase, side: str | None = None) -> None:
         """Time passes until it has."""
         while not await asyncio.to_thread(self.has_closed, phase, 1, side):
-            await self.pass_time(chair, side)
+            await self.pass_time(chair, phase, side)
             await asyncio.sleep(0.1)
 
-    async def pass_time(self, chair: Chair, side: str | None = None) -> None:
-        """The organiser reads what is there; then the time of the open phase is over."""
+    async def pass_time(self, chair: Chair, phase: Phase, side: str | None = None) -> None:
+        """The organiser reads what is there; then the time of this phase is over, if it is open.
+
+        The next phase has all of its time, however late the close is seen.
+        """
         size = len(await asyncio.to_thread(self.raws, self.face(side)))
         await sooner(lambda: chair.machine.size >= size)
-        chair.clock.jump()
+        current, ends = chair.machine.state.round, chair.machine.ends
+        if current is not None and current.opens is phase and ends is not None:
+            chair.clock.reach(ends)
 
     async def leave(self, *tasks: asyncio.Task[object]) -> None:
         """Everybody goes home."""

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from gopa.aggregation.account import Account
-from gopa.aggregation.bounds import Bounds
 from gopa.aggregation.dropouts import Leaving, leaving
 from gopa.aggregation.engine import Carried
 from gopa.aggregation.grid import Integers
@@ -111,7 +110,7 @@ def _setting(terms: Terms, settings: Settings) -> Setting:
         mode=Mode.FULL if settings.mode == "full" else Mode.SIGNED,
         trust=Trust.HONEST_BUT_CURIOUS if stays else Trust.MALICIOUS,
         beacon=TestCoins() if settings.beacon == "test" else CommitReveal(),
-        weighted=settings.weighted and Bounds.of(terms).reach is None,
+        weighted=settings.weighted,
         simulation=True,
         max_rollbacks=settings.max_rollbacks,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bulletin_board.tree import HASH_SIZE, TILE_WIDTH, leaf_hash
+from bulletin_board.tree import HASH_SIZE, TILE_WIDTH
 from wire.errors import MalformedMessage, UsageError
 
 LARGEST_LEAF = 65_535
@@ -39,11 +39,6 @@ def decode_bundle(data: bytes, width: int) -> list[bytes]:
     if position != len(data):
         raise MalformedMessage(f"bytes after the last of {width} entries", "", position)
     return entries
-
-
-def bundle_leaves(data: bytes, width: int) -> list[bytes]:
-    """The leaf hashes of a bundle; raises as `decode_bundle`."""
-    return [leaf_hash(entry) for entry in decode_bundle(data, width)]
 
 
 def truncate_bundle(data: bytes, width: int) -> bytes:

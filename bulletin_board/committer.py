@@ -115,7 +115,7 @@ class Committer:
             except Exception as error:  # noqa: BLE001 - whatever it was, posts must be answered
                 self._fail(jobs, error)
         if self._sequencer is not None:
-            self._sequencer.close()
+            _close_quietly(self._sequencer)
         self._refuse_late_posts()
 
     def _patience(self) -> float:
@@ -192,4 +192,4 @@ def _close_quietly(sequencer: Sequencer) -> None:
     try:
         sequencer.close()
     except StorageError as error:
-        log.warning("closing the failed log: %s", error)
+        log.warning("closing the log: %s", error)

@@ -26,7 +26,7 @@ from bulletin_board.source import CHECKPOINT, COSIGNED, MissingResource, resourc
 from bulletin_board.tree import tree_root
 from bulletin_board.verified import VerifiedTiles
 from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.errors import FaultyBoard, InvalidProof, MalformedMessage, ProtocolError
+from wire.errors import FaultyBoard, InvalidProof, MalformedMessage, ProtocolError, UsageError
 from wire.randomness import Rng, draw
 
 _UNPROVEN = (
@@ -46,6 +46,10 @@ class Patience:
     attempts: int = 8
     first_seconds: float = 0.2
     most_seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1:  # without an attempt nothing would be judged
+            raise UsageError("at least one attempt", "attempts")
 
 
 class BoardClient:

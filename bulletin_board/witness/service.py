@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request  # noqa: TC002 - a light module
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
@@ -75,6 +75,8 @@ def build_witness_app(witness: Witness) -> Starlette:
             answer = await run_in_threadpool(witness.add_checkpoint, bytes(body))
         except (StorageError, TimeoutError):
             return PlainTextResponse("try again\n", 503, {"Retry-After": "1"})
+        except ClientDisconnect:
+            return Response(status_code=400)
         return Response(answer.body, answer.status, media_type=answer.media_type)
 
     return Starlette(

@@ -4,7 +4,7 @@ use curve25519_dalek::Scalar;
 use pyo3::buffer::{Element, PyBuffer, PyUntypedBuffer};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyInt, PyList, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyInt, PyList, PyMemoryView, PyTuple};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::batch::{nanos, run};
@@ -41,8 +41,13 @@ pub fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Scalar> {
 /// The scalars of a buffer or of any iterable of integers.
 pub fn scalars(values: &Bound<'_, PyAny>) -> PyResult<Vec<Scalar>> {
     let plain = values.is_instance_of::<PyList>() || values.is_instance_of::<PyTuple>();
-    if !plain && let Ok(buffer) = PyUntypedBuffer::get(values) {
-        return from_buffer(values.py(), &buffer);
+    if !plain {
+        match PyUntypedBuffer::get(values) {
+            Ok(buffer) => return from_buffer(values.py(), &buffer),
+            // A view that was released: some interpreters iterate over it as if it were empty.
+            Err(_) if values.is_instance_of::<PyMemoryView>() => return Err(usage(BUFFER)),
+            Err(_) => (),
+        }
     }
     let items = values.try_iter().map_err(|_| {
         usage("integers come as an iterable of int or as a buffer of 32- or 64-bit integers")

@@ -14,11 +14,13 @@ from typing import Final, NoReturn
 
 from bulletin_board import Entry, Reason, Refused
 from bulletin_board.entry import LARGEST_BODY
+from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, Close, Open, Result, read_control
 from gopa.messages.parameters import OpenAdmission
 from gopa.messages.phases import KIND_IN, Kind, Phase
 from gopa.session_tracker import (
     Progress,
+    Round,
     Session,
     close_phase,
     manifest_of,
@@ -194,17 +196,14 @@ def _require_turn(
         _refuse(Reason.MALFORMED, f"a cut of at most {first}, the size of the log")
     found = session.round
     if isinstance(message, Close) and found is not None:
-        _require_close(session, message)
+        _require_close(session.manifest, found, message)
 
 
-def _require_close(session: Session, close: Close) -> None:
-    found = session.round
-    if found is None:
-        return
+def _require_close(manifest: Manifest, found: Round, close: Close) -> None:
     trial = copy(found)
     trial.lists = list(found.lists)
     try:
-        close_phase(session.manifest, trial, close)
+        close_phase(manifest, trial, close)
     except MalformedMessage as error:
         _refuse(Reason.PHASE, str(error))
 

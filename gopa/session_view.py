@@ -21,7 +21,7 @@ from gopa.messages.phases import Phase
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import graph_of_round
 from gopa.session_tracker import Round, Session
-from wire.errors import GopaError
+from wire.errors import GopaError, MalformedMessage
 
 MOST_SHOWN = 64
 """Parties and their edges are drawn up to here."""
@@ -153,6 +153,8 @@ def _graph(context: RoundContext, roll: Roll, roll_leaf: bytes, coins: Coins) ->
     members = unpack_members(coins.members, len(roll.parties))
     beacon = context.manifest.beacon
     if isinstance(beacon, CommitReveal):
+        if len(coins.nonces) != len(members):
+            raise MalformedMessage("one nonce for each member", "nonces")
         joint = joint_coins(context.session, context.round, coins.nonces)
     elif isinstance(beacon, DrandBeacon):
         value = hashlib.sha256(coins.signature).digest()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Final
+from typing import Final, NoReturn
 
 import click
 
@@ -75,7 +75,6 @@ def main() -> None:
     """The entry point: library errors become one line and exit code 2, Ctrl-C is quiet."""
     if _is_audit(sys.argv[1:]):
         _audit()
-        return
     try:
         code = commands.main(standalone_mode=False)
     except click.ClickException as error:
@@ -94,7 +93,7 @@ def _is_audit(arguments: list[str]) -> bool:
     return [each for each in arguments if each != "--"][:1] == ["audit"]
 
 
-def _audit() -> None:
+def _audit() -> NoReturn:
     """Exit codes of an audit are verdicts: no failure of any kind may look like one.
 
     Python and click end with 1 on most exceptions, and that would say INVALID.

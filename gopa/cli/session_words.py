@@ -104,8 +104,7 @@ def _opened(what: PhaseOpened) -> Happened:
 
 
 def trouble_line(what: AwaitingBeacon | BadBeacon | BoardLost | BoardFound) -> Happened:
-    """What holds a session up, and that it goes on."""
-    """What does not go as it should: a beacon or a board that is not there, or lies."""
+    """What holds a session up: a beacon or a board that is not there, or lies."""
     if isinstance(what, AwaitingBeacon):
         text = f"waiting for round {what.beacon_round} of the beacon"
         facts: dict[str, object] = {"round": what.round, "beacon_round": what.beacon_round}

@@ -27,7 +27,6 @@ from gopa.party.states import (
     Joined,
     Outside,
     Published,
-    Settled,
     State,
     Unmasked,
     view_at,
@@ -83,8 +82,6 @@ def _after_masks(means: Means, state: State, closed: Closed) -> tuple[State, lis
         return _confirmed(means, state, stage, closed)
     if isinstance(stage, Unmasked):
         return _unmasked(means, state, stage, closed)
-    if isinstance(stage, Settled) and closed.close.phase is Phase.RECOVER:
-        return state, []
     raise state.chain.fault("a close comes out of turn", closed.leaf)
 
 

@@ -270,8 +270,6 @@ class _Growth:
         self._population = population
         self._units = units
         self._chances = (first, later)
-        self._known: dict[int, int | None] = {}
-        self._neighbours: dict[int, int] = {}
 
     def cheapest(self, size: int, steps: int) -> int | None:
         """The smallest total drop of potential found from sets of this size, greedily wide."""
@@ -310,7 +308,5 @@ class _Growth:
         return None if best is None else best[1:]
 
     def _fresh(self, size: int) -> int:
-        if size not in self._neighbours:
-            chance = self._chances[0] if size == 1 else self._chances[1]
-            self._neighbours[size] = neighbourhood(self._population, size, chance)
-        return self._neighbours[size]
+        chance = self._chances[0] if size == 1 else self._chances[1]
+        return neighbourhood(self._population, size, chance)

@@ -99,8 +99,6 @@ def require_given(book: Book, stage: Stage, given: Given) -> None:
 
     Raises `InvalidProof` that cites the rule.
     """
-    if stage.phase is None:
-        return
     if stage.phase is Phase.JOIN:
         named = given.beacon.round if given.beacon is not None else 0
         if isinstance(book.manifest.beacon, DrandBeacon) and not 1 <= named < 2**64:

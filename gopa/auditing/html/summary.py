@@ -92,7 +92,9 @@ def _doubt(verdict: str) -> Markup:
 
 def _results_row(found: Row) -> list[Markup]:
     means, errors = found.texts("mean"), found.texts("stderr")
-    if len(means) != 1:
+    if not means:
+        shown = "a sum, and no mean"
+    elif len(means) != 1:
         shown = f"{len(means):,} numbers"
     elif errors:
         shown = " ± ".join(with_error(means[0], errors[0]))

@@ -27,7 +27,7 @@ from gopa.organiser import (
     WantCheckpoint,
 )
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import BeaconValue, Findings, RoundView, SessionState
+from gopa.rules import BeaconValue, RoundView, SessionState
 from gopa.sessions.following.interface import Horizon
 from gopa.sessions.organising.records import (
     RECORD,
@@ -130,10 +130,6 @@ class DurableOrganiser(Guarded):
         return self._manifest
 
     @property
-    def schedule(self) -> Schedule:
-        return self._schedule
-
-    @property
     def state(self) -> SessionState:
         """Where the session stands, by the rules."""
         return self._machine.state
@@ -160,10 +156,6 @@ class DurableOrganiser(Guarded):
     def gave_up(self) -> str:
         """Why it aborted a round for which no rule demanded that; empty if it did not."""
         return self._why
-
-    def findings(self) -> Findings:
-        """Everything the rules found so far."""
-        return self._machine.findings()
 
     def close(self) -> None:
         """End the round that is running, and open no more."""

@@ -22,7 +22,7 @@ from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import DirectoryVault, Secret
 from gopa.sessions.vault import identity as identities
 from wire.ed25519 import SigningKey
-from wire.errors import MalformedMessage, UsageError
+from wire.errors import InvalidProof, MalformedMessage, UsageError
 from wire.randomness import Rng
 from wire.secret import SecretBytes
 
@@ -96,8 +96,8 @@ class OrganiserPlace:
         body = read_secret(self.session_path).reveal()
         try:
             return checked_manifest(ticket, body)
-        except MalformedMessage as error:
-            raise UsageError(f"{self.session_path} is damaged: {error}") from None
+        except (InvalidProof, MalformedMessage) as error:
+            raise UsageError(f"{self.session_path} is damaged or another's: {error}") from None
 
     def key(self, secret: Secret | None) -> SigningKey:
         """The organiser's; raises as `identity.load`."""

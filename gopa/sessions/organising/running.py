@@ -191,8 +191,7 @@ class _Run:
                 return None
             return await verified(shown, chain, number)
         except ProtocolError as error:
-            if shown != self._lie or shown is None:
-                self._tell(BadBeacon(number, str(error)))
+            self._tell(BadBeacon(number, str(error)))
             self._lie = shown
             return None
 

@@ -105,6 +105,17 @@ def test_vectors_are_not_shortened_towards_a_forbidden_zero() -> None:
         bounds.admit(np.array([5.0, 5.0, 5.0, 5.0]), BOX, 0, clip=True)
 
 
+def test_what_stands_beside_a_vector_may_leave_it_no_room() -> None:
+    bounds = Bounds.of(PLAN.terms)
+    vector = np.full(4, 0.9)
+    admitted = bounds.admit(vector, BOX, 0, clip=True, beside=0.5)
+    whole = math.hypot(float(np.linalg.norm(admitted.values)), 0.5)
+    assert math.isclose(whole, bounds.longest(5), rel_tol=1e-9)
+    with pytest.raises(OutOfRange) as caught:
+        bounds.admit(vector, BOX, 2, clip=True, beside=1.5)
+    assert caught.value.party == 2
+
+
 def test_a_plan_without_a_norm_bounds_no_length() -> None:
     bounds = Bounds.of(terms(dimension=4))
     assert bounds.reach is None

@@ -17,6 +17,7 @@ from gopa.aggregation.bins import OneHot
 from gopa.aggregation.moments import HALF_DISTANCE, Moments
 from gopa.aggregation.options import Asked
 from tests.aggregation.plans import planned, terms
+from tests.aggregation.test_weighting import stream
 
 TARGET: dict[str, Any] = {"epsilon": 4, "delta": "1e-5", "mode": "off", "seed": 3}
 RANDOM = np.random.default_rng(11)
@@ -153,8 +154,19 @@ def test_values_in_no_bin_are_refused_or_counted_at_the_ends() -> None:
     found = encoding.encode(values, None, clip=True)  # type: ignore[arg-type]
     assert found.clipped == 2
     assert [int(np.argmax(row)) for row in found.rows if row is not None] == [0, 0, 1, 1, 1, 1]
-    with pytest.raises(gopa.InvalidValue):
-        encoding.encode([math.nan, *values[1:]], None, clip=True)  # type: ignore[arg-type]
+    for wrong in (math.nan, math.inf, np.array([0.5, 1.5])):
+        with pytest.raises(gopa.InvalidValue) as refused:
+            encoding.encode([wrong, *values[1:]], None, clip=True)  # type: ignore[arg-type]
+        assert refused.value.party == 0
+
+
+def test_parties_without_a_value_have_no_row() -> None:
+    """A row of zeros would be a value."""
+    values = [0.5, None, 0.25, 0.75, None, 1.0]
+    histogram = OneHot(terms(dimension=2), (0.0, 0.5, 1.0))
+    for encoding in (histogram, Moments(terms(dimension=2))):
+        rows = encoding.encode(values, stream("rows"), clip=False).rows
+        assert [row is None for row in rows] == [value is None for value in values]
 
 
 BINS: dict[str, dict[str, Any]] = {

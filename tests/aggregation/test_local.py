@@ -268,4 +268,5 @@ def test_weights_that_vanish_in_the_noise_give_a_result_without_a_mean() -> None
     assert np.isfinite(result.sum)
     assert result.count == 6
     assert "nan" in str(result)
+    assert str(caught.value) == caught.value.message
     assert pickle.loads(pickle.dumps(caught.value)).result.count == 6  # noqa: S301

@@ -96,6 +96,14 @@ def test_shares_of_too_few_neighbours_recover_nothing() -> None:
     assert run(complete(6), leaving, high).abort is Why.NOT_UNMASKED
 
 
+def test_who_withholds_an_opening_may_leave_too_few() -> None:
+    leaving = {1: Phase.PUBLISH, 2: Phase.ROLLBACK}
+    assert run(complete(6), leaving, conditions(survivors=4)).abort is None
+    few = run(complete(6), leaving, conditions(survivors=5, loss=1))
+    assert (few.abort, few.culprits) == (Why.TOO_FEW_LEFT, (1, 2))
+    assert not few.masked
+
+
 def test_rollbacks_are_bounded() -> None:
     leaving = {0: Phase.PUBLISH, 1: Phase.ROLLBACK}
     assert run(complete(6), leaving, conditions(max_rollbacks=2)).abort is None

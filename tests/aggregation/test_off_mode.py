@@ -18,11 +18,12 @@ from gopa.aggregation.off_lists import Conditions
 from gopa.aggregation.off_mode import OffMode
 from gopa.messages.phases import Phase
 from gopa.planning import Terms
+from gopa.planning.terms import MOST_PARTIES, MOST_STEPS
 from gopa.rounds import unproved_noise
 from tests.aggregation.plans import terms
 from tests.randomness import seeded
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, NoiseLaw
+from zkp.noise_table import LARGEST_TOTAL_WEIGHT, MOST_ROWS, NoiseLaw
 
 GROUP = ristretto255()
 Noise = dict[int, np.ndarray[Any, Any]]
@@ -204,16 +205,18 @@ def test_a_seed_gives_the_same_sum_and_rounds_differ() -> None:
     assert engine(seed=10, dimension=20).run(given).sums.tolist() != same[0]
 
 
-@pytest.mark.parametrize(
-    ("one_close", "changes"),
-    [
-        (True, {}),
-        (False, {"steps": 2**40, "noise": GaussianTable.with_scale(8), "parties": 2**23}),
-    ],
-    ids=["uniform masks stay", "sums overflow"],
-)
-def test_what_does_not_fit_is_refused(one_close: bool, changes: dict[str, Any]) -> None:
-    fitting: dict[str, Any] = {"mask": "gaussian", "mask_deviation": 2**16}
-    engine(one_close=one_close, **fitting)
+def test_masks_that_stay_are_not_uniform() -> None:
+    engine(one_close=True, mask="gaussian", mask_deviation=2**16)
+    with pytest.raises(UsageError) as caught:
+        engine(one_close=True)
+    assert caught.value.field == "trust"
+
+
+def test_no_sum_that_terms_allow_overflows() -> None:
+    widest = LARGEST_TOTAL_WEIGHT // 2
+    assert max(widest, MOST_ROWS) == widest
+    assert MOST_PARTIES * (MOST_STEPS + widest) < module._LARGEST < 2**63
     with pytest.raises(UsageError):
-        engine(one_close=one_close, **changes)
+        terms(parties=MOST_PARTIES + 1)
+    with pytest.raises(UsageError):
+        terms(steps=MOST_STEPS + 1)

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from gopa import LocalAggregator, Result
+from gopa.aggregation import progress as progress_module
 from gopa.aggregation.progress import LONG, PhaseBar, shown, watch
 from gopa.messages.phases import Phase
 from tests.aggregation.plans import terms
@@ -77,6 +78,21 @@ def test_a_bar_is_shown_on_terminals_when_it_is_worth_it(
 ) -> None:
     assert shown(wanted, work, Console(file=Terminal())) is expected
     assert not shown(wanted, work, Console(file=io.StringIO()))
+
+
+def test_a_bar_follows_the_phases(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(progress_module, "Console", lambda **_: Console(file=screen))
+    assert list(watch(True, [3, 1, 2], "counting", 0)) == [3, 1, 2]
+    assert "counting" in screen.getvalue()
+    bar = PhaseBar(True, 0)
+    with bar.running():
+        bar(Phase.JOIN, 1, 2)
+        bar(Phase.PUBLISH, 2, 2)
+    drawn = screen.getvalue()
+    assert "publish" in drawn
+    bar(Phase.UNMASK, 2, 2)
+    assert screen.getvalue() == drawn
 
 
 def test_watching_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:

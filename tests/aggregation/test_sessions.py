@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -14,7 +15,9 @@ import gopa
 from gopa import LocalAggregator, RoundAborted, UsageError
 from gopa.aggregation import sessions
 from gopa.aggregation.engine import Excluded
+from gopa.messages.phases import Phase
 from gopa.simulation import Script, faults
+from gopa.simulation.organiser_faults import AlteredClose, with_cut
 from tests.aggregation.plans import lasting
 from tests.simulation.doubles import SWIFT
 from wire.errors import GopaError
@@ -112,6 +115,12 @@ def test_a_full_session_over_several_rounds(tmp_path: Path, beacon: Any) -> None
     assert [found.sums for found in findings.rounds] == [
         (round(float(result.sum) * made.steps),) for result in results
     ]
+    assert str(storage) in repr(transcript)
+    assert transcript.keys(tmp_path / "keys").stat().st_size > 0
+    with pytest.raises(UsageError) as absent:
+        replace(transcript, session=bytes(32)).keys(tmp_path / "others")
+    assert absent.value.field == "log"
+    assert not (tmp_path / "others").exists()
     archive = transcript.archive(tmp_path / "session.gopa")
     assert archive.stat().st_size > 1000
     with pytest.raises(GopaError):
@@ -142,6 +151,20 @@ def test_a_liar_is_named() -> None:
     with pytest.raises(UsageError) as caught:
         LocalAggregator(honest, mode="off", script=script)
     assert caught.value.field == "script"
+
+
+def test_a_session_that_its_organiser_left_blames_no_party(swift: None) -> None:
+    del swift
+    with LocalAggregator(lasting(rounds=1), seed=2) as aggregator:
+        assert aggregator.average(VALUES).count
+    script = Script().organise(AlteredClose(Phase.COMMIT, with_cut(1)))
+    with (
+        LocalAggregator(lasting(rounds=1), seed=2, script=script) as aggregator,
+        pytest.raises(RoundAborted) as caught,
+    ):
+        aggregator.average(VALUES)
+    assert (caught.value.reason, caught.value.released) == ("ORGANISER", "none")
+    assert caught.value.culprits == ()
 
 
 def test_an_aborted_session_names_the_parties(swift: None) -> None:

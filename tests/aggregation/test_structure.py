@@ -148,6 +148,26 @@ class Alike:
         return "alike"
 
 
+class Named:
+    """A key that prints whatever it likes."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def test_paths_in_another_order_are_another_structure() -> None:
+    """The numbers of two parties would be mixed up."""
+    between = Named("'a']['a'")
+    structure = Structure.of({"a": {"b": 0.0}, between: 1.0})
+    assert structure.flatten({between: 3.0, "a": {"b": 2.0}}, 1).tolist() == [2.0, 3.0]
+    with pytest.raises(InvalidValue) as caught:
+        structure.flatten({Named("'a']['b'"): 0.0, between: 1.0}, 1)
+    assert caught.value.party == 1
+
+
 def test_keys_that_print_alike_are_refused() -> None:
     """Their order is that of insertion: the numbers of two parties would be mixed up."""
     one, other = Alike(), Alike()

@@ -147,6 +147,22 @@ def test_weighted_vectors_are_no_further_apart_than_the_plan_counts_on() -> None
     assert found.scaled == count
 
 
+def test_weights_of_parties_without_a_value_do_not_count() -> None:
+    values = [np.full(9, 0.1)] * BALL.parties
+    encoding = weighted(BALL, [1.0] * BALL.parties, proved=False)
+    rows = encoding.encode([None, *values[1:]], stream(6), clip=False).rows
+    assert [row is None for row in rows] == [True] + [False] * (BALL.parties - 1)
+
+
+def test_weighted_vectors_of_bounded_length_need_a_range_with_zero() -> None:
+    far = planned(n=50, dimension=4, norm=3, range=(1, 9)).terms
+    values = [np.ones(3)] * far.parties
+    assert weighted(BALL, [1.0] * BALL.parties, proved=False)
+    with pytest.raises(UsageError) as caught:
+        weighted(far, [1.0] * far.parties, proved=False).encode(values, stream(7), clip=True)
+    assert caught.value.field == "range"
+
+
 def test_a_norm_and_proved_weights_do_not_go_together() -> None:
     assert isinstance(weighted(NARROW, WEIGHTS, proved=True), WeightedRange)
     with pytest.raises(UsageError):

@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from bulletin_board import ArchiveReader, Submission
+from bulletin_board import ArchiveReader, Submission, TrustPolicy
 from gopa.auditing.auditor import options_of, run
 from gopa.auditing.evidence import Evidence, Fork, Messages, Placed, Prefix, Statement, TwoEntries
 from gopa.auditing.judging import judge
 from gopa.auditing.proving import evidence_of
 from gopa.auditing.report import Culprit
-from tests.auditing.logs import clean, note_of
+from tests.auditing.logs import archived, clean, note_of, played
 from tests.auditing.negatives import board_named
 from tests.auditing.transcripts import anchors_of, path_of
+from tests.vectors.transcripts.worlds import World
 from wire.errors import MalformedMessage, UsageError
 
 
@@ -114,17 +115,58 @@ def test_a_prefix_has_to_be_that_of_the_signed_log() -> None:
         assert judgement.convicts == (signs_itself and not wrong.proof)
 
 
-def test_a_log_of_the_accuser_convicts_no_organiser() -> None:
-    """An organiser that listed somebody looks guilty in a log without that join."""
+def test_a_prefix_convicts_in_the_log_that_its_reader_trusts() -> None:
     found = evidence("organiser_wrong_roll")
+    assert isinstance(found.shown, Prefix)
+    trusted = anchors_of("organiser_wrong_roll").policy
+    assert judge(found.to_bytes(), policy=trusted).convicts
+    other = TrustPolicy.single_log(board_named("another log").verifier)
+    assert not judge(found.to_bytes(), policy=other).convicts
+
+
+def test_a_prefix_may_hold_another_session_and_is_no_longer_than_its_log() -> None:
+    """Both logs have the same key."""
+    found, signer = evidence("organiser_wrong_roll"), clean().signer
+    other = played(World(seed="another session")).entries[0]
+    assert isinstance(found.shown, Prefix)
+    entries = (*found.shown.entries, other)
+
+    def judged(note: bytes, shown: tuple[bytes, ...]) -> bool:
+        return judge(replace(found, shown=Prefix(note, (), shown)).to_bytes()).convicts
+
+    assert judged(note_of(entries, signer), entries)
+    assert not judged(note_of(entries[:-1], signer), entries)
+    assert not judged(note_of(entries[1:], signer), entries[1:])
+
+
+def test_two_roots_of_one_size_convict_the_board(tmp_path: Path) -> None:
+    log, path = clean(), tmp_path / "log.gopa"
+    path.write_bytes(log.archive())
+    other = (*log.entries[:-2], log.entries[-1], log.entries[-2])
+    for entries, forks in ((log.entries, 0), (other, 1)):
+        options = options_of(anchors=log.anchors, since=note_of(entries, log.signer))
+        report, state = run(path, options, None)
+        assert state is not None
+        found = [data for _, data in evidence_of(state, report.faults, lambda: log.entries)]
+        assert len(found) == forks
+    (data,) = found
+    judgement = judge(data, policy=log.anchors.policy)
+    assert (judgement.convicts, judgement.culprit) == (True, Culprit.BOARD)
+
+
+def test_a_log_of_the_accuser_convicts_no_organiser() -> None:
+    """Who signs the log decides what came before a close, so only its own board may."""
+    found = evidence("organiser_wrong_roll")
+    shown = found.shown
+    assert isinstance(shown, Prefix)
+    accuser = board_named("accuser")
+    signed = Prefix(note_of(shown.entries, accuser), (), shown.entries)
+    assert not judge(replace(found, shown=signed).to_bytes()).convicts
     log = clean()
     entries = (*log.entries[:3], *log.entries[4:7])
     statement = Statement(log.manifest.organiser, b"04-J6", 1)
-    shown = Prefix(note_of(entries, board_named("accuser")), (), entries)
-    assert not judge(Evidence(statement, shown).to_bytes()).convicts
-    assert found.statement.rule == b"04-J6"
-    own = Prefix(note_of(entries, log.signer), (), entries)
-    assert judge(Evidence(statement, own).to_bytes()).rule == "04-J6"
+    without_a_join = Prefix(note_of(entries, accuser), (), entries)
+    assert not judge(Evidence(statement, without_a_join).to_bytes()).convicts
 
 
 def test_a_fork_convicts_the_board(tmp_path: Path) -> None:
@@ -152,3 +194,20 @@ def test_what_is_no_evidence_is_refused() -> None:
     for bad in (b"", good[:-1], good + b"\0", b"x" + good):
         with pytest.raises(MalformedMessage):
             judge(bad)
+
+
+def test_other_sessions_of_a_log_are_no_part_of_the_evidence(tmp_path: Path) -> None:
+    """The log has the same key as that of the transcripts."""
+    name, log = "commit_flipped_proof", played(World(seed="another session"))
+    anchors, path = anchors_of(name), tmp_path / "log.gopa"
+    assert anchors.policy is not None
+    with path_of(name).open("rb") as stream:
+        own = list(ArchiveReader(stream, anchors.policy).entries())
+    alone = evidence(name)
+    assert isinstance(alone.shown, Messages)
+    both = [*own, *log.entries]
+    path.write_bytes(archived(both, note_of(both, clean().signer), bytes(32)))
+    report, state = run(path, options_of(anchors=anchors), None)
+    assert state is not None
+    ((_, data),) = evidence_of(state, report.faults, lambda: both)
+    assert Evidence.parse(data) == alone

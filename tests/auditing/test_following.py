@@ -204,3 +204,35 @@ def test_an_archive_cannot_be_followed(tmp_path: Path) -> None:
     assert audit(path, anchors=clean().anchors).verdict is Verdict.VALID
     with pytest.raises(UsageError):
         Followed(path)
+
+
+def test_a_file_that_does_not_fit_the_note_ends_in_a_verdict(tmp_path: Path) -> None:
+    entries = clean().entries
+    shown(tmp_path, entries[:6])
+    followed = Followed(tmp_path)
+    assert followed.poll() is not None
+    shown(tmp_path, entries)
+    bundle = tmp_path / "tile" / "entries" / "000.p" / str(len(entries))
+    data = bytearray(bundle.read_bytes())
+    data[-1] ^= 1
+    bundle.write_bytes(data)
+    report = followed.poll()
+    assert report is not None
+    assert report.verdict is Verdict.INVALID
+    assert ends(report)["1.3"] is Status.FAIL
+    assert {each.culprit for each in report.faults} == {Culprit.UNATTRIBUTABLE}
+    assert len(followed.saved) == 1
+
+
+def test_a_board_that_is_away_is_asked_again(tmp_path: Path) -> None:
+    entries = clean().entries
+    shown(tmp_path, entries[:6])
+    followed = Followed(tmp_path)
+    assert followed.poll() is not None
+    (tmp_path / "checkpoint").unlink()
+    assert followed.poll() is None
+    assert followed.follower.waiting != "the log has not grown"
+    shown(tmp_path, entries)
+    report = followed.poll()
+    assert report is not None
+    assert report.verdict is Verdict.VALID

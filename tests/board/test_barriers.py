@@ -16,15 +16,18 @@ from starlette.requests import Request  # noqa: TC002 - a light module
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bulletin_board.admission import Anyone
+from bulletin_board.admission import Anyone, Reason, Refused
 from bulletin_board.committer import Committer
 from bulletin_board.durable import EvidenceFolder
 from bulletin_board.entry import Entry
+from bulletin_board.note import SignedCheckpoint
 from bulletin_board.proof import Receipt, verify_receipt
+from bulletin_board.reader import LogReader
 from bulletin_board.sequencer import Accepted, Sequencer, first_checkpoint
 from bulletin_board.server.limits import ServerLimits
 from bulletin_board.server.service import BoardService
 from bulletin_board.server.static import OutgrownFiles
+from bulletin_board.source import MemorySource
 from bulletin_board.storage import memory_storage
 from bulletin_board.witness import collect as collect_module
 from bulletin_board.witness import standing as standing_module
@@ -174,8 +177,8 @@ def test_many_barriers_wait_their_time_together(tmp_path: Path) -> None:
             assert time.monotonic() - started < LONG
 
 
-def test_a_busy_thread_pool_does_not_delay_a_barrier(tmp_path: Path) -> None:
-    """Other work fills the event loop's own pool; a close is answered nevertheless."""
+def witnessed_service(root: Path) -> BoardService:
+    """A board in memory with one witness, which signs."""
     storage = memory_storage(first_checkpoint(signer()))
     committer = Committer(lambda: Sequencer(storage, signer(), Barriers))
     trusted = policy(1, 1)
@@ -183,13 +186,19 @@ def test_a_busy_thread_pool_does_not_delay_a_barrier(tmp_path: Path) -> None:
     service = BoardService(committer, storage.public, trusted, limits)
     service.collector = Collector(
         trusted,
-        Witnesses(honest(0, tmp_path)),
+        Witnesses(honest(0, root)),
         OutgrownFiles(storage.public),
         lambda: committer.sequencer.signed if committer.sequencer else None,
         lambda _: None,
-        EvidenceFolder(tmp_path / "evidence"),
+        EvidenceFolder(root / "evidence"),
     )
     service.collector.start()
+    return service
+
+
+def test_a_busy_thread_pool_does_not_delay_a_barrier(tmp_path: Path) -> None:
+    """Other work fills the event loop's own pool; a close is answered nevertheless."""
+    service = witnessed_service(tmp_path)
     release = threading.Event()
 
     async def work() -> Accepted:
@@ -208,7 +217,26 @@ def test_a_busy_thread_pool_does_not_delay_a_barrier(tmp_path: Path) -> None:
     found = verify_receipt(
         Receipt.parse(accepted.receipt), entry_bytes(0, phase=BARRIER), log_key()
     )
-    trusted.check_quorum(found.signed)
+    service.policy.check_quorum(found.signed)
+
+
+def test_a_barrier_whose_proof_cannot_be_made_is_not_acknowledged(tmp_path: Path) -> None:
+    service = witnessed_service(tmp_path)
+
+    async def answers(seq: int) -> Accepted:
+        return await service.post(entry_bytes(seq, phase=BARRIER))
+
+    assert asyncio.run(answers(0)).receipt
+    assert service.collector is not None
+
+    def damaged(signed: SignedCheckpoint) -> LogReader:
+        return LogReader(MemorySource({}), signed)
+
+    service.collector.reader = damaged  # type: ignore[method-assign]
+    with pytest.raises(Refused) as caught:
+        asyncio.run(answers(1))
+    assert caught.value.reason is Reason.UNAVAILABLE
+    service.close()
 
 
 def test_more_than_may_wait_are_sent_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

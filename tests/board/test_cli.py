@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+from bulletin_board.admission import Refused
 from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence
 from bulletin_board.note import KeyKind, NoteSigner, VerifierKey
 from bulletin_board.policy import TrustPolicy
@@ -17,10 +21,24 @@ from bulletin_board.sequencer import Sequencer
 from bulletin_board.server.static import live_directory
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.directory import BoardDirectory
+from gopa.admission import ProtocolAdmission
 from gopa.cli.board import board
+from gopa.cli.board_admission import Doors, read_keys
+from gopa.cli.board_input import witness_signer
+from gopa.cli.board_output import reporting
+from gopa.session_view import Sessions
 from tests.board.board_vectors import records
 from tests.board.live import client, live_board
-from tests.board.tools import anyone, append, entry_bytes, log_key, signer, submissions
+from tests.board.tools import (
+    anyone,
+    append,
+    entry_bytes,
+    log_key,
+    party,
+    signer,
+    submission,
+    submissions,
+)
 from wire.errors import UsageError
 
 
@@ -97,12 +115,34 @@ def test_proof_and_tail(place: Path, tmp_path: Path) -> None:
     receipt = Receipt.parse(out.read_bytes())
     verify_receipt(receipt, submissions(1, 42)[0].raw, key_of(place))
     assert gopa("proof", place, "42").output == out.read_text()
+    found = facts("proof", place, "42")
+    assert (found["index"], found["size"], found["proof"]) == (42, 300, out.read_text())
     lines = gopa("tail", place, "--start", "290", "--json").output.splitlines()
     assert [json.loads(line)["index"] for line in lines] == list(range(290, 300))
     header, line = gopa("tail", place, "--start", "299").output.splitlines()
     assert header.split()[0] == "index"
     assert [line[header.index(name) :].split()[0] for name in ("index", "seq")] == ["299", "299"]
     assert line.endswith(submissions(1, 299)[0].leaf.hex()[:16])
+
+
+def test_who_follows_sees_every_entry_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    naps = 0
+
+    def later(_: float) -> None:
+        nonlocal naps
+        naps += 1
+        if naps == 3:
+            raise KeyboardInterrupt
+        directory = BoardDirectory(place)
+        log = Sequencer(directory.storage(), directory.signer(), anyone)
+        append(log, submissions(2, 298 + 2 * naps))
+        log.close()
+
+    monkeypatch.setattr("gopa.cli.board.time", SimpleNamespace(sleep=later))
+    once = gopa("tail", place, "--start", "298", "--json").stdout.splitlines()
+    assert [json.loads(line)["index"] for line in once] == [298, 299]
+    lines = gopa("tail", place, "--start", "298", "--follow", "--json").stdout.splitlines()
+    assert [json.loads(line)["index"] for line in lines] == list(range(298, 304))
 
 
 def test_reading_a_directory_that_grows(place: Path) -> None:
@@ -153,6 +193,8 @@ def test_serving_needs_to_know_who_may_post(tmp_path: Path) -> None:
         ("export", "{log}", "{new}/archive"),
         ("import", "{log}", "{new}", "--log", "{key}"),
         ("proof", "{log}", "300"),
+        ("export", "{log}", "{new}", "--session", "no hex"),
+        ("export", "http://127.0.0.1:9", "{new}"),
         ("fsck", "{new}", "--log", "{key}"),
         ("fsck", "http://127.0.0.1:9", "--log", "{key}"),
         ("tail", "{new}"),
@@ -160,6 +202,8 @@ def test_serving_needs_to_know_who_may_post(tmp_path: Path) -> None:
         ("serve", "{log}", "--roster", "{new}"),
         ("serve", "{log}", "--roster", "{junk}"),
         ("serve", "{log}", "--roster", "{empty}"),
+        ("serve", "{log}", "--sessions", "--organisers", "{empty}"),
+        ("serve", "{log}", "--anyone", "--organisers", "{roster}"),
         ("serve", "{log}", "--anyone", "--tls-cert", "{junk}"),
         ("serve", "{log}", "--anyone", "--tls-cert", "{junk}", "--tls-key", "{junk}"),
         ("serve", "{log}", "--anyone", "--lock", "{new}"),
@@ -171,9 +215,12 @@ def test_what_is_wrong_is_said_without_a_traceback(
     place: Path, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     junk, empty = tmp_path / "junk", tmp_path / "empty"
+    roster = tmp_path / "roster"
     junk.write_text("abcd\n")
     empty.write_text("")
-    names = {"log": place, "new": tmp_path / "new", "junk": junk, "empty": empty}
+    roster.write_text(f"{party(1).public.data.hex()}\n")
+    assert read_keys(roster)
+    names = {"log": place, "new": tmp_path / "new", "junk": junk, "empty": empty, "roster": roster}
     keys = {"key": key_of(place), "witness": signer("w.example", KeyKind.WITNESS).verifier}
     result = gopa(*(argument.format(**names, **keys) for argument in arguments))
     assert isinstance(result.exception, UsageError | StorageError)
@@ -199,3 +246,56 @@ def test_evidence_says_what_it_proves(tmp_path: Path) -> None:
     other = signer("other.example/log").verifier
     for name in ("fork", "unproven"):
         assert gopa("evidence", files[name], "--log", str(other)).exit_code == 1
+
+
+def doors(**chosen: Any) -> Doors:
+    nothing = {"sessions": False, "organisers": None, "roster": None, "anyone": False, "quota": 5}
+    return Doors(**(nothing | chosen))
+
+
+def test_a_roster_of_authors_lets_in_whom_it_names(tmp_path: Path) -> None:
+    path = tmp_path / "roster"
+    own, other = party(1).public.data, party(2).public.data
+    path.write_text(f"# authors\n\n{own.hex()}  # the first\n{other.hex()}\n")
+    assert read_keys(path) == [own, other]
+    door = doors(roster=path).doorkeeping()
+    assert door.view is None
+    for number, known in ((1, True), (2, True), (3, False)):
+        entry = submission(0, author=number).entry
+        doors(anyone=True).doorkeeping().admission().admit(entry)
+        with nullcontext() if known else pytest.raises(Refused):
+            door.admission().admit(entry)
+
+
+def test_a_board_for_sessions_reads_them_for_its_page(tmp_path: Path) -> None:
+    path = tmp_path / "organisers"
+    path.write_text(party(1).public.data.hex() + "\n")
+    for organisers in (None, path):
+        door = doors(sessions=True, organisers=organisers).doorkeeping()
+        assert isinstance(door.view, Sessions)
+        assert isinstance(door.admission(), ProtocolAdmission)
+    for wrong in (
+        {"anyone": True, "organisers": path},
+        {"sessions": True, "anyone": True},
+        {"sessions": True, "roster": path},
+        {"sessions": True, "organisers": tmp_path / "nowhere"},
+        {},
+    ):
+        with pytest.raises(UsageError):
+            doors(**wrong).doorkeeping()
+
+
+def test_a_witness_keeps_its_key(tmp_path: Path) -> None:
+    place = tmp_path / "witness"
+    made = witness_signer(place, "w.example")
+    for name in (None, "w.example"):
+        assert witness_signer(place, name).verifier == made.verifier
+    with pytest.raises(UsageError):
+        witness_signer(tmp_path / "other", None)
+
+
+def test_a_reader_that_goes_away_is_no_wrong_usage() -> None:
+    with pytest.raises(UsageError), reporting():
+        raise FileNotFoundError(2, "gone", "log")
+    with pytest.raises(BrokenPipeError), reporting():
+        raise BrokenPipeError(32, "gone")

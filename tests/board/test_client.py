@@ -5,8 +5,12 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -29,7 +33,7 @@ from bulletin_board.witness.core import Answer
 from bulletin_board.witness.request import LARGEST_REQUEST, AddCheckpoint
 from bulletin_board.witness.service import Witness
 from bulletin_board.witness.store import WitnessStore
-from tests.board.asking import raw_exchange
+from tests.board.asking import ask, raw_exchange
 from tests.board.live import LiveWitness, client, live_board, live_witness, witnessed
 from tests.board.tools import (
     append,
@@ -374,6 +378,33 @@ def test_an_endless_request_to_a_witness_is_cut_off(witness: LiveWitness) -> Non
     chunk = b"2000\r\n" + bytes(0x2000) + b"\r\n"
     start = b"POST /add-checkpoint HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     assert b" 400 " in raw_exchange(witness.url, start, *[chunk] * 9)
+
+
+def test_a_witness_that_cannot_remember_signs_nothing(witness: LiveWitness, tmp_path: Path) -> None:
+    five, nine = snapshots(5, 9)
+
+    def answer(body: bytes) -> int:
+        return ask(witness.url, "POST", "/add-checkpoint", body).status
+
+    assert answer(request(five, 0)) == 200
+    with closing(sqlite3.connect(tmp_path / "witness-1.sqlite")) as database:
+        database.execute("UPDATE cosigned SET text = 'damaged'")
+        database.commit()
+    assert answer(request(nine, 5)) == 503
+    assert answer(request(nine, 0)) == 503
+
+
+def test_who_hangs_up_on_a_witness_leaves_no_trace(
+    witness: LiveWitness, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else strangers would fill its log."""
+    parts = urlsplit(witness.url)
+    start = b"POST /add-checkpoint HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nold"
+    with socket.create_connection((str(parts.hostname), parts.port or 0), LONG) as connection:
+        connection.sendall(start)
+    (five,) = snapshots(5)
+    assert ask(witness.url, "POST", "/add-checkpoint", request(five, 0)).status == 200
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 class Answering(HttpTransport):

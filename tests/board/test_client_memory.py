@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from bulletin_board.client.board import Patience
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
 from bulletin_board.client.state import DirectoryState, MemoryState
 from bulletin_board.note import KeyKind, Note, cosign
@@ -20,7 +21,13 @@ from bulletin_board.policy import TrustPolicy
 from tests.board.live import client
 from tests.board.tools import append, entry_bytes, log_key, memory_log, signer, submission, trust
 from tests.board.waiting import LONG
-from wire.errors import FaultyBoard, InvalidProof, InvalidSignature, MalformedMessage
+from wire.errors import (
+    FaultyBoard,
+    InvalidProof,
+    InvalidSignature,
+    MalformedMessage,
+    UsageError,
+)
 
 WITNESS = signer("witness.example/1", KeyKind.WITNESS)
 WITNESSED = TrustPolicy.parse(f"log {log_key()}\nwitness w {WITNESS.verifier}\nquorum w\n".encode())
@@ -98,6 +105,31 @@ def test_a_client_waits_for_the_witnesses() -> None:
     board._sleep = cosign_meanwhile
     assert board.update().size == 4
     assert len(waits) == 1
+
+
+def test_what_is_called_cosigned_has_its_quorum_too() -> None:
+    _, after, _, _ = growing_log()
+    shown = after | {"v1/cosigned": cosigned(after["checkpoint"])}
+    assert client("http://x", policy=WITNESSED, transport=Board(shown)).update().size == 4
+    shown = after | {"v1/cosigned": after["checkpoint"]}
+    with pytest.raises(InvalidProof) as caught:
+        client("http://x", policy=WITNESSED, transport=Board(shown), attempts=2).update()
+    assert caught.value.check == "05-P2"
+
+
+def test_a_client_tries_at_least_once() -> None:
+    """Without an attempt it would believe what it has not judged."""
+    assert Patience(1).attempts == 1
+    for attempts in (0, -1):
+        with pytest.raises(UsageError):
+            Patience(attempts)
+
+
+def test_a_memory_needs_a_directory(tmp_path: Path) -> None:
+    assert DirectoryState(tmp_path / "memory", log_key()).load() is None
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError):
+        DirectoryState(tmp_path / "file", log_key())
 
 
 def forked_files() -> tuple[dict[str, bytes], dict[str, bytes]]:

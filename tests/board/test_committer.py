@@ -16,6 +16,8 @@ from bulletin_board.admission import Reason, Refused
 from bulletin_board.committer import Committer, CommitterLimits, _Job
 from bulletin_board.fsck import fsck_directory
 from bulletin_board.sequencer import Accepted, Outcome, Sequencer
+from bulletin_board.server.service import BoardService
+from bulletin_board.source import DirectorySource
 from bulletin_board.storage import Inconsistent, LostLock, StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from tests.board.faults import Plan, faulty_storage
@@ -110,6 +112,86 @@ def test_a_full_queue_is_busy(tmp_path: Path) -> None:
     committer.close()
 
 
+def test_postponed_work_never_waits_for_a_full_queue(tmp_path: Path) -> None:
+    """Whoever postpones it may be the one that everybody waits for."""
+    board = new_board(tmp_path / "log")
+    committer = Committer(lambda: open_log(board), CommitterLimits(queue=1, pulse_seconds=0.05))
+    release = occupy(committer)
+    done: list[int] = []
+    for number in range(3):
+        committer.call(lambda _, number=number: done.append(number))  # type: ignore[misc]
+    release.set()
+    assert until(lambda: done != [])
+    committer.close()
+    assert done == [0]
+
+
+def test_a_post_that_is_called_off_in_time_does_not_enter(tmp_path: Path) -> None:
+    board = new_board(tmp_path / "log")
+    committer = Committer(lambda: open_log(board), LIMITS)
+    release = occupy(committer)
+    futures = [committer.submit(submission(number)) for number in range(3)]
+    assert futures[1].cancel()
+    release.set()
+    assert [must(futures[number].result(LONG)) for number in (0, 2)] == [0, 1]
+    committer.close()
+    committer.close()
+    assert fsck_directory(board.public, trust()).size == 2
+
+
+def test_work_with_a_mistake_does_not_end_the_log(tmp_path: Path) -> None:
+    """Nor does it change what a post in the same batch was told: that is in the log."""
+    board = new_board(tmp_path / "log")
+    opened: list[Sequencer] = []
+
+    def opening() -> Sequencer:
+        opened.append(open_log(board))
+        return opened[-1]
+
+    def mistake(_: Sequencer) -> None:
+        raise LookupError
+
+    committer = Committer(opening, LIMITS)
+    release = occupy(committer)
+    future = committer.submit(submission(0))
+    committer.call(mistake)
+    release.set()
+    assert must(future.result(LONG)) == 0
+    assert until(lambda: len(opened) == 2 and committer.sequencer is opened[1])
+    assert must(committer.submit(submission(1)).result(LONG)) == 1
+    assert committer.fatal is None
+    committer.close()
+
+
+def broken_at_the_end(board: BoardDirectory) -> Sequencer:
+    log = open_log(board)
+    close = log.close
+
+    def fail_to_close() -> None:
+        close()
+        fail()
+
+    log.close = fail_to_close  # type: ignore[method-assign]
+    return log
+
+
+def test_a_log_that_cannot_be_closed_keeps_nobody_waiting(tmp_path: Path) -> None:
+    board = new_board(tmp_path / "log")
+    committer = Committer(lambda: broken_at_the_end(board), LIMITS)
+    committer.call(lambda _: fail())
+    assert until(lambda: committer.waiting == 0)
+    release = occupy(committer)
+    closing = threading.Thread(target=committer.close)
+    closing.start()
+    assert until(lambda: committer._closed and committer.waiting >= 1)
+    late: Future[Outcome] = Future()
+    committer._queue.put(_Job(submission(0), late))
+    release.set()
+    assert isinstance(late.result(LONG), Refused)
+    closing.join(LONG)
+    assert not closing.is_alive()
+
+
 def test_a_failed_write_is_survived(tmp_path: Path) -> None:
     """The disk fails once: the post is refused as unavailable, and posting again works."""
     board = new_board(tmp_path / "log")
@@ -180,10 +262,13 @@ def test_a_log_that_cannot_be_opened_for_a_while_is_opened_again(tmp_path: Path)
         return open_log(board)
 
     committer = Committer(open_sometimes, CommitterLimits(pulse_seconds=0.05, retry_seconds=1))
+    service = BoardService(committer, DirectorySource(board.public), trust())
+    assert not service.problem()
     away.set()
     committer.call(lambda _: fail())
     assert until(lambda: tried.count(True) >= 2)
     assert committer.sequencer is None
+    assert service.problem()
     with pytest.raises(Refused) as caught:
         committer.submit(submission(0))
     assert caught.value.reason is Reason.UNAVAILABLE
@@ -191,7 +276,8 @@ def test_a_log_that_cannot_be_opened_for_a_while_is_opened_again(tmp_path: Path)
     assert until(lambda: committer.sequencer is not None)
     assert committer.fatal is None
     assert must(committer.submit(submission(0)).result(LONG)) == 0
-    committer.close()
+    assert not service.problem()
+    service.close()
     assert tried.count(False) == 2
 
 

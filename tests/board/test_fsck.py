@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from bulletin_board import verified as verified_module
-from bulletin_board.archive import ArchiveReader, write_archive
+from bulletin_board.archive import ArchiveParts, ArchiveReader, write_archive
 from bulletin_board.bundle import decode_bundle, encode_bundle
 from bulletin_board.entry import Submission, sign_entry
 from bulletin_board.fsck import fsck, fsck_directory
@@ -132,6 +133,24 @@ def resign(root: Path, text: str) -> None:
 
 def text_of(root: Path) -> str:
     return Note.parse((root / "checkpoint").read_bytes()).text
+
+
+def test_a_directory_that_cannot_be_listed_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it holds would count as absent."""
+    root = small_log(tmp_path)
+    accepts(root)
+    scan = os.scandir
+
+    def refuse(path: Path | str) -> Iterator[os.DirEntry[str]]:
+        if Path(path).name == "entries":
+            raise PermissionError(13, "refused", str(path))
+        return scan(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", refuse)
+        rejects(root)
 
 
 def test_a_size_with_leading_zeros(tmp_path: Path) -> None:
@@ -380,6 +399,11 @@ def test_an_archive_with_forged_entries_and_the_right_digest(tmp_path: Path) -> 
     header = (len(origin)).to_bytes(2) + origin
     with pytest.raises(MalformedMessage):
         ArchiveReader(rebuilt(header, header[:-1] + b"x"), trust())
+    checkpoint = ArchiveReader(rebuilt(header, header), trust()).signed.checkpoint
+    assert list(ArchiveParts(rebuilt(header, header)).bundles(checkpoint)) == [raws]
+    with pytest.raises(MalformedMessage) as named:
+        list(ArchiveParts(rebuilt(header, header[:-1] + b"x")).bundles(checkpoint))
+    assert named.value.field == "header"
 
 
 def test_a_reader_hands_out_ranges_and_keeps_few_tiles(monkeypatch: pytest.MonkeyPatch) -> None:

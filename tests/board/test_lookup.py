@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
-from collections.abc import Iterator
+import socket
+import sqlite3
+from collections.abc import Awaitable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bulletin_board.admission import Reason, Refused
+from bulletin_board.committer import Committer
 from bulletin_board.entry import LARGEST_BODY, Submission
 from bulletin_board.lookup import (
     LARGEST_ANSWER,
@@ -23,6 +30,14 @@ from bulletin_board.lookup import (
     open_answer,
 )
 from bulletin_board.reader import LogReader
+from bulletin_board.sequencer import Sequencer, first_checkpoint
+from bulletin_board.server import lookup as lookup_module
+from bulletin_board.server.lookup import Lookups
+from bulletin_board.server.service import BoardService
+from bulletin_board.source import DirectorySource
+from bulletin_board.storage import memory_storage
+from bulletin_board.storage.directory import BoardDirectory
+from bulletin_board.storage.places import SqlitePlaces
 from bulletin_board.tree import (
     inclusion_proof,
     subset_proof,
@@ -44,13 +59,18 @@ from tests.board.lookups import (
 from tests.board.test_spec import block
 from tests.board.tools import (
     SESSION,
+    anyone,
     entry_bytes,
     memory_log,
     new_board,
     open_log,
+    signer,
     source_of,
+    trust,
 )
+from tests.board.waiting import LONG
 from wire.codec import describe
+from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import (
     InvalidProof,
     ProtocolError,
@@ -293,3 +313,84 @@ def test_no_request_makes_the_server_fail(url: str, at: int, change: bytes) -> N
     body = raw[:at] + change + raw[at + len(change) :]
     answer = ask(url, "POST", "/v1/lookup", body, {"Content-Type": MEDIA_TYPE})
     assert answer.status in {200, 413, 422} or answer.problem == "unavailable"
+
+
+# What goes wrong beside the question
+
+
+@pytest.fixture
+def offline(tmp_path: Path) -> Iterator[tuple[BoardDirectory, Lookups]]:
+    """Lookups in the directory of a log that nobody writes."""
+    board = new_board(tmp_path / "log")
+    log = open_log(board)
+    for at in range(0, len(MIXED), 100):
+        log.append([Submission.decode(raw) for raw in MIXED[at : at + 100]])
+    log.close()
+    places, public = SqlitePlaces.open(board.index_path), DirectorySource(board.public)
+    lookups = Lookups(places, public, lambda: len(MIXED))
+    yield board, lookups
+    lookups.close()
+
+
+def refused(work: Awaitable[bytes]) -> Reason:
+    async def wait() -> bytes:
+        return await work
+
+    with pytest.raises(Refused) as caught:
+        asyncio.run(wait())
+    return caught.value.reason
+
+
+def test_a_log_that_is_damaged_proves_nothing(offline: tuple[BoardDirectory, Lookups]) -> None:
+    board, lookups = offline
+    assert asyncio.run(lookups.consistency(100, len(MIXED)))
+    for path in board.public.glob("tile/0/*"):
+        path.unlink() if path.is_file() else None
+    assert asyncio.run(lookups.consistency(100, len(MIXED)))  # what is remembered is not read
+    assert refused(lookups.consistency(101, 500)) is Reason.UNAVAILABLE
+
+
+def test_an_index_that_is_damaged_finds_nothing(offline: tuple[BoardDirectory, Lookups]) -> None:
+    board, lookups = offline
+    wanted = LOOKUP.encode(question(len(MIXED), 3))
+    assert asyncio.run(lookups.answer(wanted))
+    with closing(sqlite3.connect(board.index_path)) as database:
+        database.execute("UPDATE slots SET place = 'text' || place")
+        database.commit()
+    assert refused(lookups.answer(wanted)) is Reason.UNAVAILABLE
+
+
+def test_few_sessions_are_remembered(
+    offline: tuple[BoardDirectory, Lookups], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody can begin one."""
+    monkeypatch.setattr(lookup_module, "_SESSIONS_KEPT", 1)
+    _, lookups = offline
+    for session, first in ((SESSION, author(0)), (OTHER, author(3)), (SESSION, author(0))):
+        wanted = question(len(MIXED), phases=(1, 2, 3), session=session)
+        answer = LOOKUP_ANSWER.decode(asyncio.run(lookups.answer(LOOKUP.encode(wanted))))
+        assert {Submission.decode(each.entry).entry.author.data for each in answer.found} == {first}
+        assert list(lookups._first) == [session]
+
+
+def test_a_board_may_offer_no_lookups() -> None:
+    storage = memory_storage(first_checkpoint(signer()))
+    committer = Committer(lambda: Sequencer(storage, signer(), anyone))
+    service = BoardService(committer, storage.public, trust())
+    assert not service.problem()
+    assert refused(service.look_up(b"")) is Reason.UNAVAILABLE
+    assert refused(service.consistency(1, 2)) is Reason.UNAVAILABLE
+    service.close()
+
+
+def test_who_hangs_up_gets_no_answer_and_harms_nobody(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    parts = urlsplit(url)
+    for path in ("/v1/lookup", "/v1/entries"):
+        media_type = MEDIA_TYPE if path == "/v1/lookup" else ENTRY_PAYLOAD_TYPE
+        start = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {media_type}\r\n"
+        with socket.create_connection((str(parts.hostname), parts.port or 0), LONG) as connection:
+            connection.sendall((start + "Content-Length: 100\r\n\r\n").encode() + bytes(10))
+    assert lookup(url, question(1, 0)).status == 200
+    assert not [record for record in caplog.records if record.exc_info]

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -25,21 +26,32 @@ from hypothesis import strategies as st
 
 from bulletin_board.admission import Refused, Roster
 from bulletin_board.fsck import fsck_directory
+from bulletin_board.policy import TrustPolicy
 from bulletin_board.proof import Receipt, verify_receipt
 from bulletin_board.server.limits import RateLimit, ServerLimits
+from bulletin_board.server.start import start_board
+from bulletin_board.server.static import find_resource
+from bulletin_board.source import CHECKPOINT, MemorySource, MissingResource
 from bulletin_board.storage.directory import BoardDirectory
+from bulletin_board.tree import resources
 from tests.board.asking import ask, head, post, raw_exchange
 from tests.board.live import free_port, live_board
 from tests.board.tools import (
+    anyone,
+    append,
     entry_bytes,
     log_key,
+    memory_log,
     new_board,
     open_log,
     party,
+    signer,
+    submissions,
     trust,
 )
 from tests.board.waiting import LONG, until
 from wire.domains import ENTRY_PAYLOAD_TYPE
+from wire.errors import UsageError
 
 
 @pytest.fixture(scope="module")
@@ -279,6 +291,42 @@ def test_a_board_whose_log_was_taken_over_says_so(tmp_path: Path) -> None:
         assert ask(url, "GET", "/checkpoint").status == 200
         newer.check()
         newer.close()
+
+
+def test_a_board_has_the_policy_of_its_own_log(tmp_path: Path) -> None:
+    place = new_board(tmp_path / "log")
+    with ExitStack() as stack:
+        start_board(place, signer(), trust(), anyone, stack)
+    other = TrustPolicy.single_log(signer("other.example/log").verifier)
+    with ExitStack() as stack, pytest.raises(UsageError):
+        start_board(place, signer(), other, anyone, stack)
+    with ExitStack() as stack:  # nothing was left open
+        start_board(place, signer(), trust(), anyone, stack)
+
+
+class Growing(MemorySource):
+    """A log that has grown between any two looks, `times` of them."""
+
+    def __init__(self, logs: list[dict[str, bytes]]) -> None:
+        super().__init__(logs[0])
+        self._logs = logs
+
+    def fetch(self, path: str, limit: int) -> bytes:
+        if path != CHECKPOINT and len(self._logs) > 1:
+            del self._logs[0]
+        return MemorySource(self._logs[0]).fetch(path, limit)
+
+
+def test_a_log_that_outgrows_every_look_is_given_up() -> None:
+    log, files = memory_log(1)
+    logs: list[dict[str, bytes]] = []
+    for number in range(1, 10):
+        append(log, submissions(1, number))
+        logs.append({path: files[path] for path in (CHECKPOINT, *resources(number + 1))})
+    first = find_resource("tile/0/000.p/1", Growing(logs[:4])).data
+    assert first == submissions(1)[0].leaf
+    with pytest.raises(MissingResource):
+        find_resource("tile/0/000.p/1", Growing(logs))
 
 
 def test_the_longest_body_in_chunks(url: str) -> None:

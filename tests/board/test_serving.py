@@ -88,6 +88,21 @@ def test_nobody_connects_before_the_server_runs() -> None:
         bind(Listen("nowhere.invalid", free_port()))
 
 
+def test_an_address_of_version_6_leaves_version_4_alone() -> None:
+    """Else one program would take both, and the other find its port in use."""
+    (four,) = bind(Listen("127.0.0.1", 0))
+    port = four.getsockname()[1]
+    try:
+        with four, socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+            (six,) = bind(Listen("::", port))
+            with six:
+                assert six.getsockname()[1] == port
+    except OSError:  # a machine without it
+        with pytest.raises(UsageError):
+            bind(Listen("::1", 0))
+
+
 def test_both_listen_with_the_same_options() -> None:
     names = {"host", "port", "tls_cert", "tls_key"}
     found = [

@@ -7,13 +7,15 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from bulletin_board import sequencer as sequencer_module
 from bulletin_board.entry import Submission
 from bulletin_board.fsck import fsck_directory
-from bulletin_board.sequencer import first_checkpoint
+from bulletin_board.note import KeyKind
+from bulletin_board.sequencer import Sequencer, first_checkpoint
 from bulletin_board.storage import (
     Inconsistent,
     Index,
@@ -24,11 +26,13 @@ from bulletin_board.storage import (
     Staged,
     StagedEntry,
     StorageError,
+    memory_storage,
 )
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.storage.memory import MemoryIndex, MemoryLock
 from bulletin_board.storage.sqlite import SqliteIndex, SqliteLock
 from tests.board.tools import (
+    anyone,
     append,
     copy_of,
     memory_log,
@@ -251,6 +255,15 @@ def test_a_new_log_needs_a_new_place(tmp_path: Path) -> None:
     board = filled(tmp_path / "log", 1)
     with pytest.raises(UsageError):
         board.create(signer(), first_checkpoint(signer()))
+    with pytest.raises(UsageError):
+        BoardDirectory(tmp_path / "other", board.lock_path).create(
+            signer(), first_checkpoint(signer())
+        )
+    witness = signer("witness.example/1", KeyKind.WITNESS)
+    with pytest.raises(UsageError):
+        BoardDirectory(tmp_path / "third").create(witness, first_checkpoint(signer()))
+    assert not (tmp_path / "other").exists()
+    assert not (tmp_path / "third").exists()
     assert board.key_path.stat().st_mode & 0o777 == 0o600
     board.key_path.chmod(0o644)
     with pytest.raises(UsageError):
@@ -296,6 +309,64 @@ def test_a_log_whose_lock_is_elsewhere_says_so(tmp_path: Path) -> None:
     open_log(board).close()
     with pytest.raises(StorageError):
         BoardDirectory(tmp_path / "log").storage()
+
+
+@pytest.mark.parametrize("part", ["index.sqlite", "public"])
+def test_a_directory_without_a_part_is_no_log(tmp_path: Path, part: str) -> None:
+    """And nothing is made in its place: it would be an empty one."""
+    board = filled(tmp_path / "log", 1)
+    board.storage().close()
+    (board.root / part).rename(tmp_path / "away")
+    with pytest.raises(StorageError):
+        board.storage()
+    assert not (board.root / part).exists()
+
+
+def test_a_memory_knows_its_writer_too() -> None:
+    storage = memory_storage(first_checkpoint(signer()))
+    first = Sequencer(storage, signer(), anyone)
+    append(first, submissions(1))
+    stage = storage.index.stage
+
+    def stage_after_another(*_: object) -> NoReturn:
+        storage.lock.fence()
+        raise StorageError("the newer writer has taken the place")
+
+    storage.index.stage = stage_after_another  # type: ignore[assignment, method-assign]
+    with pytest.raises(LostLock):
+        append(first, submissions(1, 1))
+    storage.index.stage = stage  # type: ignore[method-assign]
+    assert Sequencer(storage, signer(), anyone).signed.size == 1
+
+
+def test_a_broken_disk_is_no_other_writer(tmp_path: Path) -> None:
+    """Where the lock cannot be read either, nothing says that somebody has taken over."""
+    board = filled(tmp_path / "log", 1)
+    log = open_log(board)
+
+    def fail(*_: object) -> NoReturn:
+        raise StorageError("the disk is broken")
+
+    log._storage.index.stage = fail  # type: ignore[assignment, method-assign]
+    log._storage.lock.epoch = fail  # type: ignore[method-assign]
+    with pytest.raises(StorageError) as caught:
+        append(log, submissions(1, 1))
+    assert not isinstance(caught.value, LostLock)
+    log.close()
+    assert open_log(board).signed.size == 1
+
+
+def test_a_whole_bundle_that_was_damaged_later_is_noticed(tmp_path: Path) -> None:
+    """It is stored nowhere else, so it is not repaired, and nothing is built on it."""
+    board = filled(tmp_path / "log", 300)
+    open_log(board).close()
+    path = board.public / "tile/entries/000"
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(Inconsistent):
+        open_log(board)
+    path.write_bytes(data)
+    open_log(board).close()
 
 
 @pytest.mark.parametrize("count", [40, 256, 300])
@@ -498,6 +569,7 @@ def test_what_is_staged_gives_way_to_newer_epochs_only(
         ("UPDATE staging SET bundle = 'text'", StorageError),
         ("UPDATE staging SET width = 2", Inconsistent),
         ("UPDATE staging SET bundle = x'0005'", Inconsistent),
+        ("UPDATE staging SET start = 1", Inconsistent),
     ],
 )
 def test_a_damaged_index_is_refused(
@@ -512,16 +584,36 @@ def test_a_damaged_index_is_refused(
         append(open_log(board), submissions(1))
 
 
+def test_a_stored_batch_that_is_missing_between_others_is_noticed(tmp_path: Path) -> None:
+    board = new_board(tmp_path / "log")
+    log = open_log(board)
+    append(log, submissions(3), batch=1)
+    log.close()
+    open_log(board).close()
+    with closing(sqlite3.connect(board.index_path)) as database:
+        assert database.execute("DELETE FROM staging WHERE start = 1").rowcount == 1
+        database.commit()
+    with pytest.raises(Inconsistent):
+        open_log(board)
+
+
 @pytest.mark.parametrize(
-    "statement",
-    ["DELETE FROM lock", "UPDATE lock SET checkpoint = 'text'", "UPDATE lock SET epoch = 0.5"],
+    ("statement", "error"),
+    [
+        ("DELETE FROM lock", StorageError),
+        ("UPDATE lock SET checkpoint = 'text'", StorageError),
+        ("UPDATE lock SET epoch = 0.5", StorageError),
+        ("UPDATE lock SET checkpoint = x'00'", Inconsistent),
+    ],
 )
-def test_a_damaged_lock_is_refused(tmp_path: Path, statement: str) -> None:
+def test_a_damaged_lock_is_refused(
+    tmp_path: Path, statement: str, error: type[StorageError]
+) -> None:
     board = filled(tmp_path / "log", 3)
     open_log(board).close()
     with closing(sqlite3.connect(board.lock_path)) as database:
         database.execute(statement)
         database.commit()
-    with pytest.raises(StorageError):
+    with pytest.raises(error):
         open_log(board)
     assert fsck_directory(board.public, trust()).size == 3

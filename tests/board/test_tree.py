@@ -27,11 +27,13 @@ from bulletin_board.tree import (
     old_root,
     parse_path,
     resources,
+    tile_at,
     tiles,
     tree_root,
     verify_consistency,
     verify_inclusion,
 )
+from bulletin_board.tree import nodes as nodes_module
 from bulletin_board.tree.tiles import Bundle
 from tests.external import vectors
 from wire.errors import InvalidProof, MalformedMessage, UsageError
@@ -171,6 +173,23 @@ def test_a_root_and_all_nodes_across_three_levels() -> None:
     assert edge.root() == mth(leaves(66_000)) == tree_root(66_000, node)
 
 
+def test_nodes_that_are_forgotten_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    edge, node = grown(600)
+    data = leaves(600)
+
+    def fetch(tile: Tile) -> list[bytes]:
+        height = 8 * tile.level
+        first = tile.number * 256
+        return [node(height, first + at) for at in range(tile.width)]
+
+    monkeypatch.setattr(nodes_module, "_MOST_REMEMBERED", 3)
+    few = TileNodes(600, fetch)
+    for index in (0, 300, 599, 0):
+        proof = inclusion_proof(index, 600, few)
+        verify_inclusion(index, 600, data[index], proof, edge.root())
+        assert len(few.inner) <= 4
+
+
 def test_paths() -> None:
     assert Tile(0, 1_234_067, 256).path == "tile/0/x001/x234/067"
     assert Tile(2, 0, 1).path == "tile/2/000.p/1"
@@ -204,6 +223,13 @@ def test_paths() -> None:
 def test_other_spellings_are_no_paths(bad: str) -> None:
     assert parse_path("tile/0/000") is not None
     assert parse_path(bad) is None
+
+
+def test_there_are_tiles_only_where_there_are_leaves() -> None:
+    assert tile_at(0, 1, 257) == Tile(0, 1, 1)
+    for level, index in ((0, 2), (0, -1), (1, 1), (2, 0)):
+        with pytest.raises(UsageError):
+            tile_at(level, index, 257)
 
 
 def test_an_edge_needs_exactly_its_partial_tiles() -> None:

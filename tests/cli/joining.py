@@ -44,9 +44,10 @@ class Stand:
         (changed or self.world.ticket).write(path)
         return path
 
-    def join(self, *more: object, ticket: Path | None = None) -> Result:
+    def join(self, *more: object, ticket: Path | None = None, as_json: bool = True) -> Result:
         """The command, to its end, in this process."""
-        line = ["join", ticket or self.ticket(), "--identity", self.key, *ACCEPTED, *more, "--json"]
+        line = ["join", ticket or self.ticket(), "--identity", self.key, *ACCEPTED, *more]
+        line += ["--json"] if as_json else []
         return CliRunner().invoke(commands, [str(each) for each in line])
 
 

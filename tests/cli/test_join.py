@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gopa.cli.join import UNREACHABLE_EXIT
+from gopa.cli.join import ABORTED_EXIT, UNREACHABLE_EXIT
 from gopa.cli.join_words import OUTSIDE_WORDS, tell
 from gopa.cli.session_progress import Happened, Standing
 from gopa.messages.phases import Phase
@@ -83,14 +83,34 @@ def test_wrong_inputs_are_one_line_and_cost_nothing(tmp_path: Path) -> None:
         assert other.public.data != here.world.identities[0].public.data
         refused = here.join("--value", "0.5", "--identity", tmp_path / "mine" / "other")
         assert isinstance(refused.exception, UsageError)
-        right = here.join("--value", "0.5")
+        for how in (("--epsilon", "much"), ("--corrupt-share", "half"), ("--corrupt-share", "1/0")):
+            assert here.join("--value", "0.5", *how).exit_code == 2, how
+        right = here.join("--value", "0.5", "--corrupt-share", "1/10")
         again = here.join("--value", "0.5")
+        plain = here.join("--value", "0.5", as_json=False)
     assert right.exit_code == 0, right.output
     (found,) = [each for each in events(right) if each["event"] == "result"]
     assert (found["round"], found["included"]) == (1, True)
     assert again.exit_code == 0, again.output
     assert [each["event"] for each in events(again)][-2:] == ["session over", "result"]
     assert events(again)[-1] == found
+    names = [line.split()[0] for line in plain.stdout.splitlines()]
+    assert (plain.exit_code, names) == (0, ["mean", "stderr", "parties"])
+
+
+def test_a_round_without_a_result_ends_with_a_code_of_its_own(tmp_path: Path) -> None:
+    """Also for whoever asks again when the session is over."""
+    everybody = replace(ONCE, survivors=8, loss=0, attempts=1, charged=0)
+    deadlines = Deadlines(join=20, phase=3)
+    with stand(tmp_path, everybody, mute=7, setting=SIGNED, deadlines=deadlines) as here:
+        aborted = here.join("--value", "0.5")
+        again = here.join("--value", "0.5")
+    for each in (aborted, again):
+        assert each.exit_code == ABORTED_EXIT, each.output
+        assert not [event for event in events(each) if event["event"] == "result"]
+        (line,) = each.stderr.splitlines()
+        assert line.startswith("gopa: ")
+    assert [each["event"] for each in events(aborted)].count("phase") > 2
 
 
 class Heard:

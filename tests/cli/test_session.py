@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner, Result
@@ -162,8 +163,33 @@ def test_keygen_takes_one_way_to_seal(tmp_path: Path) -> None:
     refused("keygen", tmp_path / "k", "--passphrase-file", tmp_path / "words", "--passphrase")
     refused("keygen", tmp_path / "k", "--passphrase")  # nobody is there to be asked
     refused("keygen", tmp_path / "k", "--passphrase-file", tmp_path / "none")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\n")
+    refused("keygen", tmp_path / "k", "--passphrase-file", tmp_path / "binary")
+    refused("keygen", tmp_path / "k", "--key-file", tmp_path / "none" / "sealing")
     assert not (tmp_path / "k").exists()
     facts("keygen", tmp_path / "k", "--passphrase-file", tmp_path / "words")
+
+
+def test_a_passphrase_is_asked_for_twice_where_somebody_sits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gopa.cli.session_secrets.sys", SimpleNamespace(stdin=Terminal()))
+    words = "correct horse\n"
+    line = ["keygen", str(tmp_path / "me"), "--passphrase"]
+    wrong = CliRunner().invoke(commands, line, input=words + "mistaken\n")
+    assert wrong.exit_code != 0
+    assert not (tmp_path / "me").exists()
+    made = CliRunner().invoke(commands, line, input=words + words)
+    assert made.exit_code == 0, made.output
+    assert "correct" not in made.output
+    assert identity.load(tmp_path / "me", Passphrase.of("correct horse"))
+
+
+class Terminal:
+    """Somebody sits there."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 # create
@@ -208,6 +234,10 @@ def test_create_with_a_beacon_takes_its_chain(world: World) -> None:
     assert world.manifest("read").beacon == DrandBeacon(QUICKNET)
     arguments = ("session", "create", world.root / "no", *world.arguments())
     assert refused(*arguments, "--beacon", "drand").field == "policy"
+    refused(*arguments, "--policy", world.root / "nowhere")
+    other = signer("board.example/other").verifier
+    (world.root / "others").write_text(f"log {other}\nquorum none\n")
+    assert refused(*arguments, "--policy", world.root / "others").field == "--policy"
     assert refused(*arguments, *more, "--chain", "nowhere").field == "--chain"
     info.write_text("{}")
     assert refused(*arguments, *more, "--chain", info).field == "--chain"
@@ -361,6 +391,10 @@ class Process:
         self._process.send_signal(number)
         return self.wait()
 
+    def pause(self) -> None:
+        """It lives and does nothing."""
+        self._process.send_signal(signal.SIGSTOP)
+
     def wait(self) -> int:
         code = self._process.wait(LONG)
         self._reading.join(LONG)
@@ -376,6 +410,13 @@ def waiting_for_one(world: World) -> tuple[LiveParties, tuple[object, ...]]:
     crowd.members[4].silent = frozenset({Phase.COMMIT})
     times = ("--seconds", "commit", "600", "--json", "--poll", "0.02")
     return crowd, ("session", "open", world.root / "mine", *times)
+
+
+def shown(world: World) -> str:
+    """The status for people."""
+    result = gopa("session", "status", world.root / "mine")
+    assert result.exit_code == 0
+    return " ".join(result.stdout.split())
 
 
 def posted_in_commit(world: World) -> int:
@@ -408,6 +449,7 @@ def test_close_ends_the_round_that_another_process_runs(world: World) -> None:
         first = Process(*arguments)
         assert until(lambda: posted_in_commit(world) == PARTIES - 1)
         status = facts("session", "status", world.root / "mine")
+        during = shown(world)
         assert facts("session", "close", world.root / "mine")["rounds"] == 1
         assert first.wait() == 0
     assert first.has_told("abort", reason="organiser")
@@ -416,10 +458,16 @@ def test_close_ends_the_round_that_another_process_runs(world: World) -> None:
     assert current["phase"] == "commit"
     assert len(current["present"]) == PARTIES
     assert len(current["posted"]) == PARTIES - 1
+    assert f"committing: {PARTIES - 1} have posted, {PARTIES} in the round" in during
+    assert all(key[:16] in during for key in current["present"])
     refused(*arguments)
     found = world.findings()
     assert not found.faults
     assert [each.abort is not None for each in found.rounds] == [True]
+    rounds = facts("session", "status", world.root / "mine")["rounds"]
+    assert isinstance(rounds, list)
+    assert [(each["outcome"], each["reason"]) for each in rounds] == [("abort", "organiser")]
+    assert f"aborted: the organiser gave up; {PARTIES} had joined" in shown(world)
 
 
 def test_close_ends_a_round_that_nobody_runs(world: World) -> None:
@@ -427,6 +475,9 @@ def test_close_ends_a_round_that_nobody_runs(world: World) -> None:
     with taking_part(crowd, world.url):
         first = Process(*arguments)
         assert until(lambda: first.has_told("phase", phase="commit"))
+        first.pause()
+        hasty = ("session", "close", world.root / "mine", "--wait", "0")
+        assert refused(*hasty).field == "--wait"
         first.send(signal.SIGKILL)
         assert facts("session", "close", world.root / "mine")["rounds"] == 1
         assert facts("session", "close", world.root / "mine")["rounds"] == 1

@@ -46,6 +46,9 @@ def test_a_newcomer_sees_the_result_the_truth_and_that_it_is_a_simulation() -> N
     for name in ("simulation", "mean", "true mean", "parties", "privacy", "time", "posted"):
         assert name in names, result.stdout
     assert result.stdout.startswith("simulation")
+    alone = simulate(*SMALL, "--mode", "off").stdout
+    assert alone.startswith("simulation")
+    assert "posted" not in {line.split()[0] for line in alone.splitlines() if line}
 
 
 def test_the_archive_is_what_the_audit_says_it_is(tmp_path: Path) -> None:
@@ -61,6 +64,9 @@ def test_the_archive_is_what_the_audit_says_it_is(tmp_path: Path) -> None:
     assert error < 6 * round_found["standard_error"][0]
     assert round_found["privacy"]["claims"]
     assert 1_000 < found["bytes_posted_per_party"] < 20_000
+    board = tmp_path / "board"
+    text = " ".join(simulate(*SIGNED, "--out", board).stdout.split())
+    assert f"gopa audit {board} --keys {tmp_path / 'board.keys'}" in text
 
 
 def test_a_board_is_kept_and_is_the_same_log_as_the_archive(tmp_path: Path) -> None:

@@ -39,6 +39,10 @@ def test_the_key_is_part_of_what_is_compared(group: Group, kind: str) -> None:
     assert Commitment(other, commitment.points) != commitment
     assert RevealedOpening(key, opening.values, opening.blindings) == opening
     assert RevealedOpening(other, opening.values, opening.blindings) != opening
+    assert len({commitment, Commitment(key, commitment.points)}) == 1
+    assert len({opening, RevealedOpening(key, opening.values, opening.blindings)}) == 1
+    assert commitment != commitment.to_bytes()
+    assert opening != opening.to_bytes()
 
 
 def test_a_second_commitment_or_opening_of_a_vector_is_not_overlooked(group: Group) -> None:

@@ -53,6 +53,7 @@ def place() -> Path:
 def test_tasks_run_in_other_processes_and_answer(on_ray: RayExecutor) -> None:
     assert isinstance(on_ray, Executor)
     assert on_ray.workers == WORKERS
+    assert str(WORKERS) in repr(on_ray)
     assert on_ray.submit(work.add, 2, right=3).result() == 5
     assert on_ray.submit(work.process).result() != os.getpid()
 

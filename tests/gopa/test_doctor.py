@@ -3,12 +3,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from commitments.backends import CHOICES, ristretto255
+from commitments.backends import CHOICES, backend_status, ristretto255
 from gopa.cli import commands
 from gopa.environment import PACKAGES, diagnose
 from gopa.siblings import SIBLINGS
@@ -35,6 +36,28 @@ def test_the_table_names_the_backend() -> None:
     result = CliRunner().invoke(commands, ["doctor"])
     assert result.exit_code == 0
     assert ristretto255().backend in result.output
+
+
+def test_a_dependency_that_is_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gopa.environment.DEPENDENCIES", ("click", "no-such-distribution"))
+    found = {finding.topic: finding for finding in diagnose()}
+    assert not found["click"].problem
+    assert found["no-such-distribution"].problem
+    assert found["no-such-distribution"].hint
+
+
+@pytest.mark.parametrize("missing", [None, "no module of that name"])
+def test_a_faster_backend_is_recommended_where_there_is_one(
+    missing: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status = replace(backend_status(), details="", native_error=missing)
+    monkeypatch.setattr("gopa.environment.backend_status", lambda: status)
+    found = {finding.topic: finding for finding in diagnose()}
+    assert found["backend"].value == status.active
+    assert "backend details" not in found
+    hints = [each.hint for topic, each in found.items() if topic == "faster backend"]
+    assert hints == ([] if missing is None else [status.hint])
+    assert not any(each.problem for each in found.values())
 
 
 @pytest.mark.parametrize("name", PACKAGES)
@@ -78,6 +101,20 @@ def test_a_foreign_package_in_front_of_ours_is_named(tmp_path: Path, name: str, 
     origin.parent.mkdir(exist_ok=True)
     origin.write_text("")
     assert answer() == f"{name} {origin}"
+
+
+def test_a_package_of_ours_that_is_missing_is_named() -> None:
+    """Half an installation, as a broken upgrade leaves it."""
+    name = SIBLINGS[-1]
+
+    def answer(before: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", before + IMPORT], capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    assert answer("") == "imported"
+    assert answer(f"import sys\nsys.modules[{name!r}] = None\n") == f"{name} None"
 
 
 def test_a_bare_folder_of_our_name_is_harmless(tmp_path: Path) -> None:

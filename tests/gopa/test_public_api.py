@@ -35,3 +35,7 @@ def test_all_lists_what_exists_once_and_in_order(package: str) -> None:
     assert names == sorted(set(names), key=lambda name: (not name.isupper(), name))
     for name in names:
         assert hasattr(module, name)
+
+
+def test_names_that_are_not_imported_yet_are_listed_too() -> None:
+    assert set(gopa.__all__) <= set(dir(gopa))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import combinations, product
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from gopa.graph import (
     Graph,
+    Spectrum,
     certified_spectrum,
     cheapest_flow,
     complete,
@@ -21,7 +23,9 @@ from gopa.graph import (
     spread_energy,
     worst_flow_energy,
 )
+from gopa.graph import resistance as resistance_module
 from gopa.graph import spectrum as spectrum_module
+from gopa.graph.resistance import solve
 from tests.randomness import seeded
 from wire.errors import UsageError
 
@@ -73,6 +77,48 @@ def test_random_vectors_certify_large_graphs(seed: int, monkeypatch: pytest.Monk
 def test_random_vectors_see_a_bottleneck(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spectrum_module, "DENSE", 0)
     assert certified_spectrum(two_cliques(), seeded(1)).low <= eigenvalues(two_cliques())[1]
+
+
+@pytest.mark.parametrize("failure", [0.0, 1.0, -0.5, math.nan])
+def test_nothing_is_certain_by_a_random_vector(failure: float) -> None:
+    assert certified_spectrum(complete(9), seeded(0), failure=0.5).low > 0
+    with pytest.raises(UsageError) as caught:
+        certified_spectrum(complete(9), seeded(0), failure=failure)
+    assert caught.value.field == "failure"
+
+
+def test_no_gap_is_there_always() -> None:
+    apart = from_edges(4, [(0, 1), (2, 3)])
+    assert gap_at_least(apart, 0.0)
+    assert gap_at_least(apart, -1.0)
+    assert not gap_at_least(apart, 1e-6)
+
+
+def test_what_no_random_vector_shows_is_not_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guess of the spectrum that is too narrow, wherever it is widened to."""
+    monkeypatch.setattr(spectrum_module, "DENSE", 0)
+    graph = k_out_graph(bytes(32), 400, 5)
+    assert certified_spectrum(graph, seeded(0)).low > 0
+    values = eigenvalues(graph)
+    for guess in ((values[100], values[300]), (values[9], values[9]), (values[9], values[8])):
+        monkeypatch.setattr(spectrum_module, "_estimated_ends", lambda *_, guess=guess: guess)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = certified_spectrum(graph, seeded(0))
+        assert (found.low, found.high) == (0.0, degree_bound(graph))
+
+
+def test_bounds_hold_however_soon_the_search_for_a_potential_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = k_out_graph(bytes(32), 50, 3)
+    exact = effective_resistance(graph, 0, 1)
+    for steps in (1, 3, 5):
+        hurried = partial(solve, steps=steps)
+        monkeypatch.setattr(resistance_module, "solve", hurried)
+        found = effective_resistance(graph, 0, 1)
+        assert found.low <= exact.high
+        assert exact.low <= found.high
+        assert found.high - found.low > exact.high - exact.low
 
 
 def test_disconnected_graphs_have_no_gap() -> None:
@@ -177,5 +223,7 @@ def test_spectral_bounds_on_poor_graphs() -> None:
     around = spectral_flow_energy(ring(40), certified_spectrum(ring(40), seeded(0)), 9)
     assert around is not None
     assert around >= 20 * (4**2 + 5**2)
+    poor = Spectrum(1e-6, 1e6, 0.0, "made up")
+    assert spectral_flow_energy(ring(40), poor, 10**6) is None
     apart = from_edges(4, [(0, 1), (2, 3)])
     assert spectral_flow_energy(apart, certified_spectrum(apart, seeded(0)), 1) is None

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from gopa.graph import (
     ring,
     smallest_piece_without_one,
 )
+from gopa.graph.choices import _candidates
 from tests.graph.vectors import records, seed
 from wire.errors import UsageError
 
@@ -70,6 +71,17 @@ def test_choices_are_uniform() -> None:
         rows = all_choices(seed(f"uniform/{draw}"), 41, 3)
         np.add.at(counts, rows.reshape(-1), 1)
     assert stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_words_that_would_favour_some_are_left_out() -> None:
+    """2^64 leaves a remainder for 11 others: the last words are not used."""
+    limit = 2**64 - 2**64 % 11
+    words = b"".join(word.to_bytes(8) for word in (limit, 2**64 - 1, limit - 1, 4, 0))
+
+    def stream(size: int) -> bytes:
+        return words.ljust(size, b"\0")[:size]
+
+    assert list(islice(_candidates(stream, 3, 12), 3)) == [11, 5, 0]
 
 
 def test_an_edge_stands_where_either_end_chose() -> None:

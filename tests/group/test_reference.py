@@ -178,6 +178,7 @@ def test_names_in_errors_and_texts() -> None:
     assert "P-256" in repr(p256_group().generator)
     assert repr(p256_group().identity)
     assert P256_CURVE.name in repr(p256_group().scalars([1]))
+    assert "77" in repr(group.scalar(77))
 
 
 def test_an_array_is_untouched_when_the_stream_ends_inside_it(

@@ -73,6 +73,16 @@ def test_ways_out(group: Group, attempt: Callable[[Any], Any]) -> None:
         assert not tells("".join(traceback.format_exception(caught.value)))
 
 
+def test_no_branch_on_a_secret(group: Group) -> None:
+    """Of a vector only the length is told, as everywhere."""
+    assert not group.secret_scalars([])
+    assert group.secret_scalars([0])
+    for value in (0, VALUE):
+        with pytest.raises(UsageError) as caught:
+            bool(group.secret_scalar(value))
+        assert not tells("".join(traceback.format_exception(caught.value)))
+
+
 @pytest.mark.parametrize(
     "attempt", [hash, copy.copy, copy.deepcopy, pickle.dumps, lambda s: s == 1]
 )

@@ -257,6 +257,30 @@ def test_no_series(group: Group, values: Any) -> None:
             make(values)
 
 
+@pytest.mark.parametrize("values", [None, 3, 1.5, object()])
+def test_no_series_of_points(group: Group, values: Any) -> None:
+    assert len(group.points([group.generator])) == 1
+    with pytest.raises(UsageError):
+        group.points(values)
+
+
+def test_a_buffer_that_was_given_back_is_none(group: Group) -> None:
+    numbers = memoryview(array.array("q", range(3)))
+    assert group.scalars(numbers).ints() == [0, 1, 2]
+    numbers.release()
+    with pytest.raises(UsageError):
+        group.scalars(numbers)
+
+
+@pytest.mark.parametrize("part", [slice(None, None, 0), slice("a"), slice(0.5, None)], ids=str)
+def test_slices_that_are_none(group: Group, part: Any) -> None:
+    scalars, points = random_scalars(group, 3), random_points(group, 3)
+    for vector in (scalars, scalars.secret(), points):
+        assert len(vector[slice(None, None, 2)]) == 2
+        with pytest.raises(UsageError):
+            vector[part]
+
+
 INTEGER_TYPES = ["i4", "u4", "i8", "u8"]
 
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pytest
 
-from gopa.messages.organiser import Close, Coins, Result
+from gopa.messages.organiser import (
+    CLOSE,
+    RESULT,
+    Close,
+    Coins,
+    Enrolled,
+    Members,
+    Result,
+    Roll,
+)
 from gopa.messages.party import OPENING
-from gopa.messages.phases import Phase
+from gopa.messages.phases import Kind, Phase
+from gopa.organiser import Publish
 from gopa.party.states import Stopped
 from gopa.planning.terms import Terms
 from gopa.simulation import OrganiserBehaviour, RoundRecord, Script, Simulation
+from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Skip
 from gopa.simulation.organiser_faults import (
     AlteredAbort,
@@ -23,6 +34,7 @@ from gopa.simulation.organiser_faults import (
     with_final,
     without,
 )
+from gopa.simulation.scene import OrganiserScene
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import RECOVERING, SCALAR, inputs_for, require_sound, simulate
 from wire.errors import FaultyParty
@@ -130,6 +142,57 @@ def test_rollback_whose_list_stays_but_is_not_called_final() -> None:
     lie = AlteredClose(Phase.ROLLBACK, with_final(final=False))
     simulation, record = run(LEFT, lie)
     require_stopped(simulation, record, EVERYBODY - {6})
+
+
+def close_of(phase: Phase) -> Callable[[Close], Close]:
+    """A close of another phase than the open one, at the same place."""
+    contents = {Phase.JOIN: Roll((Enrolled(bytes(32), bytes(32), bytes(32)),), 0)}
+    everybody = Members(b"\xff", final=False)
+    content = contents.get(phase, everybody)
+    return lambda close: replace(close, phase=phase, content=content)
+
+
+@pytest.mark.parametrize(
+    ("due", "instead"),
+    [
+        (Phase.JOIN, Phase.COMMIT),
+        (Phase.COINS, Phase.COMMIT),
+        (Phase.COMMIT, Phase.JOIN),
+        (Phase.PUBLISH, Phase.ROLLBACK),
+    ],
+    ids=lambda phase: phase.name.lower(),
+)
+def test_close_of_another_phase_stops_everybody(due: Phase, instead: Phase) -> None:
+    """Whoever skipped the coins, say, would let the organiser choose the graph."""
+    simulation, record = run(Script(), AlteredClose(due, close_of(instead)))
+    require_stopped(simulation, record, EVERYBODY)
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedInsteadOfTheResult:
+    """Posts a close where the rules demand the result."""
+
+    phase: Phase
+
+    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+        if control.kind is not Kind.RESULT:
+            return [control]
+        result = RESULT.decode(body_of(control.entries))
+        close = Close(result.acts_on, result.cut, self.phase, b"", Members(b"\xff", final=False))
+        return [scene.instead(control, Kind.CLOSE, CLOSE.encode(close))]
+
+
+@pytest.mark.parametrize(
+    ("terms", "phase"),
+    [(SCALAR, Phase.UNMASK), (RECOVERING, Phase.RECOVER)],
+    ids=["plain", "recovering"],
+)
+def test_close_where_the_result_is_due(terms: Terms, phase: Phase) -> None:
+    """With recovery everybody takes part in it first, and nothing is left to close."""
+    recovering = terms is RECOVERING
+    script = Script().misbehave(6, Skip(Phase.UNMASK)) if recovering else Script()
+    simulation, record = run(script, ClosedInsteadOfTheResult(phase), terms)
+    require_stopped(simulation, record, EVERYBODY)
 
 
 def test_nonce_that_was_not_committed_to_stops_everybody() -> None:

@@ -56,6 +56,7 @@ def refused(policy: LocalPolicy, offered: Manifest, field: str, key: SigningKey 
     STRICT.require(manifest(), KEYS[0].public.data)
     with pytest.raises(Refusal) as caught:
         Party(offered, key, policy, rng=seeded(1), toolkit=SWIFT)
+    assert str(caught.value).startswith(f"{field}: ")
     return caught.value.field == field
 
 

@@ -8,9 +8,10 @@ import pytest
 
 from bulletin_board.entry import LARGEST_BODY, Submission
 from gopa.messages.framing import NO_LEAF, Assembler, Message, Place, Posted, sign_message
+from gopa.messages.party import COMMIT, Commit
 from gopa.messages.phases import Kind, Phase
 from gopa.party import Fetch
-from gopa.party.reading import decoded, first_messages
+from gopa.party.reading import decode_commit, decoded, first_messages
 from gopa.rules.mailbox import Mailbox, Sorter
 from tests.randomness import seeded
 from wire.ed25519 import SigningKey
@@ -89,3 +90,13 @@ def test_party_and_rules_take_the_same_message(case: str) -> None:
     log = in_the_log(raws, first)
     assert by_party(log) == expected
     assert by_rules(log) == expected
+
+
+def test_what_cannot_be_decoded_is_no_message() -> None:
+    """A neighbour that posts nonsense is one that posted nothing; the reader goes on."""
+    right = COMMIT.encode(Commit(CLOSE, (bytes(32),), bytes(32), b"", b"", b"", (), ()))
+    for body, expected in ((right, COMMIT.decode(right)), (right[:-1], None), (SHORT, None)):
+        wanted = Fetch(Phase.COMMIT, 1, CUT, (AUTHOR,))
+        found = first_messages(in_the_log(entries(body)), SESSION, wanted)
+        assert found[AUTHOR].body == body
+        assert decoded(found[AUTHOR], decode_commit, CLOSE) == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -12,13 +13,14 @@ import pytest
 from bulletin_board import Submission
 from gopa.graph import ring
 from gopa.messages.framing import Posted
-from gopa.messages.party import COMMIT, JOIN
+from gopa.messages.party import COMMIT, JOIN, Join
 from gopa.messages.phases import Phase
 from gopa.party import (
     Event,
     Fetch,
     Fetched,
     Finished,
+    Halted,
     NeedInput,
     Output,
     Part,
@@ -30,25 +32,29 @@ from gopa.party import (
     Witnessed,
 )
 from gopa.party.states import (
+    Accusing,
     Comparing,
     Confirmed,
+    Counting,
     Done,
     Joined,
     Outside,
     Published,
     Settled,
+    Stopped,
     Unmasked,
     Waiting,
 )
 from gopa.simulation import Script, Simulation, Stage
 from gopa.simulation.actor import Actor
 from gopa.simulation.departures import Skip
+from gopa.simulation.faults import BadEdge
 from gopa.simulation.randomness import Streams
 from gopa.simulation.setup import permissive
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import SCALAR, inputs_for, simulate
-from wire.errors import UsageError
+from wire.errors import FaultyParty, UsageError
 from wire.randomness import draw
 from wire.secret import Guarded
 
@@ -275,6 +281,68 @@ def test_timeout_ends_the_round_for_the_party(phase: Phase) -> None:
     assert isinstance(state.stage, Waiting)
 
 
+@pytest.mark.parametrize("kind", [Comparing, Counting], ids=lambda kind: kind.__name__)
+def test_timeout_while_the_log_is_read(kind: type) -> None:
+    """Nobody has to wait for answers that do not come; a late one is none any more."""
+    log = honest()
+    party = log.party()
+    state = next(state for state, _ in tell_again(log) if isinstance(state.stage, kind))
+    assert isinstance(state.stage, Comparing | Counting)
+    answer = Fetched(
+        state.stage.wanted.phase, log.board.fetch(state.stage.wanted, log.simulation.session)
+    )
+    assert len(party.step(state, answer)[1]) == 1
+    state, outputs = party.step(state, TimedOut(1))
+    assert outputs == ()
+    assert isinstance(state.stage, Outside)
+    assert (state.stage.part, state.sent) == (Part.TIMED_OUT, ())
+    with pytest.raises(UsageError):
+        party.step(state, answer)
+
+
+def suspecting(log: Log) -> tuple[State, Fetch]:
+    """A party that has seen a lie about an edge and reads who joined with which key."""
+    history = tell_again(log)
+    state = next(state for state, _ in history if isinstance(state.stage, Accusing))
+    assert isinstance(state.stage, Accusing)
+    return state, state.stage.wanted
+
+
+NEVER_POSTED: dict[str, Callable[[Join], Join] | None] = {
+    "nothing at all": None,
+    "another key": lambda join: replace(join, key=bytes(31) + b"\x01"),
+    "no possession": lambda join: replace(join, possession=bytes(64)),
+    "an older opening": lambda join: replace(join, acts_on=bytes(32)),
+}
+
+
+@pytest.mark.parametrize("change", NEVER_POSTED.values(), ids=NEVER_POSTED)
+def test_no_shared_key_is_shown_to_a_key_that_nobody_owns(
+    change: Callable[[Join], Join] | None,
+) -> None:
+    """One made from a third party's key would give away the key shared with that one."""
+    log = Log(Script().misbehave(0, BadEdge(edge=SUBJECT - 1)))
+    state, wanted = suspecting(log)
+    party, liar = log.party(), log.simulation.parties[0]
+    (posted,) = log.board.fetch(wanted, log.simulation.session)
+    _, outputs = party.step(state, Fetched(Phase.JOIN, (posted,)))
+    said = [output.phase for output in outputs if isinstance(output, Post)]
+    assert said == [Phase.ACCUSE, Phase.PUBLISH]
+    assert isinstance(party.step(state, TimedOut(1))[0].stage, Outside)
+    answer: tuple[Posted, ...] = ()
+    if change is not None:
+        body = JOIN.encode(change(JOIN.decode(posted.entry.body)))
+        (raw,) = liar.scene.sign(Phase.JOIN, body).entries
+        other = Submission.decode(raw)
+        answer = (Posted(posted.index, other.leaf, other.entry),)
+    state, outputs = party.step(state, Fetched(Phase.JOIN, answer))
+    (halted,) = outputs
+    assert isinstance(halted, Halted)
+    assert isinstance(halted.error, FaultyParty)
+    assert halted.error.party == log.simulation.manifest.organiser
+    assert isinstance(state.stage, Stopped)
+
+
 def test_only_what_was_asked_for_is_taken() -> None:
     log = honest()
     party = log.party()
@@ -330,6 +398,20 @@ def test_commits_of_neighbours_are_read_and_the_confirmations_that_the_policy_sa
     ]
     assert isinstance(state.stage, Waiting)
     assert state.tally.decided
+
+
+def test_party_that_lost_its_neighbours_at_commit_leaves_without_blame() -> None:
+    """What it would publish would be hidden by too few masks ([L1])."""
+    terms = replace(SCALAR, loss=1)
+    script = Script().drop(2, before=Phase.COMMIT).drop(4, before=Phase.COMMIT)
+    simulation = simulate(terms, script=script, toolkit=RING)
+    record = simulation.run_round(inputs_for(terms))
+    assert record.included == (0, 1, 5, 6, 7)
+    assert not record.halted
+    parts = [simulation.parties[index].finished[-1].part for index in (1, 3)]
+    assert parts == [Part.ACTIVE, Part.LOST]
+    board = simulation.parties[0].scene.board
+    assert not board.stream(simulation.parties[3].author, Phase.PUBLISH, 1)
 
 
 def test_session_is_done_after_its_last_round() -> None:

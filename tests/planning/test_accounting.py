@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +15,7 @@ from gopa.planning.accountant import composed, delta_of_rounds
 from gopa.planning.convolution import Masses, convolve
 from gopa.planning.gaussian import (
     central_deviation,
+    check_target,
     classical_deviation,
     gaussian_delta,
     gaussian_mu,
@@ -243,6 +245,33 @@ def test_nonsense_is_refused(shift: int, epsilon: float, mask_mu: float) -> None
     theorem_d(noise_sum(SMALL, 2), 1, 1.0)
     with pytest.raises(UsageError):
         theorem_d(noise_sum(SMALL, 2), shift, epsilon, mask_mu=mask_mu)
+
+
+def test_what_no_curve_is_about_is_refused() -> None:
+    loss = loss_of_gaussian(0.3, 0.001)
+    assert loss.epsilon(0.9) == 0.0
+    assert loss.repeated(1).delta(0.5) >= loss.delta(0.5) * (1 - 1e-9)
+    assert zcdp_delta(1.0, 0.0) == 0.0
+    assert gaussian_mu(1e-3, 1e-10) > 0
+    check_target(1, 1e-5)
+    wrong: list[Callable[[], object]] = [
+        lambda: loss.repeated(0),
+        lambda: loss.repeated(True),
+        lambda: loss_of_gaussian(0.0, 0.001),
+        lambda: loss_of_gaussian(math.inf, 0.001),
+        lambda: loss_of_gaussian(0.3, 1e-9),
+        lambda: loss_of_shift(noise_sum(SMALL, 1), 1, 1e-9),
+        lambda: zcdp_delta(-1.0, 0.1),
+        lambda: zcdp_delta(1.0, -0.1),
+        lambda: gaussian_mu(1e-20, 1e-30),
+    ]
+    for each in wrong:
+        with pytest.raises(UsageError):
+            each()
+    for delta in (0, 1, 1e-31, math.nan, "1e-5"):
+        with pytest.raises(UsageError) as caught:
+            check_target(1, delta)  # type: ignore[arg-type]
+        assert caught.value.field == "delta"
 
 
 def test_masses_know_their_place() -> None:

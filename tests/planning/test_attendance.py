@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from gopa.graph import complete, complete_flow_energy, k_out_graph, worst_flow_energy
 from gopa.planning import Plan, guarantee, plan, recovery
+from gopa.planning import attendance as attendance_module
 from gopa.planning.attendance import (
     Attendance,
+    _worst,
     worst_disconnection,
     worst_energy,
     worst_recovery,
@@ -297,6 +299,25 @@ def test_corrupt_majorities_of_complete_graphs_open_everything() -> None:
     attendance = Attendance(9, 12, 4, 11, 3)
     assert worst_recovery(attendance, Fraction(1, 2), 1) == 0
     assert worst_recovery(attendance, Fraction(2, 5), 1) == 1
+
+
+def test_where_everybody_chooses_everybody_recovery_is_a_count() -> None:
+    everybody = Population(9, 7, 8)
+    assert recovery_failure(everybody, Fraction(1, 2)) < 1e-9
+    assert recovery_failure(everybody, Fraction(1, 10)) == 1
+
+
+def test_whoever_stops_halving_early_claims_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    attendance = Attendance(162, 200, 100, 63, 24)
+    enough = _worst(attendance, disconnected)
+    found = []
+    for halvings in (0, 1, 2, 4):
+        monkeypatch.setattr(attendance_module, "_halvings", lambda _, most=halvings: most)
+        found.append(_worst(attendance, disconnected))
+    assert found == sorted(found, reverse=True)
+    assert found[0] > found[-1] >= enough
+    for joined in range(162, 201):
+        assert disconnected(attendance.population(joined, joined)) <= found[-1] * SLACK
 
 
 def test_hopeless_recovery_is_not_computed() -> None:

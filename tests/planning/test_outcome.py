@@ -11,8 +11,10 @@ from scipy import linalg
 
 from gopa.graph import (
     Graph,
+    Spectrum,
     certified_spectrum,
     complete,
+    degree_bound,
     from_edges,
     k_out_graph,
     ring,
@@ -377,3 +379,31 @@ def test_one_spectrum_for_all_claims(gaussian: Plan, monkeypatch: pytest.MonkeyP
     statement = privacy.of(Outcome(gaussian.terms, graph, tuple(range(90))), rng=seeded(0))
     assert all(claim.delta < 1e-3 for claim in statement.claims)
     assert computed == [90]
+
+
+def test_components_that_masks_do_not_protect_have_no_privacy(planned: Plan) -> None:
+    terms = planned.terms
+    assert delta_of_component(terms, terms.honest, 0, 1) < 1
+    assert delta_of_component(terms, 0, 0, 1) == 1
+    assert terms.mask_deviation == 0
+    assert delta_of_component(terms, terms.honest, 1, 1) == 1
+
+
+def test_nobody_has_nothing_to_lose(planned: Plan) -> None:
+    one = protection.Protection(planned.terms.honest, 0, 0.0, "all")
+    assert 0 < protection.worst(planned.terms, [[one]])[0] < 1
+    assert protection.worst(planned.terms, [[], []])[0] == 0
+
+
+def test_a_spectrum_that_bounds_no_flow_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    terms = plan(n=N, epsilon=2, delta=1e-4, corrupt=4, dropout=0.05).terms
+    assert terms.mask == "gaussian"
+    graph = k_out_graph(bytes(32), N, terms.k)
+    shown = protection.without_any_one(graph, terms, seeded(0))
+    assert shown.energy
+    assert protection.worst(terms, [[shown]])[0] < 1
+    poor = Spectrum(1 + 1e-9, degree_bound(graph), 0.0, "made up")
+    monkeypatch.setattr(protection, "certified_spectrum", lambda *_: poor)
+    hidden = protection.without_any_one(graph, terms, seeded(0))
+    assert hidden.energy is None
+    assert protection.worst(terms, [[shown, hidden]])[0] == 1

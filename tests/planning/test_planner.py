@@ -15,6 +15,7 @@ from gopa.planning.accountant import delta_of_rounds
 from gopa.planning.expansion import Population, disconnected, flow_bound
 from gopa.planning.gaussian import gaussian_mu
 from gopa.planning.losses import plan_losses
+from gopa.planning.noise_choice import gaussian_table
 from gopa.planning.noise_sum import noise_sum
 from gopa.planning.result import decimal_above, float_below
 from gopa.planning.terms import MOST_DEVIATION
@@ -134,6 +135,27 @@ def test_masks_are_never_wider_than_can_be_drawn() -> None:
     with pytest.raises(UsageError) as caught:
         made({**target, "range": (0, 10**6)})
     assert caught.value.field == "mask"
+
+
+def test_grids_that_would_be_too_fine_are_refused() -> None:
+    target: dict[str, object] = {"n": 300, "epsilon": 1, "delta": 1e-5, "dimension": 4}
+    assert made({**target, "norm": 1, "range": (-1, 1)}).terms.steps < 2**30
+    with pytest.raises(UsageError) as caught:
+        made({**target, "norm": "1e-9", "range": (-1, 1)})
+    assert caught.value.field == "epsilon"
+
+
+def test_a_plan_for_a_crowd_takes_the_first_noise_that_passes() -> None:
+    crowd = made({"n": 60_000, "epsilon": 1, "delta": 1e-6, "mask": "uniform"})
+    assert guarantee(crowd.terms).total <= crowd.terms.delta
+    assert crowd.errors.planned < 1.1 * made({**TARGETS[1], "corrupt": 0, "n": 1000}).errors.planned
+
+
+def test_scales_without_a_table_are_refused() -> None:
+    assert gaussian_table(8_000).rows > 100
+    for thousandths in (249, 80_000):
+        with pytest.raises(UsageError):
+            gaussian_table(thousandths)
 
 
 def test_integer_vectors_keep_their_length() -> None:

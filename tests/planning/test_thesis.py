@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from gopa.graph import complete, k_out_graph, spread_energy
+from gopa.graph import complete, k_out_graph, ring, spread_energy
 from gopa.planning.continuous import (
     sufficient_mask_deviation,
     theta,
@@ -25,6 +25,7 @@ from gopa.planning.thesis import (
     worst_spread,
 )
 from tests.randomness import seeded
+from wire.errors import UsageError
 
 N, EPSILON = 10_000, 0.1
 
@@ -106,6 +107,16 @@ def test_gaps_and_the_masks_they_ask_for(rho: float, gap: float, deviation: floa
         setting.honest, setting.noise_variance, gap, EPSILON, setting.delta
     )
     assert found == pytest.approx(deviation, rel=0.01)
+
+
+def test_no_mask_makes_up_for_too_little_noise() -> None:
+    enough = sufficient_mask_deviation(100, 1e6, 10.0, EPSILON, 1e-8)
+    assert enough >= 0
+    with pytest.raises(UsageError):
+        sufficient_mask_deviation(100, 1.0, 10.0, EPSILON, 1e-8)
+    assert worst_theta(ring(50), 2.0, 5.0) > 0
+    with pytest.raises(UsageError):
+        worst_theta(ring(2_501), 2.0, 5.0)
 
 
 def test_theta_three_ways() -> None:

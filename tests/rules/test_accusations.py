@@ -61,8 +61,13 @@ def convicted(place: int, rule: str) -> tuple[int, Phase, Cause, str]:
 def test_who_lied_about_an_edge_is_convicted(kind: str, real: bool) -> None:
     baseline(kind)
     world = make(kind, real=real)
-    to_publish(world, [(1, 3)])
+    world.run(until=Phase.COMMIT)
+    assert world.view.void == world.view.live == frozenset()
+    world.phase(change={1: lie(world, 3, 1)})
+    world.control()
+    pairs = {(u, v) for v in range(5) for u in range(v)}
     assert world.view.void == {(1, 3)}
+    assert world.view.live == pairs - {(1, 3)}
     accuse(world, 3, 1)
     world.run()
     found = require(world, [convicted(1, "04-A3")], [(1, "04-A3")], [0, 2, 3, 4])
@@ -133,6 +138,17 @@ def test_a_wrong_equality_convicts_the_accuser(what: str, real: bool) -> None:
     accuse(world, 3, 1, change=changes[what])
     world.run()
     require(world, [convicted(3, "04-A2")], [(3, "04-A2")], [0, 1, 2, 4])
+
+
+def test_an_accuser_that_is_not_listed_is_blamed_and_removed_once() -> None:
+    """It left with the close of commit: the close of publish has nobody to remove."""
+    baseline()
+    world = make()
+    world.run(skip={Phase.COMMIT: [1]}, until=Phase.PUBLISH)
+    accuse(world, 1, 3)
+    world.run()
+    gone = (1, Phase.COMMIT, Cause.ABSENT, "04-K4")
+    require(world, [gone], [(1, "04-A1")], [0, 2, 3, 4])
 
 
 def test_no_accusation_at_all_is_a_false_one() -> None:

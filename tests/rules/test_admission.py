@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +14,18 @@ from bulletin_board import Accepted, Reason, Refused, Sequencer, Submission, fir
 from bulletin_board.admission import AdmissionPolicy
 from bulletin_board.entry import LARGEST_BODY
 from bulletin_board.storage.memory import memory_storage
-from gopa.admission import Limits, ProtocolAdmission
+from gopa.admission import LARGEST_MANIFEST, Limits, ProtocolAdmission
 from gopa.messages.framing import NO_LEAF, Place, sign_message
-from gopa.messages.manifest import CommitReveal, OpenAdmission
-from gopa.messages.organiser import CLOSE
+from gopa.messages.manifest import CommitReveal, OpenAdmission, Roster
+from gopa.messages.organiser import (
+    ABORT,
+    CLOSE,
+    Abort,
+    Close,
+    Members,
+    Released,
+    Why,
+)
 from gopa.messages.party import About
 from gopa.messages.phases import KIND_IN, Kind, Phase
 from gopa.session_view import Sessions
@@ -351,6 +361,133 @@ def test_sessions_begin_with_their_manifest() -> None:
     assert refusal(policy, replace(first_of(world), kind=int(Kind.OPEN))) is Reason.SESSION
 
 
+def large() -> World:
+    """A manifest of two chunks: its roster does not fit into one."""
+    keys = sorted(
+        hashlib.sha256(bytes([number % 256, number >> 8])).digest() for number in range(2100)
+    )
+    agreed = manifest(
+        small_terms(parties=len(keys)), beacon=CommitReveal(), admission=Roster(tuple(keys))
+    )
+    return World(agreed, make().toolkit, signing_key("organiser"), [])
+
+
+def test_a_manifest_of_several_entries_is_its_authors() -> None:
+    """Nobody else can go on with it, nor can it be longer than any manifest is."""
+    world = large()
+    first, last = (posted.entry for posted in world.log)
+    policy = ProtocolAdmission()
+    longest = -(-LARGEST_MANIFEST // LARGEST_BODY)
+    assert refusal(policy, last) is Reason.SEQUENCE
+    assert refusal(policy, replace(first, chunks=longest)) is None
+    assert refusal(policy, replace(first, chunks=longest + 2)) is Reason.TOO_LARGE
+    assert refusal(policy, first) is None
+    policy.observe(0, first)
+    assert policy.sessions == {}
+    somebody = signing_key("somebody").public
+    assert refusal(policy, replace(last, author=somebody)) is Reason.SESSION
+    assert refusal(policy, first) is Reason.SEQUENCE
+    assert refusal(policy, last) is None
+    policy.observe(1, last)
+    assert policy.sessions.keys() == {world.session}
+
+
+def test_a_manifest_names_its_author() -> None:
+    """Else somebody could begin a session in the organiser's name, and close its phases."""
+    entry = first_of(make())
+    policy = ProtocolAdmission()
+    assert refusal(policy, entry) is None
+    strange = replace(entry, author=signing_key("somebody").public)
+    assert refusal(policy, strange) is Reason.MALFORMED
+    policy.observe(0, strange)
+    assert policy.sessions == {}
+
+
+def test_what_an_older_policy_let_in_changes_nothing() -> None:
+    """A log may hold entries that this policy refuses: they are not what a session stands on."""
+    world, policy = standing(Phase.COMMIT)
+    party, organiser = world.parties[1], world.organiser
+    due = world.ledger.next_control(len(world.log))
+    assert due is not None
+    body, session = world.view.acts_on, policy.sessions[world.session]
+    controls = Phase.ORGANISER, due.body, due.kind
+    before = deepcopy(session)
+    refused: list[tuple[SigningKey, Phase, bytes, Kind, int, int, Reason]] = [
+        (organiser, *controls, 2, 0, Reason.PHASE),
+        (organiser, *controls, 1, due.seq + 1, Reason.SEQUENCE),
+        (organiser, *controls, 1, due.seq - 1, Reason.SEQUENCE),
+        (organiser, Phase.COMMIT, body, Kind.COMMIT, 1, 0, Reason.UNREGISTERED),
+        (party.key, Phase.COMMIT, body, Kind.COMMIT, 2, 0, Reason.PHASE),
+        (signing_key("stranger"), Phase.COMMIT, body, Kind.COMMIT, 1, 0, Reason.UNREGISTERED),
+    ]
+    assert attempt(policy, world, organiser, *controls, 1, due.seq) is None
+    for key, phase, said, kind, number, seq, reason in refused:
+        assert attempt(policy, world, key, phase, said, kind, number, seq) is reason
+        world.post(key, phase, said, kind, number, seq)
+        policy.observe(world.log[-1].index, world.log[-1].entry)
+        assert session == before
+    assert attempt(policy, world, organiser, *controls, 1, due.seq) is None
+    early = ProtocolAdmission()
+    two = large()
+    for posted in two.log[::-1]:  # the second half first: it begins nothing
+        early.observe(1 - posted.index, posted.entry)
+    assert early.sessions == {}
+    early.observe(2, two.log[1].entry)
+    assert early.sessions.keys() == {two.session}
+
+
+@pytest.mark.parametrize("kind", [Kind.CLOSE, Kind.RESULT, Kind.ABORT, Kind.JOIN])
+def test_a_session_goes_no_further_than_it_can_be_read(kind: Kind) -> None:
+    """The organiser of a log from before this policy may have said anything."""
+    world, policy = standing(Phase.COMMIT)
+    world.phase()
+    session = policy.sessions[world.session]
+    seq = len([each for each in world.log if each.entry.phase == Phase.ORGANISER]) - 1
+    place = Place(world.session, Phase.ORGANISER, kind, 1, seq, NO_LEAF)
+    (raw,) = sign_message(world.view.acts_on, place, world.organiser).entries
+    entry = Submission.decode(raw).entry
+    assert refusal(policy, entry) is Reason.MALFORMED
+    broken = [session.broken]
+    policy.observe(len(world.log), entry)
+    assert [*broken, session.broken] == [False, True]
+    assert attempt(
+        policy, world, world.organiser, Phase.ORGANISER, b"", Kind.CLOSE, 1, seq + 1
+    ) is (Reason.PHASE)
+    assert attempt(policy, world, world.parties[1].key, Phase.COMMIT, bytes(32)) is None
+
+
+@pytest.mark.parametrize("kind", [Kind.CLOSE, Kind.ABORT])
+def test_a_round_that_did_not_open_has_no_end(kind: Kind) -> None:
+    world = make()
+    policy = ProtocolAdmission()
+    admit_all(policy, world.raws)
+    key = world.parties[1].key
+    assert attempt(policy, world, key, Phase.JOIN, bytes(32)) is Reason.PHASE
+    bodies = {
+        Kind.CLOSE: CLOSE.encode(
+            Close(world.log[0].leaf, 1, Phase.COMMIT, b"", Members(b"\x1f", final=False))
+        ),
+        Kind.ABORT: ABORT.encode(Abort(world.log[0].leaf, 1, Why.ORGANISER, Released.NONE, ())),
+    }
+    body = bodies[kind]
+    assert attempt(policy, world, world.organiser, Phase.ORGANISER, body, kind) is Reason.PHASE
+    posted = world.post(world.organiser, Phase.ORGANISER, body, kind, 1)
+    policy.observe(posted.index, posted.entry)
+    assert policy.sessions[world.session].round is None
+    policy.observe(2, world.post(key, Phase.JOIN, bytes(32), number=1).entry)
+    assert policy.sessions[world.session].round is None
+
+
+def test_who_did_not_join_says_nothing_in_the_round() -> None:
+    world = make()
+    world.run(skip={Phase.JOIN: [4]}, until=Phase.COINS)
+    policy = ProtocolAdmission()
+    admit_all(policy, world.raws)
+    body = world.view.acts_on
+    assert attempt(policy, world, world.parties[1].key, Phase.COINS, body) is None
+    assert attempt(policy, world, world.parties[4].key, Phase.COINS, body) is Reason.UNREGISTERED
+
+
 def test_operators_limit_who_begins_sessions() -> None:
     world = make()
     entry = first_of(world)
@@ -379,60 +516,3 @@ def test_open_admission_is_bounded() -> None:
         policy.observe(posted.index, posted.entry)
     last = world.parties[8]
     assert refusal(policy, world.say(last, Phase.JOIN, last.join(world.view)).entry) is Reason.QUOTA
-
-
-# The page
-
-
-def pictured(world: World) -> Any:
-    sessions = Sessions()
-    policy = sessions.policy()
-    admit_all(policy, world.raws)
-    return sessions.picture(world.session)
-
-
-def test_the_page_shows_parties_and_their_edges() -> None:
-    world = make()
-    world.run(skip={Phase.PUBLISH: [2]})
-    picture = pictured(world)
-    assert picture.title == "tests (full, simulation), round 1, attempt 1"
-    assert picture.phases[Phase.COMMIT] == "commit"
-    assert [party.status for party in picture.parties] == [
-        "in the result",
-        "in the result",
-        "out: absent",
-        "in the result",
-        "in the result",
-    ]
-    graph = world.view.graph
-    assert graph is not None
-    names = [party.party for party in picture.parties]
-    low, high = graph.edges()
-    assert picture.edges == [(names[u], names[v]) for u, v in zip(low, high, strict=True)]
-
-
-@pytest.mark.parametrize(
-    ("until", "status"),
-    [
-        (Phase.COINS, "joined"),
-        (Phase.COMMIT, "coins are out"),
-        (Phase.PUBLISH, "committed"),
-        (Phase.CONFIRM, "published"),
-        (Phase.UNMASK, "confirmed"),
-    ],
-)
-def test_the_page_shows_how_far_everybody_is(until: Phase, status: str) -> None:
-    world = make()
-    world.run(until=until)
-    assert {party.status for party in pictured(world).parties} == {status}
-
-
-def test_the_page_knows_nothing_of_other_sessions() -> None:
-    world = make()
-    sessions = Sessions()
-    assert sessions.picture(world.session) is None
-    admit_all(sessions.policy(), world.raws)
-    picture = sessions.picture(world.session)
-    assert picture is not None
-    assert picture.parties == ()
-    assert sessions.picture(bytes(32)) is None

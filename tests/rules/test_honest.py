@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from gopa.messages.organiser import Cause, Result
 from gopa.messages.phases import Phase
-from gopa.rules import check_log, outcome_of
+from gopa.rules import Fault, Role, check_log, outcome_of
 from tests.randomness import seeded
 from tests.rules.worlds import KINDS, baseline, make, require
+from wire.errors import UsageError
 
 
 @pytest.mark.parametrize("real", [False, True], ids=["doubles", "proofs"])
@@ -106,3 +108,29 @@ def test_outcomes_count_earlier_releases() -> None:
     assert outcome.earlier[0].opened == ((0, 1), (1, 2), (1, 3), (1, 4))
     assert outcome.earlier[0].unmasked == (0, 2, 4)
     assert not outcome.witnessed
+    assert outcome_of(found, 1, corrupt=(2,)).corrupt == (2,)
+    with pytest.raises(UsageError) as caught:
+        outcome_of(found, 2, corrupt=(2,))  # of which roll?
+    assert caught.value.field == "corrupt"
+
+
+def test_only_rounds_with_a_final_close_have_an_outcome() -> None:
+    world = make()
+    world.run(until=Phase.PUBLISH)
+    for findings, number in (
+        (world.check(), 1),
+        (baseline(), 2),
+        (replace(baseline(), manifest=None), 1),
+    ):
+        assert outcome_of(baseline(), 1).included == tuple(range(5))
+        with pytest.raises(UsageError) as caught:
+            outcome_of(findings, number)
+        assert caught.value.field == "number"
+
+
+def test_faults_are_one_line_each() -> None:
+    """Whom, what, against which rule, and the entries that show it."""
+    proved = Fault(Role.PARTY, b"\xab" * 32, "04-E3", "two entries", (4, 7), 1)
+    assert str(proved) == "party abababababababab: two entries [04-E3, entries 4, 7]"
+    doubted = replace(proved, role=Role.BOARD, author=b"", entries=(), proved=False)
+    assert str(doubted) == "board: two entries [04-E3, entries none; not proved]"

@@ -30,6 +30,7 @@ def test_an_enrolment_is_its_roll(hash_size: int) -> None:
     enrolment = Enrolment(roll)
     assert enrolment.roll() == roll
     assert enrolment == Enrolment(roll)
+    assert hash(enrolment) == hash(Enrolment(roll))
     assert enrolment != Enrolment(Roll(parties[1:], 9))
     assert enrolment[-1] == parties[-1]
     assert enrolment[1:3] == list(parties[1:3])

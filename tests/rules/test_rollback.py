@@ -9,7 +9,7 @@ import pytest
 from gopa.graph import from_edges
 from gopa.messages.organiser import Abort, Cause, Members, Why
 from gopa.messages.party import OpenedEdge, Opening
-from gopa.messages.phases import Phase
+from gopa.messages.phases import Kind, Phase
 from tests.protocol.scribe import Change, World
 from tests.rules.worlds import baseline, make, require
 
@@ -190,15 +190,42 @@ def test_an_opening_shown_to_another_log_is_nobodys_fault() -> None:
     assert (0, 1) in found.rounds[0].opened
 
 
-def test_who_confirmed_opens_nothing() -> None:
+@pytest.mark.parametrize(
+    ("silent", "kind", "faults"),
+    [
+        ([], Kind.OPENING, [(0, "04-F3")]),
+        ([0], Kind.OPENING, []),
+        ([], Kind.CONFIRM, []),
+    ],
+    ids=["confirmed", "did not confirm", "no opening"],
+)
+def test_who_confirmed_opens_nothing(
+    silent: list[int], kind: Kind, faults: list[tuple[int, str]]
+) -> None:
+    """An opening that opens nothing convicts with the confirmation only."""
     baseline()
     world = make()
     to_rollback(world)
     acts_on = world.view.acts_on
     world.phase()
     world.control()
-    world.phase()
+    world.phase(skip=silent)
     opening = Opening(acts_on, (OpenedEdge(2, bytes(32)),))
-    world.say(world.at(0), Phase.ROLLBACK, opening)
-    world.run()
-    require(world, [FIRST], [(0, "04-F3")], [0, 1, 3, 4])
+    world.say(world.at(0), Phase.ROLLBACK, opening, kind=kind)
+    world.run(skip={Phase.CONFIRM: silent})
+    require(world, [FIRST], faults, [0, 1, 3, 4])
+
+
+def test_a_key_in_another_kind_of_message_is_no_opening() -> None:
+    baseline()
+    for kind, opened in ((Kind.OPENING, True), (Kind.CONFIRM, False)):
+        world = make()
+        to_rollback(world)
+        world.phase()
+        world.control()
+        key = world.at(0)._edge_key(1).reveal()
+        shown = Opening(bytes(32), (OpenedEdge(1, key),))
+        world.say(world.at(0), Phase.ROLLBACK, shown, kind=kind)
+        world.run()
+        found = require(world, [FIRST], (), [0, 1, 3, 4])
+        assert ((0, 1) in found.rounds[0].opened) == opened

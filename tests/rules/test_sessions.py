@@ -13,6 +13,7 @@ from bulletin_board.tree import leaf_hash
 from gopa.admission import ProtocolAdmission
 from gopa.messages.framing import NO_LEAF, Place, Posted, sign_message
 from gopa.messages.manifest import CommitReveal, session_id
+from gopa.messages.organiser import OPEN, Open
 from gopa.messages.phases import Kind, Phase
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Ledger
@@ -49,6 +50,13 @@ def test_terms_that_claim_too_much() -> None:
     assert world.ledger.state.failed
     with pytest.raises(UsageError):
         world.ledger.next_control(1)
+    # What anybody says in such a session is read and changes nothing.
+    body = OPEN.encode(Open(world.log[0].leaf, 0, 0))
+    world.post(world.organiser, Phase.ORGANISER, body, Kind.OPEN, 1)
+    party = signing_key("party 1")
+    for salt in (b"one", b"other"):
+        world.post(party, Phase.JOIN, salt, number=1, seq=0)
+    assert world.ledger.findings().faults == world.check().faults == found.faults
 
 
 @pytest.mark.parametrize("cut", [1, 40])

@@ -7,37 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from bulletin_board.note import Checkpoint, NoteSigner, cosign, sign_note
-from bulletin_board.tree import RightEdge
 from gopa.beacon import QUICKNET
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest
 from gopa.messages.phases import Phase
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import BeaconValue, outcome_of
-from tests.beacon.rounds import ROUNDS
-from tests.messages.samples import LOG, POLICY, WITNESS, manifest, signing_key
+from tests.messages.samples import POLICY, manifest, signing_key
 from tests.protocol.scribe import World
 from tests.rounds.doubles import ProofDoubles
+from tests.rules.witnesses import DUE, EARLY, QUICK, checkpoint
 from tests.rules.worlds import make, require, small_terms
 from wire.errors import UsageError
-
-QUICK = next(each for each in ROUNDS if each.chain == QUICKNET)
-DUE = QUICKNET.time_of(QUICK.number)
-EARLY = DUE - 2 * QUICKNET.period
-
-
-def checkpoint(
-    world: World,
-    size: int | None = None,
-    signers: tuple[NoteSigner, ...] = (WITNESS,),
-    time: int = 7,
-) -> bytes:
-    """What log and witnesses sign about the first entries."""
-    edge = RightEdge()
-    edge.extend(posted.leaf for posted in world.log[:size])
-    text = Checkpoint(LOG.verifier.name, edge.size, edge.root()).to_text()
-    note = sign_note(text, LOG)
-    return note.with_signatures(cosign(text, each, time) for each in signers).to_bytes()
 
 
 def witnessed(agreed: Manifest) -> World:

@@ -83,3 +83,13 @@ def test_a_full_disk_loses_the_evidence_of_nobody_else(*, main_is_full: bool) ->
         shared.keep_evidence(FORK)
     kept = [each.kept_evidence() for each in (main, *guests)]
     assert kept.count(FORK) == 3
+
+
+def test_a_pair_of_checkpoints_is_remembered_until_it_is_proved() -> None:
+    main = MemoryState()
+    shared = SharedState(main, log_key())
+    assert shared.unproven() is None
+    shared.keep_unproven(b"pair")
+    assert shared.unproven() == main.unproven() == b"pair"
+    shared.clear_unproven()
+    assert shared.unproven() is main.unproven() is None

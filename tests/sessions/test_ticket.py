@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bulletin_board import KeyKind, TrustPolicy
 from gopa.organiser import Setting, new_manifest
+from gopa.sessions.entrance import checked_manifest
 from gopa.sessions.ticket import LARGEST_TICKET, Ticket
 from tests.board.tools import log_key, signer
 from tests.randomness import seeded
@@ -124,6 +125,18 @@ def test_what_is_no_ticket(tmp_path: Path, data: bytes) -> None:
         Ticket.read(path)
 
 
+def test_ticket_is_made_of_the_right_things() -> None:
+    Ticket(PLAIN.board, PLAIN.log, SESSION)
+    for session in (SESSION[:-1], SESSION + b"\0", b"", SESSION.hex(), bytearray(SESSION)):
+        with pytest.raises(UsageError) as caught:
+            Ticket(PLAIN.board, PLAIN.log, session)  # type: ignore[arg-type]
+        assert caught.value.field == "session"
+    assert Ticket.from_json(PLAIN.to_json()) == PLAIN
+    for data in (PLAIN.to_json().decode(), bytearray(PLAIN.to_json()), None):
+        with pytest.raises(UsageError):
+            Ticket.from_json(data)  # type: ignore[arg-type]
+
+
 def test_ticket_that_is_not_there(tmp_path: Path) -> None:
     for place in (tmp_path / "none", tmp_path):
         with pytest.raises(UsageError):
@@ -183,3 +196,19 @@ def test_ticket_holds_for_its_manifest_alone() -> None:
         assert caught.value.check == "12-T2"
     with pytest.raises(InvalidProof):
         replace(full, policy=b"").require(witnessed)
+
+
+def test_board_shows_the_manifest_of_the_ticket() -> None:
+    """Whoever took another one would join another session than it was invited to."""
+    keys = [SigningKey.generate(seeded(number)).public.data for number in range(SCALAR.parties)]
+    organiser = SigningKey.generate(seeded("organiser")).public.data
+    mine, other = (
+        new_manifest(SCALAR, keys, organiser=organiser, log=log_key(), rng=seeded(salt))
+        for salt in ("salt", "other salt")
+    )
+    ticket = replace(PLAIN, session=mine.session)
+    assert checked_manifest(ticket, mine.to_bytes()) == mine
+    for body in (other.to_bytes(), mine.to_bytes()[:-1], b""):
+        with pytest.raises(InvalidProof) as caught:
+            checked_manifest(ticket, body)
+        assert caught.value.check == "12-T2"

@@ -75,6 +75,18 @@ def test_beacon_without_witnesses_is_no_manifest() -> None:
     assert caught.value.field == "policy"
 
 
+@pytest.mark.parametrize("part", ["witnesses", "beacon"])
+def test_what_the_manifest_names_has_to_be_given(
+    part: str,
+) -> None:
+    simulation = session(QUICK, witnesses_at(QUICK, 2))
+    assert getattr(simulation._stage, part) is not None
+    simulation._stage = replace(simulation._stage, **{part: None})  # type: ignore[arg-type]
+    with pytest.raises(UsageError) as caught:
+        simulation.run_round(inputs_for(SCALAR))
+    assert caught.value.field == f"stage.{part}"
+
+
 @lru_cache(maxsize=1)
 def honest() -> RoundRecord:
     """Pairings take seconds: once is enough."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from bulletin_board.tree import RightEdge, leaf_hash
 from gopa.adversary.deeds.organising import GivesUp
 from gopa.messages.framing import Posted
 from gopa.messages.manifest import CommitReveal, Manifest, Mode, OpenAdmission
-from gopa.messages.organiser import ABORT, CLOSE, OPEN, RESULT, Abort, Why
+from gopa.messages.organiser import ABORT, CLOSE, OPEN, RESULT, Abort, Members, Roll, Why
 from gopa.messages.phases import Kind, Phase
 from gopa.organiser import (
     Cosigned,
@@ -30,6 +31,11 @@ from gopa.rules import Findings, check
 from gopa.simulation import Script, Simulation, Stage, Witnesses
 from gopa.simulation.board import SimulatedBoard
 from gopa.simulation.contents import body_of
+from gopa.simulation.departures import Garbage
+from gopa.simulation.faults import BadProof
+from gopa.simulation.organiser_faults import without
+from gopa.simulation.scene import OrganiserScene
+from gopa.simulation.secrets import noise_for_tests
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import CURIOUS, LENIENT, SCALAR, inputs_for, simulate
@@ -262,6 +268,76 @@ def test_checkpoints_that_an_organiser_names_grow() -> None:
         with pytest.raises(UsageError) as caught:
             desk.organiser.step(wrong)
         assert caught.value.field == "size"
+
+
+def test_rounds_are_run_while_there_are_some_and_with_an_input_for_each_party() -> None:
+    simulation = simulate(replace(SCALAR, rounds=1), toolkit=SWIFT)
+    inputs = inputs_for(SCALAR)
+    for wrong in (inputs[:-1], [*inputs, None]):
+        with pytest.raises(UsageError) as caught:
+            simulation.run_round(wrong)
+        assert caught.value.field == "inputs"
+    assert simulation.run_round(inputs).sums is not None
+    with pytest.raises(UsageError):
+        simulation.run_round(inputs)
+
+
+def test_noise_is_told_of_a_party_that_has_just_committed_only() -> None:
+    simulation = simulate(toolkit=SWIFT)
+    inputs = inputs_for(SCALAR)
+    simulation.run_round(inputs)
+    assert simulation.noise_for_tests[1, 0]
+    actor = simulation.parties[0]
+    with pytest.raises(UsageError) as caught:
+        noise_for_tests(actor.state, actor.author, tuple(inputs[0]))
+    assert caught.value.field == "state"
+
+
+def test_who_drops_out_does_so_once() -> None:
+    assert Script().drop(1, after=Phase.JOIN).parties
+    assert Script().drop(1, before=Phase.COMMIT).parties
+    for before, after in ((None, None), (Phase.COMMIT, Phase.JOIN)):
+        with pytest.raises(UsageError) as caught:
+            Script().drop(1, before=before, after=after)
+        assert caught.value.field == "before"
+
+
+class Mute:
+    """An organiser that never says a word."""
+
+    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+        del scene, control
+        return ()
+
+
+def test_without_a_manifest_nobody_says_anything() -> None:
+    simulation = simulate(script=Script().organise(Mute()), toolkit=SWIFT)
+    record = simulation.run_round(inputs_for(SCALAR))
+    assert record.sums is None
+    assert not simulation._board.entries
+
+
+def test_a_close_without_a_list_lacks_nobody() -> None:
+    simulation = simulate(toolkit=SWIFT)
+    assert simulation.run_round(inputs_for(SCALAR)).sums is not None
+    closes = [
+        CLOSE.decode(posted.entry.body)
+        for posted in simulation._board.entries
+        if posted.entry.kind == Kind.CLOSE
+    ]
+    changed = {close.phase for close in closes if without(0, SCALAR.parties)(close) != close}
+    assert changed
+    assert changed == {close.phase for close in closes if isinstance(close.content, Roll | Members)}
+
+
+def test_a_lie_in_a_message_that_another_made_unreadable_changes_nothing() -> None:
+    both = Script().misbehave(2, Garbage(Phase.COMMIT), BadProof())
+    for script in (Script().misbehave(2, BadProof()), both):
+        simulation = simulate(script=script, toolkit=SWIFT)
+        record = simulation.run_round(inputs_for(SCALAR))
+        assert record.sums is not None
+        assert 2 not in record.included
+        assert {fault.author for fault in record.findings.faults} <= {simulation.parties[2].author}
 
 
 def test_behaviours_are_those_of_parties_of_the_session() -> None:

@@ -15,9 +15,11 @@ from tests.zkp.noise_table_vectors import REFUSED, laws, records
 from wire.errors import MalformedMessage, UsageError
 from zkp.enclosure import exp_of_minus
 from zkp.noise_table import (
+    MOST_WEIGHTED_BITS,
     GaussianTable,
     WeightedBits,
     WeightRun,
+    _decided_half,
     binomial,
     check_law,
     decode_noise_law,
@@ -170,6 +172,7 @@ def test_what_is_not_a_law(masses: tuple[int, ...]) -> None:
         lambda: irwin_hall(2, 0),
         lambda: WeightedBits([WeightRun(1, 2)]),  # type: ignore[arg-type]
         lambda: WeightedBits((WeightRun(3, 2),)),
+        lambda: WeightedBits((WeightRun(1, 514), WeightRun(2, MOST_WEIGHTED_BITS - 512))),
         lambda: WeightRun(0, 1),
         lambda: WeightRun(1, 0),
     ],
@@ -179,6 +182,18 @@ def test_bad_parameters_are_usage_errors(build: object) -> None:
     binomial(8)
     with pytest.raises(UsageError):
         build()  # type: ignore[operator]
+
+
+def test_no_integer_is_guessed_where_the_precision_leaves_a_choice() -> None:
+    law = GaussianTable.with_scale("2.5", bits=48, rows=31)
+    half = list(law.masses[law.rows // 2 + 1 :])
+    found = [
+        _decided_half(law.square_numerator, law.square_denominator, 48, 31, precision)
+        for precision in range(40, 120, 4)
+    ]
+    assert found[0] is None
+    assert found[-1] == half
+    assert all(each in (None, half) for each in found)
 
 
 @given(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
 
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
-from bulletin_board.client.state import DirectoryState
+from bulletin_board.client.state import DirectoryState, MemoryState
 from bulletin_board.server.start import start_board
 from bulletin_board.storage.directory import BoardDirectory
 from gopa.sessions.following import Horizon, SelectiveLog, WholeLog
@@ -141,6 +142,56 @@ def test_a_fork_is_for_good_and_everybody_who_waits_is_told(
         asyncio.run(work(honest, other))
         asyncio.run(later(honest))
     assert list((tmp_path / "state").rglob("fork-*"))
+
+
+@BOTH
+def test_a_session_that_has_not_begun_has_no_entries(
+    opened: type[WholeLog | SelectiveLog], tmp_path: Path, record: Recorded
+) -> None:
+    """Only others have spoken so far; as soon as the manifest is there it is followed."""
+
+    async def work(url: str) -> None:
+        log = opened(link_to(url), record.session, pace=QUICK)
+        try:
+            horizon = await log.grown(0)
+            assert await log.controls(0, horizon) == ()
+            assert await log.own(record.parties[0], 0, horizon.size, horizon) == ()
+            before = log.bytes_posted
+            await log.submit((record.raws[0],))
+            assert log.bytes_posted - before == len(record.raws[0])
+            horizon = await log.grown(horizon.size)
+            assert [each.index for each in await log.controls(0, horizon)] == [1]
+        finally:
+            await log.close()
+
+    with board_with(tmp_path / "log", [entry_bytes(0, author=100)]) as url:
+        asyncio.run(work(url))
+
+
+class Broken(MemoryState):
+    """A disk that takes no checkpoint."""
+
+    def store(self, checkpoint: bytes) -> None:
+        raise OSError(ENOSPC, f"no space for {len(checkpoint)} bytes")
+
+
+@BOTH
+def test_whoever_waits_is_told_what_nobody_foresaw(
+    opened: type[WholeLog | SelectiveLog], url: str, record: Recorded
+) -> None:
+    """Without it everybody would wait for ever, behind a task that has ended."""
+
+    async def work(state: MemoryState) -> Horizon:
+        log = opened(link_to(url, state=state), record.session, pace=QUICK)
+        try:
+            return await asyncio.wait_for(log.grown(0), 30)
+        finally:
+            await log.close()
+
+    assert asyncio.run(work(MemoryState())).size
+    with pytest.raises(OSError) as caught:  # noqa: PT011 - its number says which
+        asyncio.run(work(Broken()))
+    assert caught.value.errno == ENOSPC
 
 
 def test_a_restarted_reader_goes_on_from_what_was_seen(tmp_path: Path) -> None:

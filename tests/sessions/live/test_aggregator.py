@@ -12,16 +12,19 @@ from pathlib import Path
 import pytest
 
 from gopa.aggregation import Aggregator, LocalAggregator
+from gopa.messages.manifest import OpenAdmission
+from gopa.organiser import Setting
 from gopa.party import Refusal
-from gopa.sessions.aggregator import SessionAggregator
+from gopa.sessions.aggregator import SessionAggregator, _position
 from gopa.sessions.client import Client
 from gopa.sessions.entrance import Together
 from gopa.sessions.organising import Deadlines
 from gopa.sessions.seat import SessionOver
 from gopa.simulation.setup import permissive
 from tests.board.waiting import LONG
+from tests.messages.samples import manifest, roster
 from tests.sessions.live.worlds import Gathering, gathering
-from tests.simulation.worlds import SCALAR
+from tests.simulation.worlds import SCALAR, VECTOR
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
 
@@ -66,6 +69,7 @@ def test_learning_code_moves_by_changing_one_object(tmp_path: Path) -> None:
             means = two_means(aggregator)
             with pytest.raises(SessionOver):
                 aggregator.average(VALUES)
+        aggregator.close()
         assert all(abs(mean - 0.35) < 3 for mean in means)
 
 
@@ -90,6 +94,35 @@ def test_a_result_is_what_the_audited_log_says(tmp_path: Path) -> None:
     sums = findings.rounds[0].sums
     assert sums is not None
     assert result.sum == pytest.approx(sums[0] / 20)
+
+
+def test_weights_come_with_every_value(tmp_path: Path) -> None:
+    """Wrong ones are refused before anything is said. Whether sums of few weights can be told
+    from noise is chance, so no round is run."""
+    weighted = replace(VECTOR, rounds=1)
+    values = [[0.25, 0.75]] * 8
+    with (
+        gathering(tmp_path, weighted, setting=Setting(weighted=True)) as world,
+        opened(world, to_the_end=False),
+    ):
+        together = Together()
+        clients = [world.member(i, connect=together) for i in range(8)]
+        with SessionAggregator(world.ticket, *clients, max_weight=4) as aggregator:
+            for weights in (None, [], [1.0] * 7, [1.0] * 9):
+                with pytest.raises(UsageError) as caught:
+                    aggregator.average(values, weights=weights)
+                assert caught.value.field == "weights"
+            weights = [4.0, *[2.0] * 7]
+            assert aggregator._given(values, weights) == list(zip(values, weights, strict=True))
+            assert aggregator.rounds_left == 1
+
+
+def test_positions_are_those_of_a_roster() -> None:
+    keys = roster(5).keys
+    assert [_position(manifest(), key) for key in keys] == list(range(5))
+    with pytest.raises(UsageError) as caught:
+        _position(manifest(admission=OpenAdmission(5)), keys[0])
+    assert caught.value.field == "session"
 
 
 def test_wrong_values_and_strangers_are_refused(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from bulletin_board import Entry
 from gopa.aggregation.errors import OutOfRange, RoundAborted
 from gopa.messages.phases import Phase
 from gopa.organiser import Setting
-from gopa.party import Refusal
+from gopa.party import Part, Refusal
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.entrance import Together
@@ -33,10 +33,18 @@ ONCE = replace(SCALAR, rounds=1)
 HURRY = Deadlines(join=3, phase=30)
 
 
+def failing(news: News) -> None:
+    """Somebody's function that watches the session: it is told, and breaks."""
+    raise LookupError(news.round)
+
+
 async def hold(world: Gathering, clients: Sequence[Client]) -> list[Contribution | BaseException]:
     """One round in which client number i offers i/10; what each of them got."""
     organiser = asyncio.create_task(world.open())
-    offers = [client.contribute(world.ticket, i / 10) for i, client in enumerate(clients)]
+    offers = [
+        client.contribute(world.ticket, i / 10, watch=None if i else failing)
+        for i, client in enumerate(clients)
+    ]
     got = await asyncio.gather(*offers, return_exceptions=True)
     for client in clients:
         await client.close()
@@ -63,6 +71,40 @@ def test_everybody_gets_the_result_that_the_rules_find(tmp_path: Path) -> None:
         assert each.included
         assert each.count == 8
         assert each.sum == pytest.approx(findings.rounds[0].sums[0] / 20)
+        assert f"{each.mean:.3f}"[:4] in str(each)
+        late = replace(each, included=False, part=Part.LATE)
+        assert Part.LATE.value in str(late)
+        assert Part.LATE.value not in str(each)
+
+
+def test_whoever_has_joined_offers_values_there(tmp_path: Path) -> None:
+    """One membership for each session, and nobody has to wait for a round that does not come."""
+
+    async def run(world: Gathering) -> list[Contribution]:
+        organiser = asyncio.create_task(world.open())
+        clients = [world.member(i, connect=together) for i in range(8)]
+        first = clients[0]
+        membership = await first.join(world.ticket)
+        with pytest.raises(UsageError) as caught:
+            await first.join(world.ticket)
+        assert caught.value.field == "session"
+        offers = [asyncio.create_task(c.contribute(world.ticket, 0.5)) for c in clients]
+        await asyncio.sleep(0)
+        unwanted = asyncio.create_task(membership.contribute(0.75))
+        await asyncio.sleep(0)
+        unwanted.cancel()
+        got = await asyncio.gather(*offers)
+        await membership.finished()
+        assert unwanted.cancelled()
+        for client in clients:
+            await client.close()
+        await organiser
+        return list(got)
+
+    together = Together()
+    with gathering(tmp_path, ONCE) as world:
+        got = asyncio.run(run(world))
+    assert all(each.included for each in got)
 
 
 def test_whoever_does_not_come_is_left_out(tmp_path: Path) -> None:
@@ -277,8 +319,13 @@ def test_blocking_calls_do_the_same(tmp_path: Path) -> None:
         clients = [world.member(i) for i in range(8)]
 
         def work(client: Client) -> Contribution:
+            client.close_sync()  # nothing was begun: nothing to end
             with client:
-                return client.contribute_sync(world.ticket, 0.5)
+                found = client.contribute_sync(world.ticket, 0.5)
+                with pytest.raises(SessionOver):
+                    client.contribute_sync(world.ticket, 0.5)
+            client.close_sync()
+            return found
 
         loop = asyncio.get_running_loop()
         with ThreadPoolExecutor(8) as threads:

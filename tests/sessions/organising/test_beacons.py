@@ -27,6 +27,7 @@ from gopa.sessions.organising import (
     RoundEnded,
     Schedule,
     Send,
+    beacons,
     drand_source,
     parse_round,
 )
@@ -325,6 +326,17 @@ def test_address_is_one_of_the_web() -> None:
     DrandUrl("https://r.example", Relay({}))
     with pytest.raises(UsageError):
         drand_source("ftp://r.example")
+
+
+def test_file_of_rounds_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever else writes it could fill the organiser's memory, each time it is read."""
+    monkeypatch.setattr(beacons, "LARGEST_FILE", 1_000)
+    path, line = tmp_path / "rounds.json", json.dumps(served(QUICK)).encode()
+    path.write_bytes(line.ljust(1_000, b"\n"))
+    assert ask(DrandFile(path), QUICK) is not None
+    path.write_bytes(line.ljust(1_001, b"\n"))
+    with pytest.raises(UsageError):
+        ask(DrandFile(path), QUICK)
 
 
 def test_directory_is_no_file_of_rounds(tmp_path: Path) -> None:

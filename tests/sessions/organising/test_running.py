@@ -6,12 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from bulletin_board import Reason, Refused
 from bulletin_board.client.http import NetworkError
+from bulletin_board.source import CHECKPOINT, MissingResource
 from gopa.messages.manifest import OpenAdmission
 from gopa.messages.organiser import Abort, Cause, Result, Why
 from gopa.messages.phases import Phase
 from gopa.organiser import Setting
 from gopa.planning.terms import Terms
+from gopa.sessions.following import Horizon
 from gopa.sessions.organising import (
     BoardFound,
     BoardLost,
@@ -22,9 +25,11 @@ from gopa.sessions.organising import (
     Schedule,
     SessionEnded,
 )
+from gopa.sessions.organising.organiser import Rest, Send
+from gopa.sessions.organising.running import passes
 from tests.sessions.organising.worlds import DEADLINES, JOIN, ONE_ROUND, PHASE, Office, crowd
 from tests.simulation.worlds import CURIOUS, FULL, LENIENT, RECOVERING, SCALAR, SIGNED
-from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
+from wire.errors import FaultyBoard, InvalidProof, MalformedMessage, ProtocolError, UsageError
 
 WORLDS = {
     "full": (SCALAR, FULL),
@@ -134,6 +139,39 @@ def test_rounds_of_the_schedule_end_before_those_of_the_plan() -> None:
     office.schedule = Schedule(DEADLINES)
     assert office.run().over
     assert office.world.findings().complete
+
+
+PASSES: dict[str, tuple[ProtocolError, bool]] = {
+    "nobody answers": (NetworkError("nobody answers"), True),
+    "a proxy's page": (MalformedMessage("not a checkpoint"), True),
+    "too busy": (Refused(Reason.BUSY), True),
+    "a quota that is used up": (Refused(Reason.QUOTA), True),
+    "not admitted": (Refused(Reason.UNREGISTERED), False),
+    "another entry in the slot": (Refused(Reason.CONFLICT), False),
+    "no entry": (Refused(Reason.MALFORMED), False),
+    "a tile that is not there": (MissingResource("not found", "tile/entries/000"), True),
+    "no board at all": (MissingResource("not found", CHECKPOINT), False),
+    "no quorum": (InvalidProof("too few witnesses", "05-P2"), True),
+    "tiles of another moment": (InvalidProof("another root", "05-L4"), True),
+    "another proof": (InvalidProof("wrong", "04-C2"), False),
+    "a fork": (FaultyBoard("two histories", b""), False),
+}
+
+
+@pytest.mark.parametrize(("error", "expected"), PASSES.values(), ids=PASSES)
+def test_what_may_pass_is_waited_for_and_nothing_else(error: ProtocolError, expected: bool) -> None:
+    """Who gave up on a busy board would lose a round; who asked again what is refused for good
+    would hang."""
+    assert passes(error) is expected
+
+
+def test_before_the_log_was_read_nothing_is_said() -> None:
+    """Whatever was said before a restart may stand in it."""
+    office = Office(crowd())
+    organiser = office.organiser()
+    assert (organiser.size, organiser.act()) == (0, Rest(None))
+    organiser.reached(Horizon(0, bytes(32)), b"")
+    assert isinstance(organiser.act(), Send)
 
 
 def test_pause_lies_between_rounds_and_not_before_the_first() -> None:

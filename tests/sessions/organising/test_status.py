@@ -92,6 +92,21 @@ def test_status_is_about_the_session_of_its_ticket() -> None:
         other.take(world.cast.board.entries)
 
 
+def test_organiser_among_the_parties_changes_no_status() -> None:
+    """What it says in a phase of parties is no message of the organiser, and no party's."""
+    world = rolled_back()
+    entries = list(world.cast.board.entries)
+    status, beside = SessionStatus(ticket_of(world)), SessionStatus(ticket_of(world))
+    organiser = entries[0].entry.author
+    for posted in entries:
+        status.take((posted,))
+        entry = replace(posted.entry, phase=int(Phase.JOIN), author=organiser)
+        beside.take((posted, replace(posted, entry=entry)))
+        assert beside.open == status.open
+        assert beside.past == status.past
+    assert not beside.unreadable
+
+
 def test_strangers_in_front_of_the_manifest_do_not_matter() -> None:
     world = rolled_back()
     entries = list(world.cast.board.entries)

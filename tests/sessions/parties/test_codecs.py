@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gopa.messages.framing import Posted
-from gopa.messages.organiser import Result
+from gopa.messages.organiser import ABORT, RESULT, Abort, Released, Result, Why
 from gopa.messages.phases import Phase
 from gopa.party import Fetched, Finished, Part, Post, Supplied, TimedOut, Witnessed
 from gopa.party.states import Committed, Done, Stopped
+from gopa.sessions.parties import records
 from gopa.sessions.parties.failures import FAILURE
 from gopa.sessions.parties.keeping import Session, memory_of, state_of
 from gopa.sessions.parties.memory import MEMORY, Left, Memory
@@ -236,6 +237,34 @@ def test_last_round_is_kept_with_its_result() -> None:
     assert {each.round for each in last} == {1, 2, 3}
     assert all(isinstance(each, Finished) for each in last)
     assert all(isinstance(each.outcome, Result) for each in last)
+
+
+def test_a_round_ends_with_a_result_or_an_abort() -> None:
+    memory = next(each for each in memories() if each.last is not None)
+    assert memory.last is not None
+    outcome = memory.last.outcome
+    assert isinstance(outcome, Result)
+    data, result = MEMORY.encode(memory), RESULT.encode(outcome)
+    assert data.endswith(b"\x01" + result + b"\x00")
+    without = data[: -len(result) - 2]
+    abort = ABORT.encode(Abort(outcome.acts_on, outcome.cut, Why.ORGANISER, Released.NONE, ()))
+    aborted = MEMORY.decode(without + b"\x00\x01" + abort)
+    assert aborted.last is not None
+    assert isinstance(aborted.last.outcome, Abort)
+    for wrong in (without + b"\x00\x00", data[:-1] + b"\x01" + abort):
+        with pytest.raises(MalformedMessage):
+            MEMORY.decode(wrong)
+
+
+def test_encodings_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is forgotten is encoded again, to the same bytes."""
+    monkeypatch.setattr(records, "_KEPT_BYTES", 2_000)
+    kept, most = records._Encodings(), 0
+    for _ in range(2):
+        for posted in entries():
+            assert kept.of(posted) == POSTED.encode(posted)
+            most = max(most, sum(len(data) for _, data in kept._kept.values()))
+    assert 2_000 < most < 2_000 + 2 * max(len(POSTED.encode(each)) for each in entries())
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,16 @@ from gopa.sessions.vault import (
     VaultExposed,
     VaultInUse,
 )
-from gopa.sessions.vault.frames import HEADER_SIZE, PLACE, File, _check
+from gopa.sessions.vault.frames import (
+    HEADER_SIZE,
+    PLACE,
+    Checksummed,
+    File,
+    Place,
+    _check,
+    frame,
+)
+from gopa.sessions.vault.seal import SEAL
 from tests.board.faults import Plan
 from tests.sessions.vault.faults import StoppingFiles
 from tests.sessions.vault.tools import LOG, SECRET_NAMES, SECRETS, opened
@@ -76,6 +85,33 @@ def test_what_was_given_comes_back(make: Callable[[Path], Vault], tmp_path: Path
         vault.append(b"closed")
     with pytest.raises(VaultError):
         vault.memory()
+
+
+def test_closing_again_lets_nothing_else_go(tmp_path: Path) -> None:
+    """The number of the file that was closed may be another file's by now."""
+    first = opened(tmp_path / "vault")
+    first.close()
+    second = opened(tmp_path / "vault")
+    first.close()
+    with pytest.raises(VaultInUse):
+        opened(tmp_path / "vault")
+    second.begin(b"memory")
+    second.close()
+    opened(tmp_path / "vault").close()
+
+
+def test_generation_is_a_number_that_was_given_out(tmp_path: Path) -> None:
+    path = tmp_path / "vault"
+    filled(path)
+    whole = (path / "current").read_bytes()
+    place = Place(SEAL.decode((path / "seal").read_bytes()).vault, File.CURRENT, 0, 0)
+    assert whole == frame(Checksummed(), place, (1).to_bytes(8))
+    for content in (bytes(8), b"\1", b"", bytes(8) + b"\1"):
+        (path / "current").write_bytes(frame(Checksummed(), place, content))
+        with pytest.raises(VaultDamaged):
+            opened(path)
+    (path / "current").write_bytes(whole)
+    look_into(path)
 
 
 @SEALED

@@ -99,6 +99,23 @@ def test_damaged_file_is_refused(secret: Secret | None, tmp_path: Path) -> None:
     identity.load(path, secret)
 
 
+def test_open_key_has_the_length_of_one(tmp_path: Path) -> None:
+    """Well-formed but for its length: a seed of 31 bytes makes no key."""
+    path = tmp_path / "identity"
+    identity.create(path, rng=seeded("one"))
+    whole, seed = path.read_bytes(), seeded("one")(32)
+    begin = whole.index(seed) - 1
+    assert whole[begin:] == bytes([32]) + seed
+    for size in (0, 31):
+        path.write_bytes(whole[:begin] + bytes([size]) + seed[:size])
+        with pytest.raises(VaultDamaged):
+            identity.load(path)
+        with pytest.raises(VaultDamaged):
+            identity.public_key(path)
+    path.write_bytes(whole)
+    identity.load(path)
+
+
 def test_key_of_another_identity_is_refused(tmp_path: Path) -> None:
     """A public key and a signing key that do not belong together."""
     one, other = tmp_path / "one", tmp_path / "other"

@@ -16,8 +16,10 @@ from gopa.sessions.vault import (
     VaultDamaged,
     WrongSecret,
 )
+from gopa.sessions.vault.frames import HEADER_SIZE, PLACE, File, Place, _check
 from gopa.sessions.vault.memory import MemoryVault
 from gopa.sessions.vault.protection import PROTECTION, ByPassphrase, Purpose, protect, unprotect
+from gopa.sessions.vault.seal import SEAL
 from gopa.sessions.vault.secret_box import stretch
 from tests.randomness import seeded
 from tests.sessions.vault.tools import (
@@ -138,6 +140,38 @@ def test_damaged_seal_is_refused(tmp_path: Path) -> None:
         opened(path, KEY)
     (path / "seal").write_bytes(whole)
     opened(path, KEY).close()
+
+
+def test_seal_of_an_open_vault_has_no_key(tmp_path: Path) -> None:
+    """One that had could pass its own key for that of a vault which was never sealed."""
+    path = tmp_path / "vault"
+    opened(path).close()
+    whole = (path / "seal").read_bytes()
+    assert whole[-1] == 0  # the length of nothing
+    (path / "seal").write_bytes(whole[:-1] + bytes([32]) + KEY.data.reveal())
+    with pytest.raises(VaultDamaged):
+        opened(path)
+    (path / "seal").write_bytes(whole)
+    opened(path).close()
+
+
+def test_box_that_is_too_short_is_damaged(tmp_path: Path) -> None:
+    """Its checksum, which anybody can make, holds; there is no room for nonce and tag."""
+    path = tmp_path / "vault"
+    vault = opened(path, KEY)
+    vault.begin(b"memory")
+    vault.close()
+    whole = (path / "current").read_bytes()
+    vault_id = SEAL.decode((path / "seal").read_bytes()).vault
+    place = PLACE.encode(Place(vault_id, File.CURRENT, 0, 0))
+    for size in (0, 1, 39, len(whole) - HEADER_SIZE):
+        length, payload = size.to_bytes(4), whole[HEADER_SIZE:][:size]
+        (path / "current").write_bytes(length + _check(place, length) + payload)
+        if HEADER_SIZE + size == len(whole):
+            opened(path, KEY).close()
+        else:
+            with pytest.raises(VaultDamaged):
+                opened(path, KEY)
 
 
 def test_key_for_one_purpose_is_none_for_another() -> None:

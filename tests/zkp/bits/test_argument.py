@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commitments import Opening
 from commitments.group import Group, SecretScalarVec
 from tests.group.backends import installed_groups
 from tests.randomness import seeded
@@ -15,6 +16,11 @@ from tests.zkp.bits.samples import KINDS, Sample, sample, transcript
 from wire.errors import InvalidProof, UsageError
 from zkp.bits import (
     Layout,
+    Openings,
+    Public,
+    Row,
+    Shape,
+    Statement,
     commit_bits,
     layout_of,
     proof_size,
@@ -22,6 +28,7 @@ from zkp.bits import (
     verify,
 )
 from zkp.bits.layout import padded_length
+from zkp.bits.witness import Secrets
 
 GROUPS = st.sampled_from(installed_groups())
 MIXTURES = st.lists(st.sampled_from(KINDS), min_size=1, max_size=5)
@@ -183,6 +190,61 @@ def test_a_witness_that_does_not_fit_is_refused(group: Group, name: str) -> None
     sample(group, 6, ["committed", "2"]).prove()
     with pytest.raises(UsageError):
         false_statements(group)[name].prove()
+
+
+def test_statements_have_the_parts_of_their_shape(group: Group) -> None:
+    made = sample(group, 6, ["committed", "2"])
+    shape = made.shape()
+    with pytest.raises(UsageError):
+        Shape(group, 6, [])
+    for position in (6, -1, True):
+        with pytest.raises(UsageError):
+            Shape(group, 6, [Public(Row(((position, 1),)))])
+    parts = {"constants": made.constants, "varying": made.varying}
+    commitments = {"commitments": made.commitments, "vectors": made.vectors}
+    statement = Statement.of(shape, **parts, **commitments)  # type: ignore[arg-type]
+    verify(statement, made.prove(), transcript())
+    other = sample(group, 6, ["1"]).vectors
+    for name, wrong in {
+        "constants": [*made.constants, 0],
+        "varying": [*made.varying, 0],
+        "commitments": made.commitments * 2,
+        "vectors": [],
+    }.items():
+        changed = {**parts, **commitments, name: wrong}
+        with pytest.raises(UsageError) as caught:
+            Statement.of(shape, **changed)  # type: ignore[arg-type]
+        assert caught.value.field == name
+    for name in ("commitments", "vectors"):
+        with pytest.raises(UsageError):
+            Statement.of(shape, **{**parts, **commitments, name: other})  # type: ignore[arg-type]
+
+
+def test_openings_are_those_of_the_statement(group: Group) -> None:
+    made = sample(group, 6, ["committed", "2"])
+    made.prove()
+    own, vector = made.openings[0], made.vector_openings[0]
+    two = Opening(vector.key, group.secret_scalars([1, 2, 3, 4]), group.secret_scalars([5, 6]))
+    for openings, vectors in (
+        ([], [vector]),
+        ([own, own], [vector]),
+        ([vector], [vector]),
+        ([own], []),
+        ([own], [own]),
+        ([own], [two]),
+    ):
+        with pytest.raises(UsageError):
+            Secrets.of(made.statement(), Openings(openings, vectors))
+
+
+def test_shapes_are_equal_where_they_say_the_same(group: Group) -> None:
+    made = sample(group, 6, ["committed", "2"])
+    shape, same = made.shape(), made.shape()
+    assert shape == same
+    assert hash(shape) == hash(same)
+    assert shape != Shape(group, 7, made.constraints)
+    assert shape != shape.digest
+    assert len(repr(shape)) < 100
 
 
 def test_values_that_are_no_bits_are_refused(group: Group) -> None:

@@ -1,0 +1,38 @@
+"""`gopa` itself: what it lists, and what it says to a command that there is not."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from gopa.cli import COMMANDS, USAGE_EXIT, main
+
+
+def ended(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> object:
+    monkeypatch.setattr(sys, "argv", ["gopa", *arguments])
+    with pytest.raises(SystemExit) as ending:
+        main()
+    return ending.value.code
+
+
+def test_help_lists_every_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended(monkeypatch, "--help") == 0
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert set(COMMANDS) <= set(listed)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["plan", "--no-such-option"], ["keygen"], ["--no-such-option"]]
+)
+def test_what_click_refuses_is_wrong_usage(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended(monkeypatch, "doctor", "--help") == 0
+    capsys.readouterr()
+    assert ended(monkeypatch, *arguments) == USAGE_EXIT
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.strip()

@@ -1,0 +1,167 @@
+"""What the page of a board shows of sessions: who is where, and who masks with whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bulletin_board import Submission
+from bulletin_board.server.view import SessionPicture
+from gopa.beacon import QUICKNET
+from gopa.messages.framing import party_id
+from gopa.messages.manifest import DrandBeacon
+from gopa.messages.organiser import Close, Coins
+from gopa.messages.phases import Phase
+from gopa.rules import BeaconValue
+from gopa.session_view import Sessions
+from tests.messages.samples import POLICY, manifest, signing_key
+from tests.protocol.scribe import World
+from tests.rules.witnesses import EARLY, QUICK, checkpoint
+from tests.rules.worlds import make, small_terms
+
+
+def tell(sessions: Sessions, world: World) -> None:
+    """A new policy takes the whole log."""
+    policy = sessions.policy()
+    for index, raw in enumerate(world.raws):
+        entry = Submission.decode(raw).entry
+        policy.admit(entry)
+        policy.observe(index, entry)
+
+
+def pictured(world: World) -> SessionPicture:
+    sessions = Sessions()
+    tell(sessions, world)
+    picture = sessions.picture(world.session)
+    assert picture is not None
+    assert sessions.picture(world.session) == picture  # its graph is kept
+    return picture
+
+
+def test_the_page_shows_parties_and_their_edges() -> None:
+    world = make()
+    world.run(skip={Phase.PUBLISH: [2]})
+    picture = pictured(world)
+    assert picture.title == "tests (full, simulation), round 1, attempt 1"
+    assert picture.phases[Phase.COMMIT] == "commit"
+    assert [party.status for party in picture.parties] == [
+        "in the result",
+        "in the result",
+        "out: absent",
+        "in the result",
+        "in the result",
+    ]
+    graph = world.view.graph
+    assert graph is not None
+    names = [party.party for party in picture.parties]
+    low, high = graph.edges()
+    assert picture.edges == [(names[u], names[v]) for u, v in zip(low, high, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("until", "status"),
+    [
+        (Phase.COINS, "joined"),
+        (Phase.COMMIT, "coins are out"),
+        (Phase.PUBLISH, "committed"),
+        (Phase.CONFIRM, "published"),
+        (Phase.UNMASK, "confirmed"),
+    ],
+)
+def test_the_page_shows_how_far_everybody_is(until: Phase, status: str) -> None:
+    world = make()
+    world.run(until=until)
+    assert {party.status for party in pictured(world).parties} == {status}
+
+
+@pytest.mark.parametrize(
+    ("skip", "until", "status"),
+    [
+        (Phase.COMMIT, Phase.PUBLISH, "out at commit"),
+        (Phase.PUBLISH, Phase.ROLLBACK, "out at publish"),
+        (Phase.CONFIRM, Phase.UNMASK, "no confirm"),
+    ],
+)
+def test_the_page_shows_who_left_a_round_that_goes_on(
+    skip: Phase, until: Phase, status: str
+) -> None:
+    world = make()
+    world.run(skip={skip: [2]}, until=until)
+    shown = [party.status for party in pictured(world).parties]
+    assert shown.pop(2) == status
+    assert status not in shown
+
+
+SPARSE: dict[str, Any] = {"parties": 9, "k": 3, "survivors": 8, "loss": 1}
+
+
+def edges_of(world: World) -> list[tuple[str, str]]:
+    """The edges by the rules: few enough to tell one graph from another."""
+    graph = world.view.graph
+    assert graph is not None
+    low, high = graph.edges()
+    assert len(low) < 36
+    names = [party_id(each.author).hex() for each in world.view.roll]
+    return [(names[u], names[v]) for u, v in zip(low.tolist(), high.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize("kind", ["test coins", "scalar"])
+def test_the_page_draws_the_graph_that_the_coins_give(kind: str) -> None:
+    world = make(kind, **SPARSE)
+    world.run(until=Phase.COMMIT)
+    assert pictured(world).edges == edges_of(world)
+
+
+def test_the_page_draws_the_graph_of_a_beacon() -> None:
+    terms = small_terms(beacon="drand", **SPARSE)
+    agreed = manifest(terms, beacon=DrandBeacon(QUICKNET), policy=POLICY)
+    keys = [signing_key(f"party {number}") for number in range(9)]
+    world = World(agreed, make().toolkit, signing_key("organiser"), keys)
+    world.control()
+    world.phase()
+    world.control(beacon=BeaconValue(QUICK.number))
+    seen = checkpoint(world, time=EARLY)
+    world.control(checkpoint=seen, beacon=BeaconValue(QUICK.number, QUICK.signature))
+    assert pictured(world).edges == edges_of(world)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        lambda coins: replace(coins, nonces=coins.nonces[1:]),
+        lambda coins: replace(coins, nonces=(*coins.nonces, bytes(32))),
+        lambda coins: replace(coins, nonces=()),
+    ],
+    ids=["a nonce too few", "a nonce too many", "no nonces"],
+)
+def test_the_page_draws_nothing_of_coins_that_are_nonsense(lie: Callable[[Coins], Coins]) -> None:
+    """The board takes the organiser at its word: a wrong close still has a page."""
+    honest = make()
+    honest.run(until=Phase.COMMIT)
+    assert len(pictured(honest).edges) == 10
+
+    def lying(close: Close) -> Close:
+        assert isinstance(close.content, Coins)
+        return replace(close, content=lie(close.content))
+
+    world = make()
+    world.run(until=Phase.COINS)
+    world.phase()
+    world.control(change=lying)
+    picture = pictured(world)
+    assert len(picture.parties) == 5
+    assert picture.edges == []
+
+
+def test_the_page_knows_nothing_of_other_sessions() -> None:
+    world = make()
+    sessions = Sessions()
+    assert sessions.picture(world.session) is None
+    tell(sessions, world)
+    picture = sessions.picture(world.session)
+    assert picture is not None
+    assert picture.parties == ()
+    assert sessions.picture(bytes(32)) is None

@@ -1,0 +1,28 @@
+"""What log and witnesses sign about a log, and a round of a public beacon."""
+
+from __future__ import annotations
+
+from bulletin_board.note import Checkpoint, NoteSigner, cosign, sign_note
+from bulletin_board.tree import RightEdge
+from gopa.beacon import QUICKNET
+from tests.beacon.rounds import ROUNDS
+from tests.messages.samples import LOG, WITNESS
+from tests.protocol.scribe import World
+
+QUICK = next(each for each in ROUNDS if each.chain == QUICKNET)
+DUE = QUICKNET.time_of(QUICK.number)
+EARLY = DUE - 2 * QUICKNET.period
+
+
+def checkpoint(
+    world: World,
+    size: int | None = None,
+    signers: tuple[NoteSigner, ...] = (WITNESS,),
+    time: int = 7,
+) -> bytes:
+    """What log and witnesses sign about the first entries."""
+    edge = RightEdge()
+    edge.extend(posted.leaf for posted in world.log[:size])
+    text = Checkpoint(LOG.verifier.name, edge.size, edge.root()).to_text()
+    note = sign_note(text, LOG)
+    return note.with_signatures(cosign(text, each, time) for each in signers).to_bytes()

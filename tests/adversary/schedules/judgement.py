@@ -146,17 +146,22 @@ def _require_nonces(arena: Arena, side: Side, found: RoundFindings) -> None:
 
 
 def _require_late(arena: Arena, side: Side, found: RoundFindings, honest: set[bytes]) -> None:
-    """An honest culprit of an abort has said nothing in the last phase below its cut."""
+    """An honest culprit of an abort has said nothing in the last phase below its cut.
+
+    In a log of a fork its message may stand before the close that it heard from the other.
+    """
     if found.abort is None:
         return
     last = [each for each in side.board.entries if _ends(arena, each, found.number)]
     abort = ABORT.decode(last[0].entry.body)
+    opened = next(each.index for each in side.board.entries if each.leaf == abort.acts_on)
     for place in found.culprits:
         author = found.roll[place]
         said = [
             each
             for each in side.board.entries[: abort.cut]
             if (each.entry.author.data, each.entry.session) == (author, arena.session)
+            and (each.index > opened or not arena.forked)
             and each.entry.body.startswith(abort.acts_on)
             and each.entry.phase != Phase.ACCUSE
         ]

@@ -4,7 +4,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 CARGO := $(shell command -v cargo)
 RUST := $(wildcard .cargo/config.toml native/src/*.rs native/src/*/*.rs) native/Cargo.toml native/Cargo.lock
-PYTEST := $(BIN)/python -m pytest --numprocesses auto
+# One worker more than there are cores: some tests wait for processes of their own.
+WORKERS := $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)" 2>/dev/null || echo 2)
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS)
 
 .PHONY: demo test test-reference soak coverage lint test-native install lock supply sbom vectors clean
 
@@ -33,7 +35,7 @@ soak: install
 FORKS := tests/group/test_concurrency.py::test_a
 coverage: install
 	rm -f .coverage .coverage.*
-	$(BIN)/python -m coverage run -m pytest --numprocesses auto \
+	$(BIN)/python -m coverage run -m pytest --numprocesses $(WORKERS) \
 		--deselect $(FORKS)_forked_child_computes --deselect $(FORKS)_child_forked_while_a_thread_encodes
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage json --quiet -o .coverage.json

@@ -23,7 +23,7 @@ from gopa.rounds.toolkit import Toolkit
 from tests.auditing.logs import archived, clean, note_of
 from wire.randomness import Rng
 
-FEW, MANY = 200, 1_000
+FEW, MANY = 150, 600
 PROOF = 1_000
 MOST = 6_000
 """Bytes for each party; objects in place of packed bytes take twice as much."""

@@ -214,10 +214,13 @@ def test_terms_that_take_too_long_guarantee_nothing(changes: dict[str, object]) 
     assert guarantee(changed(reasonable, changes)).total == 1
 
 
-def test_more_parties_than_noise_is_summed_up_for_are_not_counted() -> None:
+def test_more_parties_than_noise_is_summed_up_for_are_not_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gopa.planning.noise_sum.MOST_OUTCOMES", 2**18)
     law = irwin_hall(4, 10)
     most = most_summed(law)
-    joining = {"parties": 2 * most, "survivors": 1000, "loss": 0}
+    joining = {"parties": 2 * most, "survivors": 200, "loss": 0}
     scale: dict[str, object] = {"noise": law, "steps": 8, "squared_sensitivity": 64}
     terms = changed(SMOOTH, joining | scale)
     few = delta_of_component(terms, terms.honest, 0, 1)

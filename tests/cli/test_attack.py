@@ -146,3 +146,11 @@ def test_a_file_that_cannot_be_run_is_a_usage_error(text: str, tmp_path: Path) -
     done = run("--list", "--load", str(wrong))
     assert isinstance(done.exception, UsageError)
     assert "wrong.py" in str(done.exception)
+
+
+def test_a_usage_error_of_a_file_is_passed_on(tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text("from wire.errors import UsageError\nraise UsageError('no such plan', 'plan')\n")
+    done = run("--list", "--load", str(own))
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.field == "plan"

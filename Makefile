@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 CARGO := $(shell command -v cargo)
 RUST := $(wildcard .cargo/config.toml native/src/*.rs native/src/*/*.rs) native/Cargo.toml native/Cargo.lock
 # One worker more than there are cores: some tests wait for processes of their own.
-WORKERS := $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)" 2>/dev/null || echo 2)
-PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS)
+WORKERS = $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)" 2>/dev/null || echo 2)
+PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS)
 
 .PHONY: demo test test-reference soak coverage lint test-native install lock supply sbom vectors clean
 

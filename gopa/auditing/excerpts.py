@@ -106,7 +106,12 @@ class Excerpts:
     head: Kept = field(default_factory=Kept)
 
     def groups(self, faults: Sequence[AuditFault]) -> Iterator[tuple[list[AuditFault], Excerpt]]:
-        """The faults in their order, some at a time, with what may be evidence of them."""
+        """The faults in their order, some at a time, with what may be evidence of them.
+
+        Without faults nothing is read.
+        """
+        if not faults:
+            return
         sizes = self._measured({kind for fault in faults for kind in self._kinds(fault)})
         group: list[AuditFault] = []
         needed: set[Kind] = set()
@@ -138,7 +143,7 @@ class Excerpts:
         sizes = dict.fromkeys(kinds, 0)
         for index, raw in enumerate(self.read()):
             self.head.add(index, raw)
-            for kind in self._kinds_of(index, raw):
+            for kind in self._kinds_of(index, raw) if sizes else ():
                 if kind in sizes:
                     sizes[kind] = min(sizes[kind] + len(raw), LARGEST_EVIDENCE)
         return sizes

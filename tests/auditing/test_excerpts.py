@@ -92,3 +92,10 @@ def test_a_log_is_read_once_for_many_faults_and_again_where_too_much_would_be_he
     assert [fault for group, _ in found for fault in group] == faults
     held = [sum(len(each.placed) for each in excerpt.values()) for _, excerpt in found]
     assert all(0 < each <= len(entries) for each in held)
+
+
+def test_without_faults_nothing_is_read() -> None:
+    def read() -> list[bytes]:
+        raise AssertionError("the log is read")
+
+    assert list(Excerpts(bytes(32), b"", read).groups([])) == []

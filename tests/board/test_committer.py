@@ -89,6 +89,19 @@ def occupy(committer: Committer) -> threading.Event:
     return release
 
 
+def closing_with_a_late_post(
+    committer: Committer,
+) -> tuple[threading.Event, threading.Thread, Future[Outcome]]:
+    """A post comes behind the wish to close, while the thread is occupied until the event."""
+    release = occupy(committer)
+    closing = threading.Thread(target=committer.close)
+    closing.start()
+    assert until(lambda: committer._closed and committer.waiting >= 1)
+    late: Future[Outcome] = Future()
+    committer._queue.put(_Job(submission(0), late))
+    return release, closing, late
+
+
 def test_more_posts_than_fit_in_a_batch_are_all_committed(tmp_path: Path) -> None:
     board = new_board(tmp_path / "log")
     committer = Committer(lambda: open_log(board), CommitterLimits())
@@ -180,12 +193,7 @@ def test_a_log_that_cannot_be_closed_keeps_nobody_waiting(tmp_path: Path) -> Non
     committer = Committer(lambda: broken_at_the_end(board), LIMITS)
     committer.call(lambda _: fail())
     assert until(lambda: committer.waiting == 0)
-    release = occupy(committer)
-    closing = threading.Thread(target=committer.close)
-    closing.start()
-    assert until(lambda: committer._closed and committer.waiting >= 1)
-    late: Future[Outcome] = Future()
-    committer._queue.put(_Job(submission(0), late))
+    release, closing, late = closing_with_a_late_post(committer)
     release.set()
     assert isinstance(late.result(LONG), Refused)
     closing.join(LONG)
@@ -337,12 +345,7 @@ def test_a_commit_is_told(tmp_path: Path) -> None:
 def test_a_post_that_slips_in_while_the_log_closes_is_answered(tmp_path: Path) -> None:
     board = new_board(tmp_path / "log")
     committer = Committer(lambda: open_log(board), LIMITS)
-    release = occupy(committer)
-    closing = threading.Thread(target=committer.close)
-    closing.start()
-    assert until(lambda: committer._closed and committer.waiting >= 1)
-    late: Future[Outcome] = Future()
-    committer._queue.put(_Job(submission(0), late))
+    release, closing, late = closing_with_a_late_post(committer)
     committer._queue.put(lambda _: None)
     release.set()
     outcome = late.result(LONG)

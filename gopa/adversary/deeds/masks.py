@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from commitments.group import Scalar, SecretScalar, SecretScalarVec
-from gopa.adversary.deeds.kinds import change, copied, key_of, knowing, only_at
+from gopa.adversary.deeds.kinds import change, copied, key_of, knowing, only_at, require_full
 from gopa.adversary.malicious import Deed
-from gopa.adversary.needs import PROOFS, RECOVERY, require_met
+from gopa.adversary.needs import RECOVERY, require_met
 from gopa.masks import EdgeMask, SelfContext, UniformMask, edge_mask, self_mask, sign
 from gopa.messages.framing import party_id
 from gopa.messages.party import ACCUSATION, COMMIT, PUBLISH, Commit, Publish
@@ -132,7 +132,7 @@ class _Conspiring(Honest):
         return [post]
 
     def _commit(self, scene: Scene, content: Commit) -> Commit:
-        require_met((PROOFS,), scene.manifest)
+        require_full(scene)
         at, stage = _place_of(scene, self.partner), scene.state.stage
         if at is None or not isinstance(stage, Committed):
             return content

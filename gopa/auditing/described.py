@@ -16,7 +16,6 @@ from gopa.auditing.report import (
     SessionReport,
 )
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest
-from gopa.messages.phases import Phase
 from gopa.planning import privacy
 from gopa.rules import Findings, RoundFindings, outcome_of
 from wire.randomness import Rng
@@ -104,20 +103,17 @@ def round_report(
 
 
 def exclusions(found: RoundFindings) -> tuple[Exclusion, ...]:
-    """Everybody that the log names and that is not in the final list."""
-    rows = [
+    """Everybody whom a list lost. Who was barred and posted nothing was never left out of one."""
+    return tuple(
         Exclusion(
-            each.author, each.phase.name.lower(), each.cause.name.lower(), each.rule, each.entry
+            each.author,
+            each.phase.name.lower(),
+            "barred" if each.rule == "04-X5" else each.cause.name.lower(),
+            each.rule,
+            each.entry,
         )
         for each in found.removals
-    ]
-    named = {each.author for each in rows}
-    rows += [
-        Exclusion(author, Phase.JOIN.name.lower(), "barred", "04-X5", None)
-        for author in found.barred
-        if author not in named
-    ]
-    return tuple(rows)
+    )
 
 
 def privacy_report(findings: Findings, number: int, rng: Rng) -> PrivacyReport:

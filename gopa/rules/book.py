@@ -163,7 +163,7 @@ class Book:
     stray_openings: list[Message] = field(default_factory=list)
     final: tuple[int, ...] | None = None
     confirmed: tuple[int, ...] = ()
-    confirmed_at: Mapping[int, int] = field(default_factory=dict)
+    confirmed_at: dict[int, int] = field(default_factory=dict)
     unmasked: dict[int, SecretBytes] = field(default_factory=dict)
     recovered: tuple[int, ...] = ()
     laggards: set[bytes] = field(default_factory=set)

@@ -248,7 +248,10 @@ class Ledger:
     def _broken(self, item: Broken) -> None:
         """[E1]. A board that leaves out an entry breaks a message too: nobody is convicted."""
         if self._rounds is not None and item.author == self._rounds.manifest.organiser:
-            self._rounds.broken_control(item)
+            if item.phase == Phase.ORGANISER:
+                self._rounds.broken_control(item)
+            else:
+                self._not_a_party(item)
         else:
             what = "an entry that continues no message"
             self._notes.add("04-E1", what, item.round, item.index)
@@ -259,10 +262,12 @@ class Ledger:
         if message.phase == Phase.ORGANISER:
             self._rounds.control(message)
         else:
-            what = "it takes part under its own key"
-            self._blame_organiser(
-                message.author, "04-J1", what, message.index, number=message.round
-            )
+            self._not_a_party(message)
+
+    def _not_a_party(self, item: Message | Broken) -> None:
+        """[E2]: the organiser has its phase, and is nobody in those of the parties."""
+        what = "it takes part under its own key"
+        self._blame_organiser(item.author, "04-E2", what, item.index, number=item.round)
 
     def _party(self, message: Message) -> None:
         rounds = self._rounds

@@ -62,7 +62,8 @@ class RecoverStage:
     def demand(self, cut: int, given: Given) -> Step:
         del given
         book = self.book
-        found = self._sorter.sort(self.awaited(), cut)
+        # Nobody waits for those who may give nothing; what they post all the same is judged.
+        found = self._sorter.sort(book.authors(book.final or ()), cut)
         shares: dict[int, dict[int, Share]] = {dealer: {} for dealer in self._missing}
         wrong: list[Fault] = []
         for author in sorted(found.read):

@@ -61,7 +61,7 @@ class Session:
             entry = entry.changed(body=b"", chunk=0, chunks=1)
         elif manifest and entry.chunks > chunks_of(manifest.largest[PHASES[entry.phase]]):  # [S4]
             self._blame("04-S4", entry, entry.index)
-            entry = entry.changed(chunk=1, chunks=2)  # of no message
+            entry = entry.changed(body=b"", chunk=1, chunks=2)  # of no message
         item = self.assembler.take(entry)
         if item and manifest is None:
             self._begin(item)
@@ -103,10 +103,11 @@ class Session:
     def _organiser(self, item: Record) -> None:
         """[E3]: of two entries the first stands."""
         try:
+            if item.what != "twice" and item.phase:  # [E2]: it is no party
+                self._blame("04-E2", item, item.index)
+                return
             require(item.what != "broken", "04-E1")
-            if item.what == "message" and item.phase:
-                self._blame("04-J1", item, item.index)
-            elif item.what == "message" and not self.failed:
+            if item.what == "message" and not self.failed:
                 self._control(item)
         except Wrong as error:
             self._blame(error.rule, item, item.index)

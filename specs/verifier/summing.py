@@ -190,16 +190,15 @@ def _fits(r: Record, u: bytes, seed: bytes) -> bool:
 def recover_due(r: Record, cut: int) -> Record:
     """[U3], [U4]."""
     missing = [u for u in r.final if u not in r.own]
-    owed = {u: {r.place[v] for v in r.graph[u].intersection(missing)}
-            for u in r.confirmed}  # fmt: skip
+    owed = {u: {r.place[v] for v in r.graph[u].intersection(missing)} if u in r.confirmed else set()
+            for u in r.final}  # fmt: skip
 
     def read_shares(_: Record, author: bytes, said: Record) -> Any:
         dealers = [each.dealer for each in said.shares]
         require(dealers == sorted(set(dealers)) and owed[author].issuperset(dealers))
         return said.shares
 
-    givers = [u for u in owed if owed[u]]
-    read = sort(r, cut, givers, "04-U3", read_shares, strikes=False)
+    read = sort(r, cut, r.final, "04-U3", read_shares, strikes=False)  # also who owes nothing
     held: dict[bytes, dict[int, bytes]] = {u: {} for u in missing}
     for u, each in ((u, each) for u, shares in read.items() for each in shares):
         dealer, z = r.roll[each.dealer], r.place[u] + 1
@@ -245,8 +244,11 @@ def too_late(r: Record) -> tuple[Out, list[Fault]]:
         within = [each for each in edges if party_at(r, each.neighbour) in inside]
         if any(_opened(r, u, each) for each in within):
             faults.append(fault(r, "04-O5", u, message.index))
-        elif u in r.confirmed:
-            faults.append(fault(r, "04-F3", u, r.confirmed[u], message.index))
+        first = r.inbox.get(("confirm", u), message)  # [F3]: below the cut or not
+        final = r.closes.get("rollback", r.closes["publish"])
+        said = judge(r, first, "confirm", final, "04-F1")
+        if first.index < message.index and not isinstance(said, Verdict):
+            faults.append(fault(r, "04-F3", u, first.index, message.index))
     return convicted, faults
 
 

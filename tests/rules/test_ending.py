@@ -19,7 +19,7 @@ from gopa.messages.organiser import (
     Result,
     Why,
 )
-from gopa.messages.party import RecoveredShare
+from gopa.messages.party import RECOVER, Recover, RecoveredShare
 from gopa.messages.phases import Kind, Phase
 from tests.protocol.scribe import Change, World, changed
 from tests.rules.worlds import baseline, make, require
@@ -200,6 +200,29 @@ def test_who_did_not_confirm_gives_no_shares() -> None:
     assert world.at(0).author not in world.view.expected
     world.run()
     require(world, (), (), range(5))
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "rule"),
+    [
+        (b"", Kind.RECOVER, None),
+        (b"\x00", Kind.RECOVER, "04-U3"),
+        (RECOVER.encode(Recover(bytes(32), (RecoveredShare(3, bytes(64)),)))[32:], None, "04-U3"),
+        (b"", Kind.CONFIRM, "04-E2"),
+    ],
+    ids=["another close", "malformed", "not its to give", "another kind"],
+)
+def test_who_owes_no_share_is_judged_too(
+    content: bytes, kind: Kind | None, rule: str | None
+) -> None:
+    """Party 0 did not confirm: what it posts in recover does not count and may be a fault."""
+    baseline("recovery")
+    world = make("recovery")
+    world.run(skip={Phase.CONFIRM: [0], Phase.UNMASK: [3]}, until=Phase.RECOVER)
+    acts_on = world.view.acts_on if rule else bytes(32)
+    world.post(world.at(0).key, Phase.RECOVER, acts_on + content, kind)
+    world.run()
+    require(world, (), [(0, rule)] if rule else (), range(5))
 
 
 def test_edge_and_self_mask_of_one_party_are_never_both_open() -> None:

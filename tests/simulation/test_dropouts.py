@@ -123,6 +123,13 @@ def test_late_message_counts_as_none(phase: Phase) -> None:
     assert (2 in record.included) == (phase > Phase.ROLLBACK)
 
 
+def test_who_confirms_late_gives_no_shares() -> None:
+    """They would not count, and posting them is a fault: the machine keeps them."""
+    record = run(LEFT.misbehave(2, Late(Phase.CONFIRM)).drop(3, before=Phase.UNMASK))
+    assert record.attempts[0].recovered == (3,)
+    assert record.findings.faults == ()
+
+
 def test_neighbours_of_dropouts_drop_too_until_the_list_stays() -> None:
     """Each rollback loses one more party; then everybody that is left confirms."""
     script = LEFT.misbehave(1, Skip(Phase.ROLLBACK))

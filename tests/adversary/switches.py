@@ -334,7 +334,7 @@ UNWITNESSED: Final = together(
 
 NO_RECORD: Final = replaced(Book, "removed", _nobody_removed)
 ANY_KEY: Final = replaced(module("gopa.rules.rollback"), "wrong_keys", _none)
-NO_STRAYS: Final = replaced(module("gopa.rules.afterwards"), "_stray_fault", _nothing)
+NO_STRAYS: Final = replaced(module("gopa.rules.afterwards"), "_stray_faults", _none)
 
 
 # Accusations, recovery, retries

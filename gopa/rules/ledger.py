@@ -26,7 +26,7 @@ from wire.errors import UsageError
 from wire.randomness import Rng
 
 _PHASES: Final = frozenset(Phase)
-_MOST_CANDIDATES: Final = 8
+MOST_TRIED: Final = 8
 """Authors whose first messages are read until one of them is the manifest."""
 
 
@@ -182,7 +182,7 @@ class Ledger:
         entry, author = posted.entry, posted.entry.author.data
         if (entry.phase, entry.round) != (Phase.ORGANISER, 0):
             return False
-        if len(self._candidates) < _MOST_CANDIDATES:
+        if len(self._candidates) < MOST_TRIED:
             self._candidates.add(author)
         return author in self._candidates and entry.chunks <= chunks_of(MANIFEST.max_size)
 

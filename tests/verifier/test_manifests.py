@@ -12,9 +12,11 @@ import pytest
 
 from bulletin_board import Submission, sign_entry
 from gopa.beacon.drand import DRAND_CHAIN
-from gopa.messages.manifest import MANIFEST, DrandBeacon, session_id
+from gopa.messages.manifest import MANIFEST, DrandBeacon, Roster, session_id
 from tests.verifier.answers import Answer, anchors_of, first, second
 from tests.verifier.mutations import Material, flipped, material
+from wire.ed25519 import PublicKey
+from wire.errors import MalformedMessage
 
 NAMES: Final = ("clean_full", "clean_weighted", "clean_curious", "clean_drand", "clean_recovery")
 OUTSIDE: Final = "04-S3"
@@ -86,6 +88,22 @@ def test_both_judge_other_terms_alike(name: str) -> None:
             changed = body[:at] + other.to_bytes(WIDTH) + body[at + WIDTH :]
             seen[agree(given, changed)] += 1
     assert seen[False]
+
+
+def test_a_key_on_the_roster_that_nobody_can_sign_for_is_allowed() -> None:
+    """Its place stays empty. The organiser's own key has to be one."""
+    given, body = manifest_of("clean_full")
+    assert agree(given, body)
+    manifest = MANIFEST.decode(body)
+    roster = manifest.admission
+    assert isinstance(roster, Roster)
+    nobody = b"\xff" * 32
+    with pytest.raises(MalformedMessage):
+        PublicKey(nobody)
+    changed = replace(manifest, admission=Roster((*roster.keys[:-1], nobody)))
+    assert agree(given, changed.to_bytes())
+    at = body.index(manifest.organiser)
+    assert not agree(given, body[:at] + nobody + body[at + 32 :])
 
 
 def _terms_at(body: bytes) -> int:

@@ -27,7 +27,7 @@ def stated(name: str) -> dict[str, Any]:
 
 def anchors_for(name: str) -> bytes:
     anchors = stated(name)["anchors"]
-    return anchors_of(anchors["log"], anchors["manifest_sha256"])
+    return anchors_of(anchors["log"], anchors["manifest_sha256"], anchors["policy"])
 
 
 def archive_of(name: str) -> bytes:

@@ -14,7 +14,8 @@ from typing import Final
 
 import pytest
 
-from tests.verifier.answers import PROGRAM, program, report
+from tests.verifier.answers import PROGRAM, anchors_of, program, report
+from tests.verifier.mutations import closed
 from tests.verifier.test_transcripts import anchors_for, archive_of
 
 FILES: Final = sorted(PROGRAM.glob("*.py"))
@@ -96,13 +97,22 @@ def test_other_anchors_refuse() -> None:
 
 
 def test_a_quorum_that_has_not_cosigned_is_missing() -> None:
-    """The checkpoint of the archive has no cosignatures; those in the closes have."""
+    """Cosignatures in the closes are none of the whole log."""
     found = json.loads((PROGRAM.parent / "vectors/transcripts/clean_witnessed.json").read_text())
-    head = anchors_for("clean_witnessed").partition(b"\n")[0] + b"\n"
-    archive = archive_of("clean_witnessed")
-    assert report(archive, anchors_for("clean_witnessed"))["verdict"] == "VALID"
-    strict = report(archive, head + found["anchors"]["policy"].encode())
-    assert strict["verdict"] == "INCOMPLETE"
+    given, archive = found["anchors"], archive_of("clean_witnessed")
+    strict, alone = (
+        anchors_of(given["log"], given["manifest_sha256"], policy)
+        for policy in (given["policy"], "")
+    )
+    note = given["checkpoint"].encode()
+    bare = note[: note.index(b"\n", note.index(b"\n\n") + 2) + 1]
+    assert note.count(b"\n") > bare.count(b"\n")
+    framed = [len(each).to_bytes(4) + each for each in (note, bare)]
+    assert archive.count(framed[0]) == 1
+    stripped = closed(archive[:-32].replace(*framed))
+    assert report(archive, strict)["verdict"] == "VALID"
+    assert report(stripped, alone)["verdict"] == "VALID"
+    assert report(stripped, strict)["verdict"] == "INCOMPLETE"
 
 
 @pytest.mark.parametrize(

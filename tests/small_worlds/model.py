@@ -210,12 +210,12 @@ class _Course:
         return out | dict.fromkeys(members & self.speech.struck, (Cause.STRUCK, "04-E3"))
 
     def _tell(self, final: set[int], live: set[tuple[int, int]]) -> None:
-        """[O5]: edges that were opened behind the final close."""
+        """[O5], [F3]: edges that were opened behind the final close, and the confirmation."""
         for u, fault in self.world.faults.items():
             told = {pair(u, v) for v in self.keys.get(u, set()) & final} & live
             if fault.tells and self.speech.spoke(u, Phase.CONFIRM) and told:
                 self.outcome.opened |= told
-                self.outcome.faults.add((u, "04-O5"))
+                self.outcome.faults |= {(u, "04-O5"), (u, "04-F3")}
 
     def _shortened(self, before: set[int], out: Verdicts, phase: Phase, step: int = 0) -> set[int]:
         """[L2], [L3]: the list after peeling, or an abort."""

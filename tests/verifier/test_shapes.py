@@ -80,6 +80,7 @@ def chunk(
     number: int,
     of: int,
     after: bytes = NO_LEAF,
+    seen: tuple[int, bytes] = (0, NO_LEAF),
 ) -> bytes:
     """Post one chunk in publish; its leaf."""
     entry = Entry(
@@ -93,8 +94,8 @@ def chunk(
         author=party.key.public,
         seq=seq,
         prev_own_leaf=after,
-        seen_size=0,
-        seen_root=NO_LEAF,
+        seen_size=seen[0],
+        seen_root=seen[1],
         body=body,
     )
     raw = sign_entry(entry, party.key)
@@ -187,6 +188,21 @@ def test_chunks_that_do_not_fit_together(cut: int, chunks: int) -> None:
     world.run()
     faults = [(1, "04-S4")] if chunks > 2 else []
     require(world, faults, GONE["publish"], [0, 2, 3, 4])
+
+
+def test_a_message_that_begins_before_its_phase_takes_the_slot_and_is_no_fault() -> None:
+    """Its first chunk stands in front of the close of commit: it may act on another one."""
+    world = make("signed", real=True, dimension=15_100, squared_sensitivity=10)
+    world.run(until=Phase.COMMIT)
+    world.phase()
+    party, whole = world.parties[1], bytes(LARGEST_BODY)
+    leaf = chunk(world, party, whole, 0, number=0, of=2)
+    world.control()
+    chunk(world, party, bytes(100), 1, number=1, of=2, after=leaf)
+    world.phase(skip=[1])
+    world.control()
+    world.run()
+    require(world, [], [(1, "publish", "invalid")], [0, 2, 3, 4])
 
 
 # Bodies that do not decode, in each phase
@@ -380,6 +396,32 @@ def test_an_opening_of_who_owes_nothing_is_invalid() -> None:
 
 
 # Places
+
+
+@pytest.mark.parametrize("size", [0, 3])
+def test_a_size_of_zero_claims_nothing_about_the_root(size: int) -> None:
+    """A wrong value convicts its author, unless it names a root that the log never had."""
+    world = make(real=True)
+    world.run(until=Phase.PUBLISH)
+    world.phase(skip=[1])
+    said = world.parties[1].publish(world.view)
+    wrong = replace(said, value=bytes(len(said.value)))
+    body = CODECS[Phase.PUBLISH].encode(wrong)
+    chunk(world, world.parties[1], body, 0, number=0, of=1, seen=(size, b"\x01" * 32))
+    world.control()
+    world.run()
+    require(world, [(1, "04-P1")], [(1, "publish", "invalid")], [0, 2, 3, 4])
+    assert [fault.proved for fault in world.check().faults] == [size == 0]
+
+
+def test_who_is_not_listed_is_not_judged_but_for_a_second_message() -> None:
+    """Party 1 withheld its nonce: its commits are nobody's business, two of them are."""
+    world = make(real=True)
+    world.run(skip={Phase.COINS: [1]}, until=Phase.COMMIT)
+    world.post(world.parties[1].key, Phase.COMMIT, b"\x00", Kind.PUBLISH)
+    world.post(world.parties[1].key, Phase.COMMIT, b"\x01")
+    world.run()
+    require(world, [(1, "04-E2")], [(1, "coins", "absent")], [0, 2, 3, 4])
 
 
 def test_a_second_message_is_a_fault_until_the_close_stands_there() -> None:

@@ -80,6 +80,7 @@ def _require_agreement(m: Record) -> None:
         require(m.organiser not in roster)
     else:
         require(t.survivors <= m.admission.most <= t.parties)
+        require(not t.threshold_numerator or t.attempts == t.charged + 1)
     require(not m.weighted or t.dimension >= 2)
     if m.full:
         require(not width and not m.curious and (t.dimension == 1 or m.vector))

@@ -281,6 +281,24 @@ def test_timeout_ends_the_round_for_the_party(phase: Phase) -> None:
     assert isinstance(state.stage, Waiting)
 
 
+def test_who_is_out_of_a_round_counts_its_release_all_the_same() -> None:
+    """[U6]: a party counts final closes of the log that it follows, not what it did itself."""
+    log = honest()
+    party = log.party()
+    history = tell_again(log, until=Phase.PUBLISH)
+    state = history[-1][0]
+    assert isinstance(state.stage, Published)
+    assert state.tally.releases == 0
+    state, _ = party.step(state, TimedOut(1))
+    assert isinstance(state.stage, Outside)
+    organiser = log.simulation.manifest.organiser
+    for posted in log.board.entries:
+        if posted.entry.author.data == organiser and posted.index > state.chain.last:
+            state, _ = party.step(state, posted)
+    assert state.tally.releases == 1
+    assert state.tally.decided
+
+
 @pytest.mark.parametrize("kind", [Comparing, Counting], ids=lambda kind: kind.__name__)
 def test_timeout_while_the_log_is_read(kind: type) -> None:
     """Nobody has to wait for answers that do not come; a late one is none any more."""

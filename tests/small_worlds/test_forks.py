@@ -86,6 +86,30 @@ def test_with_recovery_three_branches_spend_the_loss_twice() -> None:
     assert with_holes(iter(found), RULES, most=2) == []
 
 
+@pytest.mark.parametrize("parties", [*FIVE, SIX])
+def test_recovered_parties_lose_twice_the_loss_and_the_others_once(parties: int) -> None:
+    """[U5]: of their honest neighbours these many are elsewhere or known, and no more."""
+    reached = set()
+    for world in planned(parties, HALF):
+        if has_spare_edges(world) and world.loss:
+            for gained in forks(world):
+                known = {
+                    u: sum(u in edge for edge in open_to_all(world, gained)) for u in world.honest
+                }
+                once = max((known[u] for u in gained.seeds), default=0)
+                twice = max((known[u] for u in bare(world, gained)), default=0)
+                assert once <= world.loss
+                assert twice <= 2 * world.loss
+                reached.add((once - world.loss, twice - 2 * world.loss))
+    assert {each for _, each in reached} >= ({0} if parties > 5 else set())
+    assert {each for each, _ in reached} >= ({0} if parties > 3 else set())
+
+
+def open_to_all(world: Forked, gained: Gained) -> list[tuple[int, int]]:
+    """Opened edges between honest parties."""
+    return [edge for edge in gained.opened if world.honest.issuperset(edge)]
+
+
 @pytest.mark.parametrize("threshold", [None, HALF], ids=["no recovery", "recovery"])
 def test_who_counts_for_itself_alone_lets_others_be_exposed(threshold: Fraction | None) -> None:
     """Two branches are enough: one of the confirmed keeps its seed, and the sum lacks it."""

@@ -245,7 +245,7 @@ async def split_organiser(stage: Stage) -> None:
 
     On the other one that party alone has published, and is told that all have confirmed its list.
 
-    Caught: a party counts for itself how many neighbours confirmed, and stops: its own mask stays.
+    Caught: a party counts for itself who confirmed, and stops: its own mask stays.
     Costs: the round on the lonely face; there the log convicts the organiser.
     """
     chair = stage.chair()

@@ -100,7 +100,7 @@ SPARE: Final = Ground(
     replace(
         FOUR,
         parties=7,
-        survivors=3,
+        survivors=5,
         loss=2,
         k=6,
         threshold_numerator=1,

@@ -38,11 +38,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
 @click.option("--roster", type=_file, help="Who may join: a public key in hex on each line.")
 @click.option("--invitations", type=_file, help="Or: those that `gopa session invite` made,")
 @click.option("--enrolments", type=_file, help="and the answers to them, as `gopa enrol` prints.")
-@click.option(
-    "--anyone",
-    is_flag=True,
-    help="Let anybody join: nobody knows who colludes, and with recovery all retries are charged.",
-)
+@click.option("--anyone", is_flag=True, help="Let anybody join: nobody knows who colludes.")
 @click.option("--title", default="", help="What the session is about, for people.")
 @click.option(
     "--mode",
@@ -160,12 +156,7 @@ def _planned(
     if keys is not None and parties not in {None, len(keys)}:
         raise UsageError(f"the roster has {len(keys)} keys: leave --parties out", "--parties")
     count = parties if keys is None else len(keys)
-    made = plan_of(planned, count, mode, trust)
-    if keys is None and made.terms.threshold is not None:
-        # Others may come to each attempt, so that nothing bounds what a fork releases beside
-        # what parties count: all attempts are charged.
-        made = plan_of({**planned, "charged": made.terms.attempts - 1}, count, mode, trust)
-    return made
+    return plan_of(planned, count, mode, trust)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,8 @@ def _spent_at_once(patch: pytest.MonkeyPatch) -> None:
     attack = KNOWN["three-branches"]
     assert isinstance(attack, ServedAttack)
     terms = attack.ground.terms
-    weak = replace(terms, loss=terms.parties - terms.survivors)
+    most = (terms.parties + 1) // 2
+    weak = replace(terms, loss=most, survivors=terms.parties - most)
     patch.setitem(KNOWN, attack.name, replace(attack, ground=replace(attack.ground, terms=weak)))
 
 

@@ -218,10 +218,6 @@ def test_create_makes_other_kinds_of_sessions(world: World) -> None:
     arguments = world.arguments()[:4]
     facts("session", "create", world.root / "any", *arguments, "--anyone", "-n", 12, *SMALL)
     assert world.manifest("any").admission == OpenAdmission(12)
-    more = ("--anyone", "-n", 12, "--recovery", "1/2", "--attempts", 2, "--charged", 0)
-    facts("session", "create", world.root / "recovered", *arguments, *more, *SMALL)
-    terms = world.manifest("recovered").terms
-    assert (terms.attempts, terms.charged) == (2, 1)  # all retries are
 
 
 def test_create_with_a_beacon_takes_its_chain(world: World) -> None:

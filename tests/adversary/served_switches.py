@@ -16,11 +16,10 @@ from bulletin_board.proof import Receipt, VerifiedReceipt
 from bulletin_board.tree import leaf_hash
 from gopa.adversary.attack import KNOWN
 from gopa.adversary.served import ServedAttack
-from gopa.party.policy import LocalPolicy
 from gopa.sessions import seat as seat_module
 from gopa.sessions.seat import Seat
 from tests.auditing.disabling import replaced, together
-from tests.auditing.negatives import ANY_PLAN, ANY_WORTH
+from tests.auditing.negatives import ANY_TERMS
 from wire.errors import MalformedMessage
 
 if TYPE_CHECKING:
@@ -86,12 +85,7 @@ def _spent_at_once(patch: pytest.MonkeyPatch) -> None:
     patch.setitem(KNOWN, attack.name, replace(attack, ground=replace(attack.ground, terms=weak)))
 
 
-GRANTED_ONCE = together(
-    _spent_at_once,
-    ANY_WORTH,
-    ANY_PLAN,
-    replaced(LocalPolicy, "require_joined", lambda *_: None),
-)
+GRANTED_ONCE = together(_spent_at_once, ANY_TERMS)
 """A plan with recovery grants each party its loss once, and nobody asks what that is worth."""
 
 ENDLESS_PATIENCE = replaced(Seat, "_give_up_in_time", _endless_patience)

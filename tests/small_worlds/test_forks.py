@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from gopa.party.view import RoundView
+from tests.auditing.negatives import ANY_TERMS
 from tests.small_worlds.branches import Forking
 from tests.small_worlds.forks import (
     OWN_COUNT,
@@ -158,6 +159,7 @@ def test_machines_give_away_what_the_model_says(
     world: Forked, rules: Rules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All branches that there are, with real parties; with the old count they are as weak."""
+    ANY_TERMS(monkeypatch)  # else nobody would join where a plan grants too little
     forking, released = Forking.of(world), 0
     if not rules.of_everybody:
         monkeypatch.setattr(RoundView, "most_lost", lambda view, _, inside: view.lost(inside))

@@ -25,14 +25,12 @@ from gopa.messages.members import pack_members
 from gopa.messages.organiser import CLOSE, Close, Members
 from gopa.messages.party import COMMIT, RECOVER
 from gopa.messages.phases import Kind, Phase
-from gopa.party.policy import LocalPolicy
 from gopa.party.states import Published
 from gopa.party.view import RoundView
 from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.contribution import Contribution
-from tests.auditing.disabling import together
-from tests.auditing.negatives import ANY_PLAN, ANY_WORTH
+from tests.auditing.negatives import ANY_TERMS
 from tests.sessions.hostile.observer import Observer
 from tests.sessions.hostile.worlds import World, closing, of, sooner, world
 from tests.simulation.worlds import RECOVERING
@@ -177,8 +175,7 @@ def test_three_histories_open_twice_the_loss_and_no_more(
     """
     terms = GRANTED_ONCE if granted == "once" else planned()
     if granted == "once":
-        together(ANY_WORTH, ANY_PLAN)(monkeypatch)  # else nobody would join
-        monkeypatch.setattr(LocalPolicy, "require_joined", lambda *_: None)
+        ANY_TERMS(monkeypatch)  # else nobody would join
     with world(tmp_path, terms) as here:
         sides, view, got = asyncio.run(forked_in_three(here))
         seen = [*here.entries(), *here.sent()]

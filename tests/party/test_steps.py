@@ -282,7 +282,7 @@ def test_timeout_ends_the_round_for_the_party(phase: Phase) -> None:
 
 
 def test_who_is_out_of_a_round_counts_its_release_all_the_same() -> None:
-    """[U6]: a party counts final closes of the log that it follows, not what it did itself."""
+    """A party counts final closes of the log that it follows, not what it did itself."""
     log = honest()
     party = log.party()
     history = tell_again(log, until=Phase.PUBLISH)

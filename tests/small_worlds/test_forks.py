@@ -89,7 +89,7 @@ def test_with_recovery_three_branches_spend_the_loss_twice() -> None:
 
 @pytest.mark.parametrize("parties", [*FIVE, SIX])
 def test_recovered_parties_lose_twice_the_loss_and_the_others_once(parties: int) -> None:
-    """[U5]: of their honest neighbours these many are elsewhere or known, and no more."""
+    """Of their honest neighbours these many are elsewhere or known, and no more."""
     reached = set()
     for world in planned(parties, HALF):
         if has_spare_edges(world) and world.loss:

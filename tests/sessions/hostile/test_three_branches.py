@@ -2,7 +2,7 @@
 
 The victim opens edges on a log of its own, some of its neighbours open theirs to it on
 another one. On the third everybody else finishes the round and recovers the victim, which
-just seems to be gone; the organiser keeps the rules there. `specs/04-protocol.md`, [U5].
+just seems to be gone; the organiser keeps the rules there. `specs/04-protocol.md`, section 11.
 """
 
 from __future__ import annotations

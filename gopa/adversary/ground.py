@@ -96,6 +96,19 @@ ROOMY: Final = Ground(FIVE)
 RECOVERING: Final = Ground(replace(FIVE, threshold_numerator=1, threshold_denominator=2))
 """The same; half of a party's neighbours can open its self-mask."""
 
+SPARE: Final = Ground(
+    replace(
+        FOUR,
+        parties=7,
+        survivors=5,
+        loss=2,
+        k=6,
+        threshold_numerator=1,
+        threshold_denominator=2,
+    )
+)
+"""Seven parties with recovery: each has neighbours left when it has lost two, and two again."""
+
 TWO_ROUNDS: Final = Ground(replace(FOUR, rounds=2), rounds=2)
 """Two results from the same parties."""
 

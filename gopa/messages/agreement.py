@@ -95,6 +95,11 @@ def _require_admission(manifest: Manifest) -> None:
     if not isinstance(admission, Roster):
         if not terms.survivors <= admission.most <= terms.parties:
             raise UsageError(f"from {terms.survivors} to {terms.parties} parties", "admission")
+        # On a forked log each attempt could release a party's value beside others, who come
+        # for that attempt alone; on a roster they run out.
+        if terms.threshold is not None and terms.attempts != terms.charged + 1:
+            message = "where anybody may come, recovery charges all retries: charged = attempts - 1"
+            raise UsageError(message, "terms.charged")
         return
     if len(admission.keys) != terms.parties:
         raise UsageError("the roster has as many keys as the plan has parties", "admission")

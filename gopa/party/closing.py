@@ -133,13 +133,12 @@ def _committed(
 def _confirmed(
     means: Means, state: State, confirmed: Confirmed, closed: Closed
 ) -> tuple[State, list[Output]]:
-    """Read who confirmed: everybody, or the neighbours only, as the policy says."""
+    """Read everybody's confirmation: a list alone shows nobody's ([F2])."""
     view = confirmed.view
     listed, _ = _members(means, state, closed, Phase.CONFIRM)
     state.chain.require(listed <= confirmed.final, "a list grew", closed.leaf)
     state = _listed(state, Phase.CONFIRM, view.position in listed, closed)
-    wanted = listed if means.policy.all_confirmations else listed & set(view.neighbours)
-    authors = view.authors(sorted(wanted - {view.position}))
+    authors = view.authors(sorted(listed - {view.position}))
     fetch = Fetch(Phase.CONFIRM, state.chain.round, closed.cut, authors)
     return replace(state, stage=Counting(confirmed, closed.leaf, listed, fetch)), [fetch]
 

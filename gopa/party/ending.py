@@ -37,8 +37,8 @@ def recover(
     """Give the shares of neighbours whose seed is missing, if theirs is the case of [U3].
 
     A neighbour that stopped because too few confirmed around it is not overridden: its
-    own count decides here too. A party whose own confirmation came too late gives nothing:
-    its shares would not count, and to post them is a fault.
+    own count decides here too. Nobody counts the shares of a party whose own confirmation
+    came too late, and to post them is a fault, so it keeps them.
     """
     view, most = unmasked.view, means.manifest.terms.loss
     timely = view.position in unmasked.confirmed

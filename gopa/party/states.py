@@ -213,7 +213,7 @@ class Counting(Guarded):
 class Unmasked(Guarded):
     """The seed is open; shares of neighbours in the final list remain.
 
-    `confirmed` are the parties that are known to have confirmed.
+    `confirmed` are the parties whose timely confirmations were read.
     """
 
     opened: Opened

@@ -59,16 +59,3 @@ def _binomial(trials: int, chance: float, most: int) -> npt.NDArray[np.float64]:
         ways + xlogy(hits, chance) + xlog1py(trials - hits, -chance)
     )
     return found
-
-
-def honest_for_light_parties(
-    survivors: int, corrupt: int, loss: int, parties: int, gap: float
-) -> int:
-    """Honest parties certain to act together, for a party that reads only its neighbours.
-
-    `gap` is a certified lower bound on lambda_2 of the graph of all parties. At most
-    loss * parties / gap parties can act on another close (section 8 of the specification).
-    """
-    if gap <= 0:
-        return 0
-    return max(0, survivors - corrupt - math.ceil(loss * parties / gap * (1 + 1e-12)))

@@ -76,10 +76,10 @@ def _require_agreement(m: Record) -> None:
     require(m.simulation if m.beacon.tag == "test" else t.beacon == drand)
     require(not drand or m.quorum is not None)
     if m.admission.tag == "roster":
-        require(len(roster) == t.parties and roster == sorted(set(roster)))
-        require(m.organiser not in roster)
+        require(len(roster) == t.parties and roster == sorted(set(roster) - {m.organiser}))
     else:
         require(t.survivors <= m.admission.most <= t.parties)
+        require(not t.threshold_numerator or t.attempts == t.charged + 1)
     require(not m.weighted or t.dimension >= 2)
     if m.full:
         require(not width and not m.curious and (t.dimension == 1 or m.vector))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bulletin_board.admission import Reason, Refused
@@ -13,12 +14,17 @@ from bulletin_board.note import open_checkpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.proof import Receipt, VerifiedReceipt
 from bulletin_board.tree import leaf_hash
+from gopa.adversary.attack import KNOWN
+from gopa.adversary.served import ServedAttack
 from gopa.sessions import seat as seat_module
 from gopa.sessions.seat import Seat
 from tests.auditing.disabling import replaced, together
+from tests.auditing.negatives import ANY_TERMS
 from wire.errors import MalformedMessage
 
 if TYPE_CHECKING:
+    import pytest
+
     from bulletin_board.note import SignedCheckpoint, VerifierKey
 
 
@@ -67,6 +73,20 @@ LOOKUPS_BELIEVED = together(
 
 NO_QUORUM = replaced(TrustPolicy, "is_quorum", lambda *_: True)
 """A checkpoint counts, however few witnesses have cosigned it."""
+
+
+def _spent_at_once(patch: pytest.MonkeyPatch) -> None:
+    """The session of the attack has terms by which twice the loss is all neighbours."""
+    attack = KNOWN["three-branches"]
+    assert isinstance(attack, ServedAttack)
+    terms = attack.ground.terms
+    most = (terms.parties + 1) // 2
+    weak = replace(terms, loss=most, survivors=terms.parties - most)
+    patch.setitem(KNOWN, attack.name, replace(attack, ground=replace(attack.ground, terms=weak)))
+
+
+GRANTED_ONCE = together(_spent_at_once, ANY_TERMS)
+"""A plan with recovery grants each party its loss once, and nobody asks what that is worth."""
 
 ENDLESS_PATIENCE = replaced(Seat, "_give_up_in_time", _endless_patience)
 """A party waits for its organiser for ever."""

@@ -41,6 +41,7 @@ OMISSIONS: Final = Weakness("whom a list leaves out", switches.OMISSIONS)
 ANY_CUT: Final = Weakness("cuts of closes", believed("4.2"))
 ANY_END: Final = Weakness("reasons, culprits, removals", believed("7.1"))
 ANY_CHECKPOINTS: Final = Weakness("checkpoints of closes", switches.UNWITNESSED)
+FEW_CONFIRMED: Final = Weakness("whether enough confirmed", switches.FEW_CONFIRMED)
 NO_RECORD: Final = Weakness("the record of removals", switches.NO_RECORD)
 SEEN_BEFORE: Final = Weakness("what was seen before", ignored("1.5"))
 NO_COMPARISON: Final = Weakness("whether checkpoints agree", served_switches.NO_COMPARISON)
@@ -145,9 +146,7 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
     "too-few-go-on": ANY_LIST,
     "two-closes": NO_EQUIVOCATION,
     "two-closes-in-a-row": Weakness("what a message acts on", overlooked("3.3")),
-    "skipped-confirmations": Weakness(
-        "whether enough confirmed", switches.unasked("too few confirmed")
-    ),
+    "skipped-confirmations": FEW_CONFIRMED,
     "phases-out-of-order": Weakness("the order of the organiser's messages", believed("2.2")),
     "one-attempt-more": Weakness("how many attempts there are", switches.MORE_ATTEMPTS),
     "abort-without-reason": ANY_END,
@@ -184,7 +183,8 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
     "rewritten-history": Weakness("what was seen before", served_switches.FORGETFUL),
     "malformed-answers": Weakness("the types of fields", served_switches.ANY_PROBLEM),
     "wrong-receipt": Weakness("whose receipt it is", served_switches.ANY_RECEIPT),
-    "split-organiser": Weakness("whether enough confirmed", switches.unasked("too few confirmed")),
+    "split-organiser": FEW_CONFIRMED,
+    "three-branches": Weakness("that plans grant a loss twice", served_switches.GRANTED_ONCE),
     "value-behind-the-close": Weakness(
         "whether a party is listed itself",
         switches.OWN_PRESENCE,

@@ -291,6 +291,9 @@ ANY_MANIFEST: Final = replaced(
 )
 ANY_WORTH: Final = replaced(import_module("gopa.rules.ledger"), "require_worth", _nothing)
 ANY_PLAN: Final = replaced(LocalPolicy, "_require_privacy", _nothing)
+ANY_TERMS: Final = together(ANY_WORTH, ANY_PLAN, replaced(LocalPolicy, "require_joined", _nothing))
+"""Nobody asks what a plan is worth."""
+
 ANY_VALUE: Final = replaced(PublishStage, "_require_openings", _nothing)
 ANY_SEED: Final = replaced(UnmaskStage, "_wrong", _none_wrong)
 ANY_MAGIC: Final = together(

@@ -141,6 +141,11 @@ REFUSED: dict[str, tuple[str, Change, Change]] = {
         lambda: manifest(admission=OpenAdmission(3)),
         lambda: manifest(admission=OpenAdmission(2)),
     ),
+    "attempts that recovery does not charge, with other parties in each": (
+        "terms.charged",
+        lambda: manifest(terms(charged=2, **THRESHOLD), admission=OpenAdmission(5)),
+        lambda: manifest(terms(**THRESHOLD), admission=OpenAdmission(5)),
+    ),
     "a weight and nothing else": (
         "weighted",
         lambda: manifest(vector_terms(2), weighted=True),

@@ -12,7 +12,7 @@ import pytest
 
 from bulletin_board import Submission, sign_entry
 from gopa.beacon.drand import DRAND_CHAIN
-from gopa.messages.manifest import MANIFEST, DrandBeacon, Roster, session_id
+from gopa.messages.manifest import MANIFEST, DrandBeacon, OpenAdmission, Roster, session_id
 from tests.verifier.answers import Answer, anchors_of, first, second
 from tests.verifier.mutations import Material, flipped, material
 from wire.ed25519 import PublicKey
@@ -104,6 +104,19 @@ def test_a_key_on_the_roster_that_nobody_can_sign_for_is_allowed() -> None:
     assert agree(given, changed.to_bytes())
     at = body.index(manifest.organiser)
     assert not agree(given, body[:at] + nobody + body[at + 32 :])
+
+
+def test_both_want_all_retries_charged_where_anybody_may_come_and_masks_are_recovered() -> None:
+    given, body = manifest_of("clean_recovery")
+    listed = MANIFEST.decode(body)
+    terms = replace(listed.terms, attempts=3, charged=2)
+    anybody = replace(listed, admission=OpenAdmission(terms.parties), terms=terms).to_bytes()
+    assert agree(given, anybody)
+    charged, fewer = b"\0\2\0\3", b"\0\1\0\3"
+    assert anybody.count(charged) == 1
+    assert not agree(given, anybody.replace(charged, fewer))
+    on_a_roster = replace(listed, terms=replace(terms, charged=1)).to_bytes()
+    assert agree(given, on_a_roster)
 
 
 def _terms_at(body: bytes) -> int:

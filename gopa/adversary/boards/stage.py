@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -207,13 +207,25 @@ class Stage:
 
     async def claim_confirmed(self, face: Face) -> None:
         """The organiser says on a face that all have confirmed, whatever is there."""
+        await self._close(face, Phase.CONFIRM, range(len(self.identities)))
+
+    async def branch(self, members: Iterable[int]) -> Face:
+        """A fork of what the main face has, on which the organiser lists these as published.
+
+        It is not final: whoever is listed owes its edges to the others.
+        """
+        face = await self.fork()
+        await self._close(face, Phase.PUBLISH, members)
+        return face
+
+    async def _close(self, face: Face, phase: Phase, members: Iterable[int]) -> None:
+        """The organiser closes a phase on a face, with a list of its own."""
         raws = await asyncio.to_thread(self.board.entries, face)
         entries = [Submission.decode(raw).entry for raw in raws]
         at = max(i for i, each in enumerate(entries) if each.author == self.organiser.public)
         raw, last = raws[at], entries[at]
-        parties = len(self.identities)
-        members = Members(pack_members(range(parties), parties), final=False)
-        close = Close(leaf_hash(raw), len(raws), Phase.CONFIRM, b"", members)
+        content = Members(pack_members(members, len(self.identities)), final=False)
+        close = Close(leaf_hash(raw), len(raws), phase, b"", content)
         place = Place(
             self.ticket.session,
             Phase.ORGANISER,

@@ -34,6 +34,7 @@ CAUGHT: Final[Mapping[str, Sequence[Catch]]] = {
     "malformed-answers": [Catch("05-C2", "board", How.NOTICED)],
     "wrong-receipt": [Catch("05-T2", "board", How.NOTICED)],
     "split-organiser": [Catch("04-C5", "organiser", How.REFUSED)],
+    "three-branches": [Catch("04-U4", "party 0", How.UNMASKED), CONVICTED],
     "value-behind-the-close": [
         Catch("04-P2", "party 0", How.REMOVED),
         Catch("04-C2", "party 0", How.IGNORED),

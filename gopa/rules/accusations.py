@@ -10,6 +10,7 @@ from gopa.masks import (
     SharedPoint,
     check_share,
     decode_commitments,
+    decode_seed_commitments,
     edge_key,
     edge_key_hash,
     edge_masks,
@@ -173,7 +174,7 @@ class Court:
         pad = share_key(
             shared, book.edge_context(dealer, recipient), book.ids[dealer], book.ids[recipient]
         )
-        sealed = book.committed.shares(dealer)[book.neighbours(dealer).index(recipient)]
+        sealed = book.committed.dealt(dealer).shares[book.neighbours(dealer).index(recipient)]
         try:
             share = open_share(book.group, sealed, pad)
             check_share(dealt_commitments(book, dealer), share_point(recipient), share)
@@ -183,8 +184,10 @@ class Court:
 
 
 def dealt_commitments(book: Book, dealer: int) -> Commitment:
-    """C_0 .. C_(T-1) of a listed dealer; C_0 is B_u."""
-    coefficients = book.committed.coefficients(dealer)
+    """C_0 .. C_(T-1) of a listed dealer with neighbours; C_0 is B_u unless it deals its seed."""
+    coefficients = book.committed.dealt(dealer).coefficients
+    if book.manifest.deals_seeds:
+        return decode_seed_commitments(book.group, b"".join(coefficients), len(coefficients))
     own = Pedersen(book.group).decode(book.committed.self_mask(dealer), 1)
     return decode_commitments(own, b"".join(coefficients), len(coefficients) + 1)
 

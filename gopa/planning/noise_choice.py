@@ -77,7 +77,7 @@ def allowed_mu(dimension: int, epsilon: float, delta: float) -> float:
 
 
 def laws_for(request: Request) -> tuple[NoiseName, ...]:
-    """The kind that was asked for, or those to try in turn: tables are proved for single numbers."""
+    """The kind that was asked for, or those to try in turn; tables are for single numbers."""
     if request.noise is not None:
         return (request.noise,)
     if request.dimension > 1:

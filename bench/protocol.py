@@ -197,11 +197,11 @@ def _threshold() -> Numbers:
 def _seeds(full: bool) -> Numbers:
     """What shares of seeds cost: rounds with them, and the same rounds without."""
     parties = 40 if full else 12
-    vectors = vector_terms(parties, min(PEERS, parties - 1), 1000)
+    vectors = vector_terms(parties, min(PEERS, parties - 1), 100)
     words = vector_terms(100, PEERS, 10_000, steps=64, norm=10)
     setting = Setting(mode=Mode.SIGNED, word_width=32)
     found: Numbers = {}
-    for name, plain, how in (("vec1000", vectors, Setting()), ("signed_10k", words, setting)):
+    for name, plain, how in (("vec100", vectors, Setting()), ("signed_10k", words, setting)):
         sharing = replace(plain, threshold_numerator=4, threshold_denominator=5)
         for ending, terms in (("alone", plain), ("threshold", with_peers(sharing, plain.k))):
             played = _play(terms, how, _inputs(terms))

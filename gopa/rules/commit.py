@@ -103,7 +103,7 @@ class CommitStage:
         elif book.curious and commit.self_mask != _NO_MASK:
             raise BreaksRule("04-K1", "there are no self-masks: 32 zeros")
         self._edges.post(book.places[message.author], b"".join(commit.edges))
-        dealt = Dealt(commit.coefficients, commit.shares, message.index)
+        dealt = Dealt(b"".join(commit.coefficients), b"".join(commit.shares), message.index)
         return Pledge(commit.self_mask, commit.output, dealt)
 
     def _require_sizes(self, commit: Commit, degree: int) -> None:

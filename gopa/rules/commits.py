@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from gopa.masks.shares import SHARE_SIZE
 from wire.packed import Rows
 
 _SIZE: Final = 32
@@ -12,11 +13,15 @@ _SIZE: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """What a party dealt for recovery; `entry` is the index of its commit."""
+    """What a party dealt for recovery, one behind the other; `entry` is the index of its commit."""
 
-    coefficients: tuple[bytes, ...] = ()
-    shares: tuple[bytes, ...] = ()
+    coefficients: bytes = b""
+    shares: bytes = b""
     entry: int = 0
+
+    def share(self, number: int) -> bytes:
+        """The sealed share of its neighbour with this number, from 0."""
+        return self.shares[number * SHARE_SIZE : (number + 1) * SHARE_SIZE]
 
 
 _NOTHING: Final = Dealt()
@@ -45,5 +50,5 @@ class Commits:
         return self._self_masks[place]
 
     def dealt(self, place: int) -> Dealt:
-        """What a listed party dealt, its sealed shares in the order of its neighbours."""
+        """What a listed party dealt: shares are in the order of its neighbours."""
         return self._dealt.get(place, _NOTHING)

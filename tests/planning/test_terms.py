@@ -164,7 +164,7 @@ def test_every_round_and_attempt_shows_a_graph() -> None:
 
 def test_recovery_of_vectors_costs_what_it_costs_for_single_numbers() -> None:
     """The bound is about graphs alone."""
-    many = {"threshold_numerator": 4, "threshold_denominator": 5}
+    many: dict[str, object] = {"threshold_numerator": 4, "threshold_denominator": 5}
     with_it, single = guarantee(changed(LONG, many)), guarantee(changed(SMOOTH, many))
     assert guarantee(LONG).recovery == 0
     graph = ("survivors", "loss", "k", "beacon", "rounds", "attempts")

@@ -102,7 +102,7 @@ def _of_another_seed(world: World, twin: str, verdict: str) -> Case:
         world,
         liars=(LIAR,),
         twin=twin,
-        blamed=blame(LIAR, "04-U5"),
+        blamed=blame(LIAR, "04-U7"),
         verdict=verdict,
     )
 

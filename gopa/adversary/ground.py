@@ -124,6 +124,16 @@ SIGNED: Final = Ground(VECTOR, Setting(mode=Mode.SIGNED))
 SIGNED_ROOMY: Final = Ground(replace(VECTOR, parties=5, k=4, loss=2), Setting(mode=Mode.SIGNED))
 """The same with five parties of whom two may be lost."""
 
+_SEEDS: Final = replace(
+    VECTOR, parties=5, k=4, loss=2, threshold_numerator=1, threshold_denominator=2
+)
+
+RECOVERING_VECTORS: Final = Ground(_SEEDS)
+"""Five vectors; half of a party's neighbours can open its self-mask."""
+
+RECOVERING_SIGNED: Final = Ground(_SEEDS, Setting(mode=Mode.SIGNED))
+"""The same without proofs."""
+
 SIGNED_TWICE: Final = Ground(replace(VECTOR, rounds=2), Setting(mode=Mode.SIGNED), rounds=2)
 """Two results without proofs."""
 

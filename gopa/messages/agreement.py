@@ -122,8 +122,9 @@ def _require_mode(manifest: Manifest) -> None:
         if (terms.mask == "gaussian") != (manifest.trust is Trust.HONEST_BUT_CURIOUS):
             message = "masks of words are uniform; those that stay in the sum Gaussian"
             raise UsageError(message, "trust")
-        if terms.threshold is not None:
-            raise UsageError("signed mode has no recovery", "terms.threshold_numerator")
+        if terms.threshold is not None and manifest.trust is Trust.HONEST_BUT_CURIOUS:
+            message = "recovery is of self-masks, and where parties are trusted there are none"
+            raise UsageError(message, "terms.threshold_numerator")
         return
     if manifest.word_width:
         raise UsageError("full mode has no words: 0", "word_width")
@@ -135,9 +136,6 @@ def _require_mode(manifest: Manifest) -> None:
             'noise="irwin-hall" or "binomial"'
         )
         raise UsageError(message, "terms.noise")
-    if not tabled and terms.threshold is not None:
-        message = "recovery is for single numbers with noise from a table"
-        raise UsageError(message, "terms.threshold_numerator")
 
 
 def _require_words(manifest: Manifest) -> None:

@@ -90,11 +90,11 @@ def _reveal(manifest: Manifest, _: int) -> int:
 
 def _commit(manifest: Manifest, degree: int) -> int:
     size = COMMIT.min_size + degree * POINT
+    if manifest.terms.threshold is not None:
+        size += manifest.coefficients(degree) * POINT + degree * SHARE
     if manifest.mode is not Mode.FULL:
         return size
-    size += POINT + noise_proof_size(manifest) + weighing_size(manifest)
-    needed = manifest.terms.shares_needed(degree)
-    return size if needed is None else size + (needed - 1) * POINT + degree * SHARE
+    return size + POINT + noise_proof_size(manifest) + weighing_size(manifest)
 
 
 def _publish(manifest: Manifest, _: int) -> int:

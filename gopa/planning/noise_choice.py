@@ -77,15 +77,12 @@ def allowed_mu(dimension: int, epsilon: float, delta: float) -> float:
 
 
 def laws_for(request: Request) -> tuple[NoiseName, ...]:
-    """The kind that was asked for, or those to try in turn.
-
-    Tables are proved for single numbers only, and recovery needs tables.
-    """
+    """The kind that was asked for, or those to try in turn; tables are for single numbers."""
     if request.noise is not None:
         return (request.noise,)
     if request.dimension > 1:
         return ("irwin-hall",)
-    return ("gaussian",) if request.threshold is not None else ("gaussian", "irwin-hall")
+    return ("gaussian", "irwin-hall")
 
 
 def widest_deviation(names: tuple[NoiseName, ...]) -> float:

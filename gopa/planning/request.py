@@ -113,7 +113,7 @@ class Request:
             charged=charged,
             attempts=attempts,
             integers=integers,
-            threshold=_threshold(recovery, dimension),
+            threshold=_threshold(recovery),
             beacon=beacon,
         )
         request._check()
@@ -199,7 +199,7 @@ def _probability(value: float) -> float:
     return float(value)
 
 
-def _threshold(recovery: Fraction | str | None, dimension: int) -> Fraction | None:
+def _threshold(recovery: Fraction | str | None) -> Fraction | None:
     """An exact part of all neighbours: a `Fraction` or text such as "2/3", never a float."""
     if recovery is None:
         return None
@@ -212,8 +212,6 @@ def _threshold(recovery: Fraction | str | None, dimension: int) -> Fraction | No
     if not 0 < exact < 1 or exact.denominator > MOST_DENOMINATOR:
         message = f"between 0 and 1, with a denominator of at most {MOST_DENOMINATOR}"
         raise UsageError(message, "recovery")
-    if dimension > 1:
-        raise UsageError("self-masks of vectors cannot be recovered: leave it out", "recovery")
     return exact
 
 

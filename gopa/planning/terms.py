@@ -149,7 +149,7 @@ class Terms:
     def _check_threshold(self) -> None:
         check_name(self.beacon, get_args(BeaconKind), "beacon")
         check_integer(self.threshold_denominator, 1, MOST_DENOMINATOR, "threshold_denominator")
-        most = self.threshold_denominator - 1 if self.dimension == 1 else 0
+        most = self.threshold_denominator - 1
         check_integer(self.threshold_numerator, 0, most, "threshold_numerator")
 
 

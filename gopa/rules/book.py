@@ -109,8 +109,8 @@ class Step:
     """What the rules demand with one cut, and what follows once it is posted.
 
     `settle` stores what the step established and returns the stage that the posted message
-    opens. `laggards` did not do what the final list obliges them to ([X5]). Accusations
-    below `heard` have been judged.
+    opens. `laggards` did not do what the final list obliges them to ([X5]); `convicted` are
+    members of it that are barred for good ([U7]). Accusations below `heard` have been judged.
     """
 
     said: Said
@@ -119,6 +119,7 @@ class Step:
     faults: tuple[Fault, ...] = ()
     laggards: frozenset[bytes] = frozenset()
     heard: int = 0
+    convicted: frozenset[bytes] = frozenset()
 
 
 @dataclass(slots=True)
@@ -167,6 +168,7 @@ class Book:
     unmasked: dict[int, SecretBytes] = field(default_factory=dict)
     recovered: tuple[int, ...] = ()
     laggards: set[bytes] = field(default_factory=set)
+    convicted: set[bytes] = field(default_factory=set)
     ended: Result | Abort | None = None
     ended_at: int | None = None
 
@@ -193,8 +195,8 @@ class Book:
 
     @property
     def recovers(self) -> bool:
-        """Whether self-masks are shared for recovery."""
-        return self.context.full and self.manifest.terms.threshold is not None
+        """Whether self-masks, or their seeds, are shared for recovery."""
+        return self.manifest.terms.threshold is not None
 
     @property
     def mask_law(self) -> MaskLaw:

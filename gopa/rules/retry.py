@@ -67,7 +67,7 @@ class Bars:
             if row.phase in {Phase.PUBLISH, Phase.ROLLBACK} and row.cause in _FAILED:
                 self.retry.add(row.author)
         self.retry |= book.laggards
-        self.forever.update(convicted)
+        self.forever.update(book.convicted, convicted)
 
     def for_round(self, due: Due, equivocators: Mapping[bytes, int]) -> frozenset[bytes]:
         """Who sits out the round that opens now."""

@@ -309,6 +309,7 @@ class Rounds:
         book.removals += step.removed
         book.faults += step.faults
         book.laggards |= step.laggards
+        book.convicted |= step.convicted
         note_above_cut(book, stage, self._notes, said.cut)
         following_stage = step.settle(message)
         if not isinstance(said, Close):

@@ -138,15 +138,16 @@ def _read_commit(r: Record, author: bytes, made: Record) -> Record:
     """[K1], [K6], [K2], [K3]."""
     m, degree = r.manifest, len(r.graph[author])
     sizes = len(made.edges), len(made.coefficients), len(made.shares), len(made.output)
-    dealt = (needed(m, degree) - 1, degree) if m.recovers else (0, 0)
+    dealt = (needed(m, degree) - 1 + m.seeds, degree) if m.recovers and degree else (0, 0)
     require(sizes == (degree, *dealt, 32 * m.full), "04-K1")
     require(bool(made.proof) == m.full, "04-K1")
     require(bool(made.weighing) == (m.full and m.weighted), "04-K6")
     require(not m.curious or made.self_mask == bytes(32), "04-K1")
-    if m.full:
-        require(are_points(made.self_mask, made.output, *made.coefficients), "04-K2")
-        require(_proved(r, author, made), "04-K3")
-    return made.changed(dealt=[made.self_mask, *made.coefficients])  # C_0 .. C_(T-1)
+    points = [made.self_mask, made.output] if m.full else []
+    require(are_points(*points, *made.coefficients), "04-K2")
+    require(not m.full or _proved(r, author, made), "04-K3")
+    own = [] if m.seeds else [made.self_mask]
+    return made.changed(dealt=[*own, *made.coefficients])  # C_0 .. C_(T-1)
 
 
 def _proved(r: Record, author: bytes, made: Record) -> Any:

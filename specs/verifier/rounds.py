@@ -62,6 +62,7 @@ def new_round(session: Any, logical: int, attempt: int, opened: Record) -> Recor
         released=releases(again[0]) if again else 0,
         phase="join", next="", step=0, opened=opened, closes={},
         inbox={}, many=[], late=[], stray=[], out={}, faults=[], removed={}, laggards=set(),
+        convicted=set(),
         roll=None, parties={}, place={}, members=[], graph={}, joint=b"", withheld=0,
         commits={}, edges={}, live={}, values={}, keys={}, leaves=set(), final=None,
         confirmed={}, own={}, sums=None, abort=None, over=False,

@@ -155,7 +155,7 @@ class Session:
                 if phase in {"publish", "rollback"} and verdict.cause != "lost":
                     self.retry.add(author)
             self.retry |= book.laggards
-            self.forever |= convicted.keys()
+            self.forever |= convicted.keys() | book.convicted
         if not attempt:
             self.retry.clear()
         self.rounds.append(new_round(self, logical, attempt, message))

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from curve import Q, are_points, decode_point, decode_scalar, multi, same
 from joining import coins_due, commit_due, join_due
+from manifest import needed
 from masks import combine, share_fits, unpack
 from proofs import commit, same_logarithm
 from rounds import (
@@ -206,11 +207,30 @@ def recover_due(r: Record, cut: int) -> Record:
             held[dealer][z] = each.share
         else:
             r.faults = [*r.faults, fault(r, "04-U3", u, index(r, u))]
-    lost = [u for u in missing if len(held[u]) < len(r.commits[u].dealt)]
-    if lost:
+    found = {u: _recovered(r, u, held[u]) for u in missing}
+    if lost := [u for u in missing if found[u] is None]:
         return due_abort(r, "not_unmasked", lost)
-    r.own = r.own | {u: [combine(shares)] for u, shares in held.items()}
+    r.own = r.own | found
     return result_due(r)
+
+
+def _recovered(r: Record, u: bytes, shares: dict[int, bytes]) -> list[int] | None:
+    """[U4], [U7]: its self-mask, if there is one to be found."""
+    count = needed(r.manifest, len(r.graph[u]))
+    used = {z: shares[z] for z in sorted(shares)[:count]}
+    if len(used) < count:
+        return None
+    secret = combine(used)
+    if not r.manifest.seeds:
+        return [secret]
+    seed = secret.to_bytes(32, "little")
+    if _fits(r, u, seed):
+        return list(r.masks.own(seed, r.parties[u].id)[0])
+    givers = [r.inbox["recover", r.roll[z - 1]].index for z in used]
+    evidence = r.inbox["commit", u].index, *givers
+    r.faults = [*r.faults, fault(r, "04-U7", u, *evidence)]
+    r.convicted = r.convicted | {u}
+    return None
 
 
 def result_due(r: Record, _: int = 0) -> Record:

@@ -364,6 +364,7 @@ def _one_attempt_more(manifest: Manifest, last: Book | None) -> Due | None:
 
 
 NO_SHARE_FITS: Final = replaced(Court, "_share_fits", lambda *_: False)
+ANY_DEALT_SEED: Final = replaced(RecoverStage, "_of_another_seed", lambda *_: ())
 NO_RECOVERY: Final = replaced(RecoverStage, "_mask", _nothing)
 WRONG_SHARES_PASS: Final = _blameless
 NOBODY_BARRED: Final = replaced(Bars, "for_round", _nobody_barred)

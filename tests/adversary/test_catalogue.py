@@ -28,7 +28,13 @@ PROMISED: Final = frozenset(
         *("final-too-early", "cut-moved", "too-few-go-on", "abort-blames-innocent"),
         *("manifest-claims-too-much", "unwitnessed-close", "selective-dropping"),
         *("refuse-confirm", "refuse-unmask", "wrong-seed", "wrong-share", "wrong-recovery"),
-        *("betray", "changed-input-in-retry", "copied-noise-seed", "zero-self-mask"),
+        *(
+            "another-seed",
+            "betray",
+            "changed-input-in-retry",
+            "copied-noise-seed",
+            "zero-self-mask",
+        ),
         *(
             "missing-edge",
             "garbage",

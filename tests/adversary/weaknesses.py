@@ -129,6 +129,8 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
     "veto-against-recovery": Weakness("recovery", switches.NO_RECOVERY),
     "wrong-seed": Weakness("that seeds make self-masks", ANY_SEED),
     "wrong-recovery": Weakness("who gives out wrong shares", switches.WRONG_SHARES_PASS),
+    "another-seed": Weakness("who dealt another seed", switches.WRONG_SHARES_PASS),
+    "another-seed-signed": Weakness("that dealt seeds make self-masks", switches.ANY_DEALT_SEED),
     # organiser
     "lying-result": Weakness("the sum", believed("7.2")),
     "hidden-exclusion": ANY_END,

@@ -58,12 +58,13 @@ def longest(given: Manifest) -> dict[Phase, Any]:
     value = bytes(32 * dimension) if full else bytes(-(-dimension * given.word_width // 8))
     needed = agreed.shares_needed(DEGREE)
     weighing = bytes(weighing_size(given)) if full else b""
+    seeds = not full or not isinstance(agreed.noise, GaussianTable)
     found = {
         Phase.JOIN: Join(h(1), h(1), bytes(64), h(1) if reveals else b"", point, point),
         Phase.COMMIT: Commit(
             h(1), (h(1),) * DEGREE, h(1), point,
             bytes(noise_proof_size(given)) if full else b"", weighing,
-            () if needed is None else (h(1),) * (needed - 1),
+            () if needed is None else (h(1),) * (needed - 1 + seeds),
             () if needed is None else (bytes(64),) * DEGREE,
         ),
         Phase.ACCUSE: Accusation(h(1), About.EDGE, 1, h(1), bytes(96)),
@@ -81,8 +82,13 @@ def longest(given: Manifest) -> dict[Phase, Any]:
 
 
 @pytest.mark.parametrize("name", manifests())
-def test_limits_are_the_longest_honest_messages(name: str) -> None:
+@pytest.mark.parametrize("threshold", [(0, 1), (1, 2)], ids=["", "recovery"])
+def test_limits_are_the_longest_honest_messages(name: str, threshold: tuple[int, int]) -> None:
     given = manifests()[name]
+    above, below = threshold
+    if given.trust is Trust.MALICIOUS:
+        agreed = replace(given.terms, threshold_numerator=above, threshold_denominator=below)
+        given = replace(given, terms=agreed)
     honest = longest(given)
     for phase in set(Phase) - {Phase.ORGANISER}:
         limit = largest_body(given, phase, degree_bound=DEGREE)

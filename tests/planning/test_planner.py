@@ -383,7 +383,6 @@ def test_plans_start_near_the_gaussian_guess() -> None:
         ({"recovery": "1/0"}, "recovery"),
         ({"recovery": "3/2"}, "recovery"),
         ({"recovery": "0.33333333"}, "recovery"),
-        ({"recovery": "2/3", "dimension": 2}, "recovery"),
         ({"recovery": "1/3"}, "recovery"),
         ({"beacon": "dice"}, "beacon"),
         ({"n": 2_000_001}, "n"),
@@ -398,6 +397,16 @@ def test_what_cannot_be_planned_names_the_field(change: dict[str, object], field
     with pytest.raises(UsageError) as caught:
         made({**target, **change})
     assert caught.value.field == field
+
+
+def test_recovery_is_planned_for_vectors_and_for_all_laws() -> None:
+    target: dict[str, object] = {"n": 100, "epsilon": 1, "delta": 1e-5, "corrupt": 0.1}
+    for more in ({"dimension": 3}, {"noise": "irwin-hall"}, {"noise": "binomial"}):
+        plain = made({**target, **more})
+        found = made({**target, **more, "recovery": "3/4"})
+        assert (plain.terms.threshold, found.terms.threshold) == (None, Fraction(3, 4))
+        assert (plain.beta_recovery, found.total_delta <= 1e-5) == (0, True)
+        assert 0 < found.beta_recovery <= 1e-5 / 60
 
 
 @pytest.mark.soak

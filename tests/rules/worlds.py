@@ -60,6 +60,16 @@ KINDS: dict[str, Callable[..., Manifest]] = {
     ),
     "recovery": lambda **t: manifest(small_terms(**RECOVERY, **t), beacon=CommitReveal()),
     "vector": lambda **t: manifest(_vector(**t), beacon=CommitReveal()),
+    "one vector, recovery": lambda **t: manifest(
+        small_terms(noise=FLIPS, **RECOVERY, **t), beacon=CommitReveal()
+    ),
+    "vector, recovery": lambda **t: manifest(_vector(**RECOVERY, **t), beacon=CommitReveal()),
+    "signed, recovery": lambda **t: manifest(
+        _vector(**RECOVERY, **t), beacon=CommitReveal(), mode=Mode.SIGNED, word_width=32
+    ),
+    "signed number, recovery": lambda **t: manifest(
+        small_terms(**RECOVERY, **t), beacon=CommitReveal(), mode=Mode.SIGNED, word_width=40
+    ),
     "weighted": lambda **t: manifest(_vector(**t), beacon=CommitReveal(), weighted=True),
     "signed": lambda **t: manifest(
         _vector(**t), beacon=CommitReveal(), mode=Mode.SIGNED, word_width=32

@@ -38,6 +38,7 @@ from tests.small_worlds.behaviours import (
     ProofOfNothing,
     ShareOfNothing,
     Tell,
+    VetoWithAnotherSeed,
 )
 
 Acted: TypeAlias = Callable[[bytes], Behaviour]
@@ -76,7 +77,8 @@ class Fault:
     edge (`edge`) or share (`share`) for the party that the fault is about is not the right
     one; an accusation of that party; a mask of their own agreed with it; all edges opened
     after the confirmation; the first of the shares for recovery spoilt; another party's
-    message repeated in phase `echo`, its own of an earlier round in phase `replays`.
+    message repeated in phase `echo`, its own of an earlier round in phase `replays`; shares
+    of another seed than its own (`deals_another`).
     """
 
     name: str
@@ -96,6 +98,7 @@ class Fault:
     spoils: bool = False
     echo: Phase | None = None
     replays: Phase | None = None
+    deals_another: bool = False
     needs: Collection[str] = ()
 
     @property
@@ -197,6 +200,11 @@ REPLAYS: Final = tuple(
 
 CONSPIRACY: Final = Fault("conspires", lambda _: Honest(), conspires=True, needs=("full",))
 """Takes two: not in the catalogue of single faults."""
+
+ANOTHER_SEED: Final = Fault(
+    "another seed", lambda _: VetoWithAnotherSeed(), absent=Phase.UNMASK, deals_another=True
+)
+"""Only where seeds are shared, which no kind of the catalogue does."""
 
 SILENCES: Final = tuple(_silences())
 LIES: Final = (*_lies(), *_accusations(), *_repetitions())

@@ -152,7 +152,7 @@ class _Course:
         self.outcome.recovered, self.outcome.unmasked = set(out), set(final)
 
     def _recover(self, missing: set[int], confirmed: set[int]) -> set[int]:
-        """[U3], [U4]: whose self-mask stays closed."""
+        """[U3], [U4], [U7]: whose self-mask stays closed."""
         world = self.world
         assert world.threshold is not None
         owing = {u for u in confirmed if world.neighbours(u) & missing}
@@ -161,12 +161,16 @@ class _Course:
         for u in giving & {v for v, fault in world.faults.items() if fault.spoils}:
             given[u].discard(min(given[u]))
             self.outcome.faults.add((u, "04-U3"))
-        return {
+        closed = {
             dealer
             for dealer in missing
             if sum(dealer in each for each in given.values())
             <= int(world.threshold * len(world.neighbours(dealer)))
         }
+        others = {u for u, fault in world.faults.items() if fault.deals_another}
+        convicted = others & (missing - closed)
+        self.outcome.faults |= {(u, "04-U7") for u in convicted}
+        return closed | convicted
 
     # Rules of several phases
 

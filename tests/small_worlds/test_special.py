@@ -12,7 +12,15 @@ from gopa.messages.phases import Phase
 from gopa.rounds.real_proofs import RealProofs
 from gopa.simulation.departures import Drop
 from tests.small_worlds.explore import require_sound
-from tests.small_worlds.faults import CATALOGUE, CONSPIRACY, MAIN, ORDER, REPLAYS, Fault
+from tests.small_worlds.faults import (
+    ANOTHER_SEED,
+    CATALOGUE,
+    CONSPIRACY,
+    MAIN,
+    ORDER,
+    REPLAYS,
+    Fault,
+)
 from tests.small_worlds.graphs import connected_shapes, distinct_pairs, distinct_parties
 from tests.small_worlds.model import predict
 from tests.small_worlds.oracle import posted_in
@@ -95,9 +103,11 @@ def test_replays_of_an_earlier_round_count_for_nothing(parties: int, full: bool)
 
 @pytest.mark.parametrize("threshold", [HALF, Fraction(2, 3), Fraction(3, 4)])
 @pytest.mark.parametrize("graph", [-1, -2, 0])
-def test_recovery_by_thresholds(graph: int, threshold: Fraction) -> None:
+@pytest.mark.parametrize("full", [True, False], ids=["masks", "seeds"])
+def test_recovery_by_thresholds(full: bool, graph: int, threshold: Fraction) -> None:
     """Up to two parties refuse to unmask or lie, and another one may spoil its share."""
-    bare = World(5, connected_shapes(5)[graph], survivors=3, loss=2, threshold=threshold)
+    edges = connected_shapes(5)[graph]
+    bare = World(5, edges, survivors=3, loss=2, threshold=threshold, full=full)
     ends = set()
     for vetoes in ("no unmask", "wrong seed", "gone before unmask", "late confirm"):
         for helper in (None, "wrong recovery", "gone before recover", "two of recover"):
@@ -109,6 +119,23 @@ def test_recovery_by_thresholds(graph: int, threshold: Fraction) -> None:
             ends.add(played.record.attempts[0].abort)
     assert None in ends or graph != -1
     assert Why.NOT_UNMASKED in ends or (graph != 0 and threshold < Fraction(3, 4))
+
+
+@pytest.mark.parametrize("helper", ["", "wrong recovery", "gone before recover", "no confirm"])
+@pytest.mark.parametrize("graph", [-1, -2, 0])
+def test_who_dealt_another_seed_is_convicted_by_enough_shares(graph: int, helper: str) -> None:
+    edges = connected_shapes(5)[graph]
+    bare = World(5, edges, survivors=3, loss=2, threshold=HALF, full=False)
+    for dealer, silent in ((0, 1), (3, 2)):
+        faults = {dealer: ANOTHER_SEED, silent: CATALOGUE["no unmask"]}
+        if helper:
+            faults[4] = CATALOGUE[helper]
+        world = with_faults(bare, faults)
+        played = play(world)
+        require_sound(played)
+        assert played.record.attempts[0].abort is not None
+        if not helper and graph == -1:
+            assert (dealer, "04-U7") in predict(world).faults
 
 
 @pytest.mark.parametrize("name", [*MAIN, "two of join", "two of commit", "no possession"])

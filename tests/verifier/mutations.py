@@ -25,6 +25,7 @@ NAMES: Final = (
     "clean_full",
     "dropout_before_publish",
     "recovery_of_two",
+    "recover_another_seed_signed",
     "commit_wrong_edge",
     "abort_not_unmasked_and_retry",
     "signed_wrong_words",

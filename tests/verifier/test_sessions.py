@@ -27,6 +27,7 @@ from gopa.simulation.faults import (
     BadShare,
     ChangedInput,
     FalseAccusation,
+    OtherSeed,
     WrongMask,
     WrongOpening,
     WrongRecovery,
@@ -58,6 +59,8 @@ WORLDS: Final[dict[str, tuple[Terms, Setting]]] = {
     "scalar": (of_few(SCALAR), FULL),
     "sparse": (replace(worlds.SPARSE, k=4, loss=1), FULL),
     "vector": (VECTOR, FULL),
+    "seeds of vectors": (worlds.SEEDS.terms, FULL),
+    "seeds of words": (replace(worlds.SEEDS.terms, rounds=2), SIGNED),
     "weighted": (VECTOR, Setting(weighted=True)),
     "words": (replace(of_few(SCALAR), dimension=3, squared_sensitivity=1200), SIGNED),
     "curious": (of_few(CURIOUS), LENIENT),
@@ -79,7 +82,7 @@ def departure(source: random.Random, terms: Terms, *, full: bool) -> Behaviour:
     if full:
         lies += [BadProof(), ChangedInput(frozenset({2}))]
     if terms.threshold is not None:
-        lies += [BadShare(), WrongRecovery()]
+        lies += [BadShare(), WrongRecovery(), OtherSeed()]
     silences: list[Behaviour] = [
         *(Drop(phase, before=True), Drop(phase, before=False), Skip(phase), Late(phase)),
         *(Replay(phase), Twice(phase), TwiceLater(phase, other), Garbage(phase)),

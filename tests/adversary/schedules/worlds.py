@@ -100,7 +100,7 @@ def _worlds() -> tuple[World, ...]:
             for shape, terms in _shapes(replace(base, rounds=rounds)).items():
                 name = f"{shape}{twice}{suffix}"
                 found.append(World(name, terms, real=real))
-                if terms.threshold is None and (not real or shape == "four"):
+                if not real or shape == "four":
                     found.append(World(f"{name}, signed", terms, full=False, real=real))
     return tuple(found)
 

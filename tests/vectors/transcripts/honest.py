@@ -21,8 +21,10 @@ from tests.vectors.transcripts.worlds import (
     ONCE,
     PLAIN,
     RECOVERY,
+    SEEDS,
     SELDOM,
     SIGNED,
+    SIGNED_SEEDS,
     TWICE,
     VECTORS,
     WEIGHTED,
@@ -43,6 +45,12 @@ CLEAN: Final = {
     "clean_full": _clean("Four parties, one number each; nobody leaves and nobody lies.", PLAIN),
     "clean_five": _clean("The same with five parties, of whom two may be lost.", LEAVING),
     "clean_recovery": _clean("Shares of self-masks are dealt and nobody needs them.", RECOVERY),
+    "clean_recovery_of_vectors": _clean(
+        "Three coordinates; shares of the seeds of self-masks are dealt.", SEEDS
+    ),
+    "clean_recovery_signed": _clean(
+        "Signed mode; shares of the seeds of self-masks are dealt.", SIGNED_SEEDS, "SIGNED-ONLY"
+    ),
     "clean_two_rounds": _clean("Two rounds of one session: fresh keys, masks, coins.", TWICE),
     "clean_gaussian_masks": _clean("Masks of edges are rounded Gaussians.", GAUSSIAN),
     "clean_sparse_graph": _clean("Seven parties choose three others each.", SELDOM),
@@ -217,6 +225,19 @@ ABORTS: Final = {
         (sums(*FULL_HOUSE),),
         _gone(Phase.UNMASK, 3, 4),
         RECOVERY,
+    ),
+    "recovery_of_a_vector": Case(
+        "Party 3 is gone: the seed of its mask of three coordinates is recovered from shares.",
+        (sums(*FULL_HOUSE),),
+        _gone(Phase.UNMASK, LEAVER),
+        SEEDS,
+    ),
+    "recovery_signed": Case(
+        "Party 3 is gone: the seed of its mask of words is recovered from shares.",
+        (sums(*FULL_HOUSE),),
+        _gone(Phase.UNMASK, LEAVER),
+        SIGNED_SEEDS,
+        verdict="SIGNED-ONLY",
     ),
     "recovery_fails": Case(
         "Party 3 is gone and two neighbours keep their shares: too few are left; then a retry.",

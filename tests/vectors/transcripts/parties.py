@@ -28,6 +28,7 @@ from gopa.simulation.faults import (
     CopiedProof,
     CopiedSeed,
     FalseAccusation,
+    OtherSeed,
     WrongMask,
     WrongOpening,
     WrongRecovery,
@@ -47,7 +48,9 @@ from tests.vectors.transcripts.worlds import (
     LEAVING,
     PLAIN,
     RECOVERY,
+    SEEDS,
     SIGNED,
+    SIGNED_SEEDS,
     TWICE,
     VECTORS,
     WEIGHTED,
@@ -89,6 +92,19 @@ def leaves(script: Script) -> Script:
 
 def vetoes(script: Script) -> Script:
     return script.drop(LEAVER, before=Phase.UNMASK)
+
+
+def _of_another_seed(world: World, twin: str, verdict: str) -> Case:
+    return Case(
+        "Deals shares of another seed and keeps its own: convicted, and the retry is without it.",
+        (aborts(Why.NOT_UNMASKED, released=True), sums(*REST)),
+        Script().misbehave(LIAR, OtherSeed(FIRST), Skip(Phase.UNMASK, FIRST)),
+        world,
+        liars=(LIAR,),
+        twin=twin,
+        blamed=blame(LIAR, "04-U7"),
+        verdict=verdict,
+    )
 
 
 STAYERS: Final = (sums(0, 2, 4),)
@@ -259,6 +275,10 @@ LIES: Final = {
         liars=(LIAR, LEAVER),
         twin="clean_five",
         blamed=blame(LIAR, "04-J5"),
+    ),
+    "recover_another_seed": _of_another_seed(SEEDS, "clean_recovery_of_vectors", "VALID"),
+    "recover_another_seed_signed": _of_another_seed(
+        SIGNED_SEEDS, "clean_recovery_signed", "SIGNED-ONLY"
     ),
     "recover_wrong_share": lie(
         "Gives out another share than it received.",

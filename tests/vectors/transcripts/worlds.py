@@ -95,6 +95,10 @@ CURIOUS: Final = World(
     replace(FOUR, mask="gaussian", mask_deviation=50),
     Setting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS),
 )
+SEEDS: Final = World(
+    replace(VECTOR, parties=5, k=4, loss=2, threshold_numerator=1, threshold_denominator=2)
+)
+SIGNED_SEEDS: Final = World(SEEDS.terms, Setting(mode=Mode.SIGNED))
 SELDOM: Final = World(SPARSE)
 ONCE: Final = World(replace(FOUR, charged=0, attempts=1))
 COINS: Final = World(FOUR, Setting(beacon=TestCoins()))

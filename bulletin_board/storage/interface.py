@@ -31,6 +31,10 @@ class Inconsistent(StorageError):
     """The parts of the storage contradict each other. Nothing is written until a person looks."""
 
 
+class Overtaken(Inconsistent):
+    """Others hold a newer history of the log than this storage, which comes from a backup."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where an entry of the log is."""

@@ -13,6 +13,8 @@ from bulletin_board.note import open_checkpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.proof import Receipt, VerifiedReceipt
 from bulletin_board.tree import leaf_hash
+from bulletin_board.witness import collect as collect_module
+from bulletin_board.witness import opening as opening_module
 from gopa.sessions import seat as seat_module
 from gopa.sessions.seat import Seat
 from tests.auditing.disabling import replaced, together
@@ -67,6 +69,12 @@ LOOKUPS_BELIEVED = together(
 
 NO_QUORUM = replaced(TrustPolicy, "is_quorum", lambda *_: True)
 """A checkpoint counts, however few witnesses have cosigned it."""
+
+NOBODY_IS_AHEAD = together(
+    replaced(opening_module, "require_possible", lambda *_: None),
+    replaced(collect_module, "require_possible", lambda *_: None),
+)
+"""A board goes on from what it has, whatever its witnesses hold."""
 
 ENDLESS_PATIENCE = replaced(Seat, "_give_up_in_time", _endless_patience)
 """A party waits for its organiser for ever."""

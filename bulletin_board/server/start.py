@@ -81,7 +81,9 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
 
 def _witnesses_first(policy: TrustPolicy, place: BoardDirectory) -> WitnessesFirst:
     transport = HttpTransport(seconds=_WITNESS_SECONDS)
-    return WitnessesFirst(policy, transport, EvidenceFolder(place.evidence), _OPENING_SECONDS)
+    return WitnessesFirst(
+        policy, transport, EvidenceFolder(place.evidence, private=True), _OPENING_SECONDS
+    )
 
 
 def _lookups(service: BoardService, place: BoardDirectory) -> Lookups:
@@ -108,7 +110,7 @@ def _collector(service: BoardService, place: BoardDirectory) -> Collector:
         OutgrownFiles(service.public),
         current,
         lambda signed: committer.call(lambda sequencer: sequencer.publish_cosigned(signed)),
-        EvidenceFolder(place.evidence),
+        EvidenceFolder(place.evidence, private=True),
         overtaken=lambda error: committer.call(lambda _: _give_up(error)),
     )
 

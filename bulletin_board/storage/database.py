@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from bulletin_board.modes import create_private
 from bulletin_board.storage.interface import StorageError
 
 Row = tuple[object, ...]
@@ -19,14 +20,18 @@ class Database:
     """Statements and transactions; every failure is a `StorageError`.
 
     Write-ahead logging with synchronous=FULL: when `transaction` returns, its
-    changes are on the medium. The caller uses one thread at a time.
+    changes are on the medium. The caller uses one thread at a time. A file that others may
+    use is refused with `UsageError`.
     """
 
     def __init__(self, path: Path, schema: Sequence[str]) -> None:
         try:
+            create_private(path)  # SQLite gives its other files the mode of this one
             self._connection = sqlite3.connect(
                 path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
+        except OSError as error:
+            raise StorageError(f"{path.name} cannot be opened: {error.strerror}") from error
         except sqlite3.Error as error:
             raise StorageError(f"{path.name} cannot be opened: {error}") from error
         self._name = path.name

@@ -14,6 +14,7 @@ Row = tuple[object, ...]
 Parameters = Sequence[bytes | int]
 
 _BUSY_SECONDS = 5.0
+_ROWS_AT_ONCE = 1_024
 
 
 class Database:
@@ -49,6 +50,15 @@ class Database:
         """Run one statement and read all its rows."""
         try:
             return self._connection.execute(statement, parameters).fetchall()
+        except (sqlite3.Error, OverflowError) as error:
+            raise StorageError(f"{self._name}: {error}") from error
+
+    def iterate(self, statement: str, parameters: Parameters = ()) -> Iterator[Row]:
+        """Run one statement and read its rows as they are asked for."""
+        try:
+            cursor = self._connection.execute(statement, parameters)
+            while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+                yield from rows
         except (sqlite3.Error, OverflowError) as error:
             raise StorageError(f"{self._name}: {error}") from error
 

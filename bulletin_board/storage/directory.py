@@ -5,6 +5,7 @@ state/               the writer's alone (mode 0700), and all that is in it:
   key                the log's private key
   index.sqlite       slots and the batch being written
   lock.sqlite        the newest signed checkpoint; may live elsewhere
+  snapshot           what the policy knew lately, so that opening need not read all of the log
   scratch/           files on their way into public/
   evidence/          what witnesses refused, once one did
   writer.lock        held by the process that writes
@@ -31,6 +32,7 @@ from bulletin_board.source import CHECKPOINT
 from bulletin_board.storage.files import Files
 from bulletin_board.storage.interface import InUse, Storage, StorageError
 from bulletin_board.storage.public import PublicDirectory
+from bulletin_board.storage.snapshots import FileSnapshots
 from bulletin_board.storage.sqlite import SqliteIndex, SqliteLock
 from wire.errors import UsageError
 from wire.secret import SecretBytes
@@ -62,6 +64,10 @@ class BoardDirectory:
     @property
     def key_path(self) -> Path:
         return self.state / "key"
+
+    @property
+    def snapshot_path(self) -> Path:
+        return self.state / "snapshot"
 
     @property
     def index_path(self) -> Path:
@@ -107,14 +113,27 @@ class BoardDirectory:
 
         Raises `StorageError` if a part is missing, `UsageError` if others may use one.
         """
+        if not self.index_path.exists():
+            raise StorageError(
+                f"{self.index_path} is missing: is this the directory of a log? If so, rebuild the"
+                " index with `gopa board reindex`"
+            )
+        self.require_parts()
+        public = PublicDirectory(self.public, self.scratch, files)
+        return Storage(
+            SqliteIndex.open(self.index_path),
+            SqliteLock.open(self.lock_path),
+            public,
+            FileSnapshots(self.snapshot_path),
+        )
+
+    def require_parts(self) -> None:
+        """Raises `StorageError` without lock or public files, `UsageError` if others may use it."""
         self._require_private()
-        for path in (self.index_path, self.public):
-            if not path.exists():
-                raise StorageError(f"{path} is missing: is this the directory of a log?")
+        if not self.public.exists():
+            raise StorageError(f"{self.public} is missing: is this the directory of a log?")
         if not self.lock_path.exists():
             raise StorageError(f"{self.lock_path} is missing: name the file given to `init --lock`")
-        public = PublicDirectory(self.public, self.scratch, files)
-        return Storage(SqliteIndex.open(self.index_path), SqliteLock.open(self.lock_path), public)
 
     @contextmanager
     def writing(self) -> Iterator[None]:

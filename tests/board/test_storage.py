@@ -360,6 +360,7 @@ def test_a_whole_bundle_that_was_damaged_later_is_noticed(tmp_path: Path) -> Non
     """It is stored nowhere else, so it is not repaired, and nothing is built on it."""
     board = filled(tmp_path / "log", 300)
     open_log(board).close()
+    board.snapshot_path.unlink()
     path = board.public / "tile/entries/000"
     data = path.read_bytes()
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
@@ -512,7 +513,6 @@ def test_an_index_keeps_its_promises(tmp_path: Path, make: Callable[[Path], Inde
     assert [(batch.start, batch.end) for batch in index.staged()] == [(0, 3), (3, 5)]
     assert [batch.start for batch in index.staged(1)] == [3]
     assert index.staged(3)[0].entries == (items[3].raw, items[4].raw)
-    assert index.census() == {(items[0].entry.session, 1): 5}
 
     for start, taken in (
         (5, items[2:3]),

@@ -87,7 +87,8 @@ class Sequencer:
         self._held = opened.held
         self.signed = opened.signed
         self._view = VerifiedTiles(storage.public, opened.signed.checkpoint)
-        self._resumed = resume(storage, opened.signed, signer.verifier, policy)
+        with noticing_another_writer(storage.lock, opened.held):
+            self._resumed = resume(storage, opened.signed, signer.verifier, policy)
         self._policy = self._resumed.policy
         self._durable = boundary(opened.signed.size)
         self._unsynced = 0

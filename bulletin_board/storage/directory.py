@@ -113,12 +113,12 @@ class BoardDirectory:
 
         Raises `StorageError` if a part is missing, `UsageError` if others may use one.
         """
+        self.require_parts()
         if not self.index_path.exists():
             raise StorageError(
                 f"{self.index_path} is missing: is this the directory of a log? If so, rebuild the"
                 " index with `gopa board reindex`"
             )
-        self.require_parts()
         public = PublicDirectory(self.public, self.scratch, files)
         return Storage(
             SqliteIndex.open(self.index_path),

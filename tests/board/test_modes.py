@@ -160,7 +160,7 @@ def test_a_directory_with_everything_in_it_is_refused(tmp_path: Path, part: str)
     with pytest.raises(UsageError):
         place.signer()
     with pytest.raises(UsageError):
-        place.storage()
+        open_log(place)
     (place.root / part).rename(place.state / part)
     open_log(place).close()
 

@@ -565,7 +565,8 @@ def test_what_is_staged_gives_way_to_newer_epochs_only(
         ("DELETE FROM slots WHERE place = 1", Inconsistent),
         ("DELETE FROM slots WHERE place = 0", Inconsistent),
         ("UPDATE slots SET leaf = 'text'", StorageError),
-        ("UPDATE slots SET place = 'text' WHERE place = 2", StorageError),
+        ("UPDATE slots SET leaf = zeroblob(31)", Inconsistent),
+        ("UPDATE slots SET place = 77 WHERE place = 2", Inconsistent),
         ("UPDATE staging SET bundle = 'text'", StorageError),
         ("UPDATE staging SET width = 2", Inconsistent),
         ("UPDATE staging SET bundle = x'0005'", Inconsistent),
@@ -578,6 +579,7 @@ def test_a_damaged_index_is_refused(
     board = filled(tmp_path / "log", 3)
     open_log(board).close()
     with closing(sqlite3.connect(board.index_path)) as database:
+        database.execute("PRAGMA ignore_check_constraints = ON")
         database.execute(statement)
         database.commit()
     with pytest.raises(error):

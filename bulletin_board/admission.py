@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection
 from enum import Enum
+from struct import Struct
 from typing import NoReturn, Protocol
 
 from bulletin_board.entry import Entry
-from wire.errors import ProtocolError
+from wire.errors import MalformedMessage, ProtocolError
+
+_USED = Struct(">32sQ")
 
 
 class Reason(Enum):
@@ -95,6 +98,33 @@ class AdmissionPolicy(Protocol):
         """Whether this entry, such as a close, counts only under a quorum of witnesses."""
 
 
+FetchEntry = Callable[[int], Entry]
+"""Finds an entry of the log by its index; raises `ProtocolError` if that cannot be had."""
+
+
+class Resumable(AdmissionPolicy, Protocol):
+    """A policy that need not see all entries again to know what it knows.
+
+    A class that has rules of its own has a `save` of its own: an inherited one is not used.
+    """
+
+    def identity(self) -> bytes:
+        """At most 255 bytes that name whatever `save` depends on beside the entries.
+
+        That is the version of the code, and options that decide what an entry changes.
+        """
+
+    def save(self) -> bytes:
+        """What it has learnt from the entries that it has observed."""
+
+    def restore(self, state: bytes, size: int, fetch: FetchEntry) -> None:
+        """Know, without having observed anything, what follows from the first `size` entries.
+
+        `state` is what `save` of a policy of the same identity said. Raises `ProtocolError`
+        if it cannot be that; then this policy is thrown away.
+        """
+
+
 PolicyFactory = Callable[[], AdmissionPolicy]
 
 
@@ -117,6 +147,20 @@ class Anyone:
         del entry
         return False
 
+    def identity(self) -> bytes:
+        return b"entries of each author/1"
+
+    def save(self) -> bytes:
+        return b"".join(_USED.pack(*item) for item in self._used.items())
+
+    def restore(self, state: bytes, size: int, fetch: FetchEntry) -> None:
+        del fetch
+        if len(state) % _USED.size:
+            raise MalformedMessage("whole rows", "state")
+        self._used = Counter(dict(_USED.iter_unpack(state)))
+        if self._used.total() != size:
+            raise MalformedMessage("as many entries as the log has", "state")
+
 
 class Roster(Anyone):
     """Admits registered keys, up to `quota` entries each: the log stays bounded."""
@@ -129,6 +173,10 @@ class Roster(Anyone):
         if entry.author.data not in self._keys:
             _refuse(Reason.UNREGISTERED, "ask the operator to register it")
         super().admit(entry)
+
+    def save(self) -> bytes:
+        """Also of authors that are not registered any more."""
+        return super().save()
 
 
 def _refuse(reason: Reason, message: str) -> NoReturn:

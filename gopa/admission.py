@@ -6,14 +6,17 @@ Specification: `specs/04-protocol.md`, [S4], [E1], [E2], [C1] and [C2];
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from threading import Lock
 from typing import Final, NoReturn
 
 from bulletin_board import Entry, Reason, Refused
+from bulletin_board.admission import FetchEntry
 from bulletin_board.entry import LARGEST_BODY
+from gopa.admission_memory import NeededEntries, read_indexes
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, Close, Open, Result, read_control
 from gopa.messages.parameters import OpenAdmission
@@ -25,6 +28,7 @@ from gopa.session_tracker import (
     close_phase,
     manifest_of,
 )
+from gopa.version import VERSION
 from wire.errors import MalformedMessage, UsageError
 
 LARGEST_MANIFEST: Final = 4_000_000
@@ -75,6 +79,7 @@ class ProtocolAdmission:
         self._limits = limits or Limits()
         self._pending: dict[bytes, _Beginning] = {}
         self._size = 0
+        self._needed = NeededEntries()
         self.sessions: dict[bytes, Session] = {}
         self.lock = Lock()
 
@@ -99,12 +104,31 @@ class ProtocolAdmission:
                 session.take_party(entry)
             elif entry.phase == Phase.ORGANISER:
                 session.take_control(entry)
+            self._needed.note(index, entry, self.sessions.get(entry.session))
 
     def is_barrier(self, entry: Entry) -> bool:
         """Closes and what ends a round, in sessions whose closes need witnesses ([C4])."""
         session = self.sessions.get(entry.session)
         control = entry.phase == Phase.ORGANISER and entry.kind != Kind.MANIFEST
         return session is not None and control and session.manifest.quorum is not None
+
+    def identity(self) -> bytes:
+        """This version of the code, under these limits."""
+        limits = [getattr(self._limits, each.name) for each in fields(self._limits)]
+        listed = [sorted(each) if isinstance(each, frozenset) else each for each in limits]
+        digest = hashlib.sha256(repr(listed).encode()).hexdigest()
+        return f"sessions/1 {VERSION} {digest}".encode()
+
+    def save(self) -> bytes:
+        """Which entries say all that counts now; see `bulletin_board.admission.Resumable`."""
+        with self.lock:
+            return self._needed.save(lambda key: key in self.sessions or key in self._pending)
+
+    def restore(self, state: bytes, size: int, fetch: FetchEntry) -> None:
+        """Observe these entries again, and no others."""
+        for index in read_indexes(state, size):
+            self.observe(index, fetch(index))
+        self._size = size
 
     def _admit_manifest(self, entry: Entry) -> None:
         limits, author = self._limits, entry.author.data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from typing import NoReturn
 
 from starlette.applications import Starlette  # noqa: TC002 - a light module
 
@@ -13,6 +14,7 @@ from bulletin_board.committer import Committer
 from bulletin_board.durable import EvidenceFolder
 from bulletin_board.note import NoteSigner, SignedCheckpoint
 from bulletin_board.policy import TrustPolicy
+from bulletin_board.reader import LogReader
 from bulletin_board.sequencer import Sequencer
 from bulletin_board.server.app import build_app
 from bulletin_board.server.limits import ServerLimits
@@ -21,12 +23,15 @@ from bulletin_board.server.service import BoardService
 from bulletin_board.server.static import OutgrownFiles
 from bulletin_board.server.view import NoView, SessionView
 from bulletin_board.source import DirectorySource
+from bulletin_board.storage import Overtaken
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.storage.places import SqlitePlaces
 from bulletin_board.witness.collect import Collector
+from bulletin_board.witness.opening import WitnessesFirst
 from wire.errors import UsageError
 
 _WITNESS_SECONDS = 5.0
+_OPENING_SECONDS = 5.0
 
 
 def start_board(  # noqa: PLR0913, PLR0917 - the composition root
@@ -40,8 +45,8 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
 ) -> Starlette:
     """Open the log and start its threads; `stack` releases the directory at the end.
 
-    Raises `StorageError` if the log cannot be opened, `UsageError` if the policy
-    is about another log.
+    Raises `StorageError` if the log cannot be opened, of which `Overtaken` means that the
+    witnesses know a newer one; `UsageError` if the policy is about another log.
     """
     if policy.log.key != signer.verifier:
         raise UsageError("the policy names another log than this board's key")
@@ -52,16 +57,33 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
         if collector is not None:
             collector.notify()
 
-    committer = Committer(
-        lambda: Sequencer(place.storage(), signer, admission), committed=committed
-    )
     public = DirectorySource(place.public)
+    witnesses = _witnesses_first(policy, place)
+
+    def opened() -> Sequencer:
+        sequencer = Sequencer(place.storage(), signer, admission)
+        try:
+            signed = sequencer.signed
+            witnesses.require_newest(lambda: LogReader(OutgrownFiles(public), signed))
+        except BaseException:
+            sequencer.close()
+            raise
+        return sequencer
+
+    committer = Committer(opened, committed=committed)
     service = BoardService(committer, public, policy, limits or ServerLimits(), view or NoView())
     service.lookups = _lookups(service, place)
     if policy.witnesses:
         collector = service.collector = _collector(service, place)
         collector.start()
     return build_app(service)
+
+
+def _witnesses_first(policy: TrustPolicy, place: BoardDirectory) -> WitnessesFirst:
+    transport = HttpTransport(seconds=_WITNESS_SECONDS)
+    return WitnessesFirst(
+        policy, transport, EvidenceFolder(place.evidence, private=True), _OPENING_SECONDS
+    )
 
 
 def _lookups(service: BoardService, place: BoardDirectory) -> Lookups:
@@ -88,5 +110,10 @@ def _collector(service: BoardService, place: BoardDirectory) -> Collector:
         OutgrownFiles(service.public),
         current,
         lambda signed: committer.call(lambda sequencer: sequencer.publish_cosigned(signed)),
-        EvidenceFolder(place.evidence),
+        EvidenceFolder(place.evidence, private=True),
+        overtaken=lambda error: committer.call(lambda _: _give_up(error)),
     )
+
+
+def _give_up(error: Overtaken) -> NoReturn:
+    raise error

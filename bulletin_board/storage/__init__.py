@@ -4,14 +4,18 @@ Specification: `specs/05-bulletin-board.md`, section 5.
 """
 
 from bulletin_board.storage.interface import (
+    Digest,
     Held,
     Inconsistent,
     Index,
+    IndexRow,
     InUse,
     Lock,
     LostLock,
+    Overtaken,
     Place,
     PublicFiles,
+    Snapshots,
     Staged,
     StagedEntry,
     Storage,
@@ -20,14 +24,18 @@ from bulletin_board.storage.interface import (
 from bulletin_board.storage.memory import memory_storage
 
 __all__ = [
+    "Digest",
     "Held",
     "InUse",
     "Inconsistent",
     "Index",
+    "IndexRow",
     "Lock",
     "LostLock",
+    "Overtaken",
     "Place",
     "PublicFiles",
+    "Snapshots",
     "Staged",
     "StagedEntry",
     "Storage",

@@ -18,17 +18,24 @@ class WitnessRefusal(ProtocolError):
     """A witness says that it holds a history that contradicts this one.
 
     `request` and the whole answer, `status` and `answer`, show what it was asked
-    and what it said. An answer is not signed: it proves nothing about anyone.
+    and what it said. An answer is not signed: it proves nothing about anyone. `ahead` is the
+    size that it claims to hold, if that is more than it was asked about.
     """
 
     def __init__(
-        self, message: str, request: bytes = b"", status: int = 0, answer: bytes = b""
+        self,
+        message: str,
+        request: bytes = b"",
+        status: int = 0,
+        answer: bytes = b"",
+        ahead: int | None = None,
     ) -> None:
-        super().__init__(message, request, status, answer)
+        super().__init__(message, request, status, answer, ahead)
         self.message = message
         self.request = request
         self.status = status
         self.answer = answer
+        self.ahead = ahead
 
     def __str__(self) -> str:
         return self.message
@@ -66,6 +73,7 @@ def ask_witness(
                 request,
                 409,
                 answer.body,
+                held if held > reader.size else None,
             )
         old = held
     raise NetworkError(f"{witness.key.name} answers with a new size each time")

@@ -193,6 +193,11 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
         "one rule: a party looks for itself in every list, of publish and of confirm",
     ),
     "fork-without-witness": Weakness("how many have cosigned", served_switches.NO_QUORUM),
+    "restored-backup": Weakness(
+        "what witnesses hold when a board comes back",
+        served_switches.NOBODY_IS_AHEAD,
+        "one rule: witnesses are asked before the first signature, and heard if they answer late",
+    ),
     # values
     "out-of-range-input": ANY_NOISE,
     "negative-input": ANY_NOISE,

@@ -117,7 +117,7 @@ def test_a_close_is_cosigned_although_one_witness_lies(
             assert '"state": "excluded"' in ask(url, "GET", "/v1/overview").body.decode()
             again = client(url, policy=trusted).submit(entry_bytes(9, phase=BARRIER))
             trusted.check_quorum(again.signed)
-    kept = list((tmp_path / "log" / "evidence").iterdir())
+    kept = list((tmp_path / "log" / "state" / "evidence").iterdir())
     assert 0 < len(kept) <= 6
 
 

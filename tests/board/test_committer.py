@@ -301,7 +301,7 @@ def test_a_log_that_contradicts_itself_stays_closed(tmp_path: Path) -> None:
         shutil.copy(older.index_path, tmp_path / "index")
 
         def lose_the_index(_: Sequencer) -> None:
-            for path in board.root.glob("index.sqlite*"):
+            for path in board.state.glob("index.sqlite*"):
                 path.unlink()
             shutil.copy(tmp_path / "index", board.index_path)
             fail()

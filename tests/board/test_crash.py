@@ -11,11 +11,12 @@ import pytest
 from bulletin_board import sequencer as sequencer_module
 from bulletin_board.entry import Submission
 from bulletin_board.fsck import FsckReport, fsck_directory
+from bulletin_board.reindex import rebuild_index
 from bulletin_board.sequencer import Sequencer
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from tests.board.faults import FaultyFiles, How, Killed, Plan, PowerLossFiles, faulty_storage
-from tests.board.tools import append, copy_of, new_board, open_log, submissions, trust
+from tests.board.tools import append, copy_of, new_board, open_log, signer, submissions, trust
 
 BEFORE = 250
 """An append of twelve more completes a bundle and a tile, and starts new ones."""
@@ -35,6 +36,7 @@ def template(scratch: Path) -> BoardDirectory:
 @pytest.fixture(autouse=True)
 def sync_at_every_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sequencer_module, "SYNC_ENTRIES", 1)
+    monkeypatch.setattr(sequencer_module, "SNAPSHOT_ENTRIES", 1)
 
 
 def attempt(log: Sequencer, plan: Plan) -> list[Submission]:
@@ -88,6 +90,7 @@ def test_an_append_has_many_steps(template: BoardDirectory, tmp_path: Path) -> N
     steps = steps_of_an_append(template, tmp_path / "log")
     expected = {"BEGIN", "COMMIT", "INSERT", "UPDATE", "create", "write", "rename", "unlink"}
     assert expected | {"mkdir", "rmdir", "sync file", "sync directory", "DELETE"} <= set(steps)
+    assert steps.count("snapshot") == 2
     assert len(steps) > 60
 
 
@@ -177,3 +180,19 @@ def test_a_loss_of_power_after_opening(
     open_log(board, faulty_storage(board, plan, files)).close()
     files.lose_power(empty=empty)
     check_after(board, list(BATCHES[0]))
+
+
+@pytest.mark.parametrize("how", ["kill", "error"])
+def test_a_fault_at_every_step_of_reindexing(
+    template: BoardDirectory, tmp_path: Path, how: How
+) -> None:
+    """It leaves the old index, or none, and may be run again."""
+    dry = Plan(armed=True)
+    rebuild_index(copy_of(template, tmp_path / "dry"), signer(), FaultyFiles(dry))
+    assert {"sync file", "sync directory", "rename"} <= set(dry.steps)
+    for at in range(len(dry.steps)):
+        board = copy_of(template, tmp_path / f"{how}-{at}")
+        with pytest.raises((Killed, OSError)):
+            rebuild_index(board, signer(), FaultyFiles(Plan(at, how, armed=True)))
+        assert rebuild_index(board, signer()).size == BEFORE
+        check_after(board, [])

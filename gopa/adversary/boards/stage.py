@@ -132,6 +132,21 @@ class Stage:
         kept = [raw for raw in raws if not without(Submission.decode(raw).entry)]
         return await asyncio.to_thread(self.board.fork, [*kept, *_of_strangers(longer)])
 
+    async def restored(self, lost: Which) -> Face | None:
+        """The board comes back from a backup, from before the first of these; None if it refuses.
+
+        If it comes back, it takes the last one of them first, as its log never did.
+        """
+        raws = await asyncio.to_thread(self.board.entries)
+        missing = [at for at, raw in enumerate(raws) if lost(Submission.decode(raw).entry)]
+        face = await asyncio.to_thread(self.board.restore, raws[: missing[0]])
+        if face is not None:
+            await self._post(face, raws[missing[-1]])
+            await self.until(
+                lambda: any(each.taken and each.face is face for each in self.board.sent)
+            )
+        return face
+
     async def goes_on(self, raws: Sequence[bytes]) -> Face:
         """The main face with these entries behind all others, whether or not it would take them.
 
@@ -237,13 +252,16 @@ class Stage:
             last.seen_root,
         )
         signed = sign_message(CLOSE.encode(close), place, self.organiser)
+        await self._post(face, signed.entries[0])
+
+    async def _post(self, face: Face, raw: bytes) -> None:
         way = self.board.way()
         way.show(face)
         await asyncio.to_thread(
             way.request,
             "POST",
             f"{self.ticket.board}/v1/entries",
-            body=signed.entries[0],
+            body=raw,
             media_type=ENTRY_PAYLOAD_TYPE,
             limit=2**17,
         )

@@ -66,6 +66,11 @@ def unwitnessed(outcome: ServedOutcome) -> bool:
     return any(face.has_result for face in outcome.faces[1:])
 
 
+def came_back(outcome: ServedOutcome) -> bool:
+    """A board signs a second history of its log."""
+    return len(outcome.faces) > 1
+
+
 def fallen(outcome: ServedOutcome) -> bool:
     """A party ended without having taken part in the result."""
     return not all(end.included for end in outcome.ends)
@@ -359,6 +364,21 @@ async def fork_without_witness(stage: Stage) -> None:
 
 def _all_said(stage: Stage, phase: Phase, guests: Sequence[Guest]) -> bool:
     return stage.taken(phase) == len(guests)
+
+
+@served("restored-backup", "05-W8", aim=came_back, ground=_ONE_WITNESS)
+async def restored_backup(stage: Stage) -> None:
+    """A board comes back with a backup of all that it has, and takes entries in another order.
+
+    All parts of the backup agree, so nothing on its own disks says that it has signed more.
+
+    Caught: before it signs anything it asks its witnesses, who hold a larger log.
+    Costs: nothing: the board does not start, and its operator is told what to do.
+    """
+    stage.chair()
+    stage.gather()
+    await stage.done()
+    await stage.restored(lambda entry: entry.phase == Phase.UNMASK)
 
 
 async def _forked(stage: Stage, phase: Phase, *, final: bool = False) -> None:

@@ -7,40 +7,18 @@ skipped and says so; continuous integration forbids skips.
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
-
-import pytest
 
 from bulletin_board.note import KeyKind, cosign
 from bulletin_board.sequencer import Accepted
 from bulletin_board.text import encode_base64
+from tests.board.interop.programs import built, run
 from tests.board.tools import log_key, new_board, open_log, parts, signer, submissions
 
-PROGRAM = Path(__file__).parent
 SIZE = 70_000
 OLDER = 44_444
 CHOSEN = 12_345
-
-
-def build(target: Path) -> None:
-    go = shutil.which("go")
-    if go is None:
-        pytest.skip("Go is not installed: interoperability was not checked")
-    environment = os.environ | {"GOFLAGS": "-mod=readonly -buildvcs=false"}
-    fetched = subprocess.run(
-        [go, "mod", "download"],
-        cwd=PROGRAM,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if fetched.returncode:
-        pytest.skip(f"Go modules cannot be had, interoperability was not checked: {fetched.stderr}")
-    subprocess.run([go, "build", "-o", target, "."], cwd=PROGRAM, env=environment, check=True)
 
 
 def write_log(root: Path) -> None:
@@ -66,13 +44,11 @@ def write_log(root: Path) -> None:
 
 def check(program: Path, root: Path) -> subprocess.CompletedProcess[str]:
     witness = signer("witness.example/1", KeyKind.WITNESS).verifier
-    command = [str(program), str(root), str(log_key()), str(witness)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return run(program, "check", root, str(log_key()), str(witness))
 
 
 def test_go_accepts_a_log_of_70000_entries(tmp_path: Path) -> None:
-    program = tmp_path / "interop"
-    build(program)
+    program = built().interop
     write_log(tmp_path)
     done = check(program, tmp_path)
     assert done.returncode == 0, done.stderr

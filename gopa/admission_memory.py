@@ -1,0 +1,75 @@
+"""Which entries of a log a board has to see again to know who may post what.
+
+All that an organiser has said, and what parties have said in a round that goes on: a round that
+is over, or has given way to another one, needs none of that. An index takes eight bytes; what
+is at it is read, verified, from the log.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from struct import Struct
+
+from bulletin_board import Entry
+from gopa.messages.phases import Phase
+from gopa.session_tracker import Round, Session
+from wire.errors import MalformedMessage
+
+_INDEX = Struct(">Q")
+
+
+class _Needed:
+    """Of one session. `round` is the one that `parties` are of."""
+
+    __slots__ = ("organiser", "parties", "round")
+
+    def __init__(self) -> None:
+        self.organiser = array("Q")
+        self.parties = array("Q")
+        self.round: Round | None = None
+
+    def note(self, index: int, entry: Entry, session: Session) -> None:
+        if entry.phase == Phase.ORGANISER:
+            self.organiser.append(index)
+            found = session.round
+            if found is not self.round or (found is not None and found.ended is not None):
+                self.round, self.parties = found, array("Q")
+        elif self.round is not None and self.round.ended is None:
+            self.parties.append(index)
+
+
+class NeededEntries:
+    """Indexes of entries, by session."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[bytes, _Needed] = {}
+
+    def note(self, index: int, entry: Entry, session: Session | None) -> None:
+        """The entry was observed; `session` is what there is of its session now."""
+        if session is None:
+            if entry.phase == Phase.ORGANISER:
+                self._sessions.setdefault(entry.session, _Needed()).organiser.append(index)
+            return
+        self._sessions.setdefault(entry.session, _Needed()).note(index, entry, session)
+
+    def save(self, is_known: Callable[[bytes], bool]) -> bytes:
+        """All indexes of known sessions, in the order of the log; others are forgotten."""
+        self._sessions = {key: each for key, each in self._sessions.items() if is_known(key)}
+        return b"".join(map(_INDEX.pack, sorted(self._indexes())))
+
+    def _indexes(self) -> Iterator[int]:
+        for each in self._sessions.values():
+            yield from each.organiser
+            yield from each.parties
+
+
+def read_indexes(state: bytes, size: int) -> list[int]:
+    """What `save` said of a log of this size; `MalformedMessage` for anything else."""
+    if len(state) % _INDEX.size:
+        raise MalformedMessage("whole indexes", "state")
+    found = [index for (index,) in _INDEX.iter_unpack(state)]
+    if any(a >= b for a, b in pairwise([*found, size])):
+        raise MalformedMessage("increasing indexes of entries of the log", "state")
+    return found

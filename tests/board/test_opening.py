@@ -1,0 +1,144 @@
+"""A board whose storage comes from a backup signs nothing: its witnesses know better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bulletin_board.admission import Reason, Refused
+from bulletin_board.client.http import HttpTransport
+from bulletin_board.server import start as start_module
+from bulletin_board.storage import Overtaken
+from bulletin_board.storage.directory import BoardDirectory
+from bulletin_board.text import encode_base64
+from bulletin_board.witness import standing as standing_module
+from tests.board.live import (
+    LiveWitness,
+    client,
+    free_port,
+    live_board,
+    live_witness,
+    serving,
+    witnessed,
+)
+from tests.board.tools import copy_of, entry_bytes, log_key, new_board, open_log
+from tests.board.waiting import LONG, until
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start_module, "_OPENING_SECONDS", LONG)
+    monkeypatch.setattr(standing_module, "_FIRST_PAUSE", 0.01)
+
+
+@contextmanager
+def answering(number: int, status: int, body: bytes) -> Iterator[tuple[LiveWitness, list[int]]]:
+    """A witness that answers so; while the list has a number, it answers with that status."""
+    instead: list[int] = []
+
+    async def answer(_: Request) -> Response:
+        return Response(b"", instead[0]) if instead else Response(body, status)
+
+    app = Starlette(routes=[Route("/add-checkpoint", answer, methods=["POST"])])
+    with serving(app, free_port()) as url:
+        yield LiveWitness(number, url, None), instead  # type: ignore[arg-type]
+
+
+def locked(place: BoardDirectory) -> tuple[bytes, bytes]:
+    """The checkpoints in the lock and in public."""
+    log = open_log(place)
+    found = log.signed.to_bytes(), (place.public / "checkpoint").read_bytes()
+    log.close()
+    return found
+
+
+def test_a_restored_backup_is_not_served(tmp_path: Path) -> None:
+    """Everything comes from one backup, so all parts of it agree."""
+    place = new_board(tmp_path / "log")
+    with live_witness(tmp_path, 1) as one, live_witness(tmp_path, 2) as two:
+        trusted = witnessed(2, one, two)
+        with live_board(place.root, policy=trusted) as url:
+            client(url).submit(entry_bytes(0))
+        backup = copy_of(place, tmp_path / "backup")
+        with live_board(place.root, policy=trusted) as url:
+            client(url).submit(entry_bytes(1))
+            assert until(lambda: len(trusted.cosignatures(client(url).update())) == 2)
+        before = locked(backup)
+        with pytest.raises(Overtaken), live_board(backup.root, policy=trusted):
+            pass
+        assert locked(backup) == before
+        assert len(list(backup.evidence.glob("witness-refusal-*.evidence"))) > 0
+        with live_board(place.root, policy=trusted) as url:
+            client(url).submit(entry_bytes(2))
+
+
+def test_those_that_are_ahead_and_not_needed_stop_nothing(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        one = stack.enter_context(live_witness(tmp_path, 1))
+        liar, _ = stack.enter_context(answering(2, 409, b"999999\n"))
+        with live_board(tmp_path / "log", policy=witnessed(1, one, liar)) as url:
+            client(url).submit(entry_bytes(0))
+        with (
+            pytest.raises(Overtaken),
+            live_board(tmp_path / "log", policy=witnessed(2, one, liar)),
+        ):
+            pass
+
+
+def test_one_that_was_silent_at_first_stops_the_log_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(start_module, "_OPENING_SECONDS", 0.1)
+    place = new_board(tmp_path / "log")
+    with answering(1, 409, b"999999\n") as (late, instead):
+        instead.append(503)
+        with live_board(place.root, policy=witnessed(1, late)) as url:
+            client(url).submit(entry_bytes(0))
+            instead.clear()
+
+            def refused() -> bool:
+                try:
+                    client(url, attempts=1).submit(entry_bytes(0))
+                except Refused as error:
+                    return error.reason is Reason.UNAVAILABLE
+                return False
+
+            assert until(refused)
+            before = (place.public / "checkpoint").read_bytes()
+            with pytest.raises(Refused):
+                client(url, attempts=2).submit(entry_bytes(1))
+        assert locked(place) == (before, before)
+
+
+def test_a_witness_that_has_cosigned_since_the_start_cannot_stop_the_log(tmp_path: Path) -> None:
+    """It stops barriers, as any witness that the quorum needs."""
+    place = new_board(tmp_path / "log")
+    with live_witness(tmp_path, 1) as one:
+        trusted = witnessed(1, one)
+        with live_board(place.root, policy=trusted) as url:
+            client(url).submit(entry_bytes(0))
+            assert until(lambda: len(trusted.cosignatures(client(url).update())) == 1)
+            claim = f"{log_key().name}\n999\n{encode_base64(bytes(32))}\n".encode()
+            memory = one.service._store._database
+            memory.execute("UPDATE cosigned SET text = CAST(? AS TEXT)", (claim,))
+            client(url).submit(entry_bytes(1))
+
+            def health() -> bytes:
+                return (
+                    HttpTransport()
+                    .request("GET", f"{url}/healthz", body=None, media_type="", limit=10_000)
+                    .body
+                )
+
+            assert until(lambda: b"excluded" in health())
+            assert client(url).submit(entry_bytes(2)).index == 2

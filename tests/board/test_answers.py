@@ -49,7 +49,7 @@ def answering(answer: Server) -> Iterator[Server]:
             self.end_headers()
             self.wfile.write(answer.body)
 
-        do_GET = do_POST = _answer
+        do_GET = do_POST = _answer  # noqa: N815 - names of the standard library
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)

@@ -132,7 +132,10 @@ def _run(
     application: Callable[[], Starlette], listen: Listen, facts: dict[str, object], as_json: bool
 ) -> None:
     """Serve until stopped. The address is taken before anything is opened, and said after."""
+    from bulletin_board.server.doors import raise_descriptor_limit
     from bulletin_board.server.run import bind, make_server
+
+    raise_descriptor_limit()
 
     def listening(addresses: list[str]) -> None:
         show(facts | {"listening": ", ".join(addresses)}, as_json)

@@ -191,6 +191,9 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
         "one rule: a party looks for itself in every list, of publish and of confirm",
     ),
     "fork-without-witness": Weakness("how many have cosigned", served_switches.NO_QUORUM),
+    # strangers
+    "manifest-squat": Weakness("that manifests give way", served_switches.FIRST_COME),
+    "idle-crowd": Weakness("that idle connections give way", served_switches.SEATS_FOR_EVER),
     # values
     "out-of-range-input": ANY_NOISE,
     "negative-input": ANY_NOISE,

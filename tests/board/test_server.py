@@ -164,6 +164,7 @@ def test_nothing_else_is_served(url: str, path: str) -> None:
 
 
 def test_documents(url: str) -> None:
+    assert post(url, entry_bytes(0, author=8)).status == 201
     manifest = json.loads(ask(url, "GET", "/v1/manifest").body)
     assert manifest["log"] == str(log_key())
     policy = ask(url, "GET", "/v1/policy").body

@@ -104,7 +104,7 @@ def test_an_address_of_version_6_leaves_version_4_alone() -> None:
 
 
 def test_both_listen_with_the_same_options() -> None:
-    names = {"host", "port", "tls_cert", "tls_key"}
+    names = {"host", "port", "tls_cert", "tls_key", "connections", "connections_per_address"}
     found = [
         [option for option in board.commands[name].params if option.name in names]
         for name in ("serve", "witness")

@@ -66,7 +66,8 @@ class ServedOutcome:
     """A served session; its parties are honest but for the `liars`.
 
     `said` is every entry that anybody handed to the network, whichever face got it, if any.
-    `stuck` says what never happened. `turned_away` is what the board did not take of liars.
+    `stuck` says what never happened. `turned_away` is what the board did not take of liars,
+    `strangers` are those that it did not put up with.
     """
 
     keys: tuple[bytes, ...]
@@ -79,6 +80,7 @@ class ServedOutcome:
     stuck: str = ""
     liars: frozenset[int] = frozenset()
     turned_away: tuple[TurnedAway, ...] = ()
+    strangers: tuple[Catch, ...] = ()
 
     @property
     def caught(self) -> tuple[Catch, ...]:
@@ -90,6 +92,7 @@ class ServedOutcome:
             *self._unhelped(),
             *self._noticed(),
             *self._passed_over(),
+            *self.strangers,
         )
         return tuple(dict.fromkeys(found))
 
@@ -185,6 +188,7 @@ def outcome_of(stage: Stage, *, honest_organiser: bool, stuck: str = "") -> Serv
         stuck=stuck,
         liars=frozenset(each.number for each in stage.liars),
         turned_away=tuple(each for liar in stage.liars for each in liar.turned_away),
+        strangers=tuple(stage.turned_away),
     )
 
 

@@ -108,6 +108,7 @@ class Door:
         """Hand the connection to a protocol, which gives the seat back."""
         loop = asyncio.get_running_loop()
         seconds = None if self._tls is None else _HANDSHAKE_SECONDS
+        served = False
         try:
             await loop.connect_accepted_socket(
                 lambda: self._factory(seat),
@@ -115,9 +116,13 @@ class Door:
                 ssl=self._tls,
                 ssl_handshake_timeout=seconds,
             )
-        except (OSError, asyncio.CancelledError):  # among others, no handshake in time
-            seat.leave()
-            connection.close()
+            served = True
+        except (OSError, asyncio.CancelledError):
+            pass  # among others, no handshake in time
+        finally:
+            if not served:
+                seat.leave()
+                connection.close()
 
 
 def _shut(connection: socket.socket) -> None:

@@ -87,10 +87,10 @@ class BoundedConnection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._parsed()
-        if self._head_size() > LONGEST_HEAD:
+        if not self._refused and self._head_size() > LONGEST_HEAD:
             self._refuse_head()
-            return
-        super().on_headers_complete()
+        if not self._refused:  # nor is anything done that stands behind what was refused
+            super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         self._parsed()

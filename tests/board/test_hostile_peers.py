@@ -286,6 +286,13 @@ def test_requests_in_a_row_are_answered_in_order(url: str) -> None:
     assert b"HTTP/1.1 200 OK" not in long.partition(b" 431 ")[2]
 
 
+def test_nothing_behind_a_refused_head_is_done(url: str) -> None:
+    raw = entry_bytes(0, author=11)
+    behind = head(f"Content-Length: {len(raw)}") + raw
+    raw_exchange(url, padded(100) + padded(16_400) + behind)
+    assert post(url, raw).status == 201
+
+
 SMUGGLED = [
     b"Content-Length: 1\r\nContent-Length: 2",
     b"Content-Length: 1, 1",

@@ -79,14 +79,16 @@ def test_waiting_on_is_no_new_beginning() -> None:
 def test_as_many_as_have_to_go_are_waited_for() -> None:
     peers = Peers(MOST_LEAVING + 5)
     seats = [seated(peers.comes()) for _ in range(MOST_LEAVING + 5)]
+    crowded = []
     for _ in range(MOST_LEAVING):
-        assert not peers.seats.crowded
+        crowded.append(peers.seats.crowded)
         seated(peers.comes())
+    assert not any(crowded)
     assert peers.seats.crowded
     assert peers.comes() is None
     seats[0].leave()
-    assert not peers.seats.crowded
     seated(peers.comes())
+    assert len(peers.dropped) == MOST_LEAVING + 1
 
 
 def test_addresses_have_a_share() -> None:

@@ -321,9 +321,7 @@ def test_heads_that_two_readers_may_read_differently_are_refused(
         body = b"Content-Length: 1" if added == b"X-B: b" else b"X-C: c"
         start = head("Connection: close")[:-2] + body + b"\r\n" + added + b"\r\n\r\nx"
         parts = [start[at : at + step] for at in range(0, len(start), step)]
-        answer = raw_exchange(url, *parts)
-        assert status in answer
-        assert answer.count(b"HTTP/1.1 ") == 1
+        assert answered(raw_exchange(url, *parts), status)
 
 
 @pytest.mark.parametrize("chunk", [b"1x\r\nx", b"-1\r\nx", b"1 \r\nx", b"1\nx", b"1\r\nxx", b"g"])
@@ -333,7 +331,13 @@ def test_chunks_that_are_none_are_refused(url: str, chunk: bytes, step: int) -> 
     for raw, status in ((b"1\r\nx", b" 422 "), (chunk, b" 400 ")):
         data = start + raw + b"\r\n0\r\n\r\n"
         parts = [data[at : at + step] for at in range(0, len(data), step)]
-        assert status in raw_exchange(url, *parts)
+        assert answered(raw_exchange(url, *parts), status)
+
+
+def answered(answer: bytes, status: bytes) -> bool:
+    """With this status and nothing else; what is refused while it is sent may find no answer."""
+    once = answer.count(b"HTTP/1.1 ") == 1
+    return (status in answer and once) or (status == b" 400 " and not answer)
 
 
 def test_bundles_come_in_gzip_if_asked_for(url: str, large: str) -> None:

@@ -31,6 +31,7 @@ class Reason(Enum):
     TOO_LARGE = ("too-large", 413, "The entry is too large")
     MEDIA_TYPE = ("media-type", 415, "The media type is not that of an entry")
     QUOTA = ("quota", 429, "The author's quota is used up")
+    FULL = ("full", 429, "The board has no room for more")
     BUSY = ("busy", 503, "The board is busy")
     UNAVAILABLE = ("unavailable", 503, "The board cannot write")
     QUORUM = ("quorum", 503, "Too few witnesses have cosigned")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from bulletin_board.entry import Slot
-from bulletin_board.source import Source
+from bulletin_board.source import Files
 from wire.errors import GopaError
 
 
@@ -150,7 +150,7 @@ class Lock(Protocol):
     def close(self) -> None: ...
 
 
-class PublicFiles(Source, Protocol):
+class PublicFiles(Files, Protocol):
     """What everyone may read."""
 
     def write(self, files: Mapping[str, bytes]) -> None:

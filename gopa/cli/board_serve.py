@@ -48,6 +48,21 @@ if TYPE_CHECKING:
 @click.option(
     "--quota", type=click.IntRange(1), default=10_000, show_default=True, help="Entries per author."
 )
+@click.option(
+    "--most-sessions",
+    type=click.IntRange(1),
+    default=1_000,
+    show_default=True,
+    help="With --sessions: how many may be open at once.",
+)
+@click.option(
+    "--most-pending",
+    type=click.IntRange(1),
+    default=1_024,
+    show_default=True,
+    help="With --sessions: how many manifests of several entries may be on their way; the one"
+    " that stood still longest is given up for another.",
+)
 @policy_option
 @listen_options(8765)
 @as_json_option
@@ -60,6 +75,8 @@ def serve(  # noqa: PLR0913 - click passes every option by name
     roster: Path | None,
     anyone: bool,
     quota: int,
+    most_sessions: int,
+    most_pending: int,
     policy_path: Path | None,
     listen: Listen,
     as_json: bool,
@@ -72,7 +89,9 @@ def serve(  # noqa: PLR0913 - click passes every option by name
 
     with reporting(), ExitStack() as stack:
         check_certificate(listen.certificate, listen.certificate_key)
-        doors = Doors(sessions, organisers, roster, anyone, quota).doorkeeping()
+        doors = Doors(
+            sessions, organisers, roster, anyone, quota, most_sessions, most_pending
+        ).doorkeeping()
         place = BoardDirectory(directory, lock)
         signer = place.signer()
         policy = read_policy(policy_path, str(signer.verifier))
@@ -113,7 +132,10 @@ def _run(
     application: Callable[[], Starlette], listen: Listen, facts: dict[str, object], as_json: bool
 ) -> None:
     """Serve until stopped. The address is taken before anything is opened, and said after."""
+    from bulletin_board.server.doors import raise_descriptor_limit
     from bulletin_board.server.run import bind, make_server
+
+    raise_descriptor_limit()
 
     def listening(addresses: list[str]) -> None:
         show(facts | {"listening": ", ".join(addresses)}, as_json)

@@ -13,11 +13,13 @@ from bulletin_board.client.state import DirectoryState
 from bulletin_board.note import open_checkpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.proof import Receipt, VerifiedReceipt
+from bulletin_board.server.seats import Seats
 from bulletin_board.tree import leaf_hash
 from bulletin_board.witness import collect as collect_module
 from bulletin_board.witness import opening as opening_module
 from gopa.adversary.attack import KNOWN
 from gopa.adversary.served import ServedAttack
+from gopa.admission import ProtocolAdmission
 from gopa.sessions import seat as seat_module
 from gopa.sessions.seat import Seat
 from tests.auditing.disabling import replaced, together
@@ -27,6 +29,7 @@ from wire.errors import MalformedMessage
 if TYPE_CHECKING:
     import pytest
 
+    from bulletin_board import Entry
     from bulletin_board.note import SignedCheckpoint, VerifierKey
 
 
@@ -49,6 +52,16 @@ def _any_problem(data: bytes, retry_after: int | None = None) -> Refused:
         raise MalformedMessage("a JSON document", "problem") from None
     reasons = {f"urn:gopa:board:{reason.code}": reason for reason in Reason}
     return Refused(reasons[document["type"]], document["detail"], retry_after, None, None)
+
+
+_admit_manifest = ProtocolAdmission._admit_manifest
+
+
+def _if_there_is_a_place(policy: ProtocolAdmission, entry: Entry) -> None:
+    known = policy._pending.known
+    if entry.session not in known and len(known) >= policy._limits.most_pending:
+        raise Refused(Reason.FULL)
+    _admit_manifest(policy, entry)
 
 
 async def _endless_patience(_: Seat) -> None:
@@ -98,3 +111,9 @@ NOBODY_IS_AHEAD = together(
 
 ENDLESS_PATIENCE = replaced(Seat, "_give_up_in_time", _endless_patience)
 """A party waits for its organiser for ever."""
+
+FIRST_COME = replaced(ProtocolAdmission, "_admit_manifest", _if_there_is_a_place)
+"""Manifests that are on their way keep their places for ever."""
+
+SEATS_FOR_EVER = replaced(Seats, "_make_room", lambda _: False)
+"""Connections that wait for a request keep their seats, however many others come."""

@@ -198,6 +198,9 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
         served_switches.NOBODY_IS_AHEAD,
         "one rule: witnesses are asked before the first signature, and heard if they answer late",
     ),
+    # strangers
+    "manifest-squat": Weakness("that manifests give way", served_switches.FIRST_COME),
+    "idle-crowd": Weakness("that idle connections give way", served_switches.SEATS_FOR_EVER),
     # values
     "out-of-range-input": ANY_NOISE,
     "negative-input": ANY_NOISE,

@@ -38,8 +38,8 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(app: Starlette, port: int) -> Iterator[str]:
-    server = make_server(app, Listen("127.0.0.1", port))
+def serving(app: Starlette, port: int, connections: int = 1_024) -> Iterator[str]:
+    server = make_server(app, Listen("127.0.0.1", port, connections=connections, per_address=5))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:
@@ -58,11 +58,12 @@ def live_board(
     admission: Callable[[], AdmissionPolicy] = anyone,
     limits: ServerLimits | None = None,
     view: SessionView | None = None,
+    connections: int = 1_024,
 ) -> Iterator[str]:
     place = BoardDirectory(root) if root.exists() else new_board(root)
     with ExitStack() as stack:
         app = start_board(place, signer(), policy or trust(), admission, stack, limits, view)
-        yield stack.enter_context(serving(app, free_port()))
+        yield stack.enter_context(serving(app, free_port(), connections))
 
 
 WITNESSED_AT = 1_700_000_000.0

@@ -250,7 +250,8 @@ def test_evidence_says_what_it_proves(tmp_path: Path) -> None:
 
 def doors(**chosen: Any) -> Doors:
     nothing = {"sessions": False, "organisers": None, "roster": None, "anyone": False, "quota": 5}
-    return Doors(**(nothing | chosen))
+    room = {"most_sessions": 10, "most_pending": 10}
+    return Doors(**(nothing | room | chosen))
 
 
 def test_a_roster_of_authors_lets_in_whom_it_names(tmp_path: Path) -> None:

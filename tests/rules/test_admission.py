@@ -10,19 +10,22 @@ from typing import Any
 
 import pytest
 
-from bulletin_board import Accepted, Reason, Refused, Sequencer, Submission, first_checkpoint
+from bulletin_board import Accepted, Entry, Reason, Refused, Sequencer, Submission, first_checkpoint
 from bulletin_board.admission import AdmissionPolicy
 from bulletin_board.entry import LARGEST_BODY
 from bulletin_board.storage.memory import memory_storage
+from gopa import admission as admission_module
 from gopa.admission import LARGEST_MANIFEST, Limits, ProtocolAdmission
 from gopa.messages.framing import NO_LEAF, Place, sign_message
 from gopa.messages.manifest import CommitReveal, OpenAdmission, Roster
 from gopa.messages.organiser import (
     ABORT,
     CLOSE,
+    OPEN,
     Abort,
     Close,
     Members,
+    Open,
     Released,
     Why,
 )
@@ -496,10 +499,98 @@ def test_operators_limit_who_begins_sessions() -> None:
     assert refusal(ProtocolAdmission(Limits.of(organisers=[])), entry) is Reason.SESSION
     assert refusal(ProtocolAdmission(Limits.of(sessions=[world.session])), entry) is None
     assert refusal(ProtocolAdmission(Limits.of(sessions=[])), entry) is Reason.SESSION
+
+
+def test_open_sessions_are_limited_and_not_those_that_are_over() -> None:
+    """Else a board would close for ever once there had been so many."""
+    world, other = make(), first_of(make(rounds=2))
+    world.run()
     policy = ProtocolAdmission(Limits.of(most_sessions=1))
-    assert refusal(policy, entry) is None
-    policy.observe(0, entry)
-    assert refusal(policy, first_of(make(rounds=2))) is Reason.QUOTA
+    entries = [Submission.decode(raw).entry for raw in world.raws]
+    for index, entry in enumerate(entries):
+        assert refusal(policy, other) is (Reason.FULL if index else None)
+        policy.admit(entry)
+        policy.observe(index, entry)
+    assert policy.sessions[world.session].over
+    assert refusal(policy, other) is None
+    again = Open(world.log[-1].leaf, 1, 0)
+    assert refusal(policy, control(world, OPEN.encode(again), Kind.OPEN, 2)) is Reason.PHASE
+
+
+def control(world: World, body: bytes, kind: Kind, number: int) -> Entry:
+    """The organiser's first entry in a round."""
+    organiser = world.organiser
+    place = Place(world.session, Phase.ORGANISER, kind, number, 0, NO_LEAF, 0, bytes(32))
+    (raw,) = sign_message(body, place, organiser).entries
+    return Submission.decode(raw).entry
+
+
+def beginnings(count: int) -> list[Entry]:
+    """First entries of manifests that strangers never go on with."""
+    entry = first_of(large())
+    return [
+        replace(entry, session=number.to_bytes(32), author=signing_key(f"squatter {number}").public)
+        for number in range(count)
+    ]
+
+
+def test_manifests_that_stand_still_give_way() -> None:
+    """Whoever begins many and goes on with none keeps nobody out, and whoever goes on stays."""
+    first, last = (posted.entry for posted in large().log)
+    squatters = beginnings(200)
+    policy = ProtocolAdmission(Limits.of(most_pending=20))
+    index = 0
+    for each in [*squatters[:100], first, *squatters[100:119]]:
+        policy.admit(each)
+        policy.observe(index, each)
+        index += 1
+    assert refusal(policy, last) is None
+    for each in squatters[119:]:
+        policy.admit(each)
+        policy.observe(index, each)
+        index += 1
+    assert refusal(policy, last) is Reason.SEQUENCE
+    assert len(policy._pending.known) == 20
+
+
+def test_the_memory_of_manifests_on_their_way_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission_module, "MOST_PENDING_BYTES", 3 * LARGEST_BODY)
+    first, last = (posted.entry for posted in large().log)
+    policy = ProtocolAdmission()
+    for index, each in enumerate([*beginnings(9), first]):
+        policy.admit(each)
+        policy.observe(index, each)
+    assert len(policy._pending.known) == 3
+    policy.admit(last)
+    policy.observe(10, last)
+    assert policy.sessions.keys() == {first.session}
+    assert policy._pending._bytes == 2 * LARGEST_BODY
+
+
+def test_a_restart_with_organisers_frees_a_board_that_strangers_filled() -> None:
+    """The log is replayed under the limits of today: what strangers began counts no more."""
+    stranger, world = make(), make(rounds=2)
+    squatters = beginnings(30)
+    entries = [first_of(stranger), *squatters]
+
+    def replayed(limits: Limits) -> ProtocolAdmission:
+        policy = ProtocolAdmission(limits)
+        for index, entry in enumerate(entries):
+            policy.observe(index, entry)
+        return policy
+
+    open_to_all = replayed(Limits.of(most_sessions=1))
+    assert refusal(open_to_all, first_of(world)) is Reason.FULL
+    own = [signing_key("another organiser").public.data]
+    closed = replayed(Limits.of(own, most_sessions=1))
+    assert closed.sessions == {}
+    assert not closed._pending.known
+    assert refusal(closed, first_of(world)) is Reason.SESSION
+    own.append(world.organiser.public.data)
+    assert replayed(Limits.of(own)).sessions.keys() == {stranger.session}
+    registered = replayed(Limits.of(sessions=[world.session]))
+    assert registered.sessions == {}
+    assert refusal(registered, first_of(world)) is None
 
 
 def test_open_admission_is_bounded() -> None:
@@ -515,4 +606,4 @@ def test_open_admission_is_bounded() -> None:
         assert refusal(policy, posted.entry) is None
         policy.observe(posted.index, posted.entry)
     last = world.parties[8]
-    assert refusal(policy, world.say(last, Phase.JOIN, last.join(world.view)).entry) is Reason.QUOTA
+    assert refusal(policy, world.say(last, Phase.JOIN, last.join(world.view)).entry) is Reason.FULL

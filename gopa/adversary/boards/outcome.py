@@ -66,8 +66,9 @@ class ServedOutcome:
     """A served session; its parties are honest but for the `liars`.
 
     `said` is every entry that anybody handed to the network, whichever face got it, if any.
-    `stuck` says what never happened. `turned_away` is what the board did not take of liars.
-    `overtaken` says that a board refused to come back from a backup.
+    `stuck` says what never happened. `turned_away` is what the board did not take of liars,
+    `strangers` are those that it did not put up with. `overtaken` says that a board refused
+    to come back from a backup.
     """
 
     keys: tuple[bytes, ...]
@@ -81,6 +82,7 @@ class ServedOutcome:
     liars: frozenset[int] = frozenset()
     turned_away: tuple[TurnedAway, ...] = ()
     overtaken: bool = False
+    strangers: tuple[Catch, ...] = ()
 
     @property
     def caught(self) -> tuple[Catch, ...]:
@@ -92,6 +94,7 @@ class ServedOutcome:
             *self._unhelped(),
             *self._noticed(),
             *self._passed_over(),
+            *self.strangers,
         )
         return tuple(dict.fromkeys(found))
 
@@ -190,6 +193,7 @@ def outcome_of(stage: Stage, *, honest_organiser: bool, stuck: str = "") -> Serv
         liars=frozenset(each.number for each in stage.liars),
         turned_away=tuple(each for liar in stage.liars for each in liar.turned_away),
         overtaken=stage.board.overtaken,
+        strangers=tuple(stage.turned_away),
     )
 
 

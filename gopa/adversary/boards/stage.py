@@ -22,6 +22,7 @@ from gopa.adversary.boards.guests import Guest, Patient, Through, all_done, wait
 from gopa.adversary.boards.liar import Liar
 from gopa.adversary.boards.witness import witnessed
 from gopa.adversary.ground import Ground
+from gopa.adversary.outcome import Catch
 from gopa.messages.framing import NO_LEAF, Place, sign_message
 from gopa.messages.manifest import Manifest
 from gopa.messages.members import pack_members
@@ -46,7 +47,8 @@ class Stage:
     """Everybody and everything of one served session.
 
     `guests` are the parties, by number; all are honest. `chairs` are the processes of the
-    organiser. Coroutines of plays run in one event loop.
+    organiser. `turned_away` says which strangers the board did not put up with. Coroutines of
+    plays run in one event loop.
     """
 
     ground: Ground
@@ -59,6 +61,7 @@ class Stage:
     guests: list[Guest] = field(default_factory=list)
     liars: list[Liar] = field(default_factory=list)
     chairs: list[Chair] = field(default_factory=list)
+    turned_away: list[Catch] = field(default_factory=list)
 
     def enter(self, number: int, face: Face | None = None) -> Guest:
         """Party `number` offers its value; after it has left, it comes back with its vault.
@@ -207,6 +210,12 @@ class Stage:
         where = face or self.board.main
         found = [e for e in self.board.sent if e.taken and e.face is where]
         return len({each.entry.author.data for each in found if each.entry.phase == phase})
+
+    @property
+    def begun(self) -> bool:
+        """Whether the main face has something of the organiser."""
+        found = [e for e in self.board.sent if e.taken and e.face is self.board.main]
+        return any(each.entry.author == self.organiser.public for each in found)
 
     def closed(self, phase: Phase, face: Face | None = None) -> bool:
         """Whether a face has the organiser's close of this phase."""

@@ -99,6 +99,7 @@ def round_report(
         mean=values.mean,
         stderr=values.stderr,
         abort="" if found.abort is None else found.abort.name.lower(),
+        vetoed=found.veto,
         privacy=statement,
     )
 

@@ -51,7 +51,7 @@ class ConfirmStage:
         faults, missing = book.blamed(found.out), book.culprits(found.out)
         laggards = frozenset(found.out)
         if book.too_few(confirmed) or book.losing(everybody, confirmed):
-            return fails(Why.NOT_CONFIRMED, missing, (), faults, laggards)
+            return fails(Why.NOT_CONFIRMED, missing, (), faults, laggards, out=found.out)
 
         def settle(message: Message) -> Stage:
             book.confirmed = book.settle_list(Phase.CONFIRM, cut, message, confirmed)
@@ -60,4 +60,5 @@ class ConfirmStage:
             }
             return UnmaskStage(book, message)
 
-        return Step(book.packed(confirmed), (), settle, faults, laggards=laggards)
+        said = book.packed(confirmed)
+        return Step(said, (), settle, faults, laggards=laggards, out=found.out)

@@ -79,7 +79,7 @@ class RecoverStage:
         masks = {dealer: self._mask(dealer, shares[dealer]) for dealer in self._missing}
         lost = tuple(dealer for dealer, mask in masks.items() if mask is None)
         if lost:
-            return fails(Why.NOT_UNMASKED, lost, (), faults)
+            return fails(Why.NOT_UNMASKED, lost, (), faults, out=found.out)
         recovered = {dealer: mask for dealer, mask in masks.items() if mask is not None}
         return summed(book, dict(book.unmasked), recovered, faults)
 

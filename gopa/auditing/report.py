@@ -232,6 +232,8 @@ class SessionReport:
     mode: str
     trust: str
     beacon: str
+    coin_choices: str
+    coin_choices_alone: str
     weighted: bool
     parties: int
     corrupt: int

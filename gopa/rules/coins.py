@@ -85,7 +85,7 @@ class CoinsStage:
         if book.too_few(members):
             return fails(Why.TOO_FEW_LEFT, culprits, removed, faults, out=found.out)
         nonces = tuple(found.read[author][1].nonce for author in book.authors(members))
-        joint = joint_coins(book.context.session, book.number, nonces)
+        joint = joint_coins(book.context.session, book.number, book.roll_leaf, nonces)
         coins = Coins(pack_members(members, parties), nonces, b"", b"")
         return self._step(cut, members, coins, joint, found.out)
 

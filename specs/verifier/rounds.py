@@ -274,8 +274,7 @@ def accept(r: Record, message: Record, said: Record, kind: str, late: set[bytes]
     elif phase in {"confirm", "unmask"}:
         r.laggards = r.laggards | (r.out.keys() - late)
     if phase == "publish":  # [A5]: what was not heard is judged for later rounds
-        late = [each for each in r.many if own or each.index >= said.cut]
-        r.late = r.late + late
+        r.late = r.late + [each for each in r.many if own or each.index >= said.cut]
     r.many, r.out = [], {}
     if kind == "close":
         r.closes = {**r.closes, phase: message}

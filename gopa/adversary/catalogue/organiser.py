@@ -218,13 +218,14 @@ def too_few_go_on(cast: Cast) -> Sequence[Actor]:
 
 @_attack("early-cut", "04-X7", "04-C6", aim=held_against_the_honest)
 def early_cut(cast: Cast) -> Sequence[Actor]:
-    """Sees the result, and aborts with a cut below the victim's seed, which the log has.
+    """Sees the result, and aborts with a cut below the last seed, which the log has.
 
     Caught: what stands in the log before the abort is held against nobody; the audit begins
     with the veto.
-    Costs: a release, in its own name; the victim is in the retry.
+    Costs: a release, in its own name; everybody is in the retry.
     """
-    return _posts(CutsOff(Phase.UNMASK, cast.victim))
+    del cast
+    return _posts(CutsOff(Phase.UNMASK))
 
 
 @_attack("early-cut-of-what-was-seen", "04-C2")
@@ -234,18 +235,20 @@ def early_cut_of_what_was_seen(cast: Cast) -> Sequence[Actor]:
     Caught: it counts everything that it says it has seen.
     Costs: the log convicts it, and the session ends.
     """
-    return _posts(CutsOff(Phase.UNMASK, cast.victim, admits=True))
+    del cast
+    return _posts(CutsOff(Phase.UNMASK, admits=True))
 
 
 @_attack("early-cuts-bar", "04-C6", "04-X7", aim=held_against_the_honest)
 def early_cuts_bar(cast: Cast) -> Sequence[Actor]:
-    """Cuts the victim off at publish, then a seed at unmask, to have a retry without the victim.
+    """Cuts off the last value, then the last seed, to have a retry without their authors.
 
     Caught: nobody is barred whose message is in the log before the close.
     Costs: a release, in its own name; everybody is in the retry.
     """
-    early = MaliciousOrganiser(CutsOff(Phase.PUBLISH, cast.victim))
-    return [early, *_posts(CutsOff(Phase.UNMASK, cast.leaver))]
+    del cast
+    early = MaliciousOrganiser(CutsOff(Phase.PUBLISH))
+    return [early, *_posts(CutsOff(Phase.UNMASK))]
 
 
 @_attack("two-closes", "04-E3", "04-C5")

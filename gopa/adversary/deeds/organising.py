@@ -29,7 +29,6 @@ from gopa.messages.organiser import (
     Why,
     read_control,
 )
-from gopa.messages.parameters import Roster
 from gopa.messages.phases import Kind, Phase
 from gopa.organiser import Publish
 from gopa.rounds.toolkit import Toolkit
@@ -124,27 +123,23 @@ class ClosesAgain:
 
 @dataclass(frozen=True, slots=True)
 class CutsOff:
-    """Ends a phase with a cut right below the message of a party that is in the log.
+    """Ends a phase with a cut right below its last message, which is in the log.
 
     All that it says follows from the rules with that cut. It `admits` that it has seen the message,
     or says that it has seen nothing.
     """
 
     phase: Phase
-    party: int
     rounds: Collection[int] = frozenset({1})
     admits: bool = False
 
     def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
-        admission = scene.manifest.admission
-        if control.round not in self.rounds or not isinstance(admission, Roster):
+        if control.round not in self.rounds:
             return [control]
         ledger, cut = Ledger(Toolkit(), rng=scene.rng), None
         for posted in scene.board.entries:
             ledger.observe(posted)
-            entry = posted.entry
-            place = entry.author.data, entry.phase, entry.round
-            if place == (admission.keys[self.party], self.phase, control.round):
+            if (posted.entry.phase, posted.entry.round) == (self.phase, control.round):
                 cut = posted.index
         current = ledger.state.round
         if cut is None or current is None or current.opens is not self.phase:

@@ -119,6 +119,16 @@ def honest_left_out(outcome: Outcome) -> bool:
     return outcome.accepted and outcome.has_result and bool(outcome.honest - outcome.included)
 
 
+def held_against_the_honest(outcome: Outcome) -> bool:
+    """Somebody honest is barred or named in an abort, or the organiser's veto is not reported."""
+    honest = {outcome.keys[number] for number in outcome.honest}
+    barred = {key for each in outcome.rounds for key in each.findings.barred}
+    named = {each.findings.roll[at] for each in outcome.rounds for at in each.findings.culprits}
+    hidden = any(each.findings.abort is not None for each in outcome.rounds)
+    hidden = hidden and not any(each.vetoed for each in outcome.report.rounds)
+    return bool(honest & (barred | named)) or hidden
+
+
 def unmasked_unconfirmed(outcome: Outcome) -> bool:
     """Somebody honest opened its self-mask before the list of confirmations was one."""
     return any(

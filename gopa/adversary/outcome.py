@@ -20,7 +20,7 @@ _ACCEPTING = frozenset({Verdict.VALID, Verdict.SIGNED_ONLY, Verdict.VALID_WITH_E
 STRANGER: Final = -1
 """The number of somebody on a roll who is not on the roster."""
 
-PASSED_OVER: Final = frozenset({"04-C2", "04-E4", "04-J1", "04-J6"})
+PASSED_OVER: Final = frozenset({"04-C2", "04-C6", "04-E4", "04-J1", "04-J6"})
 """Rules about entries that came too late or too early, or from somebody who takes no part."""
 
 _STOPPED: Final = "04-C5"
@@ -37,6 +37,7 @@ class How(Enum):
     IGNORED = "passed over"
     TURNED_AWAY = "turned away"
     NOTICED = "noticed by an audit"
+    REPORTED = "reported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +172,8 @@ class Outcome:
     def caught(self) -> tuple[Catch, ...]:
         """Everything that stopped somebody, each rule once for each of them."""
         found = (*self._convicted(), *self._removed(), *self._refused(), *self._unhelped())
+        if any(each.findings.veto for each in self.rounds):
+            found = (*found, Catch("04-X7", self.name_of(self.organiser), How.REPORTED))
         ignored = [
             Catch(rule, self.name_of(author), How.IGNORED) for rule, author in self.passed_over
         ]

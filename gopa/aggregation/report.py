@@ -25,6 +25,8 @@ def report_lines(result: Result) -> list[tuple[str, str]]:
     lines.extend(_changes(result))
     if result.attempts > 1:
         lines.append(("attempts", f"{result.attempts}, {result.vetoes} after masked values"))
+    if result.organiser_vetoes:
+        lines.append(("VETOED", f"{result.organiser_vetoes} attempts, by the organiser"))
     lines.extend(_privacy(result.privacy))
     lines.append(("mode", _mode(result)))
     return lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from hashlib import sha256
 from typing import Final
 
@@ -15,8 +16,10 @@ from gopa.auditing.report import (
     RoundReport,
     SessionReport,
 )
-from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest
+from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, TestCoins
+from gopa.messages.phases import Phase
 from gopa.planning import privacy
+from gopa.planning.choices import coin_choices
 from gopa.rules import Findings, RoundFindings, outcome_of
 from wire.randomness import Rng
 
@@ -35,6 +38,8 @@ def session_report(session: bytes, manifest: Manifest) -> SessionReport:
         mode=manifest.mode.name.lower(),
         trust=manifest.trust.name.lower().replace("_", "-"),
         beacon=beacon_name(manifest),
+        coin_choices=_bits(manifest, coin_choices(terms).helped_bits),
+        coin_choices_alone=_bits(manifest, coin_choices(terms).alone_bits),
         weighted=manifest.weighted,
         parties=terms.parties,
         corrupt=terms.corrupt,
@@ -55,6 +60,11 @@ def beacon_name(manifest: Manifest) -> str:
     if isinstance(manifest.beacon, CommitReveal):
         return "commit-reveal"
     return "drand" if isinstance(manifest.beacon, DrandBeacon) else "simulation"
+
+
+def _bits(manifest: Manifest, bits: Decimal) -> str:
+    """Test coins are chosen by whoever runs the simulation, as often as it likes."""
+    return "" if isinstance(manifest.beacon, TestCoins) else text_of(bits, upwards=True)
 
 
 def noise_name(manifest: Manifest) -> str:
@@ -98,6 +108,7 @@ def round_report(
         mean=values.mean,
         stderr=values.stderr,
         abort="" if found.abort is None else found.abort.name.lower(),
+        vetoed=found.veto,
         privacy=statement,
     )
 

@@ -12,6 +12,7 @@ from gopa.auditing.tally import Tally
 
 _NOT_ANCHORED: Final = "Keys not anchored."
 _CONSISTENT: Final = "Self-consistent; keys not anchored."
+_MOST_NAMED: Final = 8
 SIMULATED: Final = "This is a simulation: one process played all parties."
 
 _SAID: Final = {
@@ -33,12 +34,30 @@ def summary(
     simulation: bool,
 ) -> str:
     """The outcome, with everything that nobody must miss."""
-    parts = [_first(verdict, tally, rounds), *_outcomes(verdict, rounds)]
+    parts = [_first(verdict, tally, rounds), *map(veto, rounds), *_outcomes(verdict, rounds)]
     if Anchor.EMBEDDED in {anchors.log, anchors.manifest}:
         parts.append(not_anchored(verdict))
     if simulation:
         parts.append(SIMULATED)
     return " ".join(filter(None, parts))
+
+
+def veto(found: RoundReport) -> str:
+    """That the organiser ended a round which could have gone on (04-X7); else nothing."""
+    if not found.vetoed:
+        return ""
+    ended, *left = found.vetoed
+    if not left:
+        return (
+            f"Round {found.number} was VETOED by its organiser: the log before its abort (entry "
+            f"{ended}) has all that the round needed."
+        )
+    were = "entry" if len(left) == 1 else "entries"
+    return (
+        f"Round {found.number} was VETOED by its organiser: its abort (entry {ended}) cut off "
+        f"{were} {', '.join(map(str, left[:_MOST_NAMED]))}"
+        f"{' and more' if len(left) > _MOST_NAMED else ''}, which would have carried the round on."
+    )
 
 
 def not_anchored(verdict: Verdict) -> str:

@@ -72,8 +72,9 @@ class Chain:
         self.require(acts_on == self.leaf, "a message does not act on the last one")
 
     def require_cut(self, message: Message, cut: int) -> None:
-        """[C2]; `FaultyParty` for a cut that goes back or lies ahead."""
+        """[C2]; `FaultyParty` for a cut that goes back, lies ahead or leaves out what was seen."""
         self.require(self.cut <= cut <= message.first, "a cut goes back or ahead", message.leaf)
+        self.require(message.seen <= cut, "a cut is below what it says it saw", message.leaf)
 
     def require(self, holds: bool, what: str, evidence: bytes = b"") -> None:
         """`FaultyParty` about the organiser unless this holds."""
@@ -132,4 +133,5 @@ def _whole(chunks: tuple[Posted, ...]) -> Message:
         index=last.index,
         leaf=last.leaf,
         body=b"".join(chunk.entry.body for chunk in chunks),
+        seen=max(chunk.entry.seen_size for chunk in chunks),
     )

@@ -81,7 +81,7 @@ def joint_of(context: RoundContext, roll: Roll, roll_leaf: bytes, coins: Coins) 
     """
     session, number, beacon = context.session, context.round, context.manifest.beacon
     if isinstance(beacon, CommitReveal):
-        return joint_coins(session, number, coins.nonces)
+        return joint_coins(session, number, roll_leaf, coins.nonces)
     if isinstance(beacon, DrandBeacon):
         value = _value(beacon, roll.beacon_round, coins.signature, coins.previous)
         return drand_coins(session, number, roll_leaf, value)

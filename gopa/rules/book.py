@@ -111,6 +111,7 @@ class Step:
     `settle` stores what the step established and returns the stage that the posted message
     opens. `laggards` did not do what the final list obliges them to ([X5]); `convicted` are
     members of it that are barred for good ([U7]). Accusations below `heard` have been judged.
+    `out` says of everybody whose message does not count why.
     """
 
     said: Said
@@ -120,6 +121,7 @@ class Step:
     laggards: frozenset[bytes] = frozenset()
     heard: int = 0
     convicted: frozenset[bytes] = frozenset()
+    out: Mapping[bytes, Verdict] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -169,6 +171,9 @@ class Book:
     recovered: tuple[int, ...] = ()
     laggards: set[bytes] = field(default_factory=set)
     convicted: set[bytes] = field(default_factory=set)
+    spared: frozenset[int] = frozenset()
+    blamed_for_abort: tuple[int, ...] = ()
+    veto: tuple[int, ...] = ()
     ended: Result | Abort | None = None
     ended_at: int | None = None
 
@@ -342,12 +347,14 @@ class Book:
         self.unmasked.update(seeds)
 
 
-def fails(
+def fails(  # noqa: PLR0913 - all that such a step consists of
     reason: Why,
     culprits: tuple[int, ...],
-    removed: tuple[Removed, ...] = (),
-    faults: tuple[Fault, ...] = (),
+    removed: tuple[Removed, ...],
+    faults: tuple[Fault, ...],
     laggards: frozenset[bytes] = frozenset(),
+    *,
+    out: Mapping[bytes, Verdict],
 ) -> Step:
     """An abort that the rules demand."""
-    return Step(Failure(reason, culprits), removed, lambda _: None, faults, laggards)
+    return Step(Failure(reason, culprits), removed, lambda _: None, faults, laggards, out=out)

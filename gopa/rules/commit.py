@@ -82,7 +82,8 @@ class CommitStage:
         members = book.shortened(sorted(read), verdicts)
         removed, faults = book.removed(verdicts, Phase.COMMIT), book.blamed(verdicts)
         if book.too_few(members):
-            return fails(Why.TOO_FEW_LEFT, book.culprits(verdicts), removed, faults)
+            culprits = book.culprits(verdicts)
+            return fails(Why.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
 
         def settle(message: Message) -> Stage:
             self._settle({place: read[place] for place in members})
@@ -90,7 +91,7 @@ class CommitStage:
             book.settle_list(Phase.COMMIT, cut, message, members)
             return PublishStage(book, message)
 
-        return Step(book.packed(members), removed, settle, faults)
+        return Step(book.packed(members), removed, settle, faults, out=verdicts)
 
     def _read(self, message: Message) -> Pledge:
         commit, book = COMMIT.decode(message.body), self.book

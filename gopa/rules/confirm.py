@@ -51,13 +51,14 @@ class ConfirmStage:
         faults, missing = book.blamed(found.out), book.culprits(found.out)
         laggards = frozenset(found.out)
         if book.too_few(confirmed) or book.losing(everybody, confirmed):
-            return fails(Why.NOT_CONFIRMED, missing, (), faults, laggards)
+            return fails(Why.NOT_CONFIRMED, missing, (), faults, laggards, out=found.out)
 
         def settle(message: Message) -> Stage:
             book.confirmed = book.settle_list(Phase.CONFIRM, cut, message, confirmed)
             return UnmaskStage(book, message)
 
-        return Step(book.packed(confirmed), (), settle, faults, laggards=laggards)
+        said = book.packed(confirmed)
+        return Step(said, (), settle, faults, laggards=laggards, out=found.out)
 
     def _read(self, message: Message) -> Confirm:
         """[F3]: it binds its author at once, wherever the cut lies and however the phase ends."""

@@ -99,6 +99,22 @@ class Ledger:
         """
         return self._session_rounds().abort(cut)
 
+    def fails(self, cut: int) -> bool:
+        """Whether the rules demand an abort of the round with this cut.
+
+        Raises:
+            UsageError: as for `next_control`.
+        """
+        return self._session_rounds().fails(cut)
+
+    def carries_on(self, cut: int) -> bool:
+        """Whether an abort for no reason would be a veto ([X7]) if it had this cut as its index.
+
+        Raises:
+            UsageError: as for `next_control`.
+        """
+        return self._session_rounds().carries_on(cut)
+
     def pending_faults(self, cut: int) -> tuple[Fault, ...]:
         """What parties did wrong in the open phase, as its close with this cut would find.
 

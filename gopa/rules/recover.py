@@ -82,7 +82,7 @@ class RecoverStage:
         recovered = {dealer: mask for dealer, mask in masks.items() if mask is not None}
         lost = [dealer for dealer in self._missing if dealer in others or masks[dealer] is None]
         if lost:
-            failed = fails(Why.NOT_UNMASKED, tuple(lost), (), faults)
+            failed = fails(Why.NOT_UNMASKED, tuple(lost), (), faults, out=found.out)
             return replace(failed, convicted=frozenset(book.authors(others)))
         return summed(book, dict(book.unmasked), recovered, faults)
 

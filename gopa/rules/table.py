@@ -19,10 +19,11 @@ RULES: Final[dict[str, str]] = {
     "04-E5": "the bytes of a slot are stored before they are sent",
     "04-E6": "what an author has seen of the log is the log",
     "04-C1": "the organiser's messages come in their order",
-    "04-C2": "cuts never go back and never lie ahead; entries above the cut are late",
+    "04-C2": "cuts never go back, never lie ahead, and count all that the organiser has seen",
     "04-C3": "a close lists what the rules make of the log below its cut",
     "04-C4": "a close carries a witnessed checkpoint that covers the close before",
     "04-C5": "a party stops when its own checks fail",
+    "04-C6": "what stands between a cut and its message counts for nothing, against nobody",
     "04-L1": "losses count neighbours outside the list, and withheld nonces",
     "04-L2": "who lost too many neighbours is peeled off a list",
     "04-L3": "too short a list, or too many withheld nonces, abort the round",
@@ -75,6 +76,7 @@ RULES: Final[dict[str, str]] = {
     "04-X4": "attempts and releases of a logical round are bounded",
     "04-X5": "who failed after commit sits out the retry; the convicted sit out for good",
     "04-X6": "keys of a round are erased",
+    "04-X7": "an abort that the log before it does not bear out is the organiser's veto",
 }
 """One line for each rule."""
 

@@ -61,7 +61,7 @@ class UnmaskStage:
             return summed(book, seeds, {}, faults)
         if not book.recovers:
             missing = book.culprits(found.out)
-            failed = fails(Why.NOT_UNMASKED, missing, (), faults, laggards)
+            failed = fails(Why.NOT_UNMASKED, missing, (), faults, laggards, out=found.out)
             return replace(failed, settle=lambda _: book.unmask(seeds))
         members = tuple(seeds)
 
@@ -70,7 +70,8 @@ class UnmaskStage:
             book.settle_list(Phase.UNMASK, cut, message, members)
             return RecoverStage(book, message)
 
-        return Step(book.packed(members), (), settle, faults, laggards=laggards)
+        said = book.packed(members)
+        return Step(said, (), settle, faults, laggards=laggards, out=found.out)
 
     def _require_seeds(
         self, read: dict[bytes, tuple[Message, Unmask]], verdicts: dict[bytes, Verdict]

@@ -215,8 +215,9 @@ class Assembler:
         if entry.chunk:
             if begun is None or not self._continues(begun, entry):
                 return entry.changed(what="broken")
+            seen = max(begun.seen_size, entry.seen_size)
             body = begun.body + entry.body
-            message = message.changed(first=begun.first, seq=begun.seq, body=body)
+            message = message.changed(first=begun.first, seq=begun.seq, body=body, seen_size=seen)
         elif before and before >= LONGEST.get(entry.kind, LARGEST_BODY):
             return entry.changed(what="broken")
         if entry.chunk + 1 == entry.chunks:

@@ -90,7 +90,7 @@ def coins_due(r: Record, cut: int) -> Record:
         if len(members) < r.terms.survivors:
             return due_abort(r, "too_few_left")
         count = len(nonces).to_bytes(4)
-        r.joint = hashed(b"joint-coins", r.tag, count, *nonces.values())  # [V3]
+        r.joint = hashed(b"joint-coins", r.tag, roll_leaf, count, *nonces.values())  # [V3]
     seeds = dict.fromkeys(members, hashed(b"graph-seed", r.joint))
     for u, nonce in nonces.items():  # [V2]; 09, [D15] and [D19]
         seeds[u] = hashed(b"choices", r.tag, roll_leaf, nonce)

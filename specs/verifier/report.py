@@ -110,6 +110,8 @@ def _describe(report: dict[str, Any], session: Session, tree: Tree) -> None:
     for book in session.rounds:
         report["rounds"].append({
             "number": book.number, "sums": book.sums, "abort": book.abort,
+            "barred": sorted(author.hex() for author in book.barred),
+            "to_blame": list(book.to_blame), "veto": book.veto,
             "included": [author.hex() for author in book.final or []],
             "removed": [{"author": author.hex(), "phase": phase, "cause": verdict.cause}
                         for author, (phase, verdict) in sorted(book.removed.items())],

@@ -8,7 +8,8 @@ from board import Assembler, chunks_of
 from manifest import read_manifest
 from joining import Outside
 from rounds import (
-    KINDS, PHASES, REPEATABLE, Fault, accept, due_abort, new_round, releases, route,
+    KINDS, PHASES, REPEATABLE, Fault, accept, cut_off, due_abort, is_veto, late_by_cut, new_round,
+    releases, route,
 )  # fmt: skip
 from summing import DUE, too_late
 from codec import Record, Wrong, decode, require
@@ -152,7 +153,8 @@ class Session:
             for author, (phase, verdict) in book.removed.items():
                 if verdict.cause in {"struck", "convicted"} or verdict.rule in {"04-J3", "04-K3"}:
                     self.forever.add(author)
-                if phase in {"publish", "rollback"} and verdict.cause != "lost":
+                failed = verdict.cause != "lost" and author not in book.by_cut  # [C6]
+                if phase in {"publish", "rollback"} and failed:
                     self.retry.add(author)
             self.retry |= book.laggards
             self.forever |= convicted.keys() | book.convicted
@@ -197,14 +199,37 @@ class Session:
             require(said.content.tag == listed.get(said.phase, "members"), "04-C1")
             said = said.changed(**vars(said.content))
         require(self.cut <= said.cut <= message.first, "04-C2")
+        require(message.seen_size <= said.cut, "04-C2")
         trial = book.changed()
         own = kind == "abort" and said.reason == "organiser"
         due = due_abort(trial, "organiser") if own else DUE[book.phase](trial, said.cut)  # [X1]
         if due.kind == "close":
             self._require_seen(book, message, said)
         self._require_due(due, said, kind)
-        accept(trial, message, said, kind)
+        late = self._late(book, trial, message, said, due)
+        accept(trial, message, said, kind, late)
         self.rounds[-1], self.cut = trial, said.cut
+
+    @staticmethod
+    def _late(
+        book: Record, trial: Record, message: Record, said: Record, due: Record
+    ) -> set[bytes]:
+        """[C6], [X1], [X7]: who is late by the cut; of an abort, whom to blame."""
+        own = due.kind == "abort" and due.reason == "organiser"
+        if own and book.final is None:
+            return set()
+        probe = book.changed() if own else trial
+        whole = DUE[book.phase](probe, said.cut) if own else due
+        left, again = cut_off(book, said.cut, message.first), probe
+        if left:
+            again = book.changed()
+            whole = DUE[book.phase](again, message.first)
+        late = late_by_cut(probe, again, left)
+        if due.kind == "abort":
+            vetoed = is_veto(probe, whole, late)
+            trial.to_blame = sorted(probe.to_blame & set(due.culprits)) if not vetoed else []
+            trial.veto = [message.index, *sorted(late.values())] if vetoed else []
+        return set() if own else set(late)
 
     def _require_seen(self, book: Record, message: Record, said: Record) -> None:
         """[J7], [C4]: what a close may hold beyond what the rules compute."""

@@ -26,9 +26,10 @@ from gopa.party.states import Published, State
 from gopa.party.view import RoundView
 from gopa.rounds.context import RoundContext
 from gopa.rules.accusations import Court
-from gopa.rules.book import Book, Given, Step
+from gopa.rules.book import Book, Failure, Given, Step
 from gopa.rules.coins import CoinsStage
 from gopa.rules.commit import CommitStage, Pledge
+from gopa.rules.cutting import CutOff
 from gopa.rules.findings import Removed
 from gopa.rules.join import JoinStage
 from gopa.rules.ledger import Ledger
@@ -369,3 +370,33 @@ NO_RECOVERY: Final = replaced(RecoverStage, "_mask", _nothing)
 WRONG_SHARES_PASS: Final = _blameless
 NOBODY_BARRED: Final = replaced(Bars, "for_round", _nobody_barred)
 MORE_ATTEMPTS: Final = replaced(module("gopa.rules.rounds"), "following", _one_attempt_more)
+
+
+# Cuts
+
+
+def _held_against(  # noqa: PLR0917 - the arguments of what it replaces
+    book: Book, stage: Any, step: Step, cut: int, end: int, given: Given
+) -> CutOff:
+    del book, stage, cut, end, given
+    return CutOff({}, False, step.said.culprits if isinstance(step.said, Failure) else ())
+
+
+def _unseeing(patch: pytest.MonkeyPatch) -> None:
+    proceed, follow = Rounds._proceed, Chain.require_cut
+
+    def blind(rounds: Rounds, message: Message, said: Any) -> None:
+        proceed(rounds, replace(message, seen=0), said)
+
+    def trusting(chain: Chain, message: Message, cut: int) -> None:
+        follow(chain, replace(message, seen=0), cut)
+
+    patch.setattr(Rounds, "_proceed", blind)
+    patch.setattr(Chain, "require_cut", trusting)
+
+
+BLIND: Final = _unseeing
+"""Nobody reads what the organiser says it has seen of the log."""
+
+NO_GRACE: Final = replaced(module("gopa.rules.rounds"), "cut_off", _held_against)
+"""Whoever was cut off is named and barred as if it had said nothing, and no veto is seen."""

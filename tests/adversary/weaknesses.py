@@ -42,6 +42,7 @@ ANY_CUT: Final = Weakness("cuts of closes", believed("4.2"))
 ANY_END: Final = Weakness("reasons, culprits, removals", believed("7.1"))
 ANY_CHECKPOINTS: Final = Weakness("checkpoints of closes", switches.UNWITNESSED)
 FEW_CONFIRMED: Final = Weakness("whether enough confirmed", switches.FEW_CONFIRMED)
+NO_GRACE: Final = Weakness("that what was cut off is held against nobody", switches.NO_GRACE)
 NO_RECORD: Final = Weakness("the record of removals", switches.NO_RECORD)
 SEEN_BEFORE: Final = Weakness("what was seen before", ignored("1.5"))
 NO_COMPARISON: Final = Weakness("whether checkpoints agree", served_switches.NO_COMPARISON)
@@ -146,6 +147,9 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
     "cut-moved": ANY_CUT,
     "cut-goes-back": ANY_CUT,
     "too-few-go-on": ANY_LIST,
+    "early-cut": NO_GRACE,
+    "early-cut-of-what-was-seen": Weakness("what the organiser says it saw", switches.BLIND),
+    "early-cuts-bar": NO_GRACE,
     "two-closes": NO_EQUIVOCATION,
     "two-closes-in-a-row": Weakness("what a message acts on", overlooked("3.3")),
     "skipped-confirmations": FEW_CONFIRMED,

@@ -393,7 +393,6 @@ NEGATIVES: Final = (
         colluding(ANY_CHECKPOINT, WITNESSED, CASES["organiser_checkpoint_missing"].script),
         ANY_CHECKPOINT,
         twin_of(WITNESSED),
-        stops=True,
     ),
     lying_organiser("4.2", "organiser_cut_beyond_the_log", believed("4.2"), stops=True),
     lying_organiser("4.3", "organiser_wrong_publish_list", believed("4.3"), stops=True),

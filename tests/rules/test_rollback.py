@@ -102,8 +102,9 @@ def test_a_late_opening_does_not_count() -> None:
     world.say(late, Phase.ROLLBACK, late.opening(view))
     world.control(cut=cut)
     world.run()
-    found = require(world, [FIRST, refused(4)], (), [0, 1, 3])
-    assert [note.rule for note in found.notes] == ["04-C2"]
+    cut_off = refused(4, Cause.ABSENT, "04-C6")
+    found = require(world, [FIRST, cut_off], (), [0, 1, 3])
+    assert [note.rule for note in found.notes] == ["04-C6"]
 
 
 def test_rollbacks_are_bounded() -> None:

@@ -11,6 +11,7 @@ from gopa.messages.organiser import Why
 from gopa.messages.phases import Phase
 from gopa.rounds.real_proofs import RealProofs
 from gopa.simulation.departures import Drop
+from tests.adversary.switches import NO_GRACE
 from tests.small_worlds.explore import require_sound
 from tests.small_worlds.faults import (
     ANOTHER_SEED,
@@ -149,3 +150,19 @@ def test_retries_bar_whom_the_rules_bar(name: str) -> None:
         played = play(with_faults(bare, faults), attempts=3)
         require_sound(played, thoroughly=True)
         assert len(played.record.attempts) > 1 or vetoes == "no confirm"
+
+
+@pytest.mark.parametrize("name", ["late publish", "late rollback", "late confirm", "late unmask"])
+def test_cuts_are_held_against_somebody_without_the_rule(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worlds find it if whoever is cut off is named and barred as if it had said nothing."""
+    faults = {1: CATALOGUE[name], 4: CATALOGUE["gone before publish"]}
+    if name != "late unmask":
+        faults[0] = CATALOGUE["no unmask"]
+    world = with_faults(replace(FIVE, threshold=None), faults)
+    require_sound(play(world, attempts=2, below=True))
+    NO_GRACE(monkeypatch)
+    require_sound(play(world, attempts=2))
+    with pytest.raises(AssertionError):
+        require_sound(play(world, attempts=2, below=True))

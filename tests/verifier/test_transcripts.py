@@ -70,4 +70,7 @@ def _outcome(expected: dict[str, Any]) -> Outcome:
         None if expected["sums"] is None else tuple(expected["sums"]),
         expected["abort"],
         frozenset((row["author"], row["phase"], row["cause"]) for row in expected["removed"]),
+        tuple(expected["barred"]),
+        tuple(expected["culprits"]),
+        tuple(expected["veto"]),
     )

@@ -8,7 +8,14 @@ from functools import partial
 from typing import Final
 
 from bulletin_board.note import Note
-from gopa.adversary.aims import believed, gets_off, honest_left_out, redrawn, unmasked_unconfirmed
+from gopa.adversary.aims import (
+    believed,
+    gets_off,
+    held_against_the_honest,
+    honest_left_out,
+    redrawn,
+    unmasked_unconfirmed,
+)
 from gopa.adversary.attack import Cast, attack
 from gopa.adversary.deeds import leave, skip
 from gopa.adversary.deeds.organising import (
@@ -16,6 +23,7 @@ from gopa.adversary.deeds.organising import (
     AlteredOpen,
     AnotherResult,
     ClosesAgain,
+    CutsOff,
     GivesUp,
     added,
     as_confirmed,
@@ -206,6 +214,41 @@ def too_few_go_on(cast: Cast) -> Sequence[Actor]:
     ]
     stay = cast.victim, cast.liar
     return _posts(ClosedAnyway(Phase.PUBLISH, stay, FOUR.parties), *gone)
+
+
+@_attack("early-cut", "04-X7", "04-C6", aim=held_against_the_honest)
+def early_cut(cast: Cast) -> Sequence[Actor]:
+    """Sees the result, and aborts with a cut below the last seed, which the log has.
+
+    Caught: what stands in the log before the abort is held against nobody; the audit begins
+    with the veto.
+    Costs: a release, in its own name; everybody is in the retry.
+    """
+    del cast
+    return _posts(CutsOff(Phase.UNMASK))
+
+
+@_attack("early-cut-of-what-was-seen", "04-C2")
+def early_cut_of_what_was_seen(cast: Cast) -> Sequence[Actor]:
+    """Does the same and names the newest checkpoint that it has verified, as it should.
+
+    Caught: it counts everything that it says it has seen.
+    Costs: the log convicts it, and the session ends.
+    """
+    del cast
+    return _posts(CutsOff(Phase.UNMASK, admits=True))
+
+
+@_attack("early-cuts-bar", "04-C6", "04-X7", aim=held_against_the_honest)
+def early_cuts_bar(cast: Cast) -> Sequence[Actor]:
+    """Cuts off the last value, then the last seed, to have a retry without their authors.
+
+    Caught: nobody is barred whose message is in the log before the close.
+    Costs: a release, in its own name; everybody is in the retry.
+    """
+    del cast
+    early = MaliciousOrganiser(CutsOff(Phase.PUBLISH))
+    return [early, *_posts(CutsOff(Phase.UNMASK))]
 
 
 @_attack("two-closes", "04-E3", "04-C5")

@@ -185,6 +185,8 @@ def reason(phase: str, cause: str, rule: str) -> str:
         return "gave a neighbour a wrong mask or share, and the neighbour proved it"
     if cause == "invalid" and rule in _BY_RULE:
         return _BY_RULE[rule]
+    if cause == "absent" and rule == "04-C6":
+        return "sent its message before the phase was closed, but the organiser cut it off"
     if cause == "absent" and phase in _ABSENT:
         return _ABSENT[phase]
     return _BY_CAUSE.get(cause, f"was left out: {cause}")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from gopa.adversary.deeds import hold
-from gopa.adversary.deeds.organising import GivesUp
-from gopa.messages.organiser import Why
+from gopa.adversary.deeds.organising import CutsOff, GivesUp
+from gopa.messages.organiser import Released, Why
 from gopa.messages.phases import Phase
 from gopa.simulation import Script
 from gopa.simulation.departures import Late, Skip
+from gopa.simulation.faults import WrongSeed
 from tests.vectors.transcripts.cases import Case, aborts, sums
 from tests.vectors.transcripts.worlds import (
     COINS,
@@ -219,6 +220,46 @@ ABORTS: Final = {
         (aborts(Why.ORGANISER),),
         Script().organise(GivesUp(Phase.COMMIT)),
         ONCE,
+    ),
+    "abort_cut_off_a_seed": Case(
+        "The cut of the abort lies below the last seed, which the log has: nobody is to blame and "
+        "nobody barred, and the abort is the organiser's veto.",
+        (aborts(Why.NOT_UNMASKED, released=True), sums(0, 1, 2, 3)),
+        Script().organise(CutsOff(Phase.UNMASK)),
+    ),
+    "abort_cut_off_a_confirmation": Case(
+        "Party 1 does not confirm and the last one who does is cut off: a veto; party 1 is barred.",
+        (aborts(Why.NOT_CONFIRMED, released=True), sums(0, 2, 3)),
+        Script().misbehave(1, Skip(Phase.CONFIRM, frozenset({1}))).organise(CutsOff(Phase.CONFIRM)),
+    ),
+    "abort_cut_off_a_value": Case(
+        "The last value is cut off, then a seed is kept back: only its owner is barred.",
+        (aborts(Why.NOT_UNMASKED, released=True), sums(0, 2, 3)),
+        _gone(Phase.UNMASK, 1).organise(CutsOff(Phase.PUBLISH)),
+    ),
+    "abort_cut_off_a_wrong_seed": Case(
+        "A wrong seed stands behind the cut as well: its author is to blame and barred.",
+        (aborts(Why.NOT_UNMASKED, released=True), sums(0, 1, 2)),
+        Script().misbehave(LEAVER, WrongSeed(frozenset({1}))).organise(CutsOff(Phase.UNMASK)),
+    ),
+    "abort_cut_off_before_recovery": Case(
+        "A seed is cut off, then two neighbours keep their shares: the log has all that is needed.",
+        (aborts(Why.NOT_UNMASKED, released=True), sums(*FULL_HOUSE)),
+        Script()
+        .organise(CutsOff(Phase.UNMASK))
+        .misbehave(0, Skip(Phase.RECOVER, frozenset({1})))
+        .misbehave(1, Skip(Phase.RECOVER, frozenset({1}))),
+        RECOVERY,
+    ),
+    "abort_for_no_reason_of_a_confirmed_round": Case(
+        "The organiser gives up behind the final close though everybody confirmed: a veto.",
+        (aborts(Why.ORGANISER, released=True), sums(0, 1, 2, 3)),
+        Script().organise(GivesUp(Phase.CONFIRM, Released.MASKED)),
+    ),
+    "dropout_cut_off_nonce": Case(
+        "The last nonce is cut off: its owner is out, and the report says by whose doing.",
+        (sums(0, 1, 2),),
+        Script().organise(CutsOff(Phase.COINS)),
     ),
     "recovery_of_two": Case(
         "Two self-masks are recovered from three shares each.",

@@ -17,7 +17,6 @@ from gopa.auditing.report import (
     SessionReport,
 )
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, TestCoins
-from gopa.messages.phases import Phase
 from gopa.planning import privacy
 from gopa.planning.choices import coin_choices
 from gopa.rules import Findings, RoundFindings, outcome_of

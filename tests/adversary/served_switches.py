@@ -17,9 +17,9 @@ from bulletin_board.server.seats import Seats
 from bulletin_board.tree import leaf_hash
 from bulletin_board.witness import collect as collect_module
 from bulletin_board.witness import opening as opening_module
+from gopa.admission import ProtocolAdmission
 from gopa.adversary.attack import KNOWN
 from gopa.adversary.served import ServedAttack
-from gopa.admission import ProtocolAdmission
 from gopa.sessions import seat as seat_module
 from gopa.sessions.seat import Seat
 from tests.auditing.disabling import replaced, together

@@ -50,9 +50,7 @@ WITHOUT_RESULT: Final = frozenset(
 )
 """Too many stop. In others the round comes to its result on the face that the rest sees."""
 
-OF_PARTICIPANTS: Final = frozenset(
-    {"04-C5", "05-D5", "05-H2", "05-T2", "05-W8", "12-W3", "12-W8"}
-)
+OF_PARTICIPANTS: Final = frozenset({"04-C5", "05-D5", "05-H2", "05-T2", "05-W8", "12-W3", "12-W8"})
 """Rules that no check of an audit cites."""
 
 NAMES: Final = tuple(name for name, each in attacks().items() if each.family == "served")

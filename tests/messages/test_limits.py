@@ -164,7 +164,8 @@ def test_lengths_are_computed_and_equal_to_encodings(
     agreed = vector_terms(dimension) if dimension > 1 else terms()
     source: Any = DrandBeacon(QUICKNET) if beacon == "drand" else CommitReveal()
     agreed = replace(agreed, parties=parties, beacon=beacon)
-    given = manifest(agreed, beacon=source, simulation=False)
+    policy = POLICY if beacon == "drand" else b""
+    given = manifest(agreed, beacon=source, simulation=False, policy=policy)
     lengths = [len(BODIES[kind].encode(message)) for kind, message in closes(given)]
     assert largest_body(given, Phase.ORGANISER) == max(lengths)
 

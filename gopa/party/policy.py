@@ -20,7 +20,7 @@ from gopa.messages.manifest import (
     TestCoins,
     Trust,
 )
-from gopa.planning import guarantee
+from gopa.planning.joined import Worth, guarantee, judge
 from wire.errors import GopaError
 
 
@@ -109,7 +109,7 @@ class LocalPolicy:
         if Fraction(terms.corrupt, terms.parties) < self.corrupt_share:
             raise Refusal(f"the plan withstands {terms.corrupt} corrupt parties only", "corrupt")
         worth = guarantee(terms).total
-        if worth > terms.delta:
+        if judge(terms) is not Worth.KEPT:
             raise Refusal(f"the plan claims delta {terms.delta} and has {worth:.3g}", "terms")
         if worth > self.delta:
             raise Refusal(f"delta is {worth:.3g}", "delta")

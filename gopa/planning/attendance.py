@@ -15,16 +15,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from gopa.graph.flows import complete_flow_energy
 from gopa.planning.expansion import Population, disconnected, flow_bound
 from gopa.planning.recovery import recovery_failure
 
-_MOST_HALVINGS: Final = 60
-_FEWEST_HALVINGS: Final = 8
-_WORK: Final = 30_000_000
-"""Halvings times parties (a choice counts as a hundred): about half a minute."""
+_MOST_HALVINGS: Final = 8
+_FEWEST_HALVINGS: Final = 2
+_WORK: Final = 1_000
+"""Halvings times choices: a fraction of a second."""
 _CLOSE: Final = 1.05
 """A bound this near to a value that some number of parties has is not improved."""
 
@@ -122,6 +122,40 @@ def worst_recovery(attendance: Attendance, tau: Fraction, tries: int) -> float:
     return max(0.0, _worst(attendance, partial(recovery_failure, tau=tau, tries=tries)))
 
 
+@lru_cache(maxsize=256)
+def never_above(
+    attendance: Attendance,
+    kind: Literal["connection", "recovery"],
+    enough: float,
+    tau: Fraction | None = None,
+    tries: int = 1,
+) -> bool:
+    """Whether a bound is shown to be at most `enough`, whoever joins, within the halvings granted.
+
+    Intervals are taken from the left and halved while their bound is larger. What decides
+    are comparisons with `enough` alone: whoever evaluates bounds a little lower needs no
+    more halvings than whoever evaluates them a little higher.
+    """
+    if tau is not None and attendance.has_complete and attendance.outvoted(tau):
+        return False
+    if not attendance.is_random:
+        return True
+    bound: Bound = disconnected
+    if kind == "recovery" and tau is not None:
+        bound = partial(recovery_failure, tau=tau, tries=tries)
+    left = _halvings(attendance)
+    waiting = [(attendance.fewest_sparse, attendance.most)]
+    while waiting:
+        low, high = waiting.pop()
+        if _over(attendance, bound, low, high) <= enough:
+            continue
+        if low == high or not left:
+            return False
+        left, middle = left - 1, (low + high) // 2
+        waiting += [(middle + 1, high), (low, middle)]
+    return True
+
+
 def _worst(attendance: Attendance, bound: Bound, enough: float | None = None) -> float:
     """An upper bound on `bound` for every number of parties whose graph is not complete.
 
@@ -152,7 +186,7 @@ def _worst(attendance: Attendance, bound: Bound, enough: float | None = None) ->
 
 def _halvings(attendance: Attendance) -> int:
     """Fewer where each takes longer: whoever receives terms waits for this."""
-    affordable = _WORK // (attendance.most + 100 * attendance.k)
+    affordable = _WORK // attendance.k
     return max(_FEWEST_HALVINGS, min(_MOST_HALVINGS, affordable))
 
 

@@ -8,11 +8,14 @@ tails, and the tails decide about privacy. Specification: `specs/03-privacy.md`,
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from wire.errors import UsageError
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -28,7 +31,17 @@ def convolve(left: Floats, right: Floats) -> Floats:
         left, right = right, left
     if len(right) < _DIRECT:
         return np.convolve(left, right)
-    return _blocked(left, right)
+    total = len(left) + len(right) - 1
+    if not (_is_symmetric(left) and _is_symmetric(right)):
+        return _blocked(left, right, total)
+    # Of a symmetric result half is computed.
+    half = total // 2 + 1
+    first = _blocked(left, right, half)
+    return np.concatenate([first, first[: total - half][::-1]])
+
+
+def _is_symmetric(values: Floats) -> bool:
+    return bool(np.array_equal(values, values[::-1]))
 
 
 def error_of_convolution(left: Floats, right: Floats) -> float:
@@ -37,20 +50,27 @@ def error_of_convolution(left: Floats, right: Floats) -> float:
     return (shorter + shorter // _BLOCK + 4) * UNIT_ROUNDOFF
 
 
-def _blocked(left: Floats, right: Floats) -> Floats:
-    """Direct convolution as products with wide Toeplitz matrices; some thirty times faster."""
+def _blocked(left: Floats, right: Floats, wanted: int) -> Floats:
+    """The first values of a convolution, as products with wide Toeplitz matrices.
+
+    Some thirty times faster than one by one.
+    """
     blocks = -(-len(left) // _BLOCK)
     rows = np.zeros((blocks, _BLOCK))
     rows.reshape(-1)[: len(left)] = left
     pieces = _PIECE // _BLOCK
     result = np.zeros(len(left) + len(right) + 2 * _BLOCK + _PIECE)
     for start in range(0, len(right), _PIECE):
-        spread = rows @ _toeplitz(right[start : start + _PIECE])
+        # Rows whose products all lie behind what is wanted are left out.
+        needed = min(blocks, max(0, -(-(wanted - start) // _BLOCK)))
+        if not needed:
+            break
+        spread = rows[:needed] @ _toeplitz(right[start : start + _PIECE])
         for piece in range(pieces + 1):
             first = start + piece * _BLOCK
-            window = result[first : first + blocks * _BLOCK].reshape(-1, _BLOCK)
+            window = result[first : first + needed * _BLOCK].reshape(-1, _BLOCK)
             window += spread[:, piece * _BLOCK : (piece + 1) * _BLOCK]
-    return result[: len(left) + len(right) - 1]
+    return result[:wanted]
 
 
 def _toeplitz(piece: Floats) -> Floats:
@@ -95,13 +115,20 @@ class Masses:
         lost = self.lost + other.lost + dropped * (1 + 1e-6)
         return Masses(self.first + other.first + low, values[low:high].copy(), error, lost)
 
-    def times(self, count: int, *, cut: float) -> Masses:
-        """The law of the sum of `count` independent draws: doubling, plus one where needed."""
-        result = self
+    def times(self, count: int, *, cut: float, work: int | None = None) -> Masses:
+        """The law of the sum of `count` independent draws: doubling, plus one where needed.
+
+        Raises:
+            UsageError: all convolutions together take more than `work` products.
+        """
+        result, left = self, math.inf if work is None else work
         for bit in bin(count)[3:]:
-            result = result.plus(result, cut=cut)
-            if bit == "1":
-                result = result.plus(self, cut=cut)
+            for other in (None, self) if bit == "1" else (None,):
+                partner = result if other is None else other
+                left -= len(result.values) * len(partner.values)
+                if left < 0:
+                    raise UsageError("these releases take too long to account for", "rounds")
+                result = result.plus(partner, cut=cut)
         return result
 
 

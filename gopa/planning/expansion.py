@@ -28,8 +28,8 @@ from gopa.planning.counting import (
 )
 from wire.errors import UsageError
 
-MOST_CHOICES: Final = 10_000
-"""More take minutes to account for, and who receives terms has to."""
+MOST_CHOICES: Final = 2_000
+"""More take too long to account for, and who receives terms has to."""
 
 _MOST_SINGLE: Final = 512
 _RUNS: Final = 64
@@ -37,6 +37,9 @@ _RUNS: Final = 64
 
 _RARE: Final = -700.0
 """Events of a smaller log-probability are not looked into but counted as failures."""
+
+_MOST_SIZES: Final = 512
+"""Larger unions are looked at in runs."""
 
 _MOST_STEPS: Final = 16
 _UNDERFLOW: Final = 1e-300
@@ -147,11 +150,42 @@ def disconnected(population: Population) -> float:
     sizes use the members' choices, the edges that cross, or the gap between the two sides.
     """
     single = population.honest * degree_tail(population, population.loss)
-    sizes = np.arange(2, population.honest // 2 + 1, dtype=float)
+    most = population.honest // 2
+    sizes = np.arange(2, min(most, _MOST_SIZES) + 1, dtype=float)
     if not len(sizes):
         return min(1.0, single)
-    larger = float(log_sum(_log_bad_sets(population, sizes)))
+    logs = np.append(_log_bad_sets(population, sizes), _log_bad_runs(population, most))
+    larger = float(log_sum(logs))
     return min(1.0, single + math.exp(min(larger + population.slack, 0.0)) + _UNDERFLOW)
+
+
+def runs_of_sizes(most: int) -> list[tuple[int, int]]:
+    """First and last size of each run of those above `_MOST_SIZES`, up to `most`.
+
+    A run that begins with a ends with a + floor(a / 64).
+    """
+    runs, first = [], _MOST_SIZES + 1
+    while first <= most:
+        runs.append((first, min(most, first + first // 64)))
+        first = runs[-1][1] + 1
+    return runs
+
+
+def _log_bad_runs(population: Population, most: int) -> Floats:
+    """For each run of large sizes, their number times a bound that holds for each of them.
+
+    Edges that cross: more ways to choose the set at the last size, fewer pairs at the
+    first, and the larger share of them that may be missing at the last.
+    """
+    runs = np.array(runs_of_sizes(most), dtype=float).reshape(-1, 2)
+    first, last = runs[:, 0], runs[:, 1]
+    share = population.k / (population.parties - 1)
+    allowed = population.loss / (population.fewest - last)
+    # A product that is concave in the size: smallest at one of the ends.
+    pairs = np.minimum(first * (population.fewest - first), last * (population.fewest - last))
+    chance = np.full_like(first, 1 - (1 - share) ** 2)
+    tail = log_binomial_at_most(pairs, chance, allowed * pairs)
+    return log_choose(population.honest, last) + tail + np.log(last - first + 1)
 
 
 def _log_bad_sets(population: Population, sizes: Floats) -> Floats:
@@ -229,8 +263,15 @@ def _log_confined(population: Population, size: int, width: int) -> float:
     rest = population.fewest - size - width
     own = log_avoiding(population.fewest_others, rest, k)
     foreign = log_avoiding(others, size, k)
-    ways = log_choose(population.honest, size) + log_choose(population.honest - size, width)
+    ways = _choose(population.honest, size) + _choose(population.honest - size, width)
     return float(ways + size * own + rest * foreign)
+
+
+def _choose(total: int, part: int) -> float:
+    """`log_choose` of two integers; arrays of one element take ten times as long."""
+    if not 0 <= part <= total:
+        return -math.inf
+    return math.lgamma(total + 1) - math.lgamma(part + 1) - math.lgamma(total - part + 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from typing import Final
 from gopa.planning.explanation import explain
 from gopa.planning.exposure import Exposure
 from gopa.planning.gaussian import central_deviation
-from gopa.planning.joined import guarantee, mask_price
+from gopa.planning.joined import Worth, guarantee, judge, mask_price
 from gopa.planning.noise_choice import Need, allowed_mu, choose_noise, laws_for, widest_deviation
+from gopa.planning.noise_sum import MOST_VARIANCE
 from gopa.planning.reach import Reach, choose_reach
 from gopa.planning.request import Request
 from gopa.planning.result import (
@@ -35,6 +36,9 @@ BETA_SHARE: Final = 0.1
 
 MASK_SHARE: Final[dict[Objective, float]] = {"error": 0.002, "peers": 0.02, "masks": 0.5}
 """The part of the squared shift that Gaussian masks may cost."""
+
+_MARGIN: Final = 0.1
+"""Noise is a little wider than first guessed."""
 
 WIDENING: Final = 1.02
 """So much more than what the masks just tried would cost is granted to the next ones."""
@@ -112,7 +116,9 @@ def _plan(request: Request) -> Plan:
     laws = laws_for(request)
     mu = allowed_mu(request.dimension, request.epsilon, request.delta * (1 - BETA_SHARE))
     mu /= math.sqrt(request.releases)
-    layout = _layout(request, mu, budget, widest_deviation(laws))
+    # Receivers sum up no wider noise than that.
+    widest = min(widest_deviation(laws), math.sqrt(MOST_VARIANCE / request.honest) * (1 - _MARGIN))
+    layout = _layout(request, mu, budget, widest)
     grid, reach, energy, deviation = layout.grid, layout.reach, layout.energy, layout.deviation
     exposure = Exposure(
         honest=request.honest,
@@ -128,7 +134,7 @@ def _plan(request: Request) -> Plan:
     need = Need(exposure, request.delta - tries * beta * (1 + 1e-15))
     terms = _terms(request, grid, reach, choose_noise(laws, need), deviation)
     worth = guarantee(terms)
-    if Fraction(worth.total) > Fraction(terms.delta):
+    if judge(terms) is not Worth.KEPT:
         raise UsageError("these terms would miss their own target: change it slightly", "delta")
     errors = expected_errors(terms, request)
     return Plan(

@@ -10,16 +10,18 @@ from typing import Final
 
 from gopa.planning.attendance import (
     Attendance,
-    worst_disconnection,
+    never_above,
     worst_energy,
-    worst_recovery,
 )
 from gopa.planning.expansion import disconnected, flow_bound
 from gopa.planning.losses import plan_losses
 from gopa.planning.recovery import recovery_failure, worst_tries
 from gopa.planning.request import Request
-from gopa.planning.result import decimal_above, decimal_below
+from gopa.planning.result import decimal_below
 from wire.errors import UsageError
+
+_TOLERANCE: Final = 1e-3
+"""That of whoever judges the terms (`gopa.planning.joined`)."""
 
 _STRIDE: Final = 1.04
 _WIDER: Final = 4
@@ -64,6 +66,7 @@ class _Search:
         self._units = units
         self._each = budget if request.threshold is None else budget / 2
         self._chance = decimal_below(self._each)
+        self._surely = float(self._chance) * (1 - 2 * _TOLERANCE)
         self._largest = request.parties - 1
 
     def chosen(self) -> Reach:
@@ -151,19 +154,24 @@ class _Search:
     def _reach(self, k: int) -> Reach | None:
         """What k is worth for every number of parties; None if that is too little."""
         request, attendance, recovery = self._request, self._attendance(k), 0.0
-        if request.threshold is not None:
-            recovery = worst_recovery(attendance, request.threshold, worst_tries(request.beacon))
-        if recovery > self._each:
-            return None
-        if request.mask == "uniform":
-            beta = worst_disconnection(attendance, self._each)
-            method = "analytic: connectivity"
-            if beta > self._each:
-                return None
-            return Reach(k, attendance.loss, decimal_above(beta), recovery, 0, method)
-        energy = worst_energy(attendance, self._units, float(self._chance))
-        if energy is None:
-            return None
         chance = self._chance if attendance.is_random else Decimal(0)
+        if request.threshold is not None:
+            tries, tau = worst_tries(request.beacon), request.threshold
+            if not never_above(attendance, "recovery", self._surely, tau, tries):
+                return None
+            recovery = float(self._chance) if attendance.is_random else 0.0
+        if request.mask == "uniform":
+            method = "analytic: connectivity"
+            if not never_above(attendance, "connection", self._surely):
+                return None
+            return Reach(k, attendance.loss, chance, recovery, 0, method)
+        # What receivers evaluate, with a little less and a little more than the chance.
+        found = [
+            worst_energy(attendance, self._units, float(self._chance) * factor)
+            for factor in (1 - _TOLERANCE, 1 + _TOLERANCE)
+        ]
+        if None in found:
+            return None
+        energy = max(each for each in found if each is not None)
         method = "analytic: growth of neighbourhoods"
         return Reach(k, attendance.loss, chance, recovery, energy, method)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from commitments import ristretto255
+from gopa.beacon import QUICKNET
 from gopa.messages.agreement import most_neighbours
 from gopa.messages.bodies import BODIES
 from gopa.messages.limits import chunks_of, largest_body, noise_proof_size, weighing_size
-from gopa.messages.manifest import CommitReveal, Manifest, Mode, OpenAdmission, Trust
+from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, OpenAdmission, Trust
 from gopa.messages.organiser import (
     Abort,
     Cause,
@@ -157,6 +159,35 @@ def test_long_vectors_make_long_results() -> None:
     assert largest_body(given, Phase.ORGANISER) == max(lengths) == lengths[3]
     witnessed = replace(given, policy=POLICY)
     assert largest_body(witnessed, Phase.ORGANISER) > 65_535
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 9, 1000, 20_000])
+@pytest.mark.parametrize("parties", [10, 64, 65, 999])
+@pytest.mark.parametrize("beacon", ["commit-reveal", "drand"])
+def test_lengths_are_computed_and_equal_to_encodings(
+    dimension: int, parties: int, beacon: str
+) -> None:
+    agreed = vector_terms(dimension) if dimension > 1 else terms()
+    source: Any = DrandBeacon(QUICKNET) if beacon == "drand" else CommitReveal()
+    agreed = replace(agreed, parties=parties, beacon=beacon)
+    policy = POLICY if beacon == "drand" else b""
+    given = manifest(agreed, beacon=source, simulation=False, policy=policy)
+    lengths = [len(BODIES[kind].encode(message)) for kind, message in closes(given)]
+    assert largest_body(given, Phase.ORGANISER) == max(lengths)
+
+
+def test_nothing_as_long_as_a_result_is_made_to_learn_its_length() -> None:
+    """A manifest of 400 bytes names the largest dimension: reading it stays cheap."""
+    given = manifest(vector_terms(2**20))
+    small = manifest(vector_terms(2))
+    largest_body(small, Phase.ORGANISER)
+    tracemalloc.start()
+    try:
+        assert largest_body(given, Phase.ORGANISER) > 2**23
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000
 
 
 def test_degrees_are_bounded_where_nobody_says() -> None:

@@ -37,7 +37,8 @@ def forge(
     """The proof of a prover that skips its checks and places its draw where it likes."""
     with monkeypatch.context() as patched:
         patched.setattr("zkp.bits.prover.require_satisfied", lambda *_: None)
-        patched.setattr("zkp.sigma.narg.Conversation.commitment", lambda _: _AlwaysEqual())
+        patched.setattr("zkp.bits.prover.require_valid", lambda *_: None)
+        patched.setattr("zkp.sigma.bits.verify", lambda *_: None)
         patched.setattr("zkp.gaussian_noise.draw", lambda *_: told)
         return made.prove(proof=kind)
 

@@ -78,6 +78,8 @@ def forge(group: Group, values: Sequence[int], statement: L2Statement) -> bytes:
 
     with (
         mock.patch("zkp.bits.prover.require_satisfied"),
+        mock.patch("zkp.bits.prover.require_valid"),
+        mock.patch("zkp.l2.verify_l2"),
         mock.patch("zkp.range.secret_bits", nearest),
     ):
         return prove_l2(statement, opening, transcript(), rng=seeded(2))

@@ -85,6 +85,7 @@ def test_false_claims_have_no_proof(
     with pytest.raises(UsageError):
         prove(group, values, 5)
     monkeypatch.setattr("zkp.bits.prover.require_satisfied", lambda *_: None)
+    monkeypatch.setattr("zkp.bits.prover.require_valid", lambda *_: None)
     monkeypatch.setattr(
         "zkp.last_largest.secret_bits", lambda *_: group.secret_scalars(honest_bits)
     )
@@ -98,6 +99,7 @@ def test_every_distance_counts(group: Group, monkeypatch: pytest.MonkeyPatch) ->
     check(*prove(group, [1, 1, 1, 2], 3))
     interval = Interval(0, 3)
     monkeypatch.setattr("zkp.bits.prover.require_satisfied", lambda *_: None)
+    monkeypatch.setattr("zkp.bits.prover.require_valid", lambda *_: None)
     for place in range(3):
         values = [1, 1, 1, 2]
         values[place] = 3

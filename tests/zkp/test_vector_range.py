@@ -64,6 +64,7 @@ def test_one_coordinate_outside_is_refused(
     with pytest.raises(UsageError):
         prove_vector_range(statement, opening, transcript(), rng=seeded(2))
     monkeypatch.setattr("zkp.bits.prover.require_satisfied", lambda *_: None)
+    monkeypatch.setattr("zkp.bits.prover.require_valid", lambda *_: None)
     monkeypatch.setattr("zkp.vector_range.secret_bits", lambda *_: honest_bits)
     forged = prove_vector_range(statement, opening, transcript(), rng=seeded(2))
     with pytest.raises(InvalidProof):

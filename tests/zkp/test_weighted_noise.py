@@ -168,6 +168,7 @@ def test_false_outputs_are_refused_before_and_after(
             liar.prove()
         with monkeypatch.context() as patched:
             patched.setattr("zkp.bits.prover.require_satisfied", lambda *_: None)
+            patched.setattr("zkp.bits.prover.require_valid", lambda *_: None)
             made.verify(made.prove())
             forged = liar.prove()
         with pytest.raises(InvalidProof):

@@ -18,7 +18,7 @@ from bulletin_board.source import DirectorySource
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.witness.store import WitnessStore
 from gopa.cli.board_input import check_certificate, own_key, witness_signer
-from tests.board.test_server import write_certificate
+from tests.board.certificates import write_certificate
 from tests.board.tools import append, new_board, open_log, submissions, trust
 from wire.errors import UsageError
 

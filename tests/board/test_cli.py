@@ -300,3 +300,16 @@ def test_a_reader_that_goes_away_is_no_wrong_usage() -> None:
         raise FileNotFoundError(2, "gone", "log")
     with pytest.raises(BrokenPipeError), reporting():
         raise BrokenPipeError(32, "gone")
+
+
+def test_an_index_that_is_lost_is_rebuilt(place: Path) -> None:
+    board = BoardDirectory(place)
+    found = facts("reindex", place)
+    board.index_path.unlink()
+    assert gopa("fsck", place).exit_code == 0
+    with pytest.raises(StorageError):
+        board.storage()
+    assert facts("reindex", place) == found
+    storage = board.storage()
+    assert storage.index.size() == found["size"]
+    storage.close()

@@ -82,8 +82,9 @@ class AdmissionPolicy(Protocol):
 
     A policy is a deterministic function of what it observed. It is called by
     one thread. It sees every entry exactly once: those of the log when the log
-    opens, then each new one, before the next `admit`. If storing a new entry
-    fails, the policy is thrown away and a new one is built from the log.
+    opens (a `Resumable` one only those that are not in the board's snapshot), then each
+    new one, before the next `admit`. If storing a new entry fails, the policy is thrown
+    away and a new one is built from the log.
     """
 
     def admit(self, entry: Entry) -> None:

@@ -185,7 +185,7 @@ def _log_bad_runs(population: Population, most: int) -> Floats:
     pairs = np.minimum(first * (population.fewest - first), last * (population.fewest - last))
     chance = np.full_like(first, 1 - (1 - share) ** 2)
     tail = log_binomial_at_most(pairs, chance, allowed * pairs)
-    return log_choose(population.honest, last) + tail + np.log(last - first + 1)
+    return np.asarray(log_choose(population.honest, last) + tail + np.log(last - first + 1))
 
 
 def _log_bad_sets(population: Population, sizes: Floats) -> Floats:

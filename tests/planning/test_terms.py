@@ -217,7 +217,7 @@ def test_terms_that_take_too_long_guarantee_nothing(changes: dict[str, object]) 
 def test_more_parties_than_noise_is_summed_up_for_are_not_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("gopa.planning.noise_sum.MOST_OUTCOMES", 2**18)
+    monkeypatch.setattr("gopa.planning.noise_sum.MOST_VARIANCE", 10_900**2)
     law = irwin_hall(4, 10)
     most = most_summed(law)
     joining = {"parties": 2 * most, "survivors": 200, "loss": 0}

@@ -31,7 +31,7 @@ from wire.errors import UsageError
 MOST_CHOICES: Final = 2_000
 """More take too long to account for, and who receives terms has to."""
 
-_MOST_SINGLE: Final = 512
+_MOST_SINGLE: Final = 128
 _RUNS: Final = 64
 """More numbers of own choices than that are looked at in so many runs."""
 

@@ -99,7 +99,7 @@ def degree(t: Record, low: int, high: int, most: int) -> float:
         ways(h, x) + ways(low - 1 - h, k - x) - ways(low - 1, k) for x in range(min(k, h, most) + 1)
     ]
     numbers = [x for x, each in enumerate(own) if each > -700]
-    count = len(numbers) if len(numbers) <= 512 else 64
+    count = len(numbers) if len(numbers) <= 128 else 64
     size, more = divmod(len(numbers), count or 1)
     for i in range(count):
         at = i * size + min(i, more)

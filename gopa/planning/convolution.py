@@ -58,14 +58,15 @@ def _blocked(left: Floats, right: Floats, wanted: int) -> Floats:
     blocks = -(-len(left) // _BLOCK)
     rows = np.zeros((blocks, _BLOCK))
     rows.reshape(-1)[: len(left)] = left
-    pieces = _PIECE // _BLOCK
+    length = min(_PIECE, -(-len(right) // _BLOCK) * _BLOCK)
+    pieces = length // _BLOCK
     result = np.zeros(len(left) + len(right) + 2 * _BLOCK + _PIECE)
-    for start in range(0, len(right), _PIECE):
+    for start in range(0, len(right), length):
         # Rows whose products all lie behind what is wanted are left out.
         needed = min(blocks, max(0, -(-(wanted - start) // _BLOCK)))
         if not needed:
             break
-        spread = rows[:needed] @ _toeplitz(right[start : start + _PIECE])
+        spread = rows[:needed] @ _toeplitz(right[start : start + length], length)
         for piece in range(pieces + 1):
             first = start + piece * _BLOCK
             window = result[first : first + needed * _BLOCK].reshape(-1, _BLOCK)
@@ -73,11 +74,11 @@ def _blocked(left: Floats, right: Floats, wanted: int) -> Floats:
     return result[:wanted]
 
 
-def _toeplitz(piece: Floats) -> Floats:
-    """Row i holds the piece shifted right by i, in _PIECE + _BLOCK columns."""
-    padded = np.zeros(_PIECE + 2 * _BLOCK)
+def _toeplitz(piece: Floats, length: int) -> Floats:
+    """Row i holds the piece shifted right by i, in length + _BLOCK columns."""
+    padded = np.zeros(length + 2 * _BLOCK)
     padded[_BLOCK : _BLOCK + len(piece)] = piece
-    shifted = np.lib.stride_tricks.sliding_window_view(padded, _PIECE + _BLOCK)
+    shifted = np.lib.stride_tricks.sliding_window_view(padded, length + _BLOCK)
     return np.ascontiguousarray(shifted[_BLOCK:0:-1])
 
 

@@ -31,7 +31,7 @@ from wire.errors import UsageError
 MOST_CHOICES: Final = 2_000
 """More take too long to account for, and who receives terms has to."""
 
-_MOST_SINGLE: Final = 512
+_MOST_SINGLE: Final = 128
 _RUNS: Final = 64
 """More numbers of own choices than that are looked at in so many runs."""
 
@@ -185,7 +185,7 @@ def _log_bad_runs(population: Population, most: int) -> Floats:
     pairs = np.minimum(first * (population.fewest - first), last * (population.fewest - last))
     chance = np.full_like(first, 1 - (1 - share) ** 2)
     tail = log_binomial_at_most(pairs, chance, allowed * pairs)
-    return log_choose(population.honest, last) + tail + np.log(last - first + 1)
+    return np.asarray(log_choose(population.honest, last) + tail + np.log(last - first + 1))
 
 
 def _log_bad_sets(population: Population, sizes: Floats) -> Floats:

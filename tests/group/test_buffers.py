@@ -31,7 +31,7 @@ def from_memory(code: str, n: int) -> Any:
     return memoryview(array.array(code, [1] * n))
 
 
-def from_bytes(code: str, n: int) -> Any:
+def from_bytes(code: Any, n: int) -> Any:
     return memoryview(bytearray(np.ones(n, dtype=code).tobytes())).cast(code)
 
 
@@ -40,7 +40,7 @@ def from_sliced(code: str, n: int) -> Any:
     return memoryview(array.array(code, [1] * (n + 3)))[3:]
 
 
-def from_ctypes(code: str, n: int) -> Any:
+def from_ctypes(code: Any, n: int) -> Any:
     kinds = {"i": ctypes.c_int, "I": ctypes.c_uint, "q": ctypes.c_longlong}
     kinds |= {"Q": ctypes.c_ulonglong, "l": ctypes.c_long, "L": ctypes.c_ulong}
     return memoryview((kinds[code] * n)(*[1] * n)).cast("B").cast(code)

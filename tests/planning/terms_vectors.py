@@ -63,7 +63,7 @@ def cases() -> dict[str, Terms]:
     claim = explain_judgement(COMPLETE).strict
     exact = replace(COMPLETE, delta=Decimal(f"{claim:.12e}"))
     masks: dict[str, Any] = {"mask": "gaussian", "mask_deviation": 5000}
-    recovery = {"threshold_numerator": 2, "threshold_denominator": 3}
+    recovery: dict[str, Any] = {"threshold_numerator": 2, "threshold_denominator": 3}
     return {
         "complete graph": COMPLETE,
         "complete graph, binomial noise": replace(COMPLETE, noise=binomial(64)),

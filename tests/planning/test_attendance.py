@@ -115,7 +115,10 @@ def test_no_end_of_the_range_is_the_worst() -> None:
     ],
     ids=str,
 )
-def test_the_worst_number_is_found_and_not_missed(attendance: Attendance) -> None:
+def test_the_worst_number_is_found_and_not_missed(
+    attendance: Attendance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gopa.planning.attendance._halvings", lambda _: 60)
     numbers = range(attendance.fewest_sparse, attendance.most + 1)
     exact = max(disconnected(attendance.population(n, n)) for n in numbers)
     found = worst_disconnection(attendance, exact * 1.02)

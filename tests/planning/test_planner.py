@@ -101,7 +101,7 @@ def test_without_corruption_and_loss_the_curator_is_nearly_met() -> None:
     made_plan = plan(
         n=10_000, epsilon=0.1, delta=1e-7, dropout=0.0, mask="uniform", charged=0, attempts=1
     )
-    assert made_plan.errors.planned <= made_plan.errors.curator * 1.005
+    assert made_plan.errors.planned <= made_plan.errors.curator * 1.01
     assert made_plan.terms.k <= 4
 
 

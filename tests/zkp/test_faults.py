@@ -91,7 +91,7 @@ def noise_prover(group: Group) -> Prover:
     def proved() -> bytes:
         inputs = group.secret_scalars([4])
         hidden = commit_weighted_noise(plan, inputs, transcript(), rng=seeded("hidden 1"))
-        point = hidden.point.to_bytes()
+        point = repr(vars(ReferencePoint)["element"].__get__(hidden.point)).encode()
         made_again = type(made)(made.statement, made.openings, lambda: hidden, made.noise)
         return point + made_again.prove()
 

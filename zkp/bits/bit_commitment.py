@@ -56,7 +56,7 @@ class BitCommitment(Guarded):
 
     def require_point(self) -> None:
         """Raises `ComputationFault` unless the point hides the bits behind the blinding."""
-        if self._bits is None or self.point != _point(self.group, self._bits, self._blinding):
+        if self._bits is None or self.point != _same_point(self.group, self._bits, self._blinding):
             raise ComputationFault("the commitment to the bits is not the one that was asked for")
 
 
@@ -111,6 +111,13 @@ def draw_commitment(  # noqa: PLR0913, PLR0917  as above
     blinding = source.draw()
     point = _point(group, padded, blinding)
     return BitCommitment(group, layout, point, padded, blinding), source
+
+
+def _same_point(group: Group, padded: SecretScalarVec, blinding: SecretScalarVec) -> Point:
+    """A by another way, several times faster: for bits, which it takes them for."""
+    bases, zero_bits = _bases(group, len(padded))
+    hidden = bases[:-1].msms([padded], bits=1)[0]
+    return hidden + bases[len(padded)] * blinding[0] - zero_bits
 
 
 def _point(group: Group, padded: SecretScalarVec, blinding: SecretScalarVec) -> Point:

@@ -1,0 +1,146 @@
+"""Judging terms: the same answer from two programs, a band between answers, and what it costs."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gopa.planning import plan
+from gopa.planning.convolution import convolve
+from gopa.planning.expansion import (
+    Population,
+    _log_bad_runs,
+    _log_bad_sets,
+    runs_of_sizes,
+)
+from gopa.planning.joined import Worth, explain_judgement, judge
+from gopa.planning.terms import Terms
+from tests.planning.terms_vectors import cases
+from tests.planning.worst_terms import all_terms
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def second(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module of the second verifier."""
+    monkeypatch.syspath_prepend(str(ROOT / "specs" / "verifier"))
+    return importlib.import_module("worth")
+
+
+@pytest.mark.parametrize("name", cases())
+def test_the_second_verifier_agrees(second: Any, name: str) -> None:
+    terms = cases()[name]
+    from codec import Record
+
+    found = explain_judgement(terms)
+    fields = {field: getattr(terms, field) for field in Terms.__slots__}
+    law = Record(m=list(terms.noise.masses), R=terms.noise.radius, T=terms.noise.total)
+    given = Record(**fields)
+    chance = min(0.5, max(float(terms.beta), 1e-300))
+    for factor, ours in ((0.999, found.strict), (1.001, found.generous)):
+        theirs = second.worth(given, law, chance * factor)
+        assert abs(theirs - ours) <= 1e-4 * float(terms.delta)
+    assert second.judged(given, law) == found.worth.value
+
+
+def test_the_file_has_every_answer() -> None:
+    records = json.loads((ROOT / "specs" / "vectors" / "terms.json").read_text())["terms"]
+    assert len(records) == 20
+    assert {record["answer"] for record in records} == {each.value for each in Worth}
+
+
+def test_between_two_answers_there_is_a_band() -> None:
+    terms = cases()["complete graph"]
+    holds = Decimal(explain_judgement(cases()["claims exactly what it has"]).strict)
+    answers = [
+        judge(replace(terms, delta=(holds * Decimal(factor)).normalize().__round__(18)))
+        for factor in ("0.9", "0.998", "0.9995", "1.0005", "1.002", "1.1")
+    ]
+    assert answers[0] is answers[1] is Worth.BROKEN
+    assert answers[2] is answers[3] is Worth.UNDECIDED
+    assert answers[4] is answers[5] is Worth.KEPT
+
+
+@pytest.mark.parametrize("mask", ["uniform", "gaussian"])
+@pytest.mark.parametrize("n", [30, 1000, 100_000])
+def test_what_planners_make_is_kept(n: int, mask: Any) -> None:
+    terms = plan(n=n, epsilon=2, delta="1e-6", corrupt=0.1, mask=mask).terms
+    assert judge(terms) is Worth.KEPT
+    assert judge(replace(terms, delta=terms.delta / 2)) is Worth.BROKEN
+
+
+def test_bounds_over_runs_are_above_those_of_every_size() -> None:
+    population = Population(6000, 5400, 20, 7, 300)
+    runs = runs_of_sizes(2700)
+    assert runs[0][0] == 513
+    assert runs[-1][1] == 2700
+    assert all(left[1] + 1 == right[0] for left, right in pairwise(runs))
+    bounds = _log_bad_runs(population, 2700)
+    for (first, last), bound in zip(runs, bounds, strict=True):
+        sizes = np.arange(first, last + 1, dtype=float)
+        assert np.logaddexp.reduce(_log_bad_sets(population, sizes)) <= bound
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [(1025, 1025), (5001, 2049), (4096, 4096), (3000, 1500)]
+)
+def test_half_of_a_symmetric_convolution_is_enough(left: int, right: int) -> None:
+    made = np.random.default_rng(left)
+    first, second = made.random(left), made.random(right)
+    plain = convolve(first, second)
+    assert np.allclose(plain, np.convolve(first, second), rtol=1e-12)
+    first, second = first + first[::-1], second + second[::-1]
+    assert np.allclose(convolve(first, second), np.convolve(first, second), rtol=1e-12)
+
+
+COST = """
+import resource, sys, time
+from gopa.planning.joined import judge
+from tests.planning.worst_terms import all_terms
+terms = all_terms()[sys.argv[1]]
+start = time.process_time()
+judge(terms)
+print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+HARD = [
+    "wide table, 16384 parties, dimension 1048576",
+    "binomial, 262143 parties, dimension 1048576",
+    "1000000 parties, 125 neighbours, 50000 missing, Gaussian masks",
+    "2000000 parties, 999 neighbours, 100000 missing, recovery",
+    "wide table, 300 parties, 1 steps, 10000 x 101 releases",
+]
+
+
+def cost(name: str) -> tuple[float, float]:
+    """Seconds of one processor and megabytes that judging takes in a new process."""
+    done = subprocess.run(
+        [sys.executable, "-c", COST, name], cwd=ROOT, capture_output=True, check=True, text=True
+    )
+    seconds, megabytes = map(float, done.stdout.split())
+    return seconds, megabytes
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_hard_terms_cost_little(name: str) -> None:
+    seconds, megabytes = cost(name)
+    assert seconds < 4  # another process may share the core's caches: the soak is strict
+    assert megabytes < 200
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", all_terms())
+def test_the_worst_terms_cost_two_seconds(name: str) -> None:
+    seconds, megabytes = cost(name)
+    assert seconds < 2
+    assert megabytes < 200

@@ -85,7 +85,9 @@ def scalar_terms(parties: int, k: int, recovery: str | None = None) -> Terms:
         corrupt=0.1,
         dropout=0.02,
         mask="uniform",
+        charged=1,
         recovery=recovery,
+        least_chance=0,
     )
     return with_peers(made.terms, k)
 
@@ -115,6 +117,9 @@ def vector_terms(  # noqa: PLR0913 - what differs among the measured rounds
         mask=mask,
         noise="irwin-hall",
         objective="error" if mask == "uniform" else "masks",
+        charged=1,
+        recovery=None,
+        least_chance=0,
     )
     return with_peers(made.terms, k)
 

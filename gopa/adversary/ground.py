@@ -93,8 +93,10 @@ SMALL: Final = Ground(FOUR)
 ROOMY: Final = Ground(FIVE)
 """Five parties of whom two may be lost, no recovery."""
 
-RECOVERING: Final = Ground(replace(FIVE, threshold_numerator=1, threshold_denominator=2))
-"""The same; half of a party's neighbours can open its self-mask."""
+RECOVERING: Final = Ground(
+    replace(FIVE, loss=1, threshold_numerator=1, threshold_denominator=2), seed=b"r1"
+)
+"""Five parties of whom one may be lost; half of a party's neighbours can open its self-mask."""
 
 SPARE: Final = Ground(
     replace(

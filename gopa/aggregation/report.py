@@ -10,6 +10,7 @@ import numpy as np
 
 from gopa.aggregation.structure import flat
 from gopa.planning import PrivacyStatement
+from gopa.planning.outcome import LENGTH_UNPROVED
 
 if TYPE_CHECKING:
     from gopa.aggregation.result import Result
@@ -64,7 +65,7 @@ def _changes(result: Result) -> Iterator[tuple[str, str]]:
 
 
 def _privacy(statement: PrivacyStatement | None) -> Iterator[tuple[str, str]]:
-    """One line for each adversary."""
+    """One line for each adversary, and what it rests on."""
     if statement is None:
         yield "privacy", "no claim"
         return
@@ -73,6 +74,9 @@ def _privacy(statement: PrivacyStatement | None) -> Iterator[tuple[str, str]]:
         worth = f"epsilon {statement.epsilon:g}, delta {claim.delta:.2g}"
         yield head, f"{worth} against {claim.against}"
         head = ""
+    yield "assumed", statement.assumptions[0]
+    if LENGTH_UNPROVED in statement.assumptions:
+        yield "", LENGTH_UNPROVED
 
 
 def _mode(result: Result) -> str:

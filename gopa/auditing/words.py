@@ -97,21 +97,24 @@ def _outcomes(verdict: Verdict, rounds: tuple[RoundReport, ...]) -> Iterator[str
         )
 
 
-def limits(
+def limits(  # noqa: PLR0913 - what a report may not leave out
     verdict: Verdict,
     session: SessionReport | None,
     anchors: Anchoring,
     *,
     witnessed: bool,
     simulation: bool,
+    bounded: bool,
 ) -> tuple[str, ...]:
-    """What the audit does not say."""
+    """What the audit does not say; `bounded` vectors have a planned length."""
     lines = ["Whether inputs are true is not known: a party chooses its own within the range."]
     if session is not None:
         lines.append(
             f"Of {session.parties} parties at most {session.corrupt} may collude, as is assumed; "
             "no log shows whether more do."
         )
+        if bounded:
+            lines.append("That vectors keep to the planned length is NOT proved.")
         if session.mode == "signed":
             lines.append("Inputs and noise are NOT proved.")
         if session.trust != "malicious":

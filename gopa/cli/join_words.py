@@ -32,11 +32,13 @@ def joined_line(manifest: Manifest) -> Happened:
     title = manifest.title.decode("utf-8", "replace") or manifest.session.hex()[:16]
     text = (
         f"session {title}: up to {terms.parties} parties, epsilon {terms.epsilon}, "
-        f"delta {terms.delta}, values from {terms.low} to {terms.high}"
+        f"delta {terms.delta}, values from {terms.low} to {terms.high}; it assumes that at most "
+        f"{terms.corrupt} of them collude"
     )
     facts: dict[str, object] = {
         "session": manifest.session.hex(),
         "parties": terms.parties,
+        "corrupt": terms.corrupt,
         "epsilon": str(terms.epsilon),
         "delta": str(terms.delta),
         "dimension": terms.dimension,

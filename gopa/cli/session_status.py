@@ -125,7 +125,8 @@ def _table(found: SessionStatus, size: int) -> Table:
     _row(
         table,
         "plan",
-        f"{terms.parties} parties, at least {terms.survivors}; epsilon {terms.epsilon},"
+        f"{terms.parties} parties, at least {terms.survivors}, at most {terms.corrupt} corrupt as"
+        f" is assumed; epsilon {terms.epsilon},"
         f" delta {terms.delta}; {counted(terms.rounds, 'round')};"
         f" {manifest.mode.name.lower()} mode",
     )

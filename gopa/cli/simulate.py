@@ -139,6 +139,7 @@ def simulate(  # noqa: PLR0913 - one argument for each option
     places = Places(out, archive)
     places.require_free(mode)
     given = None if path is None else read_inputs(path, planned["dimension"])
+    planned["beacon"] = None if mode == "off" else "commit-reveal"
     made = plan_of(planned, _count(planned["parties"], given), mode, trust)
     inputs = _inputs(made, planned, seed) if given is None else given
     with reporting(), _checks_on(ray, jobs) as executor:

@@ -46,7 +46,7 @@ __all__ = [
     "session_id",
 ]
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 
 @dataclass(frozen=True, slots=True)

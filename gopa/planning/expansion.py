@@ -53,7 +53,8 @@ class Population:
     `gone` bounds how many honest parties are missing altogether. Of those, up to `absent`
     may not even have joined: then every bound holds for each number of parties from
     n - absent to n, because each of its terms is taken at the end of that range at
-    which it is largest.
+    which it is largest. A party whose self-mask others recover may have opened up to
+    `opened` of its edges itself: it needs more than loss + opened honest neighbours.
     """
 
     parties: int
@@ -62,6 +63,7 @@ class Population:
     loss: int = 0
     gone: int = 0
     absent: int = 0
+    opened: int = 0
 
     def __post_init__(self) -> None:
         if not 2 <= self.honest <= self.parties:
@@ -70,6 +72,8 @@ class Population:
             raise UsageError("k is at least 1 and less than the number of parties", "k")
         if not (self.loss >= 0 and 0 <= self.gone < self.honest):
             raise UsageError("losses are not negative and somebody remains", "loss")
+        if self.opened < 0:
+            raise UsageError("a number of edges is not negative", "opened")
         if not (0 <= self.absent <= self.gone and 2 * self.absent < self.honest):
             raise UsageError("absent parties are gone, and fewer than half of the honest", "absent")
 
@@ -146,10 +150,11 @@ def disconnected(population: Population) -> float:
     """An upper bound on P(some allowed exclusion disconnects the honest survivors).
 
     If it does, some set A of at most half of the honest parties has no member with more
-    than `loss` honest neighbours outside A. Size 1 is the exact tail of a degree; larger
+    than `loss` honest neighbours outside A, or, for a party whose self-mask others recover,
+    that party has not more than loss + opened. Size 1 is the exact tail of a degree; larger
     sizes use the members' choices, the edges that cross, or the gap between the two sides.
     """
-    single = population.honest * degree_tail(population, population.loss)
+    single = population.honest * degree_tail(population, population.loss + population.opened)
     most = population.honest // 2
     sizes = np.arange(2, min(most, _MOST_SIZES) + 1, dtype=float)
     if not len(sizes):
@@ -189,11 +194,18 @@ def _log_bad_runs(population: Population, most: int) -> Floats:
 
 
 def _log_bad_sets(population: Population, sizes: Floats) -> Floats:
-    """For each size the smallest of three union bounds; each holds for every exclusion."""
-    with_few = _log_few_neighbours_each(population, sizes)
+    """For each size the smallest of three union bounds; each holds for every exclusion.
+
+    The first is the dearest: it is evaluated only where the others do not settle it. No
+    size counts for less than what is not looked into.
+    """
     crossing = _log_few_crossing_edges(population, sizes)
-    apart = _log_nothing_between(population, sizes)
-    return np.minimum(np.minimum(with_few, crossing), apart)
+    found = np.minimum(crossing, _log_nothing_between(population, sizes))
+    open_ = np.flatnonzero(found > _RARE)
+    if len(open_):
+        with_few = _log_few_neighbours_each(population, sizes[open_])
+        found[open_] = np.minimum(found[open_], with_few)
+    return np.maximum(found, _RARE)
 
 
 def _log_few_neighbours_each(population: Population, sizes: Floats) -> Floats:
@@ -297,7 +309,8 @@ def flow_bound(population: Population, units: int, chance: float) -> FlowBound |
 
     Level sets of an optimal potential grow like neighbourhoods in the graph, minus the
     edges that carry flow, minus the lost neighbours; once both ends reach more than half
-    of the survivors they meet.
+    of the survivors they meet. The first of them may be a party whose self-mask others
+    recover: it stays outside the sets that grow from its neighbours.
     """
     growth = _Growth(population, units, chance / 2, chance / (2 * _MOST_STEPS))
     drop = growth.cheapest(1, _MOST_STEPS)
@@ -334,9 +347,12 @@ class _Growth:
         """
         population = self._population
         fresh = self._fresh(size) - min(population.loss * size, population.gone)
+        start = size
+        if size == 1 and population.opened:
+            start, fresh = 0, fresh - population.opened
         best: tuple[float, int, int] | None = None
         for level in flow_levels(self._units):
-            grown = size + fresh - self._units // (level + 1)
+            grown = start + fresh - self._units // (level + 1)
             if grown <= size:
                 continue
             cost = 2 * level + 1

@@ -147,7 +147,8 @@ def _guarantee(terms: Terms, *, generous: bool = False) -> Guarantee:
 
 def attendance_of(terms: Terms) -> Attendance:
     """Who may join under these terms."""
-    return Attendance(terms.survivors, terms.parties, terms.corrupt, terms.k, terms.loss)
+    recovery = terms.threshold is not None
+    return Attendance(terms.survivors, terms.parties, terms.corrupt, terms.k, terms.loss, recovery)
 
 
 def units_of(terms: Terms) -> int:

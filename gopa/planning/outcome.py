@@ -22,6 +22,11 @@ from wire.randomness import Rng
 MOST_ENUMERATED: Final = 64
 """Up to here every single party is taken out in turn, when masks are Gaussian."""
 
+LENGTH_UNPROVED: Final = (
+    "vectors keep to the planned length, which is not proved: full mode proves the range of every "
+    "coordinate"
+)
+
 Coins: TypeAlias = Literal["commit-reveal", "drand", "simulation"]
 
 
@@ -266,6 +271,8 @@ def _assumptions(outcome: Outcome) -> tuple[str, ...]:
         "discrete logarithms in ristretto255 are hard and the key-derived streams look random",
         f"coins: {outcome.coins}{_chosen(outcome)}",
     ]
+    if terms.bounds_length:
+        lines.append(LENGTH_UNPROVED)
     if not outcome.witnessed:
         lines.append("single view of the log assumed for coins and for exclusion of entries")
     if len(outcome.unmasked) < len(outcome.included):

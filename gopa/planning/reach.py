@@ -13,8 +13,7 @@ from gopa.planning.attendance import (
     never_above,
     worst_energy,
 )
-from gopa.planning.expansion import disconnected, flow_bound
-from gopa.planning.losses import plan_losses
+from gopa.planning.expansion import Population, degree_tail, disconnected, flow_bound
 from gopa.planning.recovery import recovery_failure, worst_tries
 from gopa.planning.request import Request
 from gopa.planning.result import decimal_below
@@ -56,6 +55,11 @@ def choose_reach(request: Request, units: int, budget: float) -> Reach:
     The budget is for graphs and for recovery together: half of it each, if there are both.
     """
     return _Search(request, units, budget).chosen()
+
+
+def _cut_off(population: Population) -> float:
+    """The chance of a party with too few honest neighbours: a part of `disconnected`."""
+    return population.honest * degree_tail(population, population.loss + population.opened)
 
 
 class _Search:
@@ -100,8 +104,9 @@ class _Search:
         while self._promise(high) is None:
             if high == self._largest:
                 raise UsageError(
-                    "so many corrupt parties can open self-masks even if all are neighbours: "
-                    "raise the threshold, lower `corrupt` or `dropout`, or leave out recovery",
+                    "so many corrupt parties can open self-masks, or a recovered party may be cut "
+                    "off, even if all are neighbours: raise the threshold, lower `corrupt` or "
+                    "`dropout`, or leave out recovery",
                     "recovery",
                 )
             high = min(2 * high, self._largest)
@@ -118,8 +123,11 @@ class _Search:
 
     def _attendance(self, k: int) -> Attendance:
         request = self._request
-        losses = plan_losses(request.parties, k, request.dropout)
-        return Attendance(losses.survivors, request.parties, request.corrupt, k, losses.loss)
+        losses = request.losses(k)
+        recovery = request.threshold is not None
+        return Attendance(
+            losses.survivors, request.parties, request.corrupt, k, losses.loss, recovery
+        )
 
     def _promise(self, k: int) -> int | None:
         """The energy, if corrupt parties do not recover self-masks for typical numbers either."""
@@ -129,10 +137,12 @@ class _Search:
     def _energy(self, k: int) -> int | None:
         """The flow energy for typical numbers of parties; None where one already fails."""
         attendance = self._attendance(k)
+        if attendance.isolates:
+            return None
         energy = attendance.complete_energy(self._units)
         for population in attendance.typical():
             if self._request.mask == "uniform":
-                if disconnected(population) > self._each:
+                if _cut_off(population) > self._each or disconnected(population) > self._each:
                     return None
                 continue
             bound = flow_bound(population, self._units, float(self._chance))

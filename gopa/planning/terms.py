@@ -86,12 +86,31 @@ class Terms:
     @property
     def releases(self) -> int:
         """Results computed from the same input, composed."""
-        return self.rounds * (self.charged + 1)
+        return self.rounds * self.composed
+
+    @property
+    def composed(self) -> int:
+        """Releases of one logical round that the input of one party may be in.
+
+        With recovery a party may be in the release of a round that it did not confirm, and
+        so does not count. Every release is confirmed by `honest` honest parties at least,
+        each of which confirms no more than charged + 1.
+        """
+        counted = self.charged + 1
+        if self.threshold is None:
+            return counted
+        confirmed = counted * (self.parties - self.corrupt) // self.honest
+        return min(self.attempts, confirmed)
 
     @property
     def tries(self) -> int:
         """Attempts of all rounds: each shows a graph, whether or not it has a result."""
         return self.rounds * self.attempts
+
+    @property
+    def bounds_length(self) -> bool:
+        """Whether vectors have to be shorter than the range of their coordinates allows."""
+        return self.squared_sensitivity < self.dimension * self.steps**2
 
     @property
     def threshold(self) -> Fraction | None:

@@ -16,11 +16,11 @@ from commitments.group import SecretScalar
 from gopa.auditing.auditor import options_of, read_log
 from gopa.auditing.sources import open_transcript
 from gopa.auditing.state import LogState
-from gopa.planning import plan
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim
 from gopa.rounds.real_proofs import RealProofs
 from gopa.rounds.toolkit import Toolkit
 from tests.auditing.logs import archived, clean, note_of
+from tests.planning.classic import plan
 from wire.randomness import Rng
 
 FEW, MANY = 150, 600

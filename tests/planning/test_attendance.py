@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gopa.graph import complete, complete_flow_energy, k_out_graph, worst_flow_energy
-from gopa.planning import Plan, guarantee, plan, recovery
+from gopa.planning import Plan, guarantee, recovery
 from gopa.planning import attendance as attendance_module
 from gopa.planning.attendance import (
     Attendance,
@@ -35,6 +35,7 @@ from gopa.planning.expansion import (
     neighbourhood,
 )
 from gopa.planning.recovery import GRINDING, recovery_failure, worst_tries
+from tests.planning.classic import plan
 from tests.randomness import seeded
 from wire.errors import UsageError
 
@@ -211,7 +212,7 @@ def test_the_whole_range_decides_and_not_the_typical_numbers(
 @pytest.mark.parametrize("mask", ["uniform", "gaussian"])
 @pytest.mark.parametrize(("n", "corrupt", "dropout"), [(6, 1, 0.05), (10, 3, 0.1), (20, 6, 0.1)])
 def test_small_groups_have_plans(mask: str, n: int, corrupt: int, dropout: float) -> None:
-    made = plan(n=n, epsilon=1, delta=1e-5, corrupt=corrupt, dropout=dropout, mask=mask)  # type: ignore[arg-type]
+    made = plan(n=n, epsilon=1, delta=1e-5, corrupt=corrupt, dropout=dropout, mask=mask)
     assert guarantee(made.terms).total <= 1e-5
     assert made.terms.choices(made.terms.survivors) < made.terms.survivors
 

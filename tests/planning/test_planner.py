@@ -10,16 +10,17 @@ from fractions import Fraction
 import pytest
 
 from gopa.graph import complete, worst_flow_energy
-from gopa.planning import Plan, guarantee, plan
+from gopa.planning import Plan, guarantee
 from gopa.planning.accountant import delta_of_rounds
 from gopa.planning.expansion import Population, disconnected, flow_bound
 from gopa.planning.gaussian import gaussian_mu
-from gopa.planning.losses import plan_losses
+from gopa.planning.losses import Course, plan_losses
 from gopa.planning.noise_choice import gaussian_table
 from gopa.planning.noise_sum import noise_sum
 from gopa.planning.result import decimal_above, float_below
 from gopa.planning.terms import MOST_DEVIATION
 from gopa.planning.vectors import delta_of_vectors
+from tests.planning.classic import plan
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, WeightedBits, decode_noise_law
 
@@ -34,7 +35,7 @@ TARGETS: tuple[dict[str, object], ...] = (
 
 
 def made(target: dict[str, object]) -> Plan:
-    return plan(**target)  # type: ignore[arg-type]
+    return plan(**target)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
@@ -230,7 +231,7 @@ def test_terms_alone_guarantee_the_target(target: dict[str, object]) -> None:
 @pytest.mark.parametrize("mask", ["uniform", "gaussian"])
 def test_the_same_corrupt_parties_among_fewer_are_worse(mask: str) -> None:
     """A k that is enough when all join is not enough when fewer do; plans take the latter."""
-    terms = plan(n=200, epsilon=1, delta=1e-5, corrupt=0.5, dropout=0.1, mask=mask).terms  # type: ignore[arg-type]
+    terms = plan(n=200, epsilon=1, delta=1e-5, corrupt=0.5, dropout=0.1, mask=mask).terms
     chance = float(terms.beta)
 
     def suffices(k: int, joined: int) -> bool:
@@ -313,10 +314,14 @@ def test_targets_are_met_as_written() -> None:
 
 
 def test_losses_are_a_matter_of_liveness() -> None:
-    assert plan_losses(100, 10, 0.0).loss == 0
-    losses = plan_losses(1000, 20, 0.1)
+    course = Course(coins=False, recovery=False)
+    assert plan_losses(100, 10, 0.0, course).loss == 0
+    losses = plan_losses(1000, 20, 0.1, course)
     assert 8 <= losses.loss <= 20
     assert 800 <= losses.survivors < 900
+    assert plan_losses(1000, 20, 0.1, course, 880).survivors == 880
+    nonces = plan_losses(1000, 20, 0.1, Course(coins=True, recovery=False))
+    assert nonces.loss > losses.loss + 10
 
 
 def test_decimals_are_rounded_up() -> None:

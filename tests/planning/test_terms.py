@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gopa.planning import Terms, guarantee, plan
+from gopa.planning import Terms, guarantee
 from gopa.planning.joined import NOTHING, delta_of_component
 from gopa.planning.noise_sum import most_summed, noise_sum
 from gopa.planning.result import decimal_above, decimal_below
 from gopa.planning.vectors import delta_of_vectors
+from tests.planning.classic import plan
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, irwin_hall
 

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gopa.planning import guarantee, plan
+from gopa.planning import guarantee
 from gopa.planning.convolution import Floats, Masses, convolve
 from gopa.planning.gaussian import gaussian_delta, renyi_mu, zcdp_delta
 from gopa.planning.noise_sum import noise_sum
 from gopa.planning.vectors import Coordinate, delta_of_vectors, shifts_up_to
+from tests.planning.classic import plan
 from tests.planning.laws import log_concave, sum_of
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, WeightedBits, irwin_hall
@@ -116,18 +117,18 @@ def test_renyi_mu_is_the_largest(epsilon: float, log_delta: float) -> None:
     ("n", "dimension", "norm"), [(100, 100_000, 1), (100, 100_000, None), (1000, 100_000, 5)]
 )
 def test_a_hundred_thousand_coordinates(n: int, dimension: int, norm: int | None) -> None:
-    made = plan(n=n, corrupt=0.1, dimension=dimension, norm=norm, **HUGE)  # type: ignore[arg-type]
+    made = plan(n=n, corrupt=0.1, dimension=dimension, norm=norm, **HUGE)
     assert isinstance(made.terms.noise, WeightedBits)
     assert guarantee(made.terms).total == made.total_delta <= 1e-5
     assert made.errors.curator < made.errors.planned < 3 * made.errors.curator
     with pytest.raises(UsageError) as caught:
-        plan(n=n, corrupt=0.1, dimension=dimension, norm=norm, noise="binomial", **HUGE)  # type: ignore[arg-type]
+        plan(n=n, corrupt=0.1, dimension=dimension, norm=norm, noise="binomial", **HUGE)
     assert caught.value.field == "noise"
 
 
 def test_grids_are_as_fine_as_noise_is_wide() -> None:
-    wide = plan(n=1000, corrupt=0.1, dimension=40_000, norm=1, **HUGE).terms  # type: ignore[arg-type]
-    narrow = plan(n=1000, corrupt=0.1, dimension=40_000, norm=1, noise="gaussian", **HUGE).terms  # type: ignore[arg-type]
+    wide = plan(n=1000, corrupt=0.1, dimension=40_000, norm=1, **HUGE).terms
+    narrow = plan(n=1000, corrupt=0.1, dimension=40_000, norm=1, noise="gaussian", **HUGE).terms
     assert isinstance(wide.noise, WeightedBits)
     assert isinstance(narrow.noise, GaussianTable)
     assert narrow.steps < wide.steps
@@ -135,9 +136,9 @@ def test_grids_are_as_fine_as_noise_is_wide() -> None:
 
 def test_the_next_kind_is_taken_where_a_table_would_be_too_large() -> None:
     target = {"n": 20, "epsilon": "0.05", "delta": 1e-5}
-    assert isinstance(plan(**target).terms.noise, WeightedBits)  # type: ignore[arg-type]
+    assert isinstance(plan(**target).terms.noise, WeightedBits)
     with pytest.raises(UsageError) as caught:
-        plan(**target, noise="gaussian")  # type: ignore[arg-type]
+        plan(**target, noise="gaussian")
     assert caught.value.field == "noise"
     assert isinstance(plan(n=200, epsilon=1, delta=1e-5).terms.noise, GaussianTable)
     assert isinstance(plan(n=200, epsilon=1, delta=1e-5, dimension=2).terms.noise, WeightedBits)

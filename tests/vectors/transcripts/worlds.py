@@ -16,7 +16,7 @@ from gopa.simulation import BeaconSource, Script, Simulation, Stage, Witnesses
 from tests.beacon.rounds import ROUNDS
 from tests.randomness import seeded
 
-RECOVERING: Final = replace(FIVE, threshold_numerator=1, threshold_denominator=2)
+RECOVERING: Final = replace(FIVE, loss=1, threshold_numerator=1, threshold_denominator=2)
 SPARSE: Final = replace(FOUR, parties=7, survivors=6)
 WITNESS_TIME: Final = 1_700_000_000
 

@@ -113,7 +113,7 @@ class SessionChoice:
         self._held -= candidate.size
         if self.chosen is None and self.manifest in {None, digest}:
             self.chosen = session
-        if version > VERSION and session == self.chosen:
+        if version != VERSION and session == self.chosen:
             raise Unsupported(f"a manifest of version {version}; known is {VERSION}")
         return candidate.entries if session == self.chosen else []
 

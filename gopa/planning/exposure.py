@@ -15,6 +15,9 @@ from zkp.noise_table import NoiseLaw
 _CUT_SHARE: Final = 1e-9
 """Tails that hold this part of delta, shared by all parties, are counted as lost."""
 
+NARROW: Final = 2**14
+"""Sums of noise with at most so many outcomes are looked at in more than one order."""
+
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
@@ -54,4 +57,5 @@ def delta_of(exposure: Exposure, law: NoiseLaw) -> float:
         dimension=exposure.dimension,
         mask_mu=exposure.mask_mu,
         releases=exposure.releases,
+        narrow=2 * exposure.honest * law.radius <= NARROW,
     )

@@ -19,6 +19,9 @@ from gopa.planning.gaussian import rdp_delta
 _STRIDE: Final = 20
 """Shifts above this grow by a twentieth: a chord between two is 6e-4 above a parabola."""
 
+_POWERS: Final = (0, -3, -2, -1, 1, 2, 3)
+"""Of two: how much further from 1 than the best order for a Gaussian others are."""
+
 _LOG_ERROR: Final = 1e-13
 """Several times the error of the difference of two logarithms of masses."""
 
@@ -32,24 +35,36 @@ def delta_of_vectors(  # noqa: PLR0913 - a target and a law, all named
     dimension: int,
     mask_mu: float = 0.0,
     releases: int = 1,
+    narrow: bool = False,
 ) -> float:
     """An upper bound on delta for integer vectors, one independent noise per coordinate.
 
     Inputs move by integer vectors of squared length at most `squared_sensitivity`, no
     coordinate by more than `largest_coordinate`. `noise` is log-concave and symmetric.
-    `mask_mu` is the price of the masks for the whole vector.
+    `mask_mu` is the price of the masks for the whole vector. `narrow` noise has few outcomes:
+    it need not look like a Gaussian, and several orders are tried.
     """
     reach = min(largest_coordinate, math.isqrt(squared_sensitivity))
     if reach >= len(noise.values):
         return 1.0  # some shift leaves no outcome that both laws can have
     variance = noise.variance
     mu_squared = releases * (squared_sensitivity / variance + mask_mu**2)
-    order = best_order(epsilon, mu_squared)
     coordinate = Coordinate(noise, reach)
-    moments = squared_sensitivity * coordinate.rate(order) + dimension * coordinate.rounding(order)
-    divergence = releases * (moments / (order - 1) + order * mask_mu**2 / 2)
-    bound = rdp_delta(epsilon, np.array([order]), np.array([divergence]))
-    return min(1.0, bound + releases * dimension * coordinate.outside)
+    bounds = []
+    for order in orders(epsilon, mu_squared, narrow=narrow):
+        moments = squared_sensitivity * coordinate.rate(order)
+        moments += dimension * coordinate.rounding(order)
+        divergence = releases * (moments / (order - 1) + order * mask_mu**2 / 2)
+        bounds.append(rdp_delta(epsilon, np.array([order]), np.array([divergence])))
+    return min(1.0, min(bounds) + releases * dimension * coordinate.outside)
+
+
+def orders(epsilon: float, mu_squared: float, *, narrow: bool) -> list[float]:
+    """The orders that are tried: the best one for a Gaussian, and others around it."""
+    best = best_order(epsilon, mu_squared)
+    if not narrow:
+        return [best]
+    return [1 + (best - 1) * 2.0**power for power in _POWERS]
 
 
 def best_order(epsilon: float, mu_squared: float) -> float:

@@ -13,10 +13,10 @@ from codec import Record, Unsupported, decode, require, strict
 
 def read_manifest(body: bytes, author: bytes) -> Record:
     """A manifest that keeps [S2], and what follows; Wrong for any other. [S3] is not judged."""
-    if int.from_bytes(body[:2]) > 1:
+    if int.from_bytes(body[:2]) != 2:
         raise Unsupported("a version of the manifest that is not known")
     m: Record = decode("Manifest", body)
-    require(m.version == 1 and m.organiser == author)
+    require(m.organiser == author)
     decode_key(author)
     m.full, m.curious = m.mode == "full", m.trust == "honest_but_curious"
     m.vector = m.terms.noise.tag == "weighted_bits"  # its commitments are vector commitments

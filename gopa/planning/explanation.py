@@ -143,10 +143,8 @@ def _recovery(request: Request, terms: Terms, worth: Guarantee) -> tuple[Reason,
 
 
 def _why_none(request: Request) -> str:
-    if request.dimension > 1:
-        why = "self-masks of vectors cannot be recovered"
-    elif request.mode == "signed" or request.one_close:
-        why = "this mode has none"
+    if request.one_close:
+        why = "parties that are trusted have no self-masks"
     else:
         why = "not wanted, or with these numbers corrupt neighbours could open self-masks"
     return f"{why}: a party that vanishes at the end stops the round"

@@ -101,8 +101,8 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
     table where one is wide enough, and vectors sums of uniforms, because only those are
     proved for vectors. `steps` fixes the grid. `recovery`, an exact fraction such as
     "2/3", is the part of a party's neighbours that must not collude, because more of them
-    can open its self-mask; None is for no recovery, and "auto" chooses one wherever the
-    `mode`, the `trust` and the input allow it. `beacon` is where the coins come from:
+    can open its self-mask; None is for no recovery, and "auto" chooses one wherever parties
+    have self-masks and few enough are corrupt. `beacon` is where the coins come from:
     nonces if nobody says, but drand for so many parties that too many nonces would be
     withheld. `mask` is uniform if nobody says, and Gaussian where all are trusted to keep
     the rules. Without recovery `charged` is chosen by the chance of a result; with it, it
@@ -149,10 +149,8 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
 
 def _with_recovery(asked: dict[str, Any]) -> Plan | None:
     """The plan with the best threshold; None where recovery is not possible."""
-    if asked["dimension"] != 1 or asked["mode"] == "signed" or asked["trust"] != "malicious":
-        return None
-    if asked["noise"] not in {None, "gaussian"}:
-        return None
+    if asked["trust"] != "malicious":
+        return None  # without self-masks there is nothing to recover
     first = _first_threshold(Request.checked(recovery=THRESHOLDS[-1], **asked))
     found = [_recovering(asked, THRESHOLDS[first])]
     larger, smaller = THRESHOLDS[:first][::-1], THRESHOLDS[first + 1 :]
@@ -168,11 +166,11 @@ def _with_recovery(asked: dict[str, Any]) -> Plan | None:
 
 
 def _recovering(asked: dict[str, Any], threshold: Fraction) -> Plan | None:
-    """None where corrupt neighbours could open self-masks, or no table is wide enough."""
+    """None where corrupt neighbours could open self-masks, or no noise or masks are wide enough."""
     try:
         return _plan(Request.checked(recovery=threshold, **asked))
     except UsageError as error:
-        if error.field not in {"recovery", "noise"}:
+        if error.field not in {"recovery", "noise", "mask"}:
             raise
         return None
 

@@ -10,7 +10,7 @@ import pytest
 
 import gopa
 from gopa.planning import guarantee
-from gopa.planning.defaults import ATTEMPTS, GOOD_CHANCE, MOST_RETRIES
+from gopa.planning.defaults import ATTEMPTS, GOOD_CHANCE, MOST_RETRIES, PlannedMode
 from gopa.planning.outcome import LENGTH_UNPROVED
 from wire.errors import UsageError
 
@@ -52,12 +52,31 @@ def test_it_costs_less_than_a_paid_retry_and_finishes_more_often() -> None:
 @pytest.mark.parametrize(
     "other",
     [
+        {"n": 100, "dimension": 100},
         {"dimension": 3, "norm": 1},
         {"mode": "signed"},
-        {"mode": "off", "trust": "honest-but-curious"},
+        {"mode": "signed", "dimension": 3},
         {"noise": "irwin-hall"},
-        {"recovery": None},
         {"steps": 200},  # wider noise than a table has
+    ],
+)
+def test_vectors_words_and_wide_noise_recover_too(other: dict[str, Any]) -> None:
+    asked = {"n": 20, **TARGET, **other}
+    made, bare = gopa.plan(**asked), gopa.plan(**asked, recovery=None, charged=0, least_chance=0)
+    assert made.terms.threshold is not None
+    assert (made.terms.mask, made.terms.charged, made.terms.releases) == ("uniform", 0, 1)
+    assert guarantee(made.terms).total <= made.terms.delta
+    assert made.liveness.session >= GOOD_CHANCE > bare.liveness.session
+    assert made.errors.planned <= bare.errors.planned
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"mode": "signed", "trust": "honest-but-curious"},
+        {"mode": "off", "trust": "honest-but-curious", "dimension": 3},
+        {"recovery": None},
+        {"recovery": None, "dimension": 3},
     ],
 )
 def test_where_recovery_is_not_to_be_had_there_is_none_and_a_reason(
@@ -69,12 +88,25 @@ def test_where_recovery_is_not_to_be_had_there_is_none_and_a_reason(
     assert reason.value == "none"
 
 
-@pytest.mark.parametrize("mode", ["signed", "full"])
-def test_a_threshold_that_cannot_be_had_is_refused(mode: str) -> None:
-    other: dict[str, Any] = {"mode": "signed"} if mode == "signed" else {"dimension": 2}
+@pytest.mark.parametrize("mode", ["signed", "off"])
+def test_a_threshold_that_cannot_be_had_is_refused(mode: PlannedMode) -> None:
+    assert gopa.plan(n=20, recovery="2/3", mode=mode, **TARGET).terms.threshold == Fraction(2, 3)
     with pytest.raises(UsageError) as refused:
-        gopa.plan(n=20, recovery="2/3", **TARGET, **other)
+        gopa.plan(n=20, recovery="2/3", mode=mode, trust="honest-but-curious", **TARGET)
     assert refused.value.field == "recovery"
+
+
+@pytest.mark.parametrize("mode", ["full", "signed"])
+def test_a_late_dropout_stops_no_session_of_vectors(mode: PlannedMode) -> None:
+    values = [[number / 10, 1 - number / 10] for number in range(10)]
+    asked: dict[str, Any] = {"epsilon": 8, "delta": "1e-3", "mode": mode}
+    lost = {3: "unmask"}
+    result = gopa.average(values, script=lost, **asked)
+    assert result.included == tuple(range(10))
+    assert result.attempts == 1
+    assert not result.transcript.check().faults
+    with pytest.raises(gopa.RoundAborted):
+        gopa.average(values, script=lost, recovery=None, charged=0, attempts=1, **asked)
 
 
 def test_without_recovery_the_chance_decides_how_many_retries_are_paid_for() -> None:

@@ -63,6 +63,7 @@ def _played(terms: Terms, dropout: float, rounds: int, *, one_close: bool = Fals
         ({"n": 40, "recovery": "4/5"}, 0.05),
         ({"n": 40, "recovery": "4/5"}, 0.15),
         ({"n": 12, "recovery": "2/3"}, 0.1),
+        ({"n": 40, "recovery": "4/5", "dimension": 5, "noise": "irwin-hall"}, 0.08),
         ({"n": 40}, 0.05),
         ({"n": 40}, 0.01),
         ({"n": 100, "recovery": "1/2", "beacon": "drand"}, 0.12),

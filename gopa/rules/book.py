@@ -110,7 +110,7 @@ class Step:
 
     `settle` stores what the step established and returns the stage that the posted message
     opens. `laggards` did not do what the final list obliges them to ([X5]); `convicted` are
-    members of it that are barred for good ([U7]). Accusations below `heard` have been judged.
+    members of it that are barred for good ([U5]). Accusations below `heard` have been judged.
     `out` says of everybody whose message does not count why.
     """
 

@@ -1,4 +1,4 @@
-"""The last phase, with recovery: shares of missing self-masks ([U3], [U4], [U7])."""
+"""The last phase, with recovery: shares of missing self-masks ([U3], [U4], [U5])."""
 
 from __future__ import annotations
 
@@ -140,18 +140,18 @@ class RecoverStage:
         return recover(commitments, shares)
 
     def _of_another_seed(self, masks: Mapping[int, Recovered | None]) -> tuple[int, ...]:
-        """[U7]: the dealers whose shares make a seed that does not make their self-mask."""
+        """[U5]: the dealers whose shares make a seed that does not make their self-mask."""
         seeds = [(u, mask) for u, mask in masks.items() if isinstance(mask, SecretBytes)]
         wrong = wrong_seeds(self.book, seeds)
         return tuple(seeds[number][0] for number in sorted(wrong))
 
     def _conviction(self, dealer: int, given_out: Mapping[int, _Right]) -> Fault:
-        """[U7]: by the dealer's commit and the messages that its seed was recovered from."""
+        """[U5]: by the dealer's commit and the messages that its seed was recovered from."""
         book = self.book
         used = sorted(given_out)[: self._needed(dealer)]
         entries = book.committed.dealt(dealer).entry, *(given_out[at].entry for at in used)
         what = "it dealt shares of another seed than that of its self-mask"
-        return book.fault(book.author(dealer), "04-U7", what, *entries)
+        return book.fault(book.author(dealer), "04-U5", what, *entries)
 
     def _needed(self, dealer: int) -> int:
         """T_u."""

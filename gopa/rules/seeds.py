@@ -1,4 +1,4 @@
-"""Seeds of self-masks against what their owners are held to ([U1], [U7])."""
+"""Seeds of self-masks against what their owners are held to ([U1], [U5])."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ RULES: Final[dict[str, str]] = {
     "04-U2": "the close of unmask lists whose seed is right",
     "04-U3": "released shares are owed and fit the dealer's coefficients",
     "04-U4": "enough right shares recover a self-mask",
-    "04-U7": "a dealt seed makes the dealer's self-mask",
+    "04-U5": "a dealt seed makes the dealer's self-mask",
     "04-Z1": "the sums follow from the log",
     "04-Z2": "the sums cannot wrap",
     "04-Z3": "the result names everybody who is not in it, and why",

@@ -197,7 +197,7 @@ class BadShare(Altered[Commit]):
 
 @dataclass(frozen=True, slots=True)
 class OtherSeed(Honest):
-    """Deals right shares of another seed than its self-mask's: convicted once recovered ([U7])."""
+    """Deals right shares of another seed than its self-mask's: convicted once recovered ([U5])."""
 
     rounds: Rounds = None
 

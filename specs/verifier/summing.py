@@ -215,7 +215,7 @@ def recover_due(r: Record, cut: int) -> Record:
 
 
 def _recovered(r: Record, u: bytes, shares: dict[int, bytes]) -> list[int] | None:
-    """[U4], [U7]: its self-mask, if there is one to be found."""
+    """[U4], [U5]: its self-mask, if there is one to be found."""
     count = needed(r.manifest, len(r.graph[u]))
     used = {z: shares[z] for z in sorted(shares)[:count]}
     if len(used) < count:
@@ -228,7 +228,7 @@ def _recovered(r: Record, u: bytes, shares: dict[int, bytes]) -> list[int] | Non
         return list(r.masks.own(seed, r.parties[u].id)[0])
     givers = [r.inbox["recover", r.roll[z - 1]].index for z in used]
     evidence = r.inbox["commit", u].index, *givers
-    r.faults = [*r.faults, fault(r, "04-U7", u, *evidence)]
+    r.faults = [*r.faults, fault(r, "04-U5", u, *evidence)]
     r.convicted = r.convicted | {u}
     return None
 

@@ -106,7 +106,7 @@ def test_rules_about_several_parties_are_not_judged_by_chosen_messages() -> None
 def test_who_dealt_another_seed_is_convicted_by_the_log_and_its_helpers_are_not(name: str) -> None:
     found = evidence(name)
     assert isinstance(found.shown, Prefix)
-    assert found.statement.rule == b"04-U7"
+    assert found.statement.rule == b"04-U5"
     authors = {Submission.decode(raw).entry.author.data for raw in found.shown.entries}
     assert len(authors) == 6
     for author in authors - {found.statement.author}:
@@ -126,7 +126,7 @@ def dealers_of_another_seed(log: Log) -> set[bytes]:
     note, found = note_of(log.entries, log.signer), set()
     for author in {Submission.decode(raw).entry.author.data for raw in log.entries}:
         shown = Prefix(note, (), tuple(log.entries))
-        if judge(Evidence(Statement(author, b"04-U7", 1), shown).to_bytes()).convicts:
+        if judge(Evidence(Statement(author, b"04-U5", 1), shown).to_bytes()).convicts:
             found.add(author)
     return found
 

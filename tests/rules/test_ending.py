@@ -253,7 +253,7 @@ def test_a_dealer_of_another_seed_is_convicted_and_barred_for_good(kind: str) ->
     baseline(kind, rounds=2)
     world = dealt_otherwise(kind, skip={Phase.UNMASK: [3], Phase.RECOVER: [1]}, rounds=2)
     assert aborted(world) == (Why.NOT_UNMASKED, (3,), Released.MASKED)
-    found = require(world, (), [(3, "04-U7")])
+    found = require(world, (), [(3, "04-U5")])
     (fault,) = found.faults
     party = world.parties[3].author
     givers = [world.parties[number].author for number in (0, 2, 4)]
@@ -265,7 +265,7 @@ def test_a_dealer_of_another_seed_is_convicted_and_barred_for_good(kind: str) ->
         assert (world.view.logical, world.view.attempt) == attempt
         assert world.view.barred == {party}
         world.run()
-        require(world, (), [(3, "04-U7")], range(4), number=number)
+        require(world, (), [(3, "04-U5")], range(4), number=number)
 
 
 @pytest.mark.parametrize("kind", SEEDS)
@@ -289,7 +289,7 @@ def test_another_seed_convicts_its_dealer_alone(kind: str) -> None:
     baseline(kind)
     world = dealt_otherwise(kind, skip={Phase.UNMASK: [2, 3]})
     assert aborted(world) == (Why.NOT_UNMASKED, (3,), Released.MASKED)
-    require(world, (), [(3, "04-U7")])
+    require(world, (), [(3, "04-U5")])
 
 
 def test_an_abort_by_the_organiser_leaves_shares_without_consequence() -> None:
@@ -299,7 +299,7 @@ def test_an_abort_by_the_organiser_leaves_shares_without_consequence() -> None:
     change: dict[Phase, Any] = {Phase.COMMIT: {3: other_seed(world, 3)}}
     world.run(skip={Phase.UNMASK: [3]}, change=change, until=Phase.RECOVER)
     world.phase()
-    assert {fault.rule for fault in world.ledger.pending_faults(len(world.log))} == {"04-U7"}
+    assert {fault.rule for fault in world.ledger.pending_faults(len(world.log))} == {"04-U5"}
     own = world.ledger.abort(len(world.log))
     assert own is not None
     world.post(world.organiser, Phase.ORGANISER, own.body, own.kind)

@@ -217,7 +217,7 @@ def test_dealer_of_another_seed_vetoes_one_attempt_of_the_session(setting: Setti
     for number, record in ((1, first), (2, second)):
         require_sound(simulation, record, inputs_for(RECOVERING_VECTOR, number), {LIAR})
         assert set(record.included) == set(EVERYBODY) - {LIAR}
-    assert culprits(simulation, second) == {LIAR: {"04-U7"}}
+    assert culprits(simulation, second) == {LIAR: {"04-U5"}}
     require_checked(simulation)
 
 

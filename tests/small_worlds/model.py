@@ -159,7 +159,7 @@ class _Course:
         self.outcome.recovered, self.outcome.unmasked = set(out), set(final)
 
     def _recover(self, missing: set[int], confirmed: set[int]) -> set[int]:
-        """[U3], [U4], [U7]: whose self-mask stays closed."""
+        """[U3], [U4], [U5]: whose self-mask stays closed."""
         world = self.world
         assert world.threshold is not None
         owing = {u for u in confirmed if world.neighbours(u) & missing}
@@ -176,7 +176,7 @@ class _Course:
         }
         others = {u for u, fault in world.faults.items() if fault.deals_another}
         convicted = others & (missing - closed)
-        self.outcome.faults |= {(u, "04-U7") for u in convicted}
+        self.outcome.faults |= {(u, "04-U5") for u in convicted}
         return closed | convicted
 
     # Rules of several phases

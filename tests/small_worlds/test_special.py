@@ -136,7 +136,7 @@ def test_who_dealt_another_seed_is_convicted_by_enough_shares(graph: int, helper
         require_sound(played)
         assert played.record.attempts[0].abort is not None
         if not helper and graph == -1:
-            assert (dealer, "04-U7") in predict(world).faults
+            assert (dealer, "04-U5") in predict(world).faults
 
 
 @pytest.mark.parametrize("name", [*MAIN, "two of join", "two of commit", "no possession"])

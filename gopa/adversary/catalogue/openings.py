@@ -148,7 +148,7 @@ def wrong_recovery_(cast: Cast) -> Sequence[Actor]:
     ]
 
 
-@_attack("another-seed", "04-U7", aim=unblamed, ground=RECOVERING_VECTORS, needs=(SEEDS,))
+@_attack("another-seed", "04-U5", aim=unblamed, ground=RECOVERING_VECTORS, needs=(SEEDS,))
 def another_seed(cast: Cast) -> Sequence[Actor]:
     """Deals shares of another seed than its own and keeps its own, to veto in spite of recovery.
 
@@ -158,7 +158,7 @@ def another_seed(cast: Cast) -> Sequence[Actor]:
     return _dealing_another_seed(cast)
 
 
-@_attack("another-seed-signed", "04-U7", ground=RECOVERING_SIGNED, needs=(SEEDS,))
+@_attack("another-seed-signed", "04-U5", ground=RECOVERING_SIGNED, needs=(SEEDS,))
 def another_seed_signed(cast: Cast) -> Sequence[Actor]:
     """The same where self-masks are hashes of seeds, and another seed would shift the sum.
 

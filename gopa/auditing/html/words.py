@@ -146,7 +146,7 @@ _BY_RULE: Final = {
     "04-P1": "published a value that is not the one it had committed to",
     "04-O2": "opened a mask that is not the one it had committed to",
     "04-U1": "opened a mask of its own that is not the one it had committed to",
-    "04-U7": "gave its neighbours shares of another mask than its own",
+    "04-U5": "gave its neighbours shares of another mask than its own",
     "04-V1": "revealed another number than the one it had fixed",
     "04-X5": "was barred because of what it did before",
     "04-E2": "sent a message of the wrong kind, or only a part of one",

@@ -90,6 +90,8 @@ def test_limits_are_the_longest_honest_messages(name: str, threshold: tuple[int,
     above, below = threshold
     if given.trust is Trust.MALICIOUS:
         agreed = replace(given.terms, threshold_numerator=above, threshold_denominator=below)
+        if above:  # as recovery asks where anybody may come
+            agreed = replace(agreed, charged=agreed.attempts - 1)
         given = replace(given, terms=agreed)
     honest = longest(given)
     for phase in set(Phase) - {Phase.ORGANISER}:

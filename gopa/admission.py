@@ -123,7 +123,16 @@ class ProtocolAdmission:
                 session.take_control(entry)
                 if session.over:
                     self._open.discard(entry.session)
-            self._needed.note(index, entry, self.sessions.get(entry.session))
+            self._remember(index, entry)
+
+    def _remember(self, index: int, entry: Entry) -> None:
+        for given_up in self._pending.given_up():
+            self._needed.forget(given_up)
+        session = self.sessions.get(entry.session)
+        if session is None and entry.session not in self._pending.known:
+            self._needed.forget(entry.session)
+        else:
+            self._needed.note(index, entry, session)
 
     def is_barrier(self, entry: Entry) -> bool:
         """Closes and what ends a round, in sessions whose closes need witnesses ([C4])."""
@@ -136,12 +145,12 @@ class ProtocolAdmission:
         limits = [getattr(self._limits, each.name) for each in fields(self._limits)]
         listed = [sorted(each) if isinstance(each, frozenset) else each for each in limits]
         digest = hashlib.sha256(repr(listed).encode()).hexdigest()
-        return f"sessions/1 {VERSION} {digest}".encode()
+        return f"sessions/2 {VERSION} {digest}".encode()
 
     def save(self) -> bytes:
         """Which entries say all that counts now; see `bulletin_board.admission.Resumable`."""
         with self.lock:
-            return self._needed.save(lambda key: key in self.sessions or key in self._pending.known)
+            return self._needed.save()
 
     def restore(self, state: bytes, size: int, fetch: FetchEntry) -> None:
         """Observe these entries again, and no others."""
@@ -230,6 +239,7 @@ class _Pending:
     def __init__(self, most: int) -> None:
         self._most = most
         self._bytes = 0
+        self._given_up: list[bytes] = []
         self.known: OrderedDict[bytes, _Beginning] = OrderedDict()
 
     def keep(self, session: bytes, beginning: _Beginning) -> None:
@@ -239,7 +249,14 @@ class _Pending:
         beginning.kept = beginning.progress.size
         self._bytes += beginning.kept
         while len(self.known) > self._most or self._bytes > MOST_PENDING_BYTES:
-            self.forget(next(iter(self.known)))
+            longest = next(iter(self.known))
+            self.forget(longest)
+            self._given_up.append(longest)
+
+    def given_up(self) -> list[bytes]:
+        """Sessions whose manifests gave way since this was asked before."""
+        found, self._given_up = self._given_up, []
+        return found
 
     def forget(self, session: bytes) -> None:
         """It is whole, or given up."""

@@ -8,7 +8,7 @@ is at it is read, verified, from the log.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from struct import Struct
 
@@ -47,16 +47,22 @@ class NeededEntries:
         self._sessions: dict[bytes, _Needed] = {}
 
     def note(self, index: int, entry: Entry, session: Session | None) -> None:
-        """The entry was observed; `session` is what there is of its session now."""
+        """The entry counts; `session` is None while the manifest of its session is on its way."""
+        needed = self._sessions.setdefault(entry.session, _Needed())
         if session is None:
-            if entry.phase == Phase.ORGANISER:
-                self._sessions.setdefault(entry.session, _Needed()).organiser.append(index)
-            return
-        self._sessions.setdefault(entry.session, _Needed()).note(index, entry, session)
+            needed.organiser.append(index)
+        else:
+            needed.note(index, entry, session)
 
-    def save(self, is_known: Callable[[bytes], bool]) -> bytes:
-        """All indexes of known sessions, in the order of the log; others are forgotten."""
-        self._sessions = {key: each for key, each in self._sessions.items() if is_known(key)}
+    def forget(self, session: bytes) -> None:
+        """Its manifest was given up or counts for nothing.
+
+        If its entries stayed, whoever had begun it first would own it again after a restart.
+        """
+        self._sessions.pop(session, None)
+
+    def save(self) -> bytes:
+        """All indexes, in the order of the log."""
         return b"".join(map(_INDEX.pack, sorted(self._indexes())))
 
     def _indexes(self) -> Iterator[int]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import zip_longest
+from random import Random
 
 import pytest
 
@@ -11,7 +13,8 @@ from bulletin_board import Entry, Refused, Submission
 from gopa.admission import Limits, ProtocolAdmission
 from gopa.session_tracker import Session
 from tests.protocol.scribe import World
-from tests.rules.test_admission import LOGS, large
+from tests.rules.test_admission import LOGS, beginnings, large
+from tests.rules.worlds import make
 from wire.errors import MalformedMessage
 
 
@@ -19,8 +22,8 @@ def entries_of(raws: list[bytes]) -> list[Entry]:
     return [Submission.decode(raw).entry for raw in raws]
 
 
-def observed(entries: list[Entry]) -> ProtocolAdmission:
-    policy = ProtocolAdmission()
+def observed(entries: list[Entry], limits: Limits | None = None) -> ProtocolAdmission:
+    policy = ProtocolAdmission(limits)
     for index, entry in enumerate(entries):
         policy.observe(index, entry)
     return policy
@@ -34,7 +37,7 @@ def resumed(policy: ProtocolAdmission, entries: list[Entry]) -> tuple[ProtocolAd
         asked.append(index)
         return entries[index]
 
-    other = ProtocolAdmission()
+    other = ProtocolAdmission(policy._limits)
     assert other.identity() == policy.identity()
     other.restore(policy.save(), len(entries), fetch)
     return other, len(asked)
@@ -44,7 +47,13 @@ def same(one: ProtocolAdmission, other: ProtocolAdmission) -> bool:
     """All of them, but for what parties have said in rounds that are over."""
     for each in (*one.sessions.values(), *other.sessions.values()):
         _forget_what_is_over(each)
-    return (one.sessions, one._size) == (other.sessions, other._size)
+    return _known(one) == _known(other)
+
+
+def _known(policy: ProtocolAdmission) -> tuple[object, ...]:
+    pending = policy._pending
+    on_their_way = list(pending.known.items())  # who gives way first is known, too
+    return policy.sessions, policy._size, policy._open, on_their_way, pending._bytes
 
 
 def _forget_what_is_over(session: Session) -> None:
@@ -99,6 +108,53 @@ def test_several_sessions_and_a_manifest_on_its_way() -> None:
         for entry in entries_of(large().raws):
             assert answer(whole, entry) == answer(other, entry)
         assert same(whole, other)
+
+
+TWO_AT_ONCE = Limits.of(most_pending=2)
+
+
+def test_a_manifest_that_was_given_up_does_not_come_back() -> None:
+    """A stranger who begins somebody's session would else own it after a restart."""
+    first, last = entries_of(large().raws)
+    squatter, *strangers = beginnings(3)
+    before_it = replace(first, author=squatter.author)
+    entries = [before_it, *strangers, first]
+    whole = observed(entries, TWO_AT_ONCE)
+    assert answer(whole, last) is None
+    other, seen = resumed(whole, entries)
+    assert answer(other, last) is None
+    assert same(whole, other)
+    assert seen == 2
+    other.observe(len(entries), last)
+    assert other.sessions.keys() == {first.session}
+
+
+def test_whatever_gave_way_to_whatever_a_policy_goes_on_where_another_one_stood() -> None:
+    """Strangers begin each other's sessions, go on, go on wrongly, and say two things at once."""
+    rng = Random(5)
+    made, short = entries_of(large().raws), entries_of(make().raws)
+    begun = [replace(made[0], author=each.author, chunks=3) for each in beginnings(3)]
+    sessions = [made[0].session, bytes(32), bytes([1]) * 32]
+    more = [
+        replace(each, session=session, seq=seq, chunk=seq, body=bytes([what]) * len(each.body))
+        for each in begun
+        for session in sessions
+        for seq in range(3)
+        for what in range(2)
+    ]
+    given_up = 0
+    for _ in range(40):
+        entries = [rng.choice([*more, *made, *short]) for _ in range(60)]
+        whole, other = ProtocolAdmission(TWO_AT_ONCE), ProtocolAdmission(TWO_AT_ONCE)
+        for index, entry in enumerate(entries):
+            before = set(whole._pending.known)
+            whole.observe(index, entry)
+            other.observe(index, entry)
+            given_up += bool(before - {entry.session} - set(whole._pending.known))
+            if rng.random() < 0.3:
+                other, _ = resumed(other, entries[: index + 1])
+            assert same(whole, other)
+    assert given_up > 100
 
 
 def test_other_limits_are_another_policy() -> None:

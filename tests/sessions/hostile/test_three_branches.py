@@ -46,8 +46,7 @@ def planned() -> Terms:
     terms = gopa.plan(
         n=8, epsilon=4, delta="1e-5", corrupt=1, dropout=0.1, recovery="1/2", mask="uniform"
     ).terms
-    bears = (terms.parties - 2) // 2
-    return replace(terms, loss=min(terms.loss, bears), attempts=1, charged=0)
+    return replace(terms, attempts=1, charged=0)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from tests.vectors.transcripts.worlds import (
     SELDOM,
     SIGNED,
     SIGNED_SEEDS,
+    SIX,
     TWICE,
     VECTORS,
     WEIGHTED,
@@ -46,6 +47,7 @@ CLEAN: Final = {
     "clean_full": _clean("Four parties, one number each; nobody leaves and nobody lies.", PLAIN),
     "clean_five": _clean("The same with five parties, of whom two may be lost.", LEAVING),
     "clean_recovery": _clean("Shares of self-masks are dealt and nobody needs them.", RECOVERY),
+    "clean_six": _clean("Six parties with recovery, of whom two may be lost.", SIX),
     "clean_recovery_of_vectors": _clean(
         "Three coordinates; shares of the seeds of self-masks are dealt.", SEEDS
     ),
@@ -86,6 +88,12 @@ ABSENCE: Final = {
     "dropout_before_publish": _drop(Phase.PUBLISH, WITHOUT, "its edges are opened"),
     "dropout_before_confirm": _drop(Phase.CONFIRM, FULL_HOUSE, "its self-mask is recovered"),
     "dropout_before_unmask": _drop(Phase.UNMASK, FULL_HOUSE, "its self-mask is recovered"),
+    "dropout_of_six": Case(
+        "Party 3 is gone before publish, in a session that could lose one more.",
+        (sums(0, 1, 2, 4, 5),),
+        Script().drop(LEAVER, before=Phase.PUBLISH),
+        SIX,
+    ),
     "dropout_without_recovery": Case(
         "Party 3 is gone before publish, in a session without recovery.",
         (sums(0, 1, 2),),
@@ -93,9 +101,9 @@ ABSENCE: Final = {
     ),
     "dropout_before_rollback": Case(
         "Party 1 is gone before publish and party 3 before it opens its edge to party 1.",
-        (sums(0, 2, 4),),
+        (sums(0, 2, 4, 5),),
         Script().drop(1, before=Phase.PUBLISH).drop(LEAVER, before=Phase.ROLLBACK),
-        RECOVERY,
+        SIX,
     ),
     "dropout_before_recover": Case(
         "Party 1 is gone before unmask and party 3 before it gives out its share: three are left.",

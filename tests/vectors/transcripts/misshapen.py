@@ -43,7 +43,7 @@ from tests.vectors.transcripts.parties import (
     lie,
     vetoes,
 )
-from tests.vectors.transcripts.worlds import ONCE, RECOVERY, TWICE, WITNESSED
+from tests.vectors.transcripts.worlds import ONCE, RECOVERY, SIX, TWICE, WITNESSED
 
 LEAF: Final = 32
 NOBODY: Final = 99
@@ -169,24 +169,24 @@ CASES: Final = {
     ),
     "accuse_misshapen": Case(
         "In *accuse*, bytes that are no accusation, and a message of another kind: both convict.",
-        (sums(0, 3, 4),),
+        (sums(0, 3, 4, 5),),
         Script()
         .misbehave(LIAR, Accuses(lambda leaf: (Kind.ACCUSATION, leaf + b"\x09")))
         .misbehave(2, Accuses(lambda leaf: (Kind.PUBLISH, leaf))),
-        RECOVERY,
+        SIX,
         liars=(LIAR, 2),
-        twin="clean_recovery",
+        twin="clean_six",
         blamed=blame(LIAR, "04-A1") | blame(2, "04-E2"),
     ),
     "accuse_no_point": Case(
         "A shared key that is no point, and an accusation that is too long: both convict.",
-        (sums(0, 3, 4),),
+        (sums(0, 3, 4, 5),),
         Script()
         .misbehave(LIAR, Accuses(lambda leaf: accusation(leaf, 0)))
         .misbehave(2, Accuses(lambda leaf: (Kind.ACCUSATION, leaf + bytes(200)))),
-        RECOVERY,
+        SIX,
         liars=(LIAR, 2),
-        twin="clean_recovery",
+        twin="clean_six",
         blamed=blame(LIAR, "04-A2") | blame(2, "04-S4"),
     ),
     "accuse_nobody": Case(
@@ -205,7 +205,8 @@ CASES: Final = {
         instead(of_another_kind)(Phase.ROLLBACK, None),
         "04-E2",
         ends=STAYERS,
-        twin="dropout_before_publish",
+        world=SIX,
+        twin="dropout_of_six",
         others=leaves,
     ),
     "rollback_opens_three_times": lie(

@@ -51,6 +51,7 @@ from tests.vectors.transcripts.worlds import (
     SEEDS,
     SIGNED,
     SIGNED_SEEDS,
+    SIX,
     TWICE,
     VECTORS,
     WEIGHTED,
@@ -102,12 +103,12 @@ def _of_another_seed(world: World, twin: str, verdict: str) -> Case:
         world,
         liars=(LIAR,),
         twin=twin,
-        blamed=blame(LIAR, "04-U7"),
+        blamed=blame(LIAR, "04-U5"),
         verdict=verdict,
     )
 
 
-STAYERS: Final = (sums(0, 2, 4),)
+STAYERS: Final = (sums(0, 2, 4, 5),)
 
 LIES: Final = {
     "join_key_without_possession": lie(
@@ -219,33 +220,36 @@ LIES: Final = {
         WrongOpening(),
         "04-O2",
         ends=STAYERS,
-        twin="dropout_before_publish",
+        world=SIX,
+        twin="dropout_of_six",
         others=leaves,
     ),
     "rollback_refuses": lie(
         "Opens nothing although it has to.",
         Skip(Phase.ROLLBACK),
         ends=STAYERS,
-        twin="dropout_before_publish",
+        world=SIX,
+        twin="dropout_of_six",
         others=leaves,
     ),
     "rollback_opens_late": lie(
         "Opens behind the close.",
         Late(Phase.ROLLBACK),
         ends=STAYERS,
-        twin="dropout_before_publish",
+        world=SIX,
+        twin="dropout_of_six",
         others=leaves,
     ),
     "rollback_residue_of_two": Case(
         "Two agree on a huge mask, one drops out, the other cannot open it: neither counts.",
-        (sums(0, 2, 4),),
+        STAYERS,
         Script()
-        .misbehave(LIAR, Conspire(author(RECOVERY, LEAVER)))
-        .misbehave(LEAVER, Conspire(author(RECOVERY, LIAR)))
+        .misbehave(LIAR, Conspire(author(SIX, LEAVER)))
+        .misbehave(LEAVER, Conspire(author(SIX, LIAR)))
         .drop(LEAVER, before=Phase.PUBLISH),
-        RECOVERY,
+        SIX,
         liars=(LIAR, LEAVER),
-        twin="dropout_before_publish",
+        twin="dropout_of_six",
     ),
     "confirm_refuses": lie(
         "Does not confirm: its self-mask is recovered.", Skip(Phase.CONFIRM), ends=(sums(*ALL),)
@@ -389,11 +393,9 @@ REPLAYS: Final = {
 }
 
 
-def _twice(phase: Phase, *included: int, twin: str = "clean_recovery") -> Case:
+def _twice(phase: Phase, *included: int) -> Case:
     about = f"Two entries for the slot of its {phase.name.lower()}."
-    others = leaves if twin == "dropout_before_publish" else lambda script: script
-    ends = (sums(*included),)
-    return lie(about, Twice(phase), "04-E3", ends=ends, twin=twin, others=others)
+    return lie(about, Twice(phase), "04-E3", ends=(sums(*included),))
 
 
 EQUIVOCATIONS: Final = {
@@ -401,7 +403,15 @@ EQUIVOCATIONS: Final = {
     "equivocation_reveal": _twice(Phase.COINS, *REST),
     "equivocation_commit": _twice(Phase.COMMIT, *REST),
     "equivocation_publish": _twice(Phase.PUBLISH, *REST),
-    "equivocation_opening": _twice(Phase.ROLLBACK, 0, 2, 4, twin="dropout_before_publish"),
+    "equivocation_opening": lie(
+        "Two entries for the slot of its opening.",
+        Twice(Phase.ROLLBACK),
+        "04-E3",
+        ends=STAYERS,
+        world=SIX,
+        twin="dropout_of_six",
+        others=leaves,
+    ),
     "equivocation_confirm": _twice(Phase.CONFIRM, *ALL),
     "equivocation_unmask": _twice(Phase.UNMASK, *ALL),
     "equivocation_after_the_final_close": lie(

@@ -17,6 +17,7 @@ from tests.beacon.rounds import ROUNDS
 from tests.randomness import seeded
 
 RECOVERING: Final = replace(FIVE, loss=1, threshold_numerator=1, threshold_denominator=2)
+ROOMIER: Final = replace(RECOVERING, parties=6, survivors=4, loss=2, k=5)
 SPARSE: Final = replace(FOUR, parties=7, survivors=6)
 WITNESS_TIME: Final = 1_700_000_000
 
@@ -86,6 +87,7 @@ def _drand() -> World:
 PLAIN: Final = World()
 LEAVING: Final = World(FIVE)
 RECOVERY: Final = World(RECOVERING)
+SIX: Final = World(ROOMIER)
 TWICE: Final = World(replace(FOUR, rounds=2))
 GAUSSIAN: Final = World(replace(FOUR, mask="gaussian", mask_deviation=50))
 VECTORS: Final = World(VECTOR)
@@ -96,7 +98,7 @@ CURIOUS: Final = World(
     Setting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS),
 )
 SEEDS: Final = World(
-    replace(VECTOR, parties=5, k=4, loss=2, threshold_numerator=1, threshold_denominator=2)
+    replace(VECTOR, parties=5, k=4, threshold_numerator=1, threshold_denominator=2)
 )
 SIGNED_SEEDS: Final = World(SEEDS.terms, Setting(mode=Mode.SIGNED))
 SELDOM: Final = World(SPARSE)

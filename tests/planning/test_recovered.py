@@ -148,14 +148,17 @@ def _recovering(**numbers: Any) -> Terms:
 def test_releases_that_a_party_does_not_count_are_composed(
     survivors: int, charged: int, attempts: int, releases: int
 ) -> None:
-    numbers = {"survivors": survivors, "loss": 5, "charged": charged, "attempts": attempts}
+    numbers = {"survivors": survivors, "loss": 5, "charged": charged, "attempts": attempts, "k": 59}
     terms = _recovering(**numbers)
     assert terms.composed == releases
     assert replace(terms, rounds=4).releases == 4 * releases
     without = replace(terms, threshold_numerator=0, threshold_denominator=1)
     assert without.composed == charged + 1
+    assert guarantee(without).noise < 1
     if releases > charged + 1:
         assert guarantee(terms).noise > guarantee(without).noise
+    else:
+        assert guarantee(terms).noise == guarantee(without).noise
 
 
 def test_plans_with_recovery_keep_more_than_half_of_the_honest_parties() -> None:

@@ -126,9 +126,9 @@ def test_few_parties_choose_all_others() -> None:
 def test_weaker_thresholds_and_open_coins_are_worth_less() -> None:
     fair = guarantee(FAIR)
     assert 0 < fair.recovery < 1e-5
-    low = guarantee(changed(FAIR, {"threshold_numerator": 1, "threshold_denominator": 2}))
+    low = guarantee(changed(FAIR, {"threshold_numerator": 1, "threshold_denominator": 3}))
     assert low == NOTHING
-    drand = plan(n=90, epsilon=1, delta=1e-5, corrupt=18, recovery="3/4", beacon="drand").terms
+    drand = plan(n=90, epsilon=1, delta=1e-5, corrupt=27, recovery="2/3", beacon="drand").terms
     assert guarantee(drand).total <= 1e-5
     assert guarantee(changed(drand, {"beacon": "commit-reveal"})).total > 1e-5
     assert fair.beta == fair.graph + fair.recovery

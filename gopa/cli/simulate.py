@@ -102,7 +102,7 @@ class Places:
     type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
-    help="Part of the parties that falls silent in every round (late ones not with --recovery none).",
+    help="Part of the parties that falls silent in every round (late ones if the plan recovers).",
 )
 @click.option("--out", type=_path, help="Keep the log as a board's directory, new or empty.")
 @click.option("--archive", type=_path, help="Write the log as a .gopa file.")

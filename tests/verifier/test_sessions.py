@@ -55,7 +55,7 @@ def of_few(terms: Terms) -> Terms:
 
 
 WORLDS: Final[dict[str, tuple[Terms, Setting]]] = {
-    "recovering": (of_few(RECOVERING), FULL),
+    "recovering": (replace(of_few(RECOVERING), parties=6, k=5, survivors=4), FULL),
     "scalar": (of_few(SCALAR), FULL),
     "sparse": (replace(worlds.SPARSE, k=4, loss=1), FULL),
     "vector": (VECTOR, FULL),

@@ -227,12 +227,12 @@ def short(world: World, phase: Phase) -> bytes:
 
 
 def test_each_phase_has_a_rule_that_an_undecodable_body_breaks() -> None:
-    """Twelve parties; number i fails in phase i + 1, but in confirm, where nothing can."""
+    """Fourteen parties; number i fails in phase i + 1, but in confirm, where nothing can."""
     terms: dict[str, Any] = {
-        "parties": 12,
-        "k": 11,
+        "parties": 14,
+        "k": 13,
         "loss": 6,
-        "survivors": 6,
+        "survivors": 8,
         "threshold_numerator": 1,
         "threshold_denominator": 5,
     }
@@ -263,7 +263,7 @@ def test_each_phase_has_a_rule_that_an_undecodable_body_breaks() -> None:
         (4, "publish", "invalid"),
         (5, "rollback", "invalid"),
     ]
-    require(world, faults, out, range(6, 12))
+    require(world, faults, out, range(6, 14))
 
 
 # Accusations
@@ -358,7 +358,7 @@ def test_another_kind_in_rollback_counts_where_it_comes_first(first_of_all: bool
 
 def test_openings_around_the_confirmation() -> None:
     """Four say it again: in front of it, behind it, an edge inside, and one that is silent."""
-    world = make("recovery", real=True, parties=7, k=6, loss=4)
+    world = make("recovery", real=True, parties=7, k=6, survivors=5, loss=2)
     world.run(skip={Phase.PUBLISH: [2]}, until=Phase.ROLLBACK)
     close = world.view.acts_on
     bodies = {

@@ -79,7 +79,7 @@ def _amount(context: click.Context, option: click.Parameter, text: str) -> int |
     "--recovery",
     default="auto",
     show_default=True,
-    help='Threshold of self-mask recovery, such as "2/3"; none, or auto for the best one.',
+    help='Threshold of self-mask recovery, such as "2/3"; none, or auto: the best there is.',
 )
 @click.option(
     "--beacon",
@@ -106,7 +106,7 @@ def _amount(context: click.Context, option: click.Parameter, text: str) -> int |
     type=click.Choice(get_args(PlannedMode)),
     default="full",
     show_default=True,
-    help="What it is for; full mode can recover self-masks.",
+    help="What it is for.",
 )
 @click.option(
     "--trust",

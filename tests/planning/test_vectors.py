@@ -89,8 +89,7 @@ def test_enclosures_widen_the_bound() -> None:
 def test_tails_that_are_cut_do_not_spoil_the_order(cut: float) -> None:
     """Near the ends of narrow noise neither the smallest nor the largest move is the worst."""
     noise = noise_sum(irwin_hall(14, 6), 3, cut)
-    target = {"epsilon": 100.0, "dimension": 2, "releases": 2}
-    found = delta_of_vectors(noise, 245_000, 350, narrow=True, **target)
+    found = delta_of_vectors(noise, 245_000, 350, 100.0, dimension=2, releases=2, narrow=True)
     outside = Coordinate(noise, 350).outside
     assert 4 * outside <= found <= 4 * outside + 1e-12
 

@@ -126,12 +126,10 @@ SIGNED: Final = Ground(VECTOR, Setting(mode=Mode.SIGNED))
 SIGNED_ROOMY: Final = Ground(replace(VECTOR, parties=5, k=4, loss=2), Setting(mode=Mode.SIGNED))
 """The same with five parties of whom two may be lost."""
 
-_SEEDS: Final = replace(
-    VECTOR, parties=5, k=4, loss=2, threshold_numerator=1, threshold_denominator=2
-)
+_SEEDS: Final = replace(VECTOR, parties=5, k=4, threshold_numerator=1, threshold_denominator=2)
 
 RECOVERING_VECTORS: Final = Ground(_SEEDS)
-"""Five vectors; half of a party's neighbours can open its self-mask."""
+"""Five vectors, of which one may be lost; half of a party's neighbours can open its self-mask."""
 
 RECOVERING_SIGNED: Final = Ground(_SEEDS, Setting(mode=Mode.SIGNED))
 """The same without proofs."""
@@ -145,7 +143,9 @@ STRICT: Final = Ground(replace(FOUR, loss=0))
 IMPATIENT: Final = Ground(FIVE, Setting(max_rollbacks=1))
 """Five parties; whoever leaves does so before the one rollback that there is."""
 
-SPARSE: Final = Ground(replace(FOUR, parties=7, survivors=4), seed=b"sparse ground 239")
+SPARSE: Final = Ground(
+    replace(FOUR, parties=7, survivors=4, beta=Decimal("0.15")), seed=b"sparse ground 124"
+)
 """Seven parties; the neighbours of party 0 are parties 1, 2 and 3 in the first round."""
 
 WITNESSED: Final = Ground(FOUR, witnesses=2)

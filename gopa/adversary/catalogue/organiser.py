@@ -112,7 +112,7 @@ def made_up_result(cast: Cast) -> Sequence[Actor]:
     Costs: the log convicts it, and there is no result.
     """
     veto = Malicious(cast.liar, at="unmask", do=skip(), rounds={1})
-    return _posts(AnotherResult((7,)), veto)
+    return _posts(AnotherResult((7,), number=1), veto)
 
 
 @_attack("wrong-roll", "04-J6", aim=honest_left_out)

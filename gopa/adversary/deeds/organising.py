@@ -85,12 +85,13 @@ class AbortsInstead:
 
 @dataclass(frozen=True, slots=True)
 class AnotherResult:
-    """Has a result where the rules demand an abort."""
+    """Has a result where the rules demand an abort, in every round or in that of this number."""
 
     sums: tuple[int, ...]
+    number: int | None = None
 
     def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
-        if control.kind is not Kind.ABORT:
+        if control.kind is not Kind.ABORT or self.number not in {None, control.round}:
             return [control]
         abort = ABORT.decode(body_of(control.entries))
         result = Result(abort.acts_on, abort.cut, self.sums, (), 0, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Final
 
 from gopa.adversary.ground import FOUR
@@ -102,6 +103,7 @@ _SEVEN: Final = replace(
     survivors=6,
     loss=1,
     noise=GaussianTable.with_scale("2", bits=16, rows=15),
+    beta=Decimal("0.000001"),
     charged=0,
     attempts=1,
 )

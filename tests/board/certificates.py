@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 def write_certificate(certificate: Path, key: Path) -> None:
-    """A certificate for localhost that signs itself."""
+    """A certificate for localhost that signs itself, and its key, which is its owner's alone."""
     private = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(UTC)
@@ -24,6 +24,7 @@ def write_certificate(certificate: Path, key: Path) -> None:
         .sign(private, hashes.SHA256())
     )
     certificate.write_bytes(built.public_bytes(serialization.Encoding.PEM))
+    key.touch(0o600)
     key.write_bytes(
         private.private_bytes(
             serialization.Encoding.PEM,

@@ -177,7 +177,6 @@ def test_a_witness_whose_directory_others_may_use_is_refused(tmp_path: Path) -> 
 def test_a_key_of_tls_that_others_can_read_is_refused(tmp_path: Path) -> None:
     certificate, key = tmp_path / "certificate", tmp_path / "key"
     write_certificate(certificate, key)
-    key.chmod(0o600)
     check_certificate(certificate, key)
     for wider in (0o640, 0o604):
         key.chmod(wider)

@@ -401,7 +401,6 @@ def test_tls(tmp_path: Path) -> None:
     board = new_board(tmp_path / "log")
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     write_certificate(certificate, key)
-    key.chmod(0o600)
     port = free_port()
     server = start_server(board.root, port, "--tls-cert", str(certificate), "--tls-key", str(key))
     try:

@@ -28,12 +28,19 @@ class Kind:
     rollbacks: int = 8
 
     def bare(self, parties: int, edges: Edges) -> World:
-        """A world in which nobody does anything wrong yet."""
+        """A world in which nobody does anything wrong yet.
+
+        With recovery no more may be lost than leaves whoever is recovered a mask after as
+        many again: other terms are worth nothing.
+        """
+        loss = max(parties - SURVIVORS - self.strict, 0)
+        if self.threshold is not None:
+            loss = min(loss, SURVIVORS - 2)
         return World(
             parties=parties,
             edges=edges,
             survivors=SURVIVORS,
-            loss=max(parties - SURVIVORS - self.strict, 0),
+            loss=loss,
             full=self.full,
             threshold=self.threshold,
             rollbacks=self.rollbacks,

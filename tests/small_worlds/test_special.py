@@ -30,7 +30,7 @@ from tests.small_worlds.world import World, with_faults
 
 COMPLETE = connected_shapes(5)[-1]
 HALF = Fraction(1, 2)
-FIVE = World(5, COMPLETE, survivors=3, loss=2, threshold=HALF)
+FIVE = World(5, COMPLETE, survivors=3, loss=1, threshold=HALF)
 PHASES = [*ORDER[:-1], Phase.ACCUSE]
 
 
@@ -108,7 +108,7 @@ def test_replays_of_an_earlier_round_count_for_nothing(parties: int, full: bool)
 def test_recovery_by_thresholds(full: bool, graph: int, threshold: Fraction) -> None:
     """Up to two parties refuse to unmask or lie, and another one may spoil its share."""
     edges = connected_shapes(5)[graph]
-    bare = World(5, edges, survivors=3, loss=2, threshold=threshold, full=full)
+    bare = World(5, edges, survivors=3, loss=1, threshold=threshold, full=full)
     ends = set()
     for vetoes in ("no unmask", "wrong seed", "gone before unmask", "late confirm"):
         for helper in (None, "wrong recovery", "gone before recover", "two of recover"):
@@ -126,7 +126,7 @@ def test_recovery_by_thresholds(full: bool, graph: int, threshold: Fraction) -> 
 @pytest.mark.parametrize("graph", [-1, -2, 0])
 def test_who_dealt_another_seed_is_convicted_by_enough_shares(graph: int, helper: str) -> None:
     edges = connected_shapes(5)[graph]
-    bare = World(5, edges, survivors=3, loss=2, threshold=HALF, full=False)
+    bare = World(5, edges, survivors=3, loss=1, threshold=HALF, full=False)
     for dealer, silent in ((0, 1), (3, 2)):
         faults = {dealer: ANOTHER_SEED, silent: CATALOGUE["no unmask"]}
         if helper:

@@ -1,0 +1,251 @@
+"""Random graphs and losses: 03, sections 5 and 8, as section 12 evaluates them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import ceil, exp, fsum, inf, lgamma, log, log1p, sqrt
+
+from codec import Record  # noqa: TC002
+
+RARE = -120  # [V37]: of recovery, no rarer event is looked into
+MANY = 500_000  # [V37]: so many cases are taken one by one
+
+
+def ways(total: int, part: int) -> float:
+    """ln C(total, part)."""
+    if not 0 <= part <= total:
+        return -inf
+    return lgamma(total + 1) - lgamma(part + 1) - lgamma(total - part + 1)
+
+
+def log_sum(logs: list[float]) -> float:
+    """The logarithm of a sum of exponentials."""
+    top = max(logs, default=-inf)
+    return top if top == -inf else top + log(fsum(exp(each - top) for each in logs))
+
+
+def left(t: Record) -> int:
+    """[V24c]: neighbours that a recovered party of a complete graph has a mask with."""
+    return int(t.survivors - t.corrupt - min(t.loss, min(t.parties, t.k + 1) - t.survivors))
+
+
+def halvings(t: Record) -> int:
+    """H."""
+    return int(min(8, max(2, 1000 // t.k)))
+
+
+def covered(t: Record, b: float, bound: Callable[[int, int], float]) -> bool:
+    """Whether the bound is at most b for every number of parties."""
+    waiting, more = [(max(t.survivors, t.k + 2), t.parties)], halvings(t)
+    while waiting:
+        low, high = waiting.pop()
+        if low > high:
+            return True  # every graph is complete
+        if 2 * (high - low) < high - t.corrupt and bound(low, high) <= b:
+            continue
+        if low == high or not more:
+            return False
+        more, middle = more - 1, (low + high) // 2
+        waiting += [(middle + 1, high), (low, middle)]
+    return True
+
+
+def lost(t: Record, high: int) -> int:
+    """r at an interval's end."""
+    return int(min(t.loss, high - t.survivors))
+
+
+def opened(t: Record, high: int) -> int:
+    """[V24c]: what a recovered party may have opened itself."""
+    return lost(t, high) if t.threshold_numerator else 0
+
+
+def degree(t: Record, low: int, high: int, most: int) -> float:
+    """P(degree <= most), by [V24a]."""
+    h, k, p = low - t.corrupt - 1, t.k, t.k / (high - 1)
+    below, logs = -inf, []
+    own = [
+        ways(h, x) + ways(low - 1 - h, k - x) - ways(low - 1, k) for x in range(min(k, h, most) + 1)
+    ]
+    numbers = [x for x, each in enumerate(own) if each > -700]
+    count = len(numbers) if len(numbers) <= 128 else 64
+    size, more = divmod(len(numbers), count or 1)
+    for i in range(count):
+        at = i * size + min(i, more)
+        run = numbers[at : at + size + (i < more)]
+        trials = h - run[-1]
+        hits = [
+            ways(trials, y) + y * log(p) + (trials - y) * log1p(-p)
+            for y in range(min(trials, most - run[0]) + 1)
+        ]
+        logs += [own[x] + log_sum(hits[: most - x + 1]) for x in run]
+    if any(-inf < each <= -700 for each in own):
+        below = log(k + 1) - 700
+    return min(1.0, exp(log_sum([below, *logs])))
+
+
+def tail(trials: float, share: float, chance: float) -> float:
+    """Chernoff's bound, as a logarithm."""
+    if share >= chance:
+        return 0.0
+    first = share * log(share / chance) if share > 0 else 0.0
+    return -trials * (first + (1 - share) * log((1 - share) / (1 - chance)))
+
+
+def avoiding(total: int, avoided: int, draws: int, sizes: int = 1) -> float:
+    """ln C(total - avoided, draws) / C(total, draws), for one of so many sizes."""
+    if avoided > total - draws:
+        return -inf
+    if sizes * draws > MANY:
+        return draws * log1p(-min(avoided / (total - (draws - 1) / 2), 1 - 1e-16))
+    return fsum(log1p(-avoided / (total - i)) for i in range(draws))
+
+
+def disconnected(t: Record, low: int, high: int) -> float:
+    """[V23] for an interval."""
+    h, f, k, r, M = high - t.corrupt, low - t.corrupt, t.k, lost(t, high), high - 1
+    p, most = 1 - (1 - k / M) ** 2, (high - t.corrupt) // 2
+    logs = [log(h) + log(max(1e-300, degree(t, low, high, r + opened(t, high))))]
+    sizes, found = range(2, min(most, 512) + 1), {}
+    for a in sizes:
+        second = ways(h, a) + tail(a * (f - a), r / (f - a), p)
+        rest = max(a, h - (high - t.survivors) - a)
+        third = ways(h, a) + ways(h - a, rest) + a * avoiding(M, rest, k, len(sizes))
+        found[a] = min(second, third + rest * avoiding(M, a, k, len(sizes)))
+    open_ = [a for a in sizes if found[a] > -700]
+    for a in open_:
+        marked, outside = f - a, k * (f - a)
+        if len(open_) * (min(r, k) + 1) > MANY:
+            own = tail(k, r / k, min(marked / (low - 1), 0.999))
+        else:
+            terms = [ways(marked, x) + ways(low - 1 - marked, k - x) for x in range(min(r, k) + 1)]
+            own = log_sum(terms) - ways(low - 1, k)
+        foreign = tail(outside, r * a / outside, a / M)
+        if not r:
+            foreign = marked * avoiding(M, a, k, len(open_))
+        found[a] = min(found[a], ways(h, a) + a * min(0.0, own) + foreign)
+    logs += [max(-700.0, each) for each in found.values()]
+    a = 513
+    while a <= most:
+        z = min(most, a + a // 64)
+        pairs = min(a * (f - a), z * (f - z))
+        logs.append(log(z - a + 1) + ways(h, z) + tail(pairs, r / (f - z), p))
+        a = z + 1
+    return min(1.0, exp(min(0.0, log_sum(logs))))
+
+
+def binomial(trials: int, chance: float) -> list[float]:
+    """Logarithms of all masses but the rare ones above the mean."""
+    if chance >= 1:
+        return [-inf] * trials + [0.0]
+    most = min(trials, ceil(trials * chance - RARE / 3 + sqrt(1600 + 240 * trials * chance)))
+    return [
+        ways(trials, x) + x * log(chance) + (trials - x) * log1p(-chance) for x in range(most + 1)
+    ]
+
+
+def outvoted(t: Record, low: int, high: int, tau: Fraction) -> float:
+    """[V25a] for an interval."""
+    c, k, r, others = t.corrupt, t.k, lost(t, high), low - 1
+    w, h = (0.0 if t.beacon == "drand" else 64 * log(2)), high - t.corrupt
+    part, whole = tau.numerator, tau.denominator
+    logs = [log(k + 1) + RARE]
+    for x in range(max(0, k - (others - c)), min(k, c) + 1):
+        chosen = ways(c, x) + ways(others - c, k - x) - ways(others, k)
+        if chosen <= RARE:
+            continue
+        joined = binomial(low - c - 1 - (k - x), k / (high - 1))
+        attack, enough = binomial(c - x, k / others), [float(RARE)]
+        for each in reversed(attack):
+            enough.append(log_sum([enough[-1], each]))
+        last, each = 0.0, []
+        for y, mass in enumerate(joined):
+            z = max(0, (part * (k - r + y) - whole * x) // (whole - part) + 1)
+            last = min(0.0, w + enough[max(0, len(attack) - z)])
+            each.append(mass + last)
+        logs.append(chosen + min(0.0, log_sum([*each, RARE + last])))
+    return float(min(1.0, h * exp(min(0.0, log_sum(logs)))))
+
+
+def growth(t: Record, low: int, high: int, size: int, b: float) -> int:
+    """[V24]: so many honest neighbours outside of every set of this size."""
+    h, f, k = high - t.corrupt, low - t.corrupt, t.k
+
+    def fails(width: int) -> bool:
+        if size == 1:
+            return bool(h * degree(t, low, high, width) <= b / 2)
+        rest = f - size - width
+        found = ways(h, size) + ways(h - size, width)
+        found += size * avoiding(low - 1, rest, k) + rest * avoiding(high - 1, size, k)
+        return bool(found <= log(b / 32))
+
+    bottom, top = -1, min(f, 2 * k) if size == 1 else f - size
+    while top - bottom > 1:
+        middle = (bottom + top) // 2
+        bottom, top = (middle, top) if fails(middle) else (bottom, middle)
+    return bottom + 1
+
+
+def flow(t: Record, low: int, high: int, b: float) -> float:
+    """[V16] along level sets: the energy for an interval."""
+    m = t.steps if t.dimension == 1 else 1
+    h, size, drop, steps = high - t.corrupt, 1, 0, 0
+    while 2 * size <= h:
+        fresh = growth(t, low, high, size, b) - min(lost(t, high) * size, high - t.survivors)
+        start, best = size, None
+        if size == 1 and opened(t, high):  # [V24c]: who is recovered stays outside
+            start, fresh = 0, fresh - opened(t, high)
+        for i in sorted({m // q for q in range(1, m + 2)}):
+            grown = start + fresh - m // (i + 1)
+            if grown > size:
+                rate = (2 * i + 1) / log(min(grown, h // 2 + 1) / size)
+                if best is None or rate < best[0]:
+                    best = rate, 2 * i + 1, grown
+                if 2 * grown > h:
+                    break
+        if best is None or steps == 16:
+            return inf
+        _, cost, size = best
+        drop, steps = drop + cost, steps + 1
+    return 2 * m * drop
+
+
+def energy(t: Record, b: float) -> float:
+    """E(b)."""
+    m, N = (t.steps if t.dimension == 1 else 1), t.survivors - t.corrupt
+    full: float = 0
+    if t.survivors <= t.k + 1:
+        spread = [divmod(m - i, N - 2) if N > 2 else (0, 0) for i in range(m + 1)]
+        full = min(
+            i * i + 2 * (q * q * (N - 2 - more) + (q + 1) ** 2 * more)
+            for i, (q, more) in enumerate(spread)
+            if N > 2 or i == m
+        )
+        if t.threshold_numerator:  # [V24c]
+            q, more = divmod(m, left(t))
+            full = max(full, 2 * (q * q * (left(t) - more) + (q + 1) ** 2 * more))
+    low, high = max(t.survivors, t.k + 2), t.parties
+    if low > high:
+        return full
+    few = min(high, max(low, t.survivors + t.loss))
+    single = {high, (high + few) // 2, few}
+    reached = max(flow(t, n, n, b) for n in single if n >= low)
+    if reached == inf:
+        return inf
+
+    def over(low: int, high: int) -> float:
+        return inf if 2 * (high - low) >= high - t.corrupt else flow(t, low, high, b)
+
+    parts, goal = [(-over(low, high), low, high)], reached * 1.05
+    for _ in range(halvings(t)):
+        if -parts[0][0] <= goal:
+            break
+        _, first, last = parts.pop(0)
+        middle = (first + last) // 2
+        for start, stop in ((first, middle), (middle + 1, last)):
+            value = over(start, stop)
+            parts.append((-value, start, stop))
+            goal = max(goal, value * 1.05) if start == stop else goal
+        parts.sort()
+    return max(full, -parts[0][0])

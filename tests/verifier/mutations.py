@@ -18,7 +18,7 @@ from bulletin_board.note.keys import NoteSigner
 from bulletin_board.tree import RightEdge, leaf_hash
 from gopa.messages.phases import Phase
 from tests.vectors.transcripts.catalogue import CASES
-from tests.vectors.transcripts.made import make
+from tests.vectors.transcripts.made import cosigned, make
 from wire.ed25519 import SigningKey
 
 NAMES: Final = (
@@ -82,7 +82,7 @@ def material(name: str) -> Material:
     anchors = f"manifest {digest}\nlog {log.verifier}\nquorum none\n".encode()
     out = io.BytesIO()
     simulation.archive(out)
-    assert out.getvalue() == made.archive
+    assert cosigned(out.getvalue(), case.world.witnesses()) == made.archive
     entries = tuple(simulation.log().entries())
     return Material(name, made.archive, entries, made.manifest.session, log, keys, anchors)
 

@@ -135,13 +135,18 @@ class _Course:
         self.speech.close(Phase.CONFIRM)
         self._tell(final, live)
         confirmed = final - out.keys()
-        lonely = any(self.world.lost(u, confirmed, self.withheld) > self.world.loss for u in final)
-        if len(confirmed) < self.world.survivors or lonely:
+        if not self._enough(final, confirmed):
             self._abort(Why.NOT_CONFIRMED, out, Phase.CONFIRM)
         echoing = {u for u, fault in self.world.faults.items() if fault.echo is Phase.CONFIRM}
-        if len(confirmed) == self.world.survivors:  # its own words are not in the log
-            self.speech.halted |= echoing & confirmed
+        for u in echoing & confirmed:
+            if not self._enough(final, confirmed - {u}):  # its own words are not in the log
+                self.speech.halted.add(u)
         return confirmed
+
+    def _enough(self, final: set[int], confirmed: set[int]) -> bool:
+        """[F2], with these confirmations."""
+        lonely = any(self.world.lost(u, confirmed, self.withheld) > self.world.loss for u in final)
+        return len(confirmed) >= self.world.survivors and not lonely
 
     def _unmask(self, final: set[int], confirmed: set[int]) -> None:
         out = self.speech.heard(final, Phase.UNMASK)

@@ -159,12 +159,12 @@ def outvoted(t: Record, low: int, high: int, tau: Fraction) -> float:
         attack, enough = binomial(c - x, k / others), [float(RARE)]
         for each in reversed(attack):
             enough.append(log_sum([enough[-1], each]))
-        last, each = 0.0, []
+        last, masses = 0.0, list[float]()
         for y, mass in enumerate(joined):
             z = max(0, (part * (k - r + y) - whole * x) // (whole - part) + 1)
             last = min(0.0, w + enough[max(0, len(attack) - z)])
-            each.append(mass + last)
-        logs.append(chosen + min(0.0, log_sum([*each, RARE + last])))
+            masses.append(mass + last)
+        logs.append(chosen + min(0.0, log_sum([*masses, RARE + last])))
     return float(min(1.0, h * exp(min(0.0, log_sum(logs)))))
 
 

@@ -84,7 +84,7 @@ lock: install
 
 # What we build from. `make supply` writes the bills of materials to build/supply and refuses a licence
 # that is not allowed; `make advisories DATABASE=FOLDER` looks for known vulnerabilities in a local copy of
-# the OSV database. The tools have environments of their own, beside what they inspect.
+# the OSV database (FOLDER/osv-scalibr/PyPI/all.zip and FOLDER/osv-scalibr/crates.io/all.zip). The tools have environments of their own, beside what they inspect.
 SUPPLY := $(VENV)-supply
 CYCLONEDX_RUST := 0.5.9
 OSV_SCANNER := v2.5.0

@@ -93,8 +93,8 @@ class AdmissionPolicy(Protocol):
         The signature is verified and the slot is free.
         """
 
-    def observe(self, index: int, entry: Entry) -> None:
-        """The entry is in the log at `index`. Evidence of equivocation is shown too."""
+    def observe(self, index: int, entry: Entry, *, evidence: bool = False) -> None:
+        """The entry is in the log at `index`; `evidence` if its slot held another one already."""
 
     def is_barrier(self, entry: Entry) -> bool:
         """Whether this entry, such as a close, counts only under a quorum of witnesses."""
@@ -141,8 +141,8 @@ class Anyone:
         if self._used[entry.author.data] >= self._quota:
             _refuse(Reason.QUOTA, f"at most {self._quota} entries of one author")
 
-    def observe(self, index: int, entry: Entry) -> None:
-        del index
+    def observe(self, index: int, entry: Entry, *, evidence: bool = False) -> None:
+        del index, evidence
         self._used[entry.author.data] += 1
 
     def is_barrier(self, entry: Entry) -> bool:

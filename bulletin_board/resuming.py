@@ -175,7 +175,7 @@ def _catch_up(found: Resumed, index: Index, tiles: VerifiedTiles) -> None:
                 f"the index does not say what the log says about entry {place}. Nothing was"
                 " changed: stop the board and rebuild the index with `gopa board reindex`"
             )
-        found.policy.observe(place, submission.entry)
+        found.policy.observe(place, submission.entry, evidence=row.copy > 0)
         found.take(row)
 
 

@@ -180,7 +180,7 @@ class Sequencer:
         index = plan.start + len(plan.staged)
         plan.staged.append(StagedEntry(slot, len(places), leaf, submission.raw))
         plan.taken.setdefault(slot, []).append(Place(index, leaf))
-        self._policy.observe(index, entry)
+        self._policy.observe(index, entry, evidence=bool(places))
         if places:  # the first conflicting entry is kept: it is signed evidence
             return Refused(Reason.CONFLICT, "", None, places[0].index, index)
         return index, True

@@ -7,10 +7,9 @@ Specification: `specs/04-protocol.md`, [S4], [E1], [E2], [C1] and [C2];
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Collection
 from copy import copy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from threading import Lock
 from typing import Final, NoReturn
 
@@ -18,6 +17,7 @@ from bulletin_board import Entry, Reason, Refused
 from bulletin_board.admission import FetchEntry
 from bulletin_board.entry import LARGEST_BODY
 from gopa.admission_memory import NeededEntries, read_indexes
+from gopa.admission_places import Beginning, OpenSessions, Pending
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, Close, Open, Result, read_control
 from gopa.messages.parameters import OpenAdmission
@@ -37,8 +37,6 @@ LARGEST_MANIFEST: Final = 4_000_000
 
 MOST_SESSIONS: Final = 1_000
 MOST_PENDING: Final = 1_024
-MOST_PENDING_BYTES: Final = 2**28
-"""Of manifests of several entries that are on their way: they are kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +91,8 @@ class ProtocolAdmission:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
-        self._pending = _Pending(self._limits.most_pending)
-        self._open: set[bytes] = set()
+        self._pending = Pending(self._limits.most_pending)
+        self._open = OpenSessions(self._limits.most_sessions)
         self._size = 0
         self._needed = NeededEntries()
         self.sessions: dict[bytes, Session] = {}
@@ -110,23 +108,34 @@ class ProtocolAdmission:
         else:
             _admit_party(session, entry)
 
-    def observe(self, index: int, entry: Entry) -> None:
-        """The entry is in the log; one that takes a slot again changes nothing."""
+    def observe(self, index: int, entry: Entry, *, evidence: bool = False) -> None:
+        """The entry is in the log; evidence, which takes a slot again, changes nothing.
+
+        What gave way is not known any more, so evidence in its first slot would look like a
+        beginning: an organiser would have its session back by saying two things at once.
+        """
         with self.lock:
             self._size = index + 1
-            session = self.sessions.get(entry.session)
-            if session is None:
-                self._begin(entry)
-            elif entry.author.data != session.manifest.organiser:
-                session.take_party(entry)
-            elif entry.phase == Phase.ORGANISER:
-                session.take_control(entry)
-                if session.over:
-                    self._open.discard(entry.session)
-            self._remember(index, entry)
+            if not evidence:
+                self._take(entry)
+                self._remember(index, entry)
+
+    def _take(self, entry: Entry) -> None:
+        session = self.sessions.get(entry.session)
+        if session is None:
+            self._begin(entry)
+        elif entry.author.data != session.manifest.organiser:
+            session.take_party(entry)
+        elif entry.phase == Phase.ORGANISER:
+            session.take_control(entry)
+            if session.over:
+                self._open.end(entry.session)
+            elif session.round is not None:
+                self._open.go_on(entry.session)
 
     def _remember(self, index: int, entry: Entry) -> None:
-        for given_up in self._pending.given_up():
+        for given_up in (*self._pending.given_up(), *self._open.given_up()):
+            self.sessions.pop(given_up, None)
             self._needed.forget(given_up)
         session = self.sessions.get(entry.session)
         if session is None and entry.session not in self._pending.known:
@@ -145,7 +154,7 @@ class ProtocolAdmission:
         limits = [getattr(self._limits, each.name) for each in fields(self._limits)]
         listed = [sorted(each) if isinstance(each, frozenset) else each for each in limits]
         digest = hashlib.sha256(repr(listed).encode()).hexdigest()
-        return f"sessions/2 {VERSION} {digest}".encode()
+        return f"sessions/3 {VERSION} {digest}".encode()
 
     def save(self) -> bytes:
         """Which entries say all that counts now; see `bulletin_board.admission.Resumable`."""
@@ -164,14 +173,18 @@ class ProtocolAdmission:
         if objection:
             _refuse(Reason.SESSION, objection)
         if (entry.phase, entry.round, entry.kind) != (Phase.ORGANISER, 0, Kind.MANIFEST):
-            _refuse(Reason.SESSION, "its manifest is not in the log")
-        if len(self._open) >= limits.most_sessions:
+            _refuse(
+                Reason.SESSION,
+                "its manifest is not in the log, or was given up for others before its first"
+                " round opened: create another session, and open its first round at once",
+            )
+        if self._open.full:
             _refuse(
                 Reason.FULL,
                 f"{limits.most_sessions} sessions are open, as many as this board takes:"
                 " wait until one is over, or ask the operator",
             )
-        beginning = self._pending.known.get(entry.session, _Beginning(author))
+        beginning = self._pending.known.get(entry.session, Beginning(author))
         if beginning.author != author:
             _refuse(Reason.SESSION, "somebody else is posting its manifest")
         if entry.seq and not beginning.progress.next_seq:
@@ -197,7 +210,7 @@ class ProtocolAdmission:
         author = entry.author.data
         if self._limits.objection(entry.session, author):
             return
-        beginning = self._pending.known.get(entry.session, _Beginning(author))
+        beginning = self._pending.known.get(entry.session, Beginning(author))
         manifest_place = (entry.phase, entry.round, entry.kind)
         expected = (Phase.ORGANISER, 0, Kind.MANIFEST)
         if manifest_place != expected or beginning.author != author:
@@ -213,57 +226,7 @@ class ProtocolAdmission:
             self.sessions[entry.session] = Session.of(manifest_of(entry.session, author, body))
         except (MalformedMessage, UsageError):
             return
-        self._open.add(entry.session)
-
-
-@dataclass(slots=True)
-class _Beginning:
-    """A manifest on its way; `kept` are its bytes that count."""
-
-    author: bytes
-    progress: Progress = field(default_factory=Progress)
-    kept: int = 0
-
-    def body(self, last: Entry) -> bytes:
-        return b"".join(self.progress.bodies) + last.body
-
-
-class _Pending:
-    """Manifests on their way, those that stood still longest first.
-
-    Beginning one costs a stranger a post. If the first to come had their places for ever, a
-    few posts would close the board for everybody else; so whoever goes on stays, and the
-    one that has stood still longest gives way. What is given up depends on the log alone.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._bytes = 0
-        self._given_up: list[bytes] = []
-        self.known: OrderedDict[bytes, _Beginning] = OrderedDict()
-
-    def keep(self, session: bytes, beginning: _Beginning) -> None:
-        """It has gone on; others give way if there are too many."""
-        self.forget(session)
-        self.known[session] = beginning
-        beginning.kept = beginning.progress.size
-        self._bytes += beginning.kept
-        while len(self.known) > self._most or self._bytes > MOST_PENDING_BYTES:
-            longest = next(iter(self.known))
-            self.forget(longest)
-            self._given_up.append(longest)
-
-    def given_up(self) -> list[bytes]:
-        """Sessions whose manifests gave way since this was asked before."""
-        found, self._given_up = self._given_up, []
-        return found
-
-    def forget(self, session: bytes) -> None:
-        """It is whole, or given up."""
-        beginning = self.known.pop(session, None)
-        if beginning is not None:
-            self._bytes -= beginning.kept
-            beginning.kept = 0
+        self._open.begin(entry.session)
 
 
 def _admit_control(session: Session, entry: Entry, size: int) -> None:

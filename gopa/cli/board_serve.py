@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     default=1_000,
     show_default=True,
-    help="With --sessions: how many may be open at once.",
+    help="With --sessions: how many may be open at once; one without a round may be given up"
+    " for another.",
 )
 @click.option(
     "--most-pending",

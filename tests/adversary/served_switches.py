@@ -58,8 +58,10 @@ _admit_manifest = ProtocolAdmission._admit_manifest
 
 
 def _if_there_is_a_place(policy: ProtocolAdmission, entry: Entry) -> None:
-    known = policy._pending.known
-    if entry.session not in known and len(known) >= policy._limits.most_pending:
+    known, limits = policy._pending.known, policy._limits
+    if entry.session not in known and len(known) >= limits.most_pending:
+        raise Refused(Reason.FULL)
+    if len(policy._open.waiting) + len(policy._open.going_on) >= limits.most_sessions:
         raise Refused(Reason.FULL)
     _admit_manifest(policy, entry)
 
@@ -113,7 +115,7 @@ ENDLESS_PATIENCE = replaced(Seat, "_give_up_in_time", _endless_patience)
 """A party waits for its organiser for ever."""
 
 FIRST_COME = replaced(ProtocolAdmission, "_admit_manifest", _if_there_is_a_place)
-"""Manifests that are on their way keep their places for ever."""
+"""Manifests that are on their way, and sessions without a round, keep their places for ever."""
 
 SEATS_FOR_EVER = replaced(Seats, "_make_room", lambda _: False)
 """Connections that wait for a request keep their seats, however many others come."""

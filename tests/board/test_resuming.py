@@ -45,8 +45,8 @@ class Counting(Anyone):
         super().__init__(10**9)
         self.seen = 0
 
-    def observe(self, index: int, entry: Entry) -> None:
-        super().observe(index, entry)
+    def observe(self, index: int, entry: Entry, *, evidence: bool = False) -> None:
+        super().observe(index, entry, evidence=evidence)
         self.seen += 1
 
     def save(self) -> bytes:

@@ -13,7 +13,7 @@ from bulletin_board import Entry, Refused, Submission
 from gopa.admission import Limits, ProtocolAdmission
 from gopa.session_tracker import Session
 from tests.protocol.scribe import World
-from tests.rules.test_admission import LOGS, beginnings, large
+from tests.rules.test_admission import LOGS, beginnings, large, whole
 from tests.rules.worlds import make
 from wire.errors import MalformedMessage
 
@@ -53,7 +53,8 @@ def same(one: ProtocolAdmission, other: ProtocolAdmission) -> bool:
 def _known(policy: ProtocolAdmission) -> tuple[object, ...]:
     pending = policy._pending
     on_their_way = list(pending.known.items())  # who gives way first is known, too
-    return policy.sessions, policy._size, policy._open, on_their_way, pending._bytes
+    waiting, going_on = list(policy._open.waiting), policy._open.going_on
+    return policy.sessions, policy._size, waiting, going_on, on_their_way, pending._bytes
 
 
 def _forget_what_is_over(session: Session) -> None:
@@ -110,7 +111,7 @@ def test_several_sessions_and_a_manifest_on_its_way() -> None:
         assert same(whole, other)
 
 
-TWO_AT_ONCE = Limits.of(most_pending=2)
+TWO_AT_ONCE = Limits.of(most_pending=2, most_sessions=2)
 
 
 def test_a_manifest_that_was_given_up_does_not_come_back() -> None:
@@ -132,7 +133,9 @@ def test_a_manifest_that_was_given_up_does_not_come_back() -> None:
 def test_whatever_gave_way_to_whatever_a_policy_goes_on_where_another_one_stood() -> None:
     """Strangers begin each other's sessions, go on, go on wrongly, and say two things at once."""
     rng = Random(5)
-    made, short = entries_of(large().raws), entries_of(make().raws)
+    opened = make()
+    opened.control()
+    made, short = entries_of(large().raws), [*entries_of(opened.raws), *whole(3)]
     begun = [replace(made[0], author=each.author, chunks=3) for each in beginnings(3)]
     sessions = [made[0].session, bytes(32), bytes([1]) * 32]
     more = [
@@ -142,19 +145,21 @@ def test_whatever_gave_way_to_whatever_a_policy_goes_on_where_another_one_stood(
         for seq in range(3)
         for what in range(2)
     ]
-    given_up = 0
+    given_up = put_out = 0
     for _ in range(40):
         entries = [rng.choice([*more, *made, *short]) for _ in range(60)]
-        whole, other = ProtocolAdmission(TWO_AT_ONCE), ProtocolAdmission(TWO_AT_ONCE)
+        ours, other = ProtocolAdmission(TWO_AT_ONCE), ProtocolAdmission(TWO_AT_ONCE)
         for index, entry in enumerate(entries):
-            before = set(whole._pending.known)
-            whole.observe(index, entry)
+            before, waiting = set(ours._pending.known), set(ours._open.waiting)
+            ours.observe(index, entry)
             other.observe(index, entry)
-            given_up += bool(before - {entry.session} - set(whole._pending.known))
+            given_up += bool(before - {entry.session} - set(ours._pending.known))
+            put_out += bool(waiting - set(ours.sessions))
             if rng.random() < 0.3:
                 other, _ = resumed(other, entries[: index + 1])
-            assert same(whole, other)
+            assert same(ours, other)
     assert given_up > 100
+    assert put_out > 20
 
 
 def test_other_limits_are_another_policy() -> None:

@@ -8,7 +8,7 @@ on it, and `ServedOutcome` is what came of it.
 
 from gopa.adversary.boards.asking import Asked, Onward, Tampering, Which, closing, said
 from gopa.adversary.boards.chair import Chair
-from gopa.adversary.boards.face import FEW_CONNECTIONS, FEW_PENDING, Face
+from gopa.adversary.boards.face import FEW_CONNECTIONS, FEW_PENDING, FEW_SESSIONS, Face
 from gopa.adversary.boards.front import MaliciousBoard, NeverHappened, Sent, Way
 from gopa.adversary.boards.guests import Guest
 from gopa.adversary.boards.harm import harm
@@ -21,6 +21,7 @@ from gopa.adversary.boards.strangers import Crowd, Squatters
 __all__ = [
     "FEW_CONNECTIONS",
     "FEW_PENDING",
+    "FEW_SESSIONS",
     "Asked",
     "Chair",
     "Crowd",

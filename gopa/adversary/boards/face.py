@@ -27,6 +27,7 @@ _SECONDS: Final = 60.0
 _UNLIMITED: Final = 10**9
 
 FEW_PENDING: Final = 16
+FEW_SESSIONS: Final = 16
 FEW_CONNECTIONS: Final = 128
 """A face is a small board: crowds of strangers need not be large."""
 
@@ -51,7 +52,7 @@ def served_face(
     place.create(signer, first_checkpoint(signer))
     size = _stored(place, signer, [Submission.decode(raw) for raw in entries])
     with ExitStack() as stack:
-        limits = Limits.of(most_pending=FEW_PENDING)
+        limits = Limits.of(most_sessions=FEW_SESSIONS, most_pending=FEW_PENDING)
         app = start_board(place, signer, policy, lambda: ProtocolAdmission(limits), stack)
         yield Face(stack.enter_context(serving(app)), size)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import socket
 from contextlib import suppress
-from typing import Final, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import urlsplit
 
 from bulletin_board.client.http import HttpTransport
@@ -16,12 +17,15 @@ from gopa.messages.phases import Kind, Phase
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.ed25519 import SigningKey
 
+if TYPE_CHECKING:
+    from gopa.messages.manifest import Manifest
+
 _MOST: Final = 2**17
 _SECONDS: Final = 10.0
 
 
 class Squatters:
-    """Each begins a manifest of several entries, in a session of its own, and says no more."""
+    """Each begins a session of its own, or a manifest of several entries, and says no more."""
 
     def __init__(self, address: str) -> None:
         self._url = address + ENTRIES
@@ -34,8 +38,12 @@ class Squatters:
         self._known += found
         return [self._post(key, session, 0) for key, session in found]
 
+    def begin_whole(self, count: int, like: Manifest) -> list[int]:
+        """So many more come, each with a whole manifest like this one; what the board answers."""
+        return [self._post_whole(SigningKey.generate(os.urandom), like) for _ in range(count)]
+
     def go_on(self, number: int) -> int:
-        """One of them has another entry of its manifest; what the board answers."""
+        """One that began has another entry of its manifest; what the board answers."""
         return self._post(*self._known[number], 1)
 
     def close(self) -> None:
@@ -43,8 +51,14 @@ class Squatters:
         self._transport.close()
 
     def _post(self, key: SigningKey, session: bytes, chunk: int) -> int:
-        body = bytes(LARGEST_BODY)
-        place = int(Phase.ORGANISER), int(Kind.MANIFEST), 0, chunk, 3
+        return self._say(key, session, chunk, 3, bytes(LARGEST_BODY))
+
+    def _post_whole(self, key: SigningKey, like: Manifest) -> int:
+        agreed = replace(like, organiser=key.public.data, salt=os.urandom(32))
+        return self._say(key, agreed.session, 0, 1, agreed.to_bytes())
+
+    def _say(self, key: SigningKey, session: bytes, chunk: int, chunks: int, body: bytes) -> int:
+        place = int(Phase.ORGANISER), int(Kind.MANIFEST), 0, chunk, chunks
         entry = Entry(VERSION, session, *place, key.public, chunk, NO_LEAF, 0, bytes(32), body)
         raw = sign_entry(entry, key)
         answer = self._transport.request(

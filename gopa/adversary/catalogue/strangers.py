@@ -24,17 +24,19 @@ def kept_out(outcome: ServedOutcome) -> bool:
 
 @served("manifest-squat", "05-D5", aim=kept_out)
 async def manifest_squat(stage: Stage) -> None:
-    """Strangers begin more manifests of several entries than a board keeps, and go on with none.
+    """Strangers post more manifests than a board keeps, halves and whole ones, and open no round.
 
     Then the organiser comes with its own.
 
-    Caught: manifests that have stood still longest give way to new ones.
+    Caught: halves that have stood still longest give way to new ones, and so do sessions without
+    a round, of which the older half stays.
     Costs: the log their first entries; a board that is told who may begin sessions takes none.
     """
-    from gopa.adversary.boards import FEW_PENDING, Squatters
+    from gopa.adversary.boards import FEW_PENDING, FEW_SESSIONS, Squatters
 
     with closing(Squatters(stage.board.main.address)) as squatters:
         await asyncio.to_thread(squatters.begin, 2 * FEW_PENDING)
+        await asyncio.to_thread(squatters.begin_whole, 2 * FEW_SESSIONS, stage.manifest)
         way = stage.chair().way
         await stage.until(lambda: stage.begun or way.requests > _PATIENT_REQUESTS)
         if not stage.begun:

@@ -32,6 +32,8 @@ from wire.errors import UsageError
 
 _WITNESS_SECONDS = 5.0
 _OPENING_SECONDS = 5.0
+_CONFIRMING_SECONDS = 15.0
+"""The longer one where a log has entries: it does not open without its witnesses."""
 
 
 def start_board(  # noqa: PLR0913, PLR0917 - the composition root
@@ -42,11 +44,14 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
     stack: ExitStack,
     limits: ServerLimits | None = None,
     view: SessionView | None = None,
+    *,
+    risk_fork: bool = False,
 ) -> Starlette:
     """Open the log and start its threads; `stack` releases the directory at the end.
 
     Raises `StorageError` if the log cannot be opened, of which `Overtaken` means that the
-    witnesses know a newer one; `UsageError` if the policy is about another log.
+    witnesses know a newer one, and `Unconfirmed` that too few of them answer, which
+    `risk_fork` puts up with; `UsageError` if the policy is about another log.
     """
     if policy.log.key != signer.verifier:
         raise UsageError("the policy names another log than this board's key")
@@ -58,7 +63,7 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
             collector.notify()
 
     public = DirectorySource(place.public)
-    witnesses = _witnesses_first(policy, place)
+    witnesses = _witnesses_first(policy, place, risk_fork=risk_fork)
 
     def opened() -> Sequencer:
         sequencer = Sequencer(place.storage(), signer, admission)
@@ -79,10 +84,13 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
     return build_app(service)
 
 
-def _witnesses_first(policy: TrustPolicy, place: BoardDirectory) -> WitnessesFirst:
-    transport = HttpTransport(seconds=_WITNESS_SECONDS)
+def _witnesses_first(
+    policy: TrustPolicy, place: BoardDirectory, *, risk_fork: bool
+) -> WitnessesFirst:
+    transport = HttpTransport(seconds=_CONFIRMING_SECONDS)
+    evidence = EvidenceFolder(place.evidence, private=True)
     return WitnessesFirst(
-        policy, transport, EvidenceFolder(place.evidence, private=True), _OPENING_SECONDS
+        policy, transport, evidence, _OPENING_SECONDS, _CONFIRMING_SECONDS, risk_fork
     )
 
 

@@ -20,6 +20,7 @@ from bulletin_board.storage.interface import (
     StagedEntry,
     Storage,
     StorageError,
+    Unconfirmed,
 )
 from bulletin_board.storage.memory import memory_storage
 
@@ -40,5 +41,6 @@ __all__ = [
     "StagedEntry",
     "Storage",
     "StorageError",
+    "Unconfirmed",
     "memory_storage",
 ]

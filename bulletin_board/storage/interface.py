@@ -35,6 +35,10 @@ class Overtaken(Inconsistent):
     """Others hold a newer history of the log than this storage, which comes from a backup."""
 
 
+class Unconfirmed(StorageError):
+    """Too few witnesses say that they hold no more of the log than this storage does."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where an entry of the log is."""

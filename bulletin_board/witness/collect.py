@@ -11,24 +11,18 @@ from concurrent.futures import TimeoutError as NotInTime
 
 from bulletin_board.client.http import Transport
 from bulletin_board.durable import EvidenceFolder
-from bulletin_board.note import (
-    Note,
-    SignatureLine,
-    SignedCheckpoint,
-    cosignature_time,
-    verify_note,
-)
+from bulletin_board.note import SignatureLine, SignedCheckpoint, cosignature_time
 from bulletin_board.policy import Peer, TrustPolicy
 from bulletin_board.reader import LogReader
 from bulletin_board.source import Source
 from bulletin_board.storage import Overtaken
 from bulletin_board.visible import visible
-from bulletin_board.witness.ask import WitnessRefusal, ask_witness
+from bulletin_board.witness.ask import WitnessRefusal, ask_witness, require_own
 from bulletin_board.witness.evidence import keep_refusal
 from bulletin_board.witness.opening import require_possible
 from bulletin_board.witness.standing import Standing, State
 from bulletin_board.witness.waiting import Covered, Waiters
-from wire.errors import ProtocolError, Unattributed
+from wire.errors import ProtocolError
 
 log = logging.getLogger("gopa.board")
 
@@ -213,10 +207,7 @@ class Collector:
         Only one line of each: a note with too many lines is one that nobody can read.
         Raises `InvalidSignature` if one does not verify, `Unattributed` if there is none.
         """
-        signed = [line for line in lines if _identity(line) == _identity_of(witness)]
-        if not signed:
-            raise Unattributed("the witness answers without a cosignature of its own")
-        verify_note(Note(asked.note.text, tuple(signed)), [witness.key])
+        signed = require_own(witness, asked.note, lines)
         own = max(signed, key=lambda line: cosignature_time(line.signature))
         with self._changed:
             time_stated = cosignature_time(own.signature)
@@ -300,11 +291,3 @@ class Collector:
 
 def _names(names: Iterable[str]) -> str:
     return ", ".join(map(visible, names)) or "none"
-
-
-def _identity(line: SignatureLine) -> tuple[str, bytes]:
-    return line.name, line.key_id
-
-
-def _identity_of(witness: Peer) -> tuple[str, bytes]:
-    return witness.key.name, witness.key.key_id

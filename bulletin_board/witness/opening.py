@@ -10,16 +10,16 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from bulletin_board.client.http import Transport
 from bulletin_board.durable import EvidenceFolder
 from bulletin_board.policy import Peer, TrustPolicy
 from bulletin_board.reader import LogReader
-from bulletin_board.storage import Overtaken
+from bulletin_board.storage import Overtaken, Unconfirmed
 from bulletin_board.visible import visible
-from bulletin_board.witness.ask import WitnessRefusal, ask_witness
+from bulletin_board.witness.ask import WitnessRefusal, ask_witness, require_own
 from bulletin_board.witness.evidence import keep_refusal
 
 log = logging.getLogger("gopa.board")
@@ -27,41 +27,63 @@ log = logging.getLogger("gopa.board")
 
 @dataclass(frozen=True, slots=True)
 class WitnessesFirst:
-    """Asks all witnesses of a policy at once, for `seconds` or until the answer is clear."""
+    """Asks all witnesses of a policy at once, until the answer is clear.
+
+    That takes at most `seconds` for an empty log, and `patience` for one with entries. With
+    `risk_fork` too few answers are enough, as long as they do not say that there is more.
+    """
 
     policy: TrustPolicy
     transport: Transport
     evidence: EvidenceFolder
     seconds: float
+    patience: float
+    risk_fork: bool = False
     clock: Callable[[], float] = time.time
 
     def require_newest(self, open_reader: Callable[[], LogReader]) -> None:
-        """Raises `Overtaken` if the witnesses that hold more than the reader leave no quorum.
+        """Return if a quorum of witnesses has cosigned what the reader has.
 
-        One that is silent, or refuses for another reason, is not ahead. Each has a reader of
-        its own.
+        Each of them has a reader of its own. Raises `Overtaken` if the witnesses that hold more
+        leave no quorum, and `Unconfirmed` if too few say what they hold: whoever brings back
+        an old storage may be the one that keeps the others from answering. Of an empty log
+        nobody can be expected to know.
         """
-        answers: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
-        asked = {name: peer for name, peer in self.policy.witnesses.items() if peer.url}
         if not self.policy.needs_witnesses:
             return
+        size = open_reader().size
+        held = self._answers(open_reader, size)
+        if self._is_quorum(held, at_most=size):
+            return
+        asked = [name for name in self._asked if not 0 <= held.get(name, -1) <= size]
+        if size and not self.risk_fork:
+            raise _unconfirmed(asked, size)
+        missing = ", ".join(map(visible, asked))
+        log.warning("too few witnesses say what they hold of the log: %s", missing)
+
+    @property
+    def _asked(self) -> dict[str, Peer]:
+        return {name: peer for name, peer in self.policy.witnesses.items() if peer.url}
+
+    def _answers(self, open_reader: Callable[[], LogReader], size: int) -> dict[str, int]:
+        """The sizes that witnesses hold, -1 for those that do not say it."""
+        answers: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
+        asked = self._asked
         for name, peer in asked.items():
             arguments = name, peer, open_reader, answers
             threading.Thread(
                 target=self._ask, args=arguments, name="board-opening", daemon=True
             ).start()
         held: dict[str, int] = {}
-        deadline = time.monotonic() + self.seconds
-        size = open_reader().size
+        deadline = time.monotonic() + (self.patience if size else self.seconds)
         while len(held) < len(asked) and not self._is_quorum(held, at_most=size):
             try:
                 name, found = answers.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
-                missing = ", ".join(visible(name) for name in asked if name not in held)
-                log.warning("not all witnesses say what they hold of the log: %s", missing)
-                return
+                break
             held[name] = found
             require_possible(self.policy, {n: s for n, s in held.items() if s > size}, size)
+        return held
 
     def _is_quorum(self, held: Mapping[str, int], *, at_most: int) -> bool:
         witnesses = self.policy.witnesses
@@ -80,7 +102,8 @@ class WitnessesFirst:
         held = -1
         try:
             reader = open_reader()
-            ask_witness(self.transport, peer, reader, 0)
+            lines = ask_witness(self.transport, peer, reader, 0)
+            require_own(peer, reader.signed.note, lines)
             held = reader.size
         except WitnessRefusal as error:
             if error.ahead is not None:
@@ -104,4 +127,15 @@ def require_possible(policy: TrustPolicy, ahead: Mapping[str, int], size: int) -
         " storage; if it is lost, export what is here and begin a new log with `gopa board init`,"
         " under another key. If the witnesses are mistaken, ask whoever runs them, or take them"
         " out of the policy"
+    )
+
+
+def _unconfirmed(silent: Iterable[str], size: int) -> Unconfirmed:
+    names = ", ".join(map(visible, silent)) or "none of them has an address in the policy"
+    return Unconfirmed(
+        f"too few witnesses say that they hold no more than the {size} entries of this log, and"
+        " if its storage comes from a backup, going on would fork the log. These did not cosign"
+        f" its checkpoint: {names}. Start the board again when they answer; see what they said"
+        " in the log above. Only if you know that nobody has brought back an older storage, start"
+        " it once with --risk-fork"
     )

@@ -64,6 +64,12 @@ if TYPE_CHECKING:
     help="With --sessions: how many manifests of several entries may be on their way; the one"
     " that stood still longest is given up for another.",
 )
+@click.option(
+    "--risk-fork",
+    is_flag=True,
+    help="Open a log although too few witnesses say that they hold no more of it. If its storage"
+    " comes from a backup, this forks the log and finishes its key.",
+)
 @policy_option
 @listen_options(8765)
 @as_json_option
@@ -78,6 +84,7 @@ def serve(  # noqa: PLR0913 - click passes every option by name
     quota: int,
     most_sessions: int,
     most_pending: int,
+    risk_fork: bool,
     policy_path: Path | None,
     listen: Listen,
     as_json: bool,
@@ -98,7 +105,15 @@ def serve(  # noqa: PLR0913 - click passes every option by name
         policy = read_policy(policy_path, str(signer.verifier))
 
         def application() -> Starlette:
-            return start_board(place, signer, policy, doors.admission, stack, view=doors.view)
+            return start_board(
+                place,
+                signer,
+                policy,
+                doors.admission,
+                stack,
+                view=doors.view,
+                risk_fork=risk_fork,
+            )
 
         _run(application, listen, {"log": str(signer.verifier)}, as_json)
 

@@ -59,10 +59,14 @@ def live_board(
     limits: ServerLimits | None = None,
     view: SessionView | None = None,
     connections: int = 1_024,
+    risk_fork: bool = False,
 ) -> Iterator[str]:
     place = BoardDirectory(root) if root.exists() else new_board(root)
     with ExitStack() as stack:
-        app = start_board(place, signer(), policy or trust(), admission, stack, limits, view)
+        trusted = policy or trust()
+        app = start_board(
+            place, signer(), trusted, admission, stack, limits, view, risk_fork=risk_fork
+        )
         yield stack.enter_context(serving(app, free_port(), connections))
 
 

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from bulletin_board.admission import Reason, Refused
 from bulletin_board.client.http import HttpTransport
 from bulletin_board.server import start as start_module
-from bulletin_board.storage import Overtaken
+from bulletin_board.storage import Overtaken, Unconfirmed
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.text import encode_base64
 from bulletin_board.witness import standing as standing_module
@@ -80,6 +80,89 @@ def test_a_restored_backup_is_not_served(tmp_path: Path) -> None:
         assert len(list(backup.evidence.glob("witness-refusal-*.evidence"))) > 0
         with live_board(place.root, policy=trusted) as url:
             client(url).submit(entry_bytes(2))
+
+
+def test_a_backup_is_not_served_while_those_that_know_better_are_silent(tmp_path: Path) -> None:
+    """Whoever brings back an old storage may keep the witnesses from answering, too."""
+    place = new_board(tmp_path / "log")
+    with live_witness(tmp_path, 1) as one, live_witness(tmp_path, 2) as two:
+        trusted = witnessed(1, one, two)
+        with live_board(place.root, policy=trusted) as url:
+            client(url).submit(entry_bytes(0))
+        backup = copy_of(place, tmp_path / "backup")
+        with live_board(place.root, policy=trusted) as url:
+            client(url).submit(entry_bytes(1))
+            assert until(lambda: len(trusted.cosignatures(client(url).update())) == 2)
+    before = locked(backup)
+    with pytest.raises(Unconfirmed), live_board(backup.root, policy=trusted):
+        pass
+    assert locked(backup) == before
+    with live_board(backup.root, policy=trusted, risk_fork=True) as url:
+        assert client(url).submit(entry_bytes(2)).index == 1
+
+
+def test_a_log_opens_again_when_a_quorum_has_cosigned_what_it_has(tmp_path: Path) -> None:
+    place = new_board(tmp_path / "log")
+    with live_witness(tmp_path, 1) as one:
+        with answering(2, 503, b"") as (two, _):
+            trusted, all_of_them = witnessed(1, one, two), witnessed(2, one, two)
+            for number in range(3):
+                with live_board(place.root, policy=trusted) as url:
+                    assert client(url).submit(entry_bytes(number)).index == number
+            with pytest.raises(Unconfirmed), live_board(place.root, policy=all_of_them):
+                pass
+        with (
+            live_witness(tmp_path, 2) as two,
+            live_board(place.root, policy=witnessed(2, one, two)) as url,
+        ):
+            assert client(url).submit(entry_bytes(3)).index == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "body"), [(200, b""), (200, b"no line"), (422, b""), (503, b"")]
+)
+def test_only_a_cosignature_says_that_nobody_is_ahead(
+    tmp_path: Path, status: int, body: bytes
+) -> None:
+    """Whoever stands between a board and its witnesses can say anything but that."""
+    place = new_board(tmp_path / "log")
+    with live_witness(tmp_path, 1) as one:
+        trusted = witnessed(1, one)
+        for number in range(2):
+            with live_board(place.root, policy=trusted) as url:
+                assert client(url).submit(entry_bytes(number)).index == number
+    with (
+        answering(1, status, body) as (other, _),
+        pytest.raises(Unconfirmed),
+        live_board(place.root, policy=witnessed(1, other)),
+    ):
+        pass
+
+
+def test_a_log_without_entries_waits_for_nobody(tmp_path: Path) -> None:
+    with answering(1, 503, b"") as (silent, _):
+        with live_board(tmp_path / "log", policy=witnessed(1, silent)) as url:
+            assert client(url).submit(entry_bytes(0)).index == 0
+        with (
+            pytest.raises(Unconfirmed),
+            live_board(tmp_path / "log", policy=witnessed(1, silent)),
+        ):
+            pass
+
+
+def test_the_risk_of_a_fork_is_taken_only_where_nobody_is_ahead(tmp_path: Path) -> None:
+    with answering(1, 503, b"") as (silent, _):
+        trusted = witnessed(1, silent)
+        with live_board(tmp_path / "log", policy=trusted) as url:
+            client(url).submit(entry_bytes(0))
+        with live_board(tmp_path / "log", policy=trusted, risk_fork=True) as url:
+            assert client(url).submit(entry_bytes(1)).index == 1
+    with (
+        answering(1, 409, b"999999\n") as (ahead, _),
+        pytest.raises(Overtaken),
+        live_board(tmp_path / "log", policy=witnessed(1, ahead), risk_fork=True),
+    ):
+        pass
 
 
 def test_those_that_are_ahead_and_not_needed_stop_nothing(tmp_path: Path) -> None:

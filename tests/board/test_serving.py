@@ -16,12 +16,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from bulletin_board.note import KeyKind
 from bulletin_board.server.run import Listen, bind
 from gopa.cli.board import board
 from tests.board.asking import ask
 from tests.board.certificates import write_certificate
 from tests.board.live import free_port
-from tests.board.tools import log_key, new_board
+from tests.board.tools import append, log_key, new_board, open_log, signer, submission
 from tests.board.waiting import LONG
 from wire.errors import UsageError
 
@@ -89,6 +90,24 @@ def test_idle_connections_do_not_use_up_the_descriptors(tmp_path: Path, tls: boo
         for _ in range(300):
             stack.enter_context(socket.create_connection(place, LONG))
         assert [status() for _ in range(5)] == [200] * 5
+
+
+def test_a_board_is_started_without_its_witnesses_at_its_operators_risk(tmp_path: Path) -> None:
+    """Nobody but the operator knows whether the storage is the newest one."""
+    log = open_log(new_board(tmp_path / "log"))
+    append(log, [submission(0)])
+    log.close()
+    witness = signer("witness.example/1", KeyKind.WITNESS).verifier
+    policy = tmp_path / "policy"
+    address = "http://127.0.0.1:1"
+    policy.write_text(f"log {log_key()}\nwitness w {witness} {address}\nquorum w\n")
+    options: list[str | Path] = ["serve", tmp_path / "log", "--anyone", "--port", "0"]
+    options += ["--policy", policy]
+    refused = subprocess.run(command(*options), capture_output=True, timeout=LONG, check=False)
+    assert refused.returncode == 2
+    assert refused.stdout == b""
+    with running(*options, "--risk-fork") as said:
+        assert ask(said["listening"], "GET", "/healthz").status == 200
 
 
 def test_a_witness_says_that_it_listens_when_it_does(tmp_path: Path) -> None:

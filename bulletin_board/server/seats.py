@@ -9,24 +9,28 @@ from __future__ import annotations
 
 import ipaddress
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 MOST_LEAVING: Final = 32
 """Connections that were told to end and whose descriptors are not closed yet."""
 
-_NETWORK_OF_VERSION_6: Final = 64
-"""Bits of an address that somebody cannot choose at will."""
+_SHARES: Final = {4: {32: 1}, 6: {64: 1, 48: 2}}
+"""By version and leading bits of an address: how often the share of one address they have.
+
+Whoever has a host of version 6 chooses among the addresses of its /64, and whoever has a site
+often among 65,536 of those.
+"""
 
 
 class Seat:
     """One connection. `drop` ends it at once; whoever owns the connection sets it."""
 
-    __slots__ = ("_seats", "drop", "origin")
+    __slots__ = ("_seats", "drop", "origins")
 
-    def __init__(self, seats: Seats, origin: str, drop: Callable[[], None]) -> None:
+    def __init__(self, seats: Seats, origins: Collection[str], drop: Callable[[], None]) -> None:
         self._seats = seats
-        self.origin = origin
+        self.origins = origins
         self.drop = drop
 
     def waits(self) -> None:
@@ -43,7 +47,10 @@ class Seat:
 
 
 class Seats:
-    """At most `most` connections, at most `per_address` from one address. Of one event loop."""
+    """At most `most` connections, at most `per_address` from one address. Of one event loop.
+
+    A network of version 6 counts as an address: a /64 once, a /48 twice.
+    """
 
     def __init__(self, most: int, per_address: int) -> None:
         self._most = most
@@ -60,14 +67,14 @@ class Seats:
 
     def take(self, address: str, drop: Callable[[], None]) -> Seat | None:
         """A seat for a new connection, which waits; None if there is none."""
-        origin = origin_of(address)
-        if origin and self._from[origin] >= self._per_address:
+        origins = origins_of(address)
+        if any(self._from[each] >= n * self._per_address for each, n in origins.items()):
             return None
         if len(self._taken) - len(self._leaving) >= self._most and not self._make_room():
             return None
-        seat = Seat(self, origin, drop)
+        seat = Seat(self, origins, drop)
         self._taken.add(seat)
-        self._from[origin] += 1
+        self._from.update(origins.keys())
         seat.waits()
         return seat
 
@@ -83,9 +90,10 @@ class Seats:
         self._taken.discard(seat)
         self._leaving.discard(seat)
         self.waiting.pop(seat, None)
-        self._from[seat.origin] -= 1
-        if not self._from[seat.origin]:
-            del self._from[seat.origin]
+        for each in seat.origins:
+            self._from[each] -= 1
+            if not self._from[each]:
+                del self._from[each]
 
     def _make_room(self) -> bool:
         """The one that has waited longest goes, unless too many are still going."""
@@ -97,17 +105,21 @@ class Seats:
         return True
 
 
-def origin_of(address: str) -> str:
-    """Whose connections count together; empty for this machine, where a proxy may be.
+def origins_of(address: str) -> dict[str, int]:
+    """With whose connections one counts, and how often the share of an address those have.
 
-    Whoever has an address of version 6 has a network of them.
+    Nobody's for this machine, where a proxy may be. An address of version 4 that is
+    written as one of version 6 is the former: else all of them would be in one network.
     """
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
-        return ""
+        return {}
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
+        found = found.ipv4_mapped
     if found.is_loopback:
-        return ""
-    if found.version == 6:
-        return str(ipaddress.ip_network((int(found), _NETWORK_OF_VERSION_6), strict=False))
-    return str(found)
+        return {}
+    return {
+        str(ipaddress.ip_network(f"{found}/{bits}", strict=False)): share
+        for bits, share in _SHARES[found.version].items()
+    }

@@ -244,7 +244,7 @@ def test_an_address_has_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         for _ in range(8):
             stack.enter_context(socket_to(url))
         assert ask(url, "GET", "/healthz").status == 200
-        monkeypatch.setattr(seats_module, "origin_of", lambda address: address)
+        monkeypatch.setattr(seats_module, "origins_of", lambda address: {address: 1})
         for _ in range(5):
             connection = stack.enter_context(socket_to(url))
             connection.sendall(REQUEST_LINE + b"\r\n")

@@ -8,7 +8,7 @@ import pytest
 
 from bulletin_board.server import doors
 from bulletin_board.server.doors import RESERVED, most_connections, raise_descriptor_limit
-from bulletin_board.server.seats import MOST_LEAVING, Seat, Seats, origin_of
+from bulletin_board.server.seats import MOST_LEAVING, Seat, Seats, origins_of
 from wire.errors import UsageError
 
 PROXY = "127.0.0.1"
@@ -106,10 +106,31 @@ def test_addresses_have_a_share() -> None:
 
 
 def test_a_network_of_version_6_is_one_address() -> None:
-    assert origin_of("2001:db8::1") == origin_of("2001:db8::ffff:1%eth0")
-    assert origin_of("2001:db8::1") != origin_of("2001:db8:0:1::1")
-    assert origin_of("192.0.2.1") == "192.0.2.1"
-    assert origin_of("127.0.0.9") == origin_of("::1") == origin_of("/a/socket") == ""
+    one, same = origins_of("2001:db8::1"), origins_of("2001:db8::ffff:1%eth0")
+    assert one == same == {"2001:db8::/64": 1, "2001:db8::/48": 2}
+    assert origins_of("2001:db8:0:1::1") == {"2001:db8:0:1::/64": 1, "2001:db8::/48": 2}
+    assert origins_of("192.0.2.1") == origins_of("::ffff:192.0.2.1") == {"192.0.2.1/32": 1}
+    for here in ("127.0.0.9", "::1", "::ffff:127.0.0.1", "/a/socket"):
+        assert origins_of(here) == {}
+
+
+def test_who_has_many_networks_has_no_more_than_two_shares() -> None:
+    """A site has 65,536 networks of hosts: with a share for each it would take all seats."""
+    peers = Peers(1_000, per_address=5)
+    found = [peers.comes(f"2001:db8:0:{number:x}::1") for number in range(50)]
+    mine = [each for each in found if each is not None]
+    assert len(mine) == 10
+    assert found[:10] == mine
+    one_host = [peers.comes("2001:db8:1::7") for _ in range(9)]
+    assert [each is not None for each in one_host] == [True] * 5 + [False] * 4
+    seated(peers.comes("2001:db8:1:1::7"))
+    seated(peers.comes("192.0.2.1"))
+    mine[0].leave()
+    seated(peers.comes("2001:db8:0:ff::1"))
+    assert peers.comes("2001:db8:0:fe::1") is None
+    for each in mine[1:]:
+        each.works()  # what it is answered takes long: the share holds, whatever its seats do
+    assert peers.comes("2001:db8:0:fd::1") is None
 
 
 def test_connections_leave_descriptors_for_files(monkeypatch: pytest.MonkeyPatch) -> None:

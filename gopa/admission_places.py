@@ -87,7 +87,7 @@ class OpenSessions:
     @property
     def full(self) -> bool:
         """Whether there is no place for another one, since nobody has to give way."""
-        return not self.waiting and len(self.going_on) >= self._most
+        return len(self.going_on) >= self._most
 
     def begin(self, session: bytes) -> None:
         """Its manifest is whole; others give way if there are too many."""

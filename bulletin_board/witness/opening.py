@@ -135,7 +135,7 @@ def _unconfirmed(silent: Iterable[str], size: int) -> Unconfirmed:
     return Unconfirmed(
         f"too few witnesses say that they hold no more than the {size} entries of this log, and"
         " if its storage comes from a backup, going on would fork the log. These did not cosign"
-        f" its checkpoint: {names}. Start the board again when they answer; see what they said"
-        " in the log above. Only if you know that nobody has brought back an older storage, start"
-        " it once with --risk-fork"
+        f" its checkpoint: {names}. What they answered was logged before this. Start the board"
+        " again when they answer; only if you know that nobody has brought back an older storage,"
+        " start it once with --risk-fork"
     )

@@ -303,10 +303,8 @@ def opened_of(stage: Stage) -> Opened | None:
     """The round that is open, if one is."""
     if isinstance(stage, Waiting | Done | Stopped):
         return None
-    if isinstance(stage, Enrolled):
-        return stage.joined.opened
-    if isinstance(stage, Checking):
-        return stage.enrolled.joined.opened
+    if isinstance(stage, Enrolled | Checking):
+        return (stage.enrolled if isinstance(stage, Checking) else stage).joined.opened
     if isinstance(stage, Comparing):
         return stage.committed.opened
     if isinstance(stage, Accusing):

@@ -17,7 +17,7 @@ from gopa.messages.phases import Kind, Phase
 from gopa.organiser import Publish
 from gopa.party import Post
 from gopa.simulation.contents import body_of
-from gopa.simulation.departures import Drop, Rounds
+from gopa.simulation.departures import Drop
 from gopa.simulation.scene import OrganiserScene, Scene
 
 _TWICE = bytes.fromhex("6a493210f7499cd17fecb510ae0cea23a110e8d5b901f8acadd3095c73a3b919")

@@ -288,7 +288,7 @@ def skipped_confirmations(cast: Cast) -> Sequence[Actor]:
 
 @_attack("puppets", "04-J6", "04-C5", aim=committed_among_puppets, needs=(NONCES,))
 def puppets(cast: Cast) -> Sequence[Actor]:
-    """Enrols a party that never joined, with own key and nonce, to hold edges and shares by it.
+    """Enrols a party that never joined, with a key and nonce of its own, to be dealt shares.
 
     Caught: before it commits every party reads the reveal of each member, which its author signed.
     Costs: everybody stops before anything is committed; the log convicts it.

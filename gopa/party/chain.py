@@ -61,7 +61,7 @@ class Chain:
         )
         if entry.chunk + 1 < entry.chunks:
             return chain, None
-        return replace(chain, pending=()), _whole(chain.pending)
+        return replace(chain, pending=()), whole(chain.pending)
 
     def acknowledge(self, message: Message, cut: int, *, ends: bool = False) -> Chain:
         """The chain behind a message that was found right."""
@@ -124,7 +124,8 @@ def _continues(pending: tuple[Posted, ...], posted: Posted) -> bool:
     )
 
 
-def _whole(chunks: tuple[Posted, ...]) -> Message:
+def whole(chunks: tuple[Posted, ...]) -> Message:
+    """The message of these entries, which are all of its chunks in their order."""
     first, last = chunks[0], chunks[-1]
     return Message(
         author=first.entry.author.data,

@@ -131,8 +131,9 @@ class DurableParty(Guarded):
     def wanted(self) -> Fetch | None:
         """What the party waits for: after a restart, to be fetched again."""
         stage = self._state.stage
-        asks = isinstance(stage, Checking | Comparing | Accusing | Counting)
-        return stage.wanted if asks else None
+        if isinstance(stage, Checking | Comparing | Accusing | Counting):
+            return stage.wanted
+        return None
 
     @property
     def last(self) -> Finished | None:

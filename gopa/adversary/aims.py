@@ -137,6 +137,14 @@ def unmasked_unconfirmed(outcome: Outcome) -> bool:
     )
 
 
+def committed_among_puppets(outcome: Outcome) -> bool:
+    """Somebody honest committed among parties that never joined."""
+    return any(
+        not _listed(each, Phase.COINS) and bool(each.open_to_all.commits & outcome.honest)
+        for each in outcome.rounds
+    )
+
+
 def harmful(outcome: Outcome) -> bool:
     """Nothing beyond what must never happen."""
     del outcome

@@ -13,7 +13,7 @@ from gopa.auditing.checks import check_of
 from gopa.auditing.report import AuditFault
 from gopa.rules import Findings, RoundFindings
 from gopa.rules.closes import RULE_OF
-from wire.errors import FaultyBoard, FaultyParty, ProtocolError
+from wire.errors import FaultyBoard, FaultyParty, ProtocolError, SuspectedPartyOrBoard
 
 _ACCEPTING = frozenset({Verdict.VALID, Verdict.SIGNED_ONLY, Verdict.VALID_WITH_EXCLUSIONS})
 
@@ -73,13 +73,14 @@ class Catch:
 class OpenToAll:
     """What the entries of a round show to everybody, whether or not the rules count them.
 
-    `values`: who posted a masked value; `seeds`: whose self-mask can be taken off; `edges`:
-    whose keys were posted. All are numbers of parties.
+    `commits`: who committed; `values`: who posted a masked value; `seeds`: whose self-mask can
+    be taken off; `edges`: whose keys were posted. All are numbers of parties.
     """
 
     values: frozenset[int]
     seeds: frozenset[int]
     edges: frozenset[frozenset[int]]
+    commits: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +247,8 @@ class Outcome:
     def _liar_behind(self, error: ProtocolError) -> str:
         if isinstance(error, FaultyParty):
             return self.name_of(error.party)
+        if isinstance(error, SuspectedPartyOrBoard):
+            return f"{self.name_of(error.party)} or board"
         return "board" if isinstance(error, FaultyBoard) else "somebody"
 
 

@@ -61,7 +61,7 @@ class Chain:
         )
         if entry.chunk + 1 < entry.chunks:
             return chain, None
-        return replace(chain, pending=()), _whole(chain.pending)
+        return replace(chain, pending=()), whole(chain.pending)
 
     def acknowledge(self, message: Message, cut: int, *, ends: bool = False) -> Chain:
         """The chain behind a message that was found right."""
@@ -85,6 +85,10 @@ class Chain:
         """The organiser broke the rules: `evidence` holds leaves of entries that show it."""
         return FaultyParty(f"the organiser: {what}", self.organiser, evidence)
 
+    def doubt(self, what: str) -> SuspectedPartyOrBoard:
+        """The organiser broke the rules, or a board shows another log than it has seen."""
+        return SuspectedPartyOrBoard(f"the organiser: {what}", self.organiser)
+
     def _repeats(self, posted: Posted) -> bool:
         """Whether the very same entry was taken in this round."""
         entry = posted.entry
@@ -97,8 +101,7 @@ class Chain:
         following = self.ended and entry.round == self.round + 1
         expected = 0 if following else len(self.leaves)
         if entry.seq > expected or not (following or entry.round == self.round):
-            message = "the organiser: an entry before this one is not shown"
-            raise SuspectedPartyOrBoard(message, self.organiser)
+            raise self.doubt("an entry before this one is not shown")
         if entry.seq < expected:
             raise self.fault("two entries for one step", self.leaves[entry.seq] + posted.leaf)
         if self.ended and not following:
@@ -121,7 +124,8 @@ def _continues(pending: tuple[Posted, ...], posted: Posted) -> bool:
     )
 
 
-def _whole(chunks: tuple[Posted, ...]) -> Message:
+def whole(chunks: tuple[Posted, ...]) -> Message:
+    """The message of these entries, which are all of its chunks in their order."""
     first, last = chunks[0], chunks[-1]
     return Message(
         author=first.entry.author.data,

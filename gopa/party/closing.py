@@ -9,7 +9,7 @@ from gopa.messages.framing import Message
 from gopa.messages.manifest import CommitReveal, DrandBeacon
 from gopa.messages.organiser import Close, Members
 from gopa.messages.phases import Phase
-from gopa.party.committing import commit_round
+from gopa.party.checking import ask
 from gopa.party.confirming import narrow
 from gopa.party.ending import recover
 from gopa.party.events import Fetch, Output, Part
@@ -88,7 +88,7 @@ def _after_masks(means: Means, state: State, closed: Closed) -> tuple[State, lis
 def _coins(
     means: Means, state: State, enrolled: Enrolled, closed: Closed
 ) -> tuple[State, list[Output]]:
-    """[V1] to [V5], for this party; then its commit."""
+    """[V1] to [V5], for this party; then what others signed is read ([V7])."""
     manifest, joined, enrolment = means.manifest, enrolled.joined, enrolled.enrolment
     coins, members = read_coins(closed.close, manifest, len(enrolment))
     own = enrolment.positions[means.author]
@@ -109,7 +109,7 @@ def _coins(
         joint=joint_of(context, enrolment.roll, enrolled.leaf, coins),
     )
     view = view_of(means.toolkit.graph, drawing, own)
-    return commit_round(means, state, enrolled, view, closed.leaf)
+    return ask(state, enrolled, view, coins, closed)
 
 
 def _committed(

@@ -11,6 +11,7 @@ from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import ABORT, OPEN, Abort, Result
 from gopa.messages.phases import Kind, Phase
 from gopa.party.chain import Chain
+from gopa.party.checking import check
 from gopa.party.closing import take_close
 from gopa.party.comparing import accuse, compare
 from gopa.party.confirming import count
@@ -34,6 +35,7 @@ from gopa.party.policy import LocalPolicy
 from gopa.party.reading import first_messages
 from gopa.party.states import (
     Accusing,
+    Checking,
     Comparing,
     Counting,
     Done,
@@ -172,11 +174,13 @@ class Party(Guarded):
 
     def _fetched(self, state: State, fetched: Fetched) -> tuple[State, Sequence[Output]]:
         stage, means = state.stage, self._means
-        if not isinstance(stage, Comparing | Accusing | Counting):
+        if not isinstance(stage, Checking | Comparing | Accusing | Counting):
             raise UsageError("nothing was asked for", "phase")
         if fetched.phase is not stage.wanted.phase:
             raise UsageError("another phase was asked for", "phase")
         found = first_messages(fetched.entries, means.session, stage.wanted)
+        if isinstance(stage, Checking):
+            return check(means, state, stage, found)
         if isinstance(stage, Comparing):
             return compare(means, state, stage, found)
         if isinstance(stage, Accusing):

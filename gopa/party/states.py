@@ -110,6 +110,20 @@ class Enrolled(Guarded):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Checking(Guarded):
+    """The coins are out; what others signed before them is being read.
+
+    `nonces` are those that the close of coins lists, in the order of members.
+    """
+
+    enrolled: Enrolled
+    view: RoundView
+    leaf: bytes
+    nonces: tuple[bytes, ...]
+    wanted: Fetch
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EdgeSecret(Guarded):
     """What both ends of an edge derive. `posted` is what this end committed to."""
 
@@ -250,6 +264,7 @@ Stage: TypeAlias = (
     | Outside
     | Joined
     | Enrolled
+    | Checking
     | Committed
     | Comparing
     | Accusing
@@ -288,8 +303,8 @@ def opened_of(stage: Stage) -> Opened | None:
     """The round that is open, if one is."""
     if isinstance(stage, Waiting | Done | Stopped):
         return None
-    if isinstance(stage, Enrolled):
-        return stage.joined.opened
+    if isinstance(stage, Enrolled | Checking):
+        return (stage.enrolled if isinstance(stage, Checking) else stage).joined.opened
     if isinstance(stage, Comparing):
         return stage.committed.opened
     if isinstance(stage, Accusing):

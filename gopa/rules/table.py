@@ -40,6 +40,7 @@ RULES: Final[dict[str, str]] = {
     "04-V4": "the beacon's value is proved, and the roll was witnessed before it was known",
     "04-V5": "test coins follow from the close of join",
     "04-V6": "the public half of a draw follows from the joint coin",
+    "04-V7": "a party commits among parties only that have signed for it",
     "04-K1": "a commit has one edge for each neighbour, and the shares of its threshold",
     "04-K2": "the points of a commit are valid",
     "04-K3": "the committed output is an input in range plus its noise",
@@ -80,7 +81,7 @@ RULES: Final[dict[str, str]] = {
 }
 """One line for each rule."""
 
-UNSEEN: Final = frozenset({"04-E5", "04-C5", "04-X6"})
+UNSEEN: Final = frozenset({"04-E5", "04-C5", "04-V7", "04-X6"})
 """Duties of a party towards itself: no log shows whether they were kept."""
 
 DEFINITIONS: Final = frozenset({"04-K5", "04-L1", "04-V2", "04-V3", "04-V5", "04-V6", "04-Z2"})

@@ -94,6 +94,9 @@ def _unlisted(state: State, *_: object) -> State:
     return state
 
 
+UNREAD: Final = replaced(module("gopa.party.checking"), "_require_revealed", _nothing)
+"""Parties commit whatever the others have signed ([V7])."""
+
 OWN_PRESENCE: Final = together(
     replaced(closing, "narrow", _as_if_listed), replaced(closing, "_listed", _unlisted)
 )

@@ -153,6 +153,7 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
     "two-closes": NO_EQUIVOCATION,
     "two-closes-in-a-row": Weakness("what a message acts on", overlooked("3.3")),
     "skipped-confirmations": FEW_CONFIRMED,
+    "puppets": Weakness("who has revealed a nonce", switches.UNREAD),
     "phases-out-of-order": Weakness("the order of the organiser's messages", believed("2.2")),
     "one-attempt-more": Weakness("how many attempts there are", switches.MORE_ATTEMPTS),
     "abort-without-reason": ANY_END,

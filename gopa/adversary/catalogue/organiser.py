@@ -10,6 +10,7 @@ from typing import Final
 from bulletin_board.note import Note
 from gopa.adversary.aims import (
     believed,
+    committed_among_puppets,
     gets_off,
     held_against_the_honest,
     honest_left_out,
@@ -36,9 +37,10 @@ from gopa.adversary.deeds.organising import (
     with_key_of,
     without_checkpoint,
 )
+from gopa.adversary.deeds.puppets import Puppeteer
 from gopa.adversary.ground import FOUR, SMALL, TWO_ROUNDS, WITNESSED
 from gopa.adversary.malicious import Actor, Malicious, MaliciousOrganiser
-from gopa.adversary.needs import WITNESSES
+from gopa.adversary.needs import NONCES, WITNESSES
 from gopa.messages.organiser import Cause, Close, Released, Removal, Why
 from gopa.messages.phases import Phase
 from gopa.simulation import OrganiserBehaviour
@@ -282,6 +284,18 @@ def skipped_confirmations(cast: Cast) -> Sequence[Actor]:
     """
     del cast
     return _posts(ClosesAgain(Phase.PUBLISH, as_confirmed, follows=True))
+
+
+@_attack("puppets", "04-J6", "04-C5", aim=committed_among_puppets, needs=(NONCES,))
+def puppets(cast: Cast) -> Sequence[Actor]:
+    """Enrols a party that never joined, with a key and nonce of its own, to be dealt shares.
+
+    Caught: before it commits every party reads the reveal of each member, which its author signed.
+    Costs: everybody stops before anything is committed; the log convicts it.
+    """
+    organiser = Puppeteer()
+    gone = Malicious(cast.leaver, at="join", do=organiser.absent(), board=True)
+    return [MaliciousOrganiser(organiser), gone]
 
 
 @_attack("phases-out-of-order", "04-C1")

@@ -21,6 +21,8 @@ OUTSIDE_WORDS: Final = {
     Part.LATE: "what you sent came after the end of a phase, or not at all",
     Part.UNWILLING: "you had no value ready, or it asked for more than you accept",
     Part.LOST: "too many of your neighbours were gone",
+    Part.UNDATED: "you heard who takes part when the coins could be known to others: see that "
+    "your connection and your clock are good, or ask the organiser for a longer --drand-margin",
     Part.TIMED_OUT: "you were away, or nothing was heard for too long",
 }
 """Why a party is not in a round. (`ACTIVE` never is a reason.)"""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gopa.beacon import latest_cosignature_time
 from gopa.messages.framing import Message
-from gopa.messages.manifest import CommitReveal, DrandBeacon
+from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest
 from gopa.messages.organiser import Close, Members
 from gopa.messages.phases import Phase
 from gopa.party.checking import ask
@@ -90,6 +90,8 @@ def _coins(
 ) -> tuple[State, list[Output]]:
     """[V1] to [V5], for this party; then what others signed is read ([V7])."""
     manifest, joined, enrolment = means.manifest, enrolled.joined, enrolled.enrolment
+    if not _noted_in_time(manifest, enrolled):
+        return leave(state, joined.opened, Part.UNDATED)
     coins, members = read_coins(closed.close, manifest, len(enrolment))
     own = enrolment.positions[means.author]
     if own not in members:
@@ -110,6 +112,19 @@ def _coins(
     )
     view = view_of(means.toolkit.graph, drawing, own)
     return ask(state, enrolled, view, coins, closed)
+
+
+def _noted_in_time(manifest: Manifest, enrolled: Enrolled) -> bool:
+    """Whether this party knew the roll before anybody knew the beacon's value ([V4]).
+
+    Witnesses say that the leaf was in the log by then. Others may have been there too, in the
+    same slot: an organiser that has seen the value would show each reader the best of them.
+    """
+    if not isinstance(manifest.beacon, DrandBeacon):
+        return True
+    number = enrolled.enrolment.roll.beacon_round
+    latest = latest_cosignature_time(manifest.beacon.chain, number)
+    return enrolled.noted is not None and 0 < enrolled.noted <= latest
 
 
 def _committed(

@@ -17,6 +17,7 @@ from gopa.party.comparing import accuse, compare
 from gopa.party.confirming import count
 from gopa.party.ending import finish, next_round
 from gopa.party.events import (
+    Dated,
     Event,
     Fetched,
     Halted,
@@ -39,6 +40,7 @@ from gopa.party.states import (
     Comparing,
     Counting,
     Done,
+    Enrolled,
     Outside,
     State,
     Stopped,
@@ -116,6 +118,8 @@ class Party(Guarded):
             return take_input(self._means, state, event)
         if isinstance(event, TimedOut):
             return _timed_out(state, event)
+        if isinstance(event, Dated):
+            return _dated(state, event), ()
         return _witnessed(state, event), ()
 
     def _posted(self, state: State, posted: Posted) -> tuple[State, Sequence[Output]]:
@@ -199,6 +203,16 @@ def _witnessed(state: State, event: Witnessed) -> State:
     if event.size < state.seen_size or len(event.root) != 32:
         raise UsageError("checkpoints grow, and their roots have 32 bytes", "size")
     return replace(state, seen_size=event.size, seen_root=event.root)
+
+
+def _dated(state: State, event: Dated) -> State:
+    """Keep when the roll was known; a later time takes nothing back ([V4])."""
+    if type(event.time) is not int or event.time < 0:
+        raise UsageError("a time is a whole number of seconds", "time")
+    stage = state.stage
+    if not isinstance(stage, Enrolled) or stage.noted is not None:
+        return state
+    return replace(state, stage=replace(stage, noted=event.time))
 
 
 def _timed_out(state: State, event: TimedOut) -> tuple[State, list[Output]]:

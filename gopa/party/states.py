@@ -101,12 +101,16 @@ class Joined(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Enrolled(Guarded):
-    """On the roll; with commit-reveal the nonce is posted."""
+    """On the roll; with commit-reveal the nonce is posted.
+
+    `noted` is the time at which a party that was told one knew the roll.
+    """
 
     joined: Joined
     enrolment: Enrolment
     leaf: bytes
     cut: int
+    noted: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

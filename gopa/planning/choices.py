@@ -46,12 +46,17 @@ class CoinChoices:
 
 @lru_cache(maxsize=64)
 def coin_choices(terms: Terms) -> CoinChoices:
-    """For sessions with commit-reveal or, by the terms, drand, whose values nobody chooses."""
+    """For sessions with commit-reveal or, by the terms, drand, whose values nobody chooses.
+
+    Whoever helps can fork the log: every branch has coins of its own, and they are known when
+    honest parties can still be kept from all but one of them.
+    """
     attempts = Decimal(terms.attempts)
+    forked = Decimal(terms.attempts * terms.branches)
     if terms.beacon == "drand":
-        return CoinChoices(attempts, attempts)
+        return CoinChoices(forked, attempts)
     return CoinChoices(
-        _EXACT.multiply(attempts, subsets(terms.parties, terms.loss)),
+        _EXACT.multiply(forked, subsets(terms.parties, terms.loss)),
         _EXACT.multiply(attempts, subsets(terms.corrupt, min(terms.loss, terms.corrupt))),
     )
 

@@ -66,7 +66,8 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
             "delta",
             f"{worth.total:.4g}",
             f"{worth.noise:.4g} from noise and masks over {terms.releases} releases, "
-            f"{worth.beta:.2g} for the graph in each of {terms.tries} attempts",
+            f"{worth.beta:.2g} for each of {terms.tries} graphs that a liar may look at in "
+            f"{terms.rounds * terms.attempts} attempts",
         ),
         *_chances(request, terms, alive),
         Reason(

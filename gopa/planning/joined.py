@@ -25,7 +25,7 @@ from wire.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """Delta from noise and masks over all releases, and what may fail in each of `tries` attempts.
+    """Delta from noise and masks over all releases, and what may fail in each of `tries` graphs.
 
     `graph` bounds the probability of a graph worse than assumed, `recovery` that of a
     self-mask that corrupt neighbours can open. `energy` is the squared flow of masks (0
@@ -40,7 +40,7 @@ class Guarantee:
 
     @property
     def beta(self) -> float:
-        """What may fail in one attempt, for all parties at once."""
+        """What may fail in one graph, for all parties at once."""
         return self.graph + self.recovery
 
     @property

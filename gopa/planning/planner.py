@@ -212,7 +212,7 @@ def _plan(request: Request, *, retries: bool = False) -> Plan:
     """The plan of a request; with `retries` it may be given charged ones."""
     if retries and request.threshold is None:
         request = _retried(request)
-    tries = request.rounds * request.attempts
+    tries = request.tries
     budget = request.delta * BETA_SHARE / tries
     laws = laws_for(request)
     mu = allowed_mu(request.dimension, request.epsilon, request.delta * (1 - BETA_SHARE))
@@ -256,7 +256,7 @@ def _plan(request: Request, *, retries: bool = False) -> Plan:
 def _retried(request: Request) -> Request:
     """Without recovery: as many charged retries as make a result likely, if a few do."""
     mu = allowed_mu(request.dimension, request.epsilon, request.delta * (1 - BETA_SHARE))
-    budget = request.delta * BETA_SHARE / (request.rounds * request.attempts)
+    budget = request.delta * BETA_SHARE / request.tries
     reach = _layout(request, mu, budget, widest_deviation(laws_for(request))).reach
     choices = [
         replace(request, charged=charged, attempts=max(request.attempts, charged + 1))

@@ -8,6 +8,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import get_args
 
+from gopa.planning.branches import graphs_of_attempt
 from gopa.planning.defaults import ATTEMPTS, MOST_WITHHELD, PlannedMode, PlannedTrust
 from gopa.planning.gaussian import check_target
 from gopa.planning.losses import Course, Losses, plan_losses
@@ -205,6 +206,13 @@ class Request:
         if self.threshold is not None:
             confirmed = confirmed * (self.parties - self.corrupt) // self.honest
         return self.rounds * min(self.attempts, confirmed)
+
+    @property
+    def tries(self) -> int:
+        """Graphs of all attempts that a liar may look at: as `Terms.tries`."""
+        nonces = self.beacon == "commit-reveal"
+        each = graphs_of_attempt(self.parties, self.corrupt, self.survivors, nonces=nonces)
+        return self.rounds * self.attempts * each
 
     @property
     def one_close(self) -> bool:

@@ -52,9 +52,9 @@ class Plan:
     For every set of at most `terms.corrupt` parties fixed before the coins, together with
     board and organiser, and for every number of parties that may join, everything they see
     is (epsilon, delta)-private towards each other party: `noise_delta` from the noise and
-    masks, the rest from graphs worse than assumed. `beta` bounds their chance in one
-    attempt; `beta_recovery` is the part of it that stands for self-masks which corrupt
-    neighbours could open. `liveness` says how likely a result is.
+    masks, the rest from graphs worse than assumed. `beta` bounds the chance of each of
+    `terms.tries` graphs to be one; `beta_recovery` is the part of it that stands for
+    self-masks which corrupt neighbours could open. `liveness` says how likely a result is.
     """
 
     terms: Terms

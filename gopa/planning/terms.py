@@ -12,6 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias, get_args
 
+from gopa.planning.branches import branches, graphs_of_attempt
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, NoiseLaw, WeightedBits
 
@@ -43,8 +44,8 @@ class Terms:
 
     From `survivors` to `parties` parties join, of whom `corrupt` collude; each chooses
     `k` others; with fewer than `survivors` at any time there is no result. A survivor
-    loses at most `loss` neighbours. `beta` bounds the chance, in one attempt, of a graph
-    worse than assumed. Threshold recovery needs shares of more than
+    loses at most `loss` neighbours. `beta` bounds the chance that one graph is worse than
+    assumed. Threshold recovery needs shares of more than
     `threshold_numerator / threshold_denominator` of a party's neighbours; 0 / 1 means that
     there is none.
     """
@@ -103,9 +104,19 @@ class Terms:
         return min(self.attempts, confirmed)
 
     @property
+    def branches(self) -> int:
+        """How many closes of join of one attempt can be gone on with to the end, on a fork."""
+        return branches(self.parties, self.corrupt, self.survivors)
+
+    @property
     def tries(self) -> int:
-        """Attempts of all rounds: each shows a graph, whether or not it has a result."""
-        return self.rounds * self.attempts
+        """Graphs of all attempts, with or without a result, of which each may be a bad one.
+
+        A liar may look at several in one attempt before honest parties are bound to one.
+        """
+        nonces = self.beacon == "commit-reveal"
+        each = graphs_of_attempt(self.parties, self.corrupt, self.survivors, nonces=nonces)
+        return self.rounds * self.attempts * each
 
     @property
     def bounds_length(self) -> bool:

@@ -49,8 +49,17 @@ def worth(t: Record, law: Record, b: float) -> float:
     if inf == E:
         return 1.0
     chance = float(t.beta) * sparse * (1 + bool(tau))
-    spent = noise(t, law, N, square / law.T, E) + t.attempts * t.rounds * chance
+    spent = noise(t, law, N, square / law.T, E) + tries(t) * chance
     return min(1.0, float(spent))
+
+
+def tries(t: Record) -> int:
+    """[V32]: A Q a, the graphs of which each may be a bad one."""
+    if t.beacon == "drand":
+        a = (t.parties - t.corrupt) // (t.survivors - t.corrupt)
+    else:
+        a = t.parties - t.survivors + 1
+    return int(t.attempts * t.rounds * a)
 
 
 # Noise

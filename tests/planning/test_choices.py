@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from statistics import mean
 
 import pytest
@@ -34,22 +34,27 @@ def some_terms(parties: int, corrupt: int, loss: int, attempts: int) -> Terms:
 def test_every_choice_is_counted_and_none_twice(
     parties: int, corrupt: int, loss: int, attempts: int
 ) -> None:
-    """All coins that come of leaving nonces out, in every attempt, are different."""
+    """All coins that come of leaving nonces out, in every attempt and branch, are different.
 
-    def coins(who: range) -> set[bytes]:
+    Branches need other honest parties each; without organiser and board there is one.
+    """
+
+    def coins(who: range, leaves: int) -> set[bytes]:
         found = set()
-        for attempt in range(attempts):
+        for attempt, leaf in product(range(attempts), range(leaves)):
             nonces = [bytes([attempt, party]).rjust(32, b"\0") for party in range(parties)]
             for count in range(loss + 1):
                 for out in combinations(who, min(count, len(who))):
                     left = [each for u, each in enumerate(nonces) if u not in out]
-                    found.add(joint_coins(bytes(32), attempt + 1, bytes(32), left))
+                    found.add(joint_coins(bytes(32), attempt + 1, bytes([leaf]) * 32, left))
         return found
 
-    counted = coin_choices(some_terms(parties, corrupt, loss, attempts))
-    assert counted.helped == len(coins(range(parties)))
-    assert counted.alone == len(coins(range(corrupt)))
-    assert math.isclose(float(counted.helped_bits), math.log2(len(coins(range(parties)))))
+    agreed = some_terms(parties, corrupt, loss, attempts)
+    counted, leaves = coin_choices(agreed), 2
+    assert leaves * agreed.honest <= parties - corrupt < (leaves + 1) * agreed.honest
+    assert counted.helped == len(coins(range(parties), leaves))
+    assert counted.alone == len(coins(range(corrupt), 1))
+    assert math.isclose(float(counted.helped_bits), math.log2(len(coins(range(parties), leaves))))
 
 
 @pytest.mark.parametrize(("size", "most"), [(0, 3), (4, 9), (100, 17), (1000, 60), (4000, 37)])
@@ -63,6 +68,9 @@ def test_subsets_against_integers(size: int, most: int) -> None:
 def test_nobody_chooses_values_of_drand() -> None:
     drand = replace(some_terms(9, 2, 2, 4), beacon="drand")
     assert coin_choices(drand).helped == coin_choices(drand).alone == 4
+    forked = coin_choices(replace(drand, survivors=5))
+    assert forked.helped == 8
+    assert forked.alone == 4
 
 
 def test_the_shift_bounds_the_best_of_so_many() -> None:

@@ -63,7 +63,7 @@ def test_everybody_stayed(planned: Plan) -> None:
     found = claims(finished(planned))
     expected = delta_of_rounds(noise_sum(planned.terms.noise, N), planned.terms.steps, 2.0)
     assert found["planned"].delta == planned.total_delta <= float(planned.terms.delta)
-    assert found["planned"].beta == planned.beta * planned.terms.attempts
+    assert found["planned"].beta == planned.beta * planned.terms.tries
     assert found["observer"].delta == pytest.approx(expected)
     assert found["observer"].delta < found["curious"].delta <= found["planned"].delta
     assert statement.survivors == N

@@ -50,7 +50,7 @@ def test_a_plan_meets_its_target_from_its_terms_alone(target: dict[str, object])
         releases=terms.releases,
     )
     assert noise_delta == pytest.approx(made_plan.noise_delta, rel=1e-6)
-    beta = made_plan.beta * terms.attempts * terms.rounds
+    beta = made_plan.beta * terms.tries
     assert beta <= float(terms.delta) / 10 * (1 + 1e-9)
     assert noise_delta + beta <= float(terms.delta)
     assert made_plan.total_delta == pytest.approx(noise_delta + beta, rel=1e-6)
@@ -189,7 +189,7 @@ def test_vectors_are_planned_by_length() -> None:
         dimension=20,
         releases=terms.releases,
     )
-    assert delta + made_plan.beta * terms.attempts <= 1e-5
+    assert delta + made_plan.beta * terms.tries <= 1e-5
     assert isinstance(terms.noise, WeightedBits)
 
 

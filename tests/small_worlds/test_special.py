@@ -122,6 +122,25 @@ def test_recovery_by_thresholds(full: bool, graph: int, threshold: Fraction) -> 
     assert Why.NOT_UNMASKED in ends or (graph != 0 and threshold < Fraction(3, 4))
 
 
+@pytest.mark.parametrize(("graph", "ends"), [(0, Why.NOT_UNMASKED), (-1, None)])
+def test_who_did_not_write_its_confirmation_keeps_its_shares(graph: int, ends: Why | None) -> None:
+    """Everybody else counts it as confirmed; enough others give shares where there are more."""
+    edges = connected_shapes(4)[graph]
+    bare = World(4, edges, survivors=3, loss=1, threshold=HALF)
+    dealer = min(range(4), key=lambda u: len(bare.neighbours(u)))
+    beside = min(bare.neighbours(dealer))
+    silent = {dealer: CATALOGUE["no unmask"]}
+    honest = play(with_faults(bare, silent))
+    require_sound(honest)
+    assert honest.record.attempts[0].abort is None
+    played = play(with_faults(bare, {**silent, beside: CATALOGUE["echo of confirm"]}))
+    require_sound(played)
+    said = posted_in(played.simulation.parties[beside], played.number)
+    assert said >= {Phase.CONFIRM, Phase.UNMASK}
+    assert Phase.RECOVER not in said
+    assert played.record.attempts[0].abort is ends
+
+
 @pytest.mark.parametrize("helper", ["", "wrong recovery", "gone before recover", "no confirm"])
 @pytest.mark.parametrize("graph", [-1, -2, 0])
 def test_who_dealt_another_seed_is_convicted_by_enough_shares(graph: int, helper: str) -> None:

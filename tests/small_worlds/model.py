@@ -137,8 +137,7 @@ class _Course:
         confirmed = final - out.keys()
         if not self._enough(final, confirmed):
             self._abort(Why.NOT_CONFIRMED, out, Phase.CONFIRM)
-        echoing = {u for u, fault in self.world.faults.items() if fault.echo is Phase.CONFIRM}
-        for u in echoing & confirmed:
+        for u in self._echoing & confirmed:
             if not self._enough(final, confirmed - {u}):  # its own words are not in the log
                 self.speech.halted.add(u)
         return confirmed
@@ -167,7 +166,8 @@ class _Course:
         """[U3], [U4], [U5]: whose self-mask stays closed."""
         world = self.world
         assert world.threshold is not None
-        owing = {u for u in confirmed if world.neighbours(u) & missing}
+        sure = confirmed - self._echoing
+        owing = {u for u in sure if world.neighbours(u) & missing}
         giving = owing - self.speech.heard(owing, Phase.RECOVER).keys()
         given = {u: world.neighbours(u) & missing for u in giving}
         for u in giving & {v for v, fault in world.faults.items() if fault.spoils}:
@@ -185,6 +185,11 @@ class _Course:
         return closed | convicted
 
     # Rules of several phases
+
+    @property
+    def _echoing(self) -> set[int]:
+        """Who posts a confirmation that it did not write, and so does not know as its own."""
+        return {u for u, fault in self.world.faults.items() if fault.echo is Phase.CONFIRM}
 
     def _believed(self, u: int, listed: set[int]) -> set[int]:
         """With whom u shares a live edge, for all it knows: they posted what it computed."""

@@ -7,6 +7,7 @@ noise follows from what honest parties gave away on all branches together.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -31,7 +32,7 @@ from tests.small_worlds.forks import (
     known_sums,
     subsets,
 )
-from tests.small_worlds.graphs import connected_shapes, degrees, distinct_parties
+from tests.small_worlds.graphs import complete, connected_shapes, degrees, distinct_parties
 
 HALF = Fraction(1, 2)
 COMPLETE = connected_shapes(5)[-1]
@@ -41,6 +42,12 @@ SPENT_TWICE = Forked(5, COMPLETE, survivors=3, loss=2, corrupt=frozenset({0}), t
 """Three honest neighbours for each: with two lost some are left, and with two twice none."""
 
 SPARE = Forked(5, COMPLETE, survivors=4, loss=1, corrupt=frozenset({0}), threshold=HALF)
+WIDE = [
+    Forked(6, complete(6), survivors=4, loss=2, corrupt=corrupt, threshold=HALF)
+    for corrupt in (frozenset[int](), frozenset({0}))
+]
+"""Two may be lost twice; [V24c] grants it with one corrupt party as the graph is complete."""
+
 UNEVEN = Forked(5, CYCLE, survivors=3, loss=1)
 """One party may lose both neighbours while all others lose one each."""
 
@@ -77,6 +84,17 @@ def test_with_recovery_no_fork_exposes_anybody_if_a_plan_grants_twice_the_loss(
 @pytest.mark.parametrize("parties", [*FIVE, SIX])
 def test_without_recovery_no_fork_exposes_anybody_at_all(parties: int) -> None:
     assert with_holes(planned(parties, None), RULES) == []
+
+
+@pytest.mark.parametrize("world", WIDE, ids=["all honest", "one corrupt"])
+def test_complete_graphs_of_six_with_two_lost_twice_expose_nobody(world: Forked) -> None:
+    """One party fewer has to survive, and three branches leave somebody without a mask."""
+    gone = min(world.loss, world.parties - world.survivors)
+    assert is_planned(world)
+    assert world.fewest - gone >= 1
+    assert with_holes(iter([world]), RULES) == []
+    fewer = replace(world, survivors=world.survivors - 1, loss=world.loss + 1)
+    assert with_holes(iter([fewer]), RULES) == [fewer]
 
 
 def test_with_recovery_three_branches_spend_the_loss_twice() -> None:
@@ -153,7 +171,9 @@ def unknown_masks(
 
 @pytest.mark.parametrize("rules", [RULES, OWN_COUNT], ids=["of everybody", "own count"])
 @pytest.mark.parametrize(
-    "world", [SPENT_TWICE, SPARE, UNEVEN], ids=["three branches", "spare edges", "uneven"]
+    "world",
+    [SPENT_TWICE, SPARE, UNEVEN, *(pytest.param(each, marks=pytest.mark.soak) for each in WIDE)],
+    ids=["three branches", "spare edges", "uneven", "six", "six with one corrupt"],
 )
 def test_machines_give_away_what_the_model_says(
     world: Forked, rules: Rules, monkeypatch: pytest.MonkeyPatch

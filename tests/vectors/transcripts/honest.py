@@ -19,6 +19,7 @@ from tests.vectors.transcripts.worlds import (
     GAUSSIAN,
     IMPATIENT,
     LEAVING,
+    LONG,
     ONCE,
     PLAIN,
     RECOVERY,
@@ -64,6 +65,11 @@ CLEAN: Final = {
     "clean_witnessed": _clean("Closes carry checkpoints that two witnesses cosigned.", WITNESSED),
     "clean_drand": _clean("Coins from a published round of a drand network.", DRAND),
     "clean_signed": _clean("Signed mode: words and hashes, nothing proved.", SIGNED, "SIGNED-ONLY"),
+    "clean_two_chunks": _clean(
+        "Long vectors of words: every value, and the result, has two chunks.",
+        LONG,
+        "SIGNED-ONLY",
+    ),
     "clean_curious": _clean(
         "Honest-but-curious trust: no self-masks, the close of publish is final.",
         CURIOUS,

@@ -43,7 +43,7 @@ from tests.vectors.transcripts.parties import (
     lie,
     vetoes,
 )
-from tests.vectors.transcripts.worlds import ONCE, RECOVERY, SIX, TWICE, WITNESSED
+from tests.vectors.transcripts.worlds import LONG, ONCE, RECOVERY, SIX, TWICE, WITNESSED
 
 LEAF: Final = 32
 NOBODY: Final = 99
@@ -61,6 +61,13 @@ def announced(scene: Scene, post: Post) -> Sequence[Post]:
     first = sign_entry(replace(first_entry(post.entries), chunks=2), scene.key)
     whole = signed(scene, post.phase, body_of(post.entries), 1)
     return [Post(post.phase, post.round, (first,)), whole]
+
+
+def unlinked(scene: Scene, post: Post) -> Sequence[Post]:
+    """A second chunk that names another chunk before it than the first one."""
+    first, second = (Submission.decode(raw).entry for raw in post.entries)
+    strange = sign_entry(replace(second, prev_own_leaf=first.prev_own_leaf), scene.key)
+    return [Post(post.phase, post.round, (post.entries[0], strange))]
 
 
 def of_another_kind(scene: Scene, post: Post) -> Sequence[Post]:
@@ -166,6 +173,15 @@ CASES: Final = {
         "the message behind it is not the first.",
         instead(announced)(Phase.PUBLISH, None),
         *("04-S4", "04-E2"),
+    ),
+    "publish_unlinked_chunks": Case(
+        "The second chunk of a value does not continue the first one: no message, and no fault.",
+        (aborts(Why.TOO_FEW_LEFT),),
+        Script().misbehave(LIAR, instead(unlinked)(Phase.PUBLISH, None)),
+        LONG,
+        liars=(LIAR,),
+        twin="clean_two_chunks",
+        verdict="SIGNED-ONLY",
     ),
     "accuse_misshapen": Case(
         "In *accuse*, bytes that are no accusation, and a message of another kind: both convict.",

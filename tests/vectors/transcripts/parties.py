@@ -36,7 +36,12 @@ from gopa.simulation.faults import (
 )
 from tests.small_worlds.behaviours import Conspire
 from tests.vectors.transcripts.behaviours import (
+    FlatShares,
+    JoinsWithNothing,
     KeyOfTwo,
+    NoEdge,
+    NoNoise,
+    NoOutput,
     NoSelfMask,
     ShiftedInput,
     ShiftedNoise,
@@ -167,6 +172,23 @@ LIES: Final = {
     ),
     "commit_no_self_mask": lie(
         "The identity in place of a self-mask, so that there would be none.", NoSelfMask(), "04-K2"
+    ),
+    "join_no_input": lie(
+        "The identity as commitment to the input: anybody could open it.",
+        JoinsWithNothing(),
+        "04-J2",
+    ),
+    "join_no_noise": lie(
+        "The identity as commitment to the seed of the noise.", NoNoise(), "04-J2"
+    ),
+    "commit_no_output": lie("The identity as commitment to the noisy value.", NoOutput(), "04-K2"),
+    "commit_no_coefficient": lie(
+        "The identity as coefficient: fewer shares would open the self-mask.",
+        FlatShares(),
+        "04-K2",
+    ),
+    "commit_no_edge": lie(
+        "The identity on one edge: void, accused and convicted.", NoEdge(), "04-A3"
     ),
     "commit_edge_missing": lie(
         "One edge less than neighbours.", missing_edge()(Phase.COMMIT, None), "04-K1"

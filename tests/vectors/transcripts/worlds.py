@@ -15,10 +15,12 @@ from gopa.rules import BeaconValue
 from gopa.simulation import BeaconSource, Script, Simulation, Stage, Witnesses
 from tests.beacon.rounds import ROUNDS
 from tests.randomness import seeded
+from zkp.noise_table import irwin_hall
 
 RECOVERING: Final = replace(FIVE, loss=1, threshold_numerator=1, threshold_denominator=2)
 ROOMIER: Final = replace(RECOVERING, parties=6, survivors=4, loss=2, k=5)
 SPARSE: Final = replace(FOUR, parties=7, survivors=6)
+ONE_RELEASE: Final = replace(FOUR, charged=0, attempts=1)
 WITNESS_TIME: Final = 1_700_000_000
 
 
@@ -100,9 +102,24 @@ CURIOUS: Final = World(
 SEEDS: Final = World(
     replace(VECTOR, parties=5, k=4, threshold_numerator=1, threshold_denominator=2)
 )
+LONG: Final = World(
+    replace(
+        ONE_RELEASE,
+        parties=3,
+        loss=0,
+        k=2,
+        dimension=7496,
+        steps=1,
+        squared_sensitivity=7496,
+        noise=irwin_hall(4, 6),
+    ),
+    Setting(mode=Mode.SIGNED, word_width=64),
+)
+"""Values and results have two chunks: in words, as few as that takes."""
+
 SIGNED_SEEDS: Final = World(SEEDS.terms, Setting(mode=Mode.SIGNED))
 SELDOM: Final = World(SPARSE)
-ONCE: Final = World(replace(FOUR, charged=0, attempts=1))
+ONCE: Final = World(ONE_RELEASE)
 COINS: Final = World(FOUR, Setting(beacon=TestCoins()))
 WITNESSED: Final = World(witnesses=_witnesses)
 DRAND: Final = _drand()

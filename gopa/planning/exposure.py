@@ -55,6 +55,7 @@ def delta_of(exposure: Exposure, law: NoiseLaw) -> float:
         exposure.largest_coordinate,
         exposure.epsilon,
         dimension=exposure.dimension,
+        parties=exposure.honest,
         mask_mu=exposure.mask_mu,
         releases=exposure.releases,
         narrow=2 * exposure.honest * law.radius <= NARROW,

@@ -22,11 +22,16 @@ def PHI(x: float) -> float:
 def judged(t: Record, law: Record) -> str:
     """[V35]."""
     delta, gauss = float(t.delta), bool(t.mask == "gaussian")
-    b = min(0.5, max(float(t.beta), 1e-300))
+    b = granted(t)
     less, more = (worth(t, law, each) for each in (b * (1 - T), b * (1 + T)))
     if max(less, more if gauss else 0) <= (1 - T) * delta:
         return "kept"
     return "broken" if min(more, less if gauss else 1) > (1 + T) * delta else "too close to say"
+
+
+def granted(t: Record) -> float:
+    """[V35]: the chance of bad graphs that the terms grant, which is what they are charged."""
+    return min(0.5, max(float(t.beta), 1e-300))
 
 
 def worth(t: Record, law: Record, b: float) -> float:
@@ -48,7 +53,7 @@ def worth(t: Record, law: Record, b: float) -> float:
         return 1.0
     if inf == E:
         return 1.0
-    chance = float(t.beta) * sparse * (1 + bool(tau))
+    chance = granted(t) * sparse * (1 + bool(tau))
     spent = noise(t, law, N, square / law.T, E) + t.attempts * t.rounds * chance
     return min(1.0, float(spent))
 
@@ -114,8 +119,9 @@ def noise(t: Record, law: Record, N: int, variance: float, E: float) -> float:
     m, Q, eps = isqrt(t.squared_sensitivity), t.rounds * composed(t), float(t.epsilon)
     scale = t.mask_deviation or 1
     if t.dimension > 1:
-        narrow = 2 * N * law.R <= 2**14
-        return _vectors(t, P, variance, sqrt(E * t.squared_sensitivity) / scale, Q, eps, narrow)
+        orders = range(-3, 4) if 2 * N * law.R <= 2**14 else range(1)
+        mu = sqrt(E * t.squared_sensitivity) / scale
+        return _vectors(t, P, variance, mu, Q, eps, N, orders)
     mu = sqrt(E) / scale
     if Q == 1:
         pairs = zip(P.masses, ([0.0] * m + P.masses), strict=False)
@@ -188,7 +194,7 @@ def _between(low: float, high: float) -> float:
 
 
 def _vectors(
-    t: Record, P: Law, variance: float, mu: float, Q: int, eps: float, narrow: bool
+    t: Record, P: Law, variance: float, mu: float, Q: int, eps: float, N: int, orders: range
 ) -> float:
     """[V40]."""
     squared = t.squared_sensitivity
@@ -198,9 +204,10 @@ def _vectors(
     w = Q * (squared / variance + mu * mu)
     best = max(1.5, ((w / 2 + eps) + sqrt((w / 2 + eps) ** 2 + 4 * w)) / (2 * w))
     logs, bounds = list(map(log, p)), []
-    for power in range(-3, 4) if narrow else (0,):
+    for power in orders:
         a = 1 + (best - 1) * 2.0**power
         D = Q * (squared * _rate(logs, R, a) / (a - 1) + a * mu * mu / 2)
+        D += Q * t.dimension * (2 * a - 1) * (N + 32) * 2.0**-44 / (a - 1)
         bounds.append((a - 1) * (D - eps) + (a - 1) * log1p(-1 / a) - log(a))
     outside = max(fsum(p[:R]), fsum(p[-R:])) + P.cut
     return float(min(1.0, exp(min(0.0, *bounds)) + Q * t.dimension * outside))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from decimal import Decimal
@@ -17,8 +19,9 @@ from gopa.planning.joined import Worth, explain_judgement
 from gopa.planning.noise_sum import noise_sum
 from gopa.planning.terms import Terms
 from gopa.planning.vectors import Coordinate, granted_rounding
+from tests.planning.random_terms import compared, given
 from tests.planning.terms_vectors import COMPLETE, LONG, SPARSE
-from tests.planning.worst_terms import LAWS, honest_at_the_limit
+from tests.planning.worst_terms import LAWS, all_terms, honest_at_the_limit
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable
 
@@ -34,13 +37,11 @@ def second(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("worth")
 
 
-def given(terms: Terms) -> tuple[Any, Any]:
+def read(terms: Terms) -> tuple[Any, Any]:
     """The terms and their law as the second verifier reads them."""
     from codec import Record
 
-    law = terms.noise
-    fields = {field: getattr(terms, field) for field in Terms.__slots__}
-    return Record(**fields), Record(m=list(law.masses), R=law.radius, T=law.total)
+    return given(terms, Record)
 
 
 MASKS: Final = replace(
@@ -62,7 +63,7 @@ def test_levels_of_flows_are_the_same(second: Any, units: int) -> None:
     begun = time.process_time()
     found = explain_judgement(terms).energies
     chances = [1e-6 * factor for factor in (0.999, 1.001)]
-    assert found == tuple(second.energy(given(terms)[0], chance) for chance in chances)
+    assert found == tuple(second.energy(read(terms)[0], chance) for chance in chances)
     assert min(found) > 0
     assert time.process_time() - begun < 5  # all divisors of 2^40 would take hours
 
@@ -73,7 +74,7 @@ def test_terms_are_charged_what_they_grant(second: Any, beta: str) -> None:
     found = explain_judgement(terms)
     assert found.worth is Worth.KEPT
     assert found.strict == pytest.approx(min(0.5, float(beta)), abs=0.001)
-    record, law = given(terms)
+    record, law = read(terms)
     assert second.judged(record, law) == "kept"
     assert second.worth(record, law, 0.4) == pytest.approx(found.strict, rel=1e-9)
 
@@ -86,9 +87,9 @@ def test_no_recovery_is_judged_by_more_releases_than_there_are(second: Any) -> N
     )  # fmt: skip
     for attempts, releases in ((8, 3), (3, 3), (2, 2)):
         terms = replace(recovering, attempts=attempts)
-        assert terms.releases == second.composed(given(terms)[0]) == releases
+        assert terms.releases == second.composed(read(terms)[0]) == releases
     without = replace(recovering, threshold_numerator=0, threshold_denominator=1)
-    assert without.releases == second.composed(given(without)[0]) == 2
+    assert without.releases == second.composed(read(without)[0]) == 2
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -111,7 +112,7 @@ def test_rounding_of_long_vectors_is_the_same_for_everybody(second: Any) -> None
     found = explain_judgement(terms)
     short = explain_judgement(replace(terms, dimension=2)).strict
     assert found.strict > 1.01 * short > 0
-    record, law = given(terms)
+    record, law = read(terms)
     assert second.worth(record, law, 1e-300) == pytest.approx(found.strict, rel=1e-5)
 
 
@@ -121,3 +122,53 @@ def test_plans_of_too_many_coordinates_are_refused() -> None:
     with pytest.raises(UsageError) as refused:
         plan(dimension=2**20, rounds=10_000, **asked | {"n": 2000})
     assert refused.value.field == "dimension"
+
+
+@pytest.mark.parametrize(
+    ("seed", "count"),
+    [
+        ("few", 60),
+        *(pytest.param(f"many {part}", 500, marks=pytest.mark.soak) for part in range(8)),
+    ],
+)
+def test_two_judges_never_contradict_each_other(second: Any, seed: str, count: int) -> None:
+    from codec import Record
+
+    seen = compared(seed, count, second, Record)
+    assert sum(seen.values()) == count
+    for answer in Worth:
+        assert seen[answer.value, answer.value] > 0
+    same = sum(number for (ours, theirs), number in seen.items() if ours == theirs)
+    assert same >= 0.97 * count  # the others are at the end of a band, or cost too much
+
+
+COST = """
+import sys, time
+sys.path.insert(0, "specs/verifier")
+import worth
+from codec import Record
+from tests.planning.random_terms import given
+from tests.planning.worst_terms import all_terms
+terms, law = given(all_terms()[sys.argv[1]], Record)
+start = time.process_time()
+answer = worth.judged(terms, law)
+print(time.process_time() - start, answer)
+"""
+HARD: Final = [
+    "wide table, 16384 parties, dimension 1048576",
+    "widest uniforms, 4 parties, 1 steps, 1 x 2 releases",
+    "2000000 parties, 999 neighbours, 100000 missing, recovery",
+    "1000000 parties, 125 neighbours, 50000 missing, Gaussian masks",
+]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*HARD, *(pytest.param(name, marks=pytest.mark.soak) for name in all_terms())],
+)
+def test_the_worst_terms_cost_the_second_judge_little(name: str) -> None:
+    command = [sys.executable, "-c", COST, name]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True)
+    seconds, answer = done.stdout.split(maxsplit=1)
+    assert float(seconds) < 6  # other processes may share the core's caches
+    assert answer.strip() in {*(each.value for each in Worth), "too costly to say"}

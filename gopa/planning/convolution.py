@@ -30,7 +30,7 @@ def convolve(left: Floats, right: Floats) -> Floats:
     if len(left) < len(right):
         left, right = right, left
     if len(right) < _DIRECT:
-        return np.convolve(left, right)
+        return _in_pieces(left, right)
     total = len(left) + len(right) - 1
     if not (_is_symmetric(left) and _is_symmetric(right)):
         return _blocked(left, right, total)
@@ -40,14 +40,28 @@ def convolve(left: Floats, right: Floats) -> Floats:
     return np.concatenate([first, first[: total - half][::-1]])
 
 
+def _in_pieces(left: Floats, right: Floats) -> Floats:
+    """In pieces of about the root of the length: few additions in a row, so little rounding."""
+    result, size = np.zeros(len(left) + len(right) - 1), _piece(len(right))
+    for start in range(0, len(right), size):
+        part = np.convolve(left, right[start : start + size])
+        result[start : start + len(part)] += part
+    return result
+
+
+def _piece(length: int) -> int:
+    return math.isqrt(length - 1) + 1
+
+
 def _is_symmetric(values: Floats) -> bool:
     return bool(np.array_equal(values, values[::-1]))
 
 
 def error_of_convolution(left: Floats, right: Floats) -> float:
-    """The relative error one `convolve` adds; blocks are summed once more."""
+    """The relative error one `convolve` adds: within a piece, and where pieces are summed."""
     shorter = min(len(left), len(right))
-    return (shorter + shorter // _BLOCK + 4) * UNIT_ROUNDOFF
+    size = _BLOCK if shorter >= _DIRECT else _piece(shorter)
+    return (size + shorter // size + 5) * UNIT_ROUNDOFF
 
 
 def _blocked(left: Floats, right: Floats, wanted: int) -> Floats:

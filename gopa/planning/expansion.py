@@ -42,6 +42,9 @@ _MOST_SIZES: Final = 512
 """Larger unions are looked at in runs."""
 
 _MOST_STEPS: Final = 16
+_LESS: Final = 1 - 1e-9
+"""A step has to be cheaper by more than rounding is: of equals everybody takes the first."""
+
 _UNDERFLOW: Final = 1e-300
 """No probability is rounded down to 0."""
 
@@ -358,7 +361,7 @@ class _Growth:
             cost = 2 * level + 1
             reached = min(grown, population.honest // 2 + 1)
             rate = cost / math.log(reached / size)
-            if best is None or rate < best[0]:
+            if best is None or rate < best[0] * _LESS:
                 best = (rate, cost, grown)
             if population.honest < 2 * grown:
                 break

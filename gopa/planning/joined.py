@@ -116,9 +116,10 @@ def explain_judgement(terms: Terms) -> Judgement:
 @lru_cache(maxsize=64)
 def _guarantee(terms: Terms, *, generous: bool = False) -> Guarantee:
     """With `generous` for a chance of bad graphs that is larger by the tolerance."""
-    if terms.honest > most_summed(terms.noise):
-        return NOTHING  # it would take too long to show more
     attendance = attendance_of(terms)
+    cut_off = attendance.is_random and terms.loss >= 2 * terms.k  # as many as it has on average
+    if cut_off or terms.honest > most_summed(terms.noise):
+        return NOTHING  # it would take too long to show more
     granted = min(max(float(terms.beta), _LEAST_CHANCE), 0.5)
     less, more = (granted * float(1 + sign * TOLERANCE) for sign in (-1, 1))
     enough = more if generous else less

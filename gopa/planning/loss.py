@@ -21,9 +21,9 @@ from gopa.planning.round_privacy import log_ratios
 from wire.errors import UsageError
 
 CUT: Final = 1e-26
-_MOST_BUCKETS = 2**17
-_MOST_PRODUCTS = 2**34
-"""More take too long, and who receives terms has to compose releases."""
+_MOST_BUCKETS = 2**16
+_MOST_PRODUCTS = 2**36
+"""More take too long, and who receives terms has to compose releases: no grid leads to so many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -41,6 +41,7 @@ from gopa.planning.result import (
 )
 from gopa.planning.sensitivity import Sensitivity, choose_grid
 from gopa.planning.terms import MOST_DEVIATION, BeaconKind, MaskLaw, Terms
+from gopa.planning.vectors import require_accountable
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, NoiseLaw
 
@@ -212,6 +213,12 @@ def _plan(request: Request, *, retries: bool = False) -> Plan:
     """The plan of a request; with `retries` it may be given charged ones."""
     if retries and request.threshold is None:
         request = _retried(request)
+    require_accountable(
+        request.epsilon,
+        dimension=request.dimension,
+        parties=request.honest,
+        releases=request.releases,
+    )
     tries = request.tries
     budget = request.delta * BETA_SHARE / tries
     laws = laws_for(request)

@@ -15,6 +15,7 @@ import numpy as np
 
 from gopa.planning.convolution import UNIT_ROUNDOFF, Floats, Masses
 from gopa.planning.gaussian import rdp_delta
+from wire.errors import UsageError
 
 _STRIDE: Final = 20
 """Shifts above this grow by a twentieth: a chord between two is 6e-4 above a parabola."""
@@ -33,12 +34,14 @@ def delta_of_vectors(  # noqa: PLR0913 - a target and a law, all named
     epsilon: float,
     *,
     dimension: int,
+    parties: int = 1,
     mask_mu: float = 0.0,
     releases: int = 1,
     narrow: bool = False,
 ) -> float:
     """An upper bound on delta for integer vectors, one independent noise per coordinate.
 
+    `parties` is how many draws `noise` is the sum of: rounding is accounted for by it.
     Inputs move by integer vectors of squared length at most `squared_sensitivity`, no
     coordinate by more than `largest_coordinate`. `noise` is log-concave and symmetric.
     `mask_mu` is the price of the masks for the whole vector. `narrow` noise has few outcomes:
@@ -53,10 +56,34 @@ def delta_of_vectors(  # noqa: PLR0913 - a target and a law, all named
     bounds = []
     for order in orders(epsilon, mu_squared, narrow=narrow):
         moments = squared_sensitivity * coordinate.rate(order)
-        moments += dimension * coordinate.rounding(order)
+        granted = (2 * order - 1) * granted_rounding(parties)
+        moments += dimension * max(granted, coordinate.rounding(order))
         divergence = releases * (moments / (order - 1) + order * mask_mu**2 / 2)
         bounds.append(rdp_delta(epsilon, np.array([order]), np.array([divergence])))
     return min(1.0, min(bounds) + releases * dimension * coordinate.outside)
+
+
+def granted_rounding(parties: int) -> float:
+    """What everybody adds to each log-moment for rounding, times twice the order less one.
+
+    One number for all: were it each program's own, long vectors would be worth different deltas.
+    It covers what `Coordinate.rounding` finds.
+    """
+    return (parties + 32) * 2.0**-44
+
+
+def require_accountable(epsilon: float, *, dimension: int, parties: int, releases: int) -> None:
+    """`UsageError` where what is granted for rounding takes half of epsilon or more.
+
+    Beyond that no noise is wide enough.
+    """
+    granted = 2 * releases * dimension * granted_rounding(parties)
+    if dimension > 1 and 2 * granted >= epsilon:
+        raise UsageError(
+            f"{releases} releases of {dimension} coordinates by {parties} parties cannot be "
+            "accounted for: take fewer rounds, shorter vectors or a larger epsilon",
+            "dimension",
+        )
 
 
 def orders(epsilon: float, mu_squared: float, *, narrow: bool) -> list[float]:

@@ -187,6 +187,11 @@ def growth(t: Record, low: int, high: int, size: int, b: float) -> int:
     return bottom + 1
 
 
+def levels(m: int) -> list[int]:
+    """All small numbers, then doubled ones, then m."""
+    return [*range(min(m, 16) + 1), *(2**e for e in range(5, 41) if 2**e < m), *[m] * (m > 16)]
+
+
 def flow(t: Record, low: int, high: int, b: float) -> float:
     """[V16] along level sets: the energy for an interval."""
     m = t.steps if t.dimension == 1 else 1
@@ -196,11 +201,11 @@ def flow(t: Record, low: int, high: int, b: float) -> float:
         start, best = size, None
         if size == 1 and opened(t, high):  # [V24c]: who is recovered stays outside
             start, fresh = 0, fresh - opened(t, high)
-        for i in sorted({m // q for q in range(1, m + 2)}):
+        for i in levels(m):
             grown = start + fresh - m // (i + 1)
             if grown > size:
                 rate = (2 * i + 1) / log(min(grown, h // 2 + 1) / size)
-                if best is None or rate < best[0]:
+                if best is None or rate < best[0] * (1 - 1e-9):
                     best = rate, 2 * i + 1, grown
                 if 2 * grown > h:
                     break

@@ -40,7 +40,7 @@ def verify(data: bytes, anchors: Record, *, embedded: bool, since: bytes | None)
     report: dict[str, Any] = {
         "verdict": "INVALID", "session": None, "complete": False,
         "rounds": [], "faults": [], "problems": [],
-        "not_checked": "what the terms are worth [04-S3]",
+        "not_checked": "receipts, coins of drand",
     }  # fmt: skip
     try:
         header, note, raws = read_archive(data)
@@ -157,6 +157,8 @@ def _verdict(
         missing.append("keys not anchored")
     if session.outside or not session.complete:
         missing.append(session.outside or "a logical round has not ended by the rules")
+    if session.worth not in {"", "kept"}:  # 03, [V35]
+        missing.append(f"whether the terms keep what they claim [04-S3]: {session.worth}")
     if missing or manifest is None:
         return "INCOMPLETE"
     if not anchored:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import sha256
 
 from board import Assembler, chunks_of
@@ -12,6 +13,7 @@ from rounds import (
     releases, route,
 )  # fmt: skip
 from summing import DUE, too_late
+from worth import judged
 from codec import Record, Wrong, decode, require
 
 INSTEAD = {"too_few_joined": "04-J6", "too_many_withheld": "04-L3", "too_few_left": "04-L3",
@@ -25,6 +27,17 @@ RULES = {"phase": "04-C1", "parties": "04-J6", "beacon_round": "04-J7", "members
 """[C3], [X1]: what is broken by another value, in the order of the fields of what is due."""
 MOST_TRIED = 8
 """[S1]: authors whose entries are tried until one of them is the manifest."""
+
+
+@lru_cache(maxsize=64)
+def worth_of(body: bytes, author: bytes) -> tuple[Record, str]:
+    """[S2], [S3]: a manifest, and whether its terms keep what they claim."""
+    manifest = read_manifest(body, author)
+    terms = manifest.terms
+    named = terms.changed(
+        mask=("gaussian", "uniform")[terms.mask], beacon=("commit-reveal", "drand")[terms.beacon]
+    )
+    return manifest, judged(named, manifest.law)
 
 
 class Session:
@@ -41,7 +54,7 @@ class Session:
         self.struck: dict[tuple[int, bytes], int] = {}
         self.views: list[tuple[int, bytes, int]] = []
         self.tried = set[bytes]()
-        self.outside = ""
+        self.outside, self.worth = "", ""
 
     def observe(self, entry: Record) -> None:
         """The next entry."""
@@ -96,10 +109,15 @@ class Session:
         if first and own_id == self.session:
             self.body, self.leaf = item.body, item.leaf
             try:
-                self.manifest = read_manifest(item.body, item.author)
+                manifest, worth = worth_of(item.body, item.author)
             except Wrong:
+                worth = "no manifest"
                 self._blame("04-S2", item, item.index)
-                self.failed = True
+            if worth == "broken":
+                self._blame("04-S3", item, item.index)
+            self.failed = worth in {"no manifest", "broken"}
+            if not self.failed:
+                self.manifest, self.worth = manifest, worth
 
     def _organiser(self, item: Record) -> None:
         """[E3]: of two entries the first stands."""

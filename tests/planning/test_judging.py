@@ -24,7 +24,7 @@ from gopa.planning.expansion import (
     runs_of_sizes,
 )
 from gopa.planning.joined import Worth, explain_judgement, judge
-from gopa.planning.terms import Terms
+from tests.planning.random_terms import given
 from tests.planning.terms_vectors import cases
 from tests.planning.worst_terms import all_terms
 
@@ -44,14 +44,12 @@ def test_the_second_verifier_agrees(second: Any, name: str) -> None:
     from codec import Record
 
     found = explain_judgement(terms)
-    fields = {field: getattr(terms, field) for field in Terms.__slots__}
-    law = Record(m=list(terms.noise.masses), R=terms.noise.radius, T=terms.noise.total)
-    given = Record(**fields)
+    record, law = given(terms, Record)
     chance = min(0.5, max(float(terms.beta), 1e-300))
     for factor, ours in ((0.999, found.strict), (1.001, found.generous)):
-        theirs = second.worth(given, law, chance * factor)
+        theirs = second.worth(record, law, chance * factor)
         assert abs(theirs - ours) <= 1e-4 * float(terms.delta)
-    assert second.judged(given, law) == found.worth.value
+    assert second.judged(record, law) == found.worth.value
 
 
 def test_the_file_has_every_answer() -> None:

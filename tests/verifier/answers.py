@@ -17,6 +17,7 @@ from bulletin_board import ArchiveReader, Submission, TrustPolicy
 from gopa.messages.manifest import Mode
 from gopa.rules import Findings, check_log
 from gopa.rules.findings import Role, RoundFindings
+from gopa.rules.session import is_undecided
 from tests.randomness import seeded
 from wire.errors import ProtocolError
 
@@ -148,7 +149,7 @@ def _verdict(found: Findings, anchor: bytes) -> str:
         return "INCOMPLETE"
     if sha256(manifest.to_bytes()).digest() != anchor:
         return "INVALID"
-    if not found.complete:
+    if not found.complete or is_undecided(manifest):
         return "INCOMPLETE"
     return "VALID" if manifest.mode is Mode.FULL else "SIGNED-ONLY"
 

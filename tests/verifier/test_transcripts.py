@@ -15,9 +15,8 @@ NAMES: Final = sorted(path.stem for path in TRANSCRIPTS.glob("*.json"))
 OUTSIDE: Final = {
     "clean_drand": "INCOMPLETE",
     "organiser_drand_cosigned_late": "INCOMPLETE",
-    "organiser_manifest_claims_too_much": "INCOMPLETE",
 }
-"""What needs the beacon of drand, or the accountant of privacy: no part of the program."""
+"""What needs the beacon of drand: no part of the program."""
 
 
 def stated(name: str) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def smooth(law: Record, N: int, sigma: float, least: float) -> Masses:
         x, b, c = 2 * (2 * k * k / top - 1), 0.0, 0.0
         for s in reversed(series[1:]):
             b, c = s + x * b - c, b
-        return series[0] / 2 + x / 2 * b - c
+        return float(series[0] / 2 + x / 2 * b - c)
 
     h, end = max(1, int(sigma / 24)), int(high)
     points = [at(abs(i) * h) for i in range(-1, end // h + 3)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, exp, fsum, inf, lgamma, log, log1p, sqrt
 
 from codec import Record  # noqa: TC002
@@ -61,6 +62,19 @@ def opened(t: Record, high: int) -> int:
     return lost(t, high) if t.threshold_numerator else 0
 
 
+@lru_cache(maxsize=256)
+def hit(trials: int, p: float, most: int) -> list[float]:
+    """Logarithms of P(at most 0, 1, .., most hits)."""
+    found, whole, odds = list[float](), -inf, log(p) - log1p(-p)
+    base = lgamma(trials + 1) + trials * log1p(-p)
+    for y in range(most + 1):
+        each = base - lgamma(y + 1) - lgamma(trials - y + 1) + y * odds
+        top = max(whole, each)
+        whole = top + log1p(exp(min(whole, each) - top))
+        found.append(whole)
+    return found
+
+
 def degree(t: Record, low: int, high: int, most: int) -> float:
     """P(degree <= most), by [V24a]."""
     h, k, p = low - t.corrupt - 1, t.k, t.k / (high - 1)
@@ -75,11 +89,8 @@ def degree(t: Record, low: int, high: int, most: int) -> float:
         at = i * size + min(i, more)
         run = numbers[at : at + size + (i < more)]
         trials = h - run[-1]
-        hits = [
-            ways(trials, y) + y * log(p) + (trials - y) * log1p(-p)
-            for y in range(min(trials, most - run[0]) + 1)
-        ]
-        logs += [own[x] + log_sum(hits[: most - x + 1]) for x in run]
+        hits = hit(trials, p, min(trials, max(most, k if most < k else 2 * k)))
+        logs += [own[x] + hits[min(most - x, len(hits) - 1)] for x in run]
     if any(-inf < each <= -700 for each in own):
         below = log(k + 1) - 700
     return min(1.0, exp(log_sum([below, *logs])))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from cmath import cosh as ccosh
 from cmath import exp as cexp
 from cmath import log as clog
-from collections import Counter
+from collections import Counter, defaultdict
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from itertools import pairwise
 from math import ceil, cos, erfc, exp, expm1, floor, fsum, inf, isqrt, log, log1p, pi, sqrt
@@ -110,7 +110,7 @@ def log_mass(K: Transform, N: int, k: float, sigma: float) -> float:
         value = cexp(e).real
         total += value
         quiet = quiet + 1 if e.real < -42 else 0
-    return N * base - tilt * k + log(total * turn / pi)
+    return float(N * base - tilt * k + log(total * turn / pi))
 
 
 def smooth(law: Record, N: int, sigma: float, least: float) -> Masses:
@@ -138,7 +138,7 @@ def smooth(law: Record, N: int, sigma: float, least: float) -> Masses:
         x, b, c = 2 * (2 * k * k / top - 1), 0.0, 0.0
         for s in reversed(series[1:]):
             b, c = s + x * b - c, b
-        return series[0] / 2 + x / 2 * b - c
+        return float(series[0] / 2 + x / 2 * b - c)
 
     h, end = max(1, int(sigma / 24)), int(high)
     points = [at(abs(i) * h) for i in range(-1, end // h + 3)]
@@ -190,14 +190,14 @@ def single(p: Masses, cut: float, m: int, mu: float, eps: float, sigma: float) -
 
 def releases(p: Masses, cut: float, m: int, mu: float, Q: int, eps: float, step: float) -> float:
     """[V39], composed by an inverse Laplace transform of the loss instead of convolutions."""
-    grid, infinite = Counter[int](), fsum(p[:m]) + cut
+    grid, infinite = defaultdict[int, float](float), fsum(p[:m]) + cut
     for above, below in zip(p[m:], p, strict=False):
         x = log(above / below) / step
         place = floor(x)
         part = expm1((place - x) * step) / expm1(-step)
         grid[place] += above * (1 - part)
         grid[place + 1] += above * part
-    factors = [grid]
+    factors: list[dict[int, float]] = [grid]
     if mu:
         factors.append(_gaussian(mu, step))
         infinite += 2 * PHI(-10.99) * (1 - infinite)
@@ -209,9 +209,9 @@ def releases(p: Masses, cut: float, m: int, mu: float, Q: int, eps: float, step:
     return min(1.0, certain + _exceeding([Tilted(each, step) for each in factors], Q, eps, step))
 
 
-def _gaussian(mu: float, step: float) -> Counter[int]:
+def _gaussian(mu: float, step: float) -> dict[int, float]:
     first, last = floor((mu * mu / 2 - 11 * mu) / step), ceil((mu * mu / 2 + 11 * mu) / step)
-    grid = Counter[int]()
+    grid = defaultdict[int, float](float)
     for i in range(first, last):
         ends = [(j * step - mu * mu / 2) / mu for j in (i, i + 1)]
         p, q = (_between(ends[0] + s, ends[1] + s) for s in (0, mu))
@@ -230,7 +230,7 @@ def _between(low: float, high: float) -> float:
 class Tilted:
     """The losses of one release, each mass times e^(c loss), as positions on a grid."""
 
-    def __init__(self, grid: Counter[int], step: float) -> None:
+    def __init__(self, grid: dict[int, float], step: float) -> None:
         self.places = [i * step for i in sorted(grid)]
         self.masses = [grid[i] for i in sorted(grid)]
 

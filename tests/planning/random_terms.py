@@ -42,7 +42,7 @@ def _some(source: random.Random) -> Terms:
     """Any terms; `UsageError` where they do not fit together."""
     n = source.choice([source.randint(4, 30), source.randint(30, 300), source.randint(300, 4000)])
     missing = source.choice([0, source.randint(0, 3), source.randint(0, n // 4)])
-    mask = source.choice(["uniform", "uniform", "gaussian"])
+    mask: Any = source.choice(["uniform", "uniform", "gaussian"])
     k = min(n - 1, source.choice([n - 1, source.randint(5, 30), source.randint(20, 150)]))
     charged = source.choice([0, 0, 1, 3])
     dimension = source.choice([1, 1, 1, 2, 50, 10_000])

@@ -1,10 +1,10 @@
-"""Makes `specs/vectors/terms.json`: twenty terms and what they are worth."""
+"""Makes `specs/vectors/terms.json`: terms and what they are worth, some near each limit."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from gopa.planning.joined import explain_judgement
 from gopa.planning.terms import Terms
@@ -104,6 +104,63 @@ def cases() -> dict[str, Terms]:
     }  # fmt: skip
 
 
+ONLY_JUST: Final = {
+    "recovery, degrees of 2r": replace(
+        SPARSE, corrupt=5, k=25, loss=5, attempts=1, beta=Decimal("0.0001"), beacon="drand",
+        threshold_numerator=2, threshold_denominator=3,
+    ),
+    "half a chance": replace(SPARSE, beta=Decimal("0.9"), attempts=1, delta=Decimal("0.6")),
+    "Gaussian masks, many units": replace(
+        SPARSE, parties=400, survivors=398, loss=2, k=60, mask="gaussian", mask_deviation=2**16,
+        steps=100, squared_sensitivity=10**4, noise=irwin_hall(12, 5), beta=Decimal("1e-6"),
+        epsilon=Decimal("0.4"), delta=Decimal("1e-6"),
+    ),
+    "three releases of two": replace(
+        COMPLETE, parties=12, corrupt=1, survivors=8, loss=2, k=11, charged=1, attempts=8,
+        threshold_numerator=2, threshold_denominator=3, delta=Decimal("0.1"), epsilon=Decimal(1),
+    ),
+    "long vectors, many rounds": replace(
+        LONG, parties=62, survivors=62, corrupt=2, k=61, loss=0, beta=Decimal(0),
+        noise=GaussianTable.with_scale(8, bits=48, rows=113), dimension=2**17, steps=1,
+        squared_sensitivity=1, rounds=1000, attempts=1, epsilon=Decimal("0.6"),
+        delta=Decimal("0.5"),
+    ),
+}  # fmt: skip
+"""One for each rule that decides; what they claim is moved to both sides of both limits."""
+
+SIDES: Final = {"kept": "1.0015", "almost kept": "1.0005", "almost broken": "0.9995",
+                "broken": "0.9985"}  # fmt: skip
+
+
+def claiming(terms: Terms, factor: str) -> Terms:
+    """The terms with a claim of so many times what holds, which depends a little on the claim."""
+    for _ in range(20):
+        worth = Decimal(explain_judgement(terms).strict)
+        terms = replace(terms, delta=Decimal(f"{worth * Decimal(factor):.12e}"))
+    return terms
+
+
+def limits() -> dict[str, Terms]:
+    """Terms on each side of each limit, and next to sizes at which nothing is shown."""
+    found = dict(ONLY_JUST)
+    for name, terms in ONLY_JUST.items():
+        for side, factor in SIDES.items():
+            found[f"{name}, {side}"] = claiming(terms, factor)
+    few: dict[str, Any] = {"parties": 40, "survivors": 10, "corrupt": 1, "loss": 1}
+    dense = replace(SPARSE, parties=3000, corrupt=10, survivors=3000, loss=0, beta=Decimal("1e-6"))
+    widest = replace(dense, corrupt=1, k=40, noise=binomial(1024), steps=256,
+        squared_sensitivity=2**16)  # fmt: skip
+    return found | {
+        "as many neighbours as are counted": replace(dense, k=2000),
+        "one neighbour more": replace(dense, k=2001),
+        "wide intervals": replace(SPARSE, k=9, **few),
+        "as many lost as a party has": replace(SPARSE, parties=40, survivors=10, corrupt=1, k=9,
+            loss=18),
+        "as wide as is summed up": replace(widest, parties=2**18 + 1, survivors=2**18 + 1),
+        "one party wider": replace(widest, parties=2**18 + 2, survivors=2**18 + 2),
+    }  # fmt: skip
+
+
 def record(name: str, terms: Terms) -> dict[str, object]:
     """One entry of the file."""
     found = explain_judgement(terms)
@@ -138,5 +195,5 @@ def records() -> dict[str, object]:
     return {
         "format": "terms as in 03, section 10; L at the smaller and larger chance, good to a "
         "ten-thousandth of delta; energies of Gaussian masks at both; the answer of [V35]",
-        "terms": [record(name, terms) for name, terms in cases().items()],
+        "terms": [record(name, terms) for name, terms in (cases() | limits()).items()],
     }

@@ -25,7 +25,7 @@ from gopa.planning.expansion import (
 )
 from gopa.planning.joined import Worth, explain_judgement, judge
 from tests.planning.random_terms import given
-from tests.planning.terms_vectors import cases
+from tests.planning.terms_vectors import ONLY_JUST, cases, limits
 from tests.planning.worst_terms import all_terms
 
 ROOT = Path(__file__).parents[2]
@@ -38,9 +38,12 @@ def second(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("worth")
 
 
-@pytest.mark.parametrize("name", cases())
+ALL = cases() | limits()
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_the_second_verifier_agrees(second: Any, name: str) -> None:
-    terms = cases()[name]
+    terms = ALL[name]
     from codec import Record
 
     found = explain_judgement(terms)
@@ -54,7 +57,10 @@ def test_the_second_verifier_agrees(second: Any, name: str) -> None:
 
 def test_the_file_has_every_answer() -> None:
     records = json.loads((ROOT / "specs" / "vectors" / "terms.json").read_text())["terms"]
-    assert len(records) == 20
+    assert [record["name"] for record in records] == list(ALL)
+    for name in ONLY_JUST:
+        answers = [record["answer"] for record in records if record["name"].startswith(f"{name}, ")]
+        assert answers == ["kept", "too close to say", "too close to say", "broken"]
     assert {record["answer"] for record in records} == {each.value for each in Worth}
 
 

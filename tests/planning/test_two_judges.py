@@ -102,16 +102,16 @@ def test_what_is_granted_for_rounding_is_more_than_rounding(name: str) -> None:
 
 
 def test_rounding_of_long_vectors_is_the_same_for_everybody(second: Any) -> None:
-    """A million coordinates and a thousand rounds multiply it by a billion."""
+    """A hundred thousand coordinates and a thousand rounds multiply it by 10^8."""
     noise = GaussianTable.with_scale(8, bits=48, rows=113)
     terms = replace(
         LONG, parties=62, survivors=62, corrupt=2, k=61, loss=0, beta=Decimal(0), noise=noise,
-        dimension=2**20, steps=1, squared_sensitivity=1, rounds=1000, attempts=1,
+        dimension=2**17, steps=1, squared_sensitivity=1, rounds=1000, attempts=1,
         epsilon=Decimal("0.6"), delta=Decimal("0.5"),
     )  # fmt: skip
     found = explain_judgement(terms)
     short = explain_judgement(replace(terms, dimension=2)).strict
-    assert found.strict > 1.01 * short > 0
+    assert 1 > found.strict > 1.01 * short > 0
     record, law = read(terms)
     assert second.worth(record, law, 1e-300) == pytest.approx(found.strict, rel=1e-5)
 

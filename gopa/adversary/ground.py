@@ -144,7 +144,8 @@ IMPATIENT: Final = Ground(FIVE, Setting(max_rollbacks=1))
 """Five parties; whoever leaves does so before the one rollback that there is."""
 
 SPARSE: Final = Ground(
-    replace(FOUR, parties=7, survivors=4, beta=Decimal("0.15")), seed=b"sparse ground 124"
+    replace(FOUR, parties=7, survivors=5, beta=Decimal("0.15"), attempts=2, charged=1),
+    seed=b"sparse ground 105",
 )
 """Seven parties; the neighbours of party 0 are parties 1, 2 and 3 in the first round."""
 

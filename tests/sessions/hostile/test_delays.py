@@ -22,7 +22,7 @@ from tests.sessions.hostile.worlds import Chair, World, nothing, of, said, soone
 from tests.simulation.worlds import RECOVERING, SCALAR
 
 ONCE = replace(SCALAR, rounds=1, attempts=1, charged=0)
-SPARSE = replace(ONCE, parties=10, k=4, survivors=7, loss=3, beta=Decimal("0.25"))
+SPARSE = replace(ONCE, parties=10, k=4, survivors=7, loss=3, beta=Decimal("0.24"))
 """Each has four neighbours at least, and not all the others."""
 
 RECOVERED = replace(RECOVERING, rounds=1, attempts=1, charged=0)

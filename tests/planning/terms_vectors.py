@@ -109,7 +109,9 @@ ONLY_JUST: Final = {
         SPARSE, corrupt=5, k=25, loss=5, attempts=1, beta=Decimal("0.0001"), beacon="drand",
         threshold_numerator=2, threshold_denominator=3,
     ),
-    "half a chance": replace(SPARSE, beta=Decimal("0.9"), attempts=1, delta=Decimal("0.6")),
+    "half a chance": replace(
+        SPARSE, beta=Decimal("0.9"), attempts=1, delta=Decimal("0.6"), beacon="drand"
+    ),
     "Gaussian masks, many units": replace(
         SPARSE, parties=400, survivors=398, loss=2, k=60, mask="gaussian", mask_deviation=2**16,
         steps=100, squared_sensitivity=10**4, noise=irwin_hall(12, 5), beta=Decimal("1e-6"),

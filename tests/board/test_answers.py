@@ -55,8 +55,11 @@ def answering(answer: Server) -> Iterator[Server]:
         thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         answer.url = f"http://127.0.0.1:{server.server_port}"
-        yield answer
-        server.shutdown()
+        try:
+            yield answer
+        finally:
+            # Its thread would ask for ever about a socket that is closed.
+            server.shutdown()
 
 
 def got(answer: Server, *, limit: int = 2**24, method: str = "GET") -> Response:

@@ -70,8 +70,10 @@ def files_of(root: Path) -> Iterator[str]:
     handler = partial(Quiet, directory=str(root))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
 
 
 def test_tessera_publishes_what_our_witness_cosigned(programs: Programs, tmp_path: Path) -> None:

@@ -171,8 +171,9 @@ def test_litewitness_cosigns_our_log_and_torchwood_reads_it(
             trusted.check_quorum(receipt.signed)
     backup = copy_of(place, tmp_path / "backup")
     with live_board(place.root, policy=trusted, admission=Barriers) as url:
+        author = client(url)
         for raw in raws[2:]:
-            client(url).submit(raw)
+            author.submit(raw)
         client(url, policy=trusted).submit(barriers[2])
         assert until(lambda: len(trusted.cosignatures(client(url).update())) == 1)
         found = run(programs.interop, "read", url, str(log_key()), str(lite.key))

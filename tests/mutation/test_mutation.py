@@ -83,7 +83,9 @@ def test_the_nearest_tests_come_first_and_the_check_comes_back(tmp_path: Path) -
     near = run.try_without(site, tmp_path, lambda _, tests: suite({False: "y", True: None}, tests))
     assert (near.caught, near.by, near.near) == (True, "y", True)
     missed = run.try_without(site, tmp_path, lambda *_: None)
-    assert not missed.caught
+    assert (missed.caught, missed.whole) == (False, True)
+    partly = run.try_without(site, tmp_path, lambda *_: None, nearest_only=True)
+    assert (partly.caught, partly.whole) == (False, False)
     assert file.read_text() == source
     run.note({site.name: near}, tmp_path / "notes.json")
     assert run.noted(tmp_path / "notes.json") == {site.name: near}

@@ -6,6 +6,7 @@ import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Protocol
 
 import urllib3
@@ -77,7 +78,9 @@ class HttpTransport:
         """
         self._seconds = seconds
         timeout = urllib3.Timeout(connect=min(5.0, seconds), read=min(30.0, seconds))
-        context = ssl.create_default_context(cafile=authority)
+        context = (
+            _system_context() if authority is None else ssl.create_default_context(cafile=authority)
+        )
         self._pool = urllib3.PoolManager(
             num_pools=8,
             maxsize=connections,
@@ -130,6 +133,12 @@ def _why(error: urllib3.exceptions.HTTPError) -> str:
     reason = error.__context__
     system = reason.strerror if isinstance(reason, OSError) and reason.strerror else None
     return " ".join(filter(None, [found or str(error), f"({system})" if system else None]))
+
+
+@cache
+def _system_context() -> ssl.SSLContext:
+    """Trust in the certificates of the system; reading them takes longer than most requests."""
+    return ssl.create_default_context()
 
 
 def _opened(data: bytes, names: Mapping[str, str], limit: int, url: str) -> bytes:

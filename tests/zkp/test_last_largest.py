@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from commitments import Commitment, Opening, Pedersen, VectorPedersen, ristretto255
 from commitments.group import Group
-from tests.group.backends import installed_groups
+from tests.group.backends import proving_groups
 from tests.randomness import seeded
 from tests.zkp.test_range import transcript
 from wire.errors import InvalidProof, ProtocolError, UsageError
@@ -19,7 +19,7 @@ from zkp.interval import Interval
 from zkp.last_largest import LastLargestStatement, prove_last_largest, verify_last_largest
 from zkp.vector_range import VectorRangeStatement, prove_vector_range, verify_vector_range
 
-GROUPS = st.sampled_from(installed_groups())
+GROUPS = st.sampled_from(proving_groups())
 
 
 def committed(group: Group, values: Sequence[int], seed: int = 1) -> tuple[Commitment, Opening]:

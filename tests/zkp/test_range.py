@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from commitments import Commitment, Opening, Pedersen, VectorPedersen, decode_opening
 from commitments.group import Group
-from tests.group.backends import installed_groups
+from tests.group.backends import proving_groups
 from tests.randomness import seeded
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
 from zkp.interval import Interval
 from zkp.range import RangeStatement, prove_range, verify_range
 from zkp.transcript import Transcript
 
-GROUPS = st.sampled_from(installed_groups())
+GROUPS = st.sampled_from(proving_groups())
 
 
 def transcript(context: bytes = b"context") -> Transcript:

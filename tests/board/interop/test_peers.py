@@ -70,8 +70,10 @@ def files_of(root: Path) -> Iterator[str]:
     handler = partial(Quiet, directory=str(root))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
 
 
 def test_tessera_publishes_what_our_witness_cosigned(programs: Programs, tmp_path: Path) -> None:
@@ -169,8 +171,9 @@ def test_litewitness_cosigns_our_log_and_torchwood_reads_it(
             trusted.check_quorum(receipt.signed)
     backup = copy_of(place, tmp_path / "backup")
     with live_board(place.root, policy=trusted, admission=Barriers) as url:
+        author = client(url)
         for raw in raws[2:]:
-            client(url).submit(raw)
+            author.submit(raw)
         client(url, policy=trusted).submit(barriers[2])
         assert until(lambda: len(trusted.cosignatures(client(url).update())) == 1)
         found = run(programs.interop, "read", url, str(log_key()), str(lite.key))

@@ -22,10 +22,11 @@ def counted(outcome: Outcome) -> bool:
     That of a round in which it lied: who is caught is back in the next one, unless it is barred.
     """
     return outcome.accepted and any(
-        each.findings.sums is not None and actor.party in (each.included or ())
+        each.findings.sums is not None and outcome.has_lied(actor, each.number)
         for actor in outcome.actors
+        if isinstance(actor, Malicious)
         for each in outcome.rounds
-        if isinstance(actor, Malicious) and not actor.board and actor.meant_for(each.number)
+        if actor.party in (each.included or ())
     )
 
 

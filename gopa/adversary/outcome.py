@@ -121,7 +121,8 @@ class Outcome:
 
     `keys` are those of the parties by number. `halted` are the errors of parties that
     stopped by themselves, `passed_over` rules by which entries count for nothing, with the
-    keys of their authors.
+    keys of their authors. `acted`, where somebody watched, has the parties and rounds in which
+    a message was another than an honest one: a lie about noise that happens to be 0 is none.
     """
 
     actors: tuple[Actor, ...]
@@ -132,6 +133,13 @@ class Outcome:
     rounds: tuple[RoundOutcome, ...]
     halted: Mapping[int, ProtocolError]
     passed_over: tuple[tuple[str, bytes], ...] = ()
+    acted: frozenset[tuple[int, int]] | None = None
+
+    def has_lied(self, actor: Actor, number: int) -> bool:
+        """Whether a party, not the board to it, departed from the rules in this round."""
+        if not isinstance(actor, Malicious) or actor.board or not actor.meant_for(number):
+            return False
+        return self.acted is None or (actor.party, number) in self.acted
 
     @property
     def accepted(self) -> bool:

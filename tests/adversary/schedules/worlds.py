@@ -87,11 +87,12 @@ _WIDE: Final = replace(
 def _shapes(four: Terms) -> dict[str, Terms]:
     five = replace(four, parties=5, k=4, loss=2)
     six = replace(five, parties=6, k=5, survivors=4)
+    sparse = replace(four, parties=8, k=3, loss=1, survivors=6, attempts=2, beta=Decimal("0.08"))
     return {
         "four": four,
         "five": five,
         "recovery": replace(six, threshold_numerator=1, threshold_denominator=2),
-        "sparse": replace(four, parties=7, k=3, loss=1, survivors=5, beta=Decimal("0.15")),
+        "sparse": sparse,
     }
 
 

@@ -70,7 +70,8 @@ def test_levels_of_flows_are_the_same(second: Any, units: int) -> None:
 
 @pytest.mark.parametrize("beta", ["0.4", "0.5", "0.9"])
 def test_terms_are_charged_what_they_grant(second: Any, beta: str) -> None:
-    terms = replace(SPARSE, beta=Decimal(beta), attempts=1, delta=Decimal("0.6"))
+    terms = replace(SPARSE, beta=Decimal(beta), attempts=1, delta=Decimal("0.6"), beacon="drand")
+    assert terms.tries == 1
     found = explain_judgement(terms)
     assert found.worth is Worth.KEPT
     assert found.strict == pytest.approx(min(0.5, float(beta)), abs=0.001)

@@ -101,7 +101,7 @@ SPARSE: dict[str, Any] = {
     "k": 3,
     "survivors": 8,
     "loss": 1,
-    "beta": Decimal("0.2"),  # that masks do not connect
+    "beta": Decimal("0.05"),  # that masks do not connect
 }
 
 

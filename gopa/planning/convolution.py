@@ -148,11 +148,16 @@ class Masses:
 
 
 def _negligible_tails(values: Floats, cut: float) -> tuple[int, int, float]:
-    """Where to cut so that each tail holds at most `cut`, and the mass cut away."""
+    """Where to cut so that each tail holds at most `cut`, and the mass cut away.
+
+    At least one value stays.
+    """
     below = np.cumsum(values)
     above = np.cumsum(values[::-1])
     low = int(np.searchsorted(below, cut, side="right"))
     high = len(values) - int(np.searchsorted(above, cut, side="right"))
+    if low >= high:  # nearly everything is lost already: the law must not become empty
+        return 0, len(values), 0.0
     dropped = (below[low - 1] if low else 0.0) + (
         above[len(values) - high - 1] if high < len(values) else 0.0
     )

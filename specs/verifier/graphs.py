@@ -227,17 +227,31 @@ def flow(t: Record, low: int, high: int, b: float) -> float:
     return 2 * m * drop
 
 
+def detours(m: int, others: int) -> int:
+    """The least energy of m units, i of them straight and the rest over the others ([V36])."""
+
+    def with_straight(i: int) -> int:
+        q, more = divmod(m - i, others)
+        return i * i + 2 * (q * q * (others - more) + (q + 1) ** 2 * more)
+
+    if others < 1:
+        return m * m
+    low, high = 0, m  # convex in i: the first i from which on it does not fall
+    while low < high:
+        middle = (low + high) // 2
+        if with_straight(middle + 1) >= with_straight(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return with_straight(low)
+
+
 def energy(t: Record, b: float) -> float:
     """E(b)."""
     m, N = (t.steps if t.dimension == 1 else 1), t.survivors - t.corrupt
     full: float = 0
     if t.survivors <= t.k + 1:
-        spread = [divmod(m - i, N - 2) if N > 2 else (0, 0) for i in range(m + 1)]
-        full = min(
-            i * i + 2 * (q * q * (N - 2 - more) + (q + 1) ** 2 * more)
-            for i, (q, more) in enumerate(spread)
-            if N > 2 or i == m
-        )
+        full = detours(m, N - 2)
         if t.threshold_numerator:  # [V24c]
             q, more = divmod(m, left(t))
             full = max(full, 2 * (q * q * (left(t) - more) + (q + 1) ** 2 * more))

@@ -10,6 +10,7 @@ from cmath import cosh as ccosh
 from cmath import exp as cexp
 from cmath import log as clog
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from itertools import pairwise
 from math import ceil, cos, erfc, exp, expm1, floor, fsum, inf, isqrt, log, log1p, pi, sqrt
@@ -343,18 +344,27 @@ def _rate(logs: Masses, R: int, a: float, sigma: float) -> float:
 
 
 def _moment(logs: Masses, R: int, a: float, j: int, sigma: float) -> float:
-    """F(j): every g-th term, with Euler and Maclaurin's correction at the end that is cut."""
+    """F(j). What falls from the lower end on may rise again in the middle: all is summed."""
 
     def term(k: int) -> float:
         return (a - 1) * (logs[k] - logs[k - j]) + logs[k]
 
     end = len(logs) - 1
     rise = term(min(R + 1, end)) - term(R)  # at the lower end
-    g = max(1, int(min(sigma / 16, 1 / (8 * abs(rise)) if rise < 0 else inf)))
     far = end if rise >= 0 else min(end, R + int(60 / -rise) + 1)
-    terms = [term(k) for k in range(R, far + 1, g)]
+    parts = [_summed(term, R, far, sigma / 16)]
+    if far < end:
+        parts.append(_summed(term, far + 1, end, sigma / 16))
+    top = max(parts)
+    return top + log(fsum(exp(each - top) for each in parts))
+
+
+def _summed(term: Callable[[int], float], first: int, last: int, most: float) -> float:
+    """ln of the sum: every g-th term, with Euler and Maclaurin's correction at the first."""
+    rise = term(min(first + 1, last)) - term(first)
+    g = max(1, int(min(most, 1 / (8 * abs(rise)) if rise < 0 else inf)))
+    terms = [term(k) for k in range(first, last + 1, g)]
     top = max(terms)
     total = g * fsum(exp(each - top) for each in terms)
-    first = exp(terms[0] - top)
-    total -= first * ((g - 1) / 2 - (g * g - 1) / 12 * rise)
+    total -= exp(terms[0] - top) * ((g - 1) / 2 - (g * g - 1) / 12 * rise)
     return top + log(total)

@@ -20,7 +20,7 @@ from wire.errors import UsageError
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 UNIT_ROUNDOFF: Final = 2.0**-53
-_DIRECT = 256
+_DIRECT = 512
 _FEW = 64
 _MANY = 256
 _LONG = 1024

@@ -181,7 +181,7 @@ def binomial(trials: int, chance: float) -> list[float]:
 def outvoted(t: Record, low: int, high: int, tau: Fraction) -> float:
     """[V25a] for an interval."""
     w, r = (1 if t.beacon == "drand" else 2**64), lost(t, high)
-    return min(1.0, (high - t.corrupt) * open_(t.corrupt, t.k, r, low, high, tau, w))
+    return float(min(1.0, (high - t.corrupt) * open_(t.corrupt, t.k, r, low, high, tau, w)))
 
 
 @lru_cache(maxsize=64)

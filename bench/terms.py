@@ -56,8 +56,11 @@ class Cost:
 
 def costs(judge_name: Judge, names: Iterable[str]) -> Iterator[Cost]:
     """Each in a process that begins with everything imported and nothing judged."""
-    # A fork begins with the memory that its parent has now, not with its parent's peak.
-    with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as pool:
+    # Forks of a process that has imported this module, not of the one that asks: a fork begins
+    # with all the memory that its parent has.
+    fresh = multiprocessing.get_context("forkserver")
+    fresh.set_forkserver_preload([__name__])
+    with fresh.Pool(1, maxtasksperchild=1) as pool:
         yield from pool.imap(_COST[judge_name], names)
 
 

@@ -32,6 +32,8 @@ def convolve(left: Floats, right: Floats) -> Floats:
     """The full convolution by direct positive products, never by a Fourier transform."""
     if len(left) < len(right):
         left, right = right, left
+    if not len(right):
+        return np.zeros(0)  # all of it was negligible
     if len(right) < _DIRECT:
         return _in_pieces(left, right)
     total, once = len(left) + len(right) - 1, left is right
@@ -68,6 +70,8 @@ def _is_symmetric(values: Floats) -> bool:
 def error_of_convolution(left: Floats, right: Floats) -> float:
     """The relative error one `convolve` adds: within a piece, and where pieces are summed."""
     shorter = min(len(left), len(right))
+    if not shorter:
+        return 0.0
     size = _block(shorter) if shorter >= _DIRECT else _piece(shorter)
     return (size + shorter // size + 5) * UNIT_ROUNDOFF
 

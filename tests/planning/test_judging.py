@@ -15,7 +15,7 @@ import pytest
 
 from bench.terms import HARD, costs
 from gopa.planning import plan
-from gopa.planning.convolution import convolve
+from gopa.planning.convolution import Masses, convolve
 from gopa.planning.expansion import (
     Population,
     _log_bad_runs,
@@ -23,6 +23,7 @@ from gopa.planning.expansion import (
     runs_of_sizes,
 )
 from gopa.planning.joined import Worth, explain_judgement, judge
+from gopa.planning.loss import LossDistribution
 from tests.planning.random_terms import given
 from tests.planning.terms_vectors import ONLY_JUST, cases, limits
 from tests.planning.worst_terms import all_terms
@@ -108,6 +109,13 @@ def test_half_of_a_symmetric_convolution_is_enough(left: int, right: int) -> Non
         assert np.allclose(convolve(same, same), np.convolve(same, same), rtol=1e-12)
     first, second = first + first[::-1], second + second[::-1]
     assert np.allclose(convolve(first, second), np.convolve(first, second), rtol=1e-12)
+
+
+def test_losses_that_are_all_negligible_are_composed() -> None:
+    """Where nearly all losses are infinite what is left is cut, and nothing is convolved."""
+    rare = LossDistribution(0.1, Masses(0, np.full(3, 1e-27)), infinite=1 - 1e-9)
+    assert rare.delta(1.0) > 0.99
+    assert rare.repeated(7).delta(1.0) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("name", HARD)

@@ -12,7 +12,7 @@ from cmath import log as clog
 from collections import Counter, defaultdict
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from itertools import pairwise
-from math import ceil, cos, erfc, exp, expm1, floor, fsum, inf, isqrt, log, log1p, pi, sqrt
+from math import ceil, cos, erfc, exp, expm1, floor, fsum, isqrt, log, log1p, pi, sqrt
 
 from codec import Record  # noqa: TC002
 
@@ -349,12 +349,22 @@ def _moment(logs: Masses, R: int, a: float, j: int, sigma: float) -> float:
         return (a - 1) * (logs[k] - logs[k - j]) + logs[k]
 
     end = len(logs) - 1
+
+    def rest(k: int, g: int) -> tuple[float, float]:
+        """What is too much in a sum of every g-th term from k on: its logarithm, and its sign."""
+        rise = term(min(k + 1, end)) - term(k)
+        return term(k), (g - 1) / 2 - (g * g - 1) / 12 * rise
+
     rise = term(min(R + 1, end)) - term(R)  # at the lower end
-    g = max(1, int(min(sigma / 16, 1 / (8 * abs(rise)) if rise < 0 else inf)))
-    far = end if rise >= 0 else min(end, R + int(60 / -rise) + 1)
-    terms = [term(k) for k in range(R, far + 1, g)]
-    top = max(terms)
-    total = g * fsum(exp(each - top) for each in terms)
-    first = exp(terms[0] - top)
-    total -= first * ((g - 1) / 2 - (g * g - 1) / 12 * rise)
-    return top + log(total)
+    wide = max(1, int(sigma / 16))
+    g = max(1, min(wide, int(1 / (8 * abs(rise))) if rise < 0 else wide))
+    # What falls at this end may rise again: the middle of the law is behind it.
+    steps = 0 if rise >= 0 else min(end - R, int(60 / -rise) + 1) // g
+    joint = R + steps * g
+    parts = [(term(k), float(g)) for k in range(R, joint, g)]
+    parts += [(term(k), float(wide)) for k in range(joint, end + 1, wide)]
+    for k, width, sign in ((R, g, -1), (joint, g, 1), (joint, wide, -1)):
+        log_, too_much = rest(k, width)
+        parts.append((log_, sign * too_much))
+    top = max(each for each, _ in parts)
+    return top + log(fsum(weight * exp(each - top) for each, weight in parts))

@@ -116,6 +116,21 @@ def test_rounding_of_long_vectors_is_the_same_for_everybody(second: Any) -> None
     assert second.worth(record, law, 1e-300) == pytest.approx(found.strict, rel=1e-5)
 
 
+def test_moments_have_a_middle_behind_an_end_that_falls(second: Any) -> None:
+    """At a high order the ends of a law and its middle both count."""
+    noise = GaussianTable.with_scale(4, bits=48, rows=57)
+    terms = replace(
+        COMPLETE, parties=210, corrupt=1, survivors=210, k=209, loss=0, beta=Decimal(0),
+        noise=noise, dimension=2, steps=1, squared_sensitivity=1, attempts=1,
+        epsilon=Decimal("0.1"), delta=Decimal("1.082654415960e-9"),
+    )  # fmt: skip
+    found = explain_judgement(terms)
+    record, law = read(terms)
+    assert second.worth(record, law, 1e-300) == pytest.approx(found.strict, rel=1e-6)
+    assert found.strict > 2 * float(terms.delta)
+    assert second.judged(record, law) == found.worth.value
+
+
 def test_plans_of_too_many_coordinates_are_refused() -> None:
     asked: dict[str, Any] = {"n": 60, "epsilon": 1, "delta": "1e-6", "norm": 1}
     assert plan(dimension=10_000, **asked).terms.dimension == 10_000

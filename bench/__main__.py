@@ -19,6 +19,7 @@ from bench import (
     protocol,
     recovered,
     session,
+    terms,
     zkp,
 )
 
@@ -35,6 +36,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "protocol": protocol.run,
     "recovered": recovered.run,
     "session": session.run,
+    "terms": terms.run,
     "zkp": zkp.run,
 }
 

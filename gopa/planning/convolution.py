@@ -20,23 +20,28 @@ from wire.errors import UsageError
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 UNIT_ROUNDOFF: Final = 2.0**-53
-_DIRECT = 1024
-_BLOCK = 256
-_PIECE = 16 * _BLOCK
+_DIRECT = 512
+_FEW = 64
+_MANY = 256
+_LONG = 1024
+"""Shorter sequences are multiplied in smaller blocks, of which rounding is less."""
+_PIECES = 16
 
 
 def convolve(left: Floats, right: Floats) -> Floats:
     """The full convolution by direct positive products, never by a Fourier transform."""
     if len(left) < len(right):
         left, right = right, left
+    if not len(right):
+        return np.zeros(0)  # all of it was negligible
     if len(right) < _DIRECT:
         return _in_pieces(left, right)
-    total = len(left) + len(right) - 1
-    if not (_is_symmetric(left) and _is_symmetric(right)):
-        return _blocked(left, right, total)
+    total, once = len(left) + len(right) - 1, left is right
+    if not (_is_symmetric(left) and (once or _is_symmetric(right))):
+        return _blocked(left, right, total, square=once)
     # Of a symmetric result half is computed.
     half = total // 2 + 1
-    first = _blocked(left, right, half)
+    first = _blocked(left, right, half, square=once)
     return np.concatenate([first, first[: total - half][::-1]])
 
 
@@ -53,6 +58,11 @@ def _piece(length: int) -> int:
     return math.isqrt(length - 1) + 1
 
 
+def _block(shorter: int) -> int:
+    """How many products are summed up in a row."""
+    return _MANY if shorter >= _LONG else _FEW
+
+
 def _is_symmetric(values: Floats) -> bool:
     return bool(np.array_equal(values, values[::-1]))
 
@@ -60,40 +70,49 @@ def _is_symmetric(values: Floats) -> bool:
 def error_of_convolution(left: Floats, right: Floats) -> float:
     """The relative error one `convolve` adds: within a piece, and where pieces are summed."""
     shorter = min(len(left), len(right))
-    size = _BLOCK if shorter >= _DIRECT else _piece(shorter)
+    if not shorter:
+        return 0.0
+    size = _block(shorter) if shorter >= _DIRECT else _piece(shorter)
     return (size + shorter // size + 5) * UNIT_ROUNDOFF
 
 
-def _blocked(left: Floats, right: Floats, wanted: int) -> Floats:
+def _blocked(left: Floats, right: Floats, wanted: int, *, square: bool = False) -> Floats:
     """The first values of a convolution, as products with wide Toeplitz matrices.
 
-    Some thirty times faster than one by one.
+    Some thirty times faster than one by one. Of a `square`, where both are the same, each piece
+    meets those behind it for both of them, and itself once: doubling is exact.
     """
-    blocks = -(-len(left) // _BLOCK)
-    rows = np.zeros((blocks, _BLOCK))
+    block = _block(len(right))
+    blocks = -(-len(left) // block)
+    rows = np.zeros((blocks, block))
     rows.reshape(-1)[: len(left)] = left
-    length = min(_PIECE, -(-len(right) // _BLOCK) * _BLOCK)
-    pieces = length // _BLOCK
-    result = np.zeros(len(left) + len(right) + 2 * _BLOCK + _PIECE)
+    length = min(_PIECES * block, -(-len(right) // block) * block)
+    pieces = length // block
+    result = np.zeros(len(left) + len(right) + 2 * block + _PIECES * block)
     for start in range(0, len(right), length):
         # Rows whose products all lie behind what is wanted are left out.
-        needed = min(blocks, max(0, -(-(wanted - start) // _BLOCK)))
-        if not needed:
+        skipped = start // block if square else 0
+        needed = min(blocks, max(0, -(-(wanted - start) // block))) - skipped
+        if needed <= 0:
             break
-        spread = rows[:needed] @ _toeplitz(right[start : start + length], length)
+        spread = rows[skipped : skipped + needed] @ _toeplitz(
+            right[start : start + length], length, block
+        )
+        if square:
+            spread[pieces:] *= 2
         for piece in range(pieces + 1):
-            first = start + piece * _BLOCK
-            window = result[first : first + needed * _BLOCK].reshape(-1, _BLOCK)
-            window += spread[:, piece * _BLOCK : (piece + 1) * _BLOCK]
+            first = start + (skipped + piece) * block
+            window = result[first : first + needed * block].reshape(-1, block)
+            window += spread[:, piece * block : (piece + 1) * block]
     return result[:wanted]
 
 
-def _toeplitz(piece: Floats, length: int) -> Floats:
-    """Row i holds the piece shifted right by i, in length + _BLOCK columns."""
-    padded = np.zeros(length + 2 * _BLOCK)
-    padded[_BLOCK : _BLOCK + len(piece)] = piece
-    shifted = np.lib.stride_tricks.sliding_window_view(padded, length + _BLOCK)
-    return np.ascontiguousarray(shifted[_BLOCK:0:-1])
+def _toeplitz(piece: Floats, length: int, block: int) -> Floats:
+    """Row i holds the piece shifted right by i, in length + block columns."""
+    padded = np.zeros(length + 2 * block)
+    padded[block : block + len(piece)] = piece
+    shifted = np.lib.stride_tricks.sliding_window_view(padded, length + block)
+    return np.ascontiguousarray(shifted[block:0:-1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
+from scipy.special import gammaln
 
 from gopa.graph.flows import flow_levels
 from gopa.planning.counting import (
@@ -44,6 +45,9 @@ _MOST_SIZES: Final = 512
 _MOST_STEPS: Final = 16
 _LESS: Final = 1 - 1e-9
 """A step has to be cheaper by more than rounding is: of equals everybody takes the first."""
+
+_HEADROOM: Final = 620.0
+"""Logarithm by which masses are raised before they are summed, to keep the smallest of them."""
 
 _UNDERFLOW: Final = 1e-300
 """No probability is rounded down to 0."""
@@ -118,34 +122,58 @@ def degree_tail(population: Population, most: int) -> float:
         log_choose(honest, chosen) + log_choose(others - honest, k - chosen) - log_choose(others, k)
     )
     rare = np.isfinite(outgoing) & (outgoing <= _RARE)
-    logs = [math.log(k + 1) + _RARE if rare.any() else -math.inf]
-    for numbers in _blocks(np.flatnonzero(outgoing > _RARE)):
-        incoming = _binomial_cdf(honest - int(numbers[-1]), chance, most - numbers)
-        logs.append(float(log_sum(outgoing[numbers] + incoming)))
-    return math.exp(min(0.0, float(log_sum(np.array(logs))) + population.slack))
+    logs = [np.full(1, math.log(k + 1) + _RARE if rare.any() else -math.inf)]
+    numbers = np.flatnonzero(outgoing > _RARE)
+    if len(numbers):
+        logs.append(outgoing[numbers] + _log_incoming(numbers, honest, chance, most))
+    return math.exp(min(0.0, float(log_sum(np.concatenate(logs))) + population.slack))
 
 
-def _blocks(numbers: Positions) -> list[Positions]:
-    """Runs, of one number each if there are not too many.
+def _log_incoming(numbers: Positions, honest: int, chance: float, most: int) -> Floats:
+    """For each of these numbers of own choices ln P(at most `most` less it others chose the party).
 
-    The last number of a run leaves the fewest others to be chosen by, so it may stand for all.
+    Exact up to rounding. In a run of numbers the last one leaves the fewest others to be chosen
+    by, so it may stand for all.
     """
-    count = len(numbers) if len(numbers) <= _MOST_SINGLE else _RUNS
-    return np.array_split(numbers, count) if count else []
-
-
-def _binomial_cdf(trials: int, chance: float, most: Positions) -> Floats:
-    """Log-probabilities of Binomial <= each of `most`, exact up to rounding."""
+    rows = _runs(len(numbers))
+    last = numbers[np.append(np.flatnonzero(np.diff(rows)), len(numbers) - 1)]
+    trials = honest - last
+    points = np.minimum(most - numbers, trials[rows])
     if chance >= 1:
-        return np.where(most >= trials, 0.0, -np.inf)
-    counts = np.arange(min(int(most.max()), trials) + 1, dtype=float)
-    logs = (
-        log_choose(trials, counts)
-        + counts * math.log(chance)
-        + (trials - counts) * math.log1p(-chance)
-    )
-    below = np.logaddexp.accumulate(logs)
-    return np.asarray(np.minimum(below[np.minimum(most, len(below) - 1)], 0.0))
+        return np.where(points >= trials[rows], 0.0, -np.inf)
+    return _log_binomial_cdf(trials, chance, rows, points)
+
+
+def _runs(count: int) -> Positions:
+    """In which run each number is: of one number each if there are not too many.
+
+    Otherwise runs are as equal as possible, the longer ones first.
+    """
+    runs = count if count <= _MOST_SINGLE else _RUNS
+    size, longer = divmod(count, runs)
+    return np.repeat(np.arange(runs), size + (np.arange(runs) < longer))
+
+
+def _log_binomial_cdf(
+    trials: Positions, chance: float, rows: Positions, points: Positions
+) -> Floats:
+    """ln P(Binomial(trials[rows], chance) <= points), from one matrix of masses.
+
+    Masses are taken relative to the largest of their row, so far above what a float holds least
+    that what is raised to `_UNDERFLOW` has a log-probability far below `_RARE`.
+    """
+    width, top = int(points.max()) + 1, int(trials.max())
+    counts = np.arange(width, dtype=float)
+    left = top - np.arange(top - int(trials.min()) + width, dtype=float)
+    factorials = np.where(left < 0, np.inf, gammaln(np.maximum(left, 0.0) + 1))
+    chosen = np.lib.stride_tricks.sliding_window_view(factorials, width)[top - trials]
+    odds = math.log(chance) - math.log1p(-chance)
+    logs = counts * odds - gammaln(counts + 1) - chosen
+    largest = logs.max(axis=1)
+    logs += (_HEADROOM - largest)[:, None]
+    below = np.cumsum(np.exp(logs, out=logs), axis=1)[rows, points]
+    scale = gammaln(trials + 1.0) + trials * math.log1p(-chance) + largest - _HEADROOM
+    return np.asarray(np.minimum(np.log(np.maximum(below, _UNDERFLOW)) + scale[rows], 0.0))
 
 
 @lru_cache(maxsize=4096)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate
 from math import ceil, exp, fsum, inf, lgamma, log, log1p, sqrt
+from operator import mul
 
 from codec import Record  # noqa: TC002
 
@@ -62,35 +64,53 @@ def opened(t: Record, high: int) -> int:
     return lost(t, high) if t.threshold_numerator else 0
 
 
-@lru_cache(maxsize=256)
-def hit(trials: int, p: float, most: int) -> list[float]:
-    """Logarithms of P(at most 0, 1, .., most hits)."""
-    found, whole, odds = list[float](), -inf, log(p) - log1p(-p)
-    base = lgamma(trials + 1) + trials * log1p(-p)
-    for y in range(most + 1):
-        each = base - lgamma(y + 1) - lgamma(trials - y + 1) + y * odds
-        top = max(whole, each)
-        whole = top + log1p(exp(min(whole, each) - top))
-        found.append(whole)
+def hits(trials: int, p: float, low: int, high: int) -> list[float]:
+    """Logarithms of P(at most low, .., at most high hits), from the likeliest number or low on."""
+    start, odds, found = min(low, int((trials + 1) * p)), p / (1 - p), list[float]()
+    base = ways(trials, start) + start * log(p) + (trials - start) * log1p(-p)
+    term = whole = 1.0
+    for y in range(start, 0, -1):
+        term *= y / ((trials - y + 1) * odds)
+        whole += term
+        if term < 1e-18 * whole:
+            break
+    term = 1.0
+    for y in range(start, high + 1):
+        if y > start:
+            term *= (trials - y + 1) / y * odds
+            whole += term
+            if term < 1e-18 * whole:
+                return found + [base + log(whole)] * (high + 1 - max(y, low))
+        if y >= low:
+            found.append(base + log(whole))
     return found
+
+
+@lru_cache(maxsize=64)
+def choices(marked: int, others: int, k: int) -> list[float]:
+    """Logarithms of the probabilities of 0, 1, .. marked ones among k choices."""
+    every = ways(others, k)
+    return [ways(marked, x) + ways(others - marked, k - x) - every for x in range(k + 1)]
 
 
 def degree(t: Record, low: int, high: int, most: int) -> float:
     """P(degree <= most), by [V24a]."""
-    h, k, p = low - t.corrupt - 1, t.k, t.k / (high - 1)
+    return few(low - t.corrupt - 1, low - 1, t.k, t.k / (high - 1), most)
+
+
+@lru_cache(maxsize=4096)
+def few(h: int, others: int, k: int, p: float, most: int) -> float:
+    """P(at most so many neighbours among h) of k choices and of who chooses with chance p."""
     below, logs = -inf, []
-    own = [
-        ways(h, x) + ways(low - 1 - h, k - x) - ways(low - 1, k) for x in range(min(k, h, most) + 1)
-    ]
+    own = choices(h, others, k)[: min(h, most) + 1]
     numbers = [x for x, each in enumerate(own) if each > -700]
     count = len(numbers) if len(numbers) <= 128 else 64
     size, more = divmod(len(numbers), count or 1)
     for i in range(count):
         at = i * size + min(i, more)
         run = numbers[at : at + size + (i < more)]
-        trials = h - run[-1]
-        hits = hit(trials, p, min(trials, max(most, k if most < k else 2 * k)))
-        logs += [own[x] + hits[min(most - x, len(hits) - 1)] for x in run]
+        found = hits(h - run[-1], p, most - run[-1], most - run[0])
+        logs += [own[x] + found[run[-1] - x] for x in run]
     if any(-inf < each <= -700 for each in own):
         below = log(k + 1) - 700
     return min(1.0, exp(log_sum([below, *logs])))
@@ -147,36 +167,41 @@ def disconnected(t: Record, low: int, high: int) -> float:
 
 
 def binomial(trials: int, chance: float) -> list[float]:
-    """Logarithms of all masses but the rare ones above the mean."""
+    """All masses but the rare ones above the mean, from the likeliest on."""
     if chance >= 1:
-        return [-inf] * trials + [0.0]
+        return [0.0] * trials + [1.0]
     most = min(trials, ceil(trials * chance - RARE / 3 + sqrt(1600 + 240 * trials * chance)))
-    return [
-        ways(trials, x) + x * log(chance) + (trials - x) * log1p(-chance) for x in range(most + 1)
-    ]
+    peak, odds = min(most, int((trials + 1) * chance)), chance / (1 - chance)
+    top = exp(ways(trials, peak) + peak * log(chance) + (trials - peak) * log1p(-chance))
+    down = accumulate([y / (trials - y + 1) / odds for y in range(peak, 0, -1)], mul, initial=top)
+    up = [(trials - y) / (y + 1) * odds for y in range(peak, most)]
+    return [*reversed(list(down)), *list(accumulate(up, mul, initial=top))[1:]]
 
 
 def outvoted(t: Record, low: int, high: int, tau: Fraction) -> float:
     """[V25a] for an interval."""
-    c, k, r, others = t.corrupt, t.k, lost(t, high), low - 1
-    w, h = (0.0 if t.beacon == "drand" else 64 * log(2)), high - t.corrupt
-    part, whole = tau.numerator, tau.denominator
-    logs = [log(k + 1) + RARE]
-    for x in range(max(0, k - (others - c)), min(k, c) + 1):
-        chosen = ways(c, x) + ways(others - c, k - x) - ways(others, k)
+    w, r = (1 if t.beacon == "drand" else 2**64), lost(t, high)
+    return float(min(1.0, (high - t.corrupt) * open_(t.corrupt, t.k, r, low, high, tau, w)))
+
+
+@lru_cache(maxsize=64)
+def open_(c: int, k: int, r: int, low: int, high: int, tau: Fraction, w: int) -> float:
+    """The same for one honest party, at most 1."""
+    others, rare = low - 1, exp(RARE)
+    part, whole, total = tau.numerator, tau.denominator, (k + 1) * rare
+    for x, chosen in enumerate(choices(c, others, k)[: c + 1]):
         if chosen <= RARE:
             continue
+        attack = binomial(c - x, k / others)
+        enough = [min(1.0, w * each) for each in accumulate(reversed(attack), initial=rare)]
+        most, start = len(attack), part * (k - r) - whole * x
         joined = binomial(low - c - 1 - (k - x), k / (high - 1))
-        attack, enough = binomial(c - x, k / others), [float(RARE)]
-        for each in reversed(attack):
-            enough.append(log_sum([enough[-1], each]))
-        last, masses = 0.0, list[float]()
-        for y, mass in enumerate(joined):
-            z = max(0, (part * (k - r + y) - whole * x) // (whole - part) + 1)
-            last = min(0.0, w + enough[max(0, len(attack) - z)])
-            masses.append(mass + last)
-        logs.append(chosen + min(0.0, log_sum([*masses, RARE + last])))
-    return float(min(1.0, h * exp(min(0.0, log_sum(logs)))))
+        found = [
+            enough[max(0, most - max(0, (start + part * y) // (whole - part) + 1))]
+            for y in range(len(joined))
+        ]
+        total += exp(chosen) * min(1.0, sum(map(mul, joined, found)) + rare * found[-1])
+    return min(1.0, total)
 
 
 def growth(t: Record, low: int, high: int, size: int, b: float) -> int:

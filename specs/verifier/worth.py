@@ -24,7 +24,8 @@ def judged(t: Record, law: Record) -> str:
 def _judged(t: Record, law: Record) -> str:
     delta, gauss = float(t.delta), bool(t.mask == "gaussian")
     b = granted(t)
-    less, more = (worth(t, law, each) for each in (b * (1 - T), b * (1 + T)))
+    known: dict[float, float] = {}
+    less, more = (worth(t, law, each, known) for each in (b * (1 - T), b * (1 + T)))
     if max(less, more if gauss else 0) <= (1 - T) * delta:
         return "kept"
     return "broken" if min(more, less if gauss else 1) > (1 + T) * delta else "too close to say"
@@ -35,8 +36,9 @@ def granted(t: Record) -> float:
     return min(0.5, max(float(t.beta), 1e-300))
 
 
-def worth(t: Record, law: Record, b: float) -> float:
-    """[V36], [V37]: L(b)."""
+def worth(t: Record, law: Record, b: float, known: dict[float, float] | None = None) -> float:
+    """[V36], [V37]: L(b), with what noise and masks are known to lose for an energy."""
+    known = {} if known is None else known
     N, tau = t.survivors - t.corrupt, Fraction(t.threshold_numerator, t.threshold_denominator)
     square = N * sum(m * i * i for i, m in zip(range(-law.R, law.R + 1), law.m, strict=True))
     sparse = t.parties > t.k + 1
@@ -55,9 +57,10 @@ def worth(t: Record, law: Record, b: float) -> float:
         return 1.0
     if inf == E:
         return 1.0
+    if E not in known:
+        known[E] = noise(t, law, N, square / law.T, E)
     chance = granted(t) * sparse * (1 + bool(tau))
-    spent = noise(t, law, N, square / law.T, E) + tries(t) * chance
-    return min(1.0, float(spent))
+    return min(1.0, float(known[E] + tries(t) * chance))
 
 
 def tries(t: Record) -> int:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
@@ -15,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.terms import HARD, costs
 from gopa.planning import plan
-from gopa.planning.convolution import convolve
+from gopa.planning.convolution import Masses, convolve
 from gopa.planning.expansion import (
     Population,
     _log_bad_runs,
@@ -24,6 +23,7 @@ from gopa.planning.expansion import (
     runs_of_sizes,
 )
 from gopa.planning.joined import Worth, explain_judgement, judge
+from gopa.planning.loss import LossDistribution
 from tests.planning.random_terms import given
 from tests.planning.terms_vectors import ONLY_JUST, cases, limits
 from tests.planning.worst_terms import all_terms
@@ -105,50 +105,29 @@ def test_half_of_a_symmetric_convolution_is_enough(left: int, right: int) -> Non
     first, second = made.random(left), made.random(right)
     plain = convolve(first, second)
     assert np.allclose(plain, np.convolve(first, second), rtol=1e-12)
+    for same in (first, first + first[::-1]):
+        assert np.allclose(convolve(same, same), np.convolve(same, same), rtol=1e-12)
     first, second = first + first[::-1], second + second[::-1]
     assert np.allclose(convolve(first, second), np.convolve(first, second), rtol=1e-12)
 
 
-COST = """
-import pathlib, re, sys, time
-from gopa.planning.joined import judge
-from tests.planning.worst_terms import all_terms
-terms = all_terms()[sys.argv[1]]
-start = time.process_time()
-judge(terms)
-seconds = time.process_time() - start
-# Not the peak of getrusage, which begins with that of whoever started the process.
-peak = re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").read_text())
-print(seconds, int(peak[1]) / 1024)
-"""
-HARD = [
-    "wide table, 16384 parties, dimension 1048576",
-    "binomial, 262143 parties, dimension 1048576",
-    "1000000 parties, 125 neighbours, 50000 missing, Gaussian masks",
-    "2000000 parties, 999 neighbours, 100000 missing, recovery",
-    "wide table, 300 parties, 1 steps, 10000 x 101 releases",
-]
-
-
-def cost(name: str) -> tuple[float, float]:
-    """Seconds of one processor and megabytes that judging takes in a new process."""
-    done = subprocess.run(
-        [sys.executable, "-c", COST, name], cwd=ROOT, capture_output=True, check=True, text=True
-    )
-    seconds, megabytes = map(float, done.stdout.split())
-    return seconds, megabytes
+def test_losses_that_are_all_negligible_are_composed() -> None:
+    """Where nearly all losses are infinite what is left is cut, and nothing is convolved."""
+    rare = LossDistribution(0.1, Masses(0, np.full(3, 1e-27)), infinite=1 - 1e-9)
+    assert rare.delta(1.0) > 0.99
+    assert rare.repeated(7).delta(1.0) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("name", HARD)
 def test_hard_terms_cost_little(name: str) -> None:
-    seconds, megabytes = cost(name)
-    assert seconds < 4  # another process may share the core's caches: the soak is strict
-    assert megabytes < 200
+    (found,) = costs("package", [name])
+    assert found.seconds < 2  # half of it where no other process shares the core
+    assert found.megabytes < 200
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", all_terms())
-def test_the_worst_terms_cost_two_seconds(name: str) -> None:
-    seconds, megabytes = cost(name)
-    assert seconds < 2
-    assert megabytes < 200
+def test_the_worst_terms_cost_a_second(name: str) -> None:
+    (found,) = costs("package", [name])
+    assert found.seconds < 1.5
+    assert found.megabytes < 200

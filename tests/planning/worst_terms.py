@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
+from itertools import product
+from typing import Final
 
 from gopa.planning.terms import Terms
 from zkp.noise_table import GaussianTable, NoiseLaw, binomial, irwin_hall
 
-MOST = 2_000_000
+MOST: Final = 2_000_000
+MOST_NAMED: Final = 2**20
+"""A manifest names no more parties, though terms may have more."""
 
 BASE = Terms(
     parties=MOST,
@@ -130,6 +134,70 @@ def large_graphs() -> Iterator[tuple[str, Terms]]:
                 )
 
 
+def mostly_corrupt() -> Iterator[tuple[str, Terms]]:
+    """Graphs in which a party may choose anything from no corrupt ones to corrupt ones alone."""
+    for k, tau in product((125, 500, 1000, 2000), (0, 1, 2)):
+        for tenths, few in product((5, 7, 9), (20, 3)):
+            corrupt = MOST_NAMED * tenths // 10
+            survivors = MOST_NAMED - (MOST_NAMED - corrupt) // few
+            recovering = min(k, 1000)
+            yield (
+                f"{tenths} of 10 corrupt, {k} neighbours, 1 of {few} missing, {tau} thirds",
+                replace(
+                    BASE,
+                    parties=MOST_NAMED,
+                    corrupt=corrupt,
+                    survivors=survivors,
+                    loss=k // 8,
+                    k=recovering if tau else k,
+                    steps=2**40 if tau == 1 else 30,
+                    squared_sensitivity=2**80 if tau == 1 else 900,
+                    mask="gaussian",
+                    mask_deviation=2**16,
+                    delta=Decimal("0.5"),
+                    beta=Decimal("0.01"),
+                    beacon="drand" if few == 3 else "commit-reveal",
+                    threshold_numerator=tau * 21_845,
+                    threshold_denominator=65_535,
+                ),
+            )
+
+
+def masks_in_every_release() -> Iterator[tuple[str, Terms]]:
+    """Losses of Gaussian masks, of which the two chances lead to different energies."""
+    for (name, law), n, dimension in product(LAWS.items(), (160, 3000), (1, 2**20)):
+        for steps, rounds, charged in product((1, 30), (1, 2, 10_000), (0, 100)):
+            deviation = 40 if rounds == 1 else 2**12
+            yield (
+                (
+                    f"{name}, {n} parties, masks, {steps} steps of {dimension}, "
+                    f"{rounds} x {charged + 1} releases"
+                ),
+                replace(
+                    BASE,
+                    parties=n,
+                    corrupt=n // 10,
+                    survivors=n - n // 20,
+                    loss=4,
+                    k=100,
+                    dimension=dimension,
+                    steps=steps,
+                    squared_sensitivity=steps**2,
+                    noise=law,
+                    mask="gaussian",
+                    mask_deviation=deviation,
+                    delta=Decimal("0.01"),
+                    beta=Decimal("1e-12"),
+                    rounds=rounds,
+                    charged=charged,
+                    attempts=min(1000, 10 * (charged + 1)),
+                    threshold_numerator=0 if steps == 1 else 2,
+                    threshold_denominator=3,
+                ),
+            )
+
+
 def all_terms() -> dict[str, Terms]:
     """Every one of them, by name."""
-    return dict([*wide_sums(), *many_releases(), *large_graphs()])
+    kinds = (wide_sums, many_releases, large_graphs, mostly_corrupt, masks_in_every_release)
+    return dict(each for kind in kinds for each in kind())

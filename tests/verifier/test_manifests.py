@@ -118,6 +118,19 @@ def test_both_want_all_retries_charged_where_anybody_may_come_and_masks_are_reco
     assert agree(given, on_a_roster)
 
 
+def test_a_manifest_names_no_more_parties_than_its_messages_hold() -> None:
+    """Terms alone may have more."""
+    given, body = manifest_of("clean_full")
+    listed = MANIFEST.decode(body)
+    anybody = replace(listed, admission=OpenAdmission(listed.terms.parties)).to_bytes()
+    assert agree(given, anybody)
+    start = _terms_at(anybody)
+    for parties, taken in ((2**20, True), (2**20 + 1, False)):
+        changed = anybody[:start] + parties.to_bytes(WIDTH) + anybody[start + WIDTH :]
+        assert agree(given, changed) is taken
+    replace(listed.terms, parties=2**20 + 1)
+
+
 def _terms_at(body: bytes) -> int:
     manifest = MANIFEST.decode(body)
     title, log, policy = len(manifest.title), len(manifest.log), len(manifest.policy)

@@ -75,7 +75,10 @@ class OpenSessions:
     A session with a round stays. Of those without one, the older half stays, and the oldest of
     the younger half gives way. If the oldest of all did, a stranger's crowd would put out every
     session that waits for its first round; if the youngest did, the crowd would only
-    have to come first.
+    have to come first. The halves are those of now: rounds that open behind a session may move
+    it to the younger half, and it is safe from any crowd only while at most `most - 2(p + 1)`
+    sessions have a round, where p wait before it. The only one that waits always gives way:
+    otherwise manifests without a round would keep newcomers out.
     """
 
     def __init__(self, most: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import NoReturn
@@ -26,9 +27,12 @@ from bulletin_board.source import DirectorySource
 from bulletin_board.storage import Overtaken
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.storage.places import SqlitePlaces
+from bulletin_board.witness.addresses import address_warnings
 from bulletin_board.witness.collect import Collector
 from bulletin_board.witness.opening import WitnessesFirst
 from wire.errors import UsageError
+
+log = logging.getLogger("gopa.board")
 
 _WITNESS_SECONDS = 5.0
 _OPENING_SECONDS = 5.0
@@ -51,10 +55,12 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
 
     Raises `StorageError` if the log cannot be opened, of which `Overtaken` means that the
     witnesses know a newer one, and `Unconfirmed` that too few of them answer, which
-    `risk_fork` puts up with; `UsageError` if the policy is about another log.
+    `risk_fork` puts up with this once; `UsageError` if the policy is about another log.
     """
     if policy.log.key != signer.verifier:
         raise UsageError("the policy names another log than this board's key")
+    for warning in address_warnings(policy):
+        log.warning("%s", warning)
     stack.enter_context(place.writing())
     collector: Collector | None = None
 
@@ -63,13 +69,17 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
             collector.notify()
 
     public = DirectorySource(place.public)
-    witnesses = _witnesses_first(policy, place, risk_fork=risk_fork)
+    witnesses = _witnesses_first(policy, place)
+    # The operator knows what the storage is now, and not what it is after a write that fails.
+    risks = iter([risk_fork])
 
     def opened() -> Sequencer:
         sequencer = Sequencer(place.storage(), signer, admission)
         try:
             signed = sequencer.signed
-            witnesses.require_newest(lambda: LogReader(OutgrownFiles(public), signed))
+            witnesses.require_newest(
+                lambda: LogReader(OutgrownFiles(public), signed), risk_fork=next(risks, False)
+            )
         except BaseException:
             sequencer.close()
             raise
@@ -84,14 +94,10 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
     return build_app(service)
 
 
-def _witnesses_first(
-    policy: TrustPolicy, place: BoardDirectory, *, risk_fork: bool
-) -> WitnessesFirst:
+def _witnesses_first(policy: TrustPolicy, place: BoardDirectory) -> WitnessesFirst:
     transport = HttpTransport(seconds=_CONFIRMING_SECONDS)
     evidence = EvidenceFolder(place.evidence, private=True)
-    return WitnessesFirst(
-        policy, transport, evidence, _OPENING_SECONDS, _CONFIRMING_SECONDS, risk_fork
-    )
+    return WitnessesFirst(policy, transport, evidence, _OPENING_SECONDS, _CONFIRMING_SECONDS)
 
 
 def _lookups(service: BoardService, place: BoardDirectory) -> Lookups:

@@ -15,22 +15,26 @@ from dataclasses import dataclass
 
 from bulletin_board.client.http import Transport
 from bulletin_board.durable import EvidenceFolder
+from bulletin_board.note import SignatureLine, cosignature_time
 from bulletin_board.policy import Peer, TrustPolicy
 from bulletin_board.reader import LogReader
 from bulletin_board.storage import Overtaken, Unconfirmed
 from bulletin_board.visible import visible
 from bulletin_board.witness.ask import WitnessRefusal, ask_witness, require_own
 from bulletin_board.witness.evidence import keep_refusal
+from wire.errors import Unattributed
 
 log = logging.getLogger("gopa.board")
+
+CLOCK_TOLERANCE = 60
+"""Seconds between the clocks of a board and of a witness that it believes when it opens a log."""
 
 
 @dataclass(frozen=True, slots=True)
 class WitnessesFirst:
     """Asks all witnesses of a policy at once, until the answer is clear.
 
-    That takes at most `seconds` for an empty log, and `patience` for one with entries. With
-    `risk_fork` too few answers are enough, as long as they do not say that there is more.
+    That takes at most `seconds` for an empty log, and `patience` for one with entries.
     """
 
     policy: TrustPolicy
@@ -38,16 +42,18 @@ class WitnessesFirst:
     evidence: EvidenceFolder
     seconds: float
     patience: float
-    risk_fork: bool = False
     clock: Callable[[], float] = time.time
 
-    def require_newest(self, open_reader: Callable[[], LogReader]) -> None:
+    def require_newest(
+        self, open_reader: Callable[[], LogReader], *, risk_fork: bool = False
+    ) -> None:
         """Return if a quorum of witnesses has cosigned what the reader has.
 
-        Each of them has a reader of its own. Raises `Overtaken` if the witnesses that hold more
-        leave no quorum, and `Unconfirmed` if too few say what they hold: whoever brings back
-        an old storage may be the one that keeps the others from answering. Of an empty log
-        nobody can be expected to know.
+        Each of them has a reader of its own. With `risk_fork` too few answers are enough, as
+        long as they do not say that there is more. Raises `Overtaken` if the witnesses that
+        hold more leave no quorum, and `Unconfirmed` if too few say what they hold: whoever
+        brings back an old storage may be the one that keeps the others from answering. Of an
+        empty log nobody can be expected to know.
         """
         if not self.policy.needs_witnesses:
             return
@@ -56,7 +62,7 @@ class WitnessesFirst:
         if self._is_quorum(held, at_most=size):
             return
         asked = [name for name in self._asked if not 0 <= held.get(name, -1) <= size]
-        if size and not self.risk_fork:
+        if size and not risk_fork:
             raise _unconfirmed(asked, size)
         missing = ", ".join(map(visible, asked))
         log.warning("too few witnesses say what they hold of the log: %s", missing)
@@ -102,8 +108,10 @@ class WitnessesFirst:
         held = -1
         try:
             reader = open_reader()
+            asked = self.clock()
             lines = ask_witness(self.transport, peer, reader, 0)
-            require_own(peer, reader.signed.note, lines)
+            own = require_own(peer, reader.signed.note, lines)
+            require_fresh(own, asked, self.clock())
             held = reader.size
         except WitnessRefusal as error:
             if error.ahead is not None:
@@ -113,6 +121,21 @@ class WitnessesFirst:
         except Exception as error:  # noqa: BLE001 - whatever it was, it is this witness's
             log.warning("witness %s does not say what it holds: %s", visible(name), error)
         answers.put((name, held))
+
+
+def require_fresh(own: Iterable[SignatureLine], asked: float, answered: float) -> None:
+    """Return if one of these verified cosignatures was made while its witness was asked.
+
+    The old ones of a backup's checkpoint are public: whoever is on the way to a witness could
+    answer with one of them. Raises `Unattributed` for those.
+    """
+    times = [cosignature_time(line.signature) for line in own]
+    earliest, latest = asked - CLOCK_TOLERANCE, answered + CLOCK_TOLERANCE
+    if not any(earliest <= time <= latest for time in times):
+        raise Unattributed(
+            f"its cosignature states the time {max(times)}, and it is {int(answered)} here: this is"
+            " no answer of now, or one of the two clocks is wrong"
+        )
 
 
 def require_possible(policy: TrustPolicy, ahead: Mapping[str, int], size: int) -> None:

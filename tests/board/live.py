@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -70,9 +71,6 @@ def live_board(
         yield stack.enter_context(serving(app, free_port(), connections))
 
 
-WITNESSED_AT = 1_700_000_000.0
-
-
 @dataclass
 class LiveWitness:
     number: int
@@ -84,7 +82,7 @@ class LiveWitness:
 def live_witness(
     root: Path,
     number: int,
-    clock: Callable[[], float] = lambda: WITNESSED_AT,
+    clock: Callable[[], float] = time.time,
 ) -> Iterator[LiveWitness]:
     """`clock` is asked once for each request, before the witness looks at it."""
     key = signer(f"witness.example/{number}", KeyKind.WITNESS)

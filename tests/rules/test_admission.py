@@ -17,6 +17,7 @@ from bulletin_board.entry import LARGEST_BODY, sign_entry
 from bulletin_board.storage.memory import memory_storage
 from gopa import admission_places
 from gopa.admission import LARGEST_MANIFEST, Limits, ProtocolAdmission
+from gopa.admission_places import OpenSessions
 from gopa.messages.framing import NO_LEAF, Place, sign_message
 from gopa.messages.manifest import CommitReveal, OpenAdmission, Roster, session_id
 from gopa.messages.organiser import (
@@ -644,6 +645,24 @@ def test_a_crowd_puts_out_nobody_who_came_before_it() -> None:
     assert late.session not in policy.sessions
     taken(policy, openings[0])
     assert policy._open.going_on == {world.session}
+
+
+@pytest.mark.parametrize("places", [1, 2, 3, 9, 10])
+def test_who_waits_early_enough_stays_however_many_manifests_come(places: int) -> None:
+    """With p before it and g rounds: exactly while g <= places - 2(p + 1)."""
+    for going_on in range(places):
+        for before in range(places - going_on):
+            found = OpenSessions(places)
+            for number in range(places):
+                found.begin(bytes([number]))
+            for number in range(places - going_on, places):  # a crowd behind it opens rounds
+                found.go_on(bytes([number]))
+            honest = bytes([before])
+            assert honest in found.waiting
+            for number in range(2 * places):
+                found.begin(bytes([1, number]))
+            assert (honest in found.waiting) == (going_on <= places - 2 * (before + 1))
+            assert bytes([1, number]) in found.waiting
 
 
 def test_a_board_is_full_when_rounds_go_on_in_all_sessions() -> None:

@@ -147,6 +147,26 @@ def test_a_cut_that_leaves_too_few_is_a_veto_in_every_phase(phase: Phase) -> Non
     assert barred(world) == set()
 
 
+def test_whoever_leaves_before_commit_is_a_culprit_of_an_abort_and_not_barred() -> None:
+    """As somebody does that dated the roll too late: it blames nobody, and no log shows why."""
+    baseline(rounds=2)
+    world = make(rounds=2)
+    world.run(until=Phase.COMMIT)
+    world.phase(skip=[1, 2, 3, 4])
+    world.control()
+    found = the_round(world)
+    roll = [each.author for each in world.view.roll]
+    absent = {world.parties[number].author for number in (1, 2, 3, 4)}
+    assert found.abort is Why.TOO_FEW_LEFT
+    assert {roll[position] for position in found.culprits} == absent & set(roll)
+    assert found.culprits
+    assert found.veto == ()
+    world.control()
+    assert barred(world) == set()
+    world.run()
+    assert the_round(world, 2).sums == world.expected_sums(range(5))
+
+
 def test_a_seed_that_was_cut_off_is_known_when_recovery_fails() -> None:
     """First the seed is cut off, then neighbours keep their shares: the sum is in the log."""
     baseline("recovery", rounds=2)

@@ -29,7 +29,7 @@ async def manifest_squat(stage: Stage) -> None:
     Then the organiser comes with its own.
 
     Caught: halves that have stood still longest give way to new ones, and so do sessions without
-    a round, of which the older half stays.
+    a round, of which the older half stays while the crowd opens none.
     Costs: the log their first entries; a board that is told who may begin sessions takes none.
     """
     from gopa.adversary.boards import FEW_PENDING, FEW_SESSIONS, Squatters

@@ -62,8 +62,8 @@ def session_of(parties: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> P
     path = folder / f"{parties}.gopa"
     """All have about as many neighbours in every session, whatever the planner likes best."""
     planned = plan(n=parties, epsilon=2, delta=1e-4, corrupt=0.1, dropout=0.05, mask="uniform")
-    graphs = {"k": 14, "loss": 6, "beta": Decimal("0.001"), "delta": Decimal("0.5")}
-    terms = replace(planned.terms, **graphs)
+    chances = Decimal("0.001"), Decimal("0.5")
+    terms = replace(planned.terms, k=14, loss=6, beta=chances[0], delta=chances[1])
     monkeypatch.setattr("bench.audit_parties.RealProofs", Unproved)
     made_session(terms, path, seed=bytes(32), jobs=2)
     return path

@@ -6,9 +6,12 @@ CARGO := $(shell command -v cargo)
 RUST := $(wildcard .cargo/config.toml native/src/*.rs native/src/*/*.rs) native/Cargo.toml native/Cargo.lock
 # One worker more than there are cores: some tests wait for processes of their own.
 WORKERS = $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)" 2>/dev/null || echo 2)
-PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS)
+PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
+# Without bytecode every worker and every command that a test starts compiles all of it anew.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-reference soak coverage lint test-native install lock supply sbom vectors clean
+.PHONY: demo test test-reference soak quick durations mutations coverage lint test-native install \
+	lock supply sbom vectors clean
 
 demo: install
 	$(BIN)/python examples/commit_and_prove.py
@@ -23,12 +26,30 @@ test: install lint test-native
 	$(PYTEST)
 
 # The same code on the reference backend; what only exercises the native core stays out.
+# Proofs, masks and rounds run here alone on it: `make test` takes the native core for them.
 test-reference: install
-	GOPA_BACKEND=reference GOPA_REQUIRE_NATIVE= $(PYTEST) tests/commitments tests/gopa tests/group tests/zkp
+	GOPA_BACKEND=reference GOPA_REQUIRE_NATIVE= $(PYTEST) tests/commitments tests/gopa \
+		tests/group tests/masks tests/rounds tests/zkp
 
 soak: install
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/soak.txt
 	$(PYTEST) -m soak
+
+# For the daily loop: what is wrong at a glance, and the tests near what changed since BASE.
+BASE ?= HEAD
+quick: install
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(PYTEST) $$($(BIN)/python -m tests.near $(BASE))
+
+# Writes down which tests take long; a run begins with those.
+durations: install
+	GOPA_RECORD_DURATIONS=1 $(PYTEST)
+
+# Takes checks out of the code, one at a time, and demands that a test notices.
+# Goes on where it stopped; what it found is in .mutations.json.
+mutations: install
+	$(BIN)/python -m tests.mutation.run
 
 # How much of the packages the tests reach; fails below the goals, and for gaps without a reason.
 # Two tests fork while threads run; the tracer's own threads do not survive that.

@@ -8,7 +8,20 @@ import platform
 import sys
 from collections.abc import Callable
 
-from bench import audit, board, group, plan, privacy_table, protocol, session, zkp
+from bench import (
+    audit,
+    board,
+    group,
+    liveness,
+    plan,
+    plan_table,
+    privacy_table,
+    protocol,
+    recovered,
+    session,
+    terms,
+    zkp,
+)
 
 Benchmark = Callable[[bool], dict[str, object]]
 
@@ -16,10 +29,14 @@ BENCHMARKS: dict[str, Benchmark] = {
     "audit": audit.run,
     "board": board.run,
     "group": group.run,
+    "liveness": liveness.run,
     "plan": plan.run,
+    "plan-table": plan_table.run,
     "privacy-table": privacy_table.run,
     "protocol": protocol.run,
+    "recovered": recovered.run,
     "session": session.run,
+    "terms": terms.run,
     "zkp": zkp.run,
 }
 

@@ -1,4 +1,4 @@
-"""The board: durable appends over HTTP and in process, reading, fsck, memory."""
+"""The board: durable appends over HTTP and in process, reading, opening, fsck, memory."""
 
 from __future__ import annotations
 
@@ -39,16 +39,18 @@ CLIENTS = 64
 ENTRY_BYTES = 1_500
 LOCAL_BATCH = 512
 SIGNED_ONCE = 20_000
+_AUTHORS = 1_000
 
 _SERVE = "from gopa.cli.board import board; board()"
 
 
 def run(full: bool) -> Numbers:
-    """All numbers of the board; `full` signs every entry of the big log."""
+    """All numbers of the board; `full` signs every entry of the big log, and opens a bigger one."""
     posts = 10_000
     with tempfile.TemporaryDirectory(prefix="bench-board-") as scratch:
         numbers = _http(Path(scratch) / "http", posts)
         numbers |= _local(Path(scratch) / "local", 100_000, full)
+        numbers |= _opening(Path(scratch) / "opening", full)
     return {
         "bench": "board",
         "unit": "wall seconds on all cores",
@@ -165,6 +167,49 @@ def _peak_memory(pid: int) -> int:
         if line.startswith("VmHWM"):
             return int(line.split()[1]) // 1024
     return 0
+
+
+# Opening
+
+REOPENED = (10**5, 10**6)
+
+
+def _opening(root: Path, full: bool) -> Numbers:
+    """Seconds of the processor to open a log: from its beginning, and from a snapshot."""
+    numbers: Numbers = {}
+    for count in REOPENED if full else REOPENED[:1]:
+        place = _long_log(root / str(count), count)
+        signer = place.signer()
+        place.snapshot_path.unlink()
+        numbers[f"open_{count}_from_the_beginning_s"] = _opened(place, signer)
+        numbers[f"open_{count}_from_a_snapshot_s"] = _opened(place, signer)
+    return numbers
+
+
+def _long_log(root: Path, count: int) -> BoardDirectory:
+    """Small entries of many authors, whose signatures nobody looks at here."""
+    signer = _new_board(root)
+    place = BoardDirectory(root)
+    keys = [SigningKey.generate(seeded(number)) for number in range(_AUTHORS)]
+    sequencer = Sequencer(place.storage(), signer, lambda: Anyone(10**9))
+    zeros = bytes(32)
+    for first in range(0, count, LOCAL_BATCH):
+        batch = []
+        for number in range(first, min(count, first + LOCAL_BATCH)):
+            key = keys[number % _AUTHORS].public
+            seq = number // _AUTHORS
+            entry = Entry(VERSION, zeros, 1, 1, 0, 0, 1, key, seq, zeros, 0, zeros, b"")
+            batch.append(Submission.decode(ENTRY.encode(entry) + bytes(64)))
+        outcomes = sequencer.append(batch)
+        require(all(isinstance(outcome, Accepted) for outcome in outcomes), "an append")
+    sequencer.close()
+    return place
+
+
+def _opened(place: BoardDirectory, signer: NoteSigner) -> float:
+    started = time.process_time()
+    Sequencer(place.storage(), signer, lambda: Anyone(10**9)).close()
+    return round(time.process_time() - started, 2)
 
 
 # In process

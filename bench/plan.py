@@ -34,7 +34,14 @@ def run(full: bool) -> dict[str, object]:
     require(large.total_delta <= 1e-9, "the plan for 10^6 parties")
     vectors, vectors_s, vectors_cpu = _timed(
         lambda: plan(
-            n=100, epsilon=4, delta=1e-5, corrupt=0.1, dimension=100_000, norm=1, range=(-1, 1)
+            n=100,
+            epsilon=4,
+            delta=1e-5,
+            corrupt=0.1,
+            dimension=100_000,
+            norm=1,
+            range=(-1, 1),
+            least_chance=0,
         )
     )
     require(vectors.total_delta <= 1e-5, "the plan for vectors of 10^5 coordinates")

@@ -69,6 +69,7 @@ def run(full: bool) -> Numbers:
         **_threshold(),
         **_thousand(full),
         **_vectors(full),
+        **_seeds(full),
         **_signed(),
         **_gaussian(),
         **_off(),
@@ -84,7 +85,9 @@ def scalar_terms(parties: int, k: int, recovery: str | None = None) -> Terms:
         corrupt=0.1,
         dropout=0.02,
         mask="uniform",
+        charged=1,
         recovery=recovery,
+        least_chance=0,
     )
     return with_peers(made.terms, k)
 
@@ -114,6 +117,9 @@ def vector_terms(  # noqa: PLR0913 - what differs among the measured rounds
         mask=mask,
         noise="irwin-hall",
         objective="error" if mask == "uniform" else "masks",
+        charged=1,
+        recovery=None,
+        least_chance=0,
     )
     return with_peers(made.terms, k)
 
@@ -191,6 +197,26 @@ def _threshold() -> Numbers:
         "party_threshold_ms": round(1e3 * (played.party_cpu + _verify_cpu(played)), 1),
         "threshold_parameters": "as party_ms, recovery by more than 2/3 of the neighbours",
     }
+
+
+def _seeds(full: bool) -> Numbers:
+    """What shares of seeds cost: rounds with them, and the same rounds without."""
+    parties = 40 if full else 12
+    vectors = vector_terms(parties, min(PEERS, parties - 1), 100)
+    words = vector_terms(100, PEERS, 10_000, steps=64, norm=10)
+    setting = Setting(mode=Mode.SIGNED, word_width=32)
+    found: Numbers = {}
+    for name, plain, how in (("vec100", vectors, Setting()), ("signed_10k", words, setting)):
+        sharing = replace(plain, threshold_numerator=4, threshold_denominator=5)
+        for ending, terms in (("alone", plain), ("threshold", with_peers(sharing, plain.k))):
+            played = _play(terms, how, _inputs(terms))
+            cpu = 1e3 * (played.party_cpu + _verify_cpu(played))
+            found[f"{name}_{ending}_party_ms"] = round(cpu, 1)
+            found[f"{name}_{ending}_bytes"] = round(played.posted)
+        found[f"{name}_threshold_parameters"] = (
+            f"n={plain.parties}, k={plain.k}, recovery by more than 4/5 of the neighbours"
+        )
+    return found
 
 
 def _thousand(full: bool) -> Numbers:

@@ -53,7 +53,16 @@ _SECONDS = 600.0
 def run(full: bool) -> Numbers:
     """200 parties; 2,000 with `full`."""
     parties = 2_000 if full else 200
-    made = plan(n=parties, epsilon=1, delta=1e-5, corrupt=0.05, dropout=0.02, mask="uniform")
+    made = plan(
+        n=parties,
+        epsilon=1,
+        delta=1e-5,
+        corrupt=0.05,
+        dropout=0.02,
+        charged=1,
+        recovery=None,
+        least_chance=0,
+    )
     terms = with_peers(made.terms, PEERS)
     with tempfile.TemporaryDirectory() as folder, _board(Path(folder) / "board") as board:
         measured = asyncio.run(_measured(board, terms))

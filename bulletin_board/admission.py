@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection
 from enum import Enum
+from struct import Struct
 from typing import NoReturn, Protocol
 
 from bulletin_board.entry import Entry
-from wire.errors import ProtocolError
+from wire.errors import MalformedMessage, ProtocolError
+
+_USED = Struct(">32sQ")
 
 
 class Reason(Enum):
@@ -28,6 +31,7 @@ class Reason(Enum):
     TOO_LARGE = ("too-large", 413, "The entry is too large")
     MEDIA_TYPE = ("media-type", 415, "The media type is not that of an entry")
     QUOTA = ("quota", 429, "The author's quota is used up")
+    FULL = ("full", 429, "The board has no room for more")
     BUSY = ("busy", 503, "The board is busy")
     UNAVAILABLE = ("unavailable", 503, "The board cannot write")
     QUORUM = ("quorum", 503, "Too few witnesses have cosigned")
@@ -78,8 +82,9 @@ class AdmissionPolicy(Protocol):
 
     A policy is a deterministic function of what it observed. It is called by
     one thread. It sees every entry exactly once: those of the log when the log
-    opens, then each new one, before the next `admit`. If storing a new entry
-    fails, the policy is thrown away and a new one is built from the log.
+    opens (a `Resumable` one only those that are not in the board's snapshot), then each
+    new one, before the next `admit`. If storing a new entry fails, the policy is thrown
+    away and a new one is built from the log.
     """
 
     def admit(self, entry: Entry) -> None:
@@ -88,11 +93,38 @@ class AdmissionPolicy(Protocol):
         The signature is verified and the slot is free.
         """
 
-    def observe(self, index: int, entry: Entry) -> None:
-        """The entry is in the log at `index`. Evidence of equivocation is shown too."""
+    def observe(self, index: int, entry: Entry, *, evidence: bool = False) -> None:
+        """The entry is in the log at `index`; `evidence` if its slot held another one already."""
 
     def is_barrier(self, entry: Entry) -> bool:
         """Whether this entry, such as a close, counts only under a quorum of witnesses."""
+
+
+FetchEntry = Callable[[int], Entry]
+"""Finds an entry of the log by its index; raises `ProtocolError` if that cannot be had."""
+
+
+class Resumable(AdmissionPolicy, Protocol):
+    """A policy that need not see all entries again to know what it knows.
+
+    A class that has rules of its own has a `save` of its own: an inherited one is not used.
+    """
+
+    def identity(self) -> bytes:
+        """At most 255 bytes that name whatever `save` depends on beside the entries.
+
+        That is the version of the code, and options that decide what an entry changes.
+        """
+
+    def save(self) -> bytes:
+        """What it has learnt from the entries that it has observed."""
+
+    def restore(self, state: bytes, size: int, fetch: FetchEntry) -> None:
+        """Know, without having observed anything, what follows from the first `size` entries.
+
+        `state` is what `save` of a policy of the same identity said. Raises `ProtocolError`
+        if it cannot be that; then this policy is thrown away.
+        """
 
 
 PolicyFactory = Callable[[], AdmissionPolicy]
@@ -109,13 +141,27 @@ class Anyone:
         if self._used[entry.author.data] >= self._quota:
             _refuse(Reason.QUOTA, f"at most {self._quota} entries of one author")
 
-    def observe(self, index: int, entry: Entry) -> None:
-        del index
+    def observe(self, index: int, entry: Entry, *, evidence: bool = False) -> None:
+        del index, evidence
         self._used[entry.author.data] += 1
 
     def is_barrier(self, entry: Entry) -> bool:
         del entry
         return False
+
+    def identity(self) -> bytes:
+        return b"entries of each author/1"
+
+    def save(self) -> bytes:
+        return b"".join(_USED.pack(*item) for item in self._used.items())
+
+    def restore(self, state: bytes, size: int, fetch: FetchEntry) -> None:
+        del fetch
+        if len(state) % _USED.size:
+            raise MalformedMessage("whole rows", "state")
+        self._used = Counter(dict(_USED.iter_unpack(state)))
+        if self._used.total() != size:
+            raise MalformedMessage("as many entries as the log has", "state")
 
 
 class Roster(Anyone):
@@ -129,6 +175,10 @@ class Roster(Anyone):
         if entry.author.data not in self._keys:
             _refuse(Reason.UNREGISTERED, "ask the operator to register it")
         super().admit(entry)
+
+    def save(self) -> bytes:
+        """Also of authors that are not registered any more."""
+        return super().save()
 
 
 def _refuse(reason: Reason, message: str) -> NoReturn:

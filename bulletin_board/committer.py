@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bulletin_board.admission import Reason, Refused
 from bulletin_board.entry import Submission
 from bulletin_board.sequencer import Outcome, Sequencer
-from bulletin_board.storage import Inconsistent, LostLock, StorageError
+from bulletin_board.storage import Inconsistent, LostLock, Overtaken, StorageError
 from wire.errors import GopaError
 
 log = logging.getLogger("gopa.board")
@@ -44,7 +44,7 @@ class Committer:
     If a write fails, the waiting posts are refused as unavailable, which says
     nothing about whether they are in the log, and the log is opened anew.
     Posting the same bytes again is always safe. It stays closed, and `fatal` says why, if
-    another writer has taken over or the storage contradicts itself.
+    another writer has taken over, the storage contradicts itself, or witnesses hold a newer log.
     `submit` may be called by any thread.
     """
 
@@ -176,7 +176,8 @@ class Committer:
         log.error("the log cannot be written: %s", error)
         if not isinstance(error, GopaError | OSError):
             log.error("unexpected error", exc_info=error)
-        if isinstance(error, LostLock):  # opening the log again would take it back, in turns
+        # Opening it again would take it back from another writer, in turns, or sign a fork.
+        if isinstance(error, LostLock | Overtaken):
             self.fatal = error
         if self._sequencer is None and isinstance(error, Inconsistent):
             self.fatal = error

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bulletin_board.archive import ArchiveReader
 from bulletin_board.bundle import encode_bundle
+from bulletin_board.modes import write_public
 from bulletin_board.source import CHECKPOINT
 from bulletin_board.tree import RightEdge, TileContent, bundles, leaf_hash
 from wire.errors import UsageError
@@ -23,17 +24,12 @@ def write_mirror(archive: ArchiveReader, root: Path) -> None:
         raise UsageError(f"{root} is not empty: choose a new directory")
     edge = RightEdge()
     for bundle, entries in zip(bundles(archive.signed.size), archive.bundles(), strict=True):
-        _write(root / bundle.path, encode_bundle(entries))
+        write_public(root / bundle.path, encode_bundle(entries))
         _write_tiles(root, edge.extend(map(leaf_hash, entries)))
     _write_tiles(root, edge.partial())
-    _write(root / CHECKPOINT, archive.signed.to_bytes())
+    write_public(root / CHECKPOINT, archive.signed.to_bytes())
 
 
 def _write_tiles(root: Path, contents: Iterable[TileContent]) -> None:
     for content in contents:
-        _write(root / content.tile.path, content.data)
-
-
-def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+        write_public(root / content.tile.path, content.data)

@@ -31,6 +31,8 @@ def problem_body(refusal: Refused) -> bytes:
 
 def parse_problem(data: bytes, retry_after: int | None = None) -> Refused:
     """The refusal that a board sent, or `MalformedMessage`. The board may lie about the reason."""
+    if len(data) > LARGEST_PROBLEM:
+        raise MalformedMessage(f"a problem has at most {LARGEST_PROBLEM} bytes", "problem")
     try:
         document = read_json(data)
     except ValueError:

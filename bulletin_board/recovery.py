@@ -5,7 +5,7 @@ Rules S1 to S6 of `specs/05-bulletin-board.md`, section 5.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bulletin_board.note import SignedCheckpoint, VerifierKey, open_checkpoint
@@ -38,7 +38,7 @@ def open_storage(storage: Storage, log: VerifierKey) -> Opened:
 
 
 def _opened(storage: Storage, log: VerifierKey, held: Held) -> Opened:
-    locked = _verified(held.checkpoint, log, "the lock")
+    locked = locked_checkpoint(held, log)
     published = _published(storage.public, log)
     if published is not None and published.size > locked.size:  # S2
         raise _restored("public log", published.size, locked.size)
@@ -48,13 +48,6 @@ def _opened(storage: Storage, log: VerifierKey, held: Held) -> Opened:
     _write_again(storage, held, locked, published)  # S5
     _check_edge(storage.public, locked)  # S6
     return Opened(held, locked)
-
-
-def replay(source: Source, signed: SignedCheckpoint) -> Iterator[bytes]:
-    """All entries of the log, verified, in order."""
-    tiles = VerifiedTiles(source, signed.checkpoint)
-    for number in range(-(-signed.size // TILE_WIDTH)):
-        yield from tiles.bundle(number)
 
 
 def _undo_uncommitted(storage: Storage, size: int, epoch: int) -> None:
@@ -141,11 +134,12 @@ def _published(source: Source, log: VerifierKey) -> SignedCheckpoint | None:
         raise Inconsistent(f"the public checkpoint is not this log's: {error}") from error
 
 
-def _verified(data: bytes, log: VerifierKey, where: str) -> SignedCheckpoint:
+def locked_checkpoint(held: Held, log: VerifierKey) -> SignedCheckpoint:
+    """What the lock says that the log has signed last; `Inconsistent` if it says nothing of it."""
     try:
-        return open_checkpoint(data, log)
+        return open_checkpoint(held.checkpoint, log)
     except ProtocolError as error:
-        raise Inconsistent(f"{where} holds no checkpoint of this log: {error}") from error
+        raise Inconsistent(f"the lock holds no checkpoint of this log: {error}") from error
 
 
 def _check_edge(source: Source, signed: SignedCheckpoint) -> None:

@@ -7,11 +7,10 @@ The steps of a commit, and why they come in this order, are in
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bulletin_board.admission import AdmissionPolicy, PolicyFactory, Reason, Refused
+from bulletin_board.admission import PolicyFactory, Reason, Refused
 from bulletin_board.entry import Slot, Submission
 from bulletin_board.note import (
     Checkpoint,
@@ -22,10 +21,12 @@ from bulletin_board.note import (
     sign_note,
 )
 from bulletin_board.proof import Receipt
-from bulletin_board.recovery import open_storage, replay
+from bulletin_board.recovery import open_storage
+from bulletin_board.resuming import resume
 from bulletin_board.source import CHECKPOINT, resource_limit
 from bulletin_board.storage import (
     Inconsistent,
+    IndexRow,
     Place,
     StagedEntry,
     Storage,
@@ -34,11 +35,14 @@ from bulletin_board.storage.ownership import noticing_another_writer
 from bulletin_board.tree import EMPTY_ROOT, leaf_hash
 from bulletin_board.verified import VerifiedTiles, load_edge
 from bulletin_board.writing import boundary, publish, write_entries
-from wire.errors import ProtocolError, UsageError
+from wire.errors import GopaError, UsageError
 
 log = logging.getLogger("gopa.board")
 
 MOST_IN_A_BATCH = 1_024
+
+SNAPSHOT_ENTRIES = 65_536
+"""How many entries are read again, at most, when the log is opened after a crash."""
 
 SYNC_ENTRIES = 4_096
 SYNC_BYTES = 2**25
@@ -83,15 +87,17 @@ class Sequencer:
         self._held = opened.held
         self.signed = opened.signed
         self._view = VerifiedTiles(storage.public, opened.signed.checkpoint)
-        self._policy = _replayed(policy(), storage, opened.signed)
+        with noticing_another_writer(storage.lock, opened.held):
+            self._resumed = resume(storage, opened.signed, signer.verifier, policy)
+        self._policy = self._resumed.policy
         self._durable = boundary(opened.signed.size)
         self._unsynced = 0
-        self._census = Counter(dict(storage.index.census()))
+        self._settled = True
 
     @property
     def census(self) -> Mapping[tuple[bytes, int], int]:
         """How many entries each session has in each phase."""
-        return dict(self._census)
+        return dict(self._resumed.census)
 
     def append(self, submissions: Sequence[Submission]) -> list[Outcome]:
         """Decide about each submission, in this order, and commit those that enter.
@@ -104,11 +110,14 @@ class Sequencer:
         if len(submissions) > MOST_IN_A_BATCH:
             raise UsageError(f"a batch has at most {MOST_IN_A_BATCH} entries")
         plan = _Plan(self.signed.size)
+        self._settled = False
         for submission in submissions:
             plan.outcomes.append(self._decide(plan, submission))
         if plan.staged:
             with noticing_another_writer(self._storage.lock, self._held):
                 self._commit(plan)
+        self._settled = True
+        self._keep_snapshot(SNAPSHOT_ENTRIES)
         return [
             self._outcome(decision, submission)
             for decision, submission in zip(plan.outcomes, submissions, strict=True)
@@ -147,6 +156,8 @@ class Sequencer:
             load_edge(self._storage.public, self.signed.checkpoint)
 
     def close(self) -> None:
+        """Release the storage; what follows from the log is kept, so that opening it is quick."""
+        self._keep_snapshot(1)
         self._storage.close()
 
     def _decide(self, plan: _Plan, submission: Submission) -> Refused | tuple[int, bool]:
@@ -169,7 +180,7 @@ class Sequencer:
         index = plan.start + len(plan.staged)
         plan.staged.append(StagedEntry(slot, len(places), leaf, submission.raw))
         plan.taken.setdefault(slot, []).append(Place(index, leaf))
-        self._policy.observe(index, entry)
+        self._policy.observe(index, entry, evidence=bool(places))
         if places:  # the first conflicting entry is kept: it is signed evidence
             return Refused(Reason.CONFLICT, "", None, places[0].index, index)
         return index, True
@@ -191,7 +202,21 @@ class Sequencer:
         self.signed = signed
         self._view = VerifiedTiles(storage.public, signed.checkpoint, grown, self._view)
         for staged in plan.staged:
-            self._census[staged.slot.session, staged.slot.phase] += 1
+            self._resumed.take(IndexRow(staged.slot, staged.copy, staged.leaf))
+
+    def _keep_snapshot(self, least: int) -> None:
+        """After so many new entries; not in a batch that failed: its entries may be in no log."""
+        snapshots, resumed = self._storage.snapshots, self._resumed
+        if snapshots is None or not self._settled or self.signed.size - resumed.size < least:
+            return
+        try:
+            self._storage.lock.check(self._held)
+            data = resumed.snapshot(self.signed, self._signer)
+            if data is not None:
+                snapshots.keep(data)
+        except (GopaError, OSError) as error:
+            log.warning("no snapshot is kept: %s", error)
+        resumed.size = self.signed.size
 
     def _make_durable(self, size: int, added: int) -> None:
         """Now and then: put the public files on the medium and forget stored batches.
@@ -232,14 +257,3 @@ def first_checkpoint(signer: NoteSigner) -> bytes:
     """The signed checkpoint of an empty log whose origin is the signer's name."""
     text = Checkpoint(signer.verifier.name, 0, EMPTY_ROOT).to_text()
     return sign_note(text, signer).to_bytes()
-
-
-def _replayed(
-    policy: AdmissionPolicy, storage: Storage, signed: SignedCheckpoint
-) -> AdmissionPolicy:
-    try:
-        for index, raw in enumerate(replay(storage.public, signed)):
-            policy.observe(index, Submission.decode(raw).entry)
-    except ProtocolError as error:
-        raise Inconsistent(f"the log cannot be read back: {error}") from error
-    return policy

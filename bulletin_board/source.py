@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol, TypeVar
 
 from bulletin_board.bundle import LARGEST_BUNDLE
 from bulletin_board.note.signed import LARGEST_NOTE
@@ -17,6 +17,9 @@ CHECKPOINT = "checkpoint"
 COSIGNED = "v1/cosigned"
 """The newest checkpoint with a quorum; a log that grows fast is always ahead of its witnesses."""
 LARGEST_TILE = TILE_WIDTH * HASH_SIZE
+
+_ANY = 2**63
+_T = TypeVar("_T")
 
 
 class MissingResource(Unattributed):
@@ -52,6 +55,16 @@ def resource_limit(path: str) -> int:
     return LARGEST_BUNDLE if path.startswith("tile/entries/") else LARGEST_TILE
 
 
+class Files(Source, Protocol):
+    """A source whose files can be read in parts."""
+
+    def size(self, path: str) -> int:
+        """How many bytes the file has; raises `MissingResource`."""
+
+    def part(self, path: str, start: int, size: int) -> bytes:
+        """At most `size` bytes of the file from `start` on; raises `MissingResource`."""
+
+
 class MemorySource:
     """Public files in a mapping."""
 
@@ -64,6 +77,12 @@ class MemorySource:
             raise MissingResource("not there", path)
         return check_limit(data, limit, path)
 
+    def size(self, path: str) -> int:
+        return len(self.fetch(path, _ANY))
+
+    def part(self, path: str, start: int, size: int) -> bytes:
+        return self.fetch(path, _ANY)[start : start + size]
+
 
 class DirectorySource:
     """Public files below a directory. Paths are made by this package, never received."""
@@ -72,12 +91,25 @@ class DirectorySource:
         self._root = root
 
     def fetch(self, path: str, limit: int) -> bytes:
+        return check_limit(self._read(path, lambda file: file.read(limit + 1)), limit, path)
+
+    def size(self, path: str) -> int:
+        return self._read(path, lambda file: os.fstat(file.fileno()).st_size)
+
+    def part(self, path: str, start: int, size: int) -> bytes:
+        def read(file: BinaryIO) -> bytes:
+            file.seek(start)
+            return file.read(size)
+
+        return self._read(path, read)
+
+    def _read(self, path: str, work: Callable[[BinaryIO], _T]) -> _T:
         try:
             # A pipe among the files must not keep a reader waiting for ever.
             with open(self._root / path, "rb", opener=_at_once) as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise MissingResource("not a file", path)
-                return check_limit(file.read(limit + 1), limit, path)
+                return work(file)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             raise MissingResource("not there", path) from None
         except OSError as error:

@@ -345,6 +345,15 @@ class Group(Protocol):
     def random_scalars(self, n: int, rng: Rng, /) -> SecretScalarVec:
         """n uniform scalars from 64 * n bytes of `rng`."""
 
+    def hedged_scalars(
+        self, n: int, session: bytes, fresh: bytes, witness: AnyScalarVec, /
+    ) -> SecretScalarVec:
+        """n uniform scalars from all three (specification 02, F9).
+
+        The native backend leaves no copy of the witness or of the result in memory that
+        it gives back.
+        """
+
     def reduce_scalars(self, data: bytes, width: int, /) -> ScalarVec:
         """Consecutive little-endian integers of `width` bytes (1..64), mod the order."""
 

@@ -40,7 +40,8 @@ def improved(model: np.ndarray, patients: np.ndarray) -> np.ndarray:
 
 plan = gopa.plan(
     n=CLINICS, epsilon=2, delta="1e-5", dropout=0.01, rounds=ROUNDS, charged=0, steps=300,
-    dimension=31, range=(-LENGTH, LENGTH), norm=LENGTH, mask="uniform", noise="irwin-hall",
+    dimension=31, range=(-LENGTH, LENGTH), norm=LENGTH, noise="irwin-hall",
+    least_chance=0,
 )  # fmt: skip
 model = np.zeros(plan.terms.dimension)
 with gopa.LocalAggregator(

@@ -6,14 +6,18 @@ Specification: `specs/04-protocol.md`, [S4], [E1], [E2], [C1] and [C2];
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from threading import Lock
 from typing import Final, NoReturn
 
 from bulletin_board import Entry, Reason, Refused
+from bulletin_board.admission import FetchEntry
 from bulletin_board.entry import LARGEST_BODY
+from gopa.admission_memory import NeededEntries, read_indexes
+from gopa.admission_places import Beginning, OpenSessions, Pending
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, Close, Open, Result, read_control
 from gopa.messages.parameters import OpenAdmission
@@ -25,13 +29,14 @@ from gopa.session_tracker import (
     close_phase,
     manifest_of,
 )
+from gopa.version import VERSION
 from wire.errors import MalformedMessage, UsageError
 
 LARGEST_MANIFEST: Final = 4_000_000
 """Bytes: a roster of more than 100,000 keys."""
 
-_MOST_PENDING: Final = 64
-"""Manifests of several entries that are on their way at once: they are kept in memory."""
+MOST_SESSIONS: Final = 1_000
+MOST_PENDING: Final = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +44,38 @@ class Limits:
     """Who may begin sessions, and how many there are.
 
     `organisers` are Ed25519 keys, None for anybody; `sessions` are ids, None for any. A log
-    that lets strangers begin sessions grows with what strangers want.
+    that lets strangers begin sessions grows with what strangers want. `most_sessions` are
+    open at once, and `most_pending` manifests are on their way.
     """
 
     organisers: frozenset[bytes] | None = None
     sessions: frozenset[bytes] | None = None
-    most_sessions: int = 1_000
+    most_sessions: int = MOST_SESSIONS
+    most_pending: int = MOST_PENDING
 
     @classmethod
     def of(
         cls,
         organisers: Collection[bytes] | None = None,
         sessions: Collection[bytes] | None = None,
-        most_sessions: int = 1_000,
+        most_sessions: int = MOST_SESSIONS,
+        most_pending: int = MOST_PENDING,
     ) -> Limits:
         """From any collections."""
         return cls(
             None if organisers is None else frozenset(organisers),
             None if sessions is None else frozenset(sessions),
             most_sessions,
+            most_pending,
         )
+
+    def objection(self, session: bytes, author: bytes) -> str:
+        """Why this author may not begin this session, or the empty string."""
+        if self.sessions is not None and session not in self.sessions:
+            return "ask the operator to register it"
+        if self.organisers is not None and author not in self.organisers:
+            return "its organiser has not begun it, or may not"
+        return ""
 
 
 class ProtocolAdmission:
@@ -67,14 +84,17 @@ class ProtocolAdmission:
     It follows the organisers' messages and takes them at their word; no proof is checked.
     Whoever may post in the open phase has one message there (in rollback one for each
     step, of accusations two for each neighbour), of the size that the manifest allows:
-    so the log stays bounded, whatever anybody sends. `sessions` may be read by
-    another thread under `lock`.
+    so the log of a session stays bounded, whatever anybody sends. Who may begin one is
+    asked again when the log is replayed: a session of somebody who may not any more, takes
+    nothing more. `sessions` may be read by another thread under `lock`.
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
-        self._pending: dict[bytes, _Beginning] = {}
+        self._pending = Pending(self._limits.most_pending)
+        self._open = OpenSessions(self._limits.most_sessions)
         self._size = 0
+        self._needed = NeededEntries()
         self.sessions: dict[bytes, Session] = {}
         self.lock = Lock()
 
@@ -88,17 +108,40 @@ class ProtocolAdmission:
         else:
             _admit_party(session, entry)
 
-    def observe(self, index: int, entry: Entry) -> None:
-        """The entry is in the log; one that takes a slot again changes nothing."""
+    def observe(self, index: int, entry: Entry, *, evidence: bool = False) -> None:
+        """The entry is in the log; evidence, which takes a slot again, changes nothing.
+
+        What gave way is not known any more, so evidence in its first slot would look like a
+        beginning: an organiser would have its session back by saying two things at once.
+        """
         with self.lock:
             self._size = index + 1
-            session = self.sessions.get(entry.session)
-            if session is None:
-                self._begin(entry)
-            elif entry.author.data != session.manifest.organiser:
-                session.take_party(entry)
-            elif entry.phase == Phase.ORGANISER:
-                session.take_control(entry)
+            if not evidence:
+                self._take(entry)
+                self._remember(index, entry)
+
+    def _take(self, entry: Entry) -> None:
+        session = self.sessions.get(entry.session)
+        if session is None:
+            self._begin(entry)
+        elif entry.author.data != session.manifest.organiser:
+            session.take_party(entry)
+        elif entry.phase == Phase.ORGANISER:
+            session.take_control(entry)
+            if session.over:
+                self._open.end(entry.session)
+            elif session.round is not None:
+                self._open.go_on(entry.session)
+
+    def _remember(self, index: int, entry: Entry) -> None:
+        for given_up in (*self._pending.given_up(), *self._open.given_up()):
+            self.sessions.pop(given_up, None)
+            self._needed.forget(given_up)
+        session = self.sessions.get(entry.session)
+        if session is None and entry.session not in self._pending.known:
+            self._needed.forget(entry.session)
+        else:
+            self._needed.note(index, entry, session)
 
     def is_barrier(self, entry: Entry) -> bool:
         """Closes and what ends a round, in sessions whose closes need witnesses ([C4])."""
@@ -106,22 +149,50 @@ class ProtocolAdmission:
         control = entry.phase == Phase.ORGANISER and entry.kind != Kind.MANIFEST
         return session is not None and control and session.manifest.quorum is not None
 
+    def identity(self) -> bytes:
+        """This version of the code, under these limits."""
+        limits = [getattr(self._limits, each.name) for each in fields(self._limits)]
+        listed = [sorted(each) if isinstance(each, frozenset) else each for each in limits]
+        digest = hashlib.sha256(repr(listed).encode()).hexdigest()
+        return f"sessions/3 {VERSION} {digest}".encode()
+
+    def save(self) -> bytes:
+        """Which entries say all that counts now; see `bulletin_board.admission.Resumable`."""
+        with self.lock:
+            return self._needed.save()
+
+    def restore(self, state: bytes, size: int, fetch: FetchEntry) -> None:
+        """Observe these entries again, and no others."""
+        for index in read_indexes(state, size):
+            self.observe(index, fetch(index))
+        self._size = size
+
     def _admit_manifest(self, entry: Entry) -> None:
         limits, author = self._limits, entry.author.data
-        if limits.sessions is not None and entry.session not in limits.sessions:
-            _refuse(Reason.SESSION, "ask the operator to register it")
-        if limits.organisers is not None and author not in limits.organisers:
-            _refuse(Reason.SESSION, "its organiser has not begun it, or may not")
+        objection = limits.objection(entry.session, author)
+        if objection:
+            _refuse(Reason.SESSION, objection)
         if (entry.phase, entry.round, entry.kind) != (Phase.ORGANISER, 0, Kind.MANIFEST):
-            _refuse(Reason.SESSION, "its manifest is not in the log")
-        beginning = self._pending.get(entry.session)
-        if beginning is None:
-            full = len(self.sessions) + len(self._pending) >= limits.most_sessions
-            if full or len(self._pending) >= _MOST_PENDING:
-                _refuse(Reason.QUOTA, f"at most {limits.most_sessions} sessions")
-            beginning = _Beginning(author)
+            _refuse(
+                Reason.SESSION,
+                "its manifest is not in the log, or was given up for others before its first"
+                " round opened: create another session, and open its first round at once",
+            )
+        if self._open.full:
+            _refuse(
+                Reason.FULL,
+                f"{limits.most_sessions} sessions are open, as many as this board takes:"
+                " wait until one is over, or ask the operator",
+            )
+        beginning = self._pending.known.get(entry.session, Beginning(author))
         if beginning.author != author:
             _refuse(Reason.SESSION, "somebody else is posting its manifest")
+        if entry.seq and not beginning.progress.next_seq:
+            _refuse(
+                Reason.SEQUENCE,
+                "the beginning of its manifest is not in the log, or was given up for others:"
+                " create another session",
+            )
         _require_place(beginning.progress, entry)
         if entry.chunks * LARGEST_BODY > LARGEST_MANIFEST + LARGEST_BODY:
             _refuse(Reason.TOO_LARGE, f"a manifest has at most {LARGEST_MANIFEST} bytes")
@@ -132,35 +203,30 @@ class ProtocolAdmission:
                 _refuse(Reason.MALFORMED, str(error))
 
     def _begin(self, entry: Entry) -> None:
-        """Only what `admit` would have let in counts: a log may be older than its policy."""
+        """Only what `admit` would have let in counts: a log may be older than its policy.
+
+        So operators free a board that strangers have filled by naming organisers.
+        """
         author = entry.author.data
-        beginning = self._pending.get(entry.session, _Beginning(author))
+        if self._limits.objection(entry.session, author):
+            return
+        beginning = self._pending.known.get(entry.session, Beginning(author))
         manifest_place = (entry.phase, entry.round, entry.kind)
         expected = (Phase.ORGANISER, 0, Kind.MANIFEST)
         if manifest_place != expected or beginning.author != author:
             return
         if not beginning.progress.continues(entry):
             return
-        self._pending[entry.session] = beginning
         body = beginning.progress.take(entry, keep=True)
         if body is None:
+            self._pending.keep(entry.session, beginning)
             return
-        del self._pending[entry.session]
+        self._pending.forget(entry.session)
         try:
             self.sessions[entry.session] = Session.of(manifest_of(entry.session, author, body))
         except (MalformedMessage, UsageError):
             return
-
-
-@dataclass(slots=True)
-class _Beginning:
-    """A manifest on its way."""
-
-    author: bytes
-    progress: Progress = field(default_factory=Progress)
-
-    def body(self, last: Entry) -> bytes:
-        return b"".join(self.progress.bodies) + last.body
+        self._open.begin(entry.session)
 
 
 def _admit_control(session: Session, entry: Entry, size: int) -> None:
@@ -191,6 +257,8 @@ def _require_turn(
     if isinstance(message, Open) != new_round:
         _refuse(Reason.PHASE, "a round goes from its open to its result or abort")
     if isinstance(message, Open):
+        if session.over:
+            _refuse(Reason.PHASE, "the session is over: its last round has ended")
         return
     if message.cut > first:
         _refuse(Reason.MALFORMED, f"a cut of at most {first}, the size of the log")
@@ -233,7 +301,7 @@ def _require_room(session: Session, author: bytes, phase: Phase) -> None:
     if phase is not Phase.JOIN or not isinstance(admission, OpenAdmission) or found is None:
         return
     if author not in found.joining and len(found.joining) >= 2 * admission.most:
-        _refuse(Reason.QUOTA, "the session is full")
+        _refuse(Reason.FULL, "as many have joined the session as can count")
 
 
 def _allowance(session: Session, author: bytes, phase: Phase) -> int:

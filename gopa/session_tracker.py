@@ -127,6 +127,7 @@ class Session:
     controls: Progress = field(default_factory=Progress)
     round: Round | None = None
     broken: bool = False
+    released: int = 0
 
     @classmethod
     def of(cls, manifest: Manifest) -> Session:
@@ -147,6 +148,16 @@ class Session:
         if self.round is None:
             return 1
         return self.round.number + (self.round.ended is not None)
+
+    @property
+    def over(self) -> bool:
+        """Whether no round is to come any more ([X4]), or nobody would follow its organiser."""
+        found, terms = self.round, self.manifest.terms
+        if self.broken or found is None or found.ended is None:
+            return self.broken
+        used = found.attempt + 1 >= terms.attempts or self.released > terms.charged
+        again = isinstance(found.ended, Abort) and not used
+        return not again and found.logical + 1 >= terms.rounds
 
     def progress(self, author: bytes, phase: Phase) -> Progress:
         """The author's entries in a phase of the current round."""
@@ -187,11 +198,13 @@ class Session:
 
     def _apply(self, message: OrganiserMessage, number: int) -> None:
         if isinstance(message, Open):
+            self.released = self.released if message.attempt else 0
             self.round = Round(number, message.logical, message.attempt)
         elif self.round is not None and isinstance(message, Close):
             close_phase(self.manifest, self.round, message)
         elif self.round is not None and isinstance(message, Result | Abort):
             self.round.ended, self.round.opens = message, None
+            self.released += self.round.final is not None
 
 
 def manifest_of(session: bytes, author: bytes, body: bytes) -> Manifest:

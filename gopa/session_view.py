@@ -155,7 +155,7 @@ def _graph(context: RoundContext, roll: Roll, roll_leaf: bytes, coins: Coins) ->
     if isinstance(beacon, CommitReveal):
         if len(coins.nonces) != len(members):
             raise MalformedMessage("one nonce for each member", "nonces")
-        joint = joint_coins(context.session, context.round, coins.nonces)
+        joint = joint_coins(context.session, context.round, roll_leaf, coins.nonces)
     elif isinstance(beacon, DrandBeacon):
         value = hashlib.sha256(coins.signature).digest()
         joint = drand_coins(context.session, context.round, roll_leaf, value)

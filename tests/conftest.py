@@ -1,29 +1,57 @@
-"""Rules for the whole suite: soaks run only when asked for, CI forbids skips, no test is timed."""
+"""Rules for the whole suite: soaks run only when asked for, CI forbids skips, no test is timed.
+
+`tests.pace` says what is drawn and in which order tests run.
+"""
 
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Generator
 from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import pace
+
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 FORBID_SKIPS = "GOPA_FORBID_SKIPS"
+RECORD_DURATIONS = "GOPA_RECORD_DURATIONS"
 
 # How long an example takes says something about the machine, and nothing about the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if "soak" in (config.option.markexpr or ""):
-        return
-    soaks = [item for item in items if "soak" in item.keywords]
-    config.hook.pytest_deselected(items=soaks)
-    items[:] = [item for item in items if "soak" not in item.keywords]
+    if not any("::" in asked for asked in config.args):
+        _soak_what_was_not_drawn(items)
+    if "soak" not in (config.option.markexpr or ""):
+        config.hook.pytest_deselected(items=[item for item in items if "soak" in item.keywords])
+        items[:] = [item for item in items if "soak" not in item.keywords]
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    if workers > 1:
+        named = [(item.nodeid, item) for item in items]
+        items[:] = pace.in_order(named, pace.recorded().tests, workers)
+
+
+def _soak_what_was_not_drawn(items: list[pytest.Item]) -> None:
+    many = [item for item in items if "thirds" in item.keywords and "soak" not in item.keywords]
+    drawn = pace.drawn_third((_kind(item), item.nodeid) for item in many)
+    for item in many:
+        if item.nodeid not in drawn:
+            item.add_marker("soak")
+
+
+def _kind(item: pytest.Item) -> tuple[object, ...]:
+    """What a third is drawn of: one function, and all parameters beside `part` if it has that."""
+    function = item.nodeid.partition("[")[0]
+    found = item.callspec.params if isinstance(item, pytest.Function) else {}
+    others = found.items() if "part" in found else ()
+    return (function, *(f"{name}={value!r}" for name, value in others if name != "part"))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -41,3 +69,15 @@ def _refuse_skip(report: Report) -> Report:
         report.outcome = "failed"
         report.longrepr = f"{report.nodeid} was skipped, and {FORBID_SKIPS} is set"
     return report
+
+
+_durations: defaultdict[str, float] = defaultdict(float)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _durations[report.nodeid] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if os.environ.get(RECORD_DURATIONS) and not hasattr(session.config, "workerinput"):
+        pace.record(_durations)

@@ -162,6 +162,9 @@ TEST_STREAMS: Final = Domain(b"gopa/v1/tests/streams")
 ENTRY_PAYLOAD_TYPE: Final = "application/vnd.gopa.entry.v1"
 """The role in which a party signs an entry of the board (`wire.pae`)."""
 
+SNAPSHOT_PAYLOAD_TYPE: Final = "application/vnd.gopa.board-snapshot.v1"
+"""The role in which a board seals for itself what follows from its log."""
+
 
 def stream_domain(label: Domain) -> bytes:
     """The 12 bytes that stand for a label where a stream cipher takes a nonce.

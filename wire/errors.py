@@ -35,6 +35,13 @@ class BackendError(GopaError):
     """The chosen backend is not available or is not the one that was asked for."""
 
 
+class ComputationFault(GopaError):
+    """A computation on this machine went wrong; it was noticed, and nothing was released.
+
+    Do it again. If that fails too, the machine or the installation is not to be trusted.
+    """
+
+
 class Aborted(GopaError):
     """A round ended without a result; `released` says what the others saw."""
 

@@ -124,7 +124,9 @@ def require_all(group: Group, equations: Sequence[Equation], transcript: Transcr
         together.add(equation, weight)
     if together.value().is_identity():
         return
-    failed = next(equation for equation in equations if not holds(group, equation))
+    alone = (equation for equation in equations if not holds(group, equation))
+    # Where each holds by itself a computation went wrong; nothing is accepted then either.
+    failed = next(alone, equations[0])
     raise InvalidProof("a verification equation does not hold", failed.check)
 
 

@@ -20,9 +20,10 @@ from zkp.equations import Equation, require_all
 from zkp.interval import Interval
 from zkp.located import located
 from zkp.range import RangeStatement, prove_range
-from zkp.sigma import LinearRelation, RelationBuilder, Shape, prove, witness
+from zkp.sigma import LinearRelation, RelationBuilder, Shape, witness
 from zkp.sigma.equations import relation_equations
-from zkp.sigma.narg import Form
+from zkp.sigma.narg import Form, checking
+from zkp.sigma.proof import prove_unchecked
 from zkp.transcript import Transcript
 
 
@@ -124,17 +125,24 @@ def prove_l2(
         raise UsageError("give the opening of the statement's vector commitment")
     values = opening.values
     hidden = values.concat(witness(group, values.inner(values)))
+    before = transcript.copy()
     statement.bind(transcript)
     known = values.concat(opening.blindings)
-    blindings = transcript.nonces(b"l2/blindings", group, d + 1, known, rng)
+    source = transcript.nonce_source(b"l2/blindings", group, d + 1, known, rng)
+    blindings = source.draw()
     committed = Opening(Pedersen(group), hidden, blindings)
     points = Pedersen(group).commit(hidden, blindings).points
     transcript.absorb_points(b"l2/commitments", points)
     bridge = blindings[d] - values.inner(blindings[:d])
     secret = known.concat(blindings[:d]).concat(witness(group, bridge))
-    linked = prove(statement.relation(points), secret, transcript, rng=rng, form=Form.BATCHABLE)
+    relation = statement.relation(points)
+    linked = prove_unchecked(relation, secret, transcript, rng=rng, form=Form.BATCHABLE)
     ranges = prove_range(statement.ranges(points), committed, transcript, rng=rng)
-    return points.to_bytes() + linked + ranges
+    source.require_used(blindings)
+    proof = points.to_bytes() + linked + ranges
+    with checking(relation, secret):
+        verify_l2(statement, proof, before)
+    return proof
 
 
 def verify_l2(statement: L2Statement, proof: bytes, transcript: Transcript) -> None:

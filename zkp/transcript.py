@@ -17,6 +17,7 @@ from commitments.group import Group, Point, PointVec, Scalar, ScalarVec, SecretS
 from wire.domains import PROVER_NONCES, TRANSCRIPT
 from wire.errors import InvalidProof, UsageError
 from wire.randomness import Rng, draw
+from zkp.nonces import NonceSource
 from zkp.sponge import (
     SESSION_SIZE,
     DuplexSponge,
@@ -127,10 +128,10 @@ class Transcript:
         branch._bind(_FORK, label, data)  # noqa: SLF001  its own class
         return branch
 
-    def nonces(
+    def nonce_source(
         self, label: bytes, group: Group, n: int, witness: SecretScalarVec, rng: Rng
-    ) -> SecretScalarVec:
-        """Secret scalars to hide the witness behind; the transcript does not change.
+    ) -> NonceSource:
+        """Where n secret scalars come from to hide the witness; the transcript does not change.
 
         They depend on 32 bytes of `rng`, on the whole witness, on the label and on
         everything bound so far. A generator that repeats or is guessed therefore
@@ -142,13 +143,18 @@ class Transcript:
         """
         self._require_bound()
         fresh = draw(rng, _HEDGE_SIZE)
-        secret = self._sponge.copy()
-        secret.absorb(_NONCES + frame(PROVER_NONCES) + frame(label))
-        secret.absorb(frame(group.name.encode()) + n.to_bytes(4, "little"))
-        # The bytes of the witness exist here as a Python object for a moment: the
-        # price of nonces that survive a broken generator.
-        secret.absorb(frame(fresh) + frame(witness.reveal().to_bytes()))
-        return group.random_scalars(n, secret.squeeze)
+        bound = self._sponge.copy()
+        bound.absorb(_NONCES + frame(PROVER_NONCES) + frame(label))
+        bound.absorb(frame(group.name.encode()) + n.to_bytes(4, "little"))
+        # What is bound is public. The witness is absorbed by the group itself: bytes of
+        # Python would stay behind in freed memory.
+        return NonceSource(group, n, bound.squeeze(SESSION_SIZE), fresh, witness)
+
+    def nonces(
+        self, label: bytes, group: Group, n: int, witness: SecretScalarVec, rng: Rng
+    ) -> SecretScalarVec:
+        """The secret scalars of a `nonce_source`; raises the same."""
+        return self.nonce_source(label, group, n, witness, rng).draw()
 
     def _bind(self, kind: bytes, label: bytes, data: bytes) -> None:
         self._absorb(kind, label, data)

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from commitments import Commitment, VectorPedersen
 from commitments.group import Group, Point, SecretScalarVec
-from wire.errors import UsageError
+from wire.errors import ComputationFault, UsageError
 from wire.randomness import Rng
 from wire.randomness import draw as draw_bytes
 from wire.secret import Guarded
@@ -214,14 +214,17 @@ def prove_weighted_noise(
 
     Raises:
         UsageError: bits and openings do not satisfy the statement. Nothing was sent.
+        ComputationFault: a computation went wrong. Nothing was sent.
     """
     if hidden.plan != statement.plan or hidden.point != statement.committed:
         raise UsageError("these are not the private coins of the statement")
     hidden.settle(statement.coins)
     statement.bind(transcript)
-    return bits.prove_committed(
-        statement.as_bits(), hidden.committed, openings, transcript, rng=rng
-    )
+    claim, again = statement.as_bits(), statement.as_bits()
+    # A wrong coefficient on a coin that is 0 would go unnoticed: the rows hold.
+    if claim.varying != again.varying:
+        raise ComputationFault("the statement of a proof is not the one that was asked for")
+    return bits.prove_committed(claim, hidden.committed, openings, transcript, rng=rng)
 
 
 def verify_weighted_noise(

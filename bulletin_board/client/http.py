@@ -6,17 +6,28 @@ import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Protocol
 
 import urllib3
 
 from bulletin_board.client.deadline import pools
-from wire.errors import Unattributed
+from bulletin_board.compression import GZIP, without_encoding
+from wire.errors import MalformedMessage, Unattributed
+
+_SUCCESS = range(200, 300)
 
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Answers after which the same request may succeed."""
 
+LARGEST_REFUSAL: Final = 65_536
+"""Bytes that are read of an answer that is no success: nobody needs more to know why."""
+
+_ENCODING_BYTES = 65_536
+"""By how much gzip may lengthen what it cannot shorten."""
+
 _PIECE = 65_536
+_GET = {"Accept-Encoding": f"{GZIP}, identity"}
 
 
 class NetworkError(Unattributed):
@@ -39,12 +50,18 @@ class Response:
 
 
 class Transport(Protocol):
-    """Sends one request and reads one bounded answer. Follows no redirects."""
+    """Sends one request and reads one bounded answer. Follows no redirects.
+
+    A body is handed out without its content encoding.
+    """
 
     def request(
         self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
     ) -> Response:
-        """Raises `NetworkError`, also for a body of more than `limit` bytes."""
+        """Raises `NetworkError`, also for a success with a body of more than `limit` bytes.
+
+        The body of any other answer is cut off at `LARGEST_REFUSAL` bytes.
+        """
 
 
 class HttpTransport:
@@ -61,7 +78,9 @@ class HttpTransport:
         """
         self._seconds = seconds
         timeout = urllib3.Timeout(connect=min(5.0, seconds), read=min(30.0, seconds))
-        context = ssl.create_default_context(cafile=authority)
+        context = (
+            _system_context() if authority is None else ssl.create_default_context(cafile=authority)
+        )
         self._pool = urllib3.PoolManager(
             num_pools=8,
             maxsize=connections,
@@ -74,20 +93,24 @@ class HttpTransport:
     def request(
         self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
     ) -> Response:
-        headers = {"Content-Type": media_type} if media_type else {}
+        headers = dict(_GET) if method == "GET" else {}
+        if media_type:
+            headers["Content-Type"] = media_type
         try:
             answer = self._pool.request(
                 method, url, body=body, headers=headers, redirect=False, preload_content=False
             )
             deadline = time.monotonic() + self._seconds
             names = {name.lower(): value for name, value in answer.headers.items()}
-            data = _read(answer, limit + 1, deadline)
+            success = answer.status in _SUCCESS
+            most = limit + _ENCODING_BYTES + 1 if success else LARGEST_REFUSAL
+            data = _read(answer, most, deadline)
         except urllib3.exceptions.HTTPError as error:
             raise NetworkError(f"{url}: {_why(error)}") from None
         if data is None:
             raise NetworkError(f"{url} was too slow")
-        if len(data) > limit:
-            raise NetworkError(f"{url} answered more than {limit} bytes")
+        if success:
+            data = _opened(data, names, limit, url)
         return Response(answer.status, names, data)
 
     def close(self) -> None:
@@ -110,6 +133,23 @@ def _why(error: urllib3.exceptions.HTTPError) -> str:
     reason = error.__context__
     system = reason.strerror if isinstance(reason, OSError) and reason.strerror else None
     return " ".join(filter(None, [found or str(error), f"({system})" if system else None]))
+
+
+@cache
+def _system_context() -> ssl.SSLContext:
+    """Trust in the certificates of the system; reading them takes longer than most requests."""
+    return ssl.create_default_context()
+
+
+def _opened(data: bytes, names: Mapping[str, str], limit: int, url: str) -> bytes:
+    """The body of a success: whole, within its limit, without its encoding."""
+    try:
+        found = without_encoding(data, names.get("content-encoding", ""), limit)
+    except MalformedMessage as error:
+        raise NetworkError(f"{url} answered {error}") from None
+    if len(found) > limit:
+        raise NetworkError(f"{url} answered more than {limit} bytes")
+    return found
 
 
 def _read(answer: urllib3.BaseHTTPResponse, most: int, deadline: float) -> bytes | None:

@@ -3,7 +3,12 @@
 Pure: no files, no clock. Specification: `specs/05-bulletin-board.md`, section 2.
 """
 
-from bulletin_board.note.checkpoint import Checkpoint, SignedCheckpoint, open_checkpoint
+from bulletin_board.note.checkpoint import (
+    Checkpoint,
+    SignedCheckpoint,
+    checkpoint_lines,
+    open_checkpoint,
+)
 from bulletin_board.note.cosignature import Cosignature, cosign, cosignature_time
 from bulletin_board.note.keys import KeyKind, NoteSigner, VerifierKey, check_name
 from bulletin_board.note.lines import SignatureLine
@@ -19,6 +24,7 @@ __all__ = [
     "SignedCheckpoint",
     "VerifierKey",
     "check_name",
+    "checkpoint_lines",
     "cosign",
     "cosignature_time",
     "open_checkpoint",

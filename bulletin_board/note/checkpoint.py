@@ -32,10 +32,20 @@ class Checkpoint:
     @classmethod
     def from_text(cls, text: str) -> Checkpoint:
         """The checkpoint whose only text is `text`, or `MalformedMessage`."""
-        lines = text.split("\n")
-        if len(lines) != 4 or lines[3]:
+        if text.count("\n") != 3:
             raise MalformedMessage("origin, size, root and no further lines", "checkpoint")
-        return cls(lines[0], parse_decimal(lines[1], "size"), parse_hash(lines[2], "root"))
+        return cls(*checkpoint_lines(text))
+
+
+def checkpoint_lines(text: str) -> tuple[str, int, bytes]:
+    """Origin, size and root in the text of any log, which may have extension lines behind them.
+
+    Raises `MalformedMessage`. Nothing is said about the values: an empty log may name any root.
+    """
+    lines = text.split("\n")
+    if len(lines) < 4 or lines[-1] or not all(lines[:-1]):
+        raise MalformedMessage("origin, size, root, and no empty lines behind", "checkpoint")
+    return lines[0], parse_decimal(lines[1], "size"), parse_hash(lines[2], "root")
 
 
 @dataclass(frozen=True, slots=True)

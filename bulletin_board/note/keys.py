@@ -16,6 +16,7 @@ LONGEST_NAME = 255
 
 _SECRET_PREFIX = "PRIVATE+KEY"  # noqa: S105 - the fixed start of the format, not a secret
 _HEX = re.compile(r"[0-9a-f]{8}")
+_ML_DSA_44 = 0x06
 
 
 class KeyKind(IntEnum):
@@ -118,6 +119,12 @@ def _split(text: str, field_name: str) -> tuple[str, bytes, KeyKind, bytes]:
     if len(parts) != 3 or _HEX.fullmatch(parts[1]) is None:
         raise MalformedMessage("name+8 hex digits+base64", field_name)
     material = parse_base64(parts[2], field_name)
+    if material[:1] == bytes([_ML_DSA_44]):
+        raise MalformedMessage(
+            "this is a key of type 0x06, which is not supported: name an Ed25519 key of type 0x01"
+            " (log) or 0x04 (witness)",
+            f"ML-DSA-44 {field_name}",
+        )
     if not material or material[0] not in set(KeyKind):
         raise MalformedMessage("a key of type 0x01 (log) or 0x04 (witness)", field_name)
     return parts[0], bytes.fromhex(parts[1]), KeyKind(material[0]), material[1:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from bulletin_board.admission import Reason, Refused
+from bulletin_board.compression import GZIP, gzipped, takes_gzip
 from bulletin_board.entry import LARGEST_ENTRY
 from bulletin_board.lookup import LOOKUP
 from bulletin_board.lookup import MEDIA_TYPE as LOOKUP_TYPE
@@ -23,10 +24,11 @@ from bulletin_board.proof import MEDIA_TYPE as RECEIPT
 from bulletin_board.server.metrics import MEDIA_TYPE as METRICS
 from bulletin_board.server.overview import OverviewCache
 from bulletin_board.server.page import CONTENT_SECURITY_POLICY, PAGE
-from bulletin_board.server.sending import Budget, BudgetedResponse
+from bulletin_board.server.sending import Budget, BudgetedResponse, PiecesResponse
 from bulletin_board.server.service import BoardService
-from bulletin_board.server.static import BINARY, IMMUTABLE, MUTABLE, TEXT, find_resource
+from bulletin_board.server.static import BINARY, IMMUTABLE, MUTABLE, TEXT, Pieces
 from bulletin_board.text import parse_decimal
+from bulletin_board.tree import Bundle
 from bulletin_board.visible import visible
 from bulletin_board.witness.standing import Standing
 from wire.domains import ENTRY_PAYLOAD_TYPE
@@ -34,6 +36,8 @@ from wire.errors import MalformedMessage, ProtocolError
 
 _LENGTH = re.compile(r"[0-9]{1,20}")
 _FILE_READERS = 8
+MOST_ZIPPED = 2**20
+"""Bytes of a bundle that is compressed: a few milliseconds of work."""
 _SAFE = {"X-Content-Type-Options": "nosniff"}
 _PAGE = _SAFE | {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
@@ -76,6 +80,7 @@ class _Handlers:
         self._service = service
         self._overview = OverviewCache(service)
         self._readers = asyncio.Semaphore(_FILE_READERS)
+        self._zipping = asyncio.Lock()
         self._sending = Budget(service.limits.sending_bytes)
 
     async def post_entry(self, request: Request) -> Response:
@@ -129,13 +134,16 @@ class _Handlers:
         announced = request.headers.get("content-length", "0")
         if _LENGTH.fullmatch(announced) is None or int(announced) > most:
             raise _too_large(media_type)
+        limits = self._service.limits
         body = bytearray()
         try:
-            async with asyncio.timeout(self._service.limits.body_seconds):
+            async with asyncio.timeout(limits.body_seconds) as clock:
+                least = clock.when() or 0.0
                 async for part in request.stream():
                     body += part
                     if len(body) > most:
                         raise _too_large(media_type)
+                    clock.reschedule(least + len(body) / limits.body_rate)
         except TimeoutError:
             raise Refused(Reason.BUSY, "the body came too slowly", 1) from None
         return bytes(body)
@@ -143,17 +151,36 @@ class _Handlers:
     async def static(self, request: Request) -> Response:
         service = self._service
         path = str(request.scope["path"]).removeprefix("/")
+        pieces = Pieces(path, service.public)
         try:
-            async with self._readers:
-                found = await run_in_threadpool(find_resource, path, service.public)
+            first = await self._read(pieces.begin)
+            headers = _SAFE | {"Cache-Control": pieces.cache}
+            if not isinstance(pieces.wanted, Bundle):
+                return Response(first, 200, headers, pieces.media_type)
+            headers |= {"Vary": "Accept-Encoding"}
+            if takes_gzip(request.headers.get("accept-encoding", "")):
+                zipped = await self._zipped(pieces)
+                if zipped is not None:
+                    headers |= {"Content-Encoding": GZIP}
+                    return BudgetedResponse(zipped, headers, pieces.media_type, self._sending)
         except ProtocolError:
             return PlainTextResponse("not found\n", 404, _SAFE | {"Cache-Control": "no-store"})
-        try:
-            self._hold(found.data)
-        except Refused as refusal:
-            return refusal_response(refusal)
-        headers = _SAFE | {"Cache-Control": found.cache}
-        return BudgetedResponse(found.data, headers, found.media_type, self._sending)
+        return PiecesResponse(pieces, first, headers, self._read)
+
+    async def _read(self, work: Callable[[], bytes]) -> bytes:
+        """What a thread reads; few do at a time, and none while a peer is being waited for."""
+        async with self._readers:
+            return await run_in_threadpool(work)
+
+    async def _zipped(self, pieces: Pieces) -> bytes | None:
+        """A bundle in gzip; None if it is large, or as much is being compressed or sent already."""
+        if pieces.length > MOST_ZIPPED or self._zipping.locked():
+            return None
+        async with self._zipping:
+            zipped = await self._read(lambda: gzipped(pieces.part(0, pieces.length)))
+        if len(zipped) >= pieces.length or not self._sending.take(len(zipped)):
+            return None
+        return zipped
 
     def _hold(self, data: bytes) -> None:
         """Count bytes that are about to be sent, or raise `Refused`."""

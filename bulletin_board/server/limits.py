@@ -13,10 +13,16 @@ _AUTHORS_REMEMBERED = 65_536
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """Defaults suit one machine. Rates are per author, after the signature is verified."""
+    """Defaults suit one machine. Rates are per author, after the signature is verified.
+
+    A body has `body_seconds`, and more for what has come of it at `body_rate` bytes a
+    second. `sending_bytes` are those of lookups and of bundles in gzip, which are held in
+    memory until they have been read.
+    """
 
     body_bytes: int = 65_535
-    body_seconds: float = 20.0
+    body_seconds: float = 5.0
+    body_rate: float = 4_096.0
     posts_per_second: float = 200.0
     burst: int = 1_000
     stale_seconds: float = 30.0

@@ -12,6 +12,8 @@ import uvicorn
 from starlette.applications import Starlette  # noqa: TC002 - a light module
 
 from bulletin_board.server.connection import BoundedConnection
+from bulletin_board.server.doors import Door, most_connections
+from bulletin_board.server.seats import Seat, Seats
 from wire.errors import UsageError
 
 _GRACE_SECONDS = 30
@@ -20,13 +22,19 @@ _KEEP_ALIVE_SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """Where to listen, and the certificate for TLS; without one put a proxy in front."""
+    """Where to listen, and the certificate for TLS; without one put a proxy in front.
+
+    At most `connections` are open, fewer if the process may not open so many files, and at
+    most `per_address` from one address. Those from this machine are not counted by address:
+    behind a proxy on it, all come from there.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8765
     certificate: Path | None = None
     certificate_key: Path | None = None
     connections: int = 1_024
+    per_address: int = 256
 
 
 Listening = Callable[[list[str]], None]
@@ -65,18 +73,36 @@ def _bound(family: int, address: tuple[object, ...]) -> socket.socket:
 
 
 class BoardServer(uvicorn.Server):
-    """Tells when it accepts connections, and where."""
+    """Has a seat for each connection, and tells when it accepts them, and where."""
 
-    def __init__(self, config: uvicorn.Config, listening: Listening) -> None:
+    def __init__(self, config: uvicorn.Config, listen: Listen, listening: Listening) -> None:
         super().__init__(config)
+        self._listen = listen
         self._listening = listening
+        self.seats = Seats(most_connections(listen.connections), listen.per_address)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        found = bind(self._listen) if sockets is None else sockets
+        if os.name == "nt":  # its loop takes connections in its own way: they are not counted
+            await super().startup(found)
+        else:
+            doors = [Door(each, self.seats, self._protocol, self.config.ssl) for each in found]
+            await super().startup([])
+            self.servers.extend(doors)  # type: ignore[arg-type]
+            for door in doors if self.started else ():
+                door.open()
         if self.started:
             scheme = "https" if self.config.is_ssl else "http"
             names = [bound.getsockname() for server in self.servers for bound in server.sockets]
             self._listening([f"{scheme}://{_shown(*name[:2])}" for name in names])
+
+    def _protocol(self, seat: Seat) -> BoundedConnection:
+        return BoundedConnection(
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+            seat=seat,
+        )
 
 
 def _shown(host: str, port: int) -> str:
@@ -98,7 +124,6 @@ def make_server(
         port=listen.port,
         ssl_certfile=listen.certificate,
         ssl_keyfile=listen.certificate_key,
-        limit_concurrency=listen.connections,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         http=BoundedConnection,
@@ -108,4 +133,4 @@ def make_server(
         server_header=False,
         log_level="warning",
     )
-    return BoardServer(config, listening)
+    return BoardServer(config, listen, listening)

@@ -17,7 +17,7 @@ from bulletin_board.server.limits import RateLimit, ServerLimits
 from bulletin_board.server.lookup import Lookups
 from bulletin_board.server.metrics import Metrics
 from bulletin_board.server.view import NoView, SessionView
-from bulletin_board.source import Source
+from bulletin_board.source import Files
 from bulletin_board.witness.collect import Collector
 from bulletin_board.witness.standing import Standing
 from wire.errors import InvalidSignature, MalformedMessage, ProtocolError
@@ -34,7 +34,7 @@ class BoardService:
     """
 
     committer: Committer
-    public: Source
+    public: Files
     policy: TrustPolicy
     limits: ServerLimits = field(default_factory=ServerLimits)
     view: SessionView = field(default_factory=NoView)

@@ -10,6 +10,7 @@ from bulletin_board.note import Checkpoint, Note
 from bulletin_board.source import (
     CHECKPOINT,
     DirectorySource,
+    Files,
     MissingResource,
     Source,
     check_limit,
@@ -24,6 +25,10 @@ TEXT = "text/plain; charset=utf-8"
 BINARY = "application/octet-stream"
 
 _LOOKS = 5
+
+
+PIECE = 32_768
+"""Bytes of a file that are held for one reader."""
 
 
 class Resource(NamedTuple):
@@ -48,11 +53,11 @@ def find_resource(path: str, source: Source) -> Resource:
     try:
         data = source.fetch(wanted.path, resource_limit(wanted.path))
     except MissingResource:
-        data = _outgrown(wanted, source)
+        _, data = _outgrown(wanted, source)
     return Resource(data, BINARY, IMMUTABLE)
 
 
-def _outgrown(wanted: Tile | Bundle, source: Source) -> bytes:
+def _outgrown(wanted: Tile | Bundle, source: Source) -> tuple[str, bytes]:
     """Ask the published checkpoint where to look, again if the log grew meanwhile.
 
     The writer's own count is no guide: it changes after the files have.
@@ -68,7 +73,8 @@ def _outgrown(wanted: Tile | Bundle, source: Source) -> bytes:
     raise MissingResource("the log grows too fast: ask again", wanted.path)
 
 
-def _cut(wanted: Tile | Bundle, source: Source, size: int) -> bytes:
+def _cut(wanted: Tile | Bundle, source: Source, size: int) -> tuple[str, bytes]:
+    """The file that the log has instead, and what of it was asked for."""
     level = wanted.level if isinstance(wanted, Tile) else 0
     hashes = (size >> 8 * level) - wanted.number * TILE_WIDTH
     width = min(TILE_WIDTH, hashes)
@@ -77,8 +83,50 @@ def _cut(wanted: Tile | Bundle, source: Source, size: int) -> bytes:
     path = wanted._replace(width=width).path
     data = source.fetch(path, resource_limit(path))
     if isinstance(wanted, Tile):
-        return data[: wanted.width * HASH_SIZE]
-    return truncate_bundle(data, wanted.width)
+        return path, data[: wanted.width * HASH_SIZE]
+    return path, truncate_bundle(data, wanted.width)
+
+
+class Pieces:
+    """The resource at a path, a bundle read in parts: it can have 16 MB.
+
+    `wanted` is None for the checkpoint. `begin` comes first.
+    """
+
+    def __init__(self, path: str, source: Files) -> None:
+        self.wanted = parse_path(path)
+        self.media_type, self.cache = BINARY, IMMUTABLE
+        self.length = 0
+        self._path, self._source = path, source
+        self._file = path
+
+    def begin(self) -> bytes:
+        """The first piece, or all that is no bundle. Raises `MissingResource`."""
+        if isinstance(self.wanted, Bundle):
+            self._locate(self.wanted)
+            return self.part(0, PIECE)
+        found = find_resource(self._path, self._source)
+        self.media_type, self.cache, self.length = found.media_type, found.cache, len(found.data)
+        return found.data
+
+    def part(self, start: int, size: int) -> bytes:
+        """Some bytes of a bundle. Raises `MissingResource`."""
+        size = min(size, self.length - start)
+        for _ in range(_LOOKS):
+            try:
+                return self._source.part(self._file, start, size)
+            except MissingResource:
+                if isinstance(self.wanted, Bundle):  # the log has outgrown the file since
+                    self._locate(self.wanted)
+        raise MissingResource("the log grows too fast: ask again", self._path)
+
+    def _locate(self, wanted: Bundle) -> None:
+        """Which file begins with the bundle, and where in it the bundle ends."""
+        try:
+            self._file, self.length = wanted.path, self._source.size(wanted.path)
+        except MissingResource:
+            self._file, data = _outgrown(wanted, self._source)
+            self.length = len(data)
 
 
 def live_directory(root: Path) -> Source:

@@ -4,33 +4,43 @@ Specification: `specs/05-bulletin-board.md`, section 5.
 """
 
 from bulletin_board.storage.interface import (
+    Digest,
     Held,
     Inconsistent,
     Index,
+    IndexRow,
     InUse,
     Lock,
     LostLock,
+    Overtaken,
     Place,
     PublicFiles,
+    Snapshots,
     Staged,
     StagedEntry,
     Storage,
     StorageError,
+    Unconfirmed,
 )
 from bulletin_board.storage.memory import memory_storage
 
 __all__ = [
+    "Digest",
     "Held",
     "InUse",
     "Inconsistent",
     "Index",
+    "IndexRow",
     "Lock",
     "LostLock",
+    "Overtaken",
     "Place",
     "PublicFiles",
+    "Snapshots",
     "Staged",
     "StagedEntry",
     "Storage",
     "StorageError",
+    "Unconfirmed",
     "memory_storage",
 ]

@@ -7,26 +7,32 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from bulletin_board.modes import create_private
 from bulletin_board.storage.interface import StorageError
 
 Row = tuple[object, ...]
 Parameters = Sequence[bytes | int]
 
 _BUSY_SECONDS = 5.0
+_ROWS_AT_ONCE = 1_024
 
 
 class Database:
     """Statements and transactions; every failure is a `StorageError`.
 
     Write-ahead logging with synchronous=FULL: when `transaction` returns, its
-    changes are on the medium. The caller uses one thread at a time.
+    changes are on the medium. The caller uses one thread at a time. A file that others may
+    use is refused with `UsageError`.
     """
 
     def __init__(self, path: Path, schema: Sequence[str]) -> None:
         try:
+            create_private(path)  # SQLite gives its other files the mode of this one
             self._connection = sqlite3.connect(
                 path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
+        except OSError as error:
+            raise StorageError(f"{path.name} cannot be opened: {error.strerror}") from error
         except sqlite3.Error as error:
             raise StorageError(f"{path.name} cannot be opened: {error}") from error
         self._name = path.name
@@ -44,6 +50,15 @@ class Database:
         """Run one statement and read all its rows."""
         try:
             return self._connection.execute(statement, parameters).fetchall()
+        except (sqlite3.Error, OverflowError) as error:
+            raise StorageError(f"{self._name}: {error}") from error
+
+    def iterate(self, statement: str, parameters: Parameters = ()) -> Iterator[Row]:
+        """Run one statement and read its rows as they are asked for."""
+        try:
+            cursor = self._connection.execute(statement, parameters)
+            while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+                yield from rows
         except (sqlite3.Error, OverflowError) as error:
             raise StorageError(f"{self._name}: {error}") from error
 

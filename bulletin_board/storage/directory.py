@@ -1,12 +1,14 @@
 """The default storage: one directory with SQLite files and public files.
 
-key            the log's private key (mode 0600)
-index.sqlite   slots and the batch being written
-lock.sqlite    the newest signed checkpoint; may live elsewhere
-public/        what everyone may read: checkpoint, tile/...
-scratch/       files on their way into public/
-evidence/      what witnesses refused, once one did
-writer.lock    held by the process that writes
+public/              what everyone may read: checkpoint, tile/...
+state/               the writer's alone (mode 0700), and all that is in it:
+  key                the log's private key
+  index.sqlite       slots and the batch being written
+  lock.sqlite        the newest signed checkpoint; may live elsewhere
+  snapshot           what the policy knew lately, so that opening need not read all of the log
+  scratch/           files on their way into public/
+  evidence/          what witnesses refused, once one did
+  writer.lock        held by the process that writes
 """
 
 from __future__ import annotations
@@ -18,11 +20,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bulletin_board.modes import (
+    PRIVATE_FILE,
+    make_private_directory,
+    make_public_directory,
+    require_owned,
+    require_private,
+)
 from bulletin_board.note import KeyKind, NoteSigner
 from bulletin_board.source import CHECKPOINT
 from bulletin_board.storage.files import Files
 from bulletin_board.storage.interface import InUse, Storage, StorageError
 from bulletin_board.storage.public import PublicDirectory
+from bulletin_board.storage.snapshots import FileSnapshots
 from bulletin_board.storage.sqlite import SqliteIndex, SqliteLock
 from wire.errors import UsageError
 from wire.secret import SecretBytes
@@ -40,24 +50,32 @@ class BoardDirectory:
         return self.root / "public"
 
     @property
+    def state(self) -> Path:
+        return self.root / "state"
+
+    @property
     def scratch(self) -> Path:
-        return self.root / "scratch"
+        return self.state / "scratch"
 
     @property
     def evidence(self) -> Path:
-        return self.root / "evidence"
+        return self.state / "evidence"
 
     @property
     def key_path(self) -> Path:
-        return self.root / "key"
+        return self.state / "key"
+
+    @property
+    def snapshot_path(self) -> Path:
+        return self.state / "snapshot"
 
     @property
     def index_path(self) -> Path:
-        return self.root / "index.sqlite"
+        return self.state / "index.sqlite"
 
     @property
     def lock_path(self) -> Path:
-        return self.lock or self.root / "lock.sqlite"
+        return self.lock or self.state / "lock.sqlite"
 
     def create(self, signer: NoteSigner, checkpoint: bytes) -> None:
         """Make a new log; raises `UsageError` if the directory or the lock exists and is used.
@@ -70,8 +88,12 @@ class BoardDirectory:
             raise UsageError(f"{self.root} is not empty: choose a new directory")
         if self.lock_path.exists():
             raise UsageError(f"{self.lock_path} belongs to a log already")
-        for directory in (self.lock_path.parent, self.root, self.public, self.scratch):
-            directory.mkdir(parents=True, exist_ok=True)
+        make_public_directory(self.public)
+        make_private_directory(self.state)
+        make_private_directory(self.scratch)
+        if self.lock is not None and not self.lock.parent.exists():
+            make_private_directory(self.lock.parent)
+        self._require_private()
         write_secret(self.key_path, signer.to_secret_text())
         SqliteIndex.open(self.index_path).close()
         lock = SqliteLock.open(self.lock_path)
@@ -83,17 +105,35 @@ class BoardDirectory:
 
     def signer(self) -> NoteSigner:
         """The log's key; raises `UsageError` if it is missing, damaged or readable by others."""
+        self._require_private()
         return NoteSigner.from_secret_text(read_secret(self.key_path))
 
     def storage(self, files: Files | None = None) -> Storage:
-        """Open the three parts. Hold `writing()` as long as the storage is used to write."""
-        for path in (self.index_path, self.public):
-            if not path.exists():
-                raise StorageError(f"{path} is missing: is this the directory of a log?")
+        """Open the three parts. Hold `writing()` as long as the storage is used to write.
+
+        Raises `StorageError` if a part is missing, `UsageError` if others may use one.
+        """
+        self.require_parts()
+        if not self.index_path.exists():
+            raise StorageError(
+                f"{self.index_path} is missing: is this the directory of a log? If so, rebuild the"
+                " index with `gopa board reindex`"
+            )
+        public = PublicDirectory(self.public, self.scratch, files)
+        return Storage(
+            SqliteIndex.open(self.index_path),
+            SqliteLock.open(self.lock_path),
+            public,
+            FileSnapshots(self.snapshot_path),
+        )
+
+    def require_parts(self) -> None:
+        """Raises `StorageError` without lock or public files, `UsageError` if others may use it."""
+        self._require_private()
+        if not self.public.exists():
+            raise StorageError(f"{self.public} is missing: is this the directory of a log?")
         if not self.lock_path.exists():
             raise StorageError(f"{self.lock_path} is missing: name the file given to `init --lock`")
-        public = PublicDirectory(self.public, self.scratch, files)
-        return Storage(SqliteIndex.open(self.index_path), SqliteLock.open(self.lock_path), public)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -102,7 +142,8 @@ class BoardDirectory:
         The operating system releases it with the process, however that ends.
         Across machines the lock's epoch protects the log instead.
         """
-        handle = os.open(self.root / "writer.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        self._require_private()
+        handle = os.open(self.state / "writer.lock", os.O_RDWR | os.O_CREAT, PRIVATE_FILE)
         try:
             try:
                 _lock(handle)
@@ -111,6 +152,23 @@ class BoardDirectory:
             yield
         finally:
             os.close(handle)
+
+    def _require_private(self) -> None:
+        """Raises `UsageError` if others may use, or exchange, what only the writer may."""
+        for name in ("key", "index.sqlite"):
+            if (self.root / name).exists():
+                raise UsageError(
+                    f"{self.root / name} belongs into {self.state}, where others cannot stop the"
+                    f" log. Stop the board; then, in {self.root}: mkdir -m 700 state; mv key"
+                    " *.sqlite* scratch evidence writer.lock state; chmod 600 state/*.sqlite*;"
+                    " chmod 700 state/scratch"
+                )
+        if not self.state.is_dir():
+            raise UsageError(f"{self.state} is missing: is {self.root} the directory of a log?")
+        require_owned(self.root, sticky=True)
+        require_private(self.state)
+        if self.lock is not None and self.lock.parent.is_dir():
+            require_owned(self.lock.parent, sticky=False)
 
 
 def _lock(handle: int) -> None:
@@ -128,7 +186,7 @@ def _lock(handle: int) -> None:
 def write_secret(path: Path, secret: SecretBytes) -> None:
     """A new file that only its owner can read; `UsageError` if it exists."""
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
     except FileExistsError:
         raise UsageError(f"{path} exists already") from None
     with os.fdopen(handle, "wb") as file:
@@ -140,9 +198,7 @@ def write_secret(path: Path, secret: SecretBytes) -> None:
 def read_secret(path: Path) -> SecretBytes:
     """The content of a key file; `UsageError` if it is missing or readable by others."""
     try:
-        mode = path.stat().st_mode
-        if mode & 0o077 and os.name != "nt":
-            raise UsageError(f"{path} can be read by others: chmod 600 it")
+        require_private(path)
         return SecretBytes(path.read_bytes())
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None

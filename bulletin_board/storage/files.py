@@ -10,6 +10,8 @@ import os
 from pathlib import Path
 from typing import Protocol
 
+from bulletin_board.modes import PUBLIC_FILE, make_public_directory, set_public
+
 _BINARY = getattr(os, "O_BINARY", 0)  # without it Windows changes newlines
 
 
@@ -31,7 +33,9 @@ class OsFiles:
     """The operating system's."""
 
     def create(self, path: Path) -> int:
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o644)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, PUBLIC_FILE)
+        set_public(handle)
+        return handle
 
     def write(self, handle: int, data: bytes | memoryview) -> int:
         return os.write(handle, data)
@@ -46,7 +50,7 @@ class OsFiles:
         path.unlink()
 
     def mkdir(self, path: Path) -> None:
-        path.mkdir()
+        make_public_directory(path)
 
     def rmdir(self, path: Path) -> None:
         path.rmdir()

@@ -6,12 +6,12 @@ the index, so that restoring one of them from a backup is noticed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from bulletin_board.entry import Slot
-from bulletin_board.source import Source
+from bulletin_board.source import Files
 from wire.errors import GopaError
 
 
@@ -31,6 +31,14 @@ class Inconsistent(StorageError):
     """The parts of the storage contradict each other. Nothing is written until a person looks."""
 
 
+class Overtaken(Inconsistent):
+    """Others hold a newer history of the log than this storage, which comes from a backup."""
+
+
+class Unconfirmed(StorageError):
+    """Too few witnesses say that they hold no more of the log than this storage does."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where an entry of the log is."""
@@ -46,6 +54,26 @@ class StagedEntry(NamedTuple):
     copy: int
     leaf: bytes
     raw: bytes
+
+
+class IndexRow(NamedTuple):
+    """What the index says about one entry; rows are in the order of the log."""
+
+    slot: Slot
+    copy: int
+    leaf: bytes
+
+    def to_bytes(self) -> bytes:
+        """What a digest of rows is taken over."""
+        slot = self.slot
+        numbers = (((slot.phase << 16 | slot.round) << 1 | self.copy) << 32) | slot.seq
+        return b"%b%b%b%d;" % (slot.session, slot.author, self.leaf, numbers)
+
+
+class Digest(Protocol):
+    """A hash function on its way."""
+
+    def update(self, data: bytes, /) -> None: ...
 
 
 class Staged(NamedTuple):
@@ -78,8 +106,11 @@ class Index(Protocol):
     def size(self) -> int:
         """How many entries the index knows, staged ones included."""
 
-    def census(self) -> Mapping[tuple[bytes, int], int]:
-        """How many entries each session has in each phase."""
+    def rows(self, start: int) -> Iterator[IndexRow]:
+        """What it says about each entry from `start` on, in the order of the log, without gaps."""
+
+    def absorb(self, stop: int, digest: Digest) -> None:
+        """Add the bytes of all rows below `stop`, in the same order, to a digest."""
 
     def stage(self, start: int, entries: Sequence[StagedEntry], epoch: int) -> None:
         """Store a batch and its slots, durably and at once, or nothing.
@@ -123,7 +154,7 @@ class Lock(Protocol):
     def close(self) -> None: ...
 
 
-class PublicFiles(Source, Protocol):
+class PublicFiles(Files, Protocol):
     """What everyone may read."""
 
     def write(self, files: Mapping[str, bytes]) -> None:
@@ -139,13 +170,24 @@ class PublicFiles(Source, Protocol):
         """Remove what an interrupted writer left behind."""
 
 
+class Snapshots(Protocol):
+    """Keeps one sealed snapshot, which is never needed: whatever is lost is computed again."""
+
+    def load(self) -> bytes | None:
+        """The last one that was kept, if it can be read."""
+
+    def keep(self, data: bytes) -> None:
+        """Durably replace it: after a crash there is the old or the new one. Raises `OSError`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """The three parts, and what to close."""
+    """The parts, and what to close. Without `snapshots` all of the log is read when it opens."""
 
     index: Index
     lock: Lock
     public: PublicFiles
+    snapshots: Snapshots | None = None
 
     def close(self) -> None:
         self.index.close()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from bulletin_board.entry import Slot
 from bulletin_board.source import CHECKPOINT, MemorySource
 from bulletin_board.storage.interface import (
+    Digest,
     Held,
+    IndexRow,
     LostLock,
     Place,
     Staged,
@@ -32,8 +34,14 @@ class MemoryIndex:
     def size(self) -> int:
         return len(self._slots)
 
-    def census(self) -> Mapping[tuple[bytes, int], int]:
-        return Counter((slot.session, slot.phase) for slot, _ in self._slots)
+    def rows(self, start: int) -> Iterator[IndexRow]:
+        found = sorted(self._slots.items(), key=lambda item: item[1].index)
+        for (slot, copy), place in found[start:]:
+            yield IndexRow(slot, copy, place.leaf)
+
+    def absorb(self, stop: int, digest: Digest) -> None:
+        for row in islice(self.rows(0), stop):
+            digest.update(row.to_bytes())
 
     def stage(self, start: int, entries: Sequence[StagedEntry], epoch: int) -> None:
         self.discard(start, epoch)
@@ -118,6 +126,21 @@ class MemoryFiles(MemorySource):
         """Nothing is ever left behind."""
 
 
+class MemorySnapshots:
+    """`Snapshots` in a variable."""
+
+    def __init__(self) -> None:
+        self.data: bytes | None = None
+
+    def load(self) -> bytes | None:
+        return self.data
+
+    def keep(self, data: bytes) -> None:
+        self.data = data
+
+
 def memory_storage(checkpoint: bytes) -> Storage:
     """A storage that holds the signed checkpoint of an empty log."""
-    return Storage(MemoryIndex(), MemoryLock(checkpoint), MemoryFiles(checkpoint))
+    return Storage(
+        MemoryIndex(), MemoryLock(checkpoint), MemoryFiles(checkpoint), MemorySnapshots()
+    )

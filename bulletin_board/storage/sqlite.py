@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bulletin_board.bundle import decode_bundle, encode_bundle
 from bulletin_board.entry import Slot
 from bulletin_board.storage.database import Database, Row
 from bulletin_board.storage.interface import (
+    Digest,
     Held,
     Inconsistent,
+    IndexRow,
     LostLock,
     Place,
     Staged,
@@ -19,13 +21,18 @@ from bulletin_board.storage.interface import (
 )
 from wire.errors import MalformedMessage
 
+_ROWS_AT_ONCE = 4_096
+
 INDEX_SCHEMA = (
     """CREATE TABLE IF NOT EXISTS slots (
-        session BLOB NOT NULL, author BLOB NOT NULL, phase INTEGER NOT NULL,
-        round INTEGER NOT NULL, seq INTEGER NOT NULL, copy INTEGER NOT NULL CHECK (copy IN (0, 1)),
-        place INTEGER NOT NULL UNIQUE, leaf BLOB NOT NULL,
-        PRIMARY KEY (session, author, phase, round, seq, copy)
-    ) WITHOUT ROWID""",
+        place INTEGER PRIMARY KEY,
+        session BLOB NOT NULL CHECK (typeof(session) = 'blob' AND length(session) = 32),
+        author BLOB NOT NULL CHECK (typeof(author) = 'blob' AND length(author) = 32),
+        phase INTEGER NOT NULL, round INTEGER NOT NULL, seq INTEGER NOT NULL,
+        copy INTEGER NOT NULL CHECK (copy IN (0, 1)),
+        leaf BLOB NOT NULL CHECK (typeof(leaf) = 'blob' AND length(leaf) = 32),
+        UNIQUE (session, author, phase, round, seq, copy)
+    )""",
     """CREATE TABLE IF NOT EXISTS staging (
         start INTEGER PRIMARY KEY, width INTEGER NOT NULL, epoch INTEGER NOT NULL,
         bundle BLOB NOT NULL
@@ -60,27 +67,49 @@ class SqliteIndex:
     def size(self) -> int:
         ((count, last),) = self._database.execute("SELECT count(*), max(place) FROM slots")
         if _int(count) != (0 if last is None else _int(last) + 1):
-            raise Inconsistent("the index has gaps: restore it from the public files")
+            raise Inconsistent("the index has gaps: rebuild it with `gopa board reindex`")
         return _int(count)
 
-    def census(self) -> Mapping[tuple[bytes, int], int]:
-        rows = self._database.execute(
-            "SELECT session, phase, count(*) FROM slots GROUP BY session, phase"
+    def rows(self, start: int) -> Iterator[IndexRow]:
+        found = self._database.iterate(
+            "SELECT place, session, author, phase, round, seq, copy, leaf FROM slots"
+            " WHERE place >= ? ORDER BY place",
+            (start,),
         )
-        return {(_bytes(session), _int(phase)): _int(count) for session, phase, count in rows}
+        for expected, row in enumerate(found, start):
+            place, session, author, phase, number, seq, copy, leaf = row
+            if place != expected:
+                raise Inconsistent("the index has gaps: rebuild it with `gopa board reindex`")
+            slot = Slot(_bytes(session), _bytes(author), _int(phase), _int(number), _int(seq))
+            yield IndexRow(slot, _int(copy), _bytes(leaf))
+
+    def absorb(self, stop: int, digest: Digest) -> None:
+        """As `IndexRow.to_bytes` says, put together by the database: that is four times faster."""
+        for start in range(0, stop, _ROWS_AT_ONCE):
+            end = min(stop, start + _ROWS_AT_ONCE)
+            ((found, count),) = self._database.execute(
+                "SELECT CAST(group_concat(row, '') AS BLOB), count(*) FROM (SELECT session ||"
+                " author || leaf || ((((phase << 16 | round) << 1 | copy) << 32) | seq) || ';'"
+                " AS row FROM slots WHERE place >= ? AND place < ? ORDER BY place)",
+                (start, end),
+            )
+            if count != end - start:
+                raise Inconsistent("the index has gaps: rebuild it with `gopa board reindex`")
+            digest.update(_bytes(found))
 
     def stage(self, start: int, entries: Sequence[StagedEntry], epoch: int) -> None:
-        rows = (
-            (*entry.slot, entry.copy, place, entry.leaf)
-            for place, entry in enumerate(entries, start)
-        )
         bundle = encode_bundle(entry.raw for entry in entries)
         with self._database.transaction():
             self._discard(start, epoch)
             self._database.execute(
                 "INSERT INTO staging VALUES (?, ?, ?, ?)", (start, len(entries), epoch, bundle)
             )
-            self._database.execute_many("INSERT INTO slots VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            self._insert(start, entries)
+
+    def insert(self, start: int, entries: Sequence[StagedEntry]) -> None:
+        """Add rows of entries that are in the public files already: nothing is staged."""
+        with self._database.transaction():
+            self._insert(start, entries)
 
     def staged(self, start: int = 0) -> tuple[Staged, ...]:
         rows = self._database.execute(
@@ -98,6 +127,13 @@ class SqliteIndex:
 
     def close(self) -> None:
         self._database.close()
+
+    def _insert(self, start: int, entries: Sequence[StagedEntry]) -> None:
+        rows = (
+            (place, *entry.slot, entry.copy, entry.leaf)
+            for place, entry in enumerate(entries, start)
+        )
+        self._database.execute_many("INSERT INTO slots VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def _discard(self, start: int, epoch: int) -> None:
         stale = self._database.execute(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from bulletin_board.client.http import NetworkError, Transport
-from bulletin_board.note import Note, SignatureLine
+from bulletin_board.note import Note, SignatureLine, verify_note
 from bulletin_board.note.signed import LARGEST_NOTE
 from bulletin_board.policy import Peer
 from bulletin_board.reader import LogReader
 from bulletin_board.text import parse_decimal
 from bulletin_board.witness.request import AddCheckpoint
-from wire.errors import MalformedMessage, ProtocolError
+from wire.errors import MalformedMessage, ProtocolError, Unattributed
 
 _ATTEMPTS = 3
 
@@ -18,17 +20,24 @@ class WitnessRefusal(ProtocolError):
     """A witness says that it holds a history that contradicts this one.
 
     `request` and the whole answer, `status` and `answer`, show what it was asked
-    and what it said. An answer is not signed: it proves nothing about anyone.
+    and what it said. An answer is not signed: it proves nothing about anyone. `ahead` is the
+    size that it claims to hold, if that is more than it was asked about.
     """
 
     def __init__(
-        self, message: str, request: bytes = b"", status: int = 0, answer: bytes = b""
+        self,
+        message: str,
+        request: bytes = b"",
+        status: int = 0,
+        answer: bytes = b"",
+        ahead: int | None = None,
     ) -> None:
-        super().__init__(message, request, status, answer)
+        super().__init__(message, request, status, answer, ahead)
         self.message = message
         self.request = request
         self.status = status
         self.answer = answer
+        self.ahead = ahead
 
     def __str__(self) -> str:
         return self.message
@@ -66,9 +75,25 @@ def ask_witness(
                 request,
                 409,
                 answer.body,
+                held if held > reader.size else None,
             )
         old = held
     raise NetworkError(f"{witness.key.name} answers with a new size each time")
+
+
+def require_own(
+    witness: Peer, checkpoint: Note, lines: Iterable[SignatureLine]
+) -> tuple[SignatureLine, ...]:
+    """The lines of the witness itself, of which there is one and all verify.
+
+    Raises `InvalidSignature` if one does not, `Unattributed` if there is none.
+    """
+    key = witness.key
+    own = tuple(line for line in lines if (line.name, line.key_id) == (key.name, key.key_id))
+    if not own:
+        raise Unattributed("the witness answers without a cosignature of its own")
+    verify_note(Note(checkpoint.text, own), [key])
+    return own
 
 
 def _held_size(body: bytes) -> int:

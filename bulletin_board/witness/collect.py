@@ -11,22 +11,18 @@ from concurrent.futures import TimeoutError as NotInTime
 
 from bulletin_board.client.http import Transport
 from bulletin_board.durable import EvidenceFolder
-from bulletin_board.note import (
-    Note,
-    SignatureLine,
-    SignedCheckpoint,
-    cosignature_time,
-    verify_note,
-)
+from bulletin_board.note import SignatureLine, SignedCheckpoint, cosignature_time
 from bulletin_board.policy import Peer, TrustPolicy
 from bulletin_board.reader import LogReader
 from bulletin_board.source import Source
+from bulletin_board.storage import Overtaken
 from bulletin_board.visible import visible
-from bulletin_board.witness.ask import WitnessRefusal, ask_witness
+from bulletin_board.witness.ask import WitnessRefusal, ask_witness, require_own
 from bulletin_board.witness.evidence import keep_refusal
+from bulletin_board.witness.opening import require_possible
 from bulletin_board.witness.standing import Standing, State
 from bulletin_board.witness.waiting import Covered, Waiters
-from wire.errors import ProtocolError, Unattributed
+from wire.errors import ProtocolError
 
 log = logging.getLogger("gopa.board")
 
@@ -56,8 +52,13 @@ class Collector:
         cosigned: Callable[[SignedCheckpoint], None],
         evidence: EvidenceFolder,
         clock: Callable[[], float] = time.time,
+        overtaken: Callable[[Overtaken], None] = lambda _: None,
     ) -> None:
-        """`source` has the tiles of any checkpoint that `current` returns, also outgrown ones."""
+        """`source` has the tiles of any checkpoint that `current` returns, also outgrown ones.
+
+        `overtaken` is told when witnesses that hold more than this log leave no quorum, unless
+        one has cosigned since the board started.
+        """
         self._policy = policy
         self._transport = transport
         self._source = source
@@ -65,6 +66,8 @@ class Collector:
         self._cosigned = cosigned
         self._evidence = evidence
         self._clock = clock
+        self._overtaken = overtaken
+        self._ahead: dict[str, int] = {}
         self._standings = {name: Standing() for name in policy.witnesses}
         self._target: SignedCheckpoint | None = None
         self._since = 0.0
@@ -162,7 +165,7 @@ class Collector:
                 self._add(name, witness, target, lines)
                 held, done = target.size, target.note.text
             except WitnessRefusal as error:
-                if self._refused(name, witness, error).state is State.EXCLUDED:
+                if self._refused(name, witness, target, error).state is State.EXCLUDED:
                     return
             except Exception as error:  # noqa: BLE001 - whatever it was, it is this witness's
                 self._failed(name, error)
@@ -204,13 +207,11 @@ class Collector:
         Only one line of each: a note with too many lines is one that nobody can read.
         Raises `InvalidSignature` if one does not verify, `Unattributed` if there is none.
         """
-        signed = [line for line in lines if _identity(line) == _identity_of(witness)]
-        if not signed:
-            raise Unattributed("the witness answers without a cosignature of its own")
-        verify_note(Note(asked.note.text, tuple(signed)), [witness.key])
+        signed = require_own(witness, asked.note, lines)
         own = max(signed, key=lambda line: cosignature_time(line.signature))
         with self._changed:
             time_stated = cosignature_time(own.signature)
+            self._ahead.pop(name, None)
             self._change(name, self._standings[name].after_cosigning(time_stated))
             target = self._target
             if target is None or target.note.text != asked.note.text:
@@ -224,7 +225,9 @@ class Collector:
             self._changed.notify_all()
         self._cosigned(found)
 
-    def _refused(self, name: str, witness: Peer, error: WitnessRefusal) -> Standing:
+    def _refused(
+        self, name: str, witness: Peer, asked: SignedCheckpoint, error: WitnessRefusal
+    ) -> Standing:
         """The witness contradicts this log: keep what it said; it does not count for now."""
         stored = keep_refusal(self._evidence, witness, error, int(self._clock()))
         with self._changed:
@@ -240,7 +243,21 @@ class Collector:
         )
         if found.state is State.EXCLUDED:
             log.critical("witness %s is excluded until the board starts again", visible(name))
+        self._look_back(name, asked, error)
         return found
+
+    def _look_back(self, name: str, asked: SignedCheckpoint, error: WitnessRefusal) -> None:
+        """Whoever was silent when the log was opened may be the one that knows more of it."""
+        with self._changed:
+            if error.ahead is None:
+                self._ahead.pop(name, None)
+            else:
+                self._ahead[name] = error.ahead
+            ahead = dict(self._ahead) if self._latest is None else {}
+        try:
+            require_possible(self._policy, ahead, asked.size)
+        except Overtaken as overtaken:
+            self._overtaken(overtaken)
 
     def _failed(self, name: str, error: Exception) -> None:
         with self._changed:
@@ -274,11 +291,3 @@ class Collector:
 
 def _names(names: Iterable[str]) -> str:
     return ", ".join(map(visible, names)) or "none"
-
-
-def _identity(line: SignatureLine) -> tuple[str, bytes]:
-    return line.name, line.key_id
-
-
-def _identity_of(witness: Peer) -> tuple[str, bytes]:
-    return witness.key.name, witness.key.key_id

@@ -11,8 +11,9 @@ from bulletin_board.note import (
     NoteSigner,
     SignedCheckpoint,
     VerifierKey,
+    checkpoint_lines,
     cosign,
-    open_checkpoint,
+    verify_note,
 )
 from bulletin_board.tree import EMPTY_ROOT, verify_consistency
 from bulletin_board.witness.request import AddCheckpoint
@@ -40,22 +41,32 @@ class Proposal:
 
 
 def read_request(data: bytes, logs: Mapping[str, VerifierKey]) -> Proposal | Answer:
-    """The proposal, or the answer 400, 403 or 404 that refuses it."""
+    """The proposal, or the answer 400, 403, 404 or 422 that refuses it.
+
+    A log that is not one of ours may have extension lines: they are cosigned unread, as the
+    format wants it.
+    """
     try:
-        request = AddCheckpoint.parse(data)
-        note = Note.parse(request.checkpoint)
-        origin = Checkpoint.from_text(note.text).origin
-        log = logs.get(origin)
-        if log is None:
-            return Answer(404, b"this witness does not know the log\n")
-        proposal = Proposal(request, open_checkpoint(request.checkpoint, log))
+        return _read(AddCheckpoint.parse(data), logs)
     except MalformedMessage as error:
         return Answer(400, f"{error}\n".encode())
     except InvalidSignature as error:
         return Answer(403, f"{error}\n".encode())
-    if request.old > proposal.signed.size:
+
+
+def _read(request: AddCheckpoint, logs: Mapping[str, VerifierKey]) -> Proposal | Answer:
+    note = Note.parse(request.checkpoint)
+    origin, size, root = checkpoint_lines(note.text)
+    log = logs.get(origin)
+    if log is None:
+        return Answer(404, b"this witness does not know the log\n")
+    if not verify_note(note, [log]):
+        return Answer(403, b"the log has not signed this checkpoint\n")
+    if request.old > size:
         return Answer(400, b"the old size is larger than the new one\n")
-    return proposal
+    if size == 0 and root != EMPTY_ROOT:
+        return Answer(422, b"an empty log has the empty root\n")
+    return Proposal(request, SignedCheckpoint(Checkpoint(origin, size, root), note))
 
 
 def judge(proposal: Proposal, known: Checkpoint | None) -> Answer | None:
@@ -65,8 +76,11 @@ def judge(proposal: Proposal, known: Checkpoint | None) -> Answer | None:
     """
     request, new = proposal.request, proposal.signed.checkpoint
     size, root = (known.size, known.root) if known else (0, EMPTY_ROOT)
-    if request.old != size or (size == new.size and root != new.root):
+    if request.old != size:
         return Answer(409, f"{size}\n".encode(), SIZE_TYPE)
+    if size == new.size and root != new.root:
+        # Under the type of a size, a client would take this for a hint, and ask again.
+        return Answer(409, f"{size}\n".encode())
     try:
         if size == 0:
             if request.proof:

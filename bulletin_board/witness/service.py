@@ -77,7 +77,8 @@ def build_witness_app(witness: Witness) -> Starlette:
             return PlainTextResponse("try again\n", 503, {"Retry-After": "1"})
         except ClientDisconnect:
             return Response(status_code=400)
-        return Response(answer.body, answer.status, media_type=answer.media_type)
+        # As `media_type`, text gets a charset, which clients of the standard do not take.
+        return Response(answer.body, answer.status, {"Content-Type": answer.media_type})
 
     return Starlette(
         routes=[Route("/add-checkpoint", add_checkpoint, methods=["POST"])], lifespan=lifespan

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from bulletin_board.note import Checkpoint
+from bulletin_board.note import Checkpoint, checkpoint_lines
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.database import Database
 from bulletin_board.witness.core import Answer, Proposal
@@ -65,6 +65,6 @@ class WitnessStore:
         if not rows:
             return None
         try:
-            return Checkpoint.from_text(str(rows[0][0]))
+            return Checkpoint(*checkpoint_lines(str(rows[0][0])))
         except MalformedMessage as error:
             raise StorageError(f"the witness's memory is damaged: {error}") from error

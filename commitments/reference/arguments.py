@@ -88,7 +88,10 @@ def integer_buffer(values: object) -> np.ndarray[Any, np.dtype[np.integer[Any]]]
     known = prefix in _NATIVE_PREFIXES and code in _INTEGER_CODES
     if not known or view.itemsize not in {4, 8} or view.ndim != 1:
         raise UsageError("a buffer of integers has one dimension and 32- or 64-bit elements")
-    return np.asarray(view)
+    array = np.asarray(view)
+    if len(array) and not array.flags.aligned:
+        raise UsageError("the elements of a buffer begin at multiples of their size: copy them")
+    return array
 
 
 def item_at(items: tuple[Item, ...], index: object) -> Item:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, repeat
 from typing import TYPE_CHECKING
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer  # collections.abc.Buffer from Python 3.12 on
 
 _UNIFORM_SIZE = 64
+_SESSION_SIZE = 32
+_RATE = 168
 
 
 class ReferenceGroup:
@@ -88,6 +91,19 @@ class ReferenceGroup:
         data = rng(size)
         if not isinstance(data, bytes) or len(data) != size:
             raise UsageError("rng(n) must return n bytes")
+        return self._vector(reduce_wide(data, _UNIFORM_SIZE, self.order)).secret()
+
+    def hedged_scalars(
+        self, n: int, session: bytes, fresh: bytes, witness: AnyScalarVec, /
+    ) -> ReferenceSecretScalarVec:
+        size = _UNIFORM_SIZE * count(n)
+        if not isinstance(session, bytes) or len(session) != _SESSION_SIZE:
+            raise UsageError(f"the session has {_SESSION_SIZE} bytes")
+        if not isinstance(fresh, bytes):
+            raise UsageError("fresh randomness is bytes")
+        encoded = any_vector(self.curve, witness).to_bytes()
+        absorbed = session + bytes(_RATE - _SESSION_SIZE) + _frame(fresh) + _frame(encoded)
+        data = hashlib.shake_128(absorbed).digest(size)
         return self._vector(reduce_wide(data, _UNIFORM_SIZE, self.order)).secret()
 
     def reduce_scalars(self, data: bytes, width: int, /) -> ReferenceScalarVec:
@@ -170,3 +186,7 @@ class ReferenceGroup:
 
     def _vector(self, values: tuple[int, ...]) -> ReferenceScalarVec:
         return ReferenceScalarVec(self.curve, values)
+
+
+def _frame(data: bytes) -> bytes:
+    return len(data).to_bytes(4, "little") + data

@@ -22,10 +22,11 @@ def counted(outcome: Outcome) -> bool:
     That of a round in which it lied: who is caught is back in the next one, unless it is barred.
     """
     return outcome.accepted and any(
-        each.findings.sums is not None and actor.party in (each.included or ())
+        each.findings.sums is not None and outcome.has_lied(actor, each.number)
         for actor in outcome.actors
+        if isinstance(actor, Malicious)
         for each in outcome.rounds
-        if isinstance(actor, Malicious) and not actor.board and actor.meant_for(each.number)
+        if actor.party in (each.included or ())
     )
 
 
@@ -119,10 +120,28 @@ def honest_left_out(outcome: Outcome) -> bool:
     return outcome.accepted and outcome.has_result and bool(outcome.honest - outcome.included)
 
 
+def held_against_the_honest(outcome: Outcome) -> bool:
+    """Somebody honest is barred or named in an abort, or the organiser's veto is not reported."""
+    honest = {outcome.keys[number] for number in outcome.honest}
+    barred = {key for each in outcome.rounds for key in each.findings.barred}
+    named = {each.findings.roll[at] for each in outcome.rounds for at in each.findings.culprits}
+    hidden = any(each.findings.abort is not None for each in outcome.rounds)
+    hidden = hidden and not any(each.vetoed for each in outcome.report.rounds)
+    return bool(honest & (barred | named)) or hidden
+
+
 def unmasked_unconfirmed(outcome: Outcome) -> bool:
     """Somebody honest opened its self-mask before the list of confirmations was one."""
     return any(
         not _listed(each, Phase.CONFIRM) and bool(each.open_to_all.seeds & outcome.honest)
+        for each in outcome.rounds
+    )
+
+
+def committed_among_puppets(outcome: Outcome) -> bool:
+    """Somebody honest committed among parties that never joined."""
+    return any(
+        not _listed(each, Phase.COINS) and bool(each.open_to_all.commits & outcome.honest)
         for each in outcome.rounds
     )
 

@@ -93,8 +93,23 @@ SMALL: Final = Ground(FOUR)
 ROOMY: Final = Ground(FIVE)
 """Five parties of whom two may be lost, no recovery."""
 
-RECOVERING: Final = Ground(replace(FIVE, threshold_numerator=1, threshold_denominator=2))
-"""The same; half of a party's neighbours can open its self-mask."""
+RECOVERING: Final = Ground(
+    replace(FIVE, loss=1, threshold_numerator=1, threshold_denominator=2), seed=b"r1"
+)
+"""Five parties of whom one may be lost; half of a party's neighbours can open its self-mask."""
+
+SPARE: Final = Ground(
+    replace(
+        FOUR,
+        parties=7,
+        survivors=5,
+        loss=2,
+        k=6,
+        threshold_numerator=1,
+        threshold_denominator=2,
+    )
+)
+"""Seven parties with recovery: each has neighbours left when it has lost two, and two again."""
 
 TWO_ROUNDS: Final = Ground(replace(FOUR, rounds=2), rounds=2)
 """Two results from the same parties."""
@@ -111,6 +126,14 @@ SIGNED: Final = Ground(VECTOR, Setting(mode=Mode.SIGNED))
 SIGNED_ROOMY: Final = Ground(replace(VECTOR, parties=5, k=4, loss=2), Setting(mode=Mode.SIGNED))
 """The same with five parties of whom two may be lost."""
 
+_SEEDS: Final = replace(VECTOR, parties=5, k=4, threshold_numerator=1, threshold_denominator=2)
+
+RECOVERING_VECTORS: Final = Ground(_SEEDS)
+"""Five vectors, of which one may be lost; half of a party's neighbours can open its self-mask."""
+
+RECOVERING_SIGNED: Final = Ground(_SEEDS, Setting(mode=Mode.SIGNED))
+"""The same without proofs."""
+
 SIGNED_TWICE: Final = Ground(replace(VECTOR, rounds=2), Setting(mode=Mode.SIGNED), rounds=2)
 """Two results without proofs."""
 
@@ -120,7 +143,10 @@ STRICT: Final = Ground(replace(FOUR, loss=0))
 IMPATIENT: Final = Ground(FIVE, Setting(max_rollbacks=1))
 """Five parties; whoever leaves does so before the one rollback that there is."""
 
-SPARSE: Final = Ground(replace(FOUR, parties=7, survivors=4), seed=b"sparse ground 239")
+SPARSE: Final = Ground(
+    replace(FOUR, parties=7, survivors=5, beta=Decimal("0.15"), attempts=2, charged=1),
+    seed=b"sparse ground 105",
+)
 """Seven parties; the neighbours of party 0 are parties 1, 2 and 3 in the first round."""
 
 WITNESSED: Final = Ground(FOUR, witnesses=2)

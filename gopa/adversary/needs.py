@@ -20,6 +20,7 @@ class Need:
 
 PROOFS: Final = Need("proofs, which only full mode has", lambda m: m.mode is Mode.FULL)
 RECOVERY: Final = Need("recovery of self-masks", lambda m: m.terms.threshold is not None)
+SEEDS: Final = Need("recovery of self-masks by their seeds", lambda m: m.deals_seeds)
 WEIGHTS: Final = Need("weights", lambda m: m.weighted)
 NONCES: Final = Need("coins from nonces", lambda m: isinstance(m.beacon, CommitReveal))
 DRAND: Final = Need("coins from drand", lambda m: isinstance(m.beacon, DrandBeacon))

@@ -21,18 +21,20 @@ def open_to_all(
     Openings are read from single entries: one has room for more than 1,000 edges.
     """
     values, seeds = set[int](), {numbers[at] for at in found.unmasked}
-    edges = set[frozenset[int]]()
+    edges, commits = set[frozenset[int]](), set[int]()
     for entry in _entries(log, found.number):
         author = keys.index(entry.author.data) if entry.author.data in keys else None
         if author is None:
             continue
-        if entry.kind == Kind.PUBLISH:
+        if entry.kind == Kind.COMMIT:
+            commits.add(author)
+        elif entry.kind == Kind.PUBLISH:
             values.add(author)
         elif entry.kind == Kind.UNMASK:
             seeds.add(author)
         elif entry.kind == Kind.OPENING:
             edges |= {frozenset({author, other}) for other in _neighbours(entry.body, numbers)}
-    return OpenToAll(frozenset(values), frozenset(seeds), frozenset(edges))
+    return OpenToAll(frozenset(values), frozenset(seeds), frozenset(edges), frozenset(commits))
 
 
 def announced_in(log: LogReader, organiser: bytes, number: int) -> tuple[int, ...] | None:

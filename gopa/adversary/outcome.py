@@ -13,14 +13,14 @@ from gopa.auditing.checks import check_of
 from gopa.auditing.report import AuditFault
 from gopa.rules import Findings, RoundFindings
 from gopa.rules.closes import RULE_OF
-from wire.errors import FaultyBoard, FaultyParty, ProtocolError
+from wire.errors import FaultyBoard, FaultyParty, ProtocolError, SuspectedPartyOrBoard
 
 _ACCEPTING = frozenset({Verdict.VALID, Verdict.SIGNED_ONLY, Verdict.VALID_WITH_EXCLUSIONS})
 
 STRANGER: Final = -1
 """The number of somebody on a roll who is not on the roster."""
 
-PASSED_OVER: Final = frozenset({"04-C2", "04-E4", "04-J1", "04-J6"})
+PASSED_OVER: Final = frozenset({"04-C2", "04-C6", "04-E4", "04-J1", "04-J6"})
 """Rules about entries that came too late or too early, or from somebody who takes no part."""
 
 _STOPPED: Final = "04-C5"
@@ -37,6 +37,7 @@ class How(Enum):
     IGNORED = "passed over"
     TURNED_AWAY = "turned away"
     NOTICED = "noticed by an audit"
+    REPORTED = "reported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +73,14 @@ class Catch:
 class OpenToAll:
     """What the entries of a round show to everybody, whether or not the rules count them.
 
-    `values`: who posted a masked value; `seeds`: whose self-mask can be taken off; `edges`:
-    whose keys were posted. All are numbers of parties.
+    `commits`: who committed; `values`: who posted a masked value; `seeds`: whose self-mask can
+    be taken off; `edges`: whose keys were posted. All are numbers of parties.
     """
 
     values: frozenset[int]
     seeds: frozenset[int]
     edges: frozenset[frozenset[int]]
+    commits: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,8 @@ class Outcome:
 
     `keys` are those of the parties by number. `halted` are the errors of parties that
     stopped by themselves, `passed_over` rules by which entries count for nothing, with the
-    keys of their authors.
+    keys of their authors. `acted`, where somebody watched, has the parties and rounds in which
+    a message was another than an honest one: a lie about noise that happens to be 0 is none.
     """
 
     actors: tuple[Actor, ...]
@@ -130,6 +133,13 @@ class Outcome:
     rounds: tuple[RoundOutcome, ...]
     halted: Mapping[int, ProtocolError]
     passed_over: tuple[tuple[str, bytes], ...] = ()
+    acted: frozenset[tuple[int, int]] | None = None
+
+    def has_lied(self, actor: Actor, number: int) -> bool:
+        """Whether a party, not the board to it, departed from the rules in this round."""
+        if not isinstance(actor, Malicious) or actor.board or not actor.meant_for(number):
+            return False
+        return self.acted is None or (actor.party, number) in self.acted
 
     @property
     def accepted(self) -> bool:
@@ -171,6 +181,8 @@ class Outcome:
     def caught(self) -> tuple[Catch, ...]:
         """Everything that stopped somebody, each rule once for each of them."""
         found = (*self._convicted(), *self._removed(), *self._refused(), *self._unhelped())
+        if any(each.findings.veto for each in self.rounds):
+            found = (*found, Catch("04-X7", self.name_of(self.organiser), How.REPORTED))
         ignored = [
             Catch(rule, self.name_of(author), How.IGNORED) for rule, author in self.passed_over
         ]
@@ -243,6 +255,8 @@ class Outcome:
     def _liar_behind(self, error: ProtocolError) -> str:
         if isinstance(error, FaultyParty):
             return self.name_of(error.party)
+        if isinstance(error, SuspectedPartyOrBoard):
+            return f"{self.name_of(error.party)} or board"
         return "board" if isinstance(error, FaultyBoard) else "somebody"
 
 

@@ -93,7 +93,7 @@ class Aggregators:
         for made, watch in self._made:
             if made.simulation is None:
                 continue
-            outcome = outcome_of(made.simulation, watch.actors)
+            outcome = outcome_of(made.simulation, watch.actors, watch.acted)
             if self.attack is not None and not watch.idle:
                 yield self.attack.judged_elsewhere(outcome)
             else:

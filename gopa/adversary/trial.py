@@ -51,8 +51,15 @@ def played(ground: Ground, actors: Sequence[Actor]) -> Outcome:
     return outcome_of(simulation, actors)
 
 
-def outcome_of(simulation: Simulation, actors: Sequence[Actor]) -> Outcome:
-    """What a session came to, with an audit of its log; it must remember inputs and noise."""
+def outcome_of(
+    simulation: Simulation,
+    actors: Sequence[Actor],
+    acted: Iterable[tuple[int, int]] | None = None,
+) -> Outcome:
+    """What a session came to, with an audit of its log; it must remember inputs and noise.
+
+    `acted` says, where it was watched, which parties departed from the rules in which rounds.
+    """
     keys = tuple(actor.author for actor in simulation.parties)
     findings = simulation.findings()
     return Outcome(
@@ -64,6 +71,7 @@ def outcome_of(simulation: Simulation, actors: Sequence[Actor]) -> Outcome:
         rounds=tuple(_round(simulation, keys, each) for each in findings.rounds),
         halted={each.index: each.halted for each in simulation.parties if each.halted},
         passed_over=_passed_over(simulation, findings),
+        acted=None if acted is None else frozenset(acted),
     )
 
 

@@ -28,7 +28,8 @@ class Watch:
 
     actors: tuple[Actor, ...]
     needs: tuple[Need, ...] = ()
-    acted: set[int] = field(default_factory=set)
+    acted: set[tuple[int, int]] = field(default_factory=set)
+    """The number of each party that departed, with the round in which it did."""
 
     @property
     def script(self) -> Script:
@@ -45,8 +46,9 @@ class Watch:
     @property
     def idle(self) -> bool:
         """Whether somebody has had no occasion."""
+        acted = {party for party, _ in self.acted}
         return any(
-            (each.party if isinstance(each, Malicious) else _ORGANISER) not in self.acted
+            (each.party if isinstance(each, Malicious) else _ORGANISER) not in acted
             for each in self.actors
         )
 
@@ -66,7 +68,7 @@ class _Watched:
         require_met(self.watch.needs, scene.manifest)
         said = self.behaviour.says(scene, post)
         if list(said) != [post] or type(self.behaviour) is Honest:
-            self.watch.acted.add(self.party)
+            self.watch.acted.add((self.party, post.round))
         return said
 
     def last_words(self, scene: Scene, phase: Phase) -> Sequence[Post]:
@@ -78,8 +80,7 @@ class _Watched:
         return self._noticed(self.behaviour.after(scene, phase))
 
     def _noticed(self, said: Sequence[Post]) -> Sequence[Post]:
-        if said:
-            self.watch.acted.add(self.party)
+        self.watch.acted.update((self.party, post.round) for post in said)
         return said
 
 
@@ -97,7 +98,7 @@ class _WatchedOrganiser:
         require_met(self.watch.needs, scene.manifest)
         said = self.behaviour.publishes(scene, control)
         if [_content(each) for each in said] != [_content(control)]:
-            self.watch.acted.add(_ORGANISER)
+            self.watch.acted.add((_ORGANISER, 0))
         return said
 
 

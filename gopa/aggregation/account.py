@@ -18,6 +18,7 @@ from gopa.rules import Findings, RoundFindings, outcome_of
 from wire.randomness import Rng
 
 _UNPROVED: Final = "parties keep to the range and draw their noise: neither is proved"
+_VETOED: Final = "; its organiser vetoed it: the log has what the round needed"
 _HONEST: Final = "parties keep the rules: liars are not found"
 
 
@@ -54,6 +55,7 @@ class Account:
             residual=len(crossed) * variance if stays else 0.0,
             attempts=len(attempts),
             vetoes=sum(attempt.released for attempt in attempts[:-1]),
+            organiser_vetoes=sum(bool(attempt.veto) for attempt in attempts),
             privacy=self._privacy(findings, last),
             transcript=transcript,
         )
@@ -66,7 +68,7 @@ class Account:
         reason = last.abort.name.lower().replace("_", " ")
         return RoundAborted(
             f"no result after {len(attempts)} attempts; the last one ended for the "
-            f"reason: {reason}",
+            f"reason: {reason}{_VETOED if last.veto else ''}",
             "masked" if last.released else "none",
             last.abort.name,
             self._parties(last, set(last.culprits)),

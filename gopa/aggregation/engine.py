@@ -35,7 +35,8 @@ class Carried:
     `sums` are the sums over `included`, with noise; `residual` is the variance, in
     squared steps, of masks that stayed in each of them. `rolled_back` are parties whose
     masks others opened. `attempts` counts rounds, `vetoes` those of them that ended
-    without a result after masked values were out. `transcript` leads to the log.
+    without a result after masked values were out, `organiser_vetoes` those that the organiser
+    ended though the log would have carried them on. `transcript` leads to the log.
     """
 
     sums: Integers
@@ -45,6 +46,7 @@ class Carried:
     residual: float
     attempts: int
     vetoes: int
+    organiser_vetoes: int
     privacy: PrivacyStatement | None
     transcript: Any
 

@@ -149,6 +149,7 @@ class OffMode:
             residual=kept * variance,
             attempts=1,
             vetoes=0,
+            organiser_vetoes=0,
             privacy=None,
             transcript=None,
         )

@@ -69,9 +69,10 @@ class Options(RunOptions, total=False):
     mask: Literal["gaussian", "uniform"]
     objective: Literal["error", "peers", "masks"]
     steps: int | None
-    charged: int
-    attempts: int
+    charged: int | None
+    attempts: int | None
     recovery: Fraction | str | None
+    least_chance: float
 
 
 _RUN: Final = frozenset(RunOptions.__annotations__)
@@ -105,21 +106,24 @@ class Asked:
         return cls(given, target, run)
 
     def plan(self, **fixed: Any) -> Plan:
-        """The plan given, or one that meets the target for these inputs.
+        """The plan given, or one that meets the target for these inputs, mode and trust.
 
-        Masks are uniform, which costs no accuracy. Those that may stay in the sum are
-        Gaussian, and as small as possible. Noise of vectors comes from weighted bits:
-        their grids are too fine for tables.
+        Masks that may stay in the sum are as small as possible. Noise of vectors comes from
+        weighted bits: their grids are too fine for tables. Parties of this process fail only
+        where a script says so: the chance of a result is not asked for unless the caller
+        does, and the coins are nonces for any number of parties.
 
         Raises:
             UsageError: no plan meets the target.
         """
         if self.given is not None:
             return self.given
-        stays = self.run.get("trust", "malicious") == "honest-but-curious"
-        chosen: dict[str, Any] = {"mask": "uniform"}
-        if stays:
-            chosen = {"mask": "gaussian", "objective": "masks"}
+        mode, trust = self.run.get("mode", "full"), self.run.get("trust", "malicious")
+        chosen: dict[str, Any] = {"mode": mode, "trust": trust, "least_chance": 0.0}
+        if mode != "off":
+            chosen["beacon"] = "commit-reveal"
+        if trust == "honest-but-curious":
+            chosen["objective"] = "masks"
         if fixed.get("dimension", 1) > 1:
             chosen["noise"] = "irwin-hall"
         return plan(**{**chosen, **self.target, **fixed})

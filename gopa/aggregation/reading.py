@@ -58,6 +58,7 @@ def result_of(  # noqa: PLR0913 - what a result says besides its numbers
         simulation=simulation,
         attempts=carried.attempts,
         vetoes=carried.vetoes,
+        organiser_vetoes=carried.organiser_vetoes,
         transcript=carried.transcript,
         weight=found.weight,
         weight_stderr=found.weight_deviation,

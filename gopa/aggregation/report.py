@@ -10,6 +10,7 @@ import numpy as np
 
 from gopa.aggregation.structure import flat
 from gopa.planning import PrivacyStatement
+from gopa.planning.outcome import LENGTH_UNPROVED
 
 if TYPE_CHECKING:
     from gopa.aggregation.result import Result
@@ -25,6 +26,8 @@ def report_lines(result: Result) -> list[tuple[str, str]]:
     lines.extend(_changes(result))
     if result.attempts > 1:
         lines.append(("attempts", f"{result.attempts}, {result.vetoes} after masked values"))
+    if result.organiser_vetoes:
+        lines.append(("VETOED", f"{result.organiser_vetoes} attempts, by the organiser"))
     lines.extend(_privacy(result.privacy))
     lines.append(("mode", _mode(result)))
     return lines
@@ -62,7 +65,7 @@ def _changes(result: Result) -> Iterator[tuple[str, str]]:
 
 
 def _privacy(statement: PrivacyStatement | None) -> Iterator[tuple[str, str]]:
-    """One line for each adversary."""
+    """One line for each adversary, and what it rests on."""
     if statement is None:
         yield "privacy", "no claim"
         return
@@ -71,6 +74,9 @@ def _privacy(statement: PrivacyStatement | None) -> Iterator[tuple[str, str]]:
         worth = f"epsilon {statement.epsilon:g}, delta {claim.delta:.2g}"
         yield head, f"{worth} against {claim.against}"
         head = ""
+    yield "assumed", statement.assumptions[0]
+    if LENGTH_UNPROVED in statement.assumptions:
+        yield "", LENGTH_UNPROVED
 
 
 def _mode(result: Result) -> str:

@@ -30,7 +30,8 @@ class Result:
     opened after that. `clipped` counts coordinates that were moved into the range and
     `scaled` vectors that were shortened: a simulation knows, a session would not.
     `attempts` counts rounds, `vetoes` those among them that ended without a result after
-    masked values were out. `transcript` is where the log is, if there is one.
+    masked values were out, and `organiser_vetoes` those that the organiser ended though the log
+    had what they needed. `transcript` is where the log is, if there is one.
     """
 
     mean: Any
@@ -49,6 +50,7 @@ class Result:
     simulation: bool
     attempts: int
     vetoes: int
+    organiser_vetoes: int
     transcript: Any
     weight: float | None = None
     weight_stderr: float | None = None

@@ -73,7 +73,7 @@ CHECKS: Final = (
     _check("3.2", "no author has two entries in one slot", "E3"),
     _check("3.3", "messages answer those they claim to answer", "E4"),
     _check("4.1", "all authors were shown the same log", "E6", "C4"),
-    _check("4.2", "cuts never go back: nothing late is counted", "C2"),
+    _check("4.2", "cuts never go back: nothing late is counted", "C2", "C6"),
     _check(
         "4.3",
         "every list is what the log makes of it",
@@ -99,9 +99,11 @@ CHECKS: Final = (
     _check("6.1", "whoever joined knows their key", "J3"),
     _check("6.2", "inputs lie in the range and noise was drawn honestly", "K3", "K6"),
     _check("6.3", "what was published opens what was committed", "P1"),
-    _check("6.4", "opened masks are the committed ones", "O2", "U1", "U3", "U4"),
+    _check("6.4", "opened masks are the committed ones", "O2", "U1", "U3", "U4", "U5"),
     _check("6.5", "accusations are true", "A3", "A4", "A5"),
-    _check("7.1", "exactly those are excluded whom the rules exclude", "X1", "X2", "X5", "Z3"),
+    _check(
+        "7.1", "exactly those are excluded whom the rules exclude", "X1", "X2", "X5", "X7", "Z3"
+    ),
     _check("7.2", "the sum is that of the log", "Z1", "Z2"),
     _check("7.3", "what is said about privacy follows from the log", "11-R2"),
 )

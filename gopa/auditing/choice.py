@@ -10,6 +10,7 @@ from gopa.auditing.sources import Unsupported
 from gopa.messages.framing import Assembler, Message, Posted
 from gopa.messages.manifest import VERSION, session_id
 from gopa.messages.phases import Kind, Phase
+from gopa.rules.ledger import MOST_TRIED
 from wire.errors import UsageError
 
 MOST_CANDIDATES: Final = 256
@@ -25,7 +26,17 @@ class _Candidate:
 
     assembler: Assembler = field(default_factory=Assembler)
     entries: list[Posted] = field(default_factory=list)
+    authors: set[bytes] = field(default_factory=set)
     size: int = 0
+
+    def may_begin(self, posted: Posted) -> bool:
+        """Whether the entry may be part of a manifest that the rules would take (04-S1)."""
+        entry = posted.entry
+        if (entry.phase, entry.round) != (Phase.ORGANISER, 0):
+            return False
+        if len(self.authors) < MOST_TRIED:
+            self.authors.add(entry.author.data)
+        return entry.author.data in self.authors
 
 
 @dataclass(slots=True)
@@ -78,7 +89,7 @@ class SessionChoice:
                 return []
             candidate = self._candidates[session] = _Candidate()
         entry = posted.entry
-        of_manifest = (entry.phase, entry.round) == (Phase.ORGANISER, 0)
+        of_manifest = candidate.may_begin(posted)
         if not of_manifest:
             posted = replace(posted, entry=replace(entry, body=b""))
         size = len(posted.entry.body)
@@ -102,7 +113,7 @@ class SessionChoice:
         self._held -= candidate.size
         if self.chosen is None and self.manifest in {None, digest}:
             self.chosen = session
-        if version > VERSION and session == self.chosen:
+        if version != VERSION and session == self.chosen:
             raise Unsupported(f"a manifest of version {version}; known is {VERSION}")
         return candidate.entries if session == self.chosen else []
 

@@ -51,6 +51,7 @@ def compose(state: LogState, *, opened: bool = True) -> Report:
             state.anchoring,
             witnessed=policy is not None and policy.needs_witnesses and tally.passes("1.2"),
             simulation=simulation,
+            bounded=manifest is not None and manifest.terms.bounds_length,
         ),
     )
 

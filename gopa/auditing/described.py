@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from hashlib import sha256
 from typing import Final
 
@@ -15,9 +16,9 @@ from gopa.auditing.report import (
     RoundReport,
     SessionReport,
 )
-from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest
-from gopa.messages.phases import Phase
+from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, TestCoins
 from gopa.planning import privacy
+from gopa.planning.choices import coin_choices
 from gopa.rules import Findings, RoundFindings, outcome_of
 from wire.randomness import Rng
 
@@ -36,6 +37,8 @@ def session_report(session: bytes, manifest: Manifest) -> SessionReport:
         mode=manifest.mode.name.lower(),
         trust=manifest.trust.name.lower().replace("_", "-"),
         beacon=beacon_name(manifest),
+        coin_choices=_bits(manifest, coin_choices(terms).helped_bits),
+        coin_choices_alone=_bits(manifest, coin_choices(terms).alone_bits),
         weighted=manifest.weighted,
         parties=terms.parties,
         corrupt=terms.corrupt,
@@ -56,6 +59,11 @@ def beacon_name(manifest: Manifest) -> str:
     if isinstance(manifest.beacon, CommitReveal):
         return "commit-reveal"
     return "drand" if isinstance(manifest.beacon, DrandBeacon) else "simulation"
+
+
+def _bits(manifest: Manifest, bits: Decimal) -> str:
+    """Test coins are chosen by whoever runs the simulation, as often as it likes."""
+    return "" if isinstance(manifest.beacon, TestCoins) else text_of(bits, upwards=True)
 
 
 def noise_name(manifest: Manifest) -> str:
@@ -99,25 +107,23 @@ def round_report(
         mean=values.mean,
         stderr=values.stderr,
         abort="" if found.abort is None else found.abort.name.lower(),
+        vetoed=found.veto,
         privacy=statement,
     )
 
 
 def exclusions(found: RoundFindings) -> tuple[Exclusion, ...]:
-    """Everybody that the log names and that is not in the final list."""
-    rows = [
+    """Everybody whom a list lost. Who was barred and posted nothing was never left out of one."""
+    return tuple(
         Exclusion(
-            each.author, each.phase.name.lower(), each.cause.name.lower(), each.rule, each.entry
+            each.author,
+            each.phase.name.lower(),
+            "barred" if each.rule == "04-X5" else each.cause.name.lower(),
+            each.rule,
+            each.entry,
         )
         for each in found.removals
-    ]
-    named = {each.author for each in rows}
-    rows += [
-        Exclusion(author, Phase.JOIN.name.lower(), "barred", "04-X5", None)
-        for author in found.barred
-        if author not in named
-    ]
-    return tuple(rows)
+    )
 
 
 def privacy_report(findings: Findings, number: int, rng: Rng) -> PrivacyReport:

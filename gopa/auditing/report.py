@@ -163,7 +163,9 @@ class RoundReport:
     Of large rounds `edges` is empty: `edge_count` has their number all the same. `total` is
     the sum in the units of the inputs. With weights `mean` is the weighted one, and `stderr` is
     empty where too little weight was contributed for a quotient to say anything. `stderr` has
-    one error for each mean. `outcome` is `result`, `abort` or `open`.
+    one error for each mean. `outcome` is `result`, `abort` or `open`. `vetoed` is empty unless the
+    log before an abort would have carried the round on (04-X7): the index of the abort, and of
+    the messages that its cut left out.
     """
 
     number: int
@@ -183,6 +185,7 @@ class RoundReport:
     mean: tuple[str, ...]
     stderr: tuple[str, ...]
     abort: str
+    vetoed: tuple[int, ...]
     privacy: PrivacyReport | None
 
 
@@ -229,6 +232,8 @@ class SessionReport:
     mode: str
     trust: str
     beacon: str
+    coin_choices: str
+    coin_choices_alone: str
     weighted: bool
     parties: int
     corrupt: int

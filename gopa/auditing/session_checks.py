@@ -14,6 +14,7 @@ from gopa.auditing.state import LogState
 from gopa.auditing.tally import Tally
 from gopa.messages.manifest import Mode
 from gopa.rules import RULES, Fault, Findings, Role
+from gopa.rules.session import is_undecided
 from wire.domains import AUDIT_SPECTRUM
 from wire.errors import GopaError
 from wire.randomness import Rng
@@ -125,6 +126,8 @@ def _say_how_far(state: LogState, findings: Findings, tally: Tally) -> None:
         tally.say("2.3", Status.MISSING, "the session goes on: audit it again when it is over")
     results = sum(each.sums is not None for each in findings.rounds)
     tally.say("7.2", Status.PASS, f"{counted(results, 'result')}, computed anew from the log")
+    if manifest is not None and is_undecided(manifest):
+        tally.say("5.2", Status.MISSING, "the plan is within a thousandth of what it claims")
     elsewhere = sum(note.count for note in findings.notes if note.rule == "04-E6")
     if elsewhere:
         count = counted(elsewhere, "entry", "entries")

@@ -12,6 +12,7 @@ from gopa.auditing.tally import Tally
 
 _NOT_ANCHORED: Final = "Keys not anchored."
 _CONSISTENT: Final = "Self-consistent; keys not anchored."
+_MOST_NAMED: Final = 8
 SIMULATED: Final = "This is a simulation: one process played all parties."
 
 _SAID: Final = {
@@ -33,12 +34,30 @@ def summary(
     simulation: bool,
 ) -> str:
     """The outcome, with everything that nobody must miss."""
-    parts = [_first(verdict, tally, rounds), *_outcomes(verdict, rounds)]
+    parts = [_first(verdict, tally, rounds), *map(veto, rounds), *_outcomes(verdict, rounds)]
     if Anchor.EMBEDDED in {anchors.log, anchors.manifest}:
         parts.append(not_anchored(verdict))
     if simulation:
         parts.append(SIMULATED)
     return " ".join(filter(None, parts))
+
+
+def veto(found: RoundReport) -> str:
+    """That the organiser ended a round which could have gone on (04-X7); else nothing."""
+    if not found.vetoed:
+        return ""
+    ended, *left = found.vetoed
+    if not left:
+        return (
+            f"Round {found.number} was VETOED by its organiser: the log before its abort (entry "
+            f"{ended}) has all that the round needed."
+        )
+    were = "entry" if len(left) == 1 else "entries"
+    return (
+        f"Round {found.number} was VETOED by its organiser: its abort (entry {ended}) cut off "
+        f"{were} {', '.join(map(str, left[:_MOST_NAMED]))}"
+        f"{' and more' if len(left) > _MOST_NAMED else ''}, which would have carried the round on."
+    )
 
 
 def not_anchored(verdict: Verdict) -> str:
@@ -78,21 +97,24 @@ def _outcomes(verdict: Verdict, rounds: tuple[RoundReport, ...]) -> Iterator[str
         )
 
 
-def limits(
+def limits(  # noqa: PLR0913 - what a report may not leave out
     verdict: Verdict,
     session: SessionReport | None,
     anchors: Anchoring,
     *,
     witnessed: bool,
     simulation: bool,
+    bounded: bool,
 ) -> tuple[str, ...]:
-    """What the audit does not say."""
+    """What the audit does not say; `bounded` vectors have a planned length."""
     lines = ["Whether inputs are true is not known: a party chooses its own within the range."]
     if session is not None:
         lines.append(
             f"Of {session.parties} parties at most {session.corrupt} may collude, as is assumed; "
             "no log shows whether more do."
         )
+        if bounded:
+            lines.append("That vectors keep to the planned length is NOT proved.")
         if session.mode == "signed":
             lines.append("Inputs and noise are NOT proved.")
         if session.trust != "malicious":

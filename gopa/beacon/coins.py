@@ -41,11 +41,17 @@ def seed_of_choices(session: bytes, round_number: int, join_leaf: bytes, nonce: 
     return _hash(domains.CHOICES, _place(session, round_number) + leaf + _exact(nonce, "nonce"))
 
 
-def joint_coins(session: bytes, round_number: int, nonces: Sequence[bytes]) -> bytes:
-    """R of a round with commit-reveal: all revealed nonces, in the order of the list."""
+def joint_coins(
+    session: bytes, round_number: int, join_leaf: bytes, nonces: Sequence[bytes]
+) -> bytes:
+    """R of a round with commit-reveal: all revealed nonces, in the order of the list.
+
+    `join_leaf` is the leaf hash of the close of join, so no two rolls share coins.
+    """
     if not 1 <= len(nonces) < 2**32:
         raise UsageError("coins need at least one nonce", "nonces")
-    parts = [_place(session, round_number), len(nonces).to_bytes(4)]
+    parts = [_place(session, round_number), _exact(join_leaf, "join_leaf")]
+    parts.append(len(nonces).to_bytes(4))
     parts += [_exact(nonce, "nonces") for nonce in nonces]
     return _hash(domains.JOINT_COINS, b"".join(parts))
 

@@ -43,11 +43,13 @@ def require_before(
 
     `cosignature_times` are those of all cosignatures that a checkpoint covering the close
     of join carries. The caller has verified them: one for each witness, by the policy of
-    the session. `quorum` is the least number of witnesses that its quorum takes.
+    the session. `quorum` is how many witnesses its quorum takes; where witnesses form
+    groups the caller asks the policy about those that were early. Late cosignatures
+    beside a quorum of early ones take nothing from these.
 
     Raises:
-        InvalidProof: too few cosignatures (09-D12); or some state no time or too late a
-            one (09-D11), with their positions as `culprits`; or the round is 0 (09-D11).
+        InvalidProof: too few cosignatures (09-D12); or too few early ones (09-D11), with
+            the positions of the others as `culprits`; or the round is 0 (09-D11).
         UsageError: the quorum is below 1: a beacon without witnesses is refused, because
             the list could be made up when the value is known.
     """
@@ -61,6 +63,6 @@ def require_before(
         raise InvalidProof(f"{len(cosignature_times)} of {quorum} cosignatures", QUORUM)
     latest = latest_cosignature_time(chain, drand_round)
     late = tuple(i for i, time in enumerate(cosignature_times) if not 0 < time <= latest)
-    if late:
-        message = f"cosignatures must state times up to {latest}: name a later beacon round"
+    if len(cosignature_times) - len(late) < quorum:
+        message = f"a quorum must state times up to {latest}: name a later beacon round"
         raise InvalidProof(message, TIMES, late)

@@ -12,7 +12,7 @@ from gopa.auditing.checks import Status
 from gopa.auditing.figures import counted
 from gopa.auditing.html.words import ABORTS, plain_name, reason
 from gopa.auditing.judging import Judgement
-from gopa.auditing.report import Anchor, CheckResult, Report, RoundReport, Verdict
+from gopa.auditing.report import Anchor, CheckResult, Report, RoundReport, SessionReport, Verdict
 from gopa.auditing.tracing import Trace
 from gopa.rules import RULES
 
@@ -149,6 +149,8 @@ def _lines(report: Report) -> Iterator[str]:
 def _round(report: Report, each: RoundReport) -> Iterator[str]:
     why = ABORTS.get(plain_name(each.abort), each.abort)
     ends = {"result": "a result", "abort": f"no result: {why}", "open": "not over"}
+    if each.vetoed:
+        ends["abort"] = f"no result: VETOED by its organiser ({why})"
     place = f"logical {each.logical}, attempt {each.attempt}"
     doubt = _DOUBTED.get(report.verdict, "") if each.outcome == "result" else ""
     yield f"Round {each.number} ({place}): {ends[each.outcome]}{doubt}"
@@ -179,11 +181,19 @@ def _provenance(report: Report) -> Iterator[str]:
     if session is not None:
         title = visible(session.title) or "untitled"
         yield f"Session   {title}, mode {session.mode}, {session.session.hex()}"
+        if session.coin_choices:
+            alone, helped = (_short(each, 6) for each in _choices(session))
+            yield f"Coins     {session.beacon}; liars choose among 2^{alone} of them, among"
+            yield f"          2^{helped} if organiser and board help; only their own noise moves"
         yield f"Manifest  {session.manifest.hex()} ({_TRUSTED[report.anchors.manifest]})"
     if log is not None:
         size = counted(log.size, "entry", "entries")
         yield f"Log       {visible(log.origin)}, {size} ({_TRUSTED[report.anchors.log]})"
         yield f"Read from {visible(log.input, 500)}"
+
+
+def _choices(session: SessionReport) -> tuple[str, str]:
+    return session.coin_choices_alone, session.coin_choices
 
 
 def _checks(report: Report) -> Iterator[str]:

@@ -32,6 +32,7 @@ from gopa.cli.board_options import (
     policy_option,
 )
 from gopa.cli.board_output import reporting, show
+from gopa.cli.board_reindex import reindex
 from gopa.cli.board_serve import serve, witness
 from wire.errors import UsageError
 from wire.randomness import draw
@@ -49,6 +50,7 @@ def board() -> None:
 
 
 board.add_command(evidence)
+board.add_command(reindex)
 board.add_command(serve)
 board.add_command(witness)
 

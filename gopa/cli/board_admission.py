@@ -32,6 +32,8 @@ class Doors:
     roster: Path | None
     anyone: bool
     quota: int
+    most_sessions: int
+    most_pending: int
 
     def doorkeeping(self) -> Doorkeeping:
         """Raises `UsageError` unless exactly one way was chosen, and its files are right."""
@@ -51,7 +53,10 @@ class Doors:
         from gopa.session_view import Sessions
 
         organisers = None if self.organisers is None else read_keys(self.organisers)
-        sessions = Sessions(Limits.of(organisers))
+        limits = Limits.of(
+            organisers, most_sessions=self.most_sessions, most_pending=self.most_pending
+        )
+        sessions = Sessions(limits)
         return Doorkeeping(sessions.policy, sessions)
 
 

@@ -9,6 +9,7 @@ import os
 import ssl
 from pathlib import Path
 
+from bulletin_board.modes import make_private_directory, require_private
 from bulletin_board.note import KeyKind, NoteSigner, VerifierKey, check_name
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.storage.directory import BoardDirectory, read_secret, write_secret
@@ -36,16 +37,20 @@ def own_key(source: str) -> str | None:
         return None
     if not directory.exists():
         raise UsageError(f"{directory} does not exist")
-    if not (directory / "key").is_file():
-        return None
+    try:
+        if not BoardDirectory(directory).key_path.is_file():
+            return None
+    except PermissionError:
+        return None  # somebody else's board: its public files alone can be read
     return str(BoardDirectory(directory).signer().verifier)
 
 
 def check_certificate(certificate: Path | None, key: Path | None) -> None:
-    """Return if there are both or none, and they belong together."""
+    """Return if there are both or none, they belong together, and the key is its owner's alone."""
     if (certificate is None) != (key is None):
         raise UsageError("TLS needs both: --tls-cert FILE and --tls-key FILE")
-    if certificate is not None:
+    if certificate is not None and key is not None:
+        require_private(key)
         try:
             ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
         except ssl.SSLError:
@@ -59,9 +64,10 @@ def witness_signer(directory: Path, name: str | None) -> NoteSigner:
         if name is None:
             raise UsageError("a new witness needs --name")
         check_option_name(name, "--name")
-        directory.mkdir(parents=True, exist_ok=True)
+        make_private_directory(directory)
         signer = NoteSigner(name, KeyKind.WITNESS, SecretBytes(draw(os.urandom, 32)))
         write_secret(path, signer.to_secret_text())
+    require_private(directory)
     return NoteSigner.from_secret_text(read_secret(path))
 
 

@@ -22,7 +22,7 @@ _certificate = click.Path(path_type=Path, exists=True)
 
 
 def listen_options(port: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Where a server listens: the command gets one `Listen` instead of four options."""
+    """Where a server listens, and to how many: the command gets one `Listen` for all options."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @click.option("--host", default="127.0.0.1", show_default=True)
@@ -35,13 +35,36 @@ def listen_options(port: int) -> Callable[[Callable[..., None]], Callable[..., N
         )
         @click.option("--tls-cert", type=_certificate, help="Certificate chain in PEM.")
         @click.option("--tls-key", type=_certificate, help="Its private key in PEM.")
+        @click.option(
+            "--connections",
+            type=click.IntRange(1),
+            default=1_024,
+            show_default=True,
+            help="How many may be open at once.",
+        )
+        @click.option(
+            "--connections-per-address",
+            type=click.IntRange(1),
+            default=256,
+            show_default=True,
+            help="How many of them from one address other than this machine's. Behind a proxy on"
+            " another machine all come from one: give as many as --connections there.",
+        )
         @wraps(command)
-        def listening(
-            *, host: str, port: int, tls_cert: Path | None, tls_key: Path | None, **others: object
+        def listening(  # noqa: PLR0913 - click passes every option by name
+            *,
+            host: str,
+            port: int,
+            tls_cert: Path | None,
+            tls_key: Path | None,
+            connections: int,
+            connections_per_address: int,
+            **others: object,
         ) -> None:
             from bulletin_board.server.run import Listen
 
-            command(listen=Listen(host, port, tls_cert, tls_key), **others)
+            listen = Listen(host, port, tls_cert, tls_key, connections, connections_per_address)
+            command(listen=listen, **others)
 
         return listening
 

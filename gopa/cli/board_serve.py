@@ -48,6 +48,28 @@ if TYPE_CHECKING:
 @click.option(
     "--quota", type=click.IntRange(1), default=10_000, show_default=True, help="Entries per author."
 )
+@click.option(
+    "--most-sessions",
+    type=click.IntRange(1),
+    default=1_000,
+    show_default=True,
+    help="With --sessions: how many may be open at once; one without a round may be given up"
+    " for another.",
+)
+@click.option(
+    "--most-pending",
+    type=click.IntRange(1),
+    default=1_024,
+    show_default=True,
+    help="With --sessions: how many manifests of several entries may be on their way; the one"
+    " that stood still longest is given up for another.",
+)
+@click.option(
+    "--risk-fork",
+    is_flag=True,
+    help="Open a log although too few witnesses say that they hold no more of it. If its storage"
+    " comes from a backup, this forks the log and finishes its key.",
+)
 @policy_option
 @listen_options(8765)
 @as_json_option
@@ -60,6 +82,9 @@ def serve(  # noqa: PLR0913 - click passes every option by name
     roster: Path | None,
     anyone: bool,
     quota: int,
+    most_sessions: int,
+    most_pending: int,
+    risk_fork: bool,
     policy_path: Path | None,
     listen: Listen,
     as_json: bool,
@@ -72,13 +97,23 @@ def serve(  # noqa: PLR0913 - click passes every option by name
 
     with reporting(), ExitStack() as stack:
         check_certificate(listen.certificate, listen.certificate_key)
-        doors = Doors(sessions, organisers, roster, anyone, quota).doorkeeping()
+        doors = Doors(
+            sessions, organisers, roster, anyone, quota, most_sessions, most_pending
+        ).doorkeeping()
         place = BoardDirectory(directory, lock)
         signer = place.signer()
         policy = read_policy(policy_path, str(signer.verifier))
 
         def application() -> Starlette:
-            return start_board(place, signer, policy, doors.admission, stack, view=doors.view)
+            return start_board(
+                place,
+                signer,
+                policy,
+                doors.admission,
+                stack,
+                view=doors.view,
+                risk_fork=risk_fork,
+            )
 
         _run(application, listen, {"log": str(signer.verifier)}, as_json)
 
@@ -113,7 +148,10 @@ def _run(
     application: Callable[[], Starlette], listen: Listen, facts: dict[str, object], as_json: bool
 ) -> None:
     """Serve until stopped. The address is taken before anything is opened, and said after."""
+    from bulletin_board.server.doors import raise_descriptor_limit
     from bulletin_board.server.run import bind, make_server
+
+    raise_descriptor_limit()
 
     def listening(addresses: list[str]) -> None:
         show(facts | {"listening": ", ".join(addresses)}, as_json)

@@ -21,6 +21,8 @@ OUTSIDE_WORDS: Final = {
     Part.LATE: "what you sent came after the end of a phase, or not at all",
     Part.UNWILLING: "you had no value ready, or it asked for more than you accept",
     Part.LOST: "too many of your neighbours were gone",
+    Part.UNDATED: "you heard who takes part when the coins could be known to others: see that "
+    "your connection and your clock are good, or ask the organiser for a longer --drand-margin",
     Part.TIMED_OUT: "you were away, or nothing was heard for too long",
 }
 """Why a party is not in a round. (`ACTIVE` never is a reason.)"""
@@ -32,11 +34,13 @@ def joined_line(manifest: Manifest) -> Happened:
     title = manifest.title.decode("utf-8", "replace") or manifest.session.hex()[:16]
     text = (
         f"session {title}: up to {terms.parties} parties, epsilon {terms.epsilon}, "
-        f"delta {terms.delta}, values from {terms.low} to {terms.high}"
+        f"delta {terms.delta}, values from {terms.low} to {terms.high}; it assumes that at most "
+        f"{terms.corrupt} of them collude"
     )
     facts: dict[str, object] = {
         "session": manifest.session.hex(),
         "parties": terms.parties,
+        "corrupt": terms.corrupt,
         "epsilon": str(terms.epsilon),
         "delta": str(terms.delta),
         "dimension": terms.dimension,

@@ -13,6 +13,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from gopa.planning.defaults import (
+    ATTEMPTS,
+    CORRUPT,
+    DROPOUT,
+    LEAST_CHANCE,
+    PlannedMode,
+    PlannedTrust,
+)
 from gopa.planning.planner import plan as make_plan
 from gopa.planning.result import NoiseName, Objective, Plan
 from gopa.planning.terms import BeaconKind, MaskLaw
@@ -33,8 +41,14 @@ def _amount(context: click.Context, option: click.Parameter, text: str) -> int |
 @click.option("-n", "--parties", type=int, required=True, help="How many parties take part.")
 @click.option("--epsilon", required=True, help="Privacy target: the loss.")
 @click.option("--delta", required=True, help="Privacy target: chance of more.")
-@click.option("--corrupt", callback=_amount, default="0", help="Colluding parties: count or part.")
-@click.option("--dropout", type=float, default=0.05, show_default=True, help="Chance to fail.")
+@click.option(
+    "--corrupt",
+    callback=_amount,
+    default=str(CORRUPT),
+    show_default=True,
+    help="Colluding parties, as is assumed: count or part, at least one.",
+)
+@click.option("--dropout", type=float, default=DROPOUT, show_default=True, help="Chance to fail.")
 @click.option("--low", default="0", show_default=True, help="Smallest input.")
 @click.option("--high", default="1", show_default=True, help="Largest input.")
 @click.option("--dimension", type=int, default=1, show_default=True, help="Coordinates.")
@@ -43,9 +57,8 @@ def _amount(context: click.Context, option: click.Parameter, text: str) -> int |
 @click.option(
     "--mask",
     type=click.Choice(get_args(MaskLaw)),
-    default="gaussian",
-    show_default=True,
-    help="Law of the masks that cancel.",
+    default=None,
+    help="Law of the masks that cancel; uniform unless masks are to stay as noise.",
 )
 @click.option(
     "--noise",
@@ -62,16 +75,49 @@ def _amount(context: click.Context, option: click.Parameter, text: str) -> int |
 )
 @click.option("--integers", is_flag=True, help="Inputs are integers: nothing is rounded.")
 @click.option("--steps", type=int, default=None, help="Grid steps, instead of the best ones.")
-@click.option("--recovery", default=None, help='Threshold of self-mask recovery, such as "2/3".')
+@click.option(
+    "--recovery",
+    default="auto",
+    show_default=True,
+    help='Threshold of self-mask recovery, such as "2/3"; none, or auto: the best there is.',
+)
 @click.option(
     "--beacon",
     type=click.Choice(get_args(BeaconKind)),
-    default="commit-reveal",
-    show_default=True,
-    help="Where the coins come from.",
+    default=None,
+    help="Where the coins come from; nonces, or drand for very many parties.",
 )
-@click.option("--charged", type=int, default=1, show_default=True, help="Charged retries.")
-@click.option("--attempts", type=int, default=3, show_default=True, help="Attempts in all.")
+@click.option("--charged", type=int, default=None, help="Charged retries; by the chance without.")
+@click.option(
+    "--attempts",
+    type=int,
+    default=None,
+    help=f"Attempts in all; {ATTEMPTS} where that costs nothing.",
+)
+@click.option(
+    "--least-chance",
+    type=float,
+    default=LEAST_CHANCE,
+    show_default=True,
+    help="Refuse plans that get a result more rarely; 0 takes any.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(get_args(PlannedMode)),
+    default="full",
+    show_default=True,
+    help="What it is for.",
+)
+@click.option(
+    "--trust",
+    type=click.Choice(get_args(PlannedTrust)),
+    default="malicious",
+    show_default=True,
+    help="Whom it withstands.",
+)
+@click.option(
+    "--anyone", is_flag=True, help="Admission is open: other parties may come to a retry."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture.")
 def plan(  # noqa: PLR0913 - one argument for each option
@@ -86,15 +132,19 @@ def plan(  # noqa: PLR0913 - one argument for each option
     dimension: int,
     norm: str | None,
     rounds: int,
-    mask: MaskLaw,
+    mask: MaskLaw | None,
     noise: NoiseName | None,
     objective: Objective,
     integers: bool,
     steps: int | None,
-    recovery: str | None,
-    beacon: BeaconKind,
-    charged: int,
-    attempts: int,
+    recovery: str,
+    beacon: BeaconKind | None,
+    charged: int | None,
+    attempts: int | None,
+    least_chance: float,
+    mode: PlannedMode,
+    trust: PlannedTrust,
+    anyone: bool,
     as_json: bool,
     plot: Path | None,
 ) -> None:
@@ -120,15 +170,26 @@ def plan(  # noqa: PLR0913 - one argument for each option
         charged=charged,
         attempts=attempts,
         integers=integers,
-        recovery=recovery,
+        recovery=None if recovery == "none" else recovery,
         beacon=beacon,
+        mode=mode,
+        trust=trust,
+        open_admission=anyone,
+        least_chance=least_chance,
     )
+    warn(made)
     if plot is not None:
         draw_plan(made, plot)
     if as_json:
         click.echo(json.dumps(as_record(made), indent=2))
     else:
         Console().print(_table(made))
+
+
+def warn(made: Plan) -> None:
+    """Say what whoever runs the plan should know first."""
+    for warning in made.warnings:
+        click.echo(f"gopa: warning: {warning}", err=True)
 
 
 def as_record(made: Plan) -> dict[str, object]:
@@ -155,6 +216,8 @@ def as_record(made: Plan) -> dict[str, object]:
         },
         "error_of_the_mean": asdict(made.errors),
         "cost_estimate": asdict(made.cost),
+        "liveness": asdict(made.liveness),
+        "warnings": list(made.warnings),
         "reasons": [asdict(reason) for reason in made.reasons],
     }
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from copy import copy
-from typing import Any, Final
-
-import click
+from typing import TYPE_CHECKING, Any, Final
 
 from gopa.cli.plan import plan as plan_command
+from gopa.cli.plan import warn
+from gopa.planning.defaults import PlannedMode, PlannedTrust
 from gopa.planning.planner import plan as make_plan
 from gopa.planning.result import Plan
 
-_NOT_HERE: Final = frozenset({"as_json", "plot"})
+if TYPE_CHECKING:
+    import click
+
+_NOT_HERE: Final = frozenset({"as_json", "plot", "mode", "trust", "anyone"})
 
 
 def plan_options(
@@ -32,17 +35,22 @@ def plan_options(
     return add
 
 
-def plan_of(options: Mapping[str, Any], parties: int, mode: str, trust: str) -> Plan:
-    """The plan these options ask for.
-
-    Unless a law of masks was named, signed mode gets the one that can be had without proofs:
-    uniform words against liars, Gaussian ones where nobody lies.
-    """
+def plan_of(
+    options: Mapping[str, Any],
+    parties: int,
+    mode: PlannedMode,
+    trust: PlannedTrust,
+    *,
+    anyone: bool = False,
+) -> Plan:
+    """The plan these options ask for, in this mode."""
     wanted = dict(options)
     wanted.pop("parties", None)
-    context = click.get_current_context(silent=True)
-    source = None if context is None else context.get_parameter_source("mask")
-    if source in {None, click.core.ParameterSource.DEFAULT} and mode == "signed":
-        wanted["mask"] = "uniform" if trust == "malicious" else "gaussian"
     low, high = wanted.pop("low"), wanted.pop("high")
-    return make_plan(n=parties, range=(low, high), **wanted)
+    if wanted.get("recovery") == "none":
+        wanted["recovery"] = None
+    made = make_plan(
+        n=parties, range=(low, high), mode=mode, trust=trust, open_admission=anyone, **wanted
+    )
+    warn(made)
+    return made

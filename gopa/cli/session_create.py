@@ -21,6 +21,7 @@ from gopa.cli.session_roster import read_answers, read_roster
 from gopa.cli.session_secrets import new_secret, new_secret_options
 from gopa.messages.manifest import Beacon, CommitReveal, DrandBeacon, Mode, OpenAdmission, Trust
 from gopa.organiser import Setting, new_manifest
+from gopa.planning.defaults import PlannedMode, PlannedTrust
 from gopa.planning.result import Plan
 from gopa.sessions.organising.place import OrganiserPlace
 from gopa.sessions.ticket import Ticket
@@ -75,8 +76,8 @@ def create(  # noqa: PLR0913 - one argument for each option
     enrolments: Path | None,
     anyone: bool,
     title: str,
-    mode: str,
-    trust: str,
+    mode: PlannedMode,
+    trust: PlannedTrust,
     weighted: bool,
     policy_path: Path | None,
     chain: str,
@@ -98,14 +99,14 @@ def create(  # noqa: PLR0913 - one argument for each option
         policy = None if policy_path is None else _policy(policy_path, key)
         _check_address(board, key)
         keys = _Who(roster, invitations, enrolments, anyone).keys()
+        made = _planned(planned, keys, mode, trust)
         setting = Setting(
             mode=Mode[mode.upper()],
             trust=Trust[trust.upper().replace("-", "_")],
-            beacon=_beacon(str(planned["beacon"]), chain),
+            beacon=_beacon(made.terms.beacon, chain),
             title=title,
             weighted=weighted,
         )
-        made = _planned(planned, keys, mode, trust)
         if not offline:
             require_board(board, policy or TrustPolicy.single_log(key))
         place = OrganiserPlace(directory)
@@ -131,11 +132,13 @@ def create(  # noqa: PLR0913 - one argument for each option
             "anchors": str(place.anchors_path),
             "organiser": own.public.data.hex(),
             "parties": made.terms.parties,
+            "corrupt_at_most_as_is_assumed": made.terms.corrupt,
             "joining_at_least": made.terms.survivors,
             "neighbours": made.terms.k,
             "epsilon": str(made.terms.epsilon),
             "delta": str(made.terms.delta),
             "standard_error_of_the_mean": float(f"{made.errors.planned:.4g}"),
+            "chance_of_a_result": float(f"{made.liveness.session:.4g}"),
             "sealed": secret is not None,
             "next": f"send the ticket to the parties, then: gopa session open {directory}",
         },
@@ -147,7 +150,10 @@ plan_options(optional={"parties"})(create)
 
 
 def _planned(
-    planned: dict[str, Any], keys: tuple[bytes, ...] | None, mode: str, trust: str
+    planned: dict[str, Any],
+    keys: tuple[bytes, ...] | None,
+    mode: PlannedMode,
+    trust: PlannedTrust,
 ) -> Plan:
     """As `gopa plan` does, for as many parties as the roster has."""
     parties = planned["parties"]
@@ -156,7 +162,7 @@ def _planned(
     if keys is not None and parties not in {None, len(keys)}:
         raise UsageError(f"the roster has {len(keys)} keys: leave --parties out", "--parties")
     count = parties if keys is None else len(keys)
-    return plan_of(planned, count, mode, trust)
+    return plan_of(planned, count, mode, trust, anyone=keys is None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ _directory = click.argument("directory", type=click.Path(path_type=Path))
     type=float,
     default=60.0,
     show_default=True,
-    help="Seconds for witnesses to see the roll before the beacon's round.",
+    help="Seconds for witnesses and parties to see the roll before the beacon's round.",
 )
 @click.option(
     "--jobs",

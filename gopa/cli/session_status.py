@@ -103,6 +103,7 @@ def _past_facts(manifest: Manifest, past: PastRound) -> dict[str, object]:
         "joined": past.joined,
     }
     if isinstance(past.outcome, Abort):
+        facts |= {"cut_off": list(past.cut_off), "vetoed": past.vetoed}
         return facts | {"outcome": "abort"} | abort_facts(past.outcome)
     facts |= {"outcome": "result", "parties": [key.hex() for key in past.included]}
     return facts | result_facts(manifest, past.outcome, len(past.included))
@@ -124,7 +125,8 @@ def _table(found: SessionStatus, size: int) -> Table:
     _row(
         table,
         "plan",
-        f"{terms.parties} parties, at least {terms.survivors}; epsilon {terms.epsilon},"
+        f"{terms.parties} parties, at least {terms.survivors}, at most {terms.corrupt} corrupt as"
+        f" is assumed; epsilon {terms.epsilon},"
         f" delta {terms.delta}; {counted(terms.rounds, 'round')};"
         f" {manifest.mode.name.lower()} mode",
     )
@@ -145,8 +147,17 @@ def _row(table: Table, name: str, text: str) -> None:
 
 def _past_text(manifest: Manifest, past: PastRound) -> str:
     if isinstance(past.outcome, Abort):
-        return f"aborted: {why_text(past.outcome)}; {past.joined} had joined"
+        return f"aborted: {why_text(past.outcome)}; {past.joined} had joined{_veto_text(past)}"
     return result_text(manifest, past.outcome, len(past.included))
+
+
+def _veto_text(past: PastRound) -> str:
+    left = ", ".join(map(str, past.cut_off[:_SHOWN]))
+    more = " and more" if len(past.cut_off) > _SHOWN else ""
+    cut = f"; its cut left out entries that the log had before: {left}{more}" if left else ""
+    if not past.vetoed:
+        return cut
+    return f"; it looks like the organiser's VETO, `gopa audit` says whether it is one{cut}"
 
 
 def _open_text(current: OpenRound) -> str:

@@ -102,7 +102,7 @@ class Places:
     type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
-    help="Part of the parties that falls silent in every round (late ones need --recovery).",
+    help="Part of the parties that falls silent in every round (late ones if the plan recovers).",
 )
 @click.option("--out", type=_path, help="Keep the log as a board's directory, new or empty.")
 @click.option("--archive", type=_path, help="Write the log as a .gopa file.")
@@ -139,6 +139,7 @@ def simulate(  # noqa: PLR0913 - one argument for each option
     places = Places(out, archive)
     places.require_free(mode)
     given = None if path is None else read_inputs(path, planned["dimension"])
+    planned["beacon"] = None if mode == "off" else "commit-reveal"
     made = plan_of(planned, _count(planned["parties"], given), mode, trust)
     inputs = _inputs(made, planned, seed) if given is None else given
     with reporting(), _checks_on(ray, jobs) as executor:

@@ -118,6 +118,7 @@ def _round(each: Round) -> dict[str, object]:
         "clipped": result.clipped,
         "attempts": result.attempts,
         "vetoes": result.vetoes,
+        "organiser_vetoes": result.organiser_vetoes,
         "privacy": None if privacy is None else _privacy(privacy),
     }
 

@@ -86,6 +86,14 @@ def complete_flow_energy(parties: int, units: int) -> int:
     return min(_shared_energy(direct, units - direct, parties - 2) for direct in shares)
 
 
+def detour_energy(neighbours: int, units: int) -> int:
+    """The squared flow from one party over so many neighbours, and on from each to one target.
+
+    All neighbours are neighbours of the target, or one of them is the target itself.
+    """
+    return _shared_energy(0, units, neighbours)
+
+
 def _shared_energy(direct: int, around: int, detours: int) -> int:
     each, more = divmod(around, detours)
     return direct**2 + 2 * (more * (each + 1) ** 2 + (detours - more) * each**2)

@@ -9,6 +9,12 @@ from gopa.masks.gaussian import RoundedGaussian
 from gopa.masks.keys import SharedPoint, edge_key, share_key, shared_point
 from gopa.masks.law import MASK_LAW, MaskLaw, UniformMask
 from gopa.masks.packing import pack_words, packed_size, unpack_words, word_type
+from gopa.masks.seed_shares import (
+    deal_seed,
+    decode_seed_commitments,
+    recover_seed,
+    shareable_seed,
+)
 from gopa.masks.self_mask import SelfMask, self_mask
 from gopa.masks.shares import (
     Dealing,
@@ -41,7 +47,9 @@ __all__ = [
     "add_self_words",
     "check_share",
     "deal",
+    "deal_seed",
     "decode_commitments",
+    "decode_seed_commitments",
     "decode_share",
     "edge_key",
     "edge_key_hash",
@@ -52,10 +60,12 @@ __all__ = [
     "pack_words",
     "packed_size",
     "recover",
+    "recover_seed",
     "seal_share",
     "seed_hash",
     "self_mask",
     "share_key",
+    "shareable_seed",
     "shared_point",
     "sign",
     "unpack_words",

@@ -2,7 +2,8 @@
 
 Pedersen's verifiable secret sharing of (b, t): the first coefficient commitment is the
 commitment B to the mask itself, so every share is checked against what the party is held
-to anyway. Specification: `specs/08-masks.md`, section 6.
+to anyway. Of vectors and words the seed is shared: `gopa.masks.seed_shares`.
+Specification: `specs/08-masks.md`, section 6.
 """
 
 from __future__ import annotations
@@ -59,13 +60,25 @@ def deal(
             2^32 - 1, or the threshold is not from 1 to their number.
     """
     if len(mask.values) != 1:
-        raise UsageError("only the mask of a single value is shared")
+        raise UsageError("only the mask of a single value is shared; of others the seed is")
+    secret = mask.values, single(group, mask.blinding)
+    return deal_scalars(group, secret, recipients, threshold, rng)
+
+
+def deal_scalars(
+    group: Group,
+    secret: tuple[SecretScalarVec, SecretScalarVec],
+    recipients: Sequence[int],
+    threshold: int,
+    rng: Rng,
+) -> Dealing:
+    """Share one value with the blinding of its commitment, each a vector of one scalar."""
     _require_points(recipients)
     if type(threshold) is not int or not 1 <= threshold <= len(recipients):
         raise UsageError("the threshold is from 1 to the number of recipients", "threshold")
     fresh = group.random_scalars(2 * (threshold - 1), rng)
-    values = mask.values.concat(fresh[: threshold - 1])
-    blindings = single(group, mask.blinding).concat(fresh[threshold - 1 :])
+    values = secret[0].concat(fresh[: threshold - 1])
+    blindings = secret[1].concat(fresh[threshold - 1 :])
     rows = zip(_at(group, values, recipients), _at(group, blindings, recipients), strict=True)
     commitments = Pedersen(group).commit(values, blindings)
     return Dealing(commitments, tuple(Share(value, blinding) for value, blinding in rows))
@@ -135,18 +148,28 @@ def check_share(commitments: Commitment, at: int, share: Share) -> None:
 
 
 def recover(commitments: Commitment, shares: Mapping[int, Share]) -> SelfMask:
-    """The mask (b, t) from published shares, each named by its point.
-
-    As many shares as there are commitments are combined, those at the smallest points,
-    and the result is checked against C_0: it is the mask, whoever made the shares.
+    """The mask (b, t) from published shares, each named by its point: that behind C_0.
 
     Raises:
         InvalidProof: some of these shares do not fit (08-M24); `culprits` are their points.
         UsageError: there are fewer shares than the threshold.
     """
+    value, blinding = combined(commitments, shares)
+    group = commitments.key.group
+    return SelfMask(group, single(group, value), blinding)
+
+
+def combined(
+    commitments: Commitment, shares: Mapping[int, Share]
+) -> tuple[SecretScalar, SecretScalar]:
+    """What was dealt, with its blinding; raises what `recover` raises.
+
+    As many shares as there are commitments are combined, those at the smallest points,
+    and the result is checked against C_0: it is what was dealt, whoever made the shares.
+    """
     group, threshold = commitments.key.group, len(commitments)
     if len(shares) < threshold:
-        raise UsageError(f"{threshold} shares are needed to recover a mask, not {len(shares)}")
+        raise UsageError(f"{threshold} shares are needed to recover it, not {len(shares)}")
     points = sorted(shares)[:threshold]
     _require_points(points)
     value, blinding = group.secret_scalar(0), group.secret_scalar(0)
@@ -154,9 +177,9 @@ def recover(commitments: Commitment, shares: Mapping[int, Share]) -> SelfMask:
         weight = group.scalar(_weight_at_zero(points, at, group.order))
         value = value + shares[at].value * weight
         blinding = blinding + shares[at].blinding * weight
-    mask = SelfMask(group, single(group, value), blinding)
-    if mask.commitment().points[0] == commitments.points[0]:
-        return mask
+    opened = Pedersen(group).commit(single(group, value), single(group, blinding))
+    if opened.points[0] == commitments.points[0]:
+        return value, blinding
     wrong = tuple(at for at in points if not _fits(commitments, at, shares[at]))
     raise InvalidProof("shares do not fit the dealer's commitments", RECOVERY_CHECK, wrong)
 

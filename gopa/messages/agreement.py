@@ -95,6 +95,11 @@ def _require_admission(manifest: Manifest) -> None:
     if not isinstance(admission, Roster):
         if not terms.survivors <= admission.most <= terms.parties:
             raise UsageError(f"from {terms.survivors} to {terms.parties} parties", "admission")
+        # On a forked log each attempt could release a party's value beside others, who come
+        # for that attempt alone; on a roster they run out.
+        if terms.threshold is not None and terms.attempts != terms.charged + 1:
+            message = "where anybody may come, recovery charges all retries: charged = attempts - 1"
+            raise UsageError(message, "terms.charged")
         return
     if len(admission.keys) != terms.parties:
         raise UsageError("the roster has as many keys as the plan has parties", "admission")
@@ -117,8 +122,9 @@ def _require_mode(manifest: Manifest) -> None:
         if (terms.mask == "gaussian") != (manifest.trust is Trust.HONEST_BUT_CURIOUS):
             message = "masks of words are uniform; those that stay in the sum Gaussian"
             raise UsageError(message, "trust")
-        if terms.threshold is not None:
-            raise UsageError("signed mode has no recovery", "terms.threshold_numerator")
+        if terms.threshold is not None and manifest.trust is Trust.HONEST_BUT_CURIOUS:
+            message = "recovery is of self-masks, and where parties are trusted there are none"
+            raise UsageError(message, "terms.threshold_numerator")
         return
     if manifest.word_width:
         raise UsageError("full mode has no words: 0", "word_width")
@@ -130,9 +136,6 @@ def _require_mode(manifest: Manifest) -> None:
             'noise="irwin-hall" or "binomial"'
         )
         raise UsageError(message, "terms.noise")
-    if not tabled and terms.threshold is not None:
-        message = "recovery is for single numbers with noise from a table"
-        raise UsageError(message, "terms.threshold_numerator")
 
 
 def _require_words(manifest: Manifest) -> None:

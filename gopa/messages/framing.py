@@ -38,7 +38,10 @@ class Posted:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A whole message: its chunks in order, from index `first` to `index`."""
+    """A whole message: its chunks in order, from index `first` to `index`.
+
+    `seen` is the largest size of the log that its entries say they have seen.
+    """
 
     author: bytes
     phase: int
@@ -49,6 +52,7 @@ class Message:
     index: int
     leaf: bytes
     body: bytes
+    seen: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,7 @@ class _Partial:
     first: Posted
     bodies: list[bytes]
     leaf: bytes
+    seen: int = 0
 
 
 class Assembler:
@@ -180,6 +185,7 @@ class Assembler:
             return
         partial.bodies.append(entry.body)
         partial.leaf = posted.leaf
+        partial.seen = max(partial.seen, entry.seen_size)
         if entry.chunk + 1 < entry.chunks:
             self._partial[stream] = partial
             return
@@ -193,6 +199,7 @@ class Assembler:
             index=posted.index,
             leaf=posted.leaf,
             body=b"".join(partial.bodies),
+            seen=partial.seen,
         )
 
     def _follows(self, slot: Slot) -> bool:

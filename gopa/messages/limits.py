@@ -57,6 +57,7 @@ from zkp.noise_draw import slack_bits
 
 POINT: Final = 32
 SHARE: Final = 64
+SUM: Final = 8
 EQUALITY_PROOF: Final = 96
 NONE: Final = bytes(32)
 
@@ -90,11 +91,11 @@ def _reveal(manifest: Manifest, _: int) -> int:
 
 def _commit(manifest: Manifest, degree: int) -> int:
     size = COMMIT.min_size + degree * POINT
+    if manifest.terms.threshold is not None:
+        size += manifest.coefficients(degree) * POINT + degree * SHARE
     if manifest.mode is not Mode.FULL:
         return size
-    size += POINT + noise_proof_size(manifest) + weighing_size(manifest)
-    needed = manifest.terms.shares_needed(degree)
-    return size if needed is None else size + (needed - 1) * POINT + degree * SHARE
+    return size + POINT + noise_proof_size(manifest) + weighing_size(manifest)
 
 
 def _publish(manifest: Manifest, _: int) -> int:
@@ -140,13 +141,13 @@ def _weighing_size(manifest: Manifest, group: Group) -> int:
 def _organiser(manifest: Manifest, _: int) -> int:
     terms, parties = manifest.terms, manifest.terms.parties
     abort = Abort(NONE, 0, Why.ORGANISER, Released.NONE, ())
-    result = Result(NONE, 0, (0,) * terms.dimension, (), 0, 0)
+    result = Result(NONE, 0, (0,), (), 0, 0)
     return max(
         OPEN.max_size,
         _roll(manifest),
-        _close(manifest, Phase.COINS, _coins(manifest)),
+        _close(manifest, Phase.COINS, _coins(manifest)) + _other_nonces(manifest),
         _close(manifest, Phase.COMMIT, Members(_bits(parties), final=False)),
-        len(RESULT.encode(result)) + parties * REMOVAL.max_size,
+        len(RESULT.encode(result)) + (terms.dimension - 1) * SUM + parties * REMOVAL.max_size,
         len(ABORT.encode(abort)) + parties * 4,
     )
 
@@ -162,11 +163,17 @@ def _roll(manifest: Manifest) -> int:
 def _coins(manifest: Manifest) -> Coins:
     parties = manifest.terms.parties
     if isinstance(manifest.beacon, CommitReveal):
-        return Coins(_bits(parties), (NONE,) * parties, b"", b"")
+        return Coins(_bits(parties), (NONE,), b"", b"")
     if isinstance(manifest.beacon, DrandBeacon):
         signature = bytes(LARGEST_SIGNATURE)
         return Coins(_bits(parties), (), signature, signature)
     return Coins(_bits(parties), (), b"", b"")
+
+
+def _other_nonces(manifest: Manifest) -> int:
+    """The bytes of all nonces but one, which `_coins` has."""
+    reveals = isinstance(manifest.beacon, CommitReveal)
+    return (manifest.terms.parties - 1) * len(NONE) if reveals else 0
 
 
 def _close(manifest: Manifest, phase: Phase, content: Coins | Members) -> int:

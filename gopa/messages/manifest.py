@@ -29,6 +29,7 @@ from gopa.planning.terms import Terms
 from wire.codec import Codec, boolean, enumeration, fixed, opaque, record, u8, u16
 from wire.domains import SESSION
 from wire.errors import UsageError
+from zkp.noise_table import GaussianTable
 
 __all__ = [
     "MANIFEST",
@@ -45,7 +46,7 @@ __all__ = [
     "session_id",
 ]
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,23 @@ class Manifest:
         """The policy whose quorum closes need; None where they need none ([C4])."""
         policy = policy_of(self.policy)
         return policy if policy is not None and policy.needs_witnesses else None
+
+    @property
+    def deals_seeds(self) -> bool:
+        """Whether parties share the seeds of their self-masks; if they share, else the masks.
+
+        A mask itself is shared where it is one scalar under Pedersen's commitment: the dealer
+        cannot deal another one then, since C_0 is the commitment to the mask ([K1]).
+        """
+        masks = self.mode is Mode.FULL and isinstance(self.terms.noise, GaussianTable)
+        return self.terms.threshold is not None and not masks
+
+    def coefficients(self, neighbours: int) -> int:
+        """How many coefficients a party with so many neighbours publishes ([K1])."""
+        needed = self.terms.shares_needed(neighbours)
+        if needed is None or not neighbours:
+            return 0
+        return needed if self.deals_seeds else needed - 1
 
 
 def session_id(body: bytes) -> bytes:

@@ -6,6 +6,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from bulletin_board import Slot, Submission
 from bulletin_board.tree import leaf_hash
 from gopa.messages.framing import NO_LEAF, Place, Posted, sign_message
 from gopa.messages.manifest import DrandBeacon, Manifest
@@ -37,7 +38,10 @@ class Idle:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """The round is aborted, for no reason that a rule gives ([X1])."""
+    """The round is aborted, for no reason that a rule gives ([X1]).
+
+    Where that would be a veto of a result ([X7]) the phase ends instead, as with `PhaseOver`.
+    """
 
     size: int
 
@@ -118,6 +122,7 @@ class Organiser(Guarded):
         self._key = key
         self._ledger = Ledger(toolkit or Toolkit(), rng=rng, executor=executor)
         self._unseen: tuple[bytes, ...] = ()
+        self._slots: frozenset[Slot] = frozenset()
         self._checkpoint = Cosigned(b"", 0)
         self._seen = Seen(0, NO_LEAF)
         self._beacon: BeaconValue | None = None
@@ -127,6 +132,15 @@ class Organiser(Guarded):
     def state(self) -> SessionState:
         """Where the session stands, by the rules."""
         return self._ledger.state
+
+    def fails(self, size: int) -> bool:
+        """Whether the rules demand an abort, if so many entries count; a caller reads on first."""
+        current = self.state.round
+        return current is not None and current.ended is None and self._ledger.fails(size)
+
+    def carries_on(self, size: int) -> bool:
+        """Whether an abort would be a veto of what the log has ([X7]), if so many entries count."""
+        return self.state.manifest is not None and self._ledger.carries_on(size)
 
     def findings(self) -> Findings:
         """Everything the rules found so far."""
@@ -160,7 +174,10 @@ class Organiser(Guarded):
             raise UsageError("only entries of the session", "posted")
         self._ledger.observe(posted)
         self._size = max(self._size, posted.index + 1)
-        self._unseen = tuple(leaf for leaf in self._unseen if leaf != posted.leaf)
+        replaced = posted.leaf not in self._unseen and posted.entry.slot in self._slots
+        # Its own key has signed something else there: what it waits for is never in the log.
+        left = () if replaced else self._unseen
+        self._unseen = tuple(leaf for leaf in left if leaf != posted.leaf)
 
     def _witnessed(self, event: Seen) -> None:
         if event.size < self._seen.size or len(event.root) != len(NO_LEAF):
@@ -169,7 +186,9 @@ class Organiser(Guarded):
 
     def _ended(self, event: PhaseOver | Idle | GiveUp) -> tuple[OrganiserOutput, ...]:
         self._size = max(self._size, event.size)
-        if isinstance(event, GiveUp):
+        if self._seen.size > self._size:  # it would say itself that its cut leaves something out
+            raise UsageError("the entries below the newest checkpoint are missing", "size")
+        if isinstance(event, GiveUp) and not self.carries_on(self._size):
             return self._publish(self._ledger.abort(self._size))
         if isinstance(event, Idle):
             current = self.state.round
@@ -229,4 +248,5 @@ class Organiser(Guarded):
     def _sign(self, body: bytes, place: Place) -> Publish:
         signed = sign_message(body, place, self._key)
         self._unseen = tuple(map(leaf_hash, signed.entries))
+        self._slots = frozenset(Submission.decode(raw).entry.slot for raw in signed.entries)
         return Publish(place.kind, place.round, signed.entries)

@@ -1,6 +1,7 @@
 """One party of a session, as a pure state machine. Specification: `specs/04-protocol.md`."""
 
 from gopa.party.events import (
+    Dated,
     Event,
     Fetch,
     Fetched,
@@ -19,6 +20,7 @@ from gopa.party.policy import LocalPolicy, Refusal
 from gopa.party.states import State
 
 __all__ = [
+    "Dated",
     "Event",
     "Fetch",
     "Fetched",

@@ -61,7 +61,7 @@ class Chain:
         )
         if entry.chunk + 1 < entry.chunks:
             return chain, None
-        return replace(chain, pending=()), _whole(chain.pending)
+        return replace(chain, pending=()), whole(chain.pending)
 
     def acknowledge(self, message: Message, cut: int, *, ends: bool = False) -> Chain:
         """The chain behind a message that was found right."""
@@ -72,8 +72,9 @@ class Chain:
         self.require(acts_on == self.leaf, "a message does not act on the last one")
 
     def require_cut(self, message: Message, cut: int) -> None:
-        """[C2]; `FaultyParty` for a cut that goes back or lies ahead."""
+        """[C2]; `FaultyParty` for a cut that goes back, lies ahead or leaves out what was seen."""
         self.require(self.cut <= cut <= message.first, "a cut goes back or ahead", message.leaf)
+        self.require(message.seen <= cut, "a cut is below what it says it saw", message.leaf)
 
     def require(self, holds: bool, what: str, evidence: bytes = b"") -> None:
         """`FaultyParty` about the organiser unless this holds."""
@@ -83,6 +84,10 @@ class Chain:
     def fault(self, what: str, evidence: bytes = b"") -> FaultyParty:
         """The organiser broke the rules: `evidence` holds leaves of entries that show it."""
         return FaultyParty(f"the organiser: {what}", self.organiser, evidence)
+
+    def doubt(self, what: str) -> SuspectedPartyOrBoard:
+        """The organiser broke the rules, or a board shows another log than it has seen."""
+        return SuspectedPartyOrBoard(f"the organiser: {what}", self.organiser)
 
     def _repeats(self, posted: Posted) -> bool:
         """Whether the very same entry was taken in this round."""
@@ -96,8 +101,7 @@ class Chain:
         following = self.ended and entry.round == self.round + 1
         expected = 0 if following else len(self.leaves)
         if entry.seq > expected or not (following or entry.round == self.round):
-            message = "the organiser: an entry before this one is not shown"
-            raise SuspectedPartyOrBoard(message, self.organiser)
+            raise self.doubt("an entry before this one is not shown")
         if entry.seq < expected:
             raise self.fault("two entries for one step", self.leaves[entry.seq] + posted.leaf)
         if self.ended and not following:
@@ -120,7 +124,8 @@ def _continues(pending: tuple[Posted, ...], posted: Posted) -> bool:
     )
 
 
-def _whole(chunks: tuple[Posted, ...]) -> Message:
+def whole(chunks: tuple[Posted, ...]) -> Message:
+    """The message of these entries, which are all of its chunks in their order."""
     first, last = chunks[0], chunks[-1]
     return Message(
         author=first.entry.author.data,
@@ -132,4 +137,5 @@ def _whole(chunks: tuple[Posted, ...]) -> Message:
         index=last.index,
         leaf=last.leaf,
         body=b"".join(chunk.entry.body for chunk in chunks),
+        seen=max(chunk.entry.seen_size for chunk in chunks),
     )

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from gopa.beacon import latest_cosignature_time
 from gopa.messages.framing import Message
-from gopa.messages.manifest import CommitReveal, DrandBeacon
+from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest
 from gopa.messages.organiser import Close, Members
 from gopa.messages.phases import Phase
-from gopa.party.committing import commit_round
+from gopa.party.checking import ask
 from gopa.party.confirming import narrow
 from gopa.party.ending import recover
 from gopa.party.events import Fetch, Output, Part
@@ -88,8 +88,10 @@ def _after_masks(means: Means, state: State, closed: Closed) -> tuple[State, lis
 def _coins(
     means: Means, state: State, enrolled: Enrolled, closed: Closed
 ) -> tuple[State, list[Output]]:
-    """[V1] to [V5], for this party; then its commit."""
+    """[V1] to [V5], for this party; then what others signed is read ([V7])."""
     manifest, joined, enrolment = means.manifest, enrolled.joined, enrolled.enrolment
+    if not _noted_in_time(manifest, enrolled):
+        return leave(state, joined.opened, Part.UNDATED)
     coins, members = read_coins(closed.close, manifest, len(enrolment))
     own = enrolment.positions[means.author]
     if own not in members:
@@ -109,7 +111,20 @@ def _coins(
         joint=joint_of(context, enrolment.roll, enrolled.leaf, coins),
     )
     view = view_of(means.toolkit.graph, drawing, own)
-    return commit_round(means, state, enrolled, view, closed.leaf)
+    return ask(state, enrolled, view, coins, closed)
+
+
+def _noted_in_time(manifest: Manifest, enrolled: Enrolled) -> bool:
+    """Whether this party knew the roll before anybody knew the beacon's value ([V4]).
+
+    Witnesses say that the leaf was in the log by then. Others may have been there too, in the
+    same slot: an organiser that has seen the value would show each reader the best of them.
+    """
+    if not isinstance(manifest.beacon, DrandBeacon):
+        return True
+    number = enrolled.enrolment.roll.beacon_round
+    latest = latest_cosignature_time(manifest.beacon.chain, number)
+    return enrolled.noted is not None and 0 < enrolled.noted <= latest
 
 
 def _committed(
@@ -133,13 +148,12 @@ def _committed(
 def _confirmed(
     means: Means, state: State, confirmed: Confirmed, closed: Closed
 ) -> tuple[State, list[Output]]:
-    """Read who confirmed: everybody, or the neighbours only, as the policy says."""
+    """Read everybody's confirmation: a list alone shows nobody's ([F2])."""
     view = confirmed.view
     listed, _ = _members(means, state, closed, Phase.CONFIRM)
     state.chain.require(listed <= confirmed.final, "a list grew", closed.leaf)
     state = _listed(state, Phase.CONFIRM, view.position in listed, closed)
-    wanted = listed if means.policy.all_confirmations else listed & set(view.neighbours)
-    authors = view.authors(sorted(wanted - {view.position}))
+    authors = view.authors(sorted(listed - {view.position}))
     fetch = Fetch(Phase.CONFIRM, state.chain.round, closed.cut, authors)
     return replace(state, stage=Counting(confirmed, closed.leaf, listed, fetch)), [fetch]
 

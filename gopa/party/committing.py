@@ -11,21 +11,21 @@ import numpy.typing as npt
 from commitments import Opening
 from commitments.group import SecretScalarVec
 from gopa.masks import (
-    Dealing,
     SelfMask,
     add_self_words,
     deal,
+    deal_seed,
     encode_commitments,
-    seal_share,
     seed_hash,
     self_mask,
+    shareable_seed,
     word_type,
 )
 from gopa.messages.manifest import Trust
 from gopa.messages.party import COMMIT, Commit
 from gopa.messages.phases import Phase
 from gopa.party.events import Output
-from gopa.party.masking import edge_secrets, pad_key, self_context, share_point
+from gopa.party.masking import edge_secrets, sealed_shares, self_context, share_point
 from gopa.party.means import Means
 from gopa.party.states import Committed, EdgeSecret, Enrolled, Joined, State
 from gopa.party.view import RoundView
@@ -67,12 +67,12 @@ def commit_round(
     edges, masks = edge_secrets(view, joined.secret)
     seed = None
     if means.manifest.trust is Trust.MALICIOUS:
-        seed = SecretBytes(draw(means.rng, SEED_SIZE))
+        seed = _fresh_seed(means, view)
     if view.context.full:
         own = _proved(means, joined, view, leaf, seed)
     else:
         own = _unproved(means, joined, view, seed)
-    coefficients, shares = _shared(means, view, own.mask, edges)
+    coefficients, shares = _shared(means, view, own.mask, seed, edges)
     content = Commit(
         acts_on=leaf,
         edges=tuple(edges[v].posted for v in view.neighbours),
@@ -159,18 +159,32 @@ def _seed_bytes(joined: Joined) -> bytes:
     return b"" if joined.seeds is None else joined.seeds.point.to_bytes()
 
 
+def _fresh_seed(means: Means, view: RoundView) -> SecretBytes:
+    """A seed that can be shared, where it may have to be."""
+    if means.manifest.deals_seeds:
+        return shareable_seed(view.context.group, means.rng)
+    return SecretBytes(draw(means.rng, SEED_SIZE))
+
+
 def _shared(
-    means: Means, view: RoundView, mask: SelfMask | None, edges: dict[int, EdgeSecret]
+    means: Means,
+    view: RoundView,
+    mask: SelfMask | None,
+    seed: SecretBytes | None,
+    edges: dict[int, EdgeSecret],
 ) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
     """Coefficients, and a sealed share for each neighbour, where there is recovery ([K1])."""
-    needed = means.manifest.terms.shares_needed(len(view.neighbours))
-    if mask is None or needed is None or not view.neighbours:
+    group, needed = view.context.group, means.manifest.terms.shares_needed(len(view.neighbours))
+    if needed is None or not view.neighbours:
         return (), ()
     points = [share_point(v) for v in view.neighbours]
-    dealt: Dealing = deal(view.context.group, mask, points, needed, means.rng)
-    data = encode_commitments(dealt.commitments)
-    sealed = tuple(
-        seal_share(view.context.group, share, pad_key(view, edges[v].shared, view.position, v))
-        for v, share in zip(view.neighbours, dealt.shares, strict=True)
-    )
-    return tuple(data[at : at + 32] for at in range(0, len(data), 32)), sealed
+    if means.manifest.deals_seeds and seed is not None:
+        dealt = deal_seed(group, seed, points, needed, means.rng)
+        data = dealt.commitments.to_bytes()
+    elif mask is not None:
+        dealt = deal(group, mask, points, needed, means.rng)
+        data = encode_commitments(dealt.commitments)
+    else:
+        raise UsageError("who shares its self-mask has one")
+    coefficients = tuple(data[at : at + 32] for at in range(0, len(data), 32))
+    return coefficients, sealed_shares(view, edges, dealt)

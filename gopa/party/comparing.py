@@ -10,7 +10,14 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from commitments import Commitment, Opening, Pedersen
-from gopa.masks import Share, check_share, decode_commitments, open_share, pack_words
+from gopa.masks import (
+    Share,
+    check_share,
+    decode_commitments,
+    decode_seed_commitments,
+    open_share,
+    pack_words,
+)
 from gopa.messages.framing import Message
 from gopa.messages.party import (
     ACCUSATION,
@@ -27,6 +34,7 @@ from gopa.party.masking import mask_law, masked_opening, masked_words, pad_key, 
 from gopa.party.means import Means
 from gopa.party.reading import decode_commit, decoded
 from gopa.party.states import Accusing, Committed, Comparing, Published, State, Suspicion
+from gopa.party.view import RoundView
 from gopa.rounds.proofs import PossessionClaim, SharedKeyClaim
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 
@@ -112,8 +120,8 @@ def _commit_of(
     message = found.get(view.enrolment.authors[v])
     theirs = decoded(message, decode_commit, comparing.committed.leaf)
     degree = len(view.neighbours_of(v))
-    needed = means.manifest.terms.shares_needed(degree)
-    shares, coefficients = (0, 0) if needed is None else (degree, needed - 1)
+    shares = 0 if means.manifest.terms.threshold is None else degree
+    coefficients = means.manifest.coefficients(degree)
     if theirs is None or len(theirs.edges) != degree:
         raise state.chain.fault("it lists a party without a commit", comparing.leaf)
     if (len(theirs.shares), len(theirs.coefficients)) != (shares, coefficients):
@@ -128,14 +136,21 @@ def _share_from(committed: Committed, dealer: int, theirs: Commit) -> Share | No
     sealed = theirs.shares[view.neighbours_of(dealer).index(view.position)]
     key = pad_key(view, committed.edges[dealer].shared, dealer, view.position)
     try:
-        own = Commitment(Pedersen(group), group.decode_points(theirs.self_mask, 1))
-        coefficients = b"".join(theirs.coefficients)
-        dealt = decode_commitments(own, coefficients, len(theirs.coefficients) + 1)
         share = open_share(group, sealed, key)
-        check_share(dealt, share_point(view.position), share)
+        check_share(_dealt(view, theirs), share_point(view.position), share)
     except (MalformedMessage, InvalidProof):
         return None
     return share
+
+
+def _dealt(view: RoundView, theirs: Commit) -> Commitment:
+    """C_0 .. C_(T-1) of a neighbour. Raises `MalformedMessage` if one is no point."""
+    group, count = view.context.group, len(theirs.coefficients)
+    coefficients = b"".join(theirs.coefficients)
+    if view.context.manifest.deals_seeds:
+        return decode_seed_commitments(group, coefficients, count)
+    own = Commitment(Pedersen(group), group.decode_points(theirs.self_mask, 1))
+    return decode_commitments(own, coefficients, count + 1)
 
 
 def _require_possession(

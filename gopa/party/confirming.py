@@ -57,7 +57,10 @@ def narrow(
 def count(
     means: Means, state: State, counting: Counting, found: Mapping[bytes, Message]
 ) -> tuple[State, list[Output]]:
-    """Unmask if enough parties confirmed the same final close ([F2]), for all that was read.
+    """Unmask if [F2] holds for everybody in the final list, by confirmations that were read.
+
+    It is checked for all of them and not only for this party: seeds and shares that are
+    given away here expose whoever lost too many neighbours, wherever it stands.
 
     Raises:
         FaultyParty: the close goes on with the round although they did not.
@@ -71,11 +74,11 @@ def count(
         message = found.get(view.enrolment.authors[position])
         if message is not None and message.body == same:
             agreed.add(position)
-    believed = frozenset(agreed) if means.policy.all_confirmations else counting.listed | agreed
     chain = state.chain
-    chain.require(view.lost(agreed) <= terms.loss, "too few confirmed", counting.leaf)
-    chain.require(len(believed) >= terms.survivors, "too few confirmed", counting.leaf)
-    stage = Unmasked(confirmed.opened, view, confirmed.final, believed, confirmed.shares)
+    chain.require(len(agreed) >= terms.survivors, "too few confirmed", counting.leaf)
+    most = view.most_lost(confirmed.final, agreed)
+    chain.require(most <= terms.loss, "too few confirmed around a party", counting.leaf)
+    stage = Unmasked(confirmed.opened, view, confirmed.final, frozenset(agreed), confirmed.shares)
     body = UNMASK.encode(Unmask(counting.leaf, confirmed.seed.reveal()))
     state, post = means.say(replace(state, stage=stage), Phase.UNMASK, body)
     return state, [post]

@@ -37,10 +37,12 @@ def recover(
     """Give the shares of neighbours whose seed is missing, if theirs is the case of [U3].
 
     A neighbour that stopped because too few confirmed around it is not overridden: its
-    own count decides here too.
+    own count decides here too. Nobody counts the shares of a party whose own confirmation
+    came too late, and to post them is a fault, so it keeps them.
     """
     view, most = unmasked.view, means.manifest.terms.loss
-    missing = [v for v in sorted(unmasked.shares) if v not in opened]
+    timely = view.position in unmasked.confirmed
+    missing = [v for v in sorted(unmasked.shares) if timely and v not in opened]
     given = tuple(
         RecoveredShare(v, unmasked.shares[v].to_bytes().reveal())
         for v in missing

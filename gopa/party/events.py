@@ -55,7 +55,18 @@ class Witnessed:
     root: bytes
 
 
-Event: TypeAlias = Posted | Supplied | Fetched | TimedOut | Witnessed
+@dataclass(frozen=True, slots=True)
+class Dated:
+    """What the caller's clock shows, in seconds since 1970, when it has told all before ([V4]).
+
+    Where coins come from a beacon the caller tells it right behind the close of join. The
+    first one counts: what was noted before the beacon's value was known did not follow from it.
+    """
+
+    time: int
+
+
+Event: TypeAlias = Posted | Supplied | Fetched | TimedOut | Witnessed | Dated
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +107,7 @@ class Part(Enum):
     UNWILLING = "the party had no input, or the round did not satisfy its policy"
     LOST = "too many of its neighbours were gone"
     TIMED_OUT = "it stopped waiting"
+    UNDATED = "it heard of the roll when the beacon's value may have been known"
 
 
 @dataclass(frozen=True, slots=True)

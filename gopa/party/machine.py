@@ -11,11 +11,13 @@ from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import ABORT, OPEN, Abort, Result
 from gopa.messages.phases import Kind, Phase
 from gopa.party.chain import Chain
+from gopa.party.checking import check
 from gopa.party.closing import take_close
 from gopa.party.comparing import accuse, compare
 from gopa.party.confirming import count
 from gopa.party.ending import finish, next_round
 from gopa.party.events import (
+    Dated,
     Event,
     Fetched,
     Halted,
@@ -34,9 +36,11 @@ from gopa.party.policy import LocalPolicy
 from gopa.party.reading import first_messages
 from gopa.party.states import (
     Accusing,
+    Checking,
     Comparing,
     Counting,
     Done,
+    Enrolled,
     Outside,
     State,
     Stopped,
@@ -114,6 +118,8 @@ class Party(Guarded):
             return take_input(self._means, state, event)
         if isinstance(event, TimedOut):
             return _timed_out(state, event)
+        if isinstance(event, Dated):
+            return _dated(state, event), ()
         return _witnessed(state, event), ()
 
     def _posted(self, state: State, posted: Posted) -> tuple[State, Sequence[Output]]:
@@ -172,11 +178,13 @@ class Party(Guarded):
 
     def _fetched(self, state: State, fetched: Fetched) -> tuple[State, Sequence[Output]]:
         stage, means = state.stage, self._means
-        if not isinstance(stage, Comparing | Accusing | Counting):
+        if not isinstance(stage, Checking | Comparing | Accusing | Counting):
             raise UsageError("nothing was asked for", "phase")
         if fetched.phase is not stage.wanted.phase:
             raise UsageError("another phase was asked for", "phase")
         found = first_messages(fetched.entries, means.session, stage.wanted)
+        if isinstance(stage, Checking):
+            return check(means, state, stage, found)
         if isinstance(stage, Comparing):
             return compare(means, state, stage, found)
         if isinstance(stage, Accusing):
@@ -195,6 +203,16 @@ def _witnessed(state: State, event: Witnessed) -> State:
     if event.size < state.seen_size or len(event.root) != 32:
         raise UsageError("checkpoints grow, and their roots have 32 bytes", "size")
     return replace(state, seen_size=event.size, seen_root=event.root)
+
+
+def _dated(state: State, event: Dated) -> State:
+    """Keep when the roll was known; a later time takes nothing back ([V4])."""
+    if type(event.time) is not int or event.time < 0:
+        raise UsageError("a time is a whole number of seconds", "time")
+    stage = state.stage
+    if not isinstance(stage, Enrolled) or stage.noted is not None:
+        return state
+    return replace(state, stage=replace(stage, noted=event.time))
 
 
 def _timed_out(state: State, event: TimedOut) -> tuple[State, list[Output]]:

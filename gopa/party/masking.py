@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from commitments import Opening, VectorPedersen
 from commitments.group import Group, SecretScalar
 from gopa.masks import (
+    Dealing,
     EdgeContext,
     EdgeMasks,
     MaskLaw,
@@ -19,6 +20,7 @@ from gopa.masks import (
     edge_key,
     edge_key_hash,
     edge_masks,
+    seal_share,
     share_key,
     sign,
 )
@@ -124,3 +126,13 @@ def pad_key(view: RoundView, shared: SharedPoint, dealer: int, recipient: int) -
     """The key that hides the dealer's share for the recipient."""
     edge = edge_context(view, dealer, recipient)
     return share_key(shared, edge, view.id_of(dealer), view.id_of(recipient))
+
+
+def sealed_shares(
+    view: RoundView, edges: Mapping[int, EdgeSecret], dealt: Dealing
+) -> tuple[bytes, ...]:
+    """What this party dealt, for each neighbour under the key that they share."""
+    return tuple(
+        seal_share(view.context.group, share, pad_key(view, edges[v].shared, view.position, v))
+        for v, share in zip(view.neighbours, dealt.shares, strict=True)
+    )

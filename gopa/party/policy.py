@@ -20,7 +20,7 @@ from gopa.messages.manifest import (
     TestCoins,
     Trust,
 )
-from gopa.planning import guarantee
+from gopa.planning.joined import Worth, guarantee, judge
 from wire.errors import GopaError
 
 
@@ -42,10 +42,8 @@ class LocalPolicy:
 
     `epsilon` and `delta` bound what the whole session gives away; `corrupt_share` is the part
     of the roster that the plan must withstand. `beacons` are the kinds of coins the party
-    takes part with. `witnesses`: closes need a quorum. `all_confirmations`: the party
-    reads everybody's confirmation before it unmasks; else only those of its neighbours,
-    and it believes the close that n_min parties confirmed. `chains` are the hashes of
-    the drand chains whose values it believes nobody knows in advance.
+    takes part with. `witnesses`: closes need a quorum. `chains` are the hashes of the drand
+    chains whose values it believes nobody knows in advance.
     """
 
     epsilon: Decimal
@@ -57,7 +55,6 @@ class LocalPolicy:
     witnesses: bool = False
     open_admission: bool = False
     simulation: bool = False
-    all_confirmations: bool = True
     chains: frozenset[bytes] = frozenset(chain.chain_hash for chain in KNOWN_CHAINS)
 
     def require(self, manifest: Manifest, author: bytes) -> None:
@@ -107,15 +104,12 @@ class LocalPolicy:
 
     def _require_privacy(self, manifest: Manifest) -> None:
         terms = manifest.terms
-        if terms.threshold is not None and not self.all_confirmations:
-            # Whoever gives shares of a neighbour judges by that neighbour's neighbours.
-            raise Refusal("recovery needs a party that reads all confirmations", "recovery")
         if terms.epsilon > self.epsilon:
             raise Refusal(f"epsilon is {terms.epsilon}", "epsilon")
         if Fraction(terms.corrupt, terms.parties) < self.corrupt_share:
             raise Refusal(f"the plan withstands {terms.corrupt} corrupt parties only", "corrupt")
         worth = guarantee(terms).total
-        if worth > terms.delta:
+        if judge(terms) is not Worth.KEPT:
             raise Refusal(f"the plan claims delta {terms.delta} and has {worth:.3g}", "terms")
         if worth > self.delta:
             raise Refusal(f"delta is {worth:.3g}", "delta")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
+from bulletin_board import Entry
 from gopa.messages.framing import Assembler, Message, Posted
 from gopa.messages.party import COMMIT, Commit
 from gopa.messages.phases import KIND_IN
+from gopa.party.chain import whole
 from gopa.party.events import Fetch
 from wire.errors import MalformedMessage, UsageError
 
@@ -67,11 +69,17 @@ def _by_author(
     return found
 
 
-def _first(entries: Iterable[Posted]) -> Message | None:
+def _first(entries: Sequence[Posted]) -> Message | None:
     """The first whole message, if it begins with the author's first entry."""
+    if entries and _is_first_and_whole(entries[0].entry):
+        return whole((entries[0],))  # what follows can change nothing, and most have no more
     assembler = Assembler()
     for posted in entries:
         for item in assembler.observe(posted):
             if isinstance(item, Message):
                 return item if item.seq == 0 else None
     return None
+
+
+def _is_first_and_whole(entry: Entry) -> bool:
+    return (entry.seq, entry.chunk, entry.chunks) == (0, 0, 1)

@@ -101,12 +101,30 @@ class Joined(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Enrolled(Guarded):
-    """On the roll; with commit-reveal the nonce is posted."""
+    """On the roll; with commit-reveal the nonce is posted.
+
+    `noted` is the time at which a party that was told one knew the roll.
+    """
 
     joined: Joined
     enrolment: Enrolment
     leaf: bytes
     cut: int
+    noted: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Checking(Guarded):
+    """The coins are out; what others signed before them is being read.
+
+    `nonces` are those that the close of coins lists, in the order of members.
+    """
+
+    enrolled: Enrolled
+    view: RoundView
+    leaf: bytes
+    nonces: tuple[bytes, ...]
+    wanted: Fetch
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -213,7 +231,7 @@ class Counting(Guarded):
 class Unmasked(Guarded):
     """The seed is open; shares of neighbours in the final list remain.
 
-    `confirmed` are the parties that are known to have confirmed.
+    `confirmed` are the parties whose timely confirmations were read.
     """
 
     opened: Opened
@@ -250,6 +268,7 @@ Stage: TypeAlias = (
     | Outside
     | Joined
     | Enrolled
+    | Checking
     | Committed
     | Comparing
     | Accusing
@@ -288,8 +307,8 @@ def opened_of(stage: Stage) -> Opened | None:
     """The round that is open, if one is."""
     if isinstance(stage, Waiting | Done | Stopped):
         return None
-    if isinstance(stage, Enrolled):
-        return stage.joined.opened
+    if isinstance(stage, Enrolled | Checking):
+        return (stage.enrolled if isinstance(stage, Checking) else stage).joined.opened
     if isinstance(stage, Comparing):
         return stage.committed.opened
     if isinstance(stage, Accusing):

@@ -15,9 +15,11 @@ from gopa.beacon import (
 )
 from gopa.graph import Graph
 from gopa.messages.manifest import CommitReveal, DrandBeacon
+from gopa.messages.members import pack_members, unpack_members
 from gopa.messages.organiser import Coins, Roll
 from gopa.party.lists import Enrolment
 from gopa.rounds.context import RoundContext
+from gopa.rounds.graph import losses
 from gopa.rounds.toolkit import GraphOfRound
 from wire.errors import InvalidProof
 
@@ -65,6 +67,12 @@ class RoundView:
         """The same of anybody on the roll."""
         return self.withheld + sum(v not in inside for v in self.neighbours_of(position))
 
+    def most_lost(self, among: Collection[int], inside: Collection[int]) -> int:
+        """The largest lost_u of the parties `among`, for the list `inside` ([L1])."""
+        size = len(self.enrolment)
+        listed = pack_members(among, size), pack_members(inside, size)
+        return _most_lost(self.graph, *listed, self.withheld)
+
 
 def joint_of(context: RoundContext, roll: Roll, roll_leaf: bytes, coins: Coins) -> bytes:
     """R, the joint coin of the round ([V3], [V4], [V5]).
@@ -73,7 +81,7 @@ def joint_of(context: RoundContext, roll: Roll, roll_leaf: bytes, coins: Coins) 
     """
     session, number, beacon = context.session, context.round, context.manifest.beacon
     if isinstance(beacon, CommitReveal):
-        return joint_coins(session, number, coins.nonces)
+        return joint_coins(session, number, roll_leaf, coins.nonces)
     if isinstance(beacon, DrandBeacon):
         value = _value(beacon, roll.beacon_round, coins.signature, coins.previous)
         return drand_coins(session, number, roll_leaf, value)
@@ -112,6 +120,13 @@ def view_of(draw: GraphOfRound, drawing: Drawing, position: int) -> RoundView:
         position=position,
         neighbours=tuple(graph.neighbours(position).tolist()),
     )
+
+
+@lru_cache(maxsize=16)
+def _most_lost(graph: Graph, among: bytes, inside: bytes, withheld: int) -> int:
+    """Shared by all parties of a process that read the same confirmations."""
+    lost = losses(graph, unpack_members(inside, graph.parties), withheld)
+    return int(lost[list(unpack_members(among, graph.parties))].max())
 
 
 @lru_cache(maxsize=16)

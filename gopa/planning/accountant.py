@@ -7,10 +7,11 @@ Theorem D for one release, loss distributions for several. Specification:
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Final
 
 from gopa.planning.convolution import Masses
-from gopa.planning.loss import LossDistribution, loss_of_gaussian, loss_of_shift
+from gopa.planning.loss import CUT, LossDistribution, loss_of_gaussian, loss_of_shift
 from gopa.planning.round_privacy import theorem_d
 
 BUCKETS_PER_DEVIATION: Final = 600
@@ -32,7 +33,10 @@ def delta_of_rounds(
         return theorem_d(noise, shift, epsilon, mask_mu=mask_mu)
     if _total_mu(noise, shift, mask_mu, releases) > _HOPELESS:
         return 1.0
-    return composed(noise, shift, mask_mu, releases).delta(epsilon)
+    found = composed(noise, shift, mask_mu, releases)
+    # Everybody counts the same as lost, however they cut.
+    lost = max(found.masses.lost, 4 * CUT * releases)
+    return replace(found, masses=replace(found.masses, lost=lost)).delta(epsilon)
 
 
 def composed(noise: Masses, shift: int, mask_mu: float, releases: int) -> LossDistribution:

@@ -15,16 +15,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from gopa.graph.flows import complete_flow_energy
+from gopa.graph.flows import complete_flow_energy, detour_energy
 from gopa.planning.expansion import Population, disconnected, flow_bound
 from gopa.planning.recovery import recovery_failure
 
-_MOST_HALVINGS: Final = 60
-_FEWEST_HALVINGS: Final = 8
-_WORK: Final = 30_000_000
-"""Halvings times parties (a choice counts as a hundred): about half a minute."""
+_MOST_HALVINGS: Final = 8
+_FEWEST_HALVINGS: Final = 2
+_WORK: Final = 1_000
+"""Halvings times choices: a fraction of a second."""
 _CLOSE: Final = 1.05
 """A bound this near to a value that some number of parties has is not improved."""
 
@@ -38,7 +38,9 @@ class Attendance:
 
     Everybody chooses k others, or all others where no more than k + 1 parties joined.
     Those that are missing when a round ends, whenever they left, are at most `most -
-    fewest` honest parties, and cost no survivor more than `loss` neighbours.
+    fewest` honest parties, and cost no survivor more than `loss` neighbours. With
+    `recovery` a party that did not confirm may be recovered, and has opened up to `loss`
+    edges itself.
     """
 
     fewest: int
@@ -46,6 +48,7 @@ class Attendance:
     corrupt: int
     k: int
     loss: int
+    recovery: bool = False
 
     @property
     def fewest_sparse(self) -> int:
@@ -62,11 +65,25 @@ class Attendance:
         """Whether some number of parties makes a complete graph."""
         return self.fewest <= self.k + 1
 
+    @property
+    def complete_neighbours(self) -> int:
+        """Of those who confirmed, whom a recovered party of a complete graph has a mask with."""
+        certain = self.fewest - self.corrupt
+        return certain - min(self.loss, min(self.most, self.k + 1) - self.fewest)
+
+    @property
+    def isolates(self) -> bool:
+        """Whether a party of a complete graph may be left without an unknown mask."""
+        return self.recovery and self.has_complete and self.complete_neighbours < 1
+
     def complete_energy(self, units: int) -> int:
         """The squared flow between survivors of complete graphs; 0 where there are none."""
         if not self.has_complete:
             return 0
-        return complete_flow_energy(self.fewest - self.corrupt, units)
+        within = complete_flow_energy(self.fewest - self.corrupt, units)
+        if not self.recovery:
+            return within
+        return max(within, detour_energy(self.complete_neighbours, units))
 
     def outvoted(self, tau: Fraction) -> bool:
         """Whether the corrupt parties are enough to open self-masks of a complete graph."""
@@ -75,7 +92,9 @@ class Attendance:
     def population(self, low: int, high: int) -> Population:
         """Any number from `low` to `high` of parties that joined, not all choosing each other."""
         gone = high - self.fewest
-        return Population(high, high - self.corrupt, self.k, min(self.loss, gone), gone, high - low)
+        lost = min(self.loss, gone)
+        opened = lost if self.recovery else 0
+        return Population(high, high - self.corrupt, self.k, lost, gone, high - low, opened)
 
     def typical(self) -> tuple[Population, ...]:
         """Single numbers of parties one of which is usually the worst: all, and few."""
@@ -88,8 +107,11 @@ class Attendance:
 def worst_disconnection(attendance: Attendance, enough: float) -> float:
     """A bound on P(some allowed removal disconnects the honest survivors), for one attempt.
 
-    It is at most `enough` if that can be shown. Complete graphs stay connected.
+    It is at most `enough` if that can be shown. Complete graphs stay connected unless a
+    party that is recovered may have opened all its edges to those that remain.
     """
+    if attendance.isolates:
+        return 1.0
     return max(0.0, _worst(attendance, disconnected, enough))
 
 
@@ -99,6 +121,8 @@ def worst_energy(attendance: Attendance, units: int, chance: float) -> int | Non
 
     None where no bound is found.
     """
+    if attendance.isolates:
+        return None
 
     def energy(population: Population) -> float:
         found = flow_bound(population, units, chance)
@@ -120,6 +144,42 @@ def worst_recovery(attendance: Attendance, tau: Fraction, tries: int) -> float:
     if attendance.has_complete and attendance.outvoted(tau):
         return 1.0
     return max(0.0, _worst(attendance, partial(recovery_failure, tau=tau, tries=tries)))
+
+
+@lru_cache(maxsize=256)
+def never_above(
+    attendance: Attendance,
+    kind: Literal["connection", "recovery"],
+    enough: float,
+    tau: Fraction | None = None,
+    tries: int = 1,
+) -> bool:
+    """Whether a bound is shown to be at most `enough`, whoever joins, within the halvings granted.
+
+    Intervals are taken from the left and halved while their bound is larger. What decides
+    are comparisons with `enough` alone: whoever evaluates bounds a little lower needs no
+    more halvings than whoever evaluates them a little higher.
+    """
+    if attendance.isolates:
+        return False
+    if tau is not None and attendance.has_complete and attendance.outvoted(tau):
+        return False
+    if not attendance.is_random:
+        return True
+    bound: Bound = disconnected
+    if kind == "recovery" and tau is not None:
+        bound = partial(recovery_failure, tau=tau, tries=tries)
+    left = _halvings(attendance)
+    waiting = [(attendance.fewest_sparse, attendance.most)]
+    while waiting:
+        low, high = waiting.pop()
+        if _over(attendance, bound, low, high) <= enough:
+            continue
+        if low == high or not left:
+            return False
+        left, middle = left - 1, (low + high) // 2
+        waiting += [(middle + 1, high), (low, middle)]
+    return True
 
 
 def _worst(attendance: Attendance, bound: Bound, enough: float | None = None) -> float:
@@ -152,7 +212,7 @@ def _worst(attendance: Attendance, bound: Bound, enough: float | None = None) ->
 
 def _halvings(attendance: Attendance) -> int:
     """Fewer where each takes longer: whoever receives terms waits for this."""
-    affordable = _WORK // (attendance.most + 100 * attendance.k)
+    affordable = _WORK // attendance.k
     return max(_FEWEST_HALVINGS, min(_MOST_HALVINGS, affordable))
 
 

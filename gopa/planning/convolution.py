@@ -8,57 +8,111 @@ tails, and the tails decide about privacy. Specification: `specs/03-privacy.md`,
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from wire.errors import UsageError
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 UNIT_ROUNDOFF: Final = 2.0**-53
-_DIRECT = 1024
-_BLOCK = 256
-_PIECE = 16 * _BLOCK
+_DIRECT = 512
+_FEW = 64
+_MANY = 256
+_LONG = 1024
+"""Shorter sequences are multiplied in smaller blocks, of which rounding is less."""
+_PIECES = 16
 
 
 def convolve(left: Floats, right: Floats) -> Floats:
     """The full convolution by direct positive products, never by a Fourier transform."""
     if len(left) < len(right):
         left, right = right, left
+    if not len(right):
+        return np.zeros(0)  # all of it was negligible
     if len(right) < _DIRECT:
-        return np.convolve(left, right)
-    return _blocked(left, right)
+        return _in_pieces(left, right)
+    total, once = len(left) + len(right) - 1, left is right
+    if not (_is_symmetric(left) and (once or _is_symmetric(right))):
+        return _blocked(left, right, total, square=once)
+    # Of a symmetric result half is computed.
+    half = total // 2 + 1
+    first = _blocked(left, right, half, square=once)
+    return np.concatenate([first, first[: total - half][::-1]])
+
+
+def _in_pieces(left: Floats, right: Floats) -> Floats:
+    """In pieces of about the root of the length: few additions in a row, so little rounding."""
+    result, size = np.zeros(len(left) + len(right) - 1), _piece(len(right))
+    for start in range(0, len(right), size):
+        part = np.convolve(left, right[start : start + size])
+        result[start : start + len(part)] += part
+    return result
+
+
+def _piece(length: int) -> int:
+    return math.isqrt(length - 1) + 1
+
+
+def _block(shorter: int) -> int:
+    """How many products are summed up in a row."""
+    return _MANY if shorter >= _LONG else _FEW
+
+
+def _is_symmetric(values: Floats) -> bool:
+    return bool(np.array_equal(values, values[::-1]))
 
 
 def error_of_convolution(left: Floats, right: Floats) -> float:
-    """The relative error one `convolve` adds; blocks are summed once more."""
+    """The relative error one `convolve` adds: within a piece, and where pieces are summed."""
     shorter = min(len(left), len(right))
-    return (shorter + shorter // _BLOCK + 4) * UNIT_ROUNDOFF
+    if not shorter:
+        return 0.0
+    size = _block(shorter) if shorter >= _DIRECT else _piece(shorter)
+    return (size + shorter // size + 5) * UNIT_ROUNDOFF
 
 
-def _blocked(left: Floats, right: Floats) -> Floats:
-    """Direct convolution as products with wide Toeplitz matrices; some thirty times faster."""
-    blocks = -(-len(left) // _BLOCK)
-    rows = np.zeros((blocks, _BLOCK))
+def _blocked(left: Floats, right: Floats, wanted: int, *, square: bool = False) -> Floats:
+    """The first values of a convolution, as products with wide Toeplitz matrices.
+
+    Some thirty times faster than one by one. Of a `square`, where both are the same, each piece
+    meets those behind it for both of them, and itself once: doubling is exact.
+    """
+    block = _block(len(right))
+    blocks = -(-len(left) // block)
+    rows = np.zeros((blocks, block))
     rows.reshape(-1)[: len(left)] = left
-    pieces = _PIECE // _BLOCK
-    result = np.zeros(len(left) + len(right) + 2 * _BLOCK + _PIECE)
-    for start in range(0, len(right), _PIECE):
-        spread = rows @ _toeplitz(right[start : start + _PIECE])
+    length = min(_PIECES * block, -(-len(right) // block) * block)
+    pieces = length // block
+    result = np.zeros(len(left) + len(right) + 2 * block + _PIECES * block)
+    for start in range(0, len(right), length):
+        # Rows whose products all lie behind what is wanted are left out.
+        skipped = start // block if square else 0
+        needed = min(blocks, max(0, -(-(wanted - start) // block))) - skipped
+        if needed <= 0:
+            break
+        spread = rows[skipped : skipped + needed] @ _toeplitz(
+            right[start : start + length], length, block
+        )
+        if square:
+            spread[pieces:] *= 2
         for piece in range(pieces + 1):
-            first = start + piece * _BLOCK
-            window = result[first : first + blocks * _BLOCK].reshape(-1, _BLOCK)
-            window += spread[:, piece * _BLOCK : (piece + 1) * _BLOCK]
-    return result[: len(left) + len(right) - 1]
+            first = start + (skipped + piece) * block
+            window = result[first : first + needed * block].reshape(-1, block)
+            window += spread[:, piece * block : (piece + 1) * block]
+    return result[:wanted]
 
 
-def _toeplitz(piece: Floats) -> Floats:
-    """Row i holds the piece shifted right by i, in _PIECE + _BLOCK columns."""
-    padded = np.zeros(_PIECE + 2 * _BLOCK)
-    padded[_BLOCK : _BLOCK + len(piece)] = piece
-    shifted = np.lib.stride_tricks.sliding_window_view(padded, _PIECE + _BLOCK)
-    return np.ascontiguousarray(shifted[_BLOCK:0:-1])
+def _toeplitz(piece: Floats, length: int, block: int) -> Floats:
+    """Row i holds the piece shifted right by i, in length + block columns."""
+    padded = np.zeros(length + 2 * block)
+    padded[block : block + len(piece)] = piece
+    shifted = np.lib.stride_tricks.sliding_window_view(padded, length + block)
+    return np.ascontiguousarray(shifted[block:0:-1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,22 +149,34 @@ class Masses:
         lost = self.lost + other.lost + dropped * (1 + 1e-6)
         return Masses(self.first + other.first + low, values[low:high].copy(), error, lost)
 
-    def times(self, count: int, *, cut: float) -> Masses:
-        """The law of the sum of `count` independent draws: doubling, plus one where needed."""
-        result = self
+    def times(self, count: int, *, cut: float, work: int | None = None) -> Masses:
+        """The law of the sum of `count` independent draws: doubling, plus one where needed.
+
+        Raises:
+            UsageError: all convolutions together take more than `work` products.
+        """
+        result, left = self, math.inf if work is None else work
         for bit in bin(count)[3:]:
-            result = result.plus(result, cut=cut)
-            if bit == "1":
-                result = result.plus(self, cut=cut)
+            for other in (None, self) if bit == "1" else (None,):
+                partner = result if other is None else other
+                left -= len(result.values) * len(partner.values)
+                if left < 0:
+                    raise UsageError("these releases take too long to account for", "rounds")
+                result = result.plus(partner, cut=cut)
         return result
 
 
 def _negligible_tails(values: Floats, cut: float) -> tuple[int, int, float]:
-    """Where to cut so that each tail holds at most `cut`, and the mass cut away."""
+    """Where to cut so that each tail holds at most `cut`, and the mass cut away.
+
+    At least one value stays.
+    """
     below = np.cumsum(values)
     above = np.cumsum(values[::-1])
     low = int(np.searchsorted(below, cut, side="right"))
     high = len(values) - int(np.searchsorted(above, cut, side="right"))
+    if low >= high:  # nearly everything is lost already: the law must not become empty
+        return 0, len(values), 0.0
     dropped = (below[low - 1] if low else 0.0) + (
         above[len(values) - high - 1] if high < len(values) else 0.0
     )

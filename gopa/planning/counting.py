@@ -14,8 +14,8 @@ Positions: TypeAlias = npt.NDArray[np.int64]
 ROUNDING: Final = 1e-14
 """Relative error granted to gammaln, several times its documented error."""
 
-_MOST_TERMS: Final = 4_000_000
-_MOST_COUNTS: Final = 24_000_000
+_MOST_TERMS: Final = 500_000
+_MOST_COUNTS: Final = 500_000
 _ALMOST_ALL: Final = 0.999
 """A larger chance is taken as this one, whose complement a float still holds well."""
 

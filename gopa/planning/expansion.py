@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
+from scipy.special import gammaln
 
 from gopa.graph.flows import flow_levels
 from gopa.planning.counting import (
@@ -28,17 +29,26 @@ from gopa.planning.counting import (
 )
 from wire.errors import UsageError
 
-MOST_CHOICES: Final = 10_000
-"""More take minutes to account for, and who receives terms has to."""
+MOST_CHOICES: Final = 2_000
+"""More take too long to account for, and who receives terms has to."""
 
-_MOST_SINGLE: Final = 512
+_MOST_SINGLE: Final = 128
 _RUNS: Final = 64
 """More numbers of own choices than that are looked at in so many runs."""
 
 _RARE: Final = -700.0
 """Events of a smaller log-probability are not looked into but counted as failures."""
 
+_MOST_SIZES: Final = 512
+"""Larger unions are looked at in runs."""
+
 _MOST_STEPS: Final = 16
+_LESS: Final = 1 - 1e-9
+"""A step has to be cheaper by more than rounding is: of equals everybody takes the first."""
+
+_HEADROOM: Final = 620.0
+"""Logarithm by which masses are raised before they are summed, to keep the smallest of them."""
+
 _UNDERFLOW: Final = 1e-300
 """No probability is rounded down to 0."""
 
@@ -50,7 +60,8 @@ class Population:
     `gone` bounds how many honest parties are missing altogether. Of those, up to `absent`
     may not even have joined: then every bound holds for each number of parties from
     n - absent to n, because each of its terms is taken at the end of that range at
-    which it is largest.
+    which it is largest. A party whose self-mask others recover may have opened up to
+    `opened` of its edges itself: it needs more than loss + opened honest neighbours.
     """
 
     parties: int
@@ -59,6 +70,7 @@ class Population:
     loss: int = 0
     gone: int = 0
     absent: int = 0
+    opened: int = 0
 
     def __post_init__(self) -> None:
         if not 2 <= self.honest <= self.parties:
@@ -67,6 +79,8 @@ class Population:
             raise UsageError("k is at least 1 and less than the number of parties", "k")
         if not (self.loss >= 0 and 0 <= self.gone < self.honest):
             raise UsageError("losses are not negative and somebody remains", "loss")
+        if self.opened < 0:
+            raise UsageError("a number of edges is not negative", "opened")
         if not (0 <= self.absent <= self.gone and 2 * self.absent < self.honest):
             raise UsageError("absent parties are gone, and fewer than half of the honest", "absent")
 
@@ -108,34 +122,58 @@ def degree_tail(population: Population, most: int) -> float:
         log_choose(honest, chosen) + log_choose(others - honest, k - chosen) - log_choose(others, k)
     )
     rare = np.isfinite(outgoing) & (outgoing <= _RARE)
-    logs = [math.log(k + 1) + _RARE if rare.any() else -math.inf]
-    for numbers in _blocks(np.flatnonzero(outgoing > _RARE)):
-        incoming = _binomial_cdf(honest - int(numbers[-1]), chance, most - numbers)
-        logs.append(float(log_sum(outgoing[numbers] + incoming)))
-    return math.exp(min(0.0, float(log_sum(np.array(logs))) + population.slack))
+    logs = [np.full(1, math.log(k + 1) + _RARE if rare.any() else -math.inf)]
+    numbers = np.flatnonzero(outgoing > _RARE)
+    if len(numbers):
+        logs.append(outgoing[numbers] + _log_incoming(numbers, honest, chance, most))
+    return math.exp(min(0.0, float(log_sum(np.concatenate(logs))) + population.slack))
 
 
-def _blocks(numbers: Positions) -> list[Positions]:
-    """Runs, of one number each if there are not too many.
+def _log_incoming(numbers: Positions, honest: int, chance: float, most: int) -> Floats:
+    """For each of these numbers of own choices ln P(at most `most` less it others chose the party).
 
-    The last number of a run leaves the fewest others to be chosen by, so it may stand for all.
+    Exact up to rounding. In a run of numbers the last one leaves the fewest others to be chosen
+    by, so it may stand for all.
     """
-    count = len(numbers) if len(numbers) <= _MOST_SINGLE else _RUNS
-    return np.array_split(numbers, count) if count else []
-
-
-def _binomial_cdf(trials: int, chance: float, most: Positions) -> Floats:
-    """Log-probabilities of Binomial <= each of `most`, exact up to rounding."""
+    rows = _runs(len(numbers))
+    last = numbers[np.append(np.flatnonzero(np.diff(rows)), len(numbers) - 1)]
+    trials = honest - last
+    points = np.minimum(most - numbers, trials[rows])
     if chance >= 1:
-        return np.where(most >= trials, 0.0, -np.inf)
-    counts = np.arange(min(int(most.max()), trials) + 1, dtype=float)
-    logs = (
-        log_choose(trials, counts)
-        + counts * math.log(chance)
-        + (trials - counts) * math.log1p(-chance)
-    )
-    below = np.logaddexp.accumulate(logs)
-    return np.asarray(np.minimum(below[np.minimum(most, len(below) - 1)], 0.0))
+        return np.where(points >= trials[rows], 0.0, -np.inf)
+    return _log_binomial_cdf(trials, chance, rows, points)
+
+
+def _runs(count: int) -> Positions:
+    """In which run each number is: of one number each if there are not too many.
+
+    Otherwise runs are as equal as possible, the longer ones first.
+    """
+    runs = count if count <= _MOST_SINGLE else _RUNS
+    size, longer = divmod(count, runs)
+    return np.repeat(np.arange(runs), size + (np.arange(runs) < longer))
+
+
+def _log_binomial_cdf(
+    trials: Positions, chance: float, rows: Positions, points: Positions
+) -> Floats:
+    """ln P(Binomial(trials[rows], chance) <= points), from one matrix of masses.
+
+    Masses are taken relative to the largest of their row, so far above what a float holds least
+    that what is raised to `_UNDERFLOW` has a log-probability far below `_RARE`.
+    """
+    width, top = int(points.max()) + 1, int(trials.max())
+    counts = np.arange(width, dtype=float)
+    left = top - np.arange(top - int(trials.min()) + width, dtype=float)
+    factorials = np.where(left < 0, np.inf, gammaln(np.maximum(left, 0.0) + 1))
+    chosen = np.lib.stride_tricks.sliding_window_view(factorials, width)[top - trials]
+    odds = math.log(chance) - math.log1p(-chance)
+    logs = counts * odds - gammaln(counts + 1) - chosen
+    largest = logs.max(axis=1)
+    logs += (_HEADROOM - largest)[:, None]
+    below = np.cumsum(np.exp(logs, out=logs), axis=1)[rows, points]
+    scale = gammaln(trials + 1.0) + trials * math.log1p(-chance) + largest - _HEADROOM
+    return np.asarray(np.minimum(np.log(np.maximum(below, _UNDERFLOW)) + scale[rows], 0.0))
 
 
 @lru_cache(maxsize=4096)
@@ -143,23 +181,62 @@ def disconnected(population: Population) -> float:
     """An upper bound on P(some allowed exclusion disconnects the honest survivors).
 
     If it does, some set A of at most half of the honest parties has no member with more
-    than `loss` honest neighbours outside A. Size 1 is the exact tail of a degree; larger
+    than `loss` honest neighbours outside A, or, for a party whose self-mask others recover,
+    that party has not more than loss + opened. Size 1 is the exact tail of a degree; larger
     sizes use the members' choices, the edges that cross, or the gap between the two sides.
     """
-    single = population.honest * degree_tail(population, population.loss)
-    sizes = np.arange(2, population.honest // 2 + 1, dtype=float)
+    single = population.honest * degree_tail(population, population.loss + population.opened)
+    most = population.honest // 2
+    sizes = np.arange(2, min(most, _MOST_SIZES) + 1, dtype=float)
     if not len(sizes):
         return min(1.0, single)
-    larger = float(log_sum(_log_bad_sets(population, sizes)))
+    logs = np.append(_log_bad_sets(population, sizes), _log_bad_runs(population, most))
+    larger = float(log_sum(logs))
     return min(1.0, single + math.exp(min(larger + population.slack, 0.0)) + _UNDERFLOW)
 
 
+def runs_of_sizes(most: int) -> list[tuple[int, int]]:
+    """First and last size of each run of those above `_MOST_SIZES`, up to `most`.
+
+    A run that begins with a ends with a + floor(a / 64).
+    """
+    runs, first = [], _MOST_SIZES + 1
+    while first <= most:
+        runs.append((first, min(most, first + first // 64)))
+        first = runs[-1][1] + 1
+    return runs
+
+
+def _log_bad_runs(population: Population, most: int) -> Floats:
+    """For each run of large sizes, their number times a bound that holds for each of them.
+
+    Edges that cross: more ways to choose the set at the last size, fewer pairs at the
+    first, and the larger share of them that may be missing at the last.
+    """
+    runs = np.array(runs_of_sizes(most), dtype=float).reshape(-1, 2)
+    first, last = runs[:, 0], runs[:, 1]
+    share = population.k / (population.parties - 1)
+    allowed = population.loss / (population.fewest - last)
+    # A product that is concave in the size: smallest at one of the ends.
+    pairs = np.minimum(first * (population.fewest - first), last * (population.fewest - last))
+    chance = np.full_like(first, 1 - (1 - share) ** 2)
+    tail = log_binomial_at_most(pairs, chance, allowed * pairs)
+    return np.asarray(log_choose(population.honest, last) + tail + np.log(last - first + 1))
+
+
 def _log_bad_sets(population: Population, sizes: Floats) -> Floats:
-    """For each size the smallest of three union bounds; each holds for every exclusion."""
-    with_few = _log_few_neighbours_each(population, sizes)
+    """For each size the smallest of three union bounds; each holds for every exclusion.
+
+    The first is the dearest: it is evaluated only where the others do not settle it. No
+    size counts for less than what is not looked into.
+    """
     crossing = _log_few_crossing_edges(population, sizes)
-    apart = _log_nothing_between(population, sizes)
-    return np.minimum(np.minimum(with_few, crossing), apart)
+    found = np.minimum(crossing, _log_nothing_between(population, sizes))
+    open_ = np.flatnonzero(found > _RARE)
+    if len(open_):
+        with_few = _log_few_neighbours_each(population, sizes[open_])
+        found[open_] = np.minimum(found[open_], with_few)
+    return np.maximum(found, _RARE)
 
 
 def _log_few_neighbours_each(population: Population, sizes: Floats) -> Floats:
@@ -229,8 +306,15 @@ def _log_confined(population: Population, size: int, width: int) -> float:
     rest = population.fewest - size - width
     own = log_avoiding(population.fewest_others, rest, k)
     foreign = log_avoiding(others, size, k)
-    ways = log_choose(population.honest, size) + log_choose(population.honest - size, width)
+    ways = _choose(population.honest, size) + _choose(population.honest - size, width)
     return float(ways + size * own + rest * foreign)
+
+
+def _choose(total: int, part: int) -> float:
+    """`log_choose` of two integers; arrays of one element take ten times as long."""
+    if not 0 <= part <= total:
+        return -math.inf
+    return math.lgamma(total + 1) - math.lgamma(part + 1) - math.lgamma(total - part + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +340,8 @@ def flow_bound(population: Population, units: int, chance: float) -> FlowBound |
 
     Level sets of an optimal potential grow like neighbourhoods in the graph, minus the
     edges that carry flow, minus the lost neighbours; once both ends reach more than half
-    of the survivors they meet.
+    of the survivors they meet. The first of them may be a party whose self-mask others
+    recover: it stays outside the sets that grow from its neighbours.
     """
     growth = _Growth(population, units, chance / 2, chance / (2 * _MOST_STEPS))
     drop = growth.cheapest(1, _MOST_STEPS)
@@ -293,15 +378,18 @@ class _Growth:
         """
         population = self._population
         fresh = self._fresh(size) - min(population.loss * size, population.gone)
+        start = size
+        if size == 1 and population.opened:
+            start, fresh = 0, fresh - population.opened
         best: tuple[float, int, int] | None = None
         for level in flow_levels(self._units):
-            grown = size + fresh - self._units // (level + 1)
+            grown = start + fresh - self._units // (level + 1)
             if grown <= size:
                 continue
             cost = 2 * level + 1
             reached = min(grown, population.honest // 2 + 1)
             rate = cost / math.log(reached / size)
-            if best is None or rate < best[0]:
+            if best is None or rate < best[0] * _LESS:
                 best = (rate, cost, grown)
             if population.honest < 2 * grown:
                 break

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from gopa.planning.joined import Guarantee
+from gopa.planning.liveness import Liveness
 from gopa.planning.request import Request
 from gopa.planning.result import Errors, Reason
 from gopa.planning.terms import Terms
 from zkp.noise_table import GaussianTable
 
+NORM_UNPROVED: Final = (
+    "the claim rests on it, and full mode proves the range of every coordinate but not the length: "
+    "a party that lies about its own changes the sum by more, and loses only its own privacy"
+)
 
-def explain(
-    request: Request, terms: Terms, worth: Guarantee, method: str, errors: Errors
+
+def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
+    request: Request,
+    terms: Terms,
+    worth: Guarantee,
+    method: str,
+    errors: Errors,
+    alive: Liveness,
 ) -> tuple[Reason, ...]:
     """One line for each number, in the order in which they depend on each other."""
     return (
@@ -20,6 +32,11 @@ def explain(
             "parties that join",
             f"{terms.survivors} to {terms.parties}",
             "delta holds for every number of them; with fewer there is no round",
+        ),
+        Reason(
+            "corrupt parties",
+            f"at most {terms.corrupt}",
+            f"an assumption about these {terms.parties} parties that nothing here can check",
         ),
         Reason(
             "honest parties",
@@ -30,14 +47,14 @@ def explain(
             "loss bound r",
             str(terms.loss),
             f"a party loses more neighbours with probability below 0.001 when each fails "
-            f"with probability {request.dropout:g}; it is then removed",
+            f"with probability {request.dropout:g}; withheld coins count for all",
         ),
         Reason(
             "neighbours k",
             str(terms.k),
             _why_neighbours(worth, method),
         ),
-        *_recovery(terms, worth),
+        *_recovery(request, terms, worth),
         Reason(
             "grid steps m",
             str(terms.steps),
@@ -49,8 +66,10 @@ def explain(
             "delta",
             f"{worth.total:.4g}",
             f"{worth.noise:.4g} from noise and masks over {terms.releases} releases, "
-            f"{worth.beta:.2g} for the graph in each of {terms.tries} attempts",
+            f"{worth.beta:.2g} for each of {terms.tries} graphs that a liar may look at in "
+            f"{terms.rounds * terms.attempts} attempts",
         ),
+        *_chances(request, terms, alive),
         Reason(
             "error of the mean",
             f"{errors.planned:.4g}",
@@ -81,14 +100,55 @@ def _why_neighbours(worth: Guarantee, method: str) -> str:
     return f"the smallest for which a bad graph is rarer than {worth.graph:.2g} ({method})"
 
 
-def _recovery(terms: Terms, worth: Guarantee) -> tuple[Reason, ...]:
+def _chances(request: Request, terms: Terms, alive: Liveness) -> tuple[Reason, ...]:
+    model = (
+        f"when each party fails with probability {alive.dropout:g} in a round, before any of its "
+        "messages alike, nobody lies, and the organiser and the board work"
+    )
+    retries = f"{terms.attempts} attempts, {terms.charged} charged retries: {_why_charged(terms)}"
+    proved = () if request.norm is None else (Reason("length", f"{request.norm}", NORM_UNPROVED),)
+    return (
+        *proved,
+        Reason("chance that a round finishes", f"{alive.round:.4g}", model),
+        Reason("chance of a result", f"{alive.session:.4g}", retries),
+        Reason("attempts on average", f"{alive.attempts:.3g}", "failed ones included"),
+    )
+
+
+def _why_charged(terms: Terms) -> str:
+    if terms.threshold is not None:
+        return "each would cost accuracy, and recovery makes them rare"
+    if not terms.charged:
+        return "each would cost accuracy"
+    return "without recovery a party that vanishes at the end costs one"
+
+
+def advice(terms: Terms, alive: Liveness) -> str:
+    """What makes a result likelier."""
+    withheld = terms.parties * alive.dropout / 8
+    if terms.beacon == "commit-reveal" and withheld > terms.loss / 2:
+        return "take coins from a beacon (beacon='drand'), as too many would withhold theirs"
     if terms.threshold is None:
-        return ()
+        return "allow recovery, more charged retries, fewer parties or a lower `dropout`"
+    return "lower `dropout`, or raise `attempts`"
+
+
+def _recovery(request: Request, terms: Terms, worth: Guarantee) -> tuple[Reason, ...]:
+    if terms.threshold is None:
+        return (Reason("recovery", "none", _why_none(request)),)
     why = (
         f"so many corrupt neighbours are rarer than {worth.recovery:.2g} (coins: {terms.beacon}); "
         "with so many honest ones left, a party that vanishes at the end does not stop the round"
     )
     return (Reason("recovery", f"more than {terms.threshold} of the neighbours", why),)
+
+
+def _why_none(request: Request) -> str:
+    if request.one_close:
+        why = "parties that are trusted have no self-masks"
+    else:
+        why = "not wanted, or with these numbers corrupt neighbours could open self-masks"
+    return f"{why}: a party that vanishes at the end stops the round"
 
 
 def _why_steps(request: Request) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -14,6 +14,9 @@ from zkp.noise_table import NoiseLaw
 
 _CUT_SHARE: Final = 1e-9
 """Tails that hold this part of delta, shared by all parties, are counted as lost."""
+
+NARROW: Final = 2**14
+"""Sums of noise with at most so many outcomes are looked at in more than one order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class Exposure:
 def delta_of(exposure: Exposure, law: NoiseLaw) -> float:
     """An upper bound on delta: planned and verified by this one function."""
     noise = noise_sum(law, exposure.honest, exposure.delta * _CUT_SHARE / exposure.honest)
+    # Everybody counts the same as lost, however they cut.
+    noise = replace(noise, lost=max(noise.lost, 2 * _CUT_SHARE * exposure.delta))
     if exposure.dimension == 1:
         return delta_of_rounds(
             noise,
@@ -52,6 +57,8 @@ def delta_of(exposure: Exposure, law: NoiseLaw) -> float:
         exposure.largest_coordinate,
         exposure.epsilon,
         dimension=exposure.dimension,
+        parties=exposure.honest,
         mask_mu=exposure.mask_mu,
         releases=exposure.releases,
+        narrow=2 * exposure.honest * law.radius <= NARROW,
     )

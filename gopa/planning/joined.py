@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from gopa.planning.attendance import (
-    Attendance,
-    worst_disconnection,
-    worst_energy,
-    worst_recovery,
-)
+from gopa.planning.attendance import Attendance, never_above, worst_energy
 from gopa.planning.exposure import Exposure, delta_of
 from gopa.planning.noise_sum import most_summed
 from gopa.planning.recovery import worst_tries
@@ -28,7 +25,7 @@ from wire.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """Delta from noise and masks over all releases, and what may fail in each of `tries` attempts.
+    """Delta from noise and masks over all releases, and what may fail in each of `tries` graphs.
 
     `graph` bounds the probability of a graph worse than assumed, `recovery` that of a
     self-mask that corrupt neighbours can open. `energy` is the squared flow of masks (0
@@ -43,7 +40,7 @@ class Guarantee:
 
     @property
     def beta(self) -> float:
-        """What may fail in one attempt, for all parties at once."""
+        """What may fail in one graph, for all parties at once."""
         return self.graph + self.recovery
 
     @property
@@ -54,6 +51,9 @@ class Guarantee:
 
 _LEAST_CHANCE: Final = 1e-300
 """Terms that grant bad graphs no chance are granted this one."""
+
+TOLERANCE: Final = Fraction(1, 1000)
+"""Half of the band around delta in which nothing is decided, and of that around beta."""
 
 NOTHING: Final = Guarantee(1.0, 1.0, 1.0, 1)
 
@@ -75,30 +75,81 @@ def guarantee(terms: Terms, joined: int | None = None) -> Guarantee:
     return _guarantee(terms)
 
 
+class Worth(Enum):
+    """What a receiver finds out about the delta that terms claim."""
+
+    KEPT = "kept"
+    UNDECIDED = "too close to say"
+    BROKEN = "broken"
+
+
+def judge(terms: Terms) -> Worth:
+    """Whether the terms keep their delta: decided in the same way by everybody ([V35] to [V40]).
+
+    Between the two answers lies a band that no rounding crosses. A party joins no session
+    whose terms lie in it, and an audit does not decide.
+    """
+    delta = Fraction(terms.delta)
+    if Fraction(_guarantee(terms).total) <= delta * (1 - TOLERANCE):
+        return Worth.KEPT
+    if Fraction(_guarantee(terms, generous=True).total) > delta * (1 + TOLERANCE):
+        return Worth.BROKEN
+    return Worth.UNDECIDED
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How an answer came about: delta if a little less and a little more chance is granted."""
+
+    worth: Worth
+    strict: float
+    generous: float
+    energies: tuple[int, int]
+
+
+def explain_judgement(terms: Terms) -> Judgement:
+    """As `judge`, with the numbers behind the answer."""
+    strict, generous = _guarantee(terms), _guarantee(terms, generous=True)
+    return Judgement(judge(terms), strict.total, generous.total, (strict.energy, generous.energy))
+
+
 @lru_cache(maxsize=64)
-def _guarantee(terms: Terms) -> Guarantee:
-    if terms.honest > most_summed(terms.noise):
-        return NOTHING  # it would take minutes to show more
+def _guarantee(terms: Terms, *, generous: bool = False) -> Guarantee:
+    """With `generous` for a chance of bad graphs that is larger by the tolerance."""
     attendance = attendance_of(terms)
-    energy, graph = 0, min(max(float(terms.beta), _LEAST_CHANCE), 0.5)
+    cut_off = attendance.is_random and terms.loss >= 2 * terms.k  # as many as it has on average
+    if cut_off or terms.honest > most_summed(terms.noise):
+        return NOTHING  # it would take too long to show more
+    granted = min(max(float(terms.beta), _LEAST_CHANCE), 0.5)
+    less, more = (granted * float(1 + sign * TOLERANCE) for sign in (-1, 1))
+    enough = more if generous else less
+    chance = granted if attendance.is_random else 0.0
+    energy, recovery = 0, 0.0
     if terms.mask == "uniform":
-        graph = worst_disconnection(attendance, graph)
-    else:
-        found = worst_energy(attendance, units_of(terms), graph)
-        if found is None:
+        if not never_above(attendance, "connection", enough):
             return NOTHING
-        energy = found
-        graph = graph if attendance.is_random else 0.0
-    recovery = 0.0
+    else:
+        found = [worst_energy(attendance, units_of(terms), each) for each in (less, more)]
+        energies = [each for each in found if each is not None]
+        if not energies or (len(energies) < 2 and not generous):
+            return NOTHING
+        energy = min(energies) if generous else max(energies)
     if terms.threshold is not None:
-        recovery = worst_recovery(attendance, terms.threshold, worst_tries(terms.beacon))
-    noise = delta_of_component(terms, terms.honest, energy, terms.releases)
-    return Guarantee(noise, graph, recovery, terms.tries, energy)
+        tries = worst_tries(terms.beacon)
+        if not never_above(attendance, "recovery", enough, terms.threshold, tries):
+            return NOTHING
+        recovery = chance
+    try:
+        noise = delta_of_component(terms, terms.honest, energy, terms.releases)
+    except UsageError:
+        return NOTHING  # so many releases take too long to compose
+    return Guarantee(noise, chance, recovery, terms.tries, energy)
 
 
 def attendance_of(terms: Terms) -> Attendance:
     """Who may join under these terms."""
-    return Attendance(terms.survivors, terms.parties, terms.corrupt, terms.k, terms.loss)
+    recovery = terms.threshold is not None
+    return Attendance(terms.survivors, terms.parties, terms.corrupt, terms.k, terms.loss, recovery)
 
 
 def units_of(terms: Terms) -> int:

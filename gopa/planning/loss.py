@@ -21,7 +21,9 @@ from gopa.planning.round_privacy import log_ratios
 from wire.errors import UsageError
 
 CUT: Final = 1e-26
-_MOST_BUCKETS = 4_000_000
+_MOST_BUCKETS = 2**16
+_MOST_PRODUCTS = 2**36
+"""More take too long, and who receives terms has to compose releases: no grid leads to so many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +65,7 @@ class LossDistribution:
         """The mechanism `count` times on the same data."""
         if type(count) is not int or count < 1:
             raise UsageError("a mechanism is repeated at least once", "count")
-        masses = self.masses.times(count, cut=CUT)
+        masses = self.masses.times(count, cut=CUT, work=_MOST_PRODUCTS)
         infinite = -math.expm1(count * math.log1p(-min(self.infinite, 1 - UNIT_ROUNDOFF)))
         return LossDistribution(self.step, masses, min(1.0, infinite * (1 + 1e-12)))
 

@@ -16,8 +16,8 @@ from zkp.noise_table import NoiseLaw
 NEGLIGIBLE: Final = 1e-26
 """Tail mass left out at each doubling; what it adds up to is added to delta."""
 
-MOST_OUTCOMES: Final = 2**20
-"""A wider sum would take minutes, and who receives terms has to evaluate it."""
+MOST_VARIANCE: Final = 2**26
+"""A wider sum would take too long, and who receives terms has to evaluate it."""
 
 
 def single(law: NoiseLaw) -> Masses:
@@ -29,7 +29,7 @@ def single(law: NoiseLaw) -> Masses:
 
 def most_summed(law: NoiseLaw) -> int:
     """The most parties whose noise is summed up; what holds for them holds for more."""
-    return math.floor((MOST_OUTCOMES / 24) ** 2 / law.variance)
+    return math.floor(MOST_VARIANCE / law.variance)
 
 
 @lru_cache(maxsize=16)

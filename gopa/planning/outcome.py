@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from gopa.graph.structure import Graph
+from gopa.planning.choices import coin_choices
 from gopa.planning.joined import guarantee
 from gopa.planning.protection import Protection, protections, without_any_one, worst
 from gopa.planning.terms import Terms
@@ -20,6 +21,11 @@ from wire.randomness import Rng
 
 MOST_ENUMERATED: Final = 64
 """Up to here every single party is taken out in turn, when masks are Gaussian."""
+
+LENGTH_UNPROVED: Final = (
+    "vectors keep to the planned length, which is not proved: full mode proves the range of every "
+    "coordinate"
+)
 
 Coins: TypeAlias = Literal["commit-reveal", "drand", "simulation"]
 
@@ -246,13 +252,27 @@ def _corrupt_for_certain(void: Iterable[tuple[int, int]]) -> int:
     return len(seen) // 2
 
 
+def _chosen(outcome: Outcome) -> str:
+    """Among how many coins liars choose; whoever runs a simulation has as many as it likes."""
+    if outcome.coins == "simulation":
+        return ""
+    found = coin_choices(outcome.terms)
+    return (
+        f"; corrupt parties choose among 2^{found.helped_bits:.2f} of them in all attempts if "
+        f"organiser and board help them, among 2^{found.alone_bits:.2f} alone: it moves their own "
+        f"noise by about {found.shift:.1f} of its standard deviations at most, and nobody else's"
+    )
+
+
 def _assumptions(outcome: Outcome) -> tuple[str, ...]:
     terms = outcome.terms
     lines = [
         f"at most {terms.corrupt} of {terms.parties} parties are corrupt",
         "discrete logarithms in ristretto255 are hard and the key-derived streams look random",
-        f"coins: {outcome.coins}",
+        f"coins: {outcome.coins}{_chosen(outcome)}",
     ]
+    if terms.bounds_length:
+        lines.append(LENGTH_UNPROVED)
     if not outcome.witnessed:
         lines.append("single view of the log assumed for coins and for exclusion of entries")
     if len(outcome.unmasked) < len(outcome.included):

@@ -5,17 +5,31 @@ Specification: `specs/03-privacy.md`, section 10.
 
 from __future__ import annotations
 
+import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
-from gopa.planning.explanation import explain
+from gopa.planning.defaults import (
+    CORRUPT,
+    DROPOUT,
+    GOOD_CHANCE,
+    LEAST_CHANCE,
+    MOST_RETRIES,
+    SURE_CHANCE,
+    THRESHOLDS,
+    PlannedMode,
+    PlannedTrust,
+)
+from gopa.planning.explanation import advice, explain
 from gopa.planning.exposure import Exposure
 from gopa.planning.gaussian import central_deviation
-from gopa.planning.joined import guarantee, mask_price
+from gopa.planning.joined import Worth, guarantee, judge, mask_price
+from gopa.planning.liveness import Rules, liveness
 from gopa.planning.noise_choice import Need, allowed_mu, choose_noise, laws_for, widest_deviation
+from gopa.planning.noise_sum import MOST_VARIANCE
 from gopa.planning.reach import Reach, choose_reach
 from gopa.planning.request import Request
 from gopa.planning.result import (
@@ -27,6 +41,7 @@ from gopa.planning.result import (
 )
 from gopa.planning.sensitivity import Sensitivity, choose_grid
 from gopa.planning.terms import MOST_DEVIATION, BeaconKind, MaskLaw, Terms
+from gopa.planning.vectors import require_accountable
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, NoiseLaw
 
@@ -35,6 +50,14 @@ BETA_SHARE: Final = 0.1
 
 MASK_SHARE: Final[dict[Objective, float]] = {"error": 0.002, "peers": 0.02, "masks": 0.5}
 """The part of the squared shift that Gaussian masks may cost."""
+
+_MARGIN: Final = 0.1
+"""Noise is a little wider than first guessed."""
+
+_LOG: Final = logging.getLogger("gopa.planning")
+
+_TYPICAL_DEGREE: Final = 40
+"""Of a party in a large plan; thresholds are chosen by it."""
 
 WIDENING: Final = 1.02
 """So much more than what the masks just tried would cost is granted to the next ones."""
@@ -45,74 +68,165 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
     n: int,
     epsilon: float | str | Decimal,
     delta: float | str | Decimal,
-    corrupt: float = 0.0,
-    dropout: float = 0.05,
+    corrupt: float = CORRUPT,
+    dropout: float = DROPOUT,
     range: tuple[float | str | Decimal, float | str | Decimal] = (0, 1),  # noqa: A002
     dimension: int = 1,
     norm: float | str | Decimal | None = None,
     rounds: int = 1,
-    mask: MaskLaw = "gaussian",
+    mask: MaskLaw | None = None,
     noise: NoiseName | None = None,
     objective: Objective = "error",
     steps: int | None = None,
-    charged: int = 1,
-    attempts: int = 3,
+    charged: int | None = None,
+    attempts: int | None = None,
     integers: bool = False,
-    recovery: Fraction | str | None = None,
-    beacon: BeaconKind = "commit-reveal",
+    recovery: Fraction | str | None = "auto",
+    beacon: BeaconKind | None = None,
+    mode: PlannedMode = "full",
+    trust: PlannedTrust = "malicious",
+    open_admission: bool = False,
+    least_chance: float = LEAST_CHANCE,
 ) -> Plan:
     """Everything a session needs so that it is (epsilon, delta)-private.
 
     `n` parties, each with a value (or a vector of `dimension` coordinates) in `range`;
     `norm` bounds the L2 norm of vectors. `corrupt` is how many parties may collude, or
-    which part of all: at least one is assumed, a curious party. `dropout` is the chance
-    that an honest party fails, by not joining or later. The plan holds for every number of
-    parties that joins, from `Plan.terms.survivors` to n, with all corrupt ones among them.
+    which part of all: a tenth if nobody says, and at least one, a curious party. `dropout`
+    is the chance that an honest party fails, by not joining or later. The plan holds for
+    every number of parties that joins, from `Plan.terms.survivors` to n, with all corrupt
+    ones among them.
     `rounds` releases from the same inputs are composed, each with `charged` charged
     retries, among at most `attempts` attempts. `integers` says that inputs are integers:
     they are not rounded. `noise` is the kind of law: without it single numbers get a
     table where one is wide enough, and vectors sums of uniforms, because only those are
     proved for vectors. `steps` fixes the grid. `recovery`, an exact fraction such as
     "2/3", is the part of a party's neighbours that must not collude, because more of them
-    can open its self-mask; `beacon` is where the coins come from. `objective`: "error"
-    loses least accuracy to the masks, "peers" needs fewest neighbours, "masks" keeps
-    Gaussian masks small.
+    can open its self-mask; None is for no recovery, and "auto" chooses one wherever parties
+    have self-masks and few enough are corrupt. `beacon` is where the coins come from:
+    nonces if nobody says, but drand for so many parties that too many nonces would be
+    withheld. `mask` is uniform if nobody says, and Gaussian where all are trusted to keep
+    the rules. Without recovery `charged` is chosen by the chance of a result; with it, it
+    is 0. With `open_admission` other parties may come to the next attempt. `objective`:
+    "error" loses least accuracy to the masks, "peers" needs fewest neighbours, "masks"
+    keeps Gaussian masks small.
 
-    Raises `UsageError` that says which way to move when no plan meets the target.
+    Raises `UsageError` that says which way to move when no plan meets the target, and
+    when a session would get a result with a chance below `least_chance`.
     """
     if not isinstance(range, (tuple, list)) or len(range) != 2:
         raise UsageError("two numbers, the smallest and the largest input", "range")
-    request = Request.checked(
-        parties=n,
-        epsilon=epsilon,
-        delta=delta,
-        corrupt=corrupt,
-        dropout=dropout,
-        low=range[0],
-        high=range[1],
-        dimension=dimension,
-        norm=norm,
-        rounds=rounds,
-        mask=mask,
-        noise=noise,
-        objective=objective,
-        steps=steps,
-        charged=charged,
-        attempts=attempts,
-        integers=integers,
-        recovery=recovery,
-        beacon=beacon,
+    asked: dict[str, Any] = {
+        "parties": n,
+        "epsilon": epsilon,
+        "delta": delta,
+        "corrupt": corrupt,
+        "dropout": dropout,
+        "low": range[0],
+        "high": range[1],
+        "dimension": dimension,
+        "norm": norm,
+        "rounds": rounds,
+        "mask": mask,
+        "noise": noise,
+        "objective": objective,
+        "steps": steps,
+        "charged": charged,
+        "attempts": attempts,
+        "integers": integers,
+        "beacon": beacon,
+        "mode": mode,
+        "trust": trust,
+        "open_admission": open_admission,
+    }
+    if recovery != "auto":
+        made = _plan(Request.checked(recovery=recovery, **asked), retries=charged is None)
+    else:
+        made = _with_recovery(asked) or _plan(
+            Request.checked(recovery=None, **asked), retries=charged is None
+        )
+    return accepted(made, least_chance)
+
+
+def _with_recovery(asked: dict[str, Any]) -> Plan | None:
+    """The plan with the best threshold; None where recovery is not possible."""
+    if asked["trust"] != "malicious":
+        return None  # without self-masks there is nothing to recover
+    first = _first_threshold(Request.checked(recovery=THRESHOLDS[-1], **asked))
+    found = [_recovering(asked, THRESHOLDS[first])]
+    larger, smaller = THRESHOLDS[:first][::-1], THRESHOLDS[first + 1 :]
+    for threshold in larger if found[0] is None else smaller:
+        best = found[-1]
+        if best is not None and (found[0] is None or best.liveness.session >= SURE_CHANCE):
+            break
+        found.append(_recovering(asked, threshold))
+        if found[0] is not None and found[-1] is None:
+            break
+    made = [each for each in found if each is not None]
+    return max(made, key=lambda each: each.liveness.session, default=None)
+
+
+def _recovering(asked: dict[str, Any], threshold: Fraction) -> Plan | None:
+    """None where corrupt neighbours could open self-masks, or no noise or masks are wide enough."""
+    try:
+        return _plan(Request.checked(recovery=threshold, **asked))
+    except UsageError as error:
+        if error.field not in {"recovery", "noise", "mask"}:
+            raise
+        return None
+
+
+def _first_threshold(request: Request) -> int:
+    """The place of the largest threshold that leaves room for failing neighbours.
+
+    A large threshold needs fewer neighbours, as corrupt ones reach it more rarely; of the
+    neighbours of a party so many are there for certain that the others suffice even where
+    three deviations more than expected fail.
+    """
+    degree = min(request.survivors - 1, _TYPICAL_DEGREE)
+    failing = request.dropout * degree
+    failing += 3 * math.sqrt(failing * (1 - request.dropout))
+    for place, tau in enumerate(THRESHOLDS):
+        if degree - int(tau * degree) - 1 >= failing:
+            return place
+    return len(THRESHOLDS) - 1
+
+
+def accepted(made: Plan, least_chance: float) -> Plan:
+    """The plan; `UsageError` if its session would get a result too rarely."""
+    if isinstance(least_chance, bool) or not isinstance(least_chance, (int, float)):
+        raise UsageError("a probability from 0 to 1", "least_chance")
+    if not 0 <= least_chance <= 1:
+        raise UsageError("a probability from 0 to 1", "least_chance")
+    if made.liveness.session < least_chance:
+        message = (
+            f"the session would get a result with a chance of {made.liveness.session:.2g} only: "
+            f"{advice(made.terms, made.liveness)}, or accept that (least_chance=0)"
+        )
+        raise UsageError(message, "least_chance")
+    for warning in made.warnings:
+        _LOG.warning("%s", warning)
+    return made
+
+
+def _plan(request: Request, *, retries: bool = False) -> Plan:
+    """The plan of a request; with `retries` it may be given charged ones."""
+    if retries and request.threshold is None:
+        request = _retried(request)
+    require_accountable(
+        request.epsilon,
+        dimension=request.dimension,
+        parties=request.honest,
+        releases=request.releases,
     )
-    return _plan(request)
-
-
-def _plan(request: Request) -> Plan:
-    tries = request.rounds * request.attempts
+    tries = request.tries
     budget = request.delta * BETA_SHARE / tries
     laws = laws_for(request)
     mu = allowed_mu(request.dimension, request.epsilon, request.delta * (1 - BETA_SHARE))
     mu /= math.sqrt(request.releases)
-    layout = _layout(request, mu, budget, widest_deviation(laws))
+    # Receivers sum up no wider noise than that.
+    widest = min(widest_deviation(laws), math.sqrt(MOST_VARIANCE / request.honest) * (1 - _MARGIN))
+    layout = _layout(request, mu, budget, widest)
     grid, reach, energy, deviation = layout.grid, layout.reach, layout.energy, layout.deviation
     exposure = Exposure(
         honest=request.honest,
@@ -128,9 +242,10 @@ def _plan(request: Request) -> Plan:
     need = Need(exposure, request.delta - tries * beta * (1 + 1e-15))
     terms = _terms(request, grid, reach, choose_noise(laws, need), deviation)
     worth = guarantee(terms)
-    if Fraction(worth.total) > Fraction(terms.delta):
+    if judge(terms) is not Worth.KEPT:
         raise UsageError("these terms would miss their own target: change it slightly", "delta")
     errors = expected_errors(terms, request)
+    alive = liveness(Rules.of(terms, one_close=request.one_close), request.dropout)
     return Plan(
         terms=terms,
         noise_delta=worth.noise,
@@ -140,7 +255,39 @@ def _plan(request: Request) -> Plan:
         flow_energy=energy,
         errors=errors,
         cost=estimated_cost(terms, request),
-        reasons=explain(request, terms, worth, reach.method, errors),
+        liveness=alive,
+        reasons=explain(request, terms, worth, reach.method, errors, alive),
+    )
+
+
+def _retried(request: Request) -> Request:
+    """Without recovery: as many charged retries as make a result likely, if a few do."""
+    mu = allowed_mu(request.dimension, request.epsilon, request.delta * (1 - BETA_SHARE))
+    budget = request.delta * BETA_SHARE / request.tries
+    reach = _layout(request, mu, budget, widest_deviation(laws_for(request))).reach
+    choices = [
+        replace(request, charged=charged, attempts=max(request.attempts, charged + 1))
+        for charged in range(MOST_RETRIES + 1)
+    ]
+    chances = [liveness(_rules(each, reach), each.dropout).session for each in choices]
+    for enough in (GOOD_CHANCE, LEAST_CHANCE):
+        for choice, chance in zip(choices, chances, strict=True):
+            if chance >= enough:
+                return choice
+    return request
+
+
+def _rules(request: Request, reach: Reach) -> Rules:
+    return Rules(
+        parties=request.parties,
+        survivors=request.survivors,
+        loss=reach.loss,
+        k=reach.k,
+        threshold=request.threshold,
+        beacon=request.beacon,
+        attempts=request.attempts,
+        charged=request.charged,
+        one_close=request.one_close,
     )
 
 

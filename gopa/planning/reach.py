@@ -10,16 +10,17 @@ from typing import Final
 
 from gopa.planning.attendance import (
     Attendance,
-    worst_disconnection,
+    never_above,
     worst_energy,
-    worst_recovery,
 )
-from gopa.planning.expansion import disconnected, flow_bound
-from gopa.planning.losses import plan_losses
+from gopa.planning.expansion import Population, degree_tail, disconnected, flow_bound
 from gopa.planning.recovery import recovery_failure, worst_tries
 from gopa.planning.request import Request
-from gopa.planning.result import decimal_above, decimal_below
+from gopa.planning.result import decimal_below
 from wire.errors import UsageError
+
+_TOLERANCE: Final = 1e-3
+"""That of whoever judges the terms (`gopa.planning.joined`)."""
 
 _STRIDE: Final = 1.04
 _WIDER: Final = 4
@@ -56,6 +57,11 @@ def choose_reach(request: Request, units: int, budget: float) -> Reach:
     return _Search(request, units, budget).chosen()
 
 
+def _cut_off(population: Population) -> float:
+    """The chance of a party with too few honest neighbours: a part of `disconnected`."""
+    return population.honest * degree_tail(population, population.loss + population.opened)
+
+
 class _Search:
     """Single numbers of parties say which k is promising; the whole range then decides."""
 
@@ -64,6 +70,7 @@ class _Search:
         self._units = units
         self._each = budget if request.threshold is None else budget / 2
         self._chance = decimal_below(self._each)
+        self._surely = float(self._chance) * (1 - 2 * _TOLERANCE)
         self._largest = request.parties - 1
 
     def chosen(self) -> Reach:
@@ -97,8 +104,9 @@ class _Search:
         while self._promise(high) is None:
             if high == self._largest:
                 raise UsageError(
-                    "so many corrupt parties can open self-masks even if all are neighbours: "
-                    "raise the threshold, lower `corrupt` or `dropout`, or leave out recovery",
+                    "so many corrupt parties can open self-masks, or a recovered party may be cut "
+                    "off, even if all are neighbours: raise the threshold, lower `corrupt` or "
+                    "`dropout`, or leave out recovery",
                     "recovery",
                 )
             high = min(2 * high, self._largest)
@@ -115,8 +123,11 @@ class _Search:
 
     def _attendance(self, k: int) -> Attendance:
         request = self._request
-        losses = plan_losses(request.parties, k, request.dropout)
-        return Attendance(losses.survivors, request.parties, request.corrupt, k, losses.loss)
+        losses = request.losses(k)
+        recovery = request.threshold is not None
+        return Attendance(
+            losses.survivors, request.parties, request.corrupt, k, losses.loss, recovery
+        )
 
     def _promise(self, k: int) -> int | None:
         """The energy, if corrupt parties do not recover self-masks for typical numbers either."""
@@ -126,10 +137,12 @@ class _Search:
     def _energy(self, k: int) -> int | None:
         """The flow energy for typical numbers of parties; None where one already fails."""
         attendance = self._attendance(k)
+        if attendance.isolates:
+            return None
         energy = attendance.complete_energy(self._units)
         for population in attendance.typical():
             if self._request.mask == "uniform":
-                if disconnected(population) > self._each:
+                if _cut_off(population) > self._each or disconnected(population) > self._each:
                     return None
                 continue
             bound = flow_bound(population, self._units, float(self._chance))
@@ -151,19 +164,24 @@ class _Search:
     def _reach(self, k: int) -> Reach | None:
         """What k is worth for every number of parties; None if that is too little."""
         request, attendance, recovery = self._request, self._attendance(k), 0.0
-        if request.threshold is not None:
-            recovery = worst_recovery(attendance, request.threshold, worst_tries(request.beacon))
-        if recovery > self._each:
-            return None
-        if request.mask == "uniform":
-            beta = worst_disconnection(attendance, self._each)
-            method = "analytic: connectivity"
-            if beta > self._each:
-                return None
-            return Reach(k, attendance.loss, decimal_above(beta), recovery, 0, method)
-        energy = worst_energy(attendance, self._units, float(self._chance))
-        if energy is None:
-            return None
         chance = self._chance if attendance.is_random else Decimal(0)
+        if request.threshold is not None:
+            tries, tau = worst_tries(request.beacon), request.threshold
+            if not never_above(attendance, "recovery", self._surely, tau, tries):
+                return None
+            recovery = float(self._chance) if attendance.is_random else 0.0
+        if request.mask == "uniform":
+            method = "analytic: connectivity"
+            if not never_above(attendance, "connection", self._surely):
+                return None
+            return Reach(k, attendance.loss, chance, recovery, 0, method)
+        # What receivers evaluate, with a little less and a little more than the chance.
+        found = [
+            worst_energy(attendance, self._units, float(self._chance) * factor)
+            for factor in (1 - _TOLERANCE, 1 + _TOLERANCE)
+        ]
+        if None in found:
+            return None
+        energy = max(each for each in found if each is not None)
         method = "analytic: growth of neighbourhoods"
         return Reach(k, attendance.loss, chance, recovery, energy, method)

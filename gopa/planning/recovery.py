@@ -23,7 +23,7 @@ Counts: TypeAlias = npt.NDArray[np.int64]
 _RARE = -120.0
 """Events of a smaller log-probability are not looked into but counted as failures."""
 
-_MOST_CHOICES = 20_000
+_MOST_CHOICES = 1_000
 
 GRINDING: Final = 2**64
 """Logs that somebody is granted to try before the coins are fixed."""
@@ -52,7 +52,7 @@ def recovery_failure(population: Population, tau: Fraction, tries: int = 1) -> f
     if type(tau) is not Fraction or not 0 < tau < 1:
         raise UsageError("the threshold is a Fraction between 0 and 1", "recovery")
     if population.k > _MOST_CHOICES:
-        return 1.0  # it would take minutes to show more
+        return 1.0  # it would take too long to show more
     logs = [math.log(population.k + 1) + _RARE]
     for own, chosen in _own_corrupt_choices(population):
         logs.append(chosen + _log_outvoted(population, own, tau, tries))

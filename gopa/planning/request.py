@@ -8,8 +8,10 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import get_args
 
+from gopa.planning.branches import graphs_of_attempt
+from gopa.planning.defaults import ATTEMPTS, MOST_WITHHELD, PlannedMode, PlannedTrust
 from gopa.planning.gaussian import check_target
-from gopa.planning.losses import plan_losses
+from gopa.planning.losses import Course, Losses, plan_losses
 from gopa.planning.result import NoiseName, Objective, float_below
 from gopa.planning.terms import (
     FEWEST_PARTIES,
@@ -55,6 +57,9 @@ class Request:
     integers: bool
     threshold: Fraction | None
     beacon: BeaconKind
+    mode: PlannedMode
+    trust: PlannedTrust
+    open_admission: bool
 
     @classmethod
     def checked(  # noqa: PLR0913 - mirrors `plan`
@@ -70,27 +75,44 @@ class Request:
         dimension: int,
         norm: Number | None,
         rounds: int,
-        mask: MaskLaw,
+        mask: MaskLaw | None,
         noise: NoiseName | None,
         objective: Objective,
         steps: int | None,
-        charged: int,
-        attempts: int,
+        charged: int | None,
+        attempts: int | None,
         integers: bool,
         recovery: Fraction | str | None,
-        beacon: BeaconKind,
+        beacon: BeaconKind | None,
+        mode: PlannedMode,
+        trust: PlannedTrust,
+        open_admission: bool,
     ) -> Request:
         """The same target with every field checked; the first wrong one is named."""
         check_integer(parties, FEWEST_PARTIES, MOST_PARTIES, "n")
         check_integer(dimension, 1, MOST_DIMENSION, "dimension")
         check_integer(rounds, 1, MOST_ROUNDS, "rounds")
+        check_name(mode, get_args(PlannedMode), "mode")
+        check_name(trust, get_args(PlannedTrust), "trust")
+        if mode == "full" and trust != "malicious":
+            raise UsageError("full mode trusts nobody: take mode='signed' or 'off'", "trust")
+        for name, flag in (("integers", integers), ("open_admission", open_admission)):
+            if type(flag) is not bool:
+                raise UsageError("true or false", name)
+        charged = 0 if charged is None else charged
         check_integer(charged, 0, MOST_CHARGED, "charged")
+        if attempts is None:
+            several = charged + 1 if open_admission and recovery is not None else ATTEMPTS
+            attempts = max(several, charged + 1)
         check_integer(attempts, charged + 1, MOST_ATTEMPTS, "attempts")
         if steps is not None:
             check_integer(steps, 1, MOST_STEPS, "steps")
-        if type(integers) is not bool:
-            raise UsageError("true or false", "integers")
+        chance = _probability(dropout)
+        if mask is None:
+            mask = "uniform" if trust == "malicious" else "gaussian"
         check_name(mask, get_args(MaskLaw), "mask")
+        if beacon is None:
+            beacon = _beacon(parties, chance, recovery)
         check_name(beacon, get_args(BeaconKind), "beacon")
         if noise is not None:
             check_name(noise, get_args(NoiseName), "noise")
@@ -100,7 +122,7 @@ class Request:
             exact_epsilon=_decimal(epsilon, "epsilon"),
             exact_delta=_decimal(delta, "delta"),
             corrupt=_corrupt(corrupt, parties),
-            dropout=_probability(dropout),
+            dropout=chance,
             low=_decimal(low, "range"),
             high=_decimal(high, "range"),
             dimension=dimension,
@@ -113,8 +135,11 @@ class Request:
             charged=charged,
             attempts=attempts,
             integers=integers,
-            threshold=_threshold(recovery, dimension),
+            threshold=_threshold(recovery, trust),
             beacon=beacon,
+            mode=mode,
+            trust=trust,
+            open_admission=open_admission,
         )
         request._check()
         return request
@@ -125,6 +150,9 @@ class Request:
             raise UsageError(message, "delta")
         check_target(self.epsilon, self.delta)
         self._check_inputs()
+        if self.open_admission and self.threshold is not None and self.attempts > self.charged + 1:
+            message = "with open admission and recovery every attempt is charged: charged + 1"
+            raise UsageError(message, "attempts")
         if self.honest < 2:
             message = (
                 "fewer than two honest parties are certain to remain: "
@@ -159,7 +187,7 @@ class Request:
     @property
     def survivors(self) -> int:
         """The fewest parties with which a round may end."""
-        return plan_losses(self.parties, 1, self.dropout).survivors
+        return self.losses(1).survivors
 
     @property
     def honest(self) -> int:
@@ -173,7 +201,34 @@ class Request:
 
     @property
     def releases(self) -> int:
-        return self.rounds * (self.charged + 1)
+        """Results computed from the same input, composed: as `Terms.releases`."""
+        confirmed = self.charged + 1
+        if self.threshold is not None:
+            confirmed = confirmed * (self.parties - self.corrupt) // self.honest
+        return self.rounds * min(self.attempts, confirmed)
+
+    @property
+    def tries(self) -> int:
+        """Graphs of all attempts that a liar may look at: as `Terms.tries`."""
+        nonces = self.beacon == "commit-reveal"
+        each = graphs_of_attempt(self.parties, self.corrupt, self.survivors, nonces=nonces)
+        return self.rounds * self.attempts * each
+
+    @property
+    def one_close(self) -> bool:
+        """Whether the close of publish is final: parties are honest but curious."""
+        return self.trust == "honest-but-curious"
+
+    def losses(self, k: int) -> Losses:
+        """The loss bound with k choices, and the fewest survivors.
+
+        With recovery more than half of the honest parties remain for certain: then no two
+        releases have disjoint confirming parties, and in a complete graph nobody can open
+        all edges to those who confirm.
+        """
+        course = Course(self.beacon == "commit-reveal", self.threshold is not None, self.one_close)
+        fewest = 0 if self.threshold is None else (self.parties + self.corrupt) // 2 + 1
+        return plan_losses(self.parties, k, self.dropout, course, fewest)
 
     @property
     def range_sensitivity(self) -> float:
@@ -199,7 +254,13 @@ def _probability(value: float) -> float:
     return float(value)
 
 
-def _threshold(recovery: Fraction | str | None, dimension: int) -> Fraction | None:
+def _beacon(parties: int, dropout: float, recovery: Fraction | str | None) -> BeaconKind:
+    """Where coins come from unless somebody says: every withheld nonce may cost a neighbour."""
+    withheld = parties * dropout * Course(True, recovery is not None).share("coins")
+    return "commit-reveal" if withheld <= MOST_WITHHELD else "drand"
+
+
+def _threshold(recovery: Fraction | str | None, trust: PlannedTrust) -> Fraction | None:
     """An exact part of all neighbours: a `Fraction` or text such as "2/3", never a float."""
     if recovery is None:
         return None
@@ -212,8 +273,8 @@ def _threshold(recovery: Fraction | str | None, dimension: int) -> Fraction | No
     if not 0 < exact < 1 or exact.denominator > MOST_DENOMINATOR:
         message = f"between 0 and 1, with a denominator of at most {MOST_DENOMINATOR}"
         raise UsageError(message, "recovery")
-    if dimension > 1:
-        raise UsageError("self-masks of vectors cannot be recovered: leave it out", "recovery")
+    if trust != "malicious":
+        raise UsageError("parties that are trusted have no self-masks: leave it out", "recovery")
     return exact
 
 

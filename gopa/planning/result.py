@@ -8,6 +8,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
+from gopa.planning.defaults import GOOD_CHANCE
+from gopa.planning.liveness import Liveness
 from gopa.planning.terms import Terms
 
 NoiseName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
@@ -50,9 +52,9 @@ class Plan:
     For every set of at most `terms.corrupt` parties fixed before the coins, together with
     board and organiser, and for every number of parties that may join, everything they see
     is (epsilon, delta)-private towards each other party: `noise_delta` from the noise and
-    masks, the rest from graphs worse than assumed. `beta` bounds their chance in one
-    attempt; `beta_recovery` is the part of it that stands for self-masks which corrupt
-    neighbours could open.
+    masks, the rest from graphs worse than assumed. `beta` bounds the chance of each of
+    `terms.tries` graphs to be one; `beta_recovery` is the part of it that stands for
+    self-masks which corrupt neighbours could open. `liveness` says how likely a result is.
     """
 
     terms: Terms
@@ -63,12 +65,21 @@ class Plan:
     flow_energy: int
     errors: Errors
     cost: Cost
+    liveness: Liveness
     reasons: tuple[Reason, ...]
 
     @property
     def total_delta(self) -> float:
         """Delta of all rounds and attempts, graphs included; at most `terms.delta`."""
         return self.noise_delta + self.beta * self.terms.tries
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What whoever runs this plan should know first; nothing for a good one."""
+        chance = self.liveness.session
+        if chance >= GOOD_CHANCE:
+            return ()
+        return (f"the session gets a result with a chance of {chance:.2g} only",)
 
     @property
     def mask_mu(self) -> float:

@@ -43,7 +43,7 @@ def choose_grid(request: Request, mu: float, widest: float) -> Sensitivity:
         check_integer(steps, 1, MOST_STEPS, "range")
         return Sensitivity(steps, _squared(request, steps))
     allowed = mu * math.sqrt(request.honest)
-    wanted = PREFERRED_SCALE * allowed
+    wanted = min(PREFERRED_SCALE, widest * _SPARE) * allowed
     if request.dimension == 1:
         steps = max(FEWEST_STEPS, round(wanted))
     else:

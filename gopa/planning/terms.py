@@ -12,6 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias, get_args
 
+from gopa.planning.branches import branches, graphs_of_attempt
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, NoiseLaw, WeightedBits
 
@@ -43,8 +44,8 @@ class Terms:
 
     From `survivors` to `parties` parties join, of whom `corrupt` collude; each chooses
     `k` others; with fewer than `survivors` at any time there is no result. A survivor
-    loses at most `loss` neighbours. `beta` bounds the chance, in one attempt, of a graph
-    worse than assumed. Threshold recovery needs shares of more than
+    loses at most `loss` neighbours. `beta` bounds the chance that one graph is worse than
+    assumed. Threshold recovery needs shares of more than
     `threshold_numerator / threshold_denominator` of a party's neighbours; 0 / 1 means that
     there is none.
     """
@@ -86,12 +87,41 @@ class Terms:
     @property
     def releases(self) -> int:
         """Results computed from the same input, composed."""
-        return self.rounds * (self.charged + 1)
+        return self.rounds * self.composed
+
+    @property
+    def composed(self) -> int:
+        """Releases of one logical round that the input of one party may be in.
+
+        With recovery a party may be in the release of a round that it did not confirm, and
+        so does not count. Every release is confirmed by `honest` honest parties at least,
+        each of which confirms no more than charged + 1.
+        """
+        counted = self.charged + 1
+        if self.threshold is None:
+            return counted
+        confirmed = counted * (self.parties - self.corrupt) // self.honest
+        return min(self.attempts, confirmed)
+
+    @property
+    def branches(self) -> int:
+        """How many closes of join of one attempt can be gone on with to the end, on a fork."""
+        return branches(self.parties, self.corrupt, self.survivors)
 
     @property
     def tries(self) -> int:
-        """Attempts of all rounds: each shows a graph, whether or not it has a result."""
-        return self.rounds * self.attempts
+        """Graphs of all attempts, with or without a result, of which each may be a bad one.
+
+        A liar may look at several in one attempt before honest parties are bound to one.
+        """
+        nonces = self.beacon == "commit-reveal"
+        each = graphs_of_attempt(self.parties, self.corrupt, self.survivors, nonces=nonces)
+        return self.rounds * self.attempts * each
+
+    @property
+    def bounds_length(self) -> bool:
+        """Whether vectors have to be shorter than the range of their coordinates allows."""
+        return self.squared_sensitivity < self.dimension * self.steps**2
 
     @property
     def threshold(self) -> Fraction | None:
@@ -149,7 +179,7 @@ class Terms:
     def _check_threshold(self) -> None:
         check_name(self.beacon, get_args(BeaconKind), "beacon")
         check_integer(self.threshold_denominator, 1, MOST_DENOMINATOR, "threshold_denominator")
-        most = self.threshold_denominator - 1 if self.dimension == 1 else 0
+        most = self.threshold_denominator - 1
         check_integer(self.threshold_numerator, 0, most, "threshold_numerator")
 
 

@@ -15,15 +15,13 @@ import numpy as np
 
 from gopa.planning.convolution import UNIT_ROUNDOFF, Floats, Masses
 from gopa.planning.gaussian import rdp_delta
+from wire.errors import UsageError
 
-_RATIO: Final = 1.02
-"""Large shifts are looked at in this ratio: a chord between two is 1e-4 above a parabola."""
+_STRIDE: Final = 20
+"""Shifts above this grow by a twentieth: a chord between two is 6e-4 above a parabola."""
 
-_ORDERS: Final = 25
-"""So many orders are compared, roughly; every order gives a valid bound."""
-
-_PROBES: Final = 9
-"""At so many shifts."""
+_POWERS: Final = (0, -3, -2, -1, 1, 2, 3)
+"""Of two: how much further from 1 than the best order for a Gaussian others are."""
 
 _LOG_ERROR: Final = 1e-13
 """Several times the error of the difference of two logarithms of masses."""
@@ -36,39 +34,82 @@ def delta_of_vectors(  # noqa: PLR0913 - a target and a law, all named
     epsilon: float,
     *,
     dimension: int,
+    parties: int = 1,
     mask_mu: float = 0.0,
     releases: int = 1,
+    narrow: bool = False,
 ) -> float:
     """An upper bound on delta for integer vectors, one independent noise per coordinate.
 
+    `parties` is how many draws `noise` is the sum of: rounding is accounted for by it.
     Inputs move by integer vectors of squared length at most `squared_sensitivity`, no
     coordinate by more than `largest_coordinate`. `noise` is log-concave and symmetric.
-    `mask_mu` is the price of the masks for the whole vector.
+    `mask_mu` is the price of the masks for the whole vector. `narrow` noise has few outcomes:
+    it need not look like a Gaussian, and several orders are tried.
     """
     reach = min(largest_coordinate, math.isqrt(squared_sensitivity))
     if reach >= len(noise.values):
         return 1.0  # some shift leaves no outcome that both laws can have
     variance = noise.variance
     mu_squared = releases * (squared_sensitivity / variance + mask_mu**2)
-    centre = max(1.5, epsilon / mu_squared + 0.5)
-    orders = 1 + (centre - 1) * np.geomspace(0.25, 4.0, _ORDERS)
     coordinate = Coordinate(noise, reach)
-
-    def bound(order: float, rate: float) -> float:
-        moments = squared_sensitivity * rate + dimension * coordinate.rounding(order)
+    bounds = []
+    for order in orders(epsilon, mu_squared, narrow=narrow):
+        moments = squared_sensitivity * coordinate.rate(order)
+        granted = (2 * order - 1) * granted_rounding(parties)
+        moments += dimension * max(granted, coordinate.rounding(order))
         divergence = releases * (moments / (order - 1) + order * mask_mu**2 / 2)
-        return rdp_delta(epsilon, np.array([order]), np.array([divergence]))
+        bounds.append(rdp_delta(epsilon, np.array([order]), np.array([divergence])))
+    return min(1.0, min(bounds) + releases * dimension * coordinate.outside)
 
-    best = min(orders.tolist(), key=lambda order: bound(order, coordinate.typical_rate(order)))
-    outside = releases * dimension * coordinate.outside
-    return min(1.0, bound(best, coordinate.rate(best)) + outside)
+
+def granted_rounding(parties: int) -> float:
+    """What everybody adds to each log-moment for rounding, times twice the order less one.
+
+    One number for all: were it each program's own, long vectors would be worth different deltas.
+    It covers what `Coordinate.rounding` finds.
+    """
+    return (parties + 32) * 2.0**-44
+
+
+def require_accountable(epsilon: float, *, dimension: int, parties: int, releases: int) -> None:
+    """`UsageError` where what is granted for rounding takes half of epsilon or more.
+
+    Beyond that no noise is wide enough.
+    """
+    granted = 2 * releases * dimension * granted_rounding(parties)
+    if dimension > 1 and 2 * granted >= epsilon:
+        raise UsageError(
+            f"{releases} releases of {dimension} coordinates by {parties} parties cannot be "
+            "accounted for: take fewer rounds, shorter vectors or a larger epsilon",
+            "dimension",
+        )
+
+
+def orders(epsilon: float, mu_squared: float, *, narrow: bool) -> list[float]:
+    """The orders that are tried: the best one for a Gaussian, and others around it."""
+    best = best_order(epsilon, mu_squared)
+    if not narrow:
+        return [best]
+    return [1 + (best - 1) * 2.0**power for power in _POWERS]
+
+
+def best_order(epsilon: float, mu_squared: float) -> float:
+    """The order that would be best for Gaussians: where the bound of one has slope zero.
+
+    Every order gives a valid bound.
+    """
+    linear = mu_squared / 2 + epsilon
+    found = (linear + math.sqrt(linear * linear + 4 * mu_squared)) / (2 * mu_squared)
+    return max(1.5, found)
 
 
 def shifts_up_to(reach: int) -> list[int]:
-    """All small shifts and, in geometric progression, some of the others up to `reach`."""
-    count = 2 + math.ceil(math.log(reach) / math.log(_RATIO))
-    places = np.unique(np.round(np.geomspace(1, reach, count)))
-    return [int(place) for place in places]
+    """All small shifts, some of the others, and `reach` itself."""
+    shifts = [1]
+    while shifts[-1] < reach:
+        shifts.append(min(reach, shifts[-1] + max(1, shifts[-1] // _STRIDE)))
+    return shifts
 
 
 class Coordinate:
@@ -84,11 +125,6 @@ class Coordinate:
         self._error = noise.error
         edge = max(math.fsum(noise.values[:reach]), math.fsum(noise.values[-reach:]))
         self.outside = edge * (1 + noise.error) + noise.lost
-
-    def typical_rate(self, order: float) -> float:
-        """The largest log-moment per squared shift, for some shifts from 1 to `reach`."""
-        probes = {round(float(shift)) for shift in np.geomspace(1, self._reach, _PROBES)}
-        return max(self.log_moment(order, shift) / shift**2 for shift in probes)
 
     def rate(self, order: float) -> float:
         """The largest log-moment per squared shift, for every shift up to `reach`.

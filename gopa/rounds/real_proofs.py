@@ -119,8 +119,9 @@ _AnyClaim = TypeVar("_AnyClaim", PossessionClaim, NoiseClaim, SharedKeyClaim)
 def _for_workers(claims: Iterable[_AnyClaim]) -> Iterator[_AnyClaim]:
     """The same claims without the roster, which would travel with every task.
 
-    No statement depends on it, and transcripts are bound to the session's id, which the context
-    has apart from the manifest.
+    No statement depends on it, nor on the number of attempts, which open admission would
+    have charged all; transcripts are bound to the session's id, which the context has apart
+    from the manifest.
     """
     whole: RoundContext | None = None
     light: RoundContext | None = None
@@ -128,7 +129,10 @@ def _for_workers(claims: Iterable[_AnyClaim]) -> Iterator[_AnyClaim]:
         if light is None or claim.context is not whole:
             whole = claim.context
             everybody = OpenAdmission(whole.manifest.terms.parties)
-            light = replace(whole, manifest=replace(whole.manifest, admission=everybody))
+            once = replace(whole.manifest.terms, charged=0, attempts=1)
+            light = replace(
+                whole, manifest=replace(whole.manifest, admission=everybody, terms=once)
+            )
         yield replace(claim, context=light)
 
 

@@ -10,6 +10,7 @@ from gopa.masks import (
     SharedPoint,
     check_share,
     decode_commitments,
+    decode_seed_commitments,
     edge_key,
     edge_key_hash,
     edge_masks,
@@ -17,7 +18,7 @@ from gopa.masks import (
     share_key,
 )
 from gopa.messages.framing import Message
-from gopa.messages.limits import largest_body
+from gopa.messages.limits import POINT, largest_body
 from gopa.messages.organiser import Cause
 from gopa.messages.party import ACCUSATION, About, Accusation
 from gopa.messages.phases import Phase
@@ -173,7 +174,7 @@ class Court:
         pad = share_key(
             shared, book.edge_context(dealer, recipient), book.ids[dealer], book.ids[recipient]
         )
-        sealed = book.committed.shares(dealer)[book.neighbours(dealer).index(recipient)]
+        sealed = book.committed.dealt(dealer).share(book.neighbours(dealer).index(recipient))
         try:
             share = open_share(book.group, sealed, pad)
             check_share(dealt_commitments(book, dealer), share_point(recipient), share)
@@ -183,10 +184,13 @@ class Court:
 
 
 def dealt_commitments(book: Book, dealer: int) -> Commitment:
-    """C_0 .. C_(T-1) of a listed dealer; C_0 is B_u."""
-    coefficients = book.committed.coefficients(dealer)
+    """C_0 .. C_(T-1) of a listed dealer with neighbours; C_0 is B_u unless it deals its seed."""
+    coefficients = book.committed.dealt(dealer).coefficients
+    count = len(coefficients) // POINT
+    if book.manifest.deals_seeds:
+        return decode_seed_commitments(book.group, coefficients, count)
     own = Pedersen(book.group).decode(book.committed.self_mask(dealer), 1)
-    return decode_commitments(own, b"".join(coefficients), len(coefficients) + 1)
+    return decode_commitments(own, coefficients, count + 1)
 
 
 def _false(message: Message, rule: str, what: str) -> Conviction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gopa.messages.framing import Message
@@ -36,9 +36,7 @@ def judge_late(book: Book, court: Court | None) -> Late:
     for message in book.stray_openings:
         edges = _public_inside(book, message)
         opened |= edges
-        fault = _stray_fault(book, message, edges)
-        if fault is not None:
-            faults.append(fault)
+        faults += _stray_faults(book, message, edges)
     return Late(convicted, tuple(faults), tuple(sorted(opened)))
 
 
@@ -57,21 +55,20 @@ def _public_inside(book: Book, message: Message) -> set[tuple[int, int]]:
     return {book.matched.ends(edge) for number, (edge, _) in enumerate(keys) if number not in wrong}
 
 
-def _stray_fault(book: Book, message: Message, edges: set[tuple[int, int]]) -> Fault | None:
+def _stray_faults(book: Book, message: Message, edges: set[tuple[int, int]]) -> Iterator[Fault]:
     """Of a party in the final list that acts on a close of this log, not of a forked one."""
-    if book.final is None or book.places[message.author] not in book.final:
-        return None
+    author, index = message.author, message.index
+    if book.final is None or book.places[author] not in book.final:
+        return
     if message.kind != Kind.OPENING or message.body[:LEAF_SIZE] not in book.publish_leaves:
-        return None
+        return
     if edges:
-        return book.fault(
-            message.author, "04-O5", "it opened an edge inside the final list", message.index
-        )
-    confirmed = book.confirmed_at.get(book.places[message.author])
-    if confirmed is None:
-        return None
-    what = "it confirmed the final close and opens edges"
-    return book.fault(message.author, "04-F3", what, confirmed, message.index)
+        yield book.fault(author, "04-O5", "it opened an edge inside the final list", index)
+    confirmed = book.confirmed_at.get(book.places[author], index)
+    # What it opened before it confirmed says nothing about what it does from then on.
+    if confirmed < index:
+        what = "it confirmed the final close and opens edges"
+        yield book.fault(author, "04-F3", what, confirmed, index)
 
 
 def _decoded(message: Message) -> Opening | None:

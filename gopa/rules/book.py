@@ -109,8 +109,9 @@ class Step:
     """What the rules demand with one cut, and what follows once it is posted.
 
     `settle` stores what the step established and returns the stage that the posted message
-    opens. `laggards` did not do what the final list obliges them to ([X5]). Accusations
-    below `heard` have been judged.
+    opens. `laggards` did not do what the final list obliges them to ([X5]); `convicted` are
+    members of it that are barred for good ([U5]). Accusations below `heard` have been judged.
+    `out` says of everybody whose message does not count why.
     """
 
     said: Said
@@ -119,6 +120,8 @@ class Step:
     faults: tuple[Fault, ...] = ()
     laggards: frozenset[bytes] = frozenset()
     heard: int = 0
+    convicted: frozenset[bytes] = frozenset()
+    out: Mapping[bytes, Verdict] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -163,10 +166,14 @@ class Book:
     stray_openings: list[Message] = field(default_factory=list)
     final: tuple[int, ...] | None = None
     confirmed: tuple[int, ...] = ()
-    confirmed_at: Mapping[int, int] = field(default_factory=dict)
+    confirmed_at: dict[int, int] = field(default_factory=dict)
     unmasked: dict[int, SecretBytes] = field(default_factory=dict)
     recovered: tuple[int, ...] = ()
     laggards: set[bytes] = field(default_factory=set)
+    convicted: set[bytes] = field(default_factory=set)
+    spared: frozenset[int] = frozenset()
+    blamed_for_abort: tuple[int, ...] = ()
+    veto: tuple[int, ...] = ()
     ended: Result | Abort | None = None
     ended_at: int | None = None
 
@@ -193,8 +200,8 @@ class Book:
 
     @property
     def recovers(self) -> bool:
-        """Whether self-masks are shared for recovery."""
-        return self.context.full and self.manifest.terms.threshold is not None
+        """Whether self-masks, or their seeds, are shared for recovery."""
+        return self.manifest.terms.threshold is not None
 
     @property
     def mask_law(self) -> MaskLaw:
@@ -340,12 +347,14 @@ class Book:
         self.unmasked.update(seeds)
 
 
-def fails(
+def fails(  # noqa: PLR0913 - all that such a step consists of
     reason: Why,
     culprits: tuple[int, ...],
-    removed: tuple[Removed, ...] = (),
-    faults: tuple[Fault, ...] = (),
+    removed: tuple[Removed, ...],
+    faults: tuple[Fault, ...],
     laggards: frozenset[bytes] = frozenset(),
+    *,
+    out: Mapping[bytes, Verdict],
 ) -> Step:
     """An abort that the rules demand."""
-    return Step(Failure(reason, culprits), removed, lambda _: None, faults, laggards)
+    return Step(Failure(reason, culprits), removed, lambda _: None, faults, laggards, out=out)

@@ -81,11 +81,11 @@ class CoinsStage:
         removed, faults = book.removed(found.out, Phase.COINS), book.blamed(found.out)
         culprits = book.culprits(found.out)
         if parties - len(members) > book.manifest.terms.loss:
-            return fails(Why.TOO_MANY_WITHHELD, culprits, removed, faults)
+            return fails(Why.TOO_MANY_WITHHELD, culprits, removed, faults, out=found.out)
         if book.too_few(members):
-            return fails(Why.TOO_FEW_LEFT, culprits, removed, faults)
+            return fails(Why.TOO_FEW_LEFT, culprits, removed, faults, out=found.out)
         nonces = tuple(found.read[author][1].nonce for author in book.authors(members))
-        joint = joint_coins(book.context.session, book.number, nonces)
+        joint = joint_coins(book.context.session, book.number, book.roll_leaf, nonces)
         coins = Coins(pack_members(members, parties), nonces, b"", b"")
         return self._step(cut, members, coins, joint, found.out)
 
@@ -115,7 +115,7 @@ class CoinsStage:
             book.settle_list(Phase.COINS, cut, message, members)
             return CommitStage(book, message)
 
-        return Step(coins, book.removed(out, Phase.COINS), settle, book.blamed(out))
+        return Step(coins, book.removed(out, Phase.COINS), settle, book.blamed(out), out=out)
 
 
 @lru_cache(maxsize=64)

@@ -14,7 +14,7 @@ from gopa.messages.phases import Phase
 from gopa.rounds.proofs import NoiseClaim
 from gopa.rules.ahead import CheckedAhead
 from gopa.rules.book import Book, Given, Stage, Step, fails
-from gopa.rules.commits import Commits
+from gopa.rules.commits import Commits, Dealt
 from gopa.rules.edges import good_points
 from gopa.rules.mailbox import Sorter
 from gopa.rules.matching import Matching
@@ -34,8 +34,7 @@ class Pledge:
 
     self_mask: bytes
     output: bytes
-    coefficients: tuple[bytes, ...]
-    shares: tuple[bytes, ...]
+    dealt: Dealt
 
 
 @dataclass(slots=True)
@@ -83,7 +82,8 @@ class CommitStage:
         members = book.shortened(sorted(read), verdicts)
         removed, faults = book.removed(verdicts, Phase.COMMIT), book.blamed(verdicts)
         if book.too_few(members):
-            return fails(Why.TOO_FEW_LEFT, book.culprits(verdicts), removed, faults)
+            culprits = book.culprits(verdicts)
+            return fails(Why.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
 
         def settle(message: Message) -> Stage:
             self._settle({place: read[place] for place in members})
@@ -91,29 +91,29 @@ class CommitStage:
             book.settle_list(Phase.COMMIT, cut, message, members)
             return PublishStage(book, message)
 
-        return Step(book.packed(members), removed, settle, faults)
+        return Step(book.packed(members), removed, settle, faults, out=verdicts)
 
     def _read(self, message: Message) -> Pledge:
         commit, book = COMMIT.decode(message.body), self.book
         self._require_sizes(commit, book.drawn.neighbours(book.places[message.author]).size)
+        points = [commit.self_mask, commit.output] if book.context.full else []
+        if not all(good_points(book.group, [*points, *commit.coefficients])):
+            raise BreaksRule("04-K2", "a point that is not valid")
         if book.context.full:
-            points = [commit.self_mask, commit.output, *commit.coefficients]
-            if not all(good_points(book.group, points)):
-                raise BreaksRule("04-K2", "a point that is not valid")
             self._proofs.add(message.leaf, self._claim(message.author, commit))
         elif book.curious and commit.self_mask != _NO_MASK:
             raise BreaksRule("04-K1", "there are no self-masks: 32 zeros")
         self._edges.post(book.places[message.author], b"".join(commit.edges))
-        return Pledge(commit.self_mask, commit.output, commit.coefficients, commit.shares)
+        dealt = Dealt(b"".join(commit.coefficients), b"".join(commit.shares), message.index)
+        return Pledge(commit.self_mask, commit.output, dealt)
 
     def _require_sizes(self, commit: Commit, degree: int) -> None:
         """[K1], [K6]."""
         book, full = self.book, self.book.context.full
         shared = degree if book.recovers else 0
-        needed = book.manifest.terms.shares_needed(degree) if book.recovers else None
         if len(commit.edges) != degree:
             raise BreaksRule("04-K1", f"{degree} neighbours and {len(commit.edges)} edges")
-        coefficients = 0 if needed is None else needed - 1
+        coefficients = book.manifest.coefficients(degree)
         if len(commit.coefficients) != coefficients or len(commit.shares) != shared:
             raise BreaksRule("04-K1", f"{coefficients} coefficients and {shared} shares")
         if len(commit.output) != (_SIZE if full else 0) or bool(commit.proof) != full:
@@ -155,7 +155,7 @@ class CommitStage:
         book.edges, masks = self._edges.settle(list(commits), book.ids, group)
         book.committed = Commits(len(book.enrolled))
         for place, commit in commits.items():
-            book.committed.add(place, commit.self_mask, commit.coefficients, commit.shares)
+            book.committed.add(place, commit.self_mask, commit.dealt)
         book.inputs = book.seeds = ()
         if group is not None and masks is not None:
             book.pledged = masks + _own_points(group, commits, len(book.enrolled))

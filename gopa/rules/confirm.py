@@ -35,7 +35,7 @@ class ConfirmStage:
             largest=largest_body(book.manifest, Phase.CONFIRM),
             rule="04-F1",
             missing="04-F1",
-            read=lambda message: CONFIRM.decode(message.body),
+            read=self._read,
             strikes=False,
         )
 
@@ -51,13 +51,17 @@ class ConfirmStage:
         faults, missing = book.blamed(found.out), book.culprits(found.out)
         laggards = frozenset(found.out)
         if book.too_few(confirmed) or book.losing(everybody, confirmed):
-            return fails(Why.NOT_CONFIRMED, missing, (), faults, laggards)
+            return fails(Why.NOT_CONFIRMED, missing, (), faults, laggards, out=found.out)
 
         def settle(message: Message) -> Stage:
             book.confirmed = book.settle_list(Phase.CONFIRM, cut, message, confirmed)
-            book.confirmed_at = {
-                place: found.read[book.author(place)][0].index for place in book.confirmed
-            }
             return UnmaskStage(book, message)
 
-        return Step(book.packed(confirmed), (), settle, faults, laggards=laggards)
+        said = book.packed(confirmed)
+        return Step(said, (), settle, faults, laggards=laggards, out=found.out)
+
+    def _read(self, message: Message) -> Confirm:
+        """[F3]: it binds its author at once, wherever the cut lies and however the phase ends."""
+        content = CONFIRM.decode(message.body)
+        self.book.confirmed_at[self.book.places[message.author]] = message.index
+        return content

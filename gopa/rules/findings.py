@@ -90,7 +90,9 @@ class Removed:
     """Who is not in a list, since which phase and by which rule.
 
     `position` is that on the roll, or None for somebody who never was on it. `entry` is
-    the index of the entry that decided it, where there is one.
+    the index of the entry that decided it, where there is one. With the rule 04-C6 it is the
+    message that the organiser cut off: it counts as absent, and nobody holds it against its
+    author.
     """
 
     author: bytes
@@ -111,7 +113,9 @@ class RoundFindings:
     `recovered` those among them that did not open it themselves. `released` says
     whether a valid final close came, `releases` how often that happened in the logical
     round so far. `sums` and `abort` are both None while the round goes on; a round in
-    which the organiser broke a rule stays so.
+    which the organiser broke a rule stays so. `culprits` are those that the abort names, but
+    for whom only the cut made late. `veto` is empty unless the log before the abort would
+    have carried the round on ([X7]): the index of the abort, then of what its cut left out.
     """
 
     number: int
@@ -135,6 +139,7 @@ class RoundFindings:
     sums: tuple[int, ...] | None
     abort: Why | None
     culprits: tuple[int, ...]
+    veto: tuple[int, ...] = ()
 
     @property
     def final(self) -> tuple[int, ...] | None:

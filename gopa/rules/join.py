@@ -90,7 +90,7 @@ class JoinStage:
         self._require_room(read, verdicts)
         removed, faults = book.removed(verdicts, Phase.JOIN), book.blamed(verdicts)
         if book.too_few(read):
-            return fails(Why.TOO_FEW_JOINED, (), removed, faults)
+            return fails(Why.TOO_FEW_JOINED, (), removed, faults, out=verdicts)
         number = given.beacon.round if given.beacon is not None else 0
         beacon_round = number if isinstance(book.manifest.beacon, DrandBeacon) else 0
         joins = [(author, read[author][1]) for author in sorted(read)]
@@ -103,7 +103,7 @@ class JoinStage:
             _enrol(book, roll, message, [join for _, join in joins], cut)
             return CoinsStage(book, message)
 
-        return Step(roll, removed, settle, faults)
+        return Step(roll, removed, settle, faults, out=verdicts)
 
     def _authors(self, cut: int) -> set[bytes]:
         first = self.book.mail.first(Phase.JOIN)

@@ -26,7 +26,7 @@ from wire.errors import UsageError
 from wire.randomness import Rng
 
 _PHASES: Final = frozenset(Phase)
-_MOST_CANDIDATES: Final = 8
+MOST_TRIED: Final = 8
 """Authors whose first messages are read until one of them is the manifest."""
 
 
@@ -98,6 +98,22 @@ class Ledger:
             UsageError: as for `next_control`.
         """
         return self._session_rounds().abort(cut)
+
+    def fails(self, cut: int) -> bool:
+        """Whether the rules demand an abort of the round with this cut.
+
+        Raises:
+            UsageError: as for `next_control`.
+        """
+        return self._session_rounds().fails(cut)
+
+    def carries_on(self, cut: int) -> bool:
+        """Whether an abort for no reason would be a veto ([X7]) if it had this cut as its index.
+
+        Raises:
+            UsageError: as for `next_control`.
+        """
+        return self._session_rounds().carries_on(cut)
 
     def pending_faults(self, cut: int) -> tuple[Fault, ...]:
         """What parties did wrong in the open phase, as its close with this cut would find.
@@ -182,7 +198,7 @@ class Ledger:
         entry, author = posted.entry, posted.entry.author.data
         if (entry.phase, entry.round) != (Phase.ORGANISER, 0):
             return False
-        if len(self._candidates) < _MOST_CANDIDATES:
+        if len(self._candidates) < MOST_TRIED:
             self._candidates.add(author)
         return author in self._candidates and entry.chunks <= chunks_of(MANIFEST.max_size)
 
@@ -248,7 +264,10 @@ class Ledger:
     def _broken(self, item: Broken) -> None:
         """[E1]. A board that leaves out an entry breaks a message too: nobody is convicted."""
         if self._rounds is not None and item.author == self._rounds.manifest.organiser:
-            self._rounds.broken_control(item)
+            if item.phase == Phase.ORGANISER:
+                self._rounds.broken_control(item)
+            else:
+                self._not_a_party(item)
         else:
             what = "an entry that continues no message"
             self._notes.add("04-E1", what, item.round, item.index)
@@ -259,10 +278,12 @@ class Ledger:
         if message.phase == Phase.ORGANISER:
             self._rounds.control(message)
         else:
-            what = "it takes part under its own key"
-            self._blame_organiser(
-                message.author, "04-J1", what, message.index, number=message.round
-            )
+            self._not_a_party(message)
+
+    def _not_a_party(self, item: Message | Broken) -> None:
+        """[E2]: the organiser has its phase, and is nobody in those of the parties."""
+        what = "it takes part under its own key"
+        self._blame_organiser(item.author, "04-E2", what, item.index, number=item.round)
 
     def _party(self, message: Message) -> None:
         rounds = self._rounds

@@ -83,11 +83,12 @@ class PublishStage:
         final = book.curious or not book.matched.crossing(members)
         removed = book.removed(verdicts, Phase.PUBLISH)
         faults = _faults(book, verdicts, convicted.values())
+        culprits = book.culprits(verdicts)
         if book.too_few(members):
-            failed = fails(Why.TOO_FEW_LEFT, book.culprits(verdicts), removed, faults)
+            failed = fails(Why.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
             return replace(failed, heard=cut)
         if not final and not book.manifest.max_rollbacks:
-            failed = fails(Why.TOO_MANY_ROLLBACKS, book.culprits(verdicts), removed, faults)
+            failed = fails(Why.TOO_MANY_ROLLBACKS, culprits, removed, faults, out=verdicts)
             return replace(failed, heard=cut)
 
         def settle(message: Message) -> Stage:
@@ -98,7 +99,8 @@ class PublishStage:
             listed = book.settle_list(Phase.PUBLISH, cut, message, members, final=final)
             return _following(book, message, listed, final=final)
 
-        return Step(book.packed(members, final=final), removed, settle, faults, heard=cut)
+        said = book.packed(members, final=final)
+        return Step(said, removed, settle, faults, heard=cut, out=verdicts)
 
     def _convicted(self, cut: int) -> dict[bytes, Conviction]:
         """[A5]: accusations below the cut."""

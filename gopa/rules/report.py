@@ -34,5 +34,6 @@ def reported(book: Book, late: Late) -> RoundFindings:
         releases=releases_of(book),
         sums=ended.sums if isinstance(ended, Result) else None,
         abort=ended.reason if isinstance(ended, Abort) else None,
-        culprits=ended.culprits if isinstance(ended, Abort) else (),
+        culprits=book.blamed_for_abort if isinstance(ended, Abort) else (),
+        veto=book.veto,
     )

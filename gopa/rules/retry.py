@@ -14,6 +14,9 @@ from gopa.rules.book import Book
 _PROOFS: Final = frozenset({"04-J3", "04-K3"})
 """Rules that an invalid proof breaks."""
 
+_CUT_OFF: Final = "04-C6"
+"""Whoever was only late by the cut has posted in time, as far as the log shows."""
+
 _FAILED: Final = frozenset({Cause.ABSENT, Cause.INVALID, Cause.STRUCK, Cause.CONVICTED})
 """Not those who only lost too many neighbours."""
 
@@ -64,10 +67,11 @@ class Bars:
         for row in book.removals:
             if row.cause in {Cause.STRUCK, Cause.CONVICTED} or row.rule in _PROOFS:
                 self.forever.add(row.author)
-            if row.phase in {Phase.PUBLISH, Phase.ROLLBACK} and row.cause in _FAILED:
+            failed = row.cause in _FAILED and row.rule != _CUT_OFF
+            if failed and row.phase in {Phase.PUBLISH, Phase.ROLLBACK}:
                 self.retry.add(row.author)
         self.retry |= book.laggards
-        self.forever.update(convicted)
+        self.forever.update(book.convicted, convicted)
 
     def for_round(self, due: Due, equivocators: Mapping[bytes, int]) -> frozenset[bytes]:
         """Who sits out the round that opens now."""

@@ -62,10 +62,11 @@ class RollbackStage:
         final = members == self.members
         removed = book.removed(verdicts, Phase.ROLLBACK, self.step)
         faults = book.blamed(verdicts)
+        culprits = book.culprits(verdicts)
         if book.too_few(members):
-            return fails(Why.TOO_FEW_LEFT, book.culprits(verdicts), removed, faults)
+            return fails(Why.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
         if not final and self.step >= book.manifest.max_rollbacks:
-            return fails(Why.TOO_MANY_ROLLBACKS, book.culprits(verdicts), removed, faults)
+            return fails(Why.TOO_MANY_ROLLBACKS, culprits, removed, faults, out=verdicts)
         counted = frozenset(message.leaf for message, _ in read.values())
         opened = {
             self.owed[book.places[author]][edge.neighbour]: SecretBytes(edge.key)
@@ -85,7 +86,7 @@ class RollbackStage:
             book.publish_leaves.add(message.leaf)
             return ConfirmStage(book, message)
 
-        return Step(book.packed(members, final=final), removed, settle, faults)
+        return Step(book.packed(members, final=final), removed, settle, faults, out=verdicts)
 
     def _received(
         self, cut: int, verdicts: dict[bytes, Verdict]

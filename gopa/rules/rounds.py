@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from gopa.messages.framing import Broken, Equivocation, Message
 from gopa.messages.limits import chunks_of
@@ -24,6 +25,7 @@ from gopa.rules.closes import (
     stated,
 )
 from gopa.rules.control import Control
+from gopa.rules.cutting import CutOff, cut_off, excused
 from gopa.rules.evidence import Notes, Views
 from gopa.rules.findings import Fault, Role, RoundFindings
 from gopa.rules.join import JoinStage
@@ -36,6 +38,9 @@ from gopa.rules.state import RoundView
 from gopa.rules.verdict import BreaksRule
 from gopa.rules.view import viewed
 from wire.errors import InvalidProof, MalformedMessage, UsageError
+
+_WITH_BEACON: Final = frozenset({Phase.JOIN, Phase.COINS})
+"""In these phases the step depends on what the organiser gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +130,26 @@ class Rounds:
             return None
         self._require_cut(cut)
         return self._control(aborted(self._book, cut, self._leaf, Failure(Why.ORGANISER)))
+
+    def fails(self, cut: int) -> bool:
+        """See `Ledger.fails`."""
+        if self.failed or self._book is None or self._stage is None:
+            return False
+        self._require_cut(cut)
+        try:
+            step = self._try(self._book, self._stage, cut, Given()).step
+        except InvalidProof:  # the coins wait for a value of the beacon
+            return False
+        return isinstance(step.said, Failure)
+
+    def carries_on(self, cut: int) -> bool:
+        """See `Ledger.carries_on`."""
+        book, stage = self._book, self._stage
+        if self.failed or book is None or stage is None or book.final is None:
+            return False
+        self._require_cut(cut)
+        step = self._try(book, stage, cut, Given()).step
+        return cut_off(book, stage, step, cut, cut, Given()).goes_on
 
     def pending_faults(self, cut: int) -> tuple[Fault, ...]:
         """See `Ledger.pending_faults`."""
@@ -275,8 +300,10 @@ class Rounds:
             return
         if not self._cut <= said.cut <= message.first:
             raise BreaksRule("04-C2", "a cut that goes back or lies ahead")
+        if said.cut < message.seen:  # else it could read on and count nothing of it
+            raise BreaksRule("04-C2", "a cut below what it says that it has seen")
         if isinstance(said, Abort) and said.reason is Why.ORGANISER:
-            self._own_abort(book, message, said)
+            self._own_abort(book, stage, message, said)
             return
         given = given_in(said)
         try:
@@ -291,11 +318,16 @@ class Rounds:
         self._remember_checkpoint(given, message)
         self._apply(book, stage, tried.step, message, said)
 
-    def _own_abort(self, book: Book, message: Message, said: Abort) -> None:
-        """[X1]: always open to the organiser, without culprits."""
+    def _own_abort(self, book: Book, stage: Stage, message: Message, said: Abort) -> None:
+        """[X1]: always open to the organiser, without culprits; behind the final close, [X7]."""
         demanded = aborted(book, said.cut, self._leaf, Failure(Why.ORGANISER))
         if demanded.body != message.body:
             raise BreaksRule(*differing(demanded.message, said))
+        if book.final is not None:
+            step = self._try(book, stage, said.cut, Given()).step
+            left = cut_off(book, stage, step, said.cut, message.first, Given())
+            self._note_veto(book, left, message)
+        note_above_cut(book, stage, self._notes, said.cut, message.first)
         self._leave(book, message, said, heard=0)
 
     def _apply(
@@ -306,10 +338,18 @@ class Rounds:
         message: Message,
         said: Close | Result | Abort,
     ) -> None:
-        book.removals += step.removed
+        given = given_in(said)
+        left = cut_off(book, stage, step, said.cut, message.first, given)
+        book.removals += excused(step.removed, left.late)
         book.faults += step.faults
-        book.laggards |= step.laggards
-        note_above_cut(book, stage, self._notes, said.cut)
+        book.convicted |= step.convicted
+        book.laggards |= step.laggards - left.late.keys()
+        if stage.phase is Phase.UNMASK:
+            book.spared = frozenset(book.places[author] for author in left.late)
+        if isinstance(said, Abort):
+            book.blamed_for_abort = left.culprits
+            self._note_veto(book, left, message)
+        note_above_cut(book, stage, self._notes, said.cut, message.first)
         following_stage = step.settle(message)
         if not isinstance(said, Close):
             self._leave(book, message, said, heard=step.heard)
@@ -318,6 +358,15 @@ class Rounds:
         self._stage, self._cut, self._tried = following_stage, said.cut, None
         if isinstance(following_stage, PublishStage):
             self._court = following_stage.court
+
+    def _note_veto(self, book: Book, left: CutOff, message: Message) -> None:
+        """[X7]: the log before the abort would have carried the round on."""
+        if not left.goes_on:
+            return
+        book.veto = (message.index, *sorted(left.late.values()))
+        what = "the organiser's veto: without its cut the round would have gone on"
+        for index in book.veto:
+            self._notes.add("04-X7", what, book.number, index, message.author)
 
     def _leave(self, book: Book, message: Message, said: Result | Abort, *, heard: int) -> None:
         """The round is over; what came too late is kept until the next one opens."""
@@ -363,7 +412,8 @@ class Rounds:
         tried = self._tried
         if tried is not None and (tried.cut, tried.given) == (cut, given):
             return tried
-        step = stage.demand(cut, given)
+        known = tried is not None and tried.cut == cut and stage.phase not in _WITH_BEACON
+        step = tried.step if tried is not None and known else stage.demand(cut, given)
         said = stated(book, stage, step, cut, given, self._leaf)
         self._tried = _Tried(cut, given, step, said)
         return self._tried

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from gopa.messages.framing import Message
+from gopa.messages.parameters import Roster
 from gopa.messages.phases import Phase
 from gopa.rules.book import Book, Stage
 from gopa.rules.evidence import Notes
 from gopa.rules.join import sown
 
-_LATE: Final = "a message after its phase was closed, or its cut"
+_LATE: Final = "a message after its phase was closed"
+_CUT_OFF: Final = "a message in the log before its phase was closed, but cut off"
 
 
 def route(book: Book, stage: Stage | None, notes: Notes, message: Message) -> None:
@@ -30,21 +32,31 @@ def route(book: Book, stage: Stage | None, notes: Notes, message: Message) -> No
         notes.add("04-E4", "a message before its phase", book.number, message.index)
     else:
         _keep_late(book, phase, message)
-        note_late(notes, message)
+        note_late(notes, message, book)
 
 
-def note_above_cut(book: Book, stage: Stage, notes: Notes, cut: int) -> None:
-    """The phase ends: whoever posted above its cut was late."""
+def note_above_cut(book: Book, stage: Stage, notes: Notes, cut: int, end: int) -> None:
+    """The phase ends by a message at `end`: whoever posted above the cut was late, or cut off."""
     if stage.phase is None:
         return
     for message in book.mail.all(stage.phase):
-        if message.index >= cut:
-            note_late(notes, message)
+        if cut <= message.index < end:
+            author = _named(book, message)
+            notes.add("04-C6", _CUT_OFF, message.round, message.index, author)
+        elif message.index >= end:
+            note_late(notes, message, book)
 
 
-def note_late(notes: Notes, message: Message) -> None:
-    """The message changes no list."""
-    notes.add("04-C2", _LATE, message.round, message.index)
+def note_late(notes: Notes, message: Message, book: Book | None = None) -> None:
+    """The message changes no list; in its own round its author is named."""
+    author = b"" if book is None else _named(book, message)
+    notes.add("04-C2", _LATE, message.round, message.index, author)
+
+
+def _named(book: Book, message: Message) -> bytes:
+    """The author, if there cannot be any number of them: each one takes room in the report."""
+    bounded = message.author in book.places or isinstance(book.manifest.admission, Roster)
+    return message.author if bounded else b""
 
 
 def _receive(book: Book, phase: Phase, message: Message) -> None:

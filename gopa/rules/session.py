@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 
 from gopa.messages.framing import Message
 from gopa.messages.limits import chunks_of, largest_body
 from gopa.messages.manifest import MANIFEST, Manifest, session_id
 from gopa.messages.phases import Kind, Phase
-from gopa.planning.joined import guarantee
+from gopa.planning.joined import Worth, guarantee, judge
 from gopa.rules.verdict import BreaksRule
 from wire.errors import GopaError, MalformedMessage, UsageError
 
@@ -43,10 +42,20 @@ def chunk_limits(manifest: Manifest) -> Mapping[Phase, int]:
 
 
 def require_worth(manifest: Manifest) -> None:
-    """[S3]: the terms keep what they claim; raises `BreaksRule`."""
+    """[S3]: the terms keep what they claim; raises `BreaksRule`.
+
+    Terms that are too close to call are let pass: see `is_undecided`.
+    """
+    terms = manifest.terms
     try:
-        worth = guarantee(manifest.terms).total
+        found = judge(terms)
     except GopaError as error:
         raise BreaksRule("04-S3", f"the terms cannot be evaluated: {error}") from None
-    if Fraction(worth) > Fraction(manifest.terms.delta):
-        raise BreaksRule("04-S3", f"delta {manifest.terms.delta} is claimed, {worth:.3g} holds")
+    if found is Worth.BROKEN:
+        worth = guarantee(terms).total
+        raise BreaksRule("04-S3", f"delta {terms.delta} is claimed, {worth:.3g} holds")
+
+
+def is_undecided(manifest: Manifest) -> bool:
+    """Whether the delta of the terms is too close to what holds to be judged ([S3])."""
+    return judge(manifest.terms) is Worth.UNDECIDED

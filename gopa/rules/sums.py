@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,19 +24,25 @@ from gopa.rules.findings import Fault
 from gopa.rules.openings import public
 from wire.secret import SecretBytes
 
+Recovered: TypeAlias = SelfMask | SecretBytes
+"""What shares of a self-mask give: the mask, or its seed."""
+
 
 def summed(
     book: Book,
     seeds: Mapping[int, SecretBytes],
-    recovered: Mapping[int, SelfMask],
+    recovered: Mapping[int, Recovered],
     faults: tuple[Fault, ...] = (),
 ) -> Step:
     """The result, once every self-mask of the final list is known."""
     outward = opened_outward(book)
+    masks = {at: each for at, each in recovered.items() if isinstance(each, SelfMask)}
+    dealt = {at: each for at, each in recovered.items() if isinstance(each, SecretBytes)}
+    known = {**seeds, **dealt}
     if book.context.full:
-        sums = _scalars(book, outward, seeds, recovered)
+        sums = _scalars(book, outward, known, masks)
     else:
-        sums = _words(book, outward, seeds)
+        sums = _words(book, outward, known)
 
     def settle(_: Message) -> None:
         book.unmask(seeds)

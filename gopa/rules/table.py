@@ -19,10 +19,11 @@ RULES: Final[dict[str, str]] = {
     "04-E5": "the bytes of a slot are stored before they are sent",
     "04-E6": "what an author has seen of the log is the log",
     "04-C1": "the organiser's messages come in their order",
-    "04-C2": "cuts never go back and never lie ahead; entries above the cut are late",
+    "04-C2": "cuts never go back, never lie ahead, and count all that the organiser has seen",
     "04-C3": "a close lists what the rules make of the log below its cut",
     "04-C4": "a close carries a witnessed checkpoint that covers the close before",
     "04-C5": "a party stops when its own checks fail",
+    "04-C6": "what stands between a cut and its message counts for nothing, against nobody",
     "04-L1": "losses count neighbours outside the list, and withheld nonces",
     "04-L2": "who lost too many neighbours is peeled off a list",
     "04-L3": "too short a list, or too many withheld nonces, abort the round",
@@ -39,6 +40,7 @@ RULES: Final[dict[str, str]] = {
     "04-V4": "the beacon's value is proved, and the roll was witnessed before it was known",
     "04-V5": "test coins follow from the close of join",
     "04-V6": "the public half of a draw follows from the joint coin",
+    "04-V7": "a party commits among parties only that have signed for it",
     "04-K1": "a commit has one edge for each neighbour, and the shares of its threshold",
     "04-K2": "the points of a commit are valid",
     "04-K3": "the committed output is an input in range plus its noise",
@@ -65,6 +67,7 @@ RULES: Final[dict[str, str]] = {
     "04-U2": "the close of unmask lists whose seed is right",
     "04-U3": "released shares are owed and fit the dealer's coefficients",
     "04-U4": "enough right shares recover a self-mask",
+    "04-U5": "a dealt seed makes the dealer's self-mask",
     "04-Z1": "the sums follow from the log",
     "04-Z2": "the sums cannot wrap",
     "04-Z3": "the result names everybody who is not in it, and why",
@@ -74,10 +77,11 @@ RULES: Final[dict[str, str]] = {
     "04-X4": "attempts and releases of a logical round are bounded",
     "04-X5": "who failed after commit sits out the retry; the convicted sit out for good",
     "04-X6": "keys of a round are erased",
+    "04-X7": "an abort that the log before it does not bear out is the organiser's veto",
 }
 """One line for each rule."""
 
-UNSEEN: Final = frozenset({"04-E5", "04-C5", "04-X6"})
+UNSEEN: Final = frozenset({"04-E5", "04-C5", "04-V7", "04-X6"})
 """Duties of a party towards itself: no log shows whether they were kept."""
 
 DEFINITIONS: Final = frozenset({"04-K5", "04-L1", "04-V2", "04-V3", "04-V5", "04-V6", "04-Z2"})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from gopa.masks import SelfMask, seed_hash, self_mask
 from gopa.messages.framing import Message
 from gopa.messages.limits import largest_body
 from gopa.messages.organiser import Why
@@ -13,8 +12,8 @@ from gopa.messages.party import UNMASK, Unmask
 from gopa.messages.phases import Phase
 from gopa.rules.book import Book, Given, Stage, Step, fails
 from gopa.rules.mailbox import Sorter
-from gopa.rules.openings import Claimed, wrong_openings
 from gopa.rules.recover import RecoverStage
+from gopa.rules.seeds import wrong_seeds
 from gopa.rules.sums import summed
 from gopa.rules.verdict import Verdict, invalid
 from wire.secret import SecretBytes
@@ -62,7 +61,7 @@ class UnmaskStage:
             return summed(book, seeds, {}, faults)
         if not book.recovers:
             missing = book.culprits(found.out)
-            failed = fails(Why.NOT_UNMASKED, missing, (), faults, laggards)
+            failed = fails(Why.NOT_UNMASKED, missing, (), faults, laggards, out=found.out)
             return replace(failed, settle=lambda _: book.unmask(seeds))
         members = tuple(seeds)
 
@@ -71,7 +70,8 @@ class UnmaskStage:
             book.settle_list(Phase.UNMASK, cut, message, members)
             return RecoverStage(book, message)
 
-        return Step(book.packed(members), (), settle, faults, laggards=laggards)
+        said = book.packed(members)
+        return Step(said, (), settle, faults, laggards=laggards, out=found.out)
 
     def _require_seeds(
         self, read: dict[bytes, tuple[Message, Unmask]], verdicts: dict[bytes, Verdict]
@@ -91,24 +91,4 @@ class UnmaskStage:
                 verdicts[author] = invalid("04-U1", message.index, fault)
 
     def _wrong(self, seeds: list[tuple[int, SecretBytes]]) -> frozenset[int]:
-        book = self.book
-        if not book.context.full:
-            return frozenset(
-                number
-                for number, (place, seed) in enumerate(seeds)
-                if seed_hash(seed, book.self_context(place)) != book.committed.self_mask(place)
-            )
-        if not seeds:
-            return frozenset()
-        masks = [mask_of(book, place, seed) for place, seed in seeds]
-        opened = b"".join(mask.blinding.reveal().to_bytes() for mask in masks)
-        blindings = book.group.decode_scalars(opened, len(masks))
-        encodings = b"".join(book.committed.self_mask(place) for place, _ in seeds)
-        points = book.group.decode_points(encodings, len(seeds))
-        rows = [mask.values.reveal() for mask in masks]
-        return wrong_openings(Claimed(book.key, rows, blindings, points), book.tools.rng)
-
-
-def mask_of(book: Book, place: int, seed: SecretBytes) -> SelfMask:
-    """b_u and t_u of an opened seed."""
-    return self_mask(book.group, seed, book.self_context(place), book.context.dimension)
+        return wrong_seeds(self.book, seeds)

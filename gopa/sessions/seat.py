@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from asyncio import FIRST_COMPLETED
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -17,8 +18,10 @@ from bulletin_board import Refused
 from bulletin_board.tree import leaf_hash
 from bulletin_board.visible import visible
 from gopa.messages.framing import Posted
+from gopa.messages.parameters import DrandBeacon
 from gopa.messages.phases import Phase
 from gopa.party import (
+    Dated,
     Event,
     Fetch,
     Fetched,
@@ -32,7 +35,7 @@ from gopa.party import (
     Witnessed,
 )
 from gopa.party.ending import next_round
-from gopa.party.states import Done, Invited, Outside, Stopped, opened_of
+from gopa.party.states import Done, Enrolled, Invited, Outside, Stopped, opened_of
 from gopa.sessions.following.interface import Horizon, SessionLog
 from gopa.sessions.herald import Herald, News
 from gopa.sessions.offers import Decided, Offer
@@ -171,6 +174,7 @@ class Seat(Guarded):
                 await self._call(lambda: self._party.step(TimedOut(number)))
 
     async def _go_on(self) -> None:
+        await self._date()
         await self._catch_up()
         await self._supply()
         self._notice()
@@ -274,9 +278,17 @@ class Seat(Guarded):
             return
         news = self._herald.hear(posted)
         await self._tell(posted)
+        await self._date()
         self._controls_from = posted.index + 1
         if news is not None:
             self._announce()
+
+    async def _date(self) -> None:
+        """Say when the party knows the roll, where its coins come from a beacon (04-V4)."""
+        stage = self._party.state.stage
+        drand = isinstance(self._party.manifest.beacon, DrandBeacon)
+        if drand and isinstance(stage, Enrolled) and stage.noted is None:
+            await self._tell(Dated(math.ceil(max(0.0, self._waiting.date()))))
 
     def _announce(self) -> None:
         self._announced = news = self.news

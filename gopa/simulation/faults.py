@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from commitments import ristretto255
+from gopa.masks import deal_seed, shareable_seed
 from gopa.messages.party import (
     ACCUSATION,
     COMMIT,
@@ -35,7 +36,8 @@ from gopa.messages.party import (
 )
 from gopa.messages.phases import Phase
 from gopa.party import Post
-from gopa.party.states import Comparing
+from gopa.party.masking import sealed_shares, share_point
+from gopa.party.states import Committed, Comparing
 from gopa.rounds.proofs import SharedKeyClaim
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest, Rounds, acts
@@ -194,6 +196,18 @@ class BadShare(Altered[Commit]):
 
 
 @dataclass(frozen=True, slots=True)
+class OtherSeed(Honest):
+    """Deals right shares of another seed than its self-mask's: convicted once recovered ([U5])."""
+
+    rounds: Rounds = None
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if not acts(self.rounds, post) or post.phase is not Phase.COMMIT:
+            return [post]
+        return [scene.altered(post, COMMIT, lambda content: of_another_seed(scene, content))]
+
+
+@dataclass(frozen=True, slots=True)
 class WrongMask(Altered[Publish]):
     """Publishes another value: off the list in full mode ([P1])."""
 
@@ -279,6 +293,22 @@ class FalseAccusation(Honest):
         proof = proof if self.proved else flipped(proof)
         content = Accusation(comparing.leaf, self.about, accused, shared, proof)
         return scene.sign(Phase.ACCUSE, ACCUSATION.encode(content))
+
+
+def of_another_seed(scene: Scene, content: Commit) -> Commit:
+    """The commit with shares of a fresh seed, which fit the coefficients that come with them."""
+    stage = scene.state.stage
+    if not isinstance(stage, Committed) or not scene.manifest.deals_seeds:
+        return content
+    view, group, needed = stage.view, scene.toolkit.group, len(content.coefficients)
+    points = [share_point(v) for v in view.neighbours]
+    dealt = deal_seed(group, shareable_seed(group, scene.rng), points, needed, scene.rng)
+    data = dealt.commitments.to_bytes()
+    return replace(
+        content,
+        coefficients=tuple(data[at : at + 32] for at in range(0, len(data), 32)),
+        shares=sealed_shares(view, stage.edges, dealt),
+    )
 
 
 def flipped(data: bytes, at: int = 0) -> bytes:

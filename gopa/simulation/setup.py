@@ -38,7 +38,8 @@ class Stage:
     `directory` is new or empty and will hold the log. `executor` checks proofs and
     signatures. In `threads` the parties that hear of the same entry work at once; the log
     is the same as without. `witnesses` cosign where the setting's beacon is drand, `beacon` has its
-    values. `remember_noise` keeps every party's input and noise, for tests. `watch` is shown every
+    values. Parties hear of a roll at the time that witnesses state, or at `roll_time`.
+    `remember_noise` keeps every party's input and noise, for tests. `watch` is shown every
     party whenever the organiser has said something. `clock` measures the steps of the
     parties, `time.process_time` for one (`time.thread_time` with `threads`); reading it costs
     as much as many of the steps.
@@ -50,6 +51,7 @@ class Stage:
     threads: ThreadPoolExecutor | None = None
     witnesses: Witnesses | None = None
     beacon: BeaconSource | None = None
+    roll_time: int | None = None
     progress: Progress | None = None
     remember_noise: bool = False
     watch: Callable[[Actor], None] | None = None

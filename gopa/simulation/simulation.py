@@ -21,7 +21,7 @@ from gopa.organiser import (
     WantBeacon,
     WantCheckpoint,
 )
-from gopa.party import Fetch, Post, Supplied, Witnessed
+from gopa.party import Dated, Fetch, Post, Supplied, Witnessed
 from gopa.party.states import Committed
 from gopa.planning.result import Plan
 from gopa.planning.terms import Terms
@@ -222,9 +222,20 @@ class Simulation:
         """Touches this party alone, and reads the log, which does not grow meanwhile."""
         actor.reads((posted,), self._size_of)
         self._tell(actor, witnessed)
-        return self._tell(actor, posted)
+        said = self._tell(actor, posted)
+        if self._roll_time is not None:
+            self._tell(actor, Dated(self._roll_time))
+        return said
 
-    def _tell(self, actor: Actor, event: Posted | Supplied | Witnessed) -> list[Post]:
+    @property
+    def _roll_time(self) -> int | None:
+        """When parties hear of rolls; None where that decides nothing."""
+        stage = self._stage
+        if stage.witnesses is None or stage.roll_time is not None:
+            return stage.roll_time
+        return stage.witnesses.time
+
+    def _tell(self, actor: Actor, event: Posted | Supplied | Witnessed | Dated) -> list[Post]:
         return actor.tell(event, self._answer, self._size_of)
 
     def _answer(self, fetch: Fetch) -> tuple[Posted, ...]:

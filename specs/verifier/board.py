@@ -200,7 +200,7 @@ class Assembler:
         self.begun: dict[Any, Record] = {}
 
     def take(self, entry: Record) -> Record | None:
-        """A message, from entry `first` to `index`; or `what` is "twice" or "broken"."""
+        """A message at `seq`, from `first` to `index`; or `what` is "twice" or "broken"."""
         stream = entry.author, entry.phase, entry.round
         held = self.slots.setdefault((*stream, entry.seq), entry)
         if held is not entry:
@@ -215,7 +215,9 @@ class Assembler:
         if entry.chunk:
             if begun is None or not self._continues(begun, entry):
                 return entry.changed(what="broken")
-            message = message.changed(first=begun.first, body=begun.body + entry.body)
+            seen = max(begun.seen_size, entry.seen_size)
+            body = begun.body + entry.body
+            message = message.changed(first=begun.first, seq=begun.seq, body=body, seen_size=seen)
         elif before and before >= LONGEST.get(entry.kind, LARGEST_BODY):
             return entry.changed(what="broken")
         if entry.chunk + 1 == entry.chunks:

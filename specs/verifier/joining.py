@@ -90,7 +90,7 @@ def coins_due(r: Record, cut: int) -> Record:
         if len(members) < r.terms.survivors:
             return due_abort(r, "too_few_left")
         count = len(nonces).to_bytes(4)
-        r.joint = hashed(b"joint-coins", r.tag, count, *nonces.values())  # [V3]
+        r.joint = hashed(b"joint-coins", r.tag, roll_leaf, count, *nonces.values())  # [V3]
     seeds = dict.fromkeys(members, hashed(b"graph-seed", r.joint))
     for u, nonce in nonces.items():  # [V2]; 09, [D15] and [D19]
         seeds[u] = hashed(b"choices", r.tag, roll_leaf, nonce)
@@ -138,15 +138,16 @@ def _read_commit(r: Record, author: bytes, made: Record) -> Record:
     """[K1], [K6], [K2], [K3]."""
     m, degree = r.manifest, len(r.graph[author])
     sizes = len(made.edges), len(made.coefficients), len(made.shares), len(made.output)
-    dealt = (needed(m, degree) - 1, degree) if m.recovers else (0, 0)
+    dealt = (needed(m, degree) - 1 + m.seeds, degree) if m.recovers and degree else (0, 0)
     require(sizes == (degree, *dealt, 32 * m.full), "04-K1")
     require(bool(made.proof) == m.full, "04-K1")
     require(bool(made.weighing) == (m.full and m.weighted), "04-K6")
     require(not m.curious or made.self_mask == bytes(32), "04-K1")
-    if m.full:
-        require(are_points(made.self_mask, made.output, *made.coefficients), "04-K2")
-        require(_proved(r, author, made), "04-K3")
-    return made.changed(dealt=[made.self_mask, *made.coefficients])  # C_0 .. C_(T-1)
+    points = [made.self_mask, made.output] if m.full else []
+    require(are_points(*points, *made.coefficients), "04-K2")
+    require(not m.full or _proved(r, author, made), "04-K3")
+    own = [] if m.seeds else [made.self_mask]
+    return made.changed(dealt=[*own, *made.coefficients])  # C_0 .. C_(T-1)
 
 
 def _proved(r: Record, author: bytes, made: Record) -> Any:

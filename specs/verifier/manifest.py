@@ -13,14 +13,15 @@ from codec import Record, Unsupported, decode, require, strict
 
 def read_manifest(body: bytes, author: bytes) -> Record:
     """A manifest that keeps [S2], and what follows; Wrong for any other. [S3] is not judged."""
-    if int.from_bytes(body[:2]) > 1:
+    if int.from_bytes(body[:2]) != 2:
         raise Unsupported("a version of the manifest that is not known")
     m: Record = decode("Manifest", body)
-    require(m.version == 1 and m.organiser == author)
+    require(m.organiser == author)
     decode_key(author)
     m.full, m.curious = m.mode == "full", m.trust == "honest_but_curious"
     m.vector = m.terms.noise.tag == "weighted_bits"  # its commitments are vector commitments
-    m.recovers = m.full and m.terms.threshold_numerator > 0
+    m.recovers = m.terms.threshold_numerator > 0
+    m.seeds = m.recovers and (m.vector or not m.full)  # what shares are of: section 6
     m.law, m.log_key = noise_law(m.terms.noise), parse_key(m.log, 1)
     m.log_policy = Policy(m.policy) if m.policy else None
     require(m.log_policy is None or m.log_policy.log == m.log_key)
@@ -50,7 +51,7 @@ def _require_terms(m: Record) -> None:
         (box if t.dimension == 1 else 1, t.squared_sensitivity, box),
         (1 - t.mask, t.mask_deviation, 2**16 * (1 - t.mask)),
         (1, t.threshold_denominator, 65_535),
-        (0, t.threshold_numerator, (t.threshold_denominator - 1) * (t.dimension == 1)),
+        (0, t.threshold_numerator, t.threshold_denominator - 1),
         (0, m.degree, 65_535),
     )  # fmt: skip
     require(all(low <= value <= high for low, value, high in bounds))
@@ -76,18 +77,17 @@ def _require_agreement(m: Record) -> None:
     require(m.simulation if m.beacon.tag == "test" else t.beacon == drand)
     require(not drand or m.quorum is not None)
     if m.admission.tag == "roster":
-        require(len(roster) == t.parties and roster == sorted(set(roster)))
-        require(m.organiser not in roster)
+        require(len(roster) == t.parties and roster == sorted(set(roster) - {m.organiser}))
     else:
         require(t.survivors <= m.admission.most <= t.parties)
+        require(not t.threshold_numerator or t.attempts == t.charged + 1)
     require(not m.weighted or t.dimension >= 2)
     if m.full:
         require(not width and not m.curious and (t.dimension == 1 or m.vector))
-        require(not (m.recovers and m.vector))
         noise, weighing = _positions(m)
         require(max(noise, weighing * m.weighted) <= 2**23)
     else:
-        require(8 <= width <= 64 and m.curious == (t.mask == 0) and not t.threshold_numerator)
+        require(8 <= width <= 64 and m.curious == (t.mask == 0) and not (m.curious and m.recovers))
         masks = t.parties * t.k * 14 * t.mask_deviation
         require(t.parties * (t.steps + m.law.R) + masks < 2 ** (width - 1))
 
@@ -109,7 +109,8 @@ def _largest(m: Record) -> dict[str, int]:
     if m.full:
         noise, weighing = (proof_size(length(size)) for size in _positions(m))
         commit += 32 + noise + weighing * m.weighted
-        commit += (32 * (needed(m, g) - 1) + 64 * g) * m.recovers
+    if m.recovers:
+        commit += 32 * (needed(m, g) - 1 + m.seeds) + 64 * g
     return {
         "organiser": max(
             43 + 1 + 4 + n * (65 + nonce) + 8,
@@ -124,5 +125,5 @@ def _largest(m: Record) -> dict[str, int]:
         "rollback": (35 + 36 * g) * hidden,
         "confirm": 32 * hidden,
         "unmask": 64 * hidden,
-        "recover": (35 + 68 * g) * (t.threshold_numerator > 0),
+        "recover": (35 + 68 * g) * m.recovers,
     }

@@ -172,7 +172,8 @@ def _shape(bits: int, constraints: list[Constraint]) -> bytes:
 def bits_hold(
     script: Transcript, bits: int, constraints: list[Constraint], proof: bytes, early: bytes = b""
 ) -> bool:
-    """[A7] to [A10] and, if A was published early, [A12]; with the names of 06."""
+    """[A2], [A7] to [A10] and, if A was published early, [A12]; with the names of 06."""
+    require(all(each.point != bytes(32) for each in constraints))  # [A2]
     d = max((len(each.rows) for each in constraints if each.vector), default=0)
     M = length(bits + d)
     require(len(proof) == proof_size(M))  # [A7]

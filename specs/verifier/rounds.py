@@ -62,9 +62,11 @@ def new_round(session: Any, logical: int, attempt: int, opened: Record) -> Recor
         released=releases(again[0]) if again else 0,
         phase="join", next="", step=0, opened=opened, closes={},
         inbox={}, many=[], late=[], stray=[], out={}, faults=[], removed={}, laggards=set(),
+        convicted=set(),
         roll=None, parties={}, place={}, members=[], graph={}, joint=b"", withheld=0,
         commits={}, edges={}, live={}, values={}, keys={}, leaves=set(), final=None,
         confirmed={}, own={}, sums=None, abort=None, over=False,
+        by_cut=set(), spared=set(), to_blame=set(), veto=[],
     )  # fmt: skip
 
 
@@ -236,17 +238,44 @@ def due_list(r: Record, members: list[bytes], *, final: bool) -> Record:
     return due_close(r, after if final else "rollback", members, final=int(final))
 
 
-def accept(r: Record, message: Record, said: Record, kind: str) -> None:
+def cut_off(r: Record, cut: int, end: int) -> dict[bytes, int]:
+    """[C6]: who posted in the phase from the cut on, below the message; the first index."""
+    posted = [message for (phase, _), message in r.inbox.items() if phase == r.phase]
+    posted += [each for each in r.many if each.body[:32] == r.opened.leaf]
+    found: dict[bytes, int] = {}
+    for message in posted:
+        if cut <= message.index < end:
+            found.setdefault(message.author, message.index)
+    return found
+
+
+def late_by_cut(r: Record, again: Record, left: dict[bytes, int]) -> dict[bytes, int]:
+    """[C6]: with `again`, the round with the message's index as its cut, they are not absent."""
+    kept = {u for u in left if u not in again.out or again.out[u].cause == "lost"}
+    if r.phase != "join":
+        kept = {u for u in kept if u in r.out and r.out[u].cause == "absent"}
+    return {u: left[u] for u in kept}
+
+
+def is_veto(r: Record, whole: Record, late: dict[bytes, int]) -> bool:
+    """[X7]: `whole` would be due with the message's index as its cut."""
+    spared = {r.place[u] for u in r.spared | late.keys() if u in r.place}
+    if whole.kind == "abort":
+        r.to_blame = set(whole.culprits) - spared
+    return whole.kind != "abort" or (r.phase == "recover" and not r.to_blame)
+
+
+def accept(r: Record, message: Record, said: Record, kind: str, late: set[bytes]) -> None:
     """What the organiser said counts from now on, with what this phase found."""
     phase, own = r.phase, kind == "abort" and said.reason == "organiser"
+    r.by_cut, r.spared = r.by_cut | late, late if phase == "unmask" else r.spared
     r.faults = [*r.faults, *blamed(r, r.out)]
     if ORDER[phase] <= ORDER["rollback"]:
         r.removed = r.removed | {u: (phase, v) for u, v in r.out.items()}
     elif phase in {"confirm", "unmask"}:
-        r.laggards = r.laggards | r.out.keys()
+        r.laggards = r.laggards | (r.out.keys() - late)
     if phase == "publish":  # [A5]: what was not heard is judged for later rounds
-        late = [each for each in r.many if own or each.index >= said.cut]
-        r.late = r.late + late
+        r.late = r.late + [each for each in r.many if own or each.index >= said.cut]
     r.many, r.out = [], {}
     if kind == "close":
         r.closes = {**r.closes, phase: message}

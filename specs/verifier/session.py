@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import sha256
 
 from board import Assembler, chunks_of
 from manifest import read_manifest
 from joining import Outside
 from rounds import (
-    KINDS, PHASES, REPEATABLE, Fault, accept, due_abort, new_round, releases, route,
+    KINDS, PHASES, REPEATABLE, Fault, accept, cut_off, due_abort, is_veto, late_by_cut, new_round,
+    releases, route,
 )  # fmt: skip
 from summing import DUE, too_late
+from worth import judged
 from codec import Record, Wrong, decode, require
 
 INSTEAD = {"too_few_joined": "04-J6", "too_many_withheld": "04-L3", "too_few_left": "04-L3",
@@ -24,6 +27,17 @@ RULES = {"phase": "04-C1", "parties": "04-J6", "beacon_round": "04-J7", "members
 """[C3], [X1]: what is broken by another value, in the order of the fields of what is due."""
 MOST_TRIED = 8
 """[S1]: authors whose entries are tried until one of them is the manifest."""
+
+
+@lru_cache(maxsize=64)
+def worth_of(body: bytes, author: bytes) -> tuple[Record, str]:
+    """[S2], [S3]: a manifest, and whether its terms keep what they claim."""
+    manifest = read_manifest(body, author)
+    terms = manifest.terms
+    named = terms.changed(
+        mask=("gaussian", "uniform")[terms.mask], beacon=("commit-reveal", "drand")[terms.beacon]
+    )
+    return manifest, judged(named, manifest.law)
 
 
 class Session:
@@ -40,7 +54,7 @@ class Session:
         self.struck: dict[tuple[int, bytes], int] = {}
         self.views: list[tuple[int, bytes, int]] = []
         self.tried = set[bytes]()
-        self.outside = ""
+        self.outside, self.worth = "", ""
 
     def observe(self, entry: Record) -> None:
         """The next entry."""
@@ -61,7 +75,7 @@ class Session:
             entry = entry.changed(body=b"", chunk=0, chunks=1)
         elif manifest and entry.chunks > chunks_of(manifest.largest[PHASES[entry.phase]]):  # [S4]
             self._blame("04-S4", entry, entry.index)
-            entry = entry.changed(chunk=1, chunks=2)  # of no message
+            entry = entry.changed(body=b"", chunk=1, chunks=2)  # of no message
         item = self.assembler.take(entry)
         if item and manifest is None:
             self._begin(item)
@@ -95,18 +109,24 @@ class Session:
         if first and own_id == self.session:
             self.body, self.leaf = item.body, item.leaf
             try:
-                self.manifest = read_manifest(item.body, item.author)
+                manifest, worth = worth_of(item.body, item.author)
             except Wrong:
+                worth = "no manifest"
                 self._blame("04-S2", item, item.index)
-                self.failed = True
+            if worth == "broken":
+                self._blame("04-S3", item, item.index)
+            self.failed = worth in {"no manifest", "broken"}
+            if not self.failed:
+                self.manifest, self.worth = manifest, worth
 
     def _organiser(self, item: Record) -> None:
         """[E3]: of two entries the first stands."""
         try:
+            if item.what != "twice" and item.phase:  # [E2]: it is no party
+                self._blame("04-E2", item, item.index)
+                return
             require(item.what != "broken", "04-E1")
-            if item.what == "message" and item.phase:
-                self._blame("04-J1", item, item.index)
-            elif item.what == "message" and not self.failed:
+            if item.what == "message" and not self.failed:
                 self._control(item)
         except Wrong as error:
             self._blame(error.rule, item, item.index)
@@ -151,10 +171,11 @@ class Session:
             for author, (phase, verdict) in book.removed.items():
                 if verdict.cause in {"struck", "convicted"} or verdict.rule in {"04-J3", "04-K3"}:
                     self.forever.add(author)
-                if phase in {"publish", "rollback"} and verdict.cause != "lost":
+                failed = verdict.cause != "lost" and author not in book.by_cut  # [C6]
+                if phase in {"publish", "rollback"} and failed:
                     self.retry.add(author)
             self.retry |= book.laggards
-            self.forever |= convicted.keys()
+            self.forever |= convicted.keys() | book.convicted
         if not attempt:
             self.retry.clear()
         self.rounds.append(new_round(self, logical, attempt, message))
@@ -196,14 +217,37 @@ class Session:
             require(said.content.tag == listed.get(said.phase, "members"), "04-C1")
             said = said.changed(**vars(said.content))
         require(self.cut <= said.cut <= message.first, "04-C2")
+        require(message.seen_size <= said.cut, "04-C2")
         trial = book.changed()
         own = kind == "abort" and said.reason == "organiser"
         due = due_abort(trial, "organiser") if own else DUE[book.phase](trial, said.cut)  # [X1]
         if due.kind == "close":
             self._require_seen(book, message, said)
         self._require_due(due, said, kind)
-        accept(trial, message, said, kind)
+        late = self._late(book, trial, message, said, due)
+        accept(trial, message, said, kind, late)
         self.rounds[-1], self.cut = trial, said.cut
+
+    @staticmethod
+    def _late(
+        book: Record, trial: Record, message: Record, said: Record, due: Record
+    ) -> set[bytes]:
+        """[C6], [X1], [X7]: who is late by the cut; of an abort, whom to blame."""
+        own = due.kind == "abort" and due.reason == "organiser"
+        if own and book.final is None:
+            return set()
+        probe = book.changed() if own else trial
+        whole = DUE[book.phase](probe, said.cut) if own else due
+        left, again = cut_off(book, said.cut, message.first), probe
+        if left:
+            again = book.changed()
+            whole = DUE[book.phase](again, message.first)
+        late = late_by_cut(probe, again, left)
+        if due.kind == "abort":
+            vetoed = is_veto(probe, whole, late)
+            trial.to_blame = sorted(probe.to_blame & set(due.culprits)) if not vetoed else []
+            trial.veto = [message.index, *sorted(late.values())] if vetoed else []
+        return set() if own else set(late)
 
     def _require_seen(self, book: Record, message: Record, said: Record) -> None:
         """[J7], [C4]: what a close may hold beyond what the rules compute."""

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from curve import Q, are_points, decode_point, decode_scalar, multi, same
 from joining import coins_due, commit_due, join_due
+from manifest import needed
 from masks import combine, share_fits, unpack
 from proofs import commit, same_logarithm
 from rounds import (
@@ -190,16 +191,15 @@ def _fits(r: Record, u: bytes, seed: bytes) -> bool:
 def recover_due(r: Record, cut: int) -> Record:
     """[U3], [U4]."""
     missing = [u for u in r.final if u not in r.own]
-    owed = {u: {r.place[v] for v in r.graph[u].intersection(missing)}
-            for u in r.confirmed}  # fmt: skip
+    owed = {u: {r.place[v] for v in r.graph[u].intersection(missing)} if u in r.confirmed else set()
+            for u in r.final}  # fmt: skip
 
     def read_shares(_: Record, author: bytes, said: Record) -> Any:
         dealers = [each.dealer for each in said.shares]
         require(dealers == sorted(set(dealers)) and owed[author].issuperset(dealers))
         return said.shares
 
-    givers = [u for u in owed if owed[u]]
-    read = sort(r, cut, givers, "04-U3", read_shares, strikes=False)
+    read = sort(r, cut, r.final, "04-U3", read_shares, strikes=False)  # also who owes nothing
     held: dict[bytes, dict[int, bytes]] = {u: {} for u in missing}
     for u, each in ((u, each) for u, shares in read.items() for each in shares):
         dealer, z = r.roll[each.dealer], r.place[u] + 1
@@ -207,11 +207,30 @@ def recover_due(r: Record, cut: int) -> Record:
             held[dealer][z] = each.share
         else:
             r.faults = [*r.faults, fault(r, "04-U3", u, index(r, u))]
-    lost = [u for u in missing if len(held[u]) < len(r.commits[u].dealt)]
-    if lost:
+    found = {u: _recovered(r, u, held[u]) for u in missing}
+    if lost := [u for u in missing if found[u] is None]:
         return due_abort(r, "not_unmasked", lost)
-    r.own = r.own | {u: [combine(shares)] for u, shares in held.items()}
+    r.own = r.own | found
     return result_due(r)
+
+
+def _recovered(r: Record, u: bytes, shares: dict[int, bytes]) -> list[int] | None:
+    """[U4], [U5]: its self-mask, if there is one to be found."""
+    count = needed(r.manifest, len(r.graph[u]))
+    used = {z: shares[z] for z in sorted(shares)[:count]}
+    if len(used) < count:
+        return None
+    secret = combine(used)
+    if not r.manifest.seeds:
+        return [secret]
+    seed = secret.to_bytes(32, "little")
+    if _fits(r, u, seed):
+        return list(r.masks.own(seed, r.parties[u].id)[0])
+    givers = [r.inbox["recover", r.roll[z - 1]].index for z in used]
+    evidence = r.inbox["commit", u].index, *givers
+    r.faults = [*r.faults, fault(r, "04-U5", u, *evidence)]
+    r.convicted = r.convicted | {u}
+    return None
 
 
 def result_due(r: Record, _: int = 0) -> Record:
@@ -245,8 +264,11 @@ def too_late(r: Record) -> tuple[Out, list[Fault]]:
         within = [each for each in edges if party_at(r, each.neighbour) in inside]
         if any(_opened(r, u, each) for each in within):
             faults.append(fault(r, "04-O5", u, message.index))
-        elif u in r.confirmed:
-            faults.append(fault(r, "04-F3", u, r.confirmed[u], message.index))
+        first = r.inbox.get(("confirm", u), message)  # [F3]: below the cut or not
+        final = r.closes.get("rollback", r.closes["publish"])
+        said = judge(r, first, "confirm", final, "04-F1")
+        if first.index < message.index and not isinstance(said, Verdict):
+            faults.append(fault(r, "04-F3", u, first.index, message.index))
     return convicted, faults
 
 

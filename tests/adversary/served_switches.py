@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bulletin_board.admission import Reason, Refused
@@ -12,13 +13,24 @@ from bulletin_board.client.state import DirectoryState
 from bulletin_board.note import open_checkpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.proof import Receipt, VerifiedReceipt
+from bulletin_board.server.seats import Seats
 from bulletin_board.tree import leaf_hash
+from bulletin_board.witness import collect as collect_module
+from bulletin_board.witness import opening as opening_module
+from bulletin_board.witness.opening import WitnessesFirst
+from gopa.admission import ProtocolAdmission
+from gopa.adversary.attack import KNOWN
+from gopa.adversary.served import ServedAttack
 from gopa.sessions import seat as seat_module
 from gopa.sessions.seat import Seat
 from tests.auditing.disabling import replaced, together
+from tests.auditing.negatives import ANY_TERMS
 from wire.errors import MalformedMessage
 
 if TYPE_CHECKING:
+    import pytest
+
+    from bulletin_board import Entry
     from bulletin_board.note import SignedCheckpoint, VerifierKey
 
 
@@ -41,6 +53,18 @@ def _any_problem(data: bytes, retry_after: int | None = None) -> Refused:
         raise MalformedMessage("a JSON document", "problem") from None
     reasons = {f"urn:gopa:board:{reason.code}": reason for reason in Reason}
     return Refused(reasons[document["type"]], document["detail"], retry_after, None, None)
+
+
+_admit_manifest = ProtocolAdmission._admit_manifest
+
+
+def _if_there_is_a_place(policy: ProtocolAdmission, entry: Entry) -> None:
+    known, limits = policy._pending.known, policy._limits
+    if entry.session not in known and len(known) >= limits.most_pending:
+        raise Refused(Reason.FULL)
+    if len(policy._open.waiting) + len(policy._open.going_on) >= limits.most_sessions:
+        raise Refused(Reason.FULL)
+    _admit_manifest(policy, entry)
 
 
 async def _endless_patience(_: Seat) -> None:
@@ -68,5 +92,32 @@ LOOKUPS_BELIEVED = together(
 NO_QUORUM = replaced(TrustPolicy, "is_quorum", lambda *_: True)
 """A checkpoint counts, however few witnesses have cosigned it."""
 
+
+def _spent_at_once(patch: pytest.MonkeyPatch) -> None:
+    """The session of the attack has terms by which twice the loss is all neighbours."""
+    attack = KNOWN["three-branches"]
+    assert isinstance(attack, ServedAttack)
+    terms = attack.ground.terms
+    most = (terms.parties + 1) // 2
+    weak = replace(terms, loss=most, survivors=terms.parties - most)
+    patch.setitem(KNOWN, attack.name, replace(attack, ground=replace(attack.ground, terms=weak)))
+
+
+GRANTED_ONCE = together(_spent_at_once, ANY_TERMS)
+"""A plan with recovery grants each party its loss once, and nobody asks what that is worth."""
+
+NOBODY_IS_AHEAD = together(
+    replaced(opening_module, "require_possible", lambda *_: None),
+    replaced(WitnessesFirst, "_is_quorum", lambda *_, **__: True),
+    replaced(collect_module, "require_possible", lambda *_: None),
+)
+"""A board goes on from what it has, whatever its witnesses hold."""
+
 ENDLESS_PATIENCE = replaced(Seat, "_give_up_in_time", _endless_patience)
 """A party waits for its organiser for ever."""
+
+FIRST_COME = replaced(ProtocolAdmission, "_admit_manifest", _if_there_is_a_place)
+"""Manifests that are on their way, and sessions without a round, keep their places for ever."""
+
+SEATS_FOR_EVER = replaced(Seats, "_make_room", lambda _: False)
+"""Connections that wait for a request keep their seats, however many others come."""

@@ -26,9 +26,10 @@ from gopa.party.states import Published, State
 from gopa.party.view import RoundView
 from gopa.rounds.context import RoundContext
 from gopa.rules.accusations import Court
-from gopa.rules.book import Book, Given, Step
+from gopa.rules.book import Book, Failure, Given, Step
 from gopa.rules.coins import CoinsStage
 from gopa.rules.commit import CommitStage, Pledge
+from gopa.rules.cutting import CutOff
 from gopa.rules.findings import Removed
 from gopa.rules.join import JoinStage
 from gopa.rules.ledger import Ledger
@@ -60,18 +61,22 @@ def _none(*_: object, **__: object) -> frozenset[int]:
 # Parties
 
 
-def unasked(what: str) -> Disable:
-    """No party asks for this one thing any more."""
+def unasked(*what: str) -> Disable:
+    """No party asks for these things any more."""
 
     def disable(patch: pytest.MonkeyPatch) -> None:
         require = Chain.require
 
         def tolerant(chain: Chain, holds: bool, said: str, evidence: bytes = b"") -> None:
-            require(chain, holds or said == what, said, evidence)
+            require(chain, holds or said in what, said, evidence)
 
         patch.setattr(Chain, "require", tolerant)
 
     return disable
+
+
+FEW_CONFIRMED: Final = unasked("too few confirmed", "too few confirmed around a party")
+"""Parties go on, however few confirmed among all or around one of them ([F2])."""
 
 
 def _as_if_listed(
@@ -88,6 +93,9 @@ def _as_if_listed(
 def _unlisted(state: State, *_: object) -> State:
     return state
 
+
+UNREAD: Final = replaced(module("gopa.party.checking"), "_require_revealed", _nothing)
+"""Parties commit whatever the others have signed ([V7])."""
 
 OWN_PRESENCE: Final = together(
     replaced(closing, "narrow", _as_if_listed), replaced(closing, "_listed", _unlisted)
@@ -323,6 +331,7 @@ ANY_LOSS: Final = together(
     replaced(Book, "peeled", _unpeeled),
     replaced(Book, "losing", lambda *_: False),
     replaced(RoundView, "lost", lambda *_: 0),
+    replaced(RoundView, "most_lost", lambda *_: 0),
 )
 """Nobody applies the bound of the plan on lost neighbours: neither the rules nor the parties."""
 
@@ -334,7 +343,7 @@ UNWITNESSED: Final = together(
 
 NO_RECORD: Final = replaced(Book, "removed", _nobody_removed)
 ANY_KEY: Final = replaced(module("gopa.rules.rollback"), "wrong_keys", _none)
-NO_STRAYS: Final = replaced(module("gopa.rules.afterwards"), "_stray_fault", _nothing)
+NO_STRAYS: Final = replaced(module("gopa.rules.afterwards"), "_stray_faults", _none)
 
 
 # Accusations, recovery, retries
@@ -359,7 +368,38 @@ def _one_attempt_more(manifest: Manifest, last: Book | None) -> Due | None:
 
 
 NO_SHARE_FITS: Final = replaced(Court, "_share_fits", lambda *_: False)
+ANY_DEALT_SEED: Final = replaced(RecoverStage, "_of_another_seed", lambda *_: ())
 NO_RECOVERY: Final = replaced(RecoverStage, "_mask", _nothing)
 WRONG_SHARES_PASS: Final = _blameless
 NOBODY_BARRED: Final = replaced(Bars, "for_round", _nobody_barred)
 MORE_ATTEMPTS: Final = replaced(module("gopa.rules.rounds"), "following", _one_attempt_more)
+
+
+# Cuts
+
+
+def _held_against(  # noqa: PLR0917 - the arguments of what it replaces
+    book: Book, stage: Any, step: Step, cut: int, end: int, given: Given
+) -> CutOff:
+    del book, stage, cut, end, given
+    return CutOff({}, False, step.said.culprits if isinstance(step.said, Failure) else ())
+
+
+def _unseeing(patch: pytest.MonkeyPatch) -> None:
+    proceed, follow = Rounds._proceed, Chain.require_cut
+
+    def blind(rounds: Rounds, message: Message, said: Any) -> None:
+        proceed(rounds, replace(message, seen=0), said)
+
+    def trusting(chain: Chain, message: Message, cut: int) -> None:
+        follow(chain, replace(message, seen=0), cut)
+
+    patch.setattr(Rounds, "_proceed", blind)
+    patch.setattr(Chain, "require_cut", trusting)
+
+
+BLIND: Final = _unseeing
+"""Nobody reads what the organiser says it has seen of the log."""
+
+NO_GRACE: Final = replaced(module("gopa.rules.rounds"), "cut_off", _held_against)
+"""Whoever was cut off is named and barred as if it had said nothing, and no veto is seen."""

@@ -28,7 +28,13 @@ PROMISED: Final = frozenset(
         *("final-too-early", "cut-moved", "too-few-go-on", "abort-blames-innocent"),
         *("manifest-claims-too-much", "unwitnessed-close", "selective-dropping"),
         *("refuse-confirm", "refuse-unmask", "wrong-seed", "wrong-share", "wrong-recovery"),
-        *("betray", "changed-input-in-retry", "copied-noise-seed", "zero-self-mask"),
+        *(
+            "another-seed",
+            "betray",
+            "changed-input-in-retry",
+            "copied-noise-seed",
+            "zero-self-mask",
+        ),
         *(
             "missing-edge",
             "garbage",
@@ -46,6 +52,9 @@ ENDED_BY_ITS_ORGANISER: Final = frozenset({"organiser", "board"})
 """Families after which there is no result. In others the round goes on without the liar."""
 
 WITHOUT_RESULT: Final = frozenset({"exchanged-nonce", "late-witnesses"})
+
+REPORTED: Final = frozenset({"early-cut", "early-cuts-bar"})
+"""By the rules an organiser may do this: it is said who did, and the retry has its result."""
 
 UNATTRIBUTABLE: Final = frozenset({"another-manifest"})
 """Which of two manifests the organiser meant is for nobody to say."""
@@ -72,6 +81,7 @@ def test_attack_fails_and_is_caught_by_what_it_says(name: str) -> None:
     assert attack.expects
     assert row.caught
     none = attack.family in ENDED_BY_ITS_ORGANISER or name in WITHOUT_RESULT
+    none = none and name not in REPORTED
     assert row.result == ("none" if none else "right")
 
 
@@ -83,6 +93,8 @@ def test_whoever_is_blamed_took_part_in_the_attack(name: str) -> None:
     assert blamed == set(row.blamed)
     if attack.family == "board":
         assert blamed <= {"board"}
+    elif name in REPORTED:
+        assert not blamed
     elif attack.family == "organiser" or name in WITHOUT_RESULT:
         assert blamed == {"organiser"} or name in UNATTRIBUTABLE
     else:

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from tests.inner_pytest import run_inside
+
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
 BLOCKS: Final = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 COMMAND: Final = re.compile(r"`(gopa attack lost-blinding [^`]*)`")
@@ -32,10 +34,9 @@ def test_an_attack_of_ones_own_is_caught(tmp_path: Path) -> None:
 
 def test_a_pipeline_of_ones_own_holds_under_attack(tmp_path: Path) -> None:
     (tmp_path / "test_vote.py").write_text(block("gopa_aggregator"))
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    done = run(["-m", "pytest", *options, "--gopa-attacks=late-change-of-value"], tmp_path)
-    assert done.returncode == 0, done.stdout
-    assert "2 passed" in done.stdout
+    code, out = run_inside(tmp_path, "-q", "--gopa-attacks=late-change-of-value")
+    assert code == 0, out
+    assert "2 passed" in out
 
 
 def run(arguments: list[str], place: Path) -> subprocess.CompletedProcess[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from gopa.adversary.attack import SessionAttack
+from gopa.adversary.library import chosen
+from tests.inner_pytest import run_inside
 
 PIPELINE = """
 from gopa.adversary.ground import SMALL
@@ -77,24 +79,22 @@ def test_mean(mean):
 
 OTHER_SESSIONS = """
 from dataclasses import replace
-import pytest
 from gopa.adversary.ground import FIVE, SMALL, VECTOR
 
-SESSIONS = {
-    "signed": (SMALL.terms, {"mode": "signed"}, [1, 0, 1, 0.5]),
+SESSIONS = {{
+    "signed": (SMALL.terms, {{"mode": "signed"}}, [1, 0, 1, 0.5]),
     "trusting": (
         replace(SMALL.terms, mask="gaussian", mask_deviation=1000),
-        {"mode": "signed", "trust": "honest-but-curious"},
+        {{"mode": "signed", "trust": "honest-but-curious"}},
         [1, 0, 1, 0.5],
     ),
-    "vectors": (VECTOR, {}, [[1, 0, 1]] * 4),
-    "three": (replace(SMALL.terms, parties=3, k=2, loss=0), {}, [1, 0, 1]),
-    "nonces": (replace(FIVE, rounds=2), {"beacon": "commit-reveal"}, [1, 0, 1, 0.5, 0]),
-}
+    "vectors": (VECTOR, {{}}, [[1, 0, 1]] * 4),
+    "three": (replace(SMALL.terms, parties=3, k=2, loss=0), {{}}, [1, 0, 1]),
+    "nonces": (replace(FIVE, rounds=2), {{"beacon": "commit-reveal"}}, [1, 0, 1, 0.5, 0]),
+}}
 
-@pytest.mark.parametrize("name", SESSIONS)
-def test_mean(gopa_aggregator, name):
-    terms, settings, values = SESSIONS[name]
+def test_mean(gopa_aggregator):
+    terms, settings, values = SESSIONS[{name!r}]
     with gopa_aggregator(terms, **settings) as aggregator:
         for _ in range(terms.rounds):
             aggregator.average(values)
@@ -107,11 +107,7 @@ def run(place: Path, test: str, *options: str, conftest: str = "") -> tuple[int,
     """Exit code and output of pytest on somebody's test."""
     (place / "test_theirs.py").write_text(test)
     (place / "conftest.py").write_text(conftest)
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-rs"]
-    done = subprocess.run(
-        [*command, "-v", *options], cwd=place, capture_output=True, text=True, check=False
-    )
-    return done.returncode, done.stdout + done.stderr
+    return run_inside(place, "-rs", "-v", *options)
 
 
 def test_without_the_option_everybody_is_honest(tmp_path: Path) -> None:
@@ -162,18 +158,46 @@ def test_what_does_not_apply_is_skipped_and_says_so(
     assert why in out
 
 
+# Names that every run with this session has, for what is said about them.
+SAID = {
+    "signed": ("zero-noise: it needs proofs",),
+    "trusting": ("out-of-range-input: parties that trust each other are promised nothing",),
+    "vectors": ("unwitnessed-close: it needs a quorum of witnesses",),
+    "three": ("hidden-residual: it takes 4 parties",),
+    "nonces": (),
+}
+ATTACKS = [each.name for each in chosen(["all"]) if isinstance(each, SessionAttack)]
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        pytest.param(name, part, marks=() if part == at % 3 else pytest.mark.soak)
+        for at, name in enumerate(SAID)
+        for part in range(3)
+    ],
+)
 def test_no_attack_is_taken_for_a_hole_in_a_session_that_it_was_not_made_for(
-    tmp_path: Path,
+    name: str, part: int, tmp_path: Path
 ) -> None:
-    """Of whatever mode and size: each of them fails, ends the round, or means nothing there."""
-    code, out = run(tmp_path, OTHER_SESSIONS, "--gopa-attacks")
+    """Of whatever mode and size: each of them fails, ends the round, or means nothing there.
+
+    Each session has a third of the attacks, each attack one session at least.
+    """
+    named = {why.partition(":")[0] for why in SAID[name]} & {*ATTACKS}
+    asked = sorted({*ATTACKS[part::3], "out-of-range-input", *named})
+    test = OTHER_SESSIONS.format(name=name)
+    code, out = run(tmp_path, test, f"--gopa-attacks={','.join(asked)}")
     assert code == 0, out
     assert "FAILED" not in out
-    assert "test_mean[out-of-range-input-vectors] PASSED" in out
-    assert "zero-noise: it needs proofs" in out
-    assert "unwitnessed-close: it needs a quorum of witnesses" in out
-    assert "hidden-residual: it takes 4 parties" in out
-    assert "promised nothing about liars" in out
+    for why in SAID[name]:
+        assert why in out
+    assert ("test_mean[out-of-range-input] PASSED" in out) == (
+        name in {"vectors", "three", "nonces"}
+    )
+    counted = re.search(r"(\d+) passed, (\d+) skipped", out)
+    assert counted
+    assert sum(map(int, counted.groups())) == len(asked) + 1
 
 
 def test_a_session_that_a_fixture_runs(tmp_path: Path) -> None:
@@ -208,6 +232,13 @@ def test_names_that_would_try_nothing(asked: str, why: str, tmp_path: Path) -> N
     code, out = run(tmp_path, PIPELINE, f"--gopa-attacks={asked}")
     assert code == pytest.ExitCode.USAGE_ERROR
     assert why in out
+
+
+def test_without_names_every_attack_is_asked_for(tmp_path: Path) -> None:
+    code, out = run(tmp_path, PIPELINE, "--gopa-attacks", "--collect-only", "-q")
+    assert code == 0, out
+    found = re.findall(r"test_mean\[(.*)\]", out)
+    assert found == ["honest", *ATTACKS]
 
 
 def test_wrong_names_and_scripts_are_usage_errors(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ def test_every_attack_has_a_weakness() -> None:
     assert list(attacks().keys() - WEAKNESSES.keys()) == []
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("name", tuple(attacks()))
 def test_without_its_defence_the_attack_succeeds(name: str) -> None:
     """The honest twin holds in the weakened build as well, or `run` raises.

@@ -41,6 +41,8 @@ OMISSIONS: Final = Weakness("whom a list leaves out", switches.OMISSIONS)
 ANY_CUT: Final = Weakness("cuts of closes", believed("4.2"))
 ANY_END: Final = Weakness("reasons, culprits, removals", believed("7.1"))
 ANY_CHECKPOINTS: Final = Weakness("checkpoints of closes", switches.UNWITNESSED)
+FEW_CONFIRMED: Final = Weakness("whether enough confirmed", switches.FEW_CONFIRMED)
+NO_GRACE: Final = Weakness("that what was cut off is held against nobody", switches.NO_GRACE)
 NO_RECORD: Final = Weakness("the record of removals", switches.NO_RECORD)
 SEEN_BEFORE: Final = Weakness("what was seen before", ignored("1.5"))
 NO_COMPARISON: Final = Weakness("whether checkpoints agree", served_switches.NO_COMPARISON)
@@ -128,6 +130,8 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
     "veto-against-recovery": Weakness("recovery", switches.NO_RECOVERY),
     "wrong-seed": Weakness("that seeds make self-masks", ANY_SEED),
     "wrong-recovery": Weakness("who gives out wrong shares", switches.WRONG_SHARES_PASS),
+    "another-seed": Weakness("who dealt another seed", switches.WRONG_SHARES_PASS),
+    "another-seed-signed": Weakness("that dealt seeds make self-masks", switches.ANY_DEALT_SEED),
     # organiser
     "lying-result": Weakness("the sum", believed("7.2")),
     "hidden-exclusion": ANY_END,
@@ -143,11 +147,13 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
     "cut-moved": ANY_CUT,
     "cut-goes-back": ANY_CUT,
     "too-few-go-on": ANY_LIST,
+    "early-cut": NO_GRACE,
+    "early-cut-of-what-was-seen": Weakness("what the organiser says it saw", switches.BLIND),
+    "early-cuts-bar": NO_GRACE,
     "two-closes": NO_EQUIVOCATION,
     "two-closes-in-a-row": Weakness("what a message acts on", overlooked("3.3")),
-    "skipped-confirmations": Weakness(
-        "whether enough confirmed", switches.unasked("too few confirmed")
-    ),
+    "skipped-confirmations": FEW_CONFIRMED,
+    "puppets": Weakness("who has revealed a nonce", switches.UNREAD),
     "phases-out-of-order": Weakness("the order of the organiser's messages", believed("2.2")),
     "one-attempt-more": Weakness("how many attempts there are", switches.MORE_ATTEMPTS),
     "abort-without-reason": ANY_END,
@@ -184,13 +190,22 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
     "rewritten-history": Weakness("what was seen before", served_switches.FORGETFUL),
     "malformed-answers": Weakness("the types of fields", served_switches.ANY_PROBLEM),
     "wrong-receipt": Weakness("whose receipt it is", served_switches.ANY_RECEIPT),
-    "split-organiser": Weakness("whether enough confirmed", switches.unasked("too few confirmed")),
+    "split-organiser": FEW_CONFIRMED,
+    "three-branches": Weakness("that plans grant a loss twice", served_switches.GRANTED_ONCE),
     "value-behind-the-close": Weakness(
         "whether a party is listed itself",
         switches.OWN_PRESENCE,
         "one rule: a party looks for itself in every list, of publish and of confirm",
     ),
     "fork-without-witness": Weakness("how many have cosigned", served_switches.NO_QUORUM),
+    "restored-backup": Weakness(
+        "what witnesses hold when a board comes back",
+        served_switches.NOBODY_IS_AHEAD,
+        "one rule: witnesses are asked before the first signature, and heard if they answer late",
+    ),
+    # strangers
+    "manifest-squat": Weakness("that manifests give way", served_switches.FIRST_COME),
+    "idle-crowd": Weakness("that idle connections give way", served_switches.SEATS_FOR_EVER),
     # values
     "out-of-range-input": ANY_NOISE,
     "negative-input": ANY_NOISE,

@@ -6,7 +6,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from gopa.planning import Plan, Terms, plan
+from gopa.planning import Plan, Terms
+from tests.planning.classic import plan
 from zkp.noise_table import GaussianTable, NoiseLaw, irwin_hall
 
 

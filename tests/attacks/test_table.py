@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.inner_pytest import run_inside
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "security.md"
@@ -61,17 +61,10 @@ def unknown_rules(rows: Sequence[Row]) -> list[str]:
     return [rule for rule, found in parts if found is None or found[2] not in defined(found[1])]
 
 
-def collected(tests: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Ask pytest for exactly these tests, from `tests/`."""
+def collected(tests: Sequence[str]) -> tuple[int, str]:
+    """Ask pytest for exactly these tests, from `tests/`: its exit code and what it says."""
     nodes = [f"tests/{test}" for test in tests]
-    options = ["--collect-only", "--quiet", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", *options, *nodes],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_inside(ROOT, "--collect-only", "--quiet", *nodes)
 
 
 ROWS = rows_of(PAGE.read_text())
@@ -96,18 +89,18 @@ def test_every_rule_that_is_cited_exists() -> None:
 
 
 def test_every_test_that_is_named_is_collected() -> None:
-    """In one process; a name that does not exist makes it fail."""
+    """All at once; a name that does not exist makes it fail."""
     named = sorted({test for row in ROWS for test in row.tests})
-    done = collected(named)
-    assert done.returncode == 0, done.stdout + done.stderr
-    counted = {line.split("[")[0] for line in done.stdout.splitlines() if "::" in line}
+    code, out = collected(named)
+    assert code == 0, out
+    counted = {line.split("[")[0] for line in out.splitlines() if "::" in line}
     assert counted == {f"tests/{test}" for test in named}
 
 
 def test_a_test_that_does_not_exist_is_noticed() -> None:
     here = "attacks/test_table.py::test_every_row_is_whole"
-    assert collected([here]).returncode == 0
-    assert collected([here, f"{here}_nowhere"]).returncode != 0
+    assert collected([here])[0] == 0
+    assert collected([here, f"{here}_nowhere"])[0] != 0
 
 
 @pytest.mark.parametrize("area", sorted(AREAS))

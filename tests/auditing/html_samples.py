@@ -84,6 +84,7 @@ def round_report(
         mean=tuple(f"{7.1875 + 3 * ((7 * i) % 5):.12g}" for i in range(dimension)),
         stderr=("0.87512345678",) * dimension,
         abort="",
+        vetoed=(),
         privacy=privacy_report(),
     )
 
@@ -114,6 +115,8 @@ def session_report(parties: int = 10, dimension: int = 1) -> SessionReport:
         mode="full",
         trust="malicious",
         beacon="commit-reveal",
+        coin_choices="30.6438561898",
+        coin_choices_alone="3.32192809489",
         weighted=False,
         parties=parties,
         corrupt=2,

@@ -291,6 +291,9 @@ ANY_MANIFEST: Final = replaced(
 )
 ANY_WORTH: Final = replaced(import_module("gopa.rules.ledger"), "require_worth", _nothing)
 ANY_PLAN: Final = replaced(LocalPolicy, "_require_privacy", _nothing)
+ANY_TERMS: Final = together(ANY_WORTH, ANY_PLAN, replaced(LocalPolicy, "require_joined", _nothing))
+"""Nobody asks what a plan is worth."""
+
 ANY_VALUE: Final = replaced(PublishStage, "_require_openings", _nothing)
 ANY_SEED: Final = replaced(UnmaskStage, "_wrong", _none_wrong)
 ANY_MAGIC: Final = together(
@@ -390,7 +393,6 @@ NEGATIVES: Final = (
         colluding(ANY_CHECKPOINT, WITNESSED, CASES["organiser_checkpoint_missing"].script),
         ANY_CHECKPOINT,
         twin_of(WITNESSED),
-        stops=True,
     ),
     lying_organiser("4.2", "organiser_cut_beyond_the_log", believed("4.2"), stops=True),
     lying_organiser("4.3", "organiser_wrong_publish_list", believed("4.3"), stops=True),

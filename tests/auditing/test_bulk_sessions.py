@@ -18,8 +18,8 @@ from bulletin_board.note.signed import Note
 from gopa.auditing import Verdict, audit
 from gopa.messages.party import COMMIT
 from gopa.messages.phases import Phase
-from gopa.planning import plan
 from gopa.planning.terms import Terms
+from tests.planning.classic import plan
 
 PARTIES = 30
 

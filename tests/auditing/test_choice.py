@@ -65,6 +65,23 @@ def test_the_anchored_manifest_decides_among_several() -> None:
         blind.require_one()
 
 
+@pytest.mark.parametrize("strangers", [7, 8])
+def test_a_manifest_that_comes_too_late_makes_no_second_session(strangers: int) -> None:
+    """The rules try eight authors; an id whose manifest they never take is nobody's choice."""
+    other = played(World(seed="another session"))
+    session = clean().manifest.session
+    keys = [key_named(f"stranger {number}") for number in range(strangers)]
+    log = [
+        replace(clean(), organiser=key).entry(session=session, author=key.public, round=0)
+        for key in keys
+    ]
+    before = posted(replace(clean(), entries=tuple(log)))
+    choice = SessionChoice(None, None)
+    taken(choice, before + posted(clean(), 100) + posted(other, 200))
+    assert choice.ambiguous == (strangers < 8)
+    assert choice.chosen == (session if strangers < 8 else other.manifest.session)
+
+
 def test_a_named_session_is_followed_from_its_first_entry() -> None:
     choice = SessionChoice(clean().manifest.session, None)
     other = posted(played(World(seed="another session")))

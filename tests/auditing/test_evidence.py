@@ -11,10 +11,14 @@ from gopa.auditing.evidence import Evidence, Fork, Messages, Placed, Prefix, Sta
 from gopa.auditing.judging import judge
 from gopa.auditing.proving import evidence_of
 from gopa.auditing.report import Culprit
-from tests.auditing.logs import archived, clean, note_of, played
+from gopa.messages.phases import Phase
+from gopa.simulation import Script
+from gopa.simulation.departures import Skip
+from gopa.simulation.faults import OtherSeed
+from tests.auditing.logs import Log, archived, clean, note_of, played
 from tests.auditing.negatives import board_named
 from tests.auditing.transcripts import anchors_of, path_of
-from tests.vectors.transcripts.worlds import World
+from tests.vectors.transcripts.worlds import SIGNED_SEEDS, World
 from wire.errors import MalformedMessage, UsageError
 
 
@@ -96,6 +100,35 @@ def test_rules_about_several_parties_are_not_judged_by_chosen_messages() -> None
     assert isinstance(found.shown, Prefix)
     entries = tuple(Placed(index, raw) for index, raw in enumerate(found.shown.entries))
     assert not judge(replace(found, shown=Messages(entries)).to_bytes()).convicts
+
+
+@pytest.mark.parametrize("name", ["recover_another_seed", "recover_another_seed_signed"])
+def test_who_dealt_another_seed_is_convicted_by_the_log_and_its_helpers_are_not(name: str) -> None:
+    found = evidence(name)
+    assert isinstance(found.shown, Prefix)
+    assert found.statement.rule == b"04-U5"
+    authors = {Submission.decode(raw).entry.author.data for raw in found.shown.entries}
+    assert len(authors) == 6
+    for author in authors - {found.statement.author}:
+        statement = replace(found.statement, author=author)
+        assert not judge(replace(found, statement=statement).to_bytes()).convicts
+
+
+def test_whose_own_seed_is_recovered_is_not_convicted_of_another() -> None:
+    gone = Script().misbehave(1, Skip(Phase.UNMASK))
+    liars = gone.misbehave(1, OtherSeed())
+    assert len(dealers_of_another_seed(played(SIGNED_SEEDS, liars))) == 1
+    assert not dealers_of_another_seed(played(SIGNED_SEEDS, gone))
+
+
+def dealers_of_another_seed(log: Log) -> set[bytes]:
+    """Whom all of the log convicts of it in the first round."""
+    note, found = note_of(log.entries, log.signer), set()
+    for author in {Submission.decode(raw).entry.author.data for raw in log.entries}:
+        shown = Prefix(note, (), tuple(log.entries))
+        if judge(Evidence(Statement(author, b"04-U5", 1), shown).to_bytes()).convicts:
+            found.add(author)
+    return found
 
 
 def test_a_prefix_has_to_be_that_of_the_signed_log() -> None:

@@ -7,6 +7,8 @@ import tracemalloc
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -16,11 +18,11 @@ from commitments.group import SecretScalar
 from gopa.auditing.auditor import options_of, read_log
 from gopa.auditing.sources import open_transcript
 from gopa.auditing.state import LogState
-from gopa.planning import plan
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim
 from gopa.rounds.real_proofs import RealProofs
 from gopa.rounds.toolkit import Toolkit
 from tests.auditing.logs import archived, clean, note_of
+from tests.planning.classic import plan
 from wire.randomness import Rng
 
 FEW, MANY = 150, 600
@@ -58,7 +60,10 @@ class Unproved(RealProofs):
 
 def session_of(parties: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = folder / f"{parties}.gopa"
-    terms = plan(n=parties, epsilon=2, delta=1e-4, corrupt=0.1, dropout=0.05, mask="uniform").terms
+    """All have about as many neighbours in every session, whatever the planner likes best."""
+    planned = plan(n=parties, epsilon=2, delta=1e-4, corrupt=0.1, dropout=0.05, mask="uniform")
+    chances = Decimal("0.001"), Decimal("0.5")
+    terms = replace(planned.terms, k=14, loss=6, beta=chances[0], delta=chances[1])
     monkeypatch.setattr("bench.audit_parties.RealProofs", Unproved)
     made_session(terms, path, seed=bytes(32), jobs=2)
     return path

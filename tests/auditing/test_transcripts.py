@@ -140,6 +140,22 @@ def test_strict_says_that_somebody_is_missing() -> None:
     assert clean.code == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "causes"),
+    [("organiser_two_closes_in_one_slot", []), ("two_rounds_convict_is_barred", ["barred"])],
+)
+def test_only_who_posted_is_excluded_because_it_is_barred(name: str, causes: list[str]) -> None:
+    """Whoever sits a round out and says nothing in it was left out of nothing."""
+    expected, report = stated(name)["expected"]["rounds"][1], audited(name)
+    excluded = report.rounds[1].excluded
+    assert [each.author.hex() for each in excluded] == [
+        row["author"] for row in expected["removed"]
+    ]
+    barred = [each for each in excluded if each.author.hex() in expected["barred"]]
+    assert expected["barred"]
+    assert [each.cause for each in barred] == causes
+
+
 def test_signed_mode_says_what_is_not_proved() -> None:
     report = audited("clean_signed")
     assert report.code == 6

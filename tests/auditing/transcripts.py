@@ -28,7 +28,8 @@ def stated(name: str) -> dict[str, Any]:
 
 def anchors_of(name: str) -> Anchors:
     given = stated(name)["anchors"]
-    policy = TrustPolicy.single_log(VerifierKey.parse(given["log"]))
+    log, witnessed = VerifierKey.parse(given["log"]), given["policy"].encode()
+    policy = TrustPolicy.parse(witnessed) if witnessed else TrustPolicy.single_log(log)
     return Anchors(policy, bytes.fromhex(given["manifest_sha256"]))
 
 

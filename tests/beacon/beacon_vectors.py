@@ -42,7 +42,7 @@ def _hashes(number: int, name: str) -> dict[str, object]:
         "drand_value": drawn.hex(),
         "reveal_hash": reveal_hash(session, number, party, nonce).hex(),
         "seed_of_choices": seed_of_choices(session, number, leaf, nonce).hex(),
-        "joint_coins": joint_coins(session, number, nonces).hex(),
+        "joint_coins": joint_coins(session, number, leaf, nonces).hex(),
         "drand_coins": from_drand.hex(),
         "graph_seed_of_drand_coins": graph_seed(from_drand).hex(),
         "simulation_coins": simulation_coins(session, number, leaf).hex(),

@@ -56,7 +56,7 @@ def test_hashes_are_those_of_the_specification(entry: dict[str, Any]) -> None:
     assert entry["reveal_hash"] == sha256("reveal-hash", place, party, nonce)
     assert entry["seed_of_choices"] == sha256("choices", place, leaf, nonce)
     assert entry["joint_coins"] == sha256(
-        "joint-coins", place, len(nonces).to_bytes(4), b"".join(nonces)
+        "joint-coins", place, leaf, len(nonces).to_bytes(4), b"".join(nonces)
     )
     assert entry["drand_coins"] == sha256("drand-coins", place, leaf, drawn)
     assert entry["simulation_coins"] == sha256("simulation-coins", place, leaf)
@@ -84,7 +84,7 @@ def test_expansions_are_those_of_the_specification() -> None:
 CALLS: list[tuple[Callable[..., object], tuple[object, ...]]] = [
     (reveal_hash, (SESSION, 1, PARTY, NONCE)),
     (seed_of_choices, (SESSION, 1, LEAF, NONCE)),
-    (joint_coins, (SESSION, 1, (NONCE, LEAF))),
+    (joint_coins, (SESSION, 1, LEAF, (NONCE, PARTY))),
     (drand_coins, (SESSION, 1, LEAF, NONCE)),
     (simulation_coins, (SESSION, 1, LEAF)),
     (graph_seed, (COINS,)),
@@ -122,7 +122,7 @@ def test_no_two_purposes_share_a_value() -> None:
         reveal_hash(same, 0, same, same),
         seed_of_choices(same, 0, same, same),
         drand_coins(same, 0, same, same),
-        joint_coins(same, 0, [same, same]),
+        joint_coins(same, 0, same, [same, same]),
         simulation_coins(same, 0, same),
         graph_seed(same),
     }
@@ -134,11 +134,11 @@ def test_one_party_withholding_changes_nobody_elses_choices() -> None:
     nonces = [value(f"nonce/{i}") for i in range(5)]
     seeds = [seed_of_choices(SESSION, 2, LEAF, nonce) for nonce in nonces]
     assert len(set(seeds)) == 5
-    assert joint_coins(SESSION, 2, nonces) != joint_coins(SESSION, 2, nonces[:-1])
+    assert joint_coins(SESSION, 2, LEAF, nonces) != joint_coins(SESSION, 2, LEAF, nonces[:-1])
 
 
 def test_a_list_of_nonces_is_not_a_longer_one_with_an_empty_end() -> None:
-    assert len({joint_coins(SESSION, 0, [bytes(32)] * count) for count in range(1, 6)}) == 5
+    assert len({joint_coins(SESSION, 0, LEAF, [bytes(32)] * count) for count in range(1, 6)}) == 5
 
 
 def test_the_graph_comes_from_the_coins() -> None:

@@ -35,10 +35,14 @@ def test_the_last_moment_is_two_periods_before_the_round() -> None:
     assert refused([LATEST + 1], 1) == ("09-D11", (0,))
 
 
-def test_every_cosignature_precedes_the_round() -> None:
-    """A quorum of early ones does not excuse a late one."""
-    times = [LATEST - 9, LATEST + 1, LATEST, LATEST + 1000]
-    assert refused(times, 2) == ("09-D11", (1, 3))
+def test_a_quorum_of_cosignatures_precedes_the_round() -> None:
+    """A late one, or one without a time, takes nothing from early ones, and adds nothing."""
+    times = [LATEST - 9, LATEST + 1, LATEST, LATEST + 1000, 0]
+    for quorum in (1, 2):
+        require_before(QUICKNET, ROUND, times, quorum)
+    for quorum in (3, 5):
+        assert refused(times, quorum) == ("09-D11", (1, 3, 4))
+    assert refused(times, 6) == ("09-D12", ())
 
 
 def test_a_beacon_round_chosen_afterwards_is_refused() -> None:

@@ -14,6 +14,9 @@ import pytest
 from bulletin_board.server import start as start_module
 from tests.board.waiting import LONG
 
+SHORT = 0.5
+"""Seconds that a board waits for silent witnesses when it opens a log without entries."""
+
 MEMORY = Path("/dev/shm")  # noqa: S108 - a fresh directory with a random name is made in it
 
 
@@ -25,6 +28,8 @@ def _parent() -> Path | None:
 def patient_with_witnesses(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that stalls must not make an honest witness a silent one."""
     monkeypatch.setattr(start_module, "_WITNESS_SECONDS", LONG)
+    monkeypatch.setattr(start_module, "_OPENING_SECONDS", SHORT)
+    monkeypatch.setattr(start_module, "_CONFIRMING_SECONDS", LONG)
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from tests.board.tools import open_log, submissions
 def main() -> None:
     """Append entries 250 to 264 in two batches; one byte on stdout for each that is committed."""
     sequencer_module.SYNC_ENTRIES = 1
+    sequencer_module.SNAPSHOT_ENTRIES = 1
     log = open_log(BoardDirectory(Path(sys.argv[1])))
     os.getpriority(os.PRIO_PROCESS, 0)  # the mark after which faults are injected
     for start, count in ((250, 12), (262, 3)):

@@ -15,6 +15,7 @@ from bulletin_board.storage.database import Database, Parameters, Row
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.storage.files import OsFiles
 from bulletin_board.storage.public import PublicDirectory
+from bulletin_board.storage.snapshots import FileSnapshots
 from bulletin_board.storage.sqlite import INDEX_SCHEMA, LOCK_SCHEMA, SqliteIndex, SqliteLock
 
 How = Literal["kill", "error", "error-after", "interrupt"]
@@ -167,9 +168,22 @@ class PowerLossFiles(FaultyFiles):
             shutil.rmtree(directory, ignore_errors=True)
 
 
+class FaultySnapshots(FileSnapshots):
+    """Keeping a snapshot is one step: it is there as a whole or not at all."""
+
+    def __init__(self, path: Path, plan: Plan) -> None:
+        super().__init__(path)
+        self._plan = plan
+
+    def keep(self, data: bytes) -> None:
+        with self._plan.step("snapshot"):
+            super().keep(data)
+
+
 def faulty_storage(board: BoardDirectory, plan: Plan, files: FaultyFiles | None = None) -> Storage:
     return Storage(
         SqliteIndex(FaultyDatabase(board.index_path, INDEX_SCHEMA, plan)),
         SqliteLock(FaultyDatabase(board.lock_path, LOCK_SCHEMA, plan)),
         PublicDirectory(board.public, board.scratch, files or FaultyFiles(plan)),
+        FaultySnapshots(board.snapshot_path, plan),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -38,8 +39,8 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(app: Starlette, port: int) -> Iterator[str]:
-    server = make_server(app, Listen("127.0.0.1", port))
+def serving(app: Starlette, port: int, connections: int = 1_024) -> Iterator[str]:
+    server = make_server(app, Listen("127.0.0.1", port, connections=connections, per_address=5))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:
@@ -58,14 +59,16 @@ def live_board(
     admission: Callable[[], AdmissionPolicy] = anyone,
     limits: ServerLimits | None = None,
     view: SessionView | None = None,
+    connections: int = 1_024,
+    risk_fork: bool = False,
 ) -> Iterator[str]:
     place = BoardDirectory(root) if root.exists() else new_board(root)
     with ExitStack() as stack:
-        app = start_board(place, signer(), policy or trust(), admission, stack, limits, view)
-        yield stack.enter_context(serving(app, free_port()))
-
-
-WITNESSED_AT = 1_700_000_000.0
+        trusted = policy or trust()
+        app = start_board(
+            place, signer(), trusted, admission, stack, limits, view, risk_fork=risk_fork
+        )
+        yield stack.enter_context(serving(app, free_port(), connections))
 
 
 @dataclass
@@ -79,7 +82,7 @@ class LiveWitness:
 def live_witness(
     root: Path,
     number: int,
-    clock: Callable[[], float] = lambda: WITNESSED_AT,
+    clock: Callable[[], float] = time.time,
 ) -> Iterator[LiveWitness]:
     """`clock` is asked once for each request, before the witness looks at it."""
     key = signer(f"witness.example/{number}", KeyKind.WITNESS)

@@ -34,7 +34,6 @@ from bulletin_board.witness import standing as standing_module
 from bulletin_board.witness.collect import Collector
 from tests.board.asking import ask, post
 from tests.board.live import (
-    WITNESSED_AT,
     LiveWitness,
     client,
     free_port,
@@ -76,7 +75,7 @@ def withheld(root: Path, number: int) -> Iterator[tuple[LiveWitness, threading.E
 
     def clock() -> float:
         release.wait(2 * LONG)
-        return WITNESSED_AT
+        return time.time()
 
     with live_witness(root, number, clock) as found:
         try:
@@ -117,7 +116,7 @@ def test_a_close_is_cosigned_although_one_witness_lies(
             assert '"state": "excluded"' in ask(url, "GET", "/v1/overview").body.decode()
             again = client(url, policy=trusted).submit(entry_bytes(9, phase=BARRIER))
             trusted.check_quorum(again.signed)
-    kept = list((tmp_path / "log" / "evidence").iterdir())
+    kept = list((tmp_path / "log" / "state" / "evidence").iterdir())
     assert 0 < len(kept) <= 6
 
 
@@ -266,7 +265,7 @@ def test_readers_that_need_a_quorum_are_not_starved_by_a_growing_log(tmp_path: P
         """The log has outgrown what it was asked about, also if one more entry is on its way."""
         before = posted[0]
         assert until(lambda: stop.is_set() or posted[0] >= before + 2)
-        return WITNESSED_AT
+        return time.time()
 
     def load(url: str) -> None:
         while not stop.wait(0.005):

@@ -250,7 +250,8 @@ def test_evidence_says_what_it_proves(tmp_path: Path) -> None:
 
 def doors(**chosen: Any) -> Doors:
     nothing = {"sessions": False, "organisers": None, "roster": None, "anyone": False, "quota": 5}
-    return Doors(**(nothing | chosen))
+    room = {"most_sessions": 10, "most_pending": 10}
+    return Doors(**(nothing | room | chosen))
 
 
 def test_a_roster_of_authors_lets_in_whom_it_names(tmp_path: Path) -> None:
@@ -299,3 +300,16 @@ def test_a_reader_that_goes_away_is_no_wrong_usage() -> None:
         raise FileNotFoundError(2, "gone", "log")
     with pytest.raises(BrokenPipeError), reporting():
         raise BrokenPipeError(32, "gone")
+
+
+def test_an_index_that_is_lost_is_rebuilt(place: Path) -> None:
+    board = BoardDirectory(place)
+    found = facts("reindex", place)
+    board.index_path.unlink()
+    assert gopa("fsck", place).exit_code == 0
+    with pytest.raises(StorageError):
+        board.storage()
+    assert facts("reindex", place) == found
+    storage = board.storage()
+    assert storage.index.size() == found["size"]
+    storage.close()

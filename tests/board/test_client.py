@@ -27,6 +27,8 @@ from bulletin_board.proof import Receipt
 from bulletin_board.reader import LogReader
 from bulletin_board.sequencer import Sequencer
 from bulletin_board.server.limits import ServerLimits
+from bulletin_board.storage import Overtaken
+from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.tree import leaf_hash, tree_root
 from bulletin_board.witness.ask import WitnessRefusal, ask_witness
 from bulletin_board.witness.core import Answer
@@ -40,6 +42,7 @@ from tests.board.tools import (
     entry_bytes,
     log_key,
     memory_log,
+    open_log,
     signer,
     source_of,
     submission,
@@ -536,21 +539,21 @@ def test_without_a_quorum_a_close_is_not_acknowledged(tmp_path: Path) -> None:
 
 
 def test_a_board_that_forked_stops_asking(tmp_path: Path) -> None:
-    """The only witness knows another history: the board keeps that and is not healthy."""
+    """The only witness knows more of the log: the board keeps that, and does not start."""
     other, other_files = memory_log(0)
     append(other, [submission(n, body=b"other history") for n in range(3)])
     with live_witness(tmp_path, 1) as one:
-        assert one.service.add_checkpoint(request(other_files, 0)).status == 200
         policy = witnessed(1, one)
-        limits = ServerLimits(quorum_seconds=LONG)
-        with live_board(tmp_path / "log", policy=policy, admission=Barriers, limits=limits) as url:
-            with pytest.raises(Refused):
-                client(url, attempts=1).submit(entry_bytes(0, phase=9))
-            health = HttpTransport().request(
-                "GET", f"{url}/healthz", body=None, media_type="", limit=1_000
-            )
-            assert health.status == 503
-        assert list((tmp_path / "log" / "evidence").glob("witness-refusal-*.evidence"))
+        with live_board(tmp_path / "log", policy=policy) as url:
+            assert client(url).update().size == 0
+        assert one.service.add_checkpoint(request(other_files, 0)).status == 200
+        with pytest.raises(Overtaken), live_board(tmp_path / "log", policy=policy):
+            pass
+    place = BoardDirectory(tmp_path / "log")
+    assert list(place.evidence.glob("witness-refusal-*.evidence"))
+    log = open_log(place)
+    assert log.signed.size == 0
+    log.close()
 
 
 def test_an_empty_log_is_no_history() -> None:

@@ -11,11 +11,12 @@ import pytest
 from bulletin_board import sequencer as sequencer_module
 from bulletin_board.entry import Submission
 from bulletin_board.fsck import FsckReport, fsck_directory
+from bulletin_board.reindex import rebuild_index
 from bulletin_board.sequencer import Sequencer
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from tests.board.faults import FaultyFiles, How, Killed, Plan, PowerLossFiles, faulty_storage
-from tests.board.tools import append, copy_of, new_board, open_log, submissions, trust
+from tests.board.tools import append, copy_of, new_board, open_log, signer, submissions, trust
 
 BEFORE = 250
 """An append of twelve more completes a bundle and a tile, and starts new ones."""
@@ -35,6 +36,7 @@ def template(scratch: Path) -> BoardDirectory:
 @pytest.fixture(autouse=True)
 def sync_at_every_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sequencer_module, "SYNC_ENTRIES", 1)
+    monkeypatch.setattr(sequencer_module, "SNAPSHOT_ENTRIES", 1)
 
 
 def attempt(log: Sequencer, plan: Plan) -> list[Submission]:
@@ -78,9 +80,16 @@ def steps_of_an_append(template: BoardDirectory, root: Path) -> list[str]:
     return plan.steps
 
 
-def cases(template: BoardDirectory, tmp_path: Path) -> Iterator[tuple[int, BoardDirectory]]:
+PARTS = 3
+in_parts = pytest.mark.parametrize("part", range(PARTS))
+
+
+def cases(
+    template: BoardDirectory, tmp_path: Path, part: int
+) -> Iterator[tuple[int, BoardDirectory]]:
+    """Every third step, and a board to fail at it."""
     count = len(steps_of_an_append(template, tmp_path / "dry"))
-    for at in range(count):
+    for at in range(part, count, PARTS):
         yield at, copy_of(template, tmp_path / str(at))
 
 
@@ -88,13 +97,18 @@ def test_an_append_has_many_steps(template: BoardDirectory, tmp_path: Path) -> N
     steps = steps_of_an_append(template, tmp_path / "log")
     expected = {"BEGIN", "COMMIT", "INSERT", "UPDATE", "create", "write", "rename", "unlink"}
     assert expected | {"mkdir", "rmdir", "sync file", "sync directory", "DELETE"} <= set(steps)
+    assert steps.count("snapshot") == 2
     assert len(steps) > 60
 
 
+@pytest.mark.thirds
+@in_parts
 @pytest.mark.parametrize("how", ["kill", "error", "error-after"])
-def test_a_fault_at_every_step(template: BoardDirectory, tmp_path: Path, how: How) -> None:
+def test_a_fault_at_every_step(
+    template: BoardDirectory, tmp_path: Path, how: How, part: int
+) -> None:
     failures = 0
-    for at, board in cases(template, tmp_path):
+    for at, board in cases(template, tmp_path, part):
         plan = Plan(at, how)
         storage = faulty_storage(board, plan)
         acknowledged = attempt(open_log(board, storage), plan)
@@ -102,11 +116,13 @@ def test_a_fault_at_every_step(template: BoardDirectory, tmp_path: Path, how: Ho
         plan.dead = False
         storage.close()
         check_after(board, acknowledged)
-    assert failures > 60
+    assert failures > 60 // PARTS
 
 
-def test_a_full_disk_at_every_write(template: BoardDirectory, tmp_path: Path) -> None:
-    for at, board in cases(template, tmp_path):
+@pytest.mark.thirds
+@in_parts
+def test_a_full_disk_at_every_write(template: BoardDirectory, tmp_path: Path, part: int) -> None:
+    for at, board in cases(template, tmp_path, part):
         if at % 4:
             continue
         plan = Plan(at, "error", errno.ENOSPC)
@@ -116,12 +132,14 @@ def test_a_full_disk_at_every_write(template: BoardDirectory, tmp_path: Path) ->
         check_after(board, acknowledged)
 
 
+@pytest.mark.thirds
+@in_parts
 @pytest.mark.parametrize("empty", [False, True])
 def test_a_loss_of_power_at_every_step(
-    template: BoardDirectory, tmp_path: Path, empty: bool
+    template: BoardDirectory, tmp_path: Path, empty: bool, part: int
 ) -> None:
     """Files that were not synced are gone, old again, or without content."""
-    for at, board in cases(template, tmp_path):
+    for at, board in cases(template, tmp_path, part):
         plan = Plan(at, "kill")
         files = PowerLossFiles(plan)
         storage = faulty_storage(board, plan, files)
@@ -132,9 +150,11 @@ def test_a_loss_of_power_at_every_step(
         check_after(board, acknowledged)
 
 
+@pytest.mark.thirds
+@in_parts
 @pytest.mark.parametrize("how", ["kill", "error"])
 def test_a_fault_at_every_step_of_opening(
-    template: BoardDirectory, tmp_path: Path, how: How
+    template: BoardDirectory, tmp_path: Path, how: How, part: int
 ) -> None:
     """An append that was killed after its commit is finished by whoever opens the log next."""
     killed = _killed_after_commit(template, tmp_path / "killed")
@@ -142,7 +162,7 @@ def test_a_fault_at_every_step_of_opening(
     storage = faulty_storage(copy_of(killed, tmp_path / "dry"), dry)
     open_log(killed, storage).close()
     assert len(dry.steps) > 20
-    for at in range(len(dry.steps)):
+    for at in range(part, len(dry.steps), PARTS):
         board = copy_of(killed, tmp_path / str(at))
         plan = Plan(at, how, armed=True)
         try:
@@ -177,3 +197,21 @@ def test_a_loss_of_power_after_opening(
     open_log(board, faulty_storage(board, plan, files)).close()
     files.lose_power(empty=empty)
     check_after(board, list(BATCHES[0]))
+
+
+@pytest.mark.thirds
+@in_parts
+@pytest.mark.parametrize("how", ["kill", "error"])
+def test_a_fault_at_every_step_of_reindexing(
+    template: BoardDirectory, tmp_path: Path, how: How, part: int
+) -> None:
+    """It leaves the old index, or none, and may be run again."""
+    dry = Plan(armed=True)
+    rebuild_index(copy_of(template, tmp_path / "dry"), signer(), FaultyFiles(dry))
+    assert {"sync file", "sync directory", "rename"} <= set(dry.steps)
+    for at in range(part, len(dry.steps), PARTS):
+        board = copy_of(template, tmp_path / f"{how}-{at}")
+        with pytest.raises((Killed, OSError)):
+            rebuild_index(board, signer(), FaultyFiles(Plan(at, how, armed=True)))
+        assert rebuild_index(board, signer()).size == BEFORE
+        check_after(board, [])

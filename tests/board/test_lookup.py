@@ -355,7 +355,7 @@ def test_an_index_that_is_damaged_finds_nothing(offline: tuple[BoardDirectory, L
     wanted = LOOKUP.encode(question(len(MIXED), 3))
     assert asyncio.run(lookups.answer(wanted))
     with closing(sqlite3.connect(board.index_path)) as database:
-        database.execute("UPDATE slots SET place = 'text' || place")
+        database.execute("DROP TABLE slots")
         database.commit()
     assert refused(lookups.answer(wanted)) is Reason.UNAVAILABLE
 

@@ -112,8 +112,8 @@ class ClosesAfter(Anyone):
         if self.closed and entry.phase == 1:
             raise Refused(Reason.PHASE)
 
-    def observe(self, index: int, entry: Entry) -> None:
-        super().observe(index, entry)
+    def observe(self, index: int, entry: Entry, *, evidence: bool = False) -> None:
+        super().observe(index, entry, evidence=evidence)
         self.closed |= entry.phase == 9
 
 

@@ -14,13 +14,9 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,6 +31,7 @@ from bulletin_board.source import CHECKPOINT, MemorySource, MissingResource
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.tree import resources
 from tests.board.asking import ask, head, post, raw_exchange
+from tests.board.certificates import write_certificate
 from tests.board.live import free_port, live_board
 from tests.board.tools import (
     anyone,
@@ -164,6 +161,7 @@ def test_nothing_else_is_served(url: str, path: str) -> None:
 
 
 def test_documents(url: str) -> None:
+    assert post(url, entry_bytes(0, author=8)).status == 201
     manifest = json.loads(ask(url, "GET", "/v1/manifest").body)
     assert manifest["log"] == str(log_key())
     policy = ask(url, "GET", "/v1/policy").body
@@ -397,29 +395,6 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path, how: signal.Signals) -> No
         again.wait(LONG)
     report = fsck_directory(board.public, trust(), signatures=True)
     assert report.size >= len(acknowledged)
-
-
-def write_certificate(certificate: Path, key: Path) -> None:
-    """A certificate for localhost that signs itself."""
-    private = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    built = (
-        x509.CertificateBuilder(name, name, private.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(private, hashes.SHA256())
-    )
-    certificate.write_bytes(built.public_bytes(serialization.Encoding.PEM))
-    key.write_bytes(
-        private.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
 
 
 def test_tls(tmp_path: Path) -> None:

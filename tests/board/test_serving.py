@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from bulletin_board.note import KeyKind
 from bulletin_board.server.run import Listen, bind
 from gopa.cli.board import board
 from tests.board.asking import ask
+from tests.board.certificates import write_certificate
 from tests.board.live import free_port
-from tests.board.tools import log_key, new_board
+from tests.board.tools import append, log_key, new_board, open_log, signer, submission
 from tests.board.waiting import LONG
 from wire.errors import UsageError
 
@@ -30,9 +34,12 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 @contextmanager
-def running(*arguments: str | Path) -> Iterator[dict[str, str]]:
-    """The first thing that the process says."""
-    process = subprocess.Popen(command(*arguments, "--json"), stdout=subprocess.PIPE, text=True)
+def running(*arguments: str | Path, files: int | None = None) -> Iterator[dict[str, str]]:
+    """The first thing that the process says, which may open so many files."""
+    whole = command(*arguments, "--json")
+    if files is not None:
+        whole = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *whole]
+    process = subprocess.Popen(whole, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         yield json.loads(process.stdout.readline())
@@ -51,6 +58,55 @@ def test_a_board_says_that_it_listens_when_it_does(tmp_path: Path) -> None:
         target = urlsplit(said["listening"])
         assert target.scheme == "http"
         assert target.port
+        assert ask(said["listening"], "GET", "/healthz").status == 200
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_idle_connections_do_not_use_up_the_descriptors(tmp_path: Path, tls: bool) -> None:
+    """More of them than the process may open files, before TLS is spoken, too."""
+    new_board(tmp_path / "log")
+    options: list[str | Path] = ["serve", tmp_path / "log", "--anyone", "--port", "0"]
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    write_certificate(certificate, key)
+    if tls:
+        options += ["--tls-cert", certificate, "--tls-key", key]
+
+    with running(*options, files=256) as said, ExitStack() as stack:
+        target = urlsplit(said["listening"])
+        place = "127.0.0.1", int(target.port or 0)
+
+        def status() -> int:
+            connection = http.client.HTTPConnection(*place, timeout=LONG)
+            if tls:
+                context = ssl.create_default_context(cafile=str(certificate))
+                plain = stack.enter_context(socket.create_connection(place, LONG))
+                connection.sock = context.wrap_socket(plain, server_hostname="localhost")
+            connection.request("GET", "/checkpoint")
+            answer = connection.getresponse().status
+            connection.close()
+            return answer
+
+        assert status() == 200
+        for _ in range(300):
+            stack.enter_context(socket.create_connection(place, LONG))
+        assert [status() for _ in range(5)] == [200] * 5
+
+
+def test_a_board_is_started_without_its_witnesses_at_its_operators_risk(tmp_path: Path) -> None:
+    """Nobody but the operator knows whether the storage is the newest one."""
+    log = open_log(new_board(tmp_path / "log"))
+    append(log, [submission(0)])
+    log.close()
+    witness = signer("witness.example/1", KeyKind.WITNESS).verifier
+    policy = tmp_path / "policy"
+    address = "http://127.0.0.1:1"
+    policy.write_text(f"log {log_key()}\nwitness w {witness} {address}\nquorum w\n")
+    options: list[str | Path] = ["serve", tmp_path / "log", "--anyone", "--port", "0"]
+    options += ["--policy", policy]
+    refused = subprocess.run(command(*options), capture_output=True, timeout=LONG, check=False)
+    assert refused.returncode == 2
+    assert refused.stdout == b""
+    with running(*options, "--risk-fork") as said:
         assert ask(said["listening"], "GET", "/healthz").status == 200
 
 
@@ -104,7 +160,7 @@ def test_an_address_of_version_6_leaves_version_4_alone() -> None:
 
 
 def test_both_listen_with_the_same_options() -> None:
-    names = {"host", "port", "tls_cert", "tls_key"}
+    names = {"host", "port", "tls_cert", "tls_key", "connections", "connections_per_address"}
     found = [
         [option for option in board.commands[name].params if option.name in names]
         for name in ("serve", "witness")

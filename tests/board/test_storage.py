@@ -63,7 +63,7 @@ def extended(board: BoardDirectory, root: Path, count: int = 7) -> BoardDirector
     return longer
 
 
-@pytest.mark.parametrize("part", ["index.sqlite", "lock.sqlite", "public"])
+@pytest.mark.parametrize("part", ["state/index.sqlite", "state/lock.sqlite", "public"])
 @pytest.mark.parametrize("size", [40, 256, 300])
 def test_a_part_restored_from_a_backup_is_noticed(tmp_path: Path, part: str, size: int) -> None:
     older = filled(tmp_path / "older", size)
@@ -104,7 +104,7 @@ def test_a_lock_from_a_backup_of_the_same_run_forgets_nothing(
     shutil.copytree(board.public, tmp_path / "public")
     append(log, submissions(2 * batches, 5), 2)
     log.close()
-    shutil.copy(tmp_path / "lock", board.lock_path)
+    shutil.copyfile(tmp_path / "lock", board.lock_path)
     if public_too:
         shutil.rmtree(board.public)
         shutil.copytree(tmp_path / "public", board.public)
@@ -239,7 +239,7 @@ def test_a_taken_over_batch_is_not_lost(tmp_path: Path) -> None:
 def test_a_read_only_directory_is_an_error_and_harms_nothing(tmp_path: Path) -> None:
     board = filled(tmp_path / "log", 3)
     log = open_log(board)
-    scratch = board.root / "scratch"
+    scratch = board.scratch
     scratch.rmdir()
     with pytest.raises(StorageError):
         append(log, submissions(1, 3))
@@ -311,7 +311,7 @@ def test_a_log_whose_lock_is_elsewhere_says_so(tmp_path: Path) -> None:
         BoardDirectory(tmp_path / "log").storage()
 
 
-@pytest.mark.parametrize("part", ["index.sqlite", "public"])
+@pytest.mark.parametrize("part", ["state/index.sqlite", "public"])
 def test_a_directory_without_a_part_is_no_log(tmp_path: Path, part: str) -> None:
     """And nothing is made in its place: it would be an empty one."""
     board = filled(tmp_path / "log", 1)
@@ -360,6 +360,7 @@ def test_a_whole_bundle_that_was_damaged_later_is_noticed(tmp_path: Path) -> Non
     """It is stored nowhere else, so it is not repaired, and nothing is built on it."""
     board = filled(tmp_path / "log", 300)
     open_log(board).close()
+    board.snapshot_path.unlink()
     path = board.public / "tile/entries/000"
     data = path.read_bytes()
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
@@ -388,7 +389,7 @@ def test_an_index_that_is_several_batches_ahead_forgets_nothing(tmp_path: Path) 
     older = filled(tmp_path / "older", 40)
     once = extended(older, tmp_path / "once")
     newer = extended(once, tmp_path / "newer")
-    for part in ("lock.sqlite", "public"):
+    for part in ("state/lock.sqlite", "public"):
         target = newer.root / part
         if target.is_dir():
             shutil.rmtree(target)
@@ -512,7 +513,6 @@ def test_an_index_keeps_its_promises(tmp_path: Path, make: Callable[[Path], Inde
     assert [(batch.start, batch.end) for batch in index.staged()] == [(0, 3), (3, 5)]
     assert [batch.start for batch in index.staged(1)] == [3]
     assert index.staged(3)[0].entries == (items[3].raw, items[4].raw)
-    assert index.census() == {(items[0].entry.session, 1): 5}
 
     for start, taken in (
         (5, items[2:3]),
@@ -565,7 +565,8 @@ def test_what_is_staged_gives_way_to_newer_epochs_only(
         ("DELETE FROM slots WHERE place = 1", Inconsistent),
         ("DELETE FROM slots WHERE place = 0", Inconsistent),
         ("UPDATE slots SET leaf = 'text'", StorageError),
-        ("UPDATE slots SET place = 'text' WHERE place = 2", StorageError),
+        ("UPDATE slots SET leaf = zeroblob(31)", Inconsistent),
+        ("UPDATE slots SET place = 77 WHERE place = 2", Inconsistent),
         ("UPDATE staging SET bundle = 'text'", StorageError),
         ("UPDATE staging SET width = 2", Inconsistent),
         ("UPDATE staging SET bundle = x'0005'", Inconsistent),
@@ -578,6 +579,7 @@ def test_a_damaged_index_is_refused(
     board = filled(tmp_path / "log", 3)
     open_log(board).close()
     with closing(sqlite3.connect(board.index_path)) as database:
+        database.execute("PRAGMA ignore_check_constraints = ON")
         database.execute(statement)
         database.commit()
     with pytest.raises(error):

@@ -16,8 +16,10 @@ OTHERS = sorted(set(COMMANDS) - {"audit"})
 """An audit's exit codes are verdicts: there 5 says that there is none."""
 
 _SLOW = """
-import sys, time
+import signal, sys, time
 import gopa.cli as cli
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever this test was started by
 
 def slowly(name):
     print("loading", flush=True)

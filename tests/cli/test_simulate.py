@@ -146,7 +146,9 @@ def test_values_out_of_range_are_refused_or_clipped(tmp_path: Path) -> None:
 
 
 def test_dropouts_are_left_out_and_said_so() -> None:
-    options = ("-n", "30", *TARGET, "--seed", "1", "--mode", "signed", "--dropout", "0.3")
+    many = ("-n", "30", *TARGET, "--seed", "1", "--mode", "signed", "--dropout", "0.3")
+    options = ("--least-chance", "0", "--recovery", "none", *many)
+    assert simulate(*options, "--least-chance", "0.5").exit_code != 0, "a result is unlikely"
     (whole,) = facts(*options)["rounds"]
     assert whole["excluded"] == []
     (found,) = facts(*options, "--dropouts", "0.1")["rounds"]

@@ -13,6 +13,7 @@ from bulletin_board.client.unproven import UnprovenPair
 from bulletin_board.entry import SIGNED_ENTRY
 from bulletin_board.lookup import LOOKUP_ANSWER
 from bulletin_board.reader import LogReader
+from bulletin_board.resuming import Snapshot
 from gopa.auditing.evidence import Evidence, Fork, Messages, Placed, Prefix, Statement, TwoEntries
 from gopa.beacon import QUICKNET
 from gopa.masks import UniformMask
@@ -44,6 +45,7 @@ def values() -> Iterator[Any]:
     yield UniformMask()
     yield ArchiveHeader(bytes(32), b"board.example/log")
     yield UnprovenPair(b"note", b"other note", b"path")
+    yield Snapshot(b"policy", 9, bytes(32), bytes(32), bytes(2 * 41), b"state")
     yield ForkEvidence(b"older", b"newer", (bytes(32), bytes(32)))
     yield from _lookups()
     yield from _vaults()

@@ -36,6 +36,7 @@ ELSEWHERE: Final = {
     "WeightedBall.decode": "numbers of a result, no bytes",
     "decode_opening": "tests/commitments: every length and every unreduced scalar",
     "decode_commitments": "points in a row: tests/group/test_decoding.py",
+    "decode_seed_commitments": "points in a row: tests/group/test_decoding.py",
     "decode_elements": "the reference backend's own: tests/group/test_decoding.py",
     "decode_residues": "the reference backend's own: tests/group/test_decoding.py",
     "decode_proof": "tests/zkp/bits/test_mutations.py, and the proofs here",

@@ -27,7 +27,6 @@ from gopa.cli.plan import as_record
 from gopa.cli.session_roster import read_invitations, read_roster
 from gopa.cli.simulate_inputs import read_inputs
 from gopa.cli.values import read_value
-from gopa.planning import plan
 from gopa.sessions.invitations import Enrolment, Invitation
 from gopa.sessions.organising.beacons import parse_round
 from gopa.sessions.ticket import Ticket
@@ -35,6 +34,7 @@ from tests.board.tools import log_key, trust
 from tests.fuzzing.mutations import changed
 from tests.fuzzing.samples import values
 from tests.fuzzing.test_codecs import EXAMPLES
+from tests.planning.classic import plan
 from tests.randomness import seeded
 from wire.ed25519 import SigningKey
 from wire.errors import GopaError, MalformedMessage

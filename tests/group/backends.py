@@ -30,3 +30,12 @@ def installed_groups() -> tuple[Group, ...]:
     if os.environ.get(REQUIRE_NATIVE) == "1" and len(groups) < 2:
         raise RuntimeError(f"{REQUIRE_NATIVE}=1, but the native backend does not run here")
     return tuple(groups)
+
+
+def proving_groups() -> tuple[Group, ...]:
+    """The fastest backend that runs here, for tests of what is built on the group.
+
+    The backends agree, which tests/group shows: `make test-reference` runs the same tests on
+    the other one.
+    """
+    return installed_groups()[-1:]

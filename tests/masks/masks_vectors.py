@@ -10,6 +10,7 @@ from commitments import ristretto255
 from commitments.group import Group
 from gopa.masks import (
     MASK_LAW,
+    Dealing,
     EdgeContext,
     MaskLaw,
     RoundedGaussian,
@@ -18,6 +19,7 @@ from gopa.masks import (
     add_edge_words,
     add_self_words,
     deal,
+    deal_seed,
     edge_key,
     edge_key_hash,
     edge_mask,
@@ -27,6 +29,7 @@ from gopa.masks import (
     seed_hash,
     self_mask,
     share_key,
+    shareable_seed,
     shared_point,
     word_type,
 )
@@ -61,6 +64,7 @@ def records(group: Group | None = None) -> dict[str, object]:
             {"name": "a byte too many", "width": 8, "count": 1, "packed": "ff00"},
         ],
         "shares": _shares(made),
+        "shares_of_a_seed": _shares_of_a_seed(made),
     }
 
 
@@ -145,7 +149,33 @@ def _packing(width: int) -> dict[str, object]:
 def _shares(group: Group) -> dict[str, object]:
     mask = self_mask(group, secret("seed"), OWN, 1)
     dealing = deal(group, mask, POINTS, 3, seeded("vectors"))
-    shares = []
+    return {
+        "seed": _hex("seed"),
+        "context": _context(OWN),
+        "threshold": 3,
+        "mask_commitment": mask.commitment().to_bytes().hex(),
+        "commitments": encode_commitments(dealing.commitments).hex(),
+        "shares": _sealed(group, dealing),
+    }
+
+
+def _shares_of_a_seed(group: Group) -> dict[str, object]:
+    """`commitments` begin with C_0."""
+    seed = shareable_seed(group, seeded("a seed"))
+    dealing = deal_seed(group, seed, POINTS, 3, seeded("vectors of a seed"))
+    return {
+        "seed": seed.reveal().hex(),
+        "context": _context(OWN),
+        "threshold": 3,
+        "hash": seed_hash(seed, OWN).hex(),
+        "mask_commitment": self_mask(group, seed, OWN, 3).commitment().to_bytes().hex(),
+        "commitments": dealing.commitments.to_bytes().hex(),
+        "shares": _sealed(group, dealing),
+    }
+
+
+def _sealed(group: Group, dealing: Dealing) -> list[dict[str, object]]:
+    shares: list[dict[str, object]] = []
     for at, share in zip(POINTS, dealing.shares, strict=True):
         key = SecretBytes(id_of(f"share key {at}"))
         shares.append(
@@ -156,11 +186,4 @@ def _shares(group: Group) -> dict[str, object]:
                 "sealed": seal_share(group, share, key).hex(),
             }
         )
-    return {
-        "seed": _hex("seed"),
-        "context": _context(OWN),
-        "threshold": 3,
-        "mask_commitment": mask.commitment().to_bytes().hex(),
-        "commitments": encode_commitments(dealing.commitments).hex(),
-        "shares": shares,
-    }
+    return shares

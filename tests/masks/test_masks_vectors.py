@@ -8,17 +8,23 @@ from typing import Any
 
 import pytest
 
-from commitments import Pedersen
+from commitments import Commitment, Pedersen
 from commitments.group import Group
 from gopa.masks import (
+    Share,
     check_share,
     decode_commitments,
+    decode_seed_commitments,
     decode_share,
     open_share,
     recover,
+    recover_seed,
+    seed_hash,
+    self_mask,
     unpack_words,
 )
 from tests.masks.masks_vectors import records
+from tests.masks.samples import OWN
 from wire.errors import MalformedMessage
 from wire.secret import SecretBytes
 
@@ -48,6 +54,23 @@ def test_shares_open_fit_and_recover(group: Group) -> None:
     own = Pedersen(group).decode(bytes.fromhex(entry["mask_commitment"]), 1)
     data = bytes.fromhex(entry["commitments"])
     commitments = decode_commitments(own, data, entry["threshold"])
+    mask = recover(commitments, opened(group, entry, commitments))
+    assert mask.values.reveal().to_bytes().hex() == FILE["self_masks"][0]["values"][0]
+
+
+def test_shares_of_a_seed_recover_what_makes_its_mask_and_its_hash(group: Group) -> None:
+    entry = FILE["shares_of_a_seed"]
+    data = bytes.fromhex(entry["commitments"])
+    commitments = decode_seed_commitments(group, data, entry["threshold"])
+    seed = recover_seed(commitments, opened(group, entry, commitments))
+    assert seed.reveal().hex() == entry["seed"]
+    assert seed_hash(seed, OWN).hex() == entry["hash"]
+    mask = self_mask(group, seed, OWN, 3)
+    assert mask.commitment().to_bytes().hex() == entry["mask_commitment"]
+
+
+def opened(group: Group, entry: Any, commitments: Commitment) -> dict[int, Share]:
+    """The shares of a record, taken out of their seals and checked."""
     shares = {}
     for item in entry["shares"]:
         key = SecretBytes(bytes.fromhex(item["share_key"]))
@@ -56,5 +79,4 @@ def test_shares_open_fit_and_recover(group: Group) -> None:
         assert share.to_bytes().reveal() == again.to_bytes().reveal()
         check_share(commitments, item["at"], share)
         shares[item["at"]] = share
-    mask = recover(commitments, shares)
-    assert mask.values.reveal().to_bytes().hex() == FILE["self_masks"][0]["values"][0]
+    return shares

@@ -9,6 +9,7 @@ from typing import Any
 from bulletin_board.note import KeyKind, NoteSigner
 from gopa.beacon import QUICKNET
 from gopa.messages.manifest import (
+    VERSION,
     Admission,
     CommitReveal,
     DrandBeacon,
@@ -108,7 +109,7 @@ def manifest(session_terms: Terms | None = None, **changes: Any) -> Manifest:
     size = agreed.parties
     admission: Admission = roster(size) if size < 100 else OpenAdmission(size)
     values: dict[str, Any] = {
-        "version": 1,
+        "version": VERSION,
         "salt": b"\x07" * 32,
         "title": b"tests",
         "organiser": signing_key("organiser").public.data,

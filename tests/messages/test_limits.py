@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from commitments import ristretto255
+from gopa.beacon import QUICKNET
 from gopa.messages.agreement import most_neighbours
 from gopa.messages.bodies import BODIES
 from gopa.messages.limits import chunks_of, largest_body, noise_proof_size, weighing_size
-from gopa.messages.manifest import CommitReveal, Manifest, Mode, OpenAdmission, Trust
+from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, OpenAdmission, Trust
 from gopa.messages.organiser import (
     Abort,
     Cause,
@@ -58,12 +60,13 @@ def longest(given: Manifest) -> dict[Phase, Any]:
     value = bytes(32 * dimension) if full else bytes(-(-dimension * given.word_width // 8))
     needed = agreed.shares_needed(DEGREE)
     weighing = bytes(weighing_size(given)) if full else b""
+    seeds = not full or not isinstance(agreed.noise, GaussianTable)
     found = {
         Phase.JOIN: Join(h(1), h(1), bytes(64), h(1) if reveals else b"", point, point),
         Phase.COMMIT: Commit(
             h(1), (h(1),) * DEGREE, h(1), point,
             bytes(noise_proof_size(given)) if full else b"", weighing,
-            () if needed is None else (h(1),) * (needed - 1),
+            () if needed is None else (h(1),) * (needed - 1 + seeds),
             () if needed is None else (bytes(64),) * DEGREE,
         ),
         Phase.ACCUSE: Accusation(h(1), About.EDGE, 1, h(1), bytes(96)),
@@ -81,8 +84,15 @@ def longest(given: Manifest) -> dict[Phase, Any]:
 
 
 @pytest.mark.parametrize("name", manifests())
-def test_limits_are_the_longest_honest_messages(name: str) -> None:
+@pytest.mark.parametrize("threshold", [(0, 1), (1, 2)], ids=["", "recovery"])
+def test_limits_are_the_longest_honest_messages(name: str, threshold: tuple[int, int]) -> None:
     given = manifests()[name]
+    above, below = threshold
+    if given.trust is Trust.MALICIOUS:
+        agreed = replace(given.terms, threshold_numerator=above, threshold_denominator=below)
+        if above:  # as recovery asks where anybody may come
+            agreed = replace(agreed, charged=agreed.attempts - 1)
+        given = replace(given, terms=agreed)
     honest = longest(given)
     for phase in set(Phase) - {Phase.ORGANISER}:
         limit = largest_body(given, phase, degree_bound=DEGREE)
@@ -151,6 +161,35 @@ def test_long_vectors_make_long_results() -> None:
     assert largest_body(given, Phase.ORGANISER) == max(lengths) == lengths[3]
     witnessed = replace(given, policy=POLICY)
     assert largest_body(witnessed, Phase.ORGANISER) > 65_535
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 9, 1000, 20_000])
+@pytest.mark.parametrize("parties", [10, 64, 65, 999])
+@pytest.mark.parametrize("beacon", ["commit-reveal", "drand"])
+def test_lengths_are_computed_and_equal_to_encodings(
+    dimension: int, parties: int, beacon: Any
+) -> None:
+    agreed = vector_terms(dimension) if dimension > 1 else terms()
+    source: Any = DrandBeacon(QUICKNET) if beacon == "drand" else CommitReveal()
+    agreed = replace(agreed, parties=parties, beacon=beacon)
+    policy = POLICY if beacon == "drand" else b""
+    given = manifest(agreed, beacon=source, simulation=False, policy=policy)
+    lengths = [len(BODIES[kind].encode(message)) for kind, message in closes(given)]
+    assert largest_body(given, Phase.ORGANISER) == max(lengths)
+
+
+def test_nothing_as_long_as_a_result_is_made_to_learn_its_length() -> None:
+    """A manifest of 400 bytes names the largest dimension: reading it stays cheap."""
+    given = manifest(vector_terms(2**20))
+    small = manifest(vector_terms(2))
+    largest_body(small, Phase.ORGANISER)
+    tracemalloc.start()
+    try:
+        assert largest_body(given, Phase.ORGANISER) > 2**23
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000
 
 
 def test_degrees_are_bounded_where_nobody_says() -> None:

@@ -62,7 +62,7 @@ def test_the_samples_hold_together(name: str) -> None:
 Change = Callable[[], Manifest]
 
 REFUSED: dict[str, tuple[str, Change, Change]] = {
-    "an unknown version": ("version", manifest, lambda: manifest(version=2)),
+    "an unknown version": ("version", manifest, lambda: manifest(version=1)),
     "an organiser without a valid key": (
         "organiser",
         manifest,
@@ -141,6 +141,11 @@ REFUSED: dict[str, tuple[str, Change, Change]] = {
         lambda: manifest(admission=OpenAdmission(3)),
         lambda: manifest(admission=OpenAdmission(2)),
     ),
+    "attempts that recovery does not charge, with other parties in each": (
+        "terms.charged",
+        lambda: manifest(terms(charged=2, **THRESHOLD), admission=OpenAdmission(5)),
+        lambda: manifest(terms(**THRESHOLD), admission=OpenAdmission(5)),
+    ),
     "a weight and nothing else": (
         "weighted",
         lambda: manifest(vector_terms(2), weighted=True),
@@ -164,17 +169,20 @@ REFUSED: dict[str, tuple[str, Change, Change]] = {
         manifest,
         lambda: manifest(trust=Trust.HONEST_BUT_CURIOUS),
     ),
-    "recovery in signed mode": (
+    "recovery of self-masks that the curious do not have": (
         "terms.threshold_numerator",
-        lambda: manifest(terms(mask="uniform", mask_deviation=0), mode=Mode.SIGNED, word_width=32),
         lambda: manifest(
-            terms(mask="uniform", mask_deviation=0, **THRESHOLD), mode=Mode.SIGNED, word_width=32
+            vector_terms(**CURIOUS),
+            mode=Mode.SIGNED,
+            word_width=32,
+            trust=Trust.HONEST_BUT_CURIOUS,
         ),
-    ),
-    "recovery under the key of vectors": (
-        "terms.threshold_numerator",
-        lambda: manifest(terms(**THRESHOLD)),
-        lambda: manifest(terms(noise=binomial(4), **THRESHOLD)),
+        lambda: manifest(
+            vector_terms(**CURIOUS, **THRESHOLD),
+            mode=Mode.SIGNED,
+            word_width=32,
+            trust=Trust.HONEST_BUT_CURIOUS,
+        ),
     ),
     "Gaussian masks that are to cancel": (
         "trust",
@@ -333,3 +341,32 @@ def test_a_table_serves_single_numbers_and_unproved_vectors() -> None:
     assert manifest(terms(noise=WIDE)).terms.noise == WIDE
     signed = manifest(vector_terms(noise=WIDE), mode=Mode.SIGNED, word_width=32)
     assert MANIFEST.decode(signed.to_bytes()) == signed
+
+
+@pytest.mark.parametrize(
+    ("given", "seeds"),
+    [
+        (manifest(terms(**THRESHOLD)), False),
+        (manifest(terms(noise=binomial(4), **THRESHOLD)), True),
+        (manifest(vector_terms(**THRESHOLD)), True),
+        (
+            manifest(
+                terms(mask="uniform", mask_deviation=0, **THRESHOLD),
+                mode=Mode.SIGNED,
+                word_width=32,
+            ),
+            True,
+        ),
+        (manifest(vector_terms(**THRESHOLD), mode=Mode.SIGNED, word_width=32), True),
+    ],
+    ids=["table", "bits", "vectors", "words from a table", "words"],
+)
+def test_masks_are_shared_where_one_scalar_is_committed_to_and_seeds_elsewhere(
+    given: Manifest, seeds: bool
+) -> None:
+    assert given.deals_seeds == seeds
+    assert [given.coefficients(n) for n in (0, 1, 2, 5)] == [0, seeds, 1 + seeds, 2 + seeds]
+    without = replace(given.terms, threshold_numerator=0, threshold_denominator=1)
+    plain = replace(given, terms=without)
+    assert not plain.deals_seeds
+    assert [plain.coefficients(n) for n in (0, 1, 5)] == [0, 0, 0]

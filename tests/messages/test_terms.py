@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gopa.messages.terms import TERMS
-from gopa.planning import plan
 from gopa.planning.terms import Terms
 from tests.messages.samples import terms
+from tests.planning.classic import plan
 from wire.errors import MalformedMessage, UsageError
 from zkp.noise_table import binomial, irwin_hall
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from gopa.graph import ring
 from gopa.messages.organiser import (
     CLOSE,
     RESULT,
@@ -24,7 +25,7 @@ from gopa.party.states import Stopped
 from gopa.planning.terms import Terms
 from gopa.simulation import OrganiserBehaviour, RoundRecord, Script, Simulation
 from gopa.simulation.contents import body_of
-from gopa.simulation.departures import Skip
+from gopa.simulation.departures import Late, Skip
 from gopa.simulation.organiser_faults import (
     AlteredAbort,
     AlteredClose,
@@ -219,6 +220,44 @@ def test_nobody_unmasks_when_too_few_confirmed() -> None:
     board = simulation.parties[0].scene.board
     for actor in simulation.parties:
         assert not board.stream(actor.author, Phase.UNMASK, 1)
+
+
+@pytest.mark.parametrize("missing", [(1, 2), (1, 3)], ids=["one each", "both of a party"])
+def test_nobody_unmasks_when_too_few_confirmed_around_somebody_else(
+    missing: tuple[int, int],
+) -> None:
+    """[F2] is about everybody in the final list, also those far away on a ring.
+
+    Else the seeds of others expose a party that has no mask left which nobody knows.
+    """
+    script = Script()
+    for party in missing:
+        script = script.misbehave(party, Skip(Phase.CONFIRM))
+    inputs, terms = inputs_for(SCALAR), replace(SCALAR, loss=1)
+    lie = ClosedAnyway(Phase.CONFIRM, tuple(sorted(EVERYBODY - set(missing))), 8)
+    toolkit = replace(SWIFT, graph=lambda *_: ring(8))
+    simulation = simulate(terms, script=script.organise(lie), toolkit=toolkit)
+    record = simulation.run_round(inputs)
+    isolated = missing == (1, 3)
+    board = simulation.parties[0].scene.board
+    unmasked = {
+        actor.index for actor in simulation.parties if board.stream(actor.author, Phase.UNMASK, 1)
+    }
+    assert record.halted.keys() == (EVERYBODY if isolated else set())
+    assert unmasked == (set() if isolated else EVERYBODY)
+
+
+def test_who_confirmed_late_gives_no_shares() -> None:
+    """Nobody would count them ([U3])."""
+    script = Script().misbehave(6, Skip(Phase.UNMASK)).misbehave(3, Late(Phase.CONFIRM))
+    simulation, record = run(script, None, RECOVERING)
+    board = simulation.parties[0].scene.board
+    gave = {
+        actor.index for actor in simulation.parties if board.stream(actor.author, Phase.RECOVER, 1)
+    }
+    assert gave == EVERYBODY - {3, 6}
+    assert board.stream(simulation.parties[3].author, Phase.CONFIRM, 1)
+    assert not record.halted
 
 
 def test_list_with_too_few_parties_stops_everybody() -> None:

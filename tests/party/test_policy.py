@@ -124,13 +124,6 @@ def test_stranger_and_organiser_do_not_join() -> None:
     assert refused(STRICT, manifest(), "organiser", ORGANISER)
 
 
-def test_recovery_takes_a_party_that_reads_all_confirmations() -> None:
-    STRICT.require(manifest(RECOVERING), KEYS[0].public.data)
-    near = replace(STRICT, all_confirmations=False)
-    near.require(manifest(), KEYS[0].public.data)
-    assert refused(near, manifest(RECOVERING), "recovery")
-
-
 def test_number_that_joined_is_judged_before_the_coins() -> None:
     offered = manifest()
     STRICT.require_joined(offered, 8)

@@ -33,6 +33,7 @@ from gopa.party import (
 )
 from gopa.party.states import (
     Accusing,
+    Checking,
     Comparing,
     Confirmed,
     Counting,
@@ -115,8 +116,8 @@ def stages(history: list[tuple[State, tuple[Output, ...]]]) -> list[type]:
 
 def test_stages_of_an_honest_round() -> None:
     names = [kind.__name__ for kind in stages(tell_again(honest()))]
-    expected = "Waiting Joined Enrolled Committed Comparing Published Confirmed Counting Unmasked"
-    assert names == expected.split()
+    before = ["Waiting", "Joined", "Enrolled", "Checking", "Committed"]
+    assert names == [*before, "Comparing", "Published", "Confirmed", "Counting", "Unmasked"]
     assert isinstance(tell_again(honest())[-1][0].stage, Waiting)
 
 
@@ -281,13 +282,31 @@ def test_timeout_ends_the_round_for_the_party(phase: Phase) -> None:
     assert isinstance(state.stage, Waiting)
 
 
-@pytest.mark.parametrize("kind", [Comparing, Counting], ids=lambda kind: kind.__name__)
+def test_who_is_out_of_a_round_counts_its_release_all_the_same() -> None:
+    """A party counts final closes of the log that it follows, not what it did itself."""
+    log = honest()
+    party = log.party()
+    history = tell_again(log, until=Phase.PUBLISH)
+    state = history[-1][0]
+    assert isinstance(state.stage, Published)
+    assert state.tally.releases == 0
+    state, _ = party.step(state, TimedOut(1))
+    assert isinstance(state.stage, Outside)
+    organiser = log.simulation.manifest.organiser
+    for posted in log.board.entries:
+        if posted.entry.author.data == organiser and posted.index > state.chain.last:
+            state, _ = party.step(state, posted)
+    assert state.tally.releases == 1
+    assert state.tally.decided
+
+
+@pytest.mark.parametrize("kind", [Checking, Comparing, Counting], ids=lambda kind: kind.__name__)
 def test_timeout_while_the_log_is_read(kind: type) -> None:
     """Nobody has to wait for answers that do not come; a late one is none any more."""
     log = honest()
     party = log.party()
     state = next(state for state, _ in tell_again(log) if isinstance(state.stage, kind))
-    assert isinstance(state.stage, Comparing | Counting)
+    assert isinstance(state.stage, Checking | Comparing | Counting)
     answer = Fetched(
         state.stage.wanted.phase, log.board.fetch(state.stage.wanted, log.simulation.session)
     )
@@ -367,17 +386,14 @@ def test_only_what_was_asked_for_is_taken() -> None:
 RING = replace(SWIFT, graph=lambda *_: ring(8))
 
 
-@pytest.mark.parametrize(("everybody", "read"), [(True, 7), (False, 2)])
-def test_commits_of_neighbours_are_read_and_the_confirmations_that_the_policy_says(
-    everybody: bool, read: int
-) -> None:
+def test_commits_of_neighbours_are_read_and_reveals_and_confirmations_of_everybody() -> None:
     simulation = simulate(SCALAR, toolkit=RING)
     simulation.run_round(inputs_for(SCALAR))
     scene, log = simulation.parties[SUBJECT].scene, simulation.parties[SUBJECT].scene.board
     party = Party(
         scene.manifest,
         scene.key,
-        replace(permissive(SCALAR), all_confirmations=everybody),
+        permissive(SCALAR),
         rng=Streams(draw(seeded(1), 32)).named(f"party {SUBJECT}"),
         toolkit=RING,
     )
@@ -393,8 +409,9 @@ def test_commits_of_neighbours_are_read_and_the_confirmations_that_the_policy_sa
             fetches.append(fetch)
             events.insert(0, Fetched(fetch.phase, log.fetch(fetch, simulation.session)))
     assert [(each.phase, len(each.authors)) for each in fetches] == [
+        (Phase.COINS, 7),
         (Phase.COMMIT, 2),
-        (Phase.CONFIRM, read),
+        (Phase.CONFIRM, 7),
     ]
     assert isinstance(state.stage, Waiting)
     assert state.tally.decided

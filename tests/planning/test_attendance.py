@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gopa.graph import complete, complete_flow_energy, k_out_graph, worst_flow_energy
-from gopa.planning import Plan, guarantee, plan, recovery
+from gopa.planning import Plan, guarantee, recovery
 from gopa.planning import attendance as attendance_module
 from gopa.planning.attendance import (
     Attendance,
@@ -35,6 +35,7 @@ from gopa.planning.expansion import (
     neighbourhood,
 )
 from gopa.planning.recovery import GRINDING, recovery_failure, worst_tries
+from tests.planning.classic import plan
 from tests.randomness import seeded
 from wire.errors import UsageError
 
@@ -115,7 +116,10 @@ def test_no_end_of_the_range_is_the_worst() -> None:
     ],
     ids=str,
 )
-def test_the_worst_number_is_found_and_not_missed(attendance: Attendance) -> None:
+def test_the_worst_number_is_found_and_not_missed(
+    attendance: Attendance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gopa.planning.attendance._halvings", lambda _: 60)
     numbers = range(attendance.fewest_sparse, attendance.most + 1)
     exact = max(disconnected(attendance.population(n, n)) for n in numbers)
     found = worst_disconnection(attendance, exact * 1.02)
@@ -208,7 +212,7 @@ def test_the_whole_range_decides_and_not_the_typical_numbers(
 @pytest.mark.parametrize("mask", ["uniform", "gaussian"])
 @pytest.mark.parametrize(("n", "corrupt", "dropout"), [(6, 1, 0.05), (10, 3, 0.1), (20, 6, 0.1)])
 def test_small_groups_have_plans(mask: str, n: int, corrupt: int, dropout: float) -> None:
-    made = plan(n=n, epsilon=1, delta=1e-5, corrupt=corrupt, dropout=dropout, mask=mask)  # type: ignore[arg-type]
+    made = plan(n=n, epsilon=1, delta=1e-5, corrupt=corrupt, dropout=dropout, mask=mask)
     assert guarantee(made.terms).total <= 1e-5
     assert made.terms.choices(made.terms.survivors) < made.terms.survivors
 

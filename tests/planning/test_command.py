@@ -102,3 +102,21 @@ def test_the_lines_of_the_picture_pass_near_the_plan() -> None:
     local, ours, curator = model_errors(made, 2000, 1.0)
     assert curator < ours < local
     assert ours == pytest.approx(made.errors.planned, rel=0.05)
+
+
+def test_the_command_prints_the_chance_and_refuses_a_small_one() -> None:
+    options = ["-n", "100", "--epsilon", "1", "--delta", "1e-6"]
+    good = CliRunner().invoke(plan, [*options, "--json"])
+    found = json.loads(good.stdout)
+    assert found["liveness"]["session"] > 0.99
+    assert found["warnings"] == []
+    assert found["terms"]["corrupt"] == 10
+    assert found["terms"]["charged"] == 0
+    bare = [*options, "--recovery", "none"]
+    refused = CliRunner().invoke(plan, bare)
+    assert isinstance(refused.exception, UsageError)
+    assert refused.exception.field == "least_chance"
+    taken = CliRunner().invoke(plan, [*bare, "--least-chance", "0", "--json"])
+    assert taken.exit_code == 0
+    assert "warning" in taken.stderr
+    assert json.loads(taken.stdout)["warnings"]

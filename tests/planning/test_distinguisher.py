@@ -10,7 +10,8 @@ import pytest
 from scipy import linalg, stats
 
 from gopa.graph import Graph, k_out_graph
-from gopa.planning import Plan, plan
+from gopa.planning import Plan
+from tests.planning.classic import plan
 
 CONFIDENCE = 1e-4
 EPSILON, DELTA = 1.0, 0.02

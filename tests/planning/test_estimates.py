@@ -1,16 +1,14 @@
-"""Simulated bounds, threshold recovery, and parties that read little."""
+"""Simulated bounds, and threshold recovery."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
-from gopa.graph import certified_spectrum, k_out_graph
+from gopa.graph import k_out_graph
 from gopa.planning.estimate import clopper_pearson, estimate_disconnection
 from gopa.planning.expansion import Population, disconnected
-from gopa.planning.losses import honest_for_light_parties
 from gopa.planning.recovery import recovery_failure
 from tests.randomness import seeded
 from wire.errors import UsageError
@@ -51,30 +49,3 @@ def test_recovery_failures_are_counted() -> None:
     for wrong in (Fraction(1), Fraction(0), 0.5):
         with pytest.raises(UsageError):
             recovery_failure(population, wrong)  # type: ignore[arg-type]
-
-
-def test_light_parties_count_fewer() -> None:
-    graph = k_out_graph(bytes(32), 300, 12)
-    gap = certified_spectrum(graph, seeded(0)).low
-    certain = honest_for_light_parties(280, 30, 2, 300, gap)
-    assert 0 < certain < 250
-    assert honest_for_light_parties(280, 30, 2, 300, 0.0) == 0
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_sets_that_lose_little_are_nearly_everybody(seed: int) -> None:
-    """Peel any small set: what keeps all but `loss` neighbours outside is as large as stated."""
-    graph = k_out_graph(seeded(seed)(32), 120, 10)
-    gap = certified_spectrum(graph, seeded(seed)).low
-    inside = np.ones(120, dtype=bool)
-    inside[np.random.default_rng(seed).choice(120, 20, replace=False)] = False
-    adjacency = graph.adjacency()
-    for loss in (2, 4):
-        acting = inside.copy()
-        while True:
-            crowded = acting & (adjacency @ (~acting).astype(float) > loss)
-            if not crowded.any():
-                break
-            acting &= ~crowded
-        if 2 * acting.sum() > 120:
-            assert acting.sum() >= 120 - loss * 120 / gap

@@ -72,8 +72,8 @@ def test_degree_tails_of_many_choices_are_bounds_and_nearly_exact() -> None:
 
 
 def test_nothing_is_shown_for_more_choices_than_can_be_looked_into() -> None:
-    assert degree_tail(Population(100_000, 90_000, 10_000), 0) < 1
-    assert degree_tail(Population(100_000, 90_000, 10_001), 0) == 1
+    assert degree_tail(Population(100_000, 90_000, 2_000), 0) < 1
+    assert degree_tail(Population(100_000, 90_000, 2_001), 0) == 1
 
 
 def test_too_many_cases_are_bounded_by_chernoff(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,12 +22,13 @@ from gopa.graph import (
     spectrum,
     worst_flow_energy,
 )
-from gopa.planning import Claim, Outcome, Plan, plan, privacy, protection
+from gopa.planning import Claim, Outcome, Plan, privacy, protection
 from gopa.planning.accountant import delta_of_rounds
 from gopa.planning.component import flow_energy
 from gopa.planning.joined import delta_of_component
 from gopa.planning.noise_sum import noise_sum
 from gopa.planning.outcome import _broken_limit
+from tests.planning.classic import plan
 from tests.randomness import seeded
 from wire.errors import UsageError
 
@@ -62,7 +63,7 @@ def test_everybody_stayed(planned: Plan) -> None:
     found = claims(finished(planned))
     expected = delta_of_rounds(noise_sum(planned.terms.noise, N), planned.terms.steps, 2.0)
     assert found["planned"].delta == planned.total_delta <= float(planned.terms.delta)
-    assert found["planned"].beta == planned.beta * planned.terms.attempts
+    assert found["planned"].beta == planned.beta * planned.terms.tries
     assert found["observer"].delta == pytest.approx(expected)
     assert found["observer"].delta < found["curious"].delta <= found["planned"].delta
     assert statement.survivors == N
@@ -122,7 +123,7 @@ def test_a_curious_centre_is_seen(planned: Plan) -> None:
 
 @pytest.mark.parametrize("mask", ["uniform", "gaussian"])
 def test_curious_parties_of_a_large_round(mask: str) -> None:
-    large = plan(n=300, epsilon=2, delta=1e-5, corrupt=30, charged=0, mask=mask)  # type: ignore[arg-type]
+    large = plan(n=300, epsilon=2, delta=1e-5, corrupt=30, charged=0, mask=mask)
     everybody = tuple(range(300))
     graph = k_out_graph(bytes(32), 300, large.terms.k)
     outcome = Outcome(large.terms, graph, everybody, unmasked=everybody)
@@ -254,7 +255,7 @@ def test_earlier_releases_have_the_same_terms(planned: Plan) -> None:
 
 @pytest.mark.parametrize("mask", ["uniform", "gaussian"])
 def test_any_number_of_parties_within_the_plan(mask: str) -> None:
-    made = plan(n=200, epsilon=1, delta=1e-5, corrupt=0.5, dropout=0.1, mask=mask)  # type: ignore[arg-type]
+    made = plan(n=200, epsilon=1, delta=1e-5, corrupt=0.5, dropout=0.1, mask=mask)
 
     def planned_claim(joined: int) -> Claim:
         everybody = tuple(range(min(joined, 200)))

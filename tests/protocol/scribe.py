@@ -25,6 +25,7 @@ from gopa.masks import (
     add_edge_words,
     add_self_words,
     deal,
+    deal_seed,
     edge_key,
     edge_key_hash,
     edge_mask,
@@ -35,6 +36,7 @@ from gopa.masks import (
     seed_hash,
     self_mask,
     share_key,
+    shareable_seed,
     sign,
     word_type,
 )
@@ -160,11 +162,14 @@ class ScribeParty:
         neighbours = self.world.neighbours(self.place)
         edges = tuple(self._edge_bytes(v) for v in neighbours)
         self.seed = self.rng(32)
+        if self.world.manifest.deals_seeds:
+            self.seed = shareable_seed(context.group, self.rng).reveal()
         if not context.full:
             self.noise = self._free_noise()
             own = seed_hash(SecretBytes(self.seed), self._self_context())
             curious = self.world.manifest.trust is Trust.HONEST_BUT_CURIOUS
-            return Commit(view.acts_on, edges, bytes(32) if curious else own, b"", b"", b"", (), ())
+            own = bytes(32) if curious else own
+            return Commit(view.acts_on, edges, own, b"", b"", b"", *self._dealt(neighbours))
         return self._proved(view, edges, neighbours)
 
     def accusation(self, view: RoundView, other: int, about: About = About.EDGE) -> Accusation:
@@ -283,8 +288,13 @@ class ScribeParty:
         if needed is None or not neighbours:
             return (), ()
         group = self.world.context.group
-        dealt = deal(group, self.mask, [v + 1 for v in neighbours], needed, self.rng)
-        data = encode_commitments(dealt.commitments)
+        points = [v + 1 for v in neighbours]
+        if self.world.manifest.deals_seeds:
+            dealt = deal_seed(group, SecretBytes(self.seed), points, needed, self.rng)
+            data = dealt.commitments.to_bytes()
+        else:
+            dealt = deal(group, self.mask, points, needed, self.rng)
+            data = encode_commitments(dealt.commitments)
         sealed = tuple(
             seal_share(group, share, self._pad_key(v, self.place, v))
             for v, share in zip(neighbours, dealt.shares, strict=True)

@@ -180,10 +180,14 @@ def wrong_share(world: World, dealer: int, recipient: int) -> Change:
     return change
 
 
+RECOVERING = ("recovery", "one vector, recovery", "vector, recovery", "signed, recovery")
+
+
 @pytest.mark.parametrize("real", [False, True], ids=["doubles", "proofs"])
-def test_a_wrong_share_convicts_the_dealer(real: bool) -> None:
-    baseline("recovery")
-    world = make("recovery", real=real)
+@pytest.mark.parametrize("kind", RECOVERING)
+def test_a_wrong_share_convicts_the_dealer(kind: str, real: bool) -> None:
+    baseline(kind)
+    world = make(kind, real=real)
     world.run(until=Phase.COMMIT)
     world.phase(change={1: wrong_share(world, 1, 3)})
     world.control()
@@ -192,9 +196,10 @@ def test_a_wrong_share_convicts_the_dealer(real: bool) -> None:
     require(world, [convicted(1, "04-A4")], [(1, "04-A4")], [0, 2, 3, 4])
 
 
-def test_who_accuses_of_a_right_share_is_convicted() -> None:
-    baseline("recovery")
-    world = make("recovery")
+@pytest.mark.parametrize("kind", RECOVERING)
+def test_who_accuses_of_a_right_share_is_convicted(kind: str) -> None:
+    baseline(kind)
+    world = make(kind)
     to_publish(world, [])
     accuse(world, 3, 1, About.SHARE)
     world.run()

@@ -6,29 +6,36 @@ import hashlib
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bulletin_board import Accepted, Reason, Refused, Sequencer, Submission, first_checkpoint
+from bulletin_board import Accepted, Entry, Reason, Refused, Sequencer, Submission, first_checkpoint
 from bulletin_board.admission import AdmissionPolicy
-from bulletin_board.entry import LARGEST_BODY
+from bulletin_board.entry import LARGEST_BODY, sign_entry
 from bulletin_board.storage.memory import memory_storage
+from gopa import admission_places
 from gopa.admission import LARGEST_MANIFEST, Limits, ProtocolAdmission
+from gopa.admission_places import OpenSessions
 from gopa.messages.framing import NO_LEAF, Place, sign_message
-from gopa.messages.manifest import CommitReveal, OpenAdmission, Roster
+from gopa.messages.manifest import CommitReveal, OpenAdmission, Roster, session_id
 from gopa.messages.organiser import (
     ABORT,
     CLOSE,
+    OPEN,
     Abort,
     Close,
     Members,
+    Open,
     Released,
     Why,
 )
 from gopa.messages.party import About
 from gopa.messages.phases import KIND_IN, Kind, Phase
 from gopa.session_view import Sessions
+from tests.board.tools import new_board
+from tests.board.tools import signer as log_signer
 from tests.messages.samples import LOG, POLICY, manifest, signing_key
 from tests.protocol.scribe import World
 from tests.rules.worlds import KINDS, altered, make, small_terms
@@ -496,10 +503,218 @@ def test_operators_limit_who_begins_sessions() -> None:
     assert refusal(ProtocolAdmission(Limits.of(organisers=[])), entry) is Reason.SESSION
     assert refusal(ProtocolAdmission(Limits.of(sessions=[world.session])), entry) is None
     assert refusal(ProtocolAdmission(Limits.of(sessions=[])), entry) is Reason.SESSION
+
+
+def test_open_sessions_are_limited_and_not_those_that_are_over() -> None:
+    """Else a board would close for ever once there had been so many."""
+    world, other = make(), first_of(make(rounds=2))
+    world.run()
     policy = ProtocolAdmission(Limits.of(most_sessions=1))
-    assert refusal(policy, entry) is None
-    policy.observe(0, entry)
-    assert refusal(policy, first_of(make(rounds=2))) is Reason.QUOTA
+    entries = [Submission.decode(raw).entry for raw in world.raws]
+    for index, entry in enumerate(entries):
+        assert refusal(policy, other) is (Reason.FULL if index > 1 else None)
+        policy.admit(entry)
+        policy.observe(index, entry)
+    assert policy.sessions[world.session].over
+    assert refusal(policy, other) is None
+    again = Open(world.log[-1].leaf, 1, 0)
+    assert refusal(policy, control(world, OPEN.encode(again), Kind.OPEN, 2)) is Reason.PHASE
+
+
+def control(world: World, body: bytes, kind: Kind, number: int) -> Entry:
+    """The organiser's first entry in a round."""
+    organiser = world.organiser
+    place = Place(world.session, Phase.ORGANISER, kind, number, 0, NO_LEAF, 0, bytes(32))
+    (raw,) = sign_message(body, place, organiser).entries
+    return Submission.decode(raw).entry
+
+
+def beginnings(count: int) -> list[Entry]:
+    """First entries of manifests that strangers never go on with."""
+    entry = first_of(large())
+    return [
+        replace(entry, session=number.to_bytes(32), author=signing_key(f"squatter {number}").public)
+        for number in range(count)
+    ]
+
+
+def test_manifests_that_stand_still_give_way() -> None:
+    """Whoever begins many and goes on with none keeps nobody out, and whoever goes on stays."""
+    first, last = (posted.entry for posted in large().log)
+    squatters = beginnings(200)
+    policy = ProtocolAdmission(Limits.of(most_pending=20))
+    index = 0
+    for each in [*squatters[:100], first, *squatters[100:119]]:
+        policy.admit(each)
+        policy.observe(index, each)
+        index += 1
+    assert refusal(policy, last) is None
+    for each in squatters[119:]:
+        policy.admit(each)
+        policy.observe(index, each)
+        index += 1
+    assert refusal(policy, last) is Reason.SEQUENCE
+    assert len(policy._pending.known) == 20
+
+
+def test_the_memory_of_manifests_on_their_way_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission_places, "MOST_PENDING_BYTES", 3 * LARGEST_BODY)
+    first, last = (posted.entry for posted in large().log)
+    policy = ProtocolAdmission()
+    for index, each in enumerate([*beginnings(9), first]):
+        policy.admit(each)
+        policy.observe(index, each)
+    assert len(policy._pending.known) == 3
+    policy.admit(last)
+    policy.observe(10, last)
+    assert policy.sessions.keys() == {first.session}
+    assert policy._pending._bytes == 2 * LARGEST_BODY
+
+
+def test_a_restart_with_organisers_frees_a_board_that_strangers_filled() -> None:
+    """The log is replayed under the limits of today: what strangers began counts no more."""
+    stranger, world = make(), make(rounds=2)
+    stranger.control()
+    squatters = beginnings(30)
+    entries = [*(posted.entry for posted in stranger.log), *squatters]
+
+    def replayed(limits: Limits) -> ProtocolAdmission:
+        policy = ProtocolAdmission(limits)
+        for index, entry in enumerate(entries):
+            policy.observe(index, entry)
+        return policy
+
+    open_to_all = replayed(Limits.of(most_sessions=1))
+    assert refusal(open_to_all, first_of(world)) is Reason.FULL
+    own = [signing_key("another organiser").public.data]
+    closed = replayed(Limits.of(own, most_sessions=1))
+    assert closed.sessions == {}
+    assert not closed._pending.known
+    assert refusal(closed, first_of(world)) is Reason.SESSION
+    own.append(world.organiser.public.data)
+    assert replayed(Limits.of(own)).sessions.keys() == {stranger.session}
+    registered = replayed(Limits.of(sessions=[world.session]))
+    assert registered.sessions == {}
+    assert refusal(registered, first_of(world)) is None
+
+
+def whole(count: int) -> list[Entry]:
+    """Small manifests with nothing wrong, of organisers whom nobody knows."""
+    entry, agreed = first_of(make()), make().manifest
+    found = []
+    for number in range(count):
+        key = signing_key(f"whole {number}").public
+        body = replace(agreed, organiser=key.data, salt=number.to_bytes(32)).to_bytes()
+        found.append(replace(entry, session=session_id(body), author=key, body=body))
+    return found
+
+
+def taken(policy: ProtocolAdmission, *entries: Entry) -> None:
+    """All of them enter the log."""
+    for entry in entries:
+        policy.admit(entry)
+        policy.observe(policy._size, entry)
+
+
+def test_sessions_without_a_round_give_way() -> None:
+    """However many whole manifests strangers bring, a newcomer begins a session and goes on."""
+    world = make()
+    world.run()
+    crowd = whole(100)
+    policy = ProtocolAdmission(Limits.of(most_sessions=10))
+    taken(policy, *crowd[:40])
+    manifest_, opening, *others = (posted.entry for posted in world.log)
+    taken(policy, manifest_, *crowd[40:44], opening, *crowd[44:], *others)
+    assert policy.sessions[world.session].over
+    assert len(policy._open.waiting) == 9
+    assert len(policy.sessions) == 10
+
+
+def test_a_crowd_puts_out_nobody_who_came_before_it() -> None:
+    """Of those without a round the older half stays, and the oldest of the younger gives way."""
+    world, late = make(), make(rounds=2)
+    for each in (world, late):
+        each.control()
+    crowd = whole(200)
+    policy = ProtocolAdmission(Limits.of(most_sessions=10))
+    taken(policy, *crowd[:4], first_of(world), *crowd[4:100], first_of(late), *crowd[100:104])
+    openings = [world.log[1].entry, late.log[1].entry]
+    assert [refusal(policy, each) for each in openings] == [None, None]
+    taken(policy, *crowd[104:])
+    assert [refusal(policy, each) for each in openings] == [None, Reason.SESSION]
+    assert late.session not in policy.sessions
+    taken(policy, openings[0])
+    assert policy._open.going_on == {world.session}
+
+
+@pytest.mark.parametrize("places", [1, 2, 3, 9, 10])
+def test_who_waits_early_enough_stays_however_many_manifests_come(places: int) -> None:
+    """With p before it and g rounds: exactly while g <= places - 2(p + 1)."""
+    for going_on in range(places):
+        for before in range(places - going_on):
+            found = OpenSessions(places)
+            for number in range(places):
+                found.begin(bytes([number]))
+            for number in range(places - going_on, places):  # a crowd behind it opens rounds
+                found.go_on(bytes([number]))
+            honest = bytes([before])
+            assert honest in found.waiting
+            for number in range(2 * places):
+                found.begin(bytes([1, number]))
+            assert (honest in found.waiting) == (going_on <= places - 2 * (before + 1))
+            assert bytes([1, number]) in found.waiting
+
+
+def test_a_board_is_full_when_rounds_go_on_in_all_sessions() -> None:
+    worlds = [make(), make(rounds=2)]
+    policy = ProtocolAdmission(Limits.of(most_sessions=2))
+    newcomer = whole(1)[0]
+    for world in worlds:
+        world.control()
+        assert refusal(policy, newcomer) is None
+        taken(policy, *(posted.entry for posted in world.log))
+    assert refusal(policy, newcomer) is Reason.FULL
+
+
+@pytest.mark.parametrize("made", [make, large])
+def test_two_entries_in_one_slot_bring_back_nothing(made: Callable[[], World]) -> None:
+    """Of what gave way nothing is known, and evidence in its first slot looks like a beginning."""
+    first, *rest = (posted.entry for posted in made().log)
+    crowd = beginnings(1) if rest else whole(1)
+    once = Limits.of(most_sessions=1, most_pending=1)
+    policy, fresh = ProtocolAdmission(once), ProtocolAdmission(once)
+    taken(policy, first, *crowd)
+    again = replace(first, seen_root=bytes([1]) * 32)
+    before = deepcopy((policy.sessions, policy._pending.known))
+    policy.observe(2, again, evidence=True)
+    assert (policy.sessions, policy._pending.known) == before
+    fresh.observe(0, again)
+    assert first.session in {*fresh.sessions, *fresh._pending.known}
+
+
+@pytest.mark.parametrize("snapshots", [True, False])
+def test_what_gave_way_on_a_board_does_not_come_back(snapshots: bool, tmp_path: Path) -> None:
+    """Neither by a second entry in its slot, nor when the board starts again."""
+    place = new_board(tmp_path / "log")
+
+    def opened() -> tuple[Sequencer, ProtocolAdmission]:
+        policy = ProtocolAdmission(Limits.of(most_sessions=1))
+        return Sequencer(place.storage(), log_signer(), lambda: policy), policy
+
+    mine, theirs = signing_key("whole 0"), signing_key("whole 1")
+    entry, newer = whole(2)
+    log, _ = opened()
+    second = sign_entry(replace(entry, seen_root=bytes([1]) * 32), mine)
+    posts = [sign_entry(entry, mine), sign_entry(newer, theirs), second]
+    answers = log.append([Submission.decode(each) for each in posts])
+    assert [isinstance(each, Accepted) for each in answers] == [True, True, False]
+    assert log.signed.size == 3
+    log.close()
+    if not snapshots:
+        (place.root / "state" / "snapshot").unlink()
+    log, policy = opened()
+    assert policy.sessions.keys() == {newer.session}
+    log.close()
 
 
 def test_open_admission_is_bounded() -> None:
@@ -515,4 +730,4 @@ def test_open_admission_is_bounded() -> None:
         assert refusal(policy, posted.entry) is None
         policy.observe(posted.index, posted.entry)
     last = world.parties[8]
-    assert refusal(policy, world.say(last, Phase.JOIN, last.join(world.view)).entry) is Reason.QUOTA
+    assert refusal(policy, world.say(last, Phase.JOIN, last.join(world.view)).entry) is Reason.FULL

@@ -137,15 +137,22 @@ def test_the_manifest_is_the_expected_one() -> None:
 # What authors have seen of the log
 
 
-def say_seen(world: World, party: ScribeParty, body: bytes, size: int, root: bytes) -> None:
-    """The party publishes this and says that it has seen this root."""
-    phase = Phase.PUBLISH
+def say_seen(  # noqa: PLR0917 - a message with its place
+    world: World,
+    party: ScribeParty,
+    body: bytes,
+    size: int,
+    root: bytes,
+    phase: Phase = Phase.PUBLISH,
+    seq: int = 0,
+) -> None:
+    """The party posts this and says that it has seen this root."""
     place = Place(
         session=world.session,
         phase=phase,
         kind=KIND_IN[phase],
         round=world.view.number,
-        seq=0,
+        seq=seq,
         previous=world._previous[party.author],
         seen_size=size,
         seen_root=root,
@@ -193,6 +200,23 @@ def test_who_was_shown_another_log_is_not_convicted_by_this_one(size: int | None
     world, found = publish_seen(size, bytes(32), shifted)
     assert [(fault.rule, fault.proved) for fault in found.faults] == [("04-P1", False)]
     assert found.rounds[0].sums == world.expected_sums([0, 1, 3, 4])
+
+
+@pytest.mark.parametrize("shown_another", [False, True])
+def test_the_order_of_openings_convicts_in_the_log_that_was_seen(shown_another: bool) -> None:
+    """A board with two histories can put an honest opening behind the confirmation in one."""
+    world = make()
+    world.run(skip={Phase.PUBLISH: [2]}, until=Phase.ROLLBACK)
+    opening = world.at(0).opening(world.view)
+    world.phase(change={0: lambda _: opening})
+    world.control()
+    world.phase()
+    body, party, size = CODECS[Phase.ROLLBACK].encode(opening), world.at(0), len(world.log)
+    root = bytes(32) if shown_another else root_at(world, size)
+    say_seen(world, party, body, size, root, Phase.ROLLBACK, seq=1)
+    world.run()
+    found = world.check()
+    assert [(fault.rule, fault.proved) for fault in found.faults] == [("04-F3", not shown_another)]
 
 
 def test_equivocation_convicts_whatever_was_seen() -> None:

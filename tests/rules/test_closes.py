@@ -57,7 +57,7 @@ def test_a_ledger_gives_out_no_cut_that_goes_back() -> None:
 
 
 def test_a_cut_may_exclude_honest_entries() -> None:
-    """It is the organiser's choice, visible to all: the party counts as absent."""
+    """It is the organiser's choice, visible to all: the party counts as absent, and is named."""
     baseline()
     world = make()
     world.run(until=Phase.COMMIT)
@@ -67,9 +67,12 @@ def test_a_cut_may_exclude_honest_entries() -> None:
     world.say(late, Phase.COMMIT, late.commit(world.view))
     world.control(cut=cut)
     world.run()
-    row = (2, Phase.COMMIT, Cause.ABSENT, "04-K4")
+    row = (2, Phase.COMMIT, Cause.ABSENT, "04-C6")
     found = require(world, [row], (), [0, 1, 3, 4])
-    assert [(note.rule, note.count) for note in found.notes] == [("04-C2", 1)]
+    assert [(note.rule, note.author, note.entries) for note in found.notes] == [
+        ("04-C6", late.author, (cut,))
+    ]
+    assert [row.entry for row in found.rounds[0].removals] == [cut]
 
 
 def test_nonces_that_were_seen_can_be_cut_off_and_count_as_withheld() -> None:
@@ -80,7 +83,7 @@ def test_nonces_that_were_seen_can_be_cut_off_and_count_as_withheld() -> None:
     world.control(cut=len(world.log) - 2)
     assert world.view.withheld == 2
     world.run()
-    rows = [(place, Phase.COINS, Cause.ABSENT, "04-V1") for place in (3, 4)]
+    rows = [(place, Phase.COINS, Cause.ABSENT, "04-C6") for place in (3, 4)]
     require(world, rows, (), [0, 1, 2])
 
 

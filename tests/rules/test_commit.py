@@ -31,6 +31,18 @@ def more_edges(commit: Commit) -> Commit:
     return replace(commit, edges=(*commit.edges, commit.edges[0]))
 
 
+def without_first(commit: Commit) -> Commit:
+    return replace(commit, coefficients=commit.coefficients[1:])
+
+
+def with_first_twice(commit: Commit) -> Commit:
+    return replace(commit, coefficients=(*commit.coefficients[:1], *commit.coefficients))
+
+
+def first_is(point: bytes) -> Change:
+    return lambda c: replace(c, coefficients=(point, *c.coefficients[1:]))
+
+
 CASES: list[tuple[str, str, Change, str]] = [
     ("too few edges", "scalar", fewer_edges, "04-K1"),
     ("too many edges", "scalar", more_edges, "04-K1"),
@@ -48,12 +60,12 @@ CASES: list[tuple[str, str, Change, str]] = [
     ("self-mask is the identity", "scalar", changed(self_mask=IDENTITY), "04-K2"),
     ("self-mask is no point", "scalar", changed(self_mask=NOT_A_POINT), "04-K2"),
     ("output is the identity", "scalar", changed(output=IDENTITY), "04-K2"),
-    (
-        "coefficient is no point",
-        "recovery",
-        lambda c: replace(c, coefficients=(NOT_A_POINT, *c.coefficients[1:])),
-        "04-K2",
-    ),
+    ("coefficient is no point", "recovery", first_is(NOT_A_POINT), "04-K2"),
+    ("C_0 is missing", "vector, recovery", without_first, "04-K1"),
+    ("C_0 is missing in signed mode", "signed, recovery", without_first, "04-K1"),
+    ("a coefficient too many", "recovery", with_first_twice, "04-K1"),
+    ("C_0 is the identity", "vector, recovery", first_is(IDENTITY), "04-K2"),
+    ("C_0 is no point in signed mode", "signed, recovery", first_is(NOT_A_POINT), "04-K2"),
     ("another proof", "scalar", changed(proof=b"\x07" * 32), "04-K3"),
     ("another weighing", "weighted", changed(weighing=b"\x07" * 32), "04-K3"),
 ]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gopa.graph import from_edges
+from gopa.masks import shareable_seed
 from gopa.messages.organiser import (
     ABORT,
     RESULT,
@@ -19,7 +20,7 @@ from gopa.messages.organiser import (
     Result,
     Why,
 )
-from gopa.messages.party import RecoveredShare
+from gopa.messages.party import RECOVER, Recover, RecoveredShare
 from gopa.messages.phases import Kind, Phase
 from tests.protocol.scribe import Change, World, changed
 from tests.rules.worlds import baseline, make, require
@@ -141,10 +142,15 @@ def test_a_copied_self_mask_cannot_be_opened() -> None:
     require(world, (), [(3, "04-U1")])
 
 
+SEEDS = ("one vector, recovery", "vector, recovery", "signed, recovery", "signed number, recovery")
+RECOVERING = ("recovery", *SEEDS)
+
+
 @pytest.mark.parametrize("real", [False, True], ids=["doubles", "proofs"])
-def test_neighbours_recover_a_missing_self_mask(real: bool) -> None:
-    baseline("recovery")
-    world = make("recovery", real=real)
+@pytest.mark.parametrize("kind", RECOVERING)
+def test_neighbours_recover_a_missing_self_mask(kind: str, real: bool) -> None:
+    baseline(kind)
+    world = make(kind, real=real)
     world.run(skip={Phase.UNMASK: [3]}, until=Phase.RECOVER)
     assert world.view.dealers == {0: (3,), 1: (3,), 2: (3,), 4: (3,)}
     world.run()
@@ -153,21 +159,33 @@ def test_neighbours_recover_a_missing_self_mask(real: bool) -> None:
     assert found.rounds[0].unmasked == (0, 1, 2, 3, 4)
 
 
-def test_a_threshold_of_shares_is_enough_and_less_is_not() -> None:
-    baseline("recovery")
-    enough = make("recovery")
+@pytest.mark.parametrize("kind", RECOVERING)
+def test_two_late_dropouts_end_no_round(kind: str) -> None:
+    """Each has two neighbours more than its threshold of three shares asks for, less the other."""
+    baseline(kind)
+    world = make(kind)
+    world.run(skip={Phase.UNMASK: [2, 3], Phase.RECOVER: [2]})
+    found = require(world, (), (), range(5))
+    assert found.rounds[0].recovered == (2, 3)
+
+
+@pytest.mark.parametrize("kind", RECOVERING)
+def test_a_threshold_of_shares_is_enough_and_less_is_not(kind: str) -> None:
+    baseline(kind)
+    enough = make(kind)
     enough.run(skip={Phase.UNMASK: [3], Phase.RECOVER: [0]})
     require(enough, (), (), range(5))
-    world = make("recovery")
+    world = make(kind)
     world.run(skip={Phase.UNMASK: [3], Phase.RECOVER: [0, 1]})
     assert aborted(world) == (Why.NOT_UNMASKED, (3,), Released.MASKED)
     require(world)
 
 
-def test_a_wrong_share_is_named_and_does_not_count() -> None:
-    baseline("recovery")
+@pytest.mark.parametrize("kind", RECOVERING)
+def test_a_wrong_share_is_named_and_does_not_count(kind: str) -> None:
+    baseline(kind)
     lie: Change = lambda m: replace(m, shares=(RecoveredShare(3, bytes(64)),))  # noqa: E731
-    world = make("recovery")
+    world = make(kind)
     world.run(skip={Phase.UNMASK: [3]}, change={Phase.RECOVER: {1: lie}})
     require(world, (), [(1, "04-U3")], range(5))
 
@@ -192,6 +210,115 @@ def test_shares_are_of_missing_neighbours(shares: Change) -> None:
     assert found.rounds[0].recovered == (3,)
 
 
+@pytest.mark.parametrize("kind", RECOVERING)
+def test_a_share_counts_at_the_point_of_whoever_gives_it_out_alone(kind: str) -> None:
+    """Else two recipients could pass for many."""
+    baseline(kind)
+    seen: list[Any] = []
+
+    def watch(message: Any) -> Any:
+        seen.append(message)
+        return message
+
+    world = make(kind)
+    copy: Change = lambda m: replace(m, shares=seen[0].shares)  # noqa: E731
+    world.run(skip={Phase.UNMASK: [3]}, change={Phase.RECOVER: {0: watch, 1: copy, 2: copy}})
+    assert aborted(world) == (Why.NOT_UNMASKED, (3,), Released.MASKED)
+    require(world, (), [(1, "04-U3"), (2, "04-U3")])
+
+
+def other_seed(world: World, place: int) -> Change:
+    """Right shares of a fresh seed."""
+
+    def change(commit: Any) -> Any:
+        party = world.at(place)
+        own, party.seed = party.seed, shareable_seed(world.toolkit.group, party.rng).reveal()
+        coefficients, shares = party._dealt(world.neighbours(place))
+        party.seed = own
+        return replace(commit, coefficients=coefficients, shares=shares)
+
+    return change
+
+
+def dealt_otherwise(kind: str, *, skip: dict[Phase, list[int]], **changes: Any) -> World:
+    """Up to its end a first round in which party 3 dealt another seed than its own."""
+    world = make(kind, **changes)
+    world.run(until=Phase.COMMIT)
+    world.run(skip=skip, change={Phase.COMMIT: {3: other_seed(world, 3)}})
+    return world
+
+
+@pytest.mark.parametrize("kind", SEEDS)
+def test_a_dealer_of_another_seed_is_convicted_and_barred_for_good(kind: str) -> None:
+    baseline(kind, rounds=2)
+    world = dealt_otherwise(kind, skip={Phase.UNMASK: [3], Phase.RECOVER: [1]}, rounds=2)
+    assert aborted(world) == (Why.NOT_UNMASKED, (3,), Released.MASKED)
+    found = require(world, (), [(3, "04-U5")])
+    (fault,) = found.faults
+    party = world.parties[3].author
+    givers = [world.parties[number].author for number in (0, 2, 4)]
+    posted = {(e.entry.author.data, e.entry.phase): e.index for e in world.log}
+    recovered = [posted[author, Phase.RECOVER] for author in givers]
+    assert fault.entries == (posted[party, Phase.COMMIT], *recovered)
+    for number, attempt in ((2, (0, 1)), (3, (1, 0))):
+        world.run(until=Phase.JOIN)
+        assert (world.view.logical, world.view.attempt) == attempt
+        assert world.view.barred == {party}
+        world.run()
+        require(world, (), [(3, "04-U5")], range(4), number=number)
+
+
+@pytest.mark.parametrize("kind", SEEDS)
+def test_what_was_dealt_is_not_asked_of_whoever_opens_its_own_seed(kind: str) -> None:
+    baseline(kind)
+    world = dealt_otherwise(kind, skip={})
+    require(world, (), (), range(5))
+
+
+@pytest.mark.parametrize("kind", SEEDS)
+def test_too_few_shares_of_another_seed_convict_nobody(kind: str) -> None:
+    baseline(kind)
+    world = dealt_otherwise(kind, skip={Phase.UNMASK: [3], Phase.RECOVER: [0, 1]})
+    assert aborted(world) == (Why.NOT_UNMASKED, (3,), Released.MASKED)
+    require(world)
+
+
+@pytest.mark.parametrize("kind", SEEDS)
+def test_another_seed_convicts_its_dealer_alone(kind: str) -> None:
+    """An honest party is gone beside it, whose mask is recovered in vain."""
+    baseline(kind)
+    world = dealt_otherwise(kind, skip={Phase.UNMASK: [2, 3]})
+    assert aborted(world) == (Why.NOT_UNMASKED, (3,), Released.MASKED)
+    require(world, (), [(3, "04-U5")])
+
+
+def test_an_abort_by_the_organiser_leaves_shares_without_consequence() -> None:
+    baseline("signed, recovery")
+    world = make("signed, recovery")
+    world.run(until=Phase.COMMIT)
+    change: dict[Phase, Any] = {Phase.COMMIT: {3: other_seed(world, 3)}}
+    world.run(skip={Phase.UNMASK: [3]}, change=change, until=Phase.RECOVER)
+    world.phase()
+    assert {fault.rule for fault in world.ledger.pending_faults(len(world.log))} == {"04-U5"}
+    own = world.ledger.abort(len(world.log))
+    assert own is not None
+    world.post(world.organiser, Phase.ORGANISER, own.body, own.kind)
+    require(world)
+
+
+@pytest.mark.parametrize("kind", RECOVERING)
+def test_a_party_without_neighbours_deals_nothing(kind: str) -> None:
+    graph = from_edges(5, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
+    honest = make(kind, graph=lambda *_: graph)
+    honest.run()
+    require(honest, included=range(5))
+    assert (honest.commits[4].coefficients, honest.commits[4].shares) == ((), ())
+    world = make(kind, graph=lambda *_: graph)
+    world.run(skip={Phase.UNMASK: [4]})
+    assert aborted(world) == (Why.NOT_UNMASKED, (4,), Released.MASKED)
+    require(world)
+
+
 def test_who_did_not_confirm_gives_no_shares() -> None:
     baseline("recovery")
     world = make("recovery")
@@ -200,6 +327,29 @@ def test_who_did_not_confirm_gives_no_shares() -> None:
     assert world.at(0).author not in world.view.expected
     world.run()
     require(world, (), (), range(5))
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "rule"),
+    [
+        (b"", Kind.RECOVER, None),
+        (b"\x00", Kind.RECOVER, "04-U3"),
+        (RECOVER.encode(Recover(bytes(32), (RecoveredShare(3, bytes(64)),)))[32:], None, "04-U3"),
+        (b"", Kind.CONFIRM, "04-E2"),
+    ],
+    ids=["another close", "malformed", "not its to give", "another kind"],
+)
+def test_who_owes_no_share_is_judged_too(
+    content: bytes, kind: Kind | None, rule: str | None
+) -> None:
+    """Party 0 did not confirm: what it posts in recover does not count and may be a fault."""
+    baseline("recovery")
+    world = make("recovery")
+    world.run(skip={Phase.CONFIRM: [0], Phase.UNMASK: [3]}, until=Phase.RECOVER)
+    acts_on = world.view.acts_on if rule else bytes(32)
+    world.post(world.at(0).key, Phase.RECOVER, acts_on + content, kind)
+    world.run()
+    require(world, (), [(0, rule)] if rule else (), range(5))
 
 
 def test_edge_and_self_mask_of_one_party_are_never_both_open() -> None:

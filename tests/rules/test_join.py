@@ -167,7 +167,18 @@ def test_the_organiser_does_not_join_under_its_key() -> None:
     body = JOIN.encode(world.parties[0].join(world.view))
     world.post(world.organiser, Phase.JOIN, body)
     world.run()
-    require(world, (), [("organiser", "04-J1")], range(5))
+    require(world, (), [("organiser", "04-E2")], range(5))
+
+
+@pytest.mark.parametrize("seq", [0, 3], ids=["in order", "behind a gap"])
+def test_an_entry_of_the_organiser_among_the_parties_ends_nothing(seq: int) -> None:
+    """It is a fault of the organiser's, and the round goes on to its result."""
+    baseline()
+    world = make()
+    world.control()
+    world.post(world.organiser, Phase.COMMIT, b"", seq=seq)
+    world.run()
+    require(world, (), [("organiser", "04-E2")], range(5))
 
 
 def test_open_admission_takes_the_first() -> None:

@@ -9,7 +9,7 @@ from bulletin_board.slots import SlotTable
 from gopa.messages.framing import party_id
 from gopa.messages.organiser import Enrolled, Roll
 from gopa.rules.ahead import BATCH, CheckedAhead
-from gopa.rules.commits import Commits
+from gopa.rules.commits import Commits, Dealt
 from gopa.rules.enrolment import Enrolment, FirstInputs, FirstSeeds
 from gopa.rules.evidence import View, Views
 from gopa.rules.made import Made
@@ -72,11 +72,13 @@ def test_the_first_input_counts_until_a_logical_round_begins() -> None:
 def test_commits_say_who_is_listed_and_what_was_dealt() -> None:
     commits = Commits(4)
     commits.add(2, named(22))
-    commits.add(3, named(33), (named(1),), (b"share", b"other"))
+    dealt = Dealt(named(1), b"s" * 64 + b"o" * 64, 9)
+    commits.add(3, named(33), dealt)
     assert [place in commits for place in range(-1, 6)] == [0, 0, 0, 1, 1, 0, 0]
     assert (commits.self_mask(2), commits.self_mask(3)) == (named(22), named(33))
-    assert (commits.coefficients(2), commits.shares(2)) == ((), ())
-    assert (commits.coefficients(3), commits.shares(3)) == ((named(1),), (b"share", b"other"))
+    assert commits.dealt(2) == Dealt(b"", b"")
+    assert commits.dealt(3) == dealt
+    assert [dealt.share(number) for number in (0, 1)] == [b"s" * 64, b"o" * 64]
 
 
 def test_slots_differ_in_any_part() -> None:

@@ -144,11 +144,11 @@ def test_a_late_value_is_rolled_back_and_its_self_mask_stays_closed() -> None:
     world.run(until=Phase.PUBLISH)
     world.control(cut=late(world, 2))
     world.run()
-    removed = [(2, Phase.PUBLISH, Cause.ABSENT, "04-P2")]
+    removed = [(2, Phase.PUBLISH, Cause.ABSENT, "04-C6")]
     found = require(world, removed, (), REST)
     assert found.rounds[0].unmasked == tuple(REST)
     assert found.rounds[0].opened == ((0, 2), (1, 2), (2, 3), (2, 4))
-    assert [note.rule for note in found.notes] == ["04-C2"]
+    assert [note.rule for note in found.notes] == ["04-C6"]
 
 
 def test_too_few_values_abort_and_release_nothing() -> None:

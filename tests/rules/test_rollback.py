@@ -102,8 +102,9 @@ def test_a_late_opening_does_not_count() -> None:
     world.say(late, Phase.ROLLBACK, late.opening(view))
     world.control(cut=cut)
     world.run()
-    found = require(world, [FIRST, refused(4)], (), [0, 1, 3])
-    assert [note.rule for note in found.notes] == ["04-C2"]
+    cut_off = refused(4, Cause.ABSENT, "04-C6")
+    found = require(world, [FIRST, cut_off], (), [0, 1, 3])
+    assert [note.rule for note in found.notes] == ["04-C6"]
 
 
 def test_rollbacks_are_bounded() -> None:
@@ -214,6 +215,74 @@ def test_who_confirmed_opens_nothing(
     world.say(world.at(0), Phase.ROLLBACK, opening, kind=kind)
     world.run(skip={Phase.CONFIRM: silent})
     require(world, [FIRST], faults, [0, 1, 3, 4])
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_what_was_opened_before_the_confirmation_breaks_no_promise(after: bool) -> None:
+    """Party 0 says its opening twice before the close, and confirms: only the order convicts."""
+    baseline()
+    world = make()
+    to_rollback(world)
+    again = world.at(0).opening(world.view)
+    world.phase(change={0: lambda _: again})
+    if not after:
+        world.say(world.at(0), Phase.ROLLBACK, again)
+    world.control()
+    world.phase()
+    if after:
+        world.say(world.at(0), Phase.ROLLBACK, again)
+    world.run()
+    require(world, [FIRST], [(0, "04-F3")] if after else [], [0, 1, 3, 4])
+
+
+@pytest.mark.parametrize("silent", [[1, 3, 4], [3, 4]], ids=["alone", "not alone"])
+def test_a_confirmation_binds_also_where_the_round_ends_with_it(silent: list[int]) -> None:
+    """Whoever opens edges behind its confirmation is named, whatever becomes of the others'."""
+    baseline()
+    world = make()
+    to_rollback(world)
+    again = world.at(0).opening(world.view)
+    world.phase(change={0: lambda _: again})
+    world.control()
+    world.phase(skip=silent)
+    world.say(world.at(0), Phase.ROLLBACK, again)
+    world.control()
+    ended = world.view.ended
+    assert isinstance(ended, Abort)
+    assert ended.reason is Why.NOT_CONFIRMED
+    require(world, [FIRST], [(0, "04-F3")])
+
+
+def test_a_confirmation_above_the_cut_binds_too() -> None:
+    baseline()
+    world = make()
+    to_rollback(world)
+    again = world.at(0).opening(world.view)
+    world.phase(change={0: lambda _: again})
+    world.control()
+    world.phase(skip=[0])
+    cut = len(world.log)
+    world.say(world.at(0), Phase.CONFIRM, world.at(0).confirm(world.view))
+    world.control(cut)
+    world.say(world.at(0), Phase.ROLLBACK, again)
+    world.run()
+    require(world, [FIRST], [(0, "04-F3")], [0, 1, 3, 4])
+
+
+def test_who_confirmed_and_opens_an_edge_inside_breaks_two_rules() -> None:
+    baseline()
+    world = make()
+    to_rollback(world)
+    acts_on = world.view.acts_on
+    world.phase()
+    world.control()
+    world.phase()
+    key = world.at(0)._edge_key(1).reveal()
+    world.say(world.at(0), Phase.ROLLBACK, Opening(acts_on, (OpenedEdge(1, key),)))
+    world.run()
+    faults = [(0, "04-F3"), (0, "04-O5")]
+    found = require(world, [FIRST], faults, [0, 1, 3, 4])
+    assert (0, 1) in found.rounds[0].opened
 
 
 def test_a_key_in_another_kind_of_message_is_no_opening() -> None:

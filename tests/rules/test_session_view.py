@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -95,7 +96,13 @@ def test_the_page_shows_who_left_a_round_that_goes_on(
     assert status not in shown
 
 
-SPARSE: dict[str, Any] = {"parties": 9, "k": 3, "survivors": 8, "loss": 1}
+SPARSE: dict[str, Any] = {
+    "parties": 9,
+    "k": 3,
+    "survivors": 8,
+    "loss": 1,
+    "beta": Decimal("0.05"),  # that masks do not connect
+}
 
 
 def edges_of(world: World) -> list[tuple[str, str]]:

@@ -17,7 +17,10 @@ from gopa.messages.organiser import OPEN, Open
 from gopa.messages.phases import Kind, Phase
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Ledger
+from gopa.rules.session import is_undecided, require_worth
+from gopa.rules.verdict import BreaksRule
 from tests.messages.samples import manifest, signing_key
+from tests.planning import terms_vectors
 from tests.protocol.scribe import World
 from tests.randomness import seeded
 from tests.rounds.doubles import ProofDoubles
@@ -156,3 +159,18 @@ def test_real_sessions_run_with_the_default_toolkit() -> None:
     world = make(real=True)
     world.run()
     require(world, included=range(5))
+
+
+def test_terms_too_close_to_call_are_let_pass_and_known() -> None:
+    """Nobody is blamed where rounding could decide; that the check is missing is for audits."""
+    kept = manifest(terms_vectors.COMPLETE, beacon=CommitReveal(), simulation=False)
+    require_worth(kept)
+    assert not is_undecided(kept)
+    close = terms_vectors.cases()["claims exactly what it has"]
+    undecided = replace(kept, terms=close)
+    require_worth(undecided)
+    assert is_undecided(undecided)
+    broken = replace(kept, terms=terms_vectors.cases()["claims a hundredth less"])
+    with pytest.raises(BreaksRule) as refused:
+        require_worth(broken)
+    assert refused.value.rule == "04-S3"

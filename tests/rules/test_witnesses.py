@@ -7,17 +7,19 @@ from dataclasses import replace
 
 import pytest
 
+from bulletin_board.note import KeyKind, NoteSigner
 from gopa.beacon import QUICKNET
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest
 from gopa.messages.phases import Phase
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import BeaconValue, outcome_of
-from tests.messages.samples import POLICY, manifest, signing_key
+from tests.messages.samples import POLICY, WITNESS, manifest, signing_key
 from tests.protocol.scribe import World
 from tests.rounds.doubles import ProofDoubles
 from tests.rules.witnesses import DUE, EARLY, QUICK, checkpoint
 from tests.rules.worlds import make, require, small_terms
 from wire.errors import UsageError
+from wire.secret import SecretBytes
 
 
 def witnessed(agreed: Manifest) -> World:
@@ -125,8 +127,8 @@ def test_coins_of_a_beacon() -> None:
     assert outcome_of(found, 1).coins == "drand"
 
 
-def to_coins() -> World:
-    world = beaconed()
+def to_coins(world: World | None = None) -> World:
+    world = world or beaconed()
     world.control()
     world.phase()
     world.control(beacon=BeaconValue(QUICK.number))
@@ -147,6 +149,28 @@ def test_witnesses_that_saw_the_roll_too_late(time: int) -> None:
         change=lambda close: replace(close, checkpoint=late),
         checkpoint=checkpoint(world, time=EARLY),
         beacon=value,
+    )
+    require(world, (), [("organiser", "04-V4")])
+
+
+@pytest.mark.parametrize("enough", [True, False])
+def test_late_witnesses_beside_a_quorum_do_no_harm(enough: bool) -> None:
+    """One early witness of two is enough, or is not: the other one came after the value."""
+    tardy = NoteSigner("tests.example/tardy", KeyKind.WITNESS, SecretBytes(b"\x03" * 32))
+    policy = POLICY.replace(b"quorum w\n", f"witness v {tardy.verifier}\n".encode())
+    policy += b"group g %s w v\nquorum g\n" % (b"any" if enough else b"all")
+    terms = small_terms(beacon="drand")
+    world = witnessed(manifest(terms, beacon=DrandBeacon(QUICKNET), policy=policy))
+    to_coins(world)
+    value = BeaconValue(QUICK.number, QUICK.signature)
+    both = checkpoint(world, times={WITNESS: EARLY, tardy: DUE + 9})
+    if enough:
+        world.control(checkpoint=both, beacon=value)
+        assert world.view.opens is Phase.COMMIT
+        return
+    early = checkpoint(world, times={WITNESS: EARLY, tardy: EARLY})
+    world.control(
+        change=lambda close: replace(close, checkpoint=both), checkpoint=early, beacon=value
     )
     require(world, (), [("organiser", "04-V4")])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from bulletin_board.note import Checkpoint, NoteSigner, cosign, sign_note
 from bulletin_board.tree import RightEdge
 from gopa.beacon import QUICKNET
@@ -19,10 +21,12 @@ def checkpoint(
     size: int | None = None,
     signers: tuple[NoteSigner, ...] = (WITNESS,),
     time: int = 7,
+    times: Mapping[NoteSigner, int] | None = None,
 ) -> bytes:
-    """What log and witnesses sign about the first entries."""
+    """What log and witnesses sign about the first entries; `times` are of single witnesses."""
     edge = RightEdge()
     edge.extend(posted.leaf for posted in world.log[:size])
     text = Checkpoint(LOG.verifier.name, edge.size, edge.root()).to_text()
     note = sign_note(text, LOG)
-    return note.with_signatures(cosign(text, each, time) for each in signers).to_bytes()
+    said = dict.fromkeys(signers, time) if times is None else times
+    return note.with_signatures(cosign(text, each, at) for each, at in said.items()).to_bytes()

@@ -23,7 +23,10 @@ from zkp.noise_table import GaussianTable, binomial
 
 TABLE = GaussianTable.with_scale("8", bits=20, rows=61)
 FLIPS = binomial(64)
-RECOVERY = {"threshold_numerator": 1, "threshold_denominator": 2}
+MORE_FLIPS = binomial(96)
+"""For vectors with recovery: each round of two counts all of its three attempts."""
+RECOVERY = {"threshold_numerator": 1, "threshold_denominator": 2, "loss": 1}
+"""Half of the neighbours, and so few losses that whoever is recovered may have them twice."""
 VECTOR: dict[str, Any] = {
     "dimension": 3,
     "noise": FLIPS,
@@ -50,6 +53,10 @@ def _vector(**changes: Any) -> Terms:
     return small_terms(**VECTOR | changes)
 
 
+def _recovered_vector(**changes: Any) -> Terms:
+    return _vector(**RECOVERY | {"noise": MORE_FLIPS} | changes)
+
+
 CURIOUS: dict[str, Any] = {"mask": "gaussian", "mask_deviation": 1000}
 
 KINDS: dict[str, Callable[..., Manifest]] = {
@@ -58,8 +65,18 @@ KINDS: dict[str, Callable[..., Manifest]] = {
     "gaussian": lambda **t: manifest(
         small_terms(mask="gaussian", mask_deviation=1000, **t), beacon=CommitReveal()
     ),
-    "recovery": lambda **t: manifest(small_terms(**RECOVERY, **t), beacon=CommitReveal()),
+    "recovery": lambda **t: manifest(small_terms(**RECOVERY | t), beacon=CommitReveal()),
     "vector": lambda **t: manifest(_vector(**t), beacon=CommitReveal()),
+    "one vector, recovery": lambda **t: manifest(
+        small_terms(noise=FLIPS, **RECOVERY | t), beacon=CommitReveal()
+    ),
+    "vector, recovery": lambda **t: manifest(_recovered_vector(**t), beacon=CommitReveal()),
+    "signed, recovery": lambda **t: manifest(
+        _recovered_vector(**t), beacon=CommitReveal(), mode=Mode.SIGNED, word_width=32
+    ),
+    "signed number, recovery": lambda **t: manifest(
+        small_terms(**RECOVERY | t), beacon=CommitReveal(), mode=Mode.SIGNED, word_width=40
+    ),
     "weighted": lambda **t: manifest(_vector(**t), beacon=CommitReveal(), weighted=True),
     "signed": lambda **t: manifest(
         _vector(**t), beacon=CommitReveal(), mode=Mode.SIGNED, word_width=32

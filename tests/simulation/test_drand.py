@@ -9,11 +9,12 @@ from functools import lru_cache
 import pytest
 
 from bulletin_board.note import Note
-from gopa.beacon import QUICKNET
+from gopa.beacon import QUICKNET, latest_cosignature_time
 from gopa.messages.manifest import DrandBeacon
 from gopa.messages.organiser import Close, Coins
 from gopa.messages.phases import Phase
 from gopa.organiser import Setting
+from gopa.party import Dated, Part
 from gopa.rules import BeaconValue
 from gopa.simulation import RoundRecord, Script, Simulation, Stage, Witnesses
 from gopa.simulation.organiser_faults import AlteredClose
@@ -39,10 +40,18 @@ class OneRound:
 
 
 def session(
-    published: Published, witnesses: Witnesses | None, script: Script | None = None
+    published: Published,
+    witnesses: Witnesses | None,
+    script: Script | None = None,
+    roll_time: int | None = None,
 ) -> Simulation:
     setting = Setting(beacon=DrandBeacon(published.chain))
-    stage = Stage(witnesses=witnesses, beacon=OneRound(published), remember_noise=True)
+    stage = Stage(
+        witnesses=witnesses,
+        beacon=OneRound(published),
+        remember_noise=True,
+        roll_time=roll_time,
+    )
     terms = replace(SCALAR, beacon="drand")
     return Simulation(terms, rng=seeded(1), setting=setting, script=script, stage=stage)
 
@@ -66,6 +75,42 @@ def test_witnesses_that_come_after_the_value_are_refused() -> None:
     simulation = session(QUICK, witnesses_at(QUICK, 1))
     with pytest.raises(UsageError):
         simulation.run_round(inputs_for(SCALAR))
+
+
+@pytest.mark.parametrize("late", [1, 3, 3600])
+def test_whoever_hears_of_the_roll_when_the_value_may_be_known_leaves(late: int) -> None:
+    """Its leaf may be the best of many: witnesses sign that it was there, not that it was alone."""
+    last = latest_cosignature_time(QUICK.chain, QUICK.number)
+    in_time = session(QUICK, witnesses_at(QUICK, 2), roll_time=last)
+    assert in_time.run_round(inputs_for(SCALAR)).sums is not None
+    simulation = session(QUICK, witnesses_at(QUICK, 2), roll_time=last + late)
+    record = simulation.run_round(inputs_for(SCALAR))
+    assert record.sums is None
+    assert not record.halted
+    assert not record.findings.faults
+    attempts = {len(actor.finished) for actor in simulation.parties}
+    assert attempts == {len(record.attempts)} == {simulation.manifest.terms.attempts}
+    parts = {each.part for actor in simulation.parties for each in actor.finished}
+    assert parts == {Part.UNDATED}
+    lists = [each for attempt in record.attempts for each in attempt.lists]
+    assert {each.phase for each in lists} == {Phase.JOIN, Phase.COINS}
+
+
+def test_whoever_has_no_clock_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = inputs_for(SCALAR)
+    assert honest().sums is not None
+    monkeypatch.setattr(Simulation, "_roll_time", None)
+    assert session(QUICK, witnesses_at(QUICK, 2)).run_round(inputs).sums is None
+
+
+@pytest.mark.parametrize("time", [-1, 1.5, True])
+def test_a_time_is_a_whole_number_of_seconds(time: object) -> None:
+    simulation = session(QUICK, witnesses_at(QUICK, 2))
+    actor = simulation.parties[0]
+    assert actor.party.step(actor.state, Dated(1)) == (actor.state, ())
+    with pytest.raises(UsageError) as caught:
+        actor.party.step(actor.state, Dated(time))  # type: ignore[arg-type]
+    assert caught.value.field == "time"
 
 
 def test_beacon_without_witnesses_is_no_manifest() -> None:

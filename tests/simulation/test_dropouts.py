@@ -19,6 +19,7 @@ from tests.simulation.worlds import (
     FULL,
     LENIENT,
     RECOVERING,
+    RECOVERING_VECTOR,
     SCALAR,
     SIGNED,
     inputs_for,
@@ -55,12 +56,22 @@ def removed(record: RoundRecord) -> dict[int, tuple[Phase, Cause]]:
     return {row.position: (row.phase, row.cause) for row in rows if row.position is not None}
 
 
+RECOVERIES = {
+    "masks": (RECOVERING, FULL),
+    "seeds, vectors": (RECOVERING_VECTOR, FULL),
+    "seeds, words": (RECOVERING_VECTOR, SIGNED),
+    "seeds, one word": (RECOVERING, SIGNED),
+}
+"""Every way in which self-masks are shared."""
+
+
 @pytest.mark.parametrize("phase", SPOKEN, ids=lambda phase: phase.name.lower())
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_one_dropout(when: str, phase: Phase) -> None:
+@pytest.mark.parametrize("kind", RECOVERIES)
+def test_one_dropout(kind: str, when: str, phase: Phase) -> None:
     """It counts as gone in the phase in which it was missed, and nobody is blamed."""
     script = LEFT.drop(2, before=phase) if when == "before" else LEFT.drop(2, after=phase)
-    record = run(script, real=True)
+    record = run(script, *RECOVERIES[kind], real=kind == "masks")
     missed = phase if when == "before" else following(phase)
     assert record.sums is not None
     expected = {6: (Phase.PUBLISH, Cause.ABSENT)}
@@ -83,6 +94,16 @@ PAIRS = [
     for first, second in product(SPOKEN, SPOKEN)
     if first <= second and first is not Phase.JOIN
 ]
+
+
+@pytest.mark.parametrize("kind", RECOVERIES)
+@pytest.mark.parametrize("phase", [Phase.CONFIRM, Phase.UNMASK], ids=["confirm", "unmask"])
+def test_two_late_dropouts_end_no_round(kind: str, phase: Phase) -> None:
+    script = Script().drop(1, before=phase).drop(2, before=Phase.UNMASK)
+    record = run(script, *RECOVERIES[kind], real=True)
+    assert len(record.attempts) == 1
+    assert record.included == (0, 1, 2, 3, 4, 5, 6, 7)
+    assert record.attempts[0].recovered == (1, 2)
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=lambda phase: phase.name.lower())
@@ -121,6 +142,13 @@ def test_late_message_counts_as_none(phase: Phase) -> None:
     record = run(LEFT.misbehave(2, Late(phase)))
     assert record.sums is not None
     assert (2 in record.included) == (phase > Phase.ROLLBACK)
+
+
+def test_who_confirms_late_gives_no_shares() -> None:
+    """They would not count, and posting them is a fault: the machine keeps them."""
+    record = run(LEFT.misbehave(2, Late(Phase.CONFIRM)).drop(3, before=Phase.UNMASK))
+    assert record.attempts[0].recovered == (3,)
+    assert record.findings.faults == ()
 
 
 def test_neighbours_of_dropouts_drop_too_until_the_list_stays() -> None:

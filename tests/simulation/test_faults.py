@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -25,6 +25,7 @@ from gopa.simulation.faults import (
     CopiedProof,
     CopiedSeed,
     FalseAccusation,
+    OtherSeed,
     WrongMask,
     WrongOpening,
     WrongRecovery,
@@ -33,6 +34,7 @@ from gopa.simulation.faults import (
 from tests.simulation.worlds import (
     FULL,
     RECOVERING,
+    RECOVERING_VECTOR,
     SCALAR,
     SIGNED,
     VECTOR,
@@ -73,6 +75,18 @@ def vetoes(script: Script) -> Script:
 
 
 INVALID, STRUCK, CONVICTED, ABSENT = Cause.INVALID, Cause.STRUCK, Cause.CONVICTED, Cause.ABSENT
+SEEDS = {
+    "wrong share of a seed": Case(BadShare(), "04-A4", Phase.PUBLISH, CONVICTED),
+    "false accusation, share of a seed": Case(
+        FalseAccusation(about=About.SHARE), "04-A5", Phase.PUBLISH, CONVICTED
+    ),
+    "refuses to unmask, seed recovered": Case(Skip(Phase.UNMASK), None, None),
+    "wrong seed, the right one recovered": Case(WrongSeed(), "04-U1", None),
+    "wrong share of a seed given out": Case(WrongRecovery(), "04-U3", None, others=vetoes),
+    "another seed dealt, its own opened": Case(OtherSeed(), None, None),
+}
+"""Where shares are of the seed."""
+
 CASES = {
     "key without possession": Case(BadPossession(), "04-J3", Phase.JOIN, INVALID),
     "copied key": Case(CopiedKey(victim()), "04-J3", Phase.JOIN, INVALID),
@@ -112,6 +126,11 @@ CASES = {
     "refuses to unmask, recovered": Case(Skip(Phase.UNMASK), None, None),
     "wrong seed, recovered": Case(WrongSeed(), "04-U1", None),
     "wrong share given out": Case(WrongRecovery(), "04-U3", None, others=vetoes),
+    **{
+        f"{name}, {kind}": replace(case, terms=RECOVERING_VECTOR, setting=setting)
+        for kind, setting in {"vectors": FULL, "words": SIGNED}.items()
+        for name, case in SEEDS.items()
+    },
     "two joins": Case(Twice(Phase.JOIN), "04-E3", Phase.JOIN, STRUCK),
     "two nonces": Case(Twice(Phase.COINS), "04-E3", Phase.COINS, STRUCK),
     "two commits": Case(Twice(Phase.COMMIT), "04-E3", Phase.COMMIT, STRUCK),
@@ -183,6 +202,23 @@ def test_convicted_party_is_barred_from_all_later_rounds() -> None:
         require_sound(simulation, record, inputs, {LIAR})
         assert LIAR not in record.included
     assert record.attempts[0].barred == (simulation.parties[LIAR].author,)
+
+
+@pytest.mark.parametrize("setting", [FULL, SIGNED], ids=["vectors", "words"])
+def test_dealer_of_another_seed_vetoes_one_attempt_of_the_session(setting: Setting) -> None:
+    script = Script().misbehave(LIAR, OtherSeed(), Skip(Phase.UNMASK))
+    simulation = simulate(RECOVERING_VECTOR, setting, script)
+    first, second = (
+        simulation.run_round(inputs_for(RECOVERING_VECTOR, number)) for number in (1, 2)
+    )
+    assert [each.abort for each in first.attempts] == [Why.NOT_UNMASKED, None]
+    assert first.attempts[0].culprits == (LIAR,)
+    assert [each.abort for each in second.attempts] == [None]
+    for number, record in ((1, first), (2, second)):
+        require_sound(simulation, record, inputs_for(RECOVERING_VECTOR, number), {LIAR})
+        assert set(record.included) == set(EVERYBODY) - {LIAR}
+    assert culprits(simulation, second) == {LIAR: {"04-U5"}}
+    require_checked(simulation)
 
 
 def test_refusal_to_unmask_without_recovery_vetoes_one_attempt() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import pytest
@@ -31,9 +31,9 @@ from gopa.rules import Findings, check
 from gopa.simulation import Script, Simulation, Stage, Witnesses
 from gopa.simulation.board import SimulatedBoard
 from gopa.simulation.contents import body_of
-from gopa.simulation.departures import Garbage
+from gopa.simulation.departures import Garbage, Skip
 from gopa.simulation.faults import BadProof
-from gopa.simulation.organiser_faults import without
+from gopa.simulation.organiser_faults import AlteredClose, with_cut, without
 from gopa.simulation.scene import OrganiserScene
 from gopa.simulation.secrets import noise_for_tests
 from tests.randomness import seeded
@@ -139,15 +139,59 @@ def test_organiser_may_give_up_at_any_time_in_a_round() -> None:
     assert desk.organiser.step(GiveUp(desk.board.size)) == ()
 
 
-def test_simulation_ends_where_a_message_of_the_organiser_was_replaced() -> None:
-    """Its machine waits for its own message for ever, and there are attempts left."""
+def test_an_organiser_goes_on_from_what_its_key_has_signed() -> None:
+    """Another message in the place of its last one, that the rules allow: the log has it."""
     assert simulate(SCALAR, toolkit=SWIFT).run_round(inputs_for(SCALAR)).sums is not None
     script = Script().organise(GivesUp(Phase.COMMIT))
     simulation = simulate(SCALAR, script=script, toolkit=SWIFT)
     record = simulation.run_round(inputs_for(SCALAR))
-    assert [each.abort for each in record.attempts] == [Why.ORGANISER]
+    assert [each.abort for each in record.attempts] == [Why.ORGANISER, None]
+    assert record.sums is not None
     assert not record.findings.faults
+
+
+def test_simulation_ends_where_the_organiser_broke_a_rule() -> None:
+    script = Script().organise(AlteredClose(Phase.COMMIT, with_cut(5)))
+    record = simulate(SCALAR, script=script, toolkit=SWIFT).run_round(inputs_for(SCALAR))
+    assert [each.abort for each in record.attempts] == [None]
+    assert [each.rule for each in record.findings.faults] == ["04-C2"]
     assert not record.findings.complete
+
+
+def unmasking(skip: Collection[int] = ()) -> tuple[Organiser, list[Posted]]:
+    """An organiser in the last phase of a round: all seeds are there but these parties'."""
+    script = Script()
+    for party in skip:
+        script = script.misbehave(party, Skip(Phase.UNMASK))
+    simulation = simulate(SCALAR, script=script, toolkit=SWIFT)
+    simulation.run_round(inputs_for(SCALAR))
+    log = list(simulation._board.entries)
+    ended = next(each.index for each in log if each.entry.kind in {Kind.RESULT, Kind.ABORT})
+    organiser = Organiser(
+        simulation.manifest, simulation._organiser_scene.key, rng=seeded(9), toolkit=SWIFT
+    )
+    for posted in log[:ended]:
+        organiser.step(posted)
+    return organiser, log[:ended]
+
+
+@pytest.mark.parametrize("skip", [(), (2,)], ids=["complete", "a seed is missing"])
+def test_an_organiser_that_gives_up_vetoes_no_result(skip: tuple[int, ...]) -> None:
+    organiser, log = unmasking(skip)
+    assert organiser.fails(len(log)) is bool(skip)
+    assert organiser.carries_on(len(log)) is not bool(skip)
+    (ended,) = organiser.step(GiveUp(len(log)))
+    assert isinstance(ended, Publish)
+    assert ended.kind is (Kind.ABORT if skip else Kind.RESULT)
+
+
+def test_an_organiser_closes_nothing_before_it_has_read_what_it_has_seen() -> None:
+    organiser, log = unmasking()
+    organiser.step(Seen(len(log) + 1, bytes(32)))
+    with pytest.raises(UsageError) as caught:
+        organiser.step(PhaseOver(len(log)))
+    assert caught.value.field == "size"
+    assert organiser.step(PhaseOver(len(log) + 1))
 
 
 def test_close_waits_for_a_cosigned_checkpoint() -> None:

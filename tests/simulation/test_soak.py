@@ -38,7 +38,7 @@ FEW: Final = replace(
     parties=5,
     k=4,
     survivors=3,
-    loss=2,
+    loss=1,
     steps=4,
     squared_sensitivity=16,
     noise=GaussianTable.with_scale("64", bits=24, rows=301),

@@ -45,6 +45,7 @@ SCALAR = Terms(
 RECOVERING = replace(SCALAR, threshold_numerator=1, threshold_denominator=2)
 CURIOUS = replace(SCALAR, mask="gaussian", mask_deviation=50, survivors=8, loss=0)
 VECTOR = replace(SCALAR, dimension=3, squared_sensitivity=1200, noise=irwin_hall(2, 4))
+RECOVERING_VECTOR = replace(VECTOR, threshold_numerator=1, threshold_denominator=2)
 
 FULL = Setting()
 SIGNED = Setting(mode=Mode.SIGNED)

@@ -30,7 +30,7 @@ from gopa.rounds.context import commit
 from gopa.rounds.proofs import SharedKeyClaim
 from gopa.simulation.contents import body_of, first_entry
 from gopa.simulation.departures import Honest
-from gopa.simulation.faults import flipped
+from gopa.simulation.faults import OtherSeed, flipped
 from gopa.simulation.scene import Scene
 from wire.randomness import draw
 from wire.secret import SecretBytes
@@ -288,3 +288,11 @@ __all__ = [
     "ShareOfNothing",
     "Tell",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class VetoWithAnotherSeed(Honest):
+    """Deals right shares of another seed than its own, and keeps its own."""
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        return [] if post.phase is Phase.UNMASK else OtherSeed().says(scene, post)

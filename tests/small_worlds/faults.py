@@ -38,6 +38,7 @@ from tests.small_worlds.behaviours import (
     ProofOfNothing,
     ShareOfNothing,
     Tell,
+    VetoWithAnotherSeed,
 )
 
 Acted: TypeAlias = Callable[[bytes], Behaviour]
@@ -71,12 +72,13 @@ UNREADABLE: Final = {
 class Fault:
     """What one party does wrong in a round, in the words of the model.
 
-    Gone from `silent_from` on; no message in phase `absent`; an invalid one in phase
-    `wrong`, by `rule`; a second one in phase `twice`, or behind the close of `behind`; the
+    Gone from `silent_from` on; no message in phase `absent`, or a `late` one; an invalid one
+    in phase `wrong`, by `rule`; a second one in phase `twice`, or behind the close of `behind`; the
     edge (`edge`) or share (`share`) for the party that the fault is about is not the right
     one; an accusation of that party; a mask of their own agreed with it; all edges opened
     after the confirmation; the first of the shares for recovery spoilt; another party's
-    message repeated in phase `echo`, its own of an earlier round in phase `replays`.
+    message repeated in phase `echo`, its own of an earlier round in phase `replays`; shares
+    of another seed than its own (`deals_another`).
     """
 
     name: str
@@ -96,6 +98,8 @@ class Fault:
     spoils: bool = False
     echo: Phase | None = None
     replays: Phase | None = None
+    deals_another: bool = False
+    late: bool = False
     needs: Collection[str] = ()
 
     @property
@@ -133,7 +137,8 @@ def _silences() -> Iterator[Fault]:
     for phase in (Phase.CONFIRM, Phase.UNMASK):
         yield Fault(f"no {phase.name.lower()}", lambda _, p=phase: Skip(p), absent=phase)  # type: ignore[misc]
     for phase in (Phase.COMMIT, Phase.PUBLISH, Phase.ROLLBACK, Phase.CONFIRM, Phase.UNMASK):
-        yield Fault(f"late {phase.name.lower()}", lambda _, p=phase: Late(p), absent=phase)  # type: ignore[misc]
+        name = f"late {phase.name.lower()}"
+        yield Fault(name, lambda _, p=phase: Late(p), absent=phase, late=True)  # type: ignore[misc]
 
 
 def _lies() -> Iterator[Fault]:
@@ -197,6 +202,11 @@ REPLAYS: Final = tuple(
 
 CONSPIRACY: Final = Fault("conspires", lambda _: Honest(), conspires=True, needs=("full",))
 """Takes two: not in the catalogue of single faults."""
+
+ANOTHER_SEED: Final = Fault(
+    "another seed", lambda _: VetoWithAnotherSeed(), absent=Phase.UNMASK, deals_another=True
+)
+"""Only where seeds are shared, which no kind of the catalogue does."""
 
 SILENCES: Final = tuple(_silences())
 LIES: Final = (*_lies(), *_accusations(), *_repetitions())

@@ -61,6 +61,11 @@ def connected_shapes(parties: int) -> tuple[Edges, ...]:
     return tuple(each for each in shapes(parties) if is_connected(parties, each))
 
 
+def complete(parties: int) -> Edges:
+    """Everybody is everybody's neighbour."""
+    return frozenset(combinations(range(parties), 2))
+
+
 @lru_cache
 def symmetries(parties: int, edges: Edges) -> tuple[Permutation, ...]:
     """Every renaming that leaves the graph as it is."""

@@ -15,8 +15,8 @@ from gopa.messages.organiser import Cause, Why
 from gopa.messages.phases import Phase
 from tests.small_worlds.court import convictions
 from tests.small_worlds.graphs import pair
-from tests.small_worlds.speech import Speech, Verdicts
-from tests.small_worlds.world import Outcome, Row, World
+from tests.small_worlds.speech import MISSING, Speech, Verdicts
+from tests.small_worlds.world import CUT_OFF, Outcome, Row, World
 
 
 def predict(world: World) -> Outcome:
@@ -35,7 +35,7 @@ class _Course:
     """The state of a round; every method is one phase, or one rule."""
 
     def __init__(self, world: World) -> None:
-        self.world = world
+        self.world, self.whole = world, world
         self.outcome = Outcome()
         self.speech = Speech(world, self.outcome)
         self.withheld = 0
@@ -63,7 +63,7 @@ class _Course:
         )
         self.speech.close(Phase.JOIN)
         if len(everybody) - len(out) < self.world.survivors:
-            self._abort(Why.TOO_FEW_JOINED, ())
+            self._abort(Why.TOO_FEW_JOINED, {}, Phase.JOIN)
         return everybody - out.keys()
 
     def _coins(self, roll: set[int]) -> set[int]:
@@ -71,10 +71,10 @@ class _Course:
         self._remove(out, Phase.COINS)
         self.speech.close(Phase.COINS)
         if len(out) > self.world.loss:
-            self._abort(Why.TOO_MANY_WITHHELD, out)
+            self._abort(Why.TOO_MANY_WITHHELD, out, Phase.COINS)
         members = roll - out.keys()
         if len(members) < self.world.survivors:
-            self._abort(Why.TOO_FEW_LEFT, out)
+            self._abort(Why.TOO_FEW_LEFT, out, Phase.COINS)
         self.withheld = len(out)
         edges = frozenset(edge for edge in self.world.edges if members.issuperset(edge))
         self.world = self.speech.world = replace(self.world, edges=edges)
@@ -94,16 +94,22 @@ class _Course:
     def _publish(self, roll: set[int], listed: set[int], live: set[tuple[int, int]]) -> set[int]:
         convicted = convictions(self.world, roll, listed, self.outcome.void)
         out = self.speech.heard(listed, Phase.PUBLISH)
-        for u in listed - out.keys() - convicted.keys():
-            if {pair(u, v) for v in self._believed(u, listed)} != {e for e in live if u in e}:
-                self._misfit(u, out)
+        fits = {
+            u
+            for u in listed
+            if {pair(u, v) for v in self._believed(u, listed)} == {e for e in live if u in e}
+        }
+        if self.world.full:
+            self._hold_against(out, listed - fits, Phase.PUBLISH)
+        for u in listed - out.keys() - convicted.keys() - fits:
+            self._misfit(u, out)
         for u, rule in convicted.items():
             if u not in out or out[u][0] is not Cause.STRUCK:
                 out[u] = Cause.CONVICTED, rule
         self.outcome.faults |= set(convicted.items())
         members = self._shortened(listed, out, Phase.PUBLISH)
         if self._owed(live, members) and not self.world.rollbacks:
-            self._abort(Why.TOO_MANY_ROLLBACKS, _named(out))
+            self._abort(Why.TOO_MANY_ROLLBACKS, out, Phase.PUBLISH)
         return members
 
     def _rollback(self, live: set[tuple[int, int]], members: set[int]) -> set[int]:
@@ -114,7 +120,7 @@ class _Course:
             out = self._openings(owed, members)
             before, members = members, self._shortened(members, out, Phase.ROLLBACK, step)
             if members != before and step >= self.world.rollbacks:
-                self._abort(Why.TOO_MANY_ROLLBACKS, _named(out))
+                self._abort(Why.TOO_MANY_ROLLBACKS, out, Phase.ROLLBACK, step)
             for u in before - {v for v in out if out[v][0] is not Cause.LOST}:
                 self.outcome.opened |= {pair(u, v) for v in owed.get(u, ())}
                 self.keys[u] &= before
@@ -125,50 +131,65 @@ class _Course:
 
     def _confirm(self, final: set[int], live: set[tuple[int, int]]) -> set[int]:
         out = self.speech.heard(final, Phase.CONFIRM)
-        self.outcome.laggards |= out.keys()
+        self.outcome.laggards |= out.keys() - _cut_off(out)
         self.speech.close(Phase.CONFIRM)
         self._tell(final, live)
         confirmed = final - out.keys()
-        lonely = any(self.world.lost(u, confirmed, self.withheld) > self.world.loss for u in final)
-        if len(confirmed) < self.world.survivors or lonely:
-            self._abort(Why.NOT_CONFIRMED, out)
-        echoing = {u for u, fault in self.world.faults.items() if fault.echo is Phase.CONFIRM}
-        if len(confirmed) == self.world.survivors:  # its own words are not in the log
-            self.speech.halted |= echoing & confirmed
+        if not self._enough(final, confirmed):
+            self._abort(Why.NOT_CONFIRMED, out, Phase.CONFIRM)
+        for u in self._echoing & confirmed:
+            if not self._enough(final, confirmed - {u}):  # its own words are not in the log
+                self.speech.halted.add(u)
         return confirmed
+
+    def _enough(self, final: set[int], confirmed: set[int]) -> bool:
+        """[F2], with these confirmations."""
+        lonely = any(self.world.lost(u, confirmed, self.withheld) > self.world.loss for u in final)
+        return len(confirmed) >= self.world.survivors and not lonely
 
     def _unmask(self, final: set[int], confirmed: set[int]) -> None:
         out = self.speech.heard(final, Phase.UNMASK)
         self.speech.close(Phase.UNMASK)
-        self.outcome.laggards |= out.keys()
+        self.outcome.laggards |= out.keys() - _cut_off(out)
         self.outcome.unmasked = final - out.keys()
         if not out:
             return
         if self.world.threshold is None:
-            self._abort(Why.NOT_UNMASKED, out)
+            self._abort(Why.NOT_UNMASKED, out, Phase.UNMASK)
         closed = self._recover(set(out), confirmed)
         if closed:
-            self._abort(Why.NOT_UNMASKED, closed)
+            self.outcome.vetoed = closed <= _cut_off(out)
+            self._abort(Why.NOT_UNMASKED, {u: out[u] for u in closed}, Phase.RECOVER)
         self.outcome.recovered, self.outcome.unmasked = set(out), set(final)
 
     def _recover(self, missing: set[int], confirmed: set[int]) -> set[int]:
-        """[U3], [U4]: whose self-mask stays closed."""
+        """[U3], [U4], [U5]: whose self-mask stays closed."""
         world = self.world
         assert world.threshold is not None
-        owing = {u for u in confirmed if world.neighbours(u) & missing}
+        sure = confirmed - self._echoing
+        owing = {u for u in sure if world.neighbours(u) & missing}
         giving = owing - self.speech.heard(owing, Phase.RECOVER).keys()
         given = {u: world.neighbours(u) & missing for u in giving}
         for u in giving & {v for v, fault in world.faults.items() if fault.spoils}:
             given[u].discard(min(given[u]))
             self.outcome.faults.add((u, "04-U3"))
-        return {
+        closed = {
             dealer
             for dealer in missing
             if sum(dealer in each for each in given.values())
             <= int(world.threshold * len(world.neighbours(dealer)))
         }
+        others = {u for u, fault in world.faults.items() if fault.deals_another}
+        convicted = others & (missing - closed)
+        self.outcome.faults |= {(u, "04-U5") for u in convicted}
+        return closed | convicted
 
     # Rules of several phases
+
+    @property
+    def _echoing(self) -> set[int]:
+        """Who posts a confirmation that it did not write, and so does not know as its own."""
+        return {u for u, fault in self.world.faults.items() if fault.echo is Phase.CONFIRM}
 
     def _believed(self, u: int, listed: set[int]) -> set[int]:
         """With whom u shares a live edge, for all it knows: they posted what it computed."""
@@ -203,19 +224,23 @@ class _Course:
         out: Verdicts = dict.fromkeys(owed.keys() - ready.keys(), (Cause.ABSENT, "04-O3"))
         unlike = {u for u in ready if ready.get(self.world.about.get(u, u)) != ready[u]}
         out |= self.speech.heard(ready, Phase.ROLLBACK, unlike)
+        wrong = {u for u in ready if ready[u] != owed.get(u, set())}
+        self._hold_against(out, wrong & owed.keys(), Phase.ROLLBACK)
+        for u in wrong - owed.keys() & _cut_off(out):
+            del out[u]  # it owes nothing: who says nothing is not missed
         for u in ready.keys() - out.keys():
-            if ready[u] != owed.get(u, set()):
+            if u in wrong and not self._is_late(u, Phase.ROLLBACK):
                 out[u] = Cause.INVALID, "04-O1"
                 self.outcome.faults.add((u, "04-O1"))
         return out | dict.fromkeys(members & self.speech.struck, (Cause.STRUCK, "04-E3"))
 
     def _tell(self, final: set[int], live: set[tuple[int, int]]) -> None:
-        """[O5]: edges that were opened behind the final close."""
+        """[O5], [F3]: edges that were opened behind the final close, and the confirmation."""
         for u, fault in self.world.faults.items():
             told = {pair(u, v) for v in self.keys.get(u, set()) & final} & live
             if fault.tells and self.speech.spoke(u, Phase.CONFIRM) and told:
                 self.outcome.opened |= told
-                self.outcome.faults.add((u, "04-O5"))
+                self.outcome.faults |= {(u, "04-O5"), (u, "04-F3")}
 
     def _shortened(self, before: set[int], out: Verdicts, phase: Phase, step: int = 0) -> set[int]:
         """[L2], [L3]: the list after peeling, or an abort."""
@@ -229,7 +254,7 @@ class _Course:
         self._remove(out, phase, step)
         self.speech.close(phase)
         if len(kept) < self.world.survivors:
-            self._abort(Why.TOO_FEW_LEFT, named)
+            self._abort(Why.TOO_FEW_LEFT, {u: out[u] for u in named}, phase, step)
         return kept
 
     def _is_lost(self, u: int, kept: set[int]) -> bool:
@@ -240,9 +265,33 @@ class _Course:
             Row(u, phase, step, cause, rule) for u, (cause, rule) in out.items()
         }
 
-    def _abort(self, why: Why, culprits: Iterable[int]) -> None:
-        self.outcome.abort, self.outcome.culprits = why, frozenset(culprits)
+    def _hold_against(self, out: Verdicts, wrong: Iterable[int], phase: Phase) -> None:
+        """[C6]: of these the message would not have counted either."""
+        for u in _cut_off(out).intersection(wrong):
+            out[u] = Cause.ABSENT, MISSING[phase]
+
+    def _is_late(self, u: int, phase: Phase) -> bool:
+        fault = self.world.faults.get(u)
+        return fault is not None and fault.late and fault.absent is phase
+
+    def _abort(self, why: Why, out: Verdicts, phase: Phase, step: int = 0) -> None:
+        """[X1], and [X7]: what comes of the same world in which those cut off were not late."""
+        late = _cut_off(out)
+        self.outcome.abort, self.outcome.stopped_at = why, (phase, step)
+        if late and phase is not Phase.RECOVER:
+            faults = dict(self.whole.faults)
+            for u in late:
+                faults[u] = replace(faults[u], absent=None, late=False)
+            then = predict(replace(self.whole, faults=faults)).stopped_at
+            self.outcome.vetoed = then is None or then > (phase, step)
+        culprits = () if self.outcome.vetoed or phase is Phase.JOIN else _named(out)
+        self.outcome.culprits = frozenset(culprits) - late
         raise _Over
+
+
+def _cut_off(out: Verdicts) -> set[int]:
+    """[C6]: who was late by the cut."""
+    return {u for u, (_, rule) in out.items() if rule == CUT_OFF}
 
 
 def _named(out: Verdicts) -> list[int]:

@@ -51,6 +51,8 @@ def require_predicted(played: Played, outcome: Outcome, attempt: int = 0) -> Non
     assert _parties(played, found, found.recovered) == outcome.recovered
     assert found.abort == outcome.abort
     assert _parties(played, found, found.culprits) == outcome.culprits
+    assert bool(found.veto) == outcome.vetoed
+    assert found.veto[:1] == ((found.ended_at,) if outcome.vetoed else ())
     final = None if found.final is None else frozenset(_parties(played, found, found.final))
     assert final == outcome.final
     assert found.released == (outcome.final is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -142,6 +142,7 @@ def play_round(
     inputs = inputs_for(terms, seed)
     record = simulation.run_round(inputs)
     values = tuple(map(tuple, inputs))
+    world = replace(world, below=isinstance(simulation, BelowTheLast))
     return Played(world, simulation, record, values, secrets)
 
 

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from gopa.messages.organiser import Cause
 from gopa.messages.phases import Phase
 from tests.small_worlds.faults import Fault
-from tests.small_worlds.world import Outcome, World
+from tests.small_worlds.world import CUT_OFF, Outcome, World
 
 Verdicts: TypeAlias = dict[int, tuple[Cause, str]]
 """Why parties are not in a list."""
@@ -88,7 +88,8 @@ class Speech:
             return Cause.STRUCK, "04-E3"
         silent = u in self.halted or self.world.is_gone(u, phase)
         if silent or (fault is not None and fault.absent is phase):
-            return Cause.ABSENT, MISSING.get(phase, "")
+            cut_off = not silent and fault is not None and fault.late and self.world.below
+            return Cause.ABSENT, CUT_OFF if cut_off else MISSING.get(phase, "")
         if fault is None:
             return None
         if fault.twice is phase and fault.behind is None:

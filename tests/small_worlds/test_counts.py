@@ -19,6 +19,8 @@ from tests.small_worlds.kinds import (
     SEVERAL,
     SINGLE,
     SURVIVORS,
+    THIRDS,
+    WIDE,
     covered,
     graphs_of,
     several,
@@ -123,8 +125,18 @@ def test_numbers_of_pairs_of_faults(kind: str) -> None:
     assert size(Different().among(covered(kind))) == COVERED[kind]
     parties = Counter(world.parties for world in covered(kind))
     graphs = {(world.parties, world.edges) for world in covered(kind)}
-    assert parties.keys() == {4, 5}
+    assert parties.keys() == ({4, 5, WIDE} if kind == "recovery" else {4, 5})
     assert len(graphs) == sum(len(graphs_of(n)) for n in parties)
+
+
+def test_pairs_that_need_two_lost_neighbours_have_wide_worlds() -> None:
+    """Somebody fails at coins and another one leaves: then a third one owes an opening."""
+    wide = [world for world in covered("recovery") if world.parties == WIDE]
+    assert {world.loss for world in wide} == {2}
+    met = {frozenset(fault.name for fault in world.faults.values()) for world in wide}
+    coins = ("wrong nonce", "two of coins", "echo of coins", "unreadable coins")
+    owing = ("wrong opening", "two of rollback", "echo of rollback", "unreadable rollback")
+    assert met >= {frozenset({one, other, THIRDS[0].name}) for one in coins for other in owing}
 
 
 @pytest.mark.parametrize(("parties", "kind"), [each for each in SEVERAL if each[0] > SURVIVORS])

@@ -11,21 +11,31 @@ from gopa.messages.organiser import Why
 from gopa.messages.phases import Phase
 from gopa.rounds.real_proofs import RealProofs
 from gopa.simulation.departures import Drop
+from tests.adversary.switches import NO_GRACE
 from tests.small_worlds.explore import require_sound
-from tests.small_worlds.faults import CATALOGUE, CONSPIRACY, MAIN, ORDER, REPLAYS, Fault
+from tests.small_worlds.faults import (
+    ANOTHER_SEED,
+    CATALOGUE,
+    CONSPIRACY,
+    MAIN,
+    ORDER,
+    REPLAYS,
+    Fault,
+)
 from tests.small_worlds.graphs import connected_shapes, distinct_pairs, distinct_parties
 from tests.small_worlds.model import predict
 from tests.small_worlds.oracle import posted_in
 from tests.small_worlds.play import act_out, play, play_round, staged, terms_of
+from tests.small_worlds.samples import sampled
 from tests.small_worlds.world import World, with_faults
 
 COMPLETE = connected_shapes(5)[-1]
 HALF = Fraction(1, 2)
-FIVE = World(5, COMPLETE, survivors=3, loss=2, threshold=HALF)
+FIVE = World(5, COMPLETE, survivors=3, loss=1, threshold=HALF)
 PHASES = [*ORDER[:-1], Phase.ACCUSE]
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", sampled(CATALOGUE))
 def test_every_fault_once_with_real_proofs(name: str) -> None:
     """Somebody else is gone, or refuses to unmask, so that every phase is reached."""
     fault, proofs = CATALOGUE[name], RealProofs()
@@ -93,11 +103,14 @@ def test_replays_of_an_earlier_round_count_for_nothing(parties: int, full: bool)
             assert played.number == 2
 
 
-@pytest.mark.parametrize("threshold", [HALF, Fraction(2, 3), Fraction(3, 4)])
-@pytest.mark.parametrize("graph", [-1, -2, 0])
-def test_recovery_by_thresholds(graph: int, threshold: Fraction) -> None:
+@pytest.mark.parametrize(
+    ("threshold", "graph", "full"),
+    sampled([HALF, Fraction(2, 3), Fraction(3, 4)], [-1, -2, 0], [True, False], every=4),
+)
+def test_recovery_by_thresholds(full: bool, graph: int, threshold: Fraction) -> None:
     """Up to two parties refuse to unmask or lie, and another one may spoil its share."""
-    bare = World(5, connected_shapes(5)[graph], survivors=3, loss=2, threshold=threshold)
+    edges = connected_shapes(5)[graph]
+    bare = World(5, edges, survivors=3, loss=1, threshold=threshold, full=full)
     ends = set()
     for vetoes in ("no unmask", "wrong seed", "gone before unmask", "late confirm"):
         for helper in (None, "wrong recovery", "gone before recover", "two of recover"):
@@ -111,7 +124,45 @@ def test_recovery_by_thresholds(graph: int, threshold: Fraction) -> None:
     assert Why.NOT_UNMASKED in ends or (graph != 0 and threshold < Fraction(3, 4))
 
 
-@pytest.mark.parametrize("name", [*MAIN, "two of join", "two of commit", "no possession"])
+@pytest.mark.parametrize(("graph", "ends"), [(0, Why.NOT_UNMASKED), (-1, None)])
+def test_who_did_not_write_its_confirmation_keeps_its_shares(graph: int, ends: Why | None) -> None:
+    """Everybody else counts it as confirmed; enough others give shares where there are more."""
+    edges = connected_shapes(4)[graph]
+    bare = World(4, edges, survivors=3, loss=1, threshold=HALF)
+    dealer = min(range(4), key=lambda u: len(bare.neighbours(u)))
+    beside = min(bare.neighbours(dealer))
+    silent = {dealer: CATALOGUE["no unmask"]}
+    honest = play(with_faults(bare, silent))
+    require_sound(honest)
+    assert honest.record.attempts[0].abort is None
+    played = play(with_faults(bare, {**silent, beside: CATALOGUE["echo of confirm"]}))
+    require_sound(played)
+    said = posted_in(played.simulation.parties[beside], played.number)
+    assert said >= {Phase.CONFIRM, Phase.UNMASK}
+    assert Phase.RECOVER not in said
+    assert played.record.attempts[0].abort is ends
+
+
+@pytest.mark.parametrize("helper", ["", "wrong recovery", "gone before recover", "no confirm"])
+@pytest.mark.parametrize("graph", [-1, -2, 0])
+def test_who_dealt_another_seed_is_convicted_by_enough_shares(graph: int, helper: str) -> None:
+    edges = connected_shapes(5)[graph]
+    bare = World(5, edges, survivors=3, loss=1, threshold=HALF, full=False)
+    for dealer, silent in ((0, 1), (3, 2)):
+        faults = {dealer: ANOTHER_SEED, silent: CATALOGUE["no unmask"]}
+        if helper:
+            faults[4] = CATALOGUE[helper]
+        world = with_faults(bare, faults)
+        played = play(world)
+        require_sound(played)
+        assert played.record.attempts[0].abort is not None
+        if not helper and graph == -1:
+            assert (dealer, "04-U5") in predict(world).faults
+
+
+@pytest.mark.parametrize(
+    "name", sampled([*MAIN, "two of join", "two of commit", "no possession"], every=4)
+)
 def test_retries_bar_whom_the_rules_bar(name: str) -> None:
     """A round is vetoed at its end by one party; another one goes on with its fault."""
     bare = replace(FIVE, threshold=None)
@@ -122,3 +173,19 @@ def test_retries_bar_whom_the_rules_bar(name: str) -> None:
         played = play(with_faults(bare, faults), attempts=3)
         require_sound(played, thoroughly=True)
         assert len(played.record.attempts) > 1 or vetoes == "no confirm"
+
+
+@pytest.mark.parametrize("name", ["late publish", "late rollback", "late confirm", "late unmask"])
+def test_cuts_are_held_against_somebody_without_the_rule(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worlds find it if whoever is cut off is named and barred as if it had said nothing."""
+    faults = {1: CATALOGUE[name], 4: CATALOGUE["gone before publish"]}
+    if name != "late unmask":
+        faults[0] = CATALOGUE["no unmask"]
+    world = with_faults(replace(FIVE, threshold=None), faults)
+    require_sound(play(world, attempts=2, below=True))
+    NO_GRACE(monkeypatch)
+    require_sound(play(world, attempts=2))
+    with pytest.raises(AssertionError):
+        require_sound(play(world, attempts=2, below=True))

@@ -109,34 +109,49 @@ def named(world: World) -> Name:
     return world.parties, world.edges, faults
 
 
+def with_a_third(
+    bare: World, ways: Iterable[Assigned], others: Sequence[Fault]
+) -> Iterator[Assigned]:
+    """Each way as it is, and with a third party that does one of `others`."""
+    for assigned in ways:
+        for third in (None, *others):
+            yield _and_a_third(bare, assigned, third)
+
+
 def covering(
-    bares: Sequence[World], faults: Sequence[Fault], others: Sequence[Fault]
+    bares: Sequence[World],
+    faults: Sequence[Fault],
+    others: Sequence[Fault],
+    wide: Sequence[World] = (),
 ) -> Iterator[World]:
     """All pairs of faults that can both matter in one world, each in one: graphs take turns.
 
-    Where nobody else's fault gives both an occasion, a third party has one of `others`.
+    Where nobody else's fault gives both an occasion, a third party has one of `others`; where
+    that is not enough either, the world is a `wide` one.
     """
-    places = [
-        (bare, both) for bare in bares for both, _ in distinct_pairs(bare.parties, bare.edges)
-    ]
+    places, last = _places(bares), _places(wide)
     different = Different()
     for number, chosen in enumerate(combinations_with_replacement(faults, 2)):
         turn = number % len(places)
         beside = [*places[turn:], *places[:turn]][:TRIED]
         found = (
             world
+            for tried in (beside, last)
             for third in (None, *others)
-            for bare, both in beside
-            for world in worlds(bare, [_and_a_third(bare, both, chosen, third)])
+            for bare, both in tried
+            for assigned in (dict(zip(both, chosen, strict=True)),)
+            for world in worlds(bare, [_and_a_third(bare, assigned, third)])
             if different.is_reduced(world)
         )
         yield from islice(found, 1)
 
 
-def _and_a_third(
-    bare: World, both: tuple[int, int], chosen: tuple[Fault, Fault], third: Fault | None
-) -> Assigned:
-    assigned = dict(zip(both, chosen, strict=True))
-    if third is not None:
-        assigned[max(set(range(bare.parties)) - set(both))] = third
-    return assigned
+def _places(bares: Sequence[World]) -> list[tuple[World, tuple[int, int]]]:
+    """Where two parties can be, up to symmetry."""
+    return [(bare, both) for bare in bares for both, _ in distinct_pairs(bare.parties, bare.edges)]
+
+
+def _and_a_third(bare: World, assigned: Assigned, third: Fault | None) -> Assigned:
+    if third is None:
+        return assigned
+    return {**assigned, max(set(range(bare.parties)) - assigned.keys()): third}

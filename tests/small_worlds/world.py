@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Final
 
 from gopa.messages.organiser import Cause, Why
 from gopa.messages.phases import Phase
 from tests.small_worlds.faults import Fault
 from tests.small_worlds.graphs import Edges
+
+CUT_OFF: Final = "04-C6"
+"""The rule by which somebody is absent whose message is in the log, and not held against it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +21,8 @@ class World:
     """Numbers of a session, and who does what wrong in one round of it.
 
     `about` names the party that a fault is about, `joining` those that try to join,
-    `barred` those among them that may not.
+    `barred` those among them that may not. What comes late is in the log before the close of its
+    phase, and cut off, if it is `below` it.
     """
 
     parties: int
@@ -31,6 +36,7 @@ class World:
     rollbacks: int = 8
     joining: frozenset[int] | None = None
     barred: frozenset[int] = frozenset()
+    below: bool = False
 
     def neighbours(self, u: int) -> set[int]:
         return {v for edge in self.edges if u in edge for v in edge if v != u}
@@ -99,7 +105,8 @@ class Outcome:
 
     `moved` published another sum than their inputs and noise, where nothing can show it.
     `laggards` are in the final list and did not confirm or unmask. `spoke` says who posted
-    a message in which phase; accusations aside.
+    a message in which phase; accusations aside. `stopped_at` is where it was aborted: phase and
+    number of the rollback; `vetoed` if the messages that were cut off there would have led on.
     """
 
     removals: set[Row] = field(default_factory=set)
@@ -113,6 +120,8 @@ class Outcome:
     final: frozenset[int] | None = None
     abort: Why | None = None
     culprits: frozenset[int] = frozenset()
+    vetoed: bool = False
+    stopped_at: tuple[Phase, int] | None = None
     spoke: dict[Phase, set[int]] = field(default_factory=dict)
 
     def phases_of(self, party: int) -> frozenset[Phase]:
@@ -128,10 +137,12 @@ class Outcome:
 
     @property
     def barred_from_retries(self) -> set[int]:
-        """[X5]: whoever was listed at commit and then failed, but for its neighbours' failing."""
+        """[X5]: whoever was listed at commit and then failed by itself, and not by a cut."""
         late = {
             row.party
             for row in self.removals
-            if row.phase in {Phase.PUBLISH, Phase.ROLLBACK} and row.cause is not Cause.LOST
+            if row.phase in {Phase.PUBLISH, Phase.ROLLBACK}
+            and row.cause is not Cause.LOST
+            and row.rule != CUT_OFF
         }
         return late | self.laggards

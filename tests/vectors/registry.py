@@ -12,6 +12,7 @@ from tests.board import board_vectors
 from tests.graph import vectors as graph_vectors
 from tests.masks import masks_vectors
 from tests.messages import messages_vectors
+from tests.planning import terms_vectors
 from tests.zkp import (
     gaussian_noise_vectors,
     l2_vectors,
@@ -40,6 +41,7 @@ SOURCES: Final[dict[str, Callable[[], dict[str, object]]]] = {
     "range.json": range_vectors.records,
     "schnorr_bits.json": schnorr_bits_vectors.records,
     "sigma.json": sigma_vectors.records,
+    "terms.json": terms_vectors.records,
     "transcript.json": transcript_vectors.records,
     "vector_range.json": vector_range_vectors.records,
     "weighted_noise.json": weighted_noise_vectors.records,

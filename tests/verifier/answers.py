@@ -17,6 +17,7 @@ from bulletin_board import ArchiveReader, Submission, TrustPolicy
 from gopa.messages.manifest import Mode
 from gopa.rules import Findings, check_log
 from gopa.rules.findings import Role, RoundFindings
+from gopa.rules.session import is_undecided
 from tests.randomness import seeded
 from wire.errors import ProtocolError
 
@@ -28,13 +29,16 @@ ACCEPTED: Final = frozenset({"VALID", "SIGNED-ONLY"})
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One round: who is in it, what came out, who left it."""
+    """One round: who is in it, what came out, who left it, who is to blame for its end."""
 
     number: int
     included: tuple[str, ...]
     sums: tuple[int, ...] | None
     abort: str | None
     removed: frozenset[tuple[str, str, str]]
+    barred: tuple[str, ...]
+    to_blame: tuple[int, ...]
+    veto: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,9 @@ def _outcome(stated: dict[str, Any]) -> Outcome:
         None if stated["sums"] is None else tuple(stated["sums"]),
         stated["abort"],
         frozenset((row["author"], row["phase"], row["cause"]) for row in stated["removed"]),
+        tuple(stated["barred"]),
+        tuple(stated["to_blame"]),
+        tuple(stated["veto"]),
     )
 
 
@@ -142,7 +149,7 @@ def _verdict(found: Findings, anchor: bytes) -> str:
         return "INCOMPLETE"
     if sha256(manifest.to_bytes()).digest() != anchor:
         return "INVALID"
-    if not found.complete:
+    if not found.complete or is_undecided(manifest):
         return "INCOMPLETE"
     return "VALID" if manifest.mode is Mode.FULL else "SIGNED-ONLY"
 
@@ -157,4 +164,7 @@ def _round(found: RoundFindings) -> Outcome:
             (row.author.hex(), row.phase.name.lower(), row.cause.name.lower())
             for row in found.removals
         ),
+        tuple(each.hex() for each in found.barred),
+        found.culprits,
+        found.veto,
     )

@@ -18,13 +18,14 @@ from bulletin_board.note.keys import NoteSigner
 from bulletin_board.tree import RightEdge, leaf_hash
 from gopa.messages.phases import Phase
 from tests.vectors.transcripts.catalogue import CASES
-from tests.vectors.transcripts.made import make
+from tests.vectors.transcripts.made import cosigned, make
 from wire.ed25519 import SigningKey
 
 NAMES: Final = (
     "clean_full",
     "dropout_before_publish",
     "recovery_of_two",
+    "recover_another_seed_signed",
     "commit_wrong_edge",
     "abort_not_unmasked_and_retry",
     "signed_wrong_words",
@@ -81,7 +82,7 @@ def material(name: str) -> Material:
     anchors = f"manifest {digest}\nlog {log.verifier}\nquorum none\n".encode()
     out = io.BytesIO()
     simulation.archive(out)
-    assert out.getvalue() == made.archive
+    assert cosigned(out.getvalue(), case.world.witnesses()) == made.archive
     entries = tuple(simulation.log().entries())
     return Material(name, made.archive, entries, made.manifest.session, log, keys, anchors)
 

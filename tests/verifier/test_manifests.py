@@ -1,4 +1,4 @@
-"""[S2]: both verifiers refuse the same manifests."""
+"""[S2], [S3]: both verifiers refuse the same manifests."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ import pytest
 
 from bulletin_board import Submission, sign_entry
 from gopa.beacon.drand import DRAND_CHAIN
-from gopa.messages.manifest import MANIFEST, DrandBeacon, session_id
+from gopa.messages.manifest import MANIFEST, DrandBeacon, OpenAdmission, Roster, session_id
 from tests.verifier.answers import Answer, anchors_of, first, second
 from tests.verifier.mutations import Material, flipped, material
+from wire.ed25519 import PublicKey
+from wire.errors import MalformedMessage
 
 NAMES: Final = ("clean_full", "clean_weighted", "clean_curious", "clean_drand", "clean_recovery")
-OUTSIDE: Final = "04-S3"
+WORTH: Final = "04-S3"
 WIDTH, NUMBERS = 4, 6
 """Parties, corrupt, survivors, loss, k, dimension: the terms begin with these."""
 
@@ -33,20 +35,19 @@ def log_of(given: Material, body: bytes) -> tuple[bytes, bytes]:
 
 
 def judged(answer: Answer) -> frozenset[tuple[str, str, str]]:
-    """Faults, but for the one that only the accountant finds."""
-    return frozenset(fault for fault in answer.faults if fault[2] != OUTSIDE)
+    """Faults, but for what terms that fit together are worth."""
+    return frozenset(fault for fault in answer.faults if fault[2] != WORTH)
 
 
 def agree(given: Material, body: bytes) -> bool:
     """Whether both take a manifest; asserts that they agree."""
     archive, anchors = log_of(given, body)
     found, expected = second(archive, anchors), first(archive, anchors)
-    if int.from_bytes(body[:2]) > 1:
+    if int.from_bytes(body[:2]) != 2:
         assert found.verdict == "INVALID"  # here: refused, as unsupported
         return False
-    assert judged(found) == judged(expected)
-    if not any(rule == OUTSIDE for _, _, rule in expected.faults):
-        assert found.verdict == expected.verdict
+    assert found.faults == expected.faults
+    assert found.verdict == expected.verdict
     return not judged(found)
 
 
@@ -86,6 +87,48 @@ def test_both_judge_other_terms_alike(name: str) -> None:
             changed = body[:at] + other.to_bytes(WIDTH) + body[at + WIDTH :]
             seen[agree(given, changed)] += 1
     assert seen[False]
+
+
+def test_a_key_on_the_roster_that_nobody_can_sign_for_is_allowed() -> None:
+    """Its place stays empty. The organiser's own key has to be one."""
+    given, body = manifest_of("clean_full")
+    assert agree(given, body)
+    manifest = MANIFEST.decode(body)
+    roster = manifest.admission
+    assert isinstance(roster, Roster)
+    nobody = b"\xff" * 32
+    with pytest.raises(MalformedMessage):
+        PublicKey(nobody)
+    changed = replace(manifest, admission=Roster((*roster.keys[:-1], nobody)))
+    assert agree(given, changed.to_bytes())
+    at = body.index(manifest.organiser)
+    assert not agree(given, body[:at] + nobody + body[at + 32 :])
+
+
+def test_both_want_all_retries_charged_where_anybody_may_come_and_masks_are_recovered() -> None:
+    given, body = manifest_of("clean_recovery")
+    listed = MANIFEST.decode(body)
+    terms = replace(listed.terms, attempts=3, charged=2)
+    anybody = replace(listed, admission=OpenAdmission(terms.parties), terms=terms).to_bytes()
+    assert agree(given, anybody)
+    charged, fewer = b"\0\2\0\3", b"\0\1\0\3"
+    assert anybody.count(charged) == 1
+    assert not agree(given, anybody.replace(charged, fewer))
+    on_a_roster = replace(listed, terms=replace(terms, charged=1)).to_bytes()
+    assert agree(given, on_a_roster)
+
+
+def test_a_manifest_names_no_more_parties_than_its_messages_hold() -> None:
+    """Terms alone may have more."""
+    given, body = manifest_of("clean_full")
+    listed = MANIFEST.decode(body)
+    anybody = replace(listed, admission=OpenAdmission(listed.terms.parties)).to_bytes()
+    assert agree(given, anybody)
+    start = _terms_at(anybody)
+    for parties, taken in ((2**20, True), (2**20 + 1, False)):
+        changed = anybody[:start] + parties.to_bytes(WIDTH) + anybody[start + WIDTH :]
+        assert agree(given, changed) is taken
+    replace(listed.terms, parties=2**20 + 1)
 
 
 def _terms_at(body: bytes) -> int:

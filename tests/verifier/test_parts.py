@@ -88,3 +88,21 @@ def test_choices_of_neighbours() -> None:
         found = choices(seed, each["position"], each["parties"], each["k"])
         assert found == set(each["chosen"])
     assert given
+
+
+def test_shares_of_a_seed_lead_to_its_mask_and_its_hash() -> None:
+    entry, masks = published("masks")["shares_of_a_seed"], part("masks")
+    data = bytes.fromhex(entry["commitments"])
+    dealt = [data[at : at + 32] for at in range(0, len(data), 32)]
+    shares = {each["at"]: bytes.fromhex(each["share"]) for each in entry["shares"]}
+    assert all(masks.share_fits(share, at, dealt) for at, share in shares.items())
+    assert not masks.share_fits(shares[1], 2, dealt)
+    used = {at: shares[at] for at in sorted(shares)[1 : entry["threshold"] + 1]}
+    seed = masks.combine(used).to_bytes(32, "little")
+    assert seed.hex() == entry["seed"]
+    session, party = (bytes.fromhex(entry["context"][name]) for name in ("session", "party"))
+    drawn = masks.Masks(session, entry["context"]["round"].to_bytes(2), 3, 0, 0)
+    assert drawn.seed_hash(seed, party).hex() == entry["hash"]
+    point = part("proofs").commit(*drawn.own(seed, party), vector=True)
+    posted = part("curve").decode_point(bytes.fromhex(entry["mask_commitment"]))
+    assert part("curve").same(point, posted)

@@ -6,16 +6,20 @@ import io
 import random
 import time
 from dataclasses import replace
+from decimal import Decimal
 from hashlib import sha256
+from pathlib import Path
 from typing import Final
 
 import pytest
 
+import gopa
 from gopa.adversary.ground import VECTOR
 from gopa.messages.manifest import TestCoins
 from gopa.messages.party import About
 from gopa.messages.phases import Phase
 from gopa.organiser import Setting
+from gopa.planning.joined import Worth, explain_judgement
 from gopa.planning.terms import Terms
 from gopa.simulation import Behaviour, Script, Simulation
 from gopa.simulation.departures import Drop, Garbage, Late, Replay, Skip, Twice, TwiceLater
@@ -27,6 +31,7 @@ from gopa.simulation.faults import (
     BadShare,
     ChangedInput,
     FalseAccusation,
+    OtherSeed,
     WrongMask,
     WrongOpening,
     WrongRecovery,
@@ -54,10 +59,12 @@ def of_few(terms: Terms) -> Terms:
 
 
 WORLDS: Final[dict[str, tuple[Terms, Setting]]] = {
-    "recovering": (of_few(RECOVERING), FULL),
+    "recovering": (replace(of_few(RECOVERING), parties=6, k=5, survivors=4), FULL),
     "scalar": (of_few(SCALAR), FULL),
     "sparse": (replace(worlds.SPARSE, k=4, loss=1), FULL),
     "vector": (VECTOR, FULL),
+    "seeds of vectors": (worlds.SEEDS.terms, FULL),
+    "seeds of words": (replace(worlds.SEEDS.terms, rounds=2), SIGNED),
     "weighted": (VECTOR, Setting(weighted=True)),
     "words": (replace(of_few(SCALAR), dimension=3, squared_sensitivity=1200), SIGNED),
     "curious": (of_few(CURIOUS), LENIENT),
@@ -79,7 +86,7 @@ def departure(source: random.Random, terms: Terms, *, full: bool) -> Behaviour:
     if full:
         lies += [BadProof(), ChangedInput(frozenset({2}))]
     if terms.threshold is not None:
-        lies += [BadShare(), WrongRecovery()]
+        lies += [BadShare(), WrongRecovery(), OtherSeed()]
     silences: list[Behaviour] = [
         *(Drop(phase, before=True), Drop(phase, before=False), Skip(phase), Late(phase)),
         *(Replay(phase), Twice(phase), TwiceLater(phase, other), Garbage(phase)),
@@ -136,6 +143,30 @@ def test_honest_sessions_are_accepted(name: str) -> None:
     assert found.verdict == ("VALID" if setting.mode == FULL.mode else "SIGNED-ONLY")
     assert found == first(archive, anchors)
     assert found.faults == Answer("").faults
+
+
+def test_what_terms_are_worth_decides_over_sessions_that_keep_all_other_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is blamed where rounding could decide: the check is missing, for both."""
+    terms = replace(of_few(SCALAR), rounds=1, epsilon=Decimal(4))
+    holds = Decimal(explain_judgement(terms).strict)
+    assert 0 < holds < 1
+    for factor, code in (("1.01", 0), ("1.0005", 3)):
+        if code:  # parties that look would not join
+            monkeypatch.setattr("gopa.party.policy.judge", lambda _: Worth.KEPT)
+        claimed = round(holds * Decimal(factor), 12)
+        archive, anchors = played(simulate(replace(terms, delta=claimed)), terms)
+        path = tmp_path / f"{code}.gopa"
+        path.write_bytes(archive)
+        whole, found = report(archive, anchors), gopa.audit(path, anchors=anchors)
+        assert whole["code"] == found.code == code
+        assert second(archive, anchors) == first(archive, anchors)
+        assert whole["complete"]
+        assert whole["faults"] == []
+        assert len(whole["problems"]) == (code != 0)
+        (status,) = {each.status.value for each in found.checks if each.check.number == "5.2"}
+        assert status == ("missing" if code else "pass")
 
 
 def test_a_round_of_realistic_proofs_takes_seconds() -> None:

@@ -14,6 +14,7 @@ from wire import errors
 from wire.errors import (
     Aborted,
     BackendError,
+    ComputationFault,
     FaultyBoard,
     FaultyParty,
     GopaError,
@@ -33,6 +34,7 @@ EXAMPLES: list[tuple[GopaError, dict[str, object]]] = [
     (UsageError("m", "edges[3].key"), {"message": "m", "field": "edges[3].key"}),
     (UsageError("m"), {"message": "m", "field": ""}),
     (BackendError("m"), {}),
+    (ComputationFault("m"), {}),
     (Aborted("m", "masked"), {"message": "m", "released": "masked"}),
     (Aborted("m"), {"message": "m", "released": "none"}),
     (ProtocolError("m"), {}),

@@ -121,6 +121,7 @@ def false_case(
     """What a prover gets that skips its own checks and places its draw where it likes."""
     with (
         mock.patch("zkp.bits.prover.require_satisfied"),
+        mock.patch("zkp.bits.prover.require_valid"),
         mock.patch("zkp.gaussian_noise.draw", return_value=told),
     ):
         return case(group, name, parts, [noise])

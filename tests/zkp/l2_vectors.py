@@ -63,6 +63,8 @@ def false_case(
     bits = [bit for interval in inside for bit in interval.bits(interval.high)]
     with (
         mock.patch("zkp.bits.prover.require_satisfied"),
+        mock.patch("zkp.bits.prover.require_valid"),
+        mock.patch("zkp.l2.verify_l2"),
         mock.patch("zkp.range.secret_bits", return_value=group.secret_scalars(bits)),
     ):
         return replace(case(group, name, values, bound), base=base.name)

@@ -59,6 +59,7 @@ def false_case(
     bits = group.secret_scalars([bit for value in (3, 5, 2) for bit in interval.bits(value)])
     with (
         mock.patch("zkp.bits.prover.require_satisfied"),
+        mock.patch("zkp.bits.prover.require_valid"),
         mock.patch("zkp.last_largest.secret_bits", return_value=bits),
     ):
         made = case(group, f"the vector {values}", values, 5)

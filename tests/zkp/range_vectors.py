@@ -69,6 +69,7 @@ def false_case(group: Group, base: Case[RangeStatement], value: int) -> Case[Ran
     bits = group.secret_scalars(base.statement.intervals[0].bits(12))
     with (
         mock.patch("zkp.bits.prover.require_satisfied"),
+        mock.patch("zkp.bits.prover.require_valid"),
         mock.patch("zkp.range.secret_bits", return_value=bits),
     ):
         made = case(group, f"the value {value}", [value], [(0, 12)])

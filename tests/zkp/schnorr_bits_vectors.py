@@ -130,8 +130,7 @@ def false_noise(
 @contextmanager
 def unchecked() -> Iterator[None]:
     """A Sigma prover that sends its proof whether or not it holds."""
-    always = mock.MagicMock(__ne__=mock.Mock(return_value=False))
-    with mock.patch("zkp.sigma.narg.Conversation.commitment", return_value=always):
+    with mock.patch("zkp.sigma.bits.verify"):
         yield
 
 

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from commitments import VectorPedersen, derive_generators
 from commitments.group import Group, PointVec, ScalarVec
-from tests.group.backends import installed_groups
+from tests.group.backends import proving_groups
 from tests.randomness import seeded
 from wire.errors import InvalidProof, UsageError
 from zkp.equations import Equation, EquationSum, Family, Term, holds, require_all
 from zkp.transcript import Transcript
 
-GROUPS = st.sampled_from(installed_groups())
+GROUPS = st.sampled_from(proving_groups())
 LEFT = Family(b"bits/left")
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from commitments import Opening, Pedersen, VectorPedersen, ristretto255
 from commitments.group import Group
-from tests.group.backends import installed_groups
+from tests.group.backends import proving_groups
 from tests.randomness import seeded
 from tests.zkp.noise_samples import DEFAULT, SMALL, UNIT, Party, commit, party, transcript
 from wire.errors import ProtocolError, UsageError
@@ -28,7 +28,7 @@ from zkp.noise_table import GaussianTable
 from zkp.range import RangeStatement
 from zkp.transcript import Transcript
 
-GROUPS = st.sampled_from(installed_groups())
+GROUPS = st.sampled_from(proving_groups())
 HALVES = st.integers(0, SMALL.total - 1)
 
 

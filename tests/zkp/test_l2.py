@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from commitments import Commitment, Opening, Pedersen, VectorPedersen, ristretto255
 from commitments.group import Group
-from tests.group.backends import installed_groups
+from tests.group.backends import proving_groups
 from tests.randomness import seeded
 from tests.zkp.noise_samples import transcript
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
@@ -25,7 +25,7 @@ from zkp.l2 import L2Statement, prove_l2, verify_l2
 from zkp.sigma.equations import relation_equations
 from zkp.sigma.narg import Form
 
-GROUPS = st.sampled_from(installed_groups())
+GROUPS = st.sampled_from(proving_groups())
 
 
 def committed(
@@ -78,6 +78,8 @@ def forge(group: Group, values: Sequence[int], statement: L2Statement) -> bytes:
 
     with (
         mock.patch("zkp.bits.prover.require_satisfied"),
+        mock.patch("zkp.bits.prover.require_valid"),
+        mock.patch("zkp.l2.verify_l2"),
         mock.patch("zkp.range.secret_bits", nearest),
     ):
         return prove_l2(statement, opening, transcript(), rng=seeded(2))

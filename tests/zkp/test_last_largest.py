@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from commitments import Commitment, Opening, Pedersen, VectorPedersen, ristretto255
 from commitments.group import Group
-from tests.group.backends import installed_groups
+from tests.group.backends import proving_groups
 from tests.randomness import seeded
 from tests.zkp.test_range import transcript
 from wire.errors import InvalidProof, ProtocolError, UsageError
@@ -19,7 +19,7 @@ from zkp.interval import Interval
 from zkp.last_largest import LastLargestStatement, prove_last_largest, verify_last_largest
 from zkp.vector_range import VectorRangeStatement, prove_vector_range, verify_vector_range
 
-GROUPS = st.sampled_from(installed_groups())
+GROUPS = st.sampled_from(proving_groups())
 
 
 def committed(group: Group, values: Sequence[int], seed: int = 1) -> tuple[Commitment, Opening]:
@@ -85,6 +85,7 @@ def test_false_claims_have_no_proof(
     with pytest.raises(UsageError):
         prove(group, values, 5)
     monkeypatch.setattr("zkp.bits.prover.require_satisfied", lambda *_: None)
+    monkeypatch.setattr("zkp.bits.prover.require_valid", lambda *_: None)
     monkeypatch.setattr(
         "zkp.last_largest.secret_bits", lambda *_: group.secret_scalars(honest_bits)
     )
@@ -98,6 +99,7 @@ def test_every_distance_counts(group: Group, monkeypatch: pytest.MonkeyPatch) ->
     check(*prove(group, [1, 1, 1, 2], 3))
     interval = Interval(0, 3)
     monkeypatch.setattr("zkp.bits.prover.require_satisfied", lambda *_: None)
+    monkeypatch.setattr("zkp.bits.prover.require_valid", lambda *_: None)
     for place in range(3):
         values = [1, 1, 1, 2]
         values[place] = 3

@@ -62,6 +62,7 @@ def false_case(
     bits = group.secret_scalars(inside)
     with (
         mock.patch("zkp.bits.prover.require_satisfied"),
+        mock.patch("zkp.bits.prover.require_valid"),
         mock.patch("zkp.vector_range.secret_bits", return_value=bits),
     ):
         made = case(group, f"the vector {values}", values, (0, 5))

@@ -64,7 +64,10 @@ def cases(group: Group) -> Iterator[Case[WeightedNoiseStatement]]:
     base = valid["committed inputs"]
     yield from byte_cases(valid["a binomial"])
     yield from statement_cases(base, valid["inputs in the bits alone"])
-    with mock.patch("zkp.bits.prover.require_satisfied"):
+    with (
+        mock.patch("zkp.bits.prover.require_satisfied"),
+        mock.patch("zkp.bits.prover.require_valid"),
+    ):
         for name, error in (("1", 1), ("-1", -1), ("2^200", 2**200)):
             made = case(group, f"an output off by {name}", VALID[base.name], error)
             yield replace(made, base=base.name)

@@ -11,15 +11,16 @@ from functools import lru_cache
 
 from commitments import Pedersen
 from commitments.group import Group, PointVec, Scalar, SecretScalar, SecretScalarVec
-from wire.errors import UsageError
+from wire.errors import ComputationFault, InvalidProof, MalformedMessage, UsageError
 from wire.randomness import Rng
 from wire.secret import Guarded
-from zkp.bits.bit_commitment import BitCommitment, commit_bits
+from zkp.bits.bit_commitment import BitCommitment, draw_commitment
 from zkp.bits.encoding import Proof
 from zkp.bits.inner_product import Bases, prove_inner_product
 from zkp.bits.layout import INNER, RIGHT, Layout, left_bases
 from zkp.bits.rounds import Rounds
 from zkp.bits.statement import Combined, Statement
+from zkp.bits.verifier import verify
 from zkp.bits.witness import Merged, Openings, Secrets, as_vector, require_satisfied
 from zkp.transcript import Transcript
 from zkp.vectors import constant, vector
@@ -40,12 +41,14 @@ def prove(
 
     Raises:
         UsageError: bits and openings do not satisfy the statement. Nothing was sent.
+        ComputationFault: a computation went wrong. Nothing was sent.
     """
     group, layout = statement.group, statement.shape.layout
     bound = transcript.copy()
     statement.absorb(bound)
     hedge = Secrets.of(statement, openings).flat()
-    commitment = commit_bits(group, layout, bits, bound, rng=rng, hedge=hedge)
+    commitment, source = draw_commitment(group, layout, bits, bound, rng, hedge)
+    commitment.require_blinding(source)
     return prove_committed(statement, commitment, openings, transcript, rng=rng)
 
 
@@ -62,10 +65,14 @@ def prove_committed(
     Raises:
         UsageError: the commitment was used before or has another layout, or bits and
             openings do not satisfy the statement. Nothing was sent.
+        ComputationFault: a computation went wrong. Nothing was sent.
     """
     group, layout = statement.group, statement.shape.layout
+    if statement.has_identity:
+        raise UsageError("a commitment of the statement is the identity: commit again")
     if commitment.layout != layout or commitment.group != group:
         raise UsageError("the bits were committed for another layout or group")
+    before = transcript.copy()
     secrets = Secrets.of(statement, openings)
     bits, alpha = commitment.take()
     statement.absorb(transcript)
@@ -75,8 +82,25 @@ def prove_committed(
     merged = secrets.merge(statement, combined)
     require_satisfied(statement, combined, bits, merged)
     witness = secrets.flat().concat(bits).concat(as_vector(group, alpha))
-    blinders = _Blinders.draw(group, layout, transcript, witness, rng)
-    return _Proving(group, layout, rounds, combined, merged, blinders).run(A, alpha, bits)
+    count = _Blinders.count(layout)
+    source = transcript.nonce_source(b"bits/blinders", group, count, witness, rng)
+    blinders = _Blinders.of(layout, source.draw())
+    proof = _Proving(group, layout, rounds, combined, merged, blinders).run(A, alpha, bits)
+    source.require_used(blinders.flat(group))
+    require_valid(statement, proof, before)
+    return proof
+
+
+def require_valid(statement: Statement, proof: bytes, transcript: Transcript) -> None:
+    """Verify the finished proof, as everybody else will.
+
+    One step gone wrong, in a vector that hides the bits for example, makes an answer that
+    tells them, and with it a proof that does not hold.
+    """
+    try:
+        verify(statement, proof, transcript)
+    except (InvalidProof, MalformedMessage) as error:
+        raise ComputationFault("a finished proof does not hold: prove again") from error
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -88,19 +112,21 @@ class _Blinders(Guarded):
     left: SecretScalarVec
     right: SecretScalarVec
 
+    @staticmethod
+    def count(layout: Layout) -> int:
+        """How many scalars one proof takes."""
+        return 3 + layout.length + layout.bit_positions
+
     @classmethod
-    def draw(
-        cls,
-        group: Group,
-        layout: Layout,
-        transcript: Transcript,
-        witness: SecretScalarVec,
-        rng: Rng,
-    ) -> _Blinders:
+    def of(cls, layout: Layout, drawn: SecretScalarVec) -> _Blinders:
+        """The scalars in their places."""
         split = 3 + layout.length
-        count = split + layout.bit_positions
-        drawn = transcript.nonces(b"bits/blinders", group, count, witness, rng)
         return cls(drawn[0], drawn[1:3], drawn[3:split], drawn[split:])
+
+    def flat(self, group: Group) -> SecretScalarVec:
+        """All of them in one vector."""
+        head = as_vector(group, self.sigma).concat(self.taus)
+        return head.concat(self.left).concat(self.right)
 
     def commit(self, group: Group, layout: Layout) -> PointVec:
         """S (step 3)."""

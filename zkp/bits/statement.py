@@ -106,6 +106,12 @@ class Statement:
         """The group of all commitments."""
         return self.shape.group
 
+    @property
+    def has_identity(self) -> bool:
+        """Whether some commitment is the identity, which opens to zeros for everybody (rule A2)."""
+        both = self.commitments, self.vectors
+        return any(points.find_identity() is not None for points in both)
+
     def absorb(self, transcript: Transcript) -> None:
         """Bind everything the proof is about (rule A3)."""
         transcript.absorb(b"bits/shape", self.shape.digest)

@@ -25,6 +25,7 @@ from zkp.vectors import vector
 VALUE: Final = Family(VALUE_FAMILY)
 BLINDING: Final = Family(BLINDING_FAMILY)
 
+IDENTITY_CHECK: Final = "06-A2"
 EVALUATION_CHECK: Final = "06-A9"
 INNER_PRODUCT_CHECK: Final = "06-A10"
 EARLY_COMMITMENT_CHECK: Final = "06-A12"
@@ -62,15 +63,23 @@ def equations(
 
     Raises:
         MalformedMessage: bytes no prover writes.
-        InvalidProof: A is not the point that was committed, or a challenge is zero.
+        InvalidProof: a commitment is the identity, A is not the point that was committed,
+            or a challenge is zero.
     """
     group, layout = statement.group, statement.shape.layout
+    require_no_identity(statement)
     decoded = decode_proof(group, layout, proof)  # A7
     if committed is not None and decoded.points[0] != committed:  # A12
         raise InvalidProof("the bits are not those committed before", EARLY_COMMITMENT_CHECK)
     statement.absorb(transcript)
     conversation = _replay(statement, decoded, transcript)  # A8
     return conversation.evaluation(), conversation.inner_product()
+
+
+def require_no_identity(statement: Statement) -> None:
+    """Raises `InvalidProof` where a commitment of the statement is the identity (rule A2)."""
+    if statement.has_identity:
+        raise InvalidProof("a commitment of the statement is the identity", IDENTITY_CHECK)
 
 
 def _replay(statement: Statement, proof: Proof, transcript: Transcript) -> _Conversation:

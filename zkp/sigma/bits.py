@@ -20,10 +20,11 @@ from wire.errors import MalformedMessage, UsageError
 from wire.randomness import Rng
 from zkp.bits.constraints import Committed, Row, Vector
 from zkp.bits.statement import Statement
+from zkp.bits.verifier import require_no_identity
 from zkp.bits.witness import Openings, Secrets
-from zkp.sigma.narg import Form
+from zkp.sigma.narg import Form, checking
 from zkp.sigma.notation import RelationBuilder
-from zkp.sigma.proof import prove as prove_sigma
+from zkp.sigma.proof import prove_unchecked
 from zkp.sigma.proof import verify as verify_sigma
 from zkp.sigma.prover import Witnesses
 from zkp.sigma.relation import LinearRelation
@@ -52,21 +53,30 @@ def prove(
             commitment or a row without coefficients. Nothing was sent.
     """
     group, count = statement.group, _bit_count(statement)
+    if statement.has_identity:
+        raise UsageError("a commitment of the statement is the identity: commit again")
     secrets = Secrets.of(statement, openings)
     values = bits.reveal().ints()
     if len(values) != count or not {0, 1}.issuperset(values):
         raise UsageError(f"the statement takes {count} hidden values, each 0 or 1")
     if Pedersen(group).commit(secrets.values, secrets.blindings).points != statement.commitments:
         raise UsageError("an opening does not fit its commitment")
+    before = transcript.copy()
     statement.absorb(transcript)
     known = bits.concat(secrets.flat())
-    blindings = transcript.nonces(b"schnorr-bits/blindings", group, count, known, rng)
+    source = transcript.nonce_source(b"schnorr-bits/blindings", group, count, known, rng)
+    blindings = source.draw()
     points = Pedersen(group).commit(bits, blindings).points
     transcript.absorb_points(b"schnorr-bits/commitments", points)
     sides = [_one_side(group, blindings, place, bit) for place, bit in enumerate(values)]
     parts = Witnesses(*sides, _differences(statement, blindings, secrets.blindings))
-    proof = prove_sigma(_relation(statement, points), parts, transcript, rng=rng, form=_FORM)
-    return points.to_bytes() + proof
+    relation = _relation(statement, points)
+    own = prove_unchecked(relation, parts, transcript, rng=rng, form=_FORM)
+    source.require_used(blindings)
+    proof = points.to_bytes() + own
+    with checking(relation, parts):
+        verify(statement, proof, before)
+    return proof
 
 
 def verify(statement: Statement, proof: bytes, transcript: Transcript) -> None:
@@ -74,10 +84,12 @@ def verify(statement: Statement, proof: bytes, transcript: Transcript) -> None:
 
     Raises:
         MalformedMessage: bytes no prover writes.
-        InvalidProof: with the check of specification 02 that failed.
+        InvalidProof: with the check of specification 02 that failed, or 06-A2 where a
+            commitment of the statement is the identity.
         UsageError: as `prove`, for the statement.
     """
     group, count = statement.group, _bit_count(statement)
+    require_no_identity(statement)
     split = count * group.point_size
     expected = split + group.scalar_size * (1 + 3 * count + len(statement.shape.constraints))
     if len(proof) != expected:  # R23

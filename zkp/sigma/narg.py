@@ -8,15 +8,18 @@ are those of draft-irtf-cfrg-sigma-protocols.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
 from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalarVec
-from wire.errors import InvalidProof, MalformedMessage, UsageError
+from wire.errors import ComputationFault, InvalidProof, MalformedMessage, UsageError
 from zkp.located import located
-from zkp.sigma.prover import Prover, Witness
+from zkp.nonces import require_equal
+from zkp.sigma.prover import Prover, Witness, is_satisfied
 from zkp.sigma.relation import LinearRelation
-from zkp.sigma.statement import Statement, count, leaf_challenges, leaves
+from zkp.sigma.statement import Statement, count, fresh_copy, leaf_challenges, leaves
 from zkp.sponge import DuplexSponge, challenge_width, decode_challenges
 
 
@@ -68,19 +71,49 @@ def prove_narg(
 
     Raises:
         UsageError: the statement is degenerate or the witness does not satisfy it.
+        ComputationFault: a computation went wrong. Nothing is released.
     """
     if statement.violation:
         raise statement.violation.as_usage_error()
+    proof = unchecked_narg(form, session_id, statement, witness, randomness)
+    with checking(statement, witness):
+        verify_narg(form, session_id, fresh_copy(statement), proof)
+    return proof
+
+
+@contextmanager
+def checking(statement: Statement, witness: Witness) -> Iterator[None]:
+    """Verify a proof of one's own inside, before anything leaves the prover.
+
+    That finds a witness that does not fit, and also a computation gone wrong: a faulty
+    response can give the witness away.
+    """
+    try:
+        yield
+    except (InvalidProof, MalformedMessage) as error:
+        if not is_satisfied(statement, witness):
+            raise UsageError("the witness does not satisfy the statement") from None
+        raise ComputationFault("a finished proof does not hold: prove again") from error
+
+
+def unchecked_narg(
+    form: Form,
+    session_id: bytes,
+    statement: Statement,
+    witness: Witness,
+    randomness: SecretScalarVec,
+) -> bytes:
+    """As `prove_narg`, for a caller that verifies the proof itself and releases none that fails.
+
+    Raises:
+        ComputationFault: the proof was made with other random scalars than these.
+    """
     prover = Prover(statement, witness, randomness)
     commitment = prover.commit()
     encoded = commitment.to_bytes()
     challenge = decode_challenges(statement.group, challenge_bytes(session_id, statement, encoded))
     coefficients, responses = prover.respond(challenge[0])
-    # Checking the finished proof finds a witness that does not fit, and also a
-    # computation gone wrong, before anything leaves this function: a faulty
-    # response can give the witness away.
-    if Conversation(statement, challenge[0], coefficients, responses).commitment() != commitment:
-        raise UsageError("the witness does not satisfy the statement")
+    require_equal(statement.group, prover.randomness(), randomness)
     first = encoded if form is Form.BATCHABLE else challenge.to_bytes()
     return first + coefficients.to_bytes() + responses.to_bytes()
 

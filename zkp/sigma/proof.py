@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from wire.randomness import Rng
-from zkp.sigma.narg import Form, prove_narg, require_length, verify_narg
+from zkp.sigma.narg import Form, checking, require_length, unchecked_narg, verify_narg
 from zkp.sigma.prover import Witness, flatten_witness, randomness_count
-from zkp.sigma.statement import Statement
+from zkp.sigma.statement import Statement, fresh_copy
 from zkp.transcript import Transcript
 
 
@@ -26,15 +26,38 @@ def prove(
     Raises:
         UsageError: the statement is degenerate, the witness does not satisfy it, or
             the transcript has bound nothing. Nothing is released then.
+        ComputationFault: a computation went wrong. Nothing is released.
+    """
+    before = transcript.copy()
+    proof = prove_unchecked(statement, witness, transcript, rng=rng, form=form)
+    with checking(statement, witness):
+        verify(fresh_copy(statement), proof, before, form=form)
+    return proof
+
+
+def prove_unchecked(
+    statement: Statement,
+    witness: Witness,
+    transcript: Transcript,
+    *,
+    rng: Rng,
+    form: Form = Form.BATCHABLE,
+) -> bytes:
+    """As `prove`, for a part of a proof that is verified as a whole before it is released.
+
+    Raises:
+        UsageError: as `prove`, but for a witness that does not satisfy the statement.
+        ComputationFault: the nonces are not those that were drawn.
     """
     if statement.violation:
         raise statement.violation.as_usage_error()
     secret = flatten_witness(statement, witness)
     session_id = bind_statement(transcript, statement, form)
-    randomness = transcript.nonces(
-        b"sigma", statement.group, randomness_count(statement), secret, rng
-    )
-    proof = prove_narg(form, session_id, statement, witness, randomness)
+    count = randomness_count(statement)
+    source = transcript.nonce_source(b"sigma", statement.group, count, secret, rng)
+    randomness = source.draw()
+    proof = unchecked_narg(form, session_id, statement, witness, randomness)
+    source.require_used(randomness)
     bind_proof(transcript, proof)
     return proof
 

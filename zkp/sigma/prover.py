@@ -63,6 +63,10 @@ class Prover:
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise UsageError("a prover answers one challenge: a copy could answer another")
 
+    def randomness(self) -> SecretScalarVec:
+        """The random scalars that the proof is made with, in the order in which they were given."""
+        return self._root.randomness(self._group.secret_scalars([]))
+
     def commit(self) -> PointVec:
         """The commitments of all leaves, from left to right."""
         commitment = self._group.points([])
@@ -82,6 +86,15 @@ class Prover:
         answer = _Answer(self._group)
         self._root.respond(challenge, answer)
         return self._group.scalars(answer.coefficients), answer.responses
+
+
+def is_satisfied(statement: Statement, witness: Witness | None) -> bool:
+    """Whether every witness that is given satisfies its relation."""
+    if witness is None:
+        return True
+    if isinstance(statement, LinearRelation):
+        return statement.commit(_leaf_witness(statement, witness)) == statement.image()
+    return all(is_satisfied(child, part) for child, part in _pairs(statement, witness))
 
 
 def flatten_witness(statement: Statement, witness: Witness | None) -> SecretScalarVec:
@@ -135,6 +148,9 @@ class _Leaf:
     def leaves(self) -> Iterator[_Leaf]:
         yield self
 
+    def randomness(self, before: SecretScalarVec) -> SecretScalarVec:
+        return before.concat(self.nonces)
+
     def commit(self) -> PointVec:
         return self.relation.commit(self.nonces, self.offset)
 
@@ -149,6 +165,11 @@ class _Leaf:
 @dataclass(slots=True)
 class _All:
     children: list[_Node]
+
+    def randomness(self, before: SecretScalarVec) -> SecretScalarVec:
+        for child in self.children:
+            before = child.randomness(before)
+        return before
 
     def leaves(self) -> Iterator[_Leaf]:
         for child in self.children:
@@ -166,6 +187,13 @@ class _Any:
     group: Group
     children: list[_Node]
     chosen: dict[int, SecretScalar]
+
+    def randomness(self, before: SecretScalarVec) -> SecretScalarVec:
+        for challenge in self.chosen.values():
+            before = before.concat(self.group.scalars([1]) * challenge)
+        for child in self.children:
+            before = child.randomness(before)
+        return before
 
     def leaves(self) -> Iterator[_Leaf]:
         for child in self.children:

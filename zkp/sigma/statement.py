@@ -98,6 +98,19 @@ def leaves(statement: Statement) -> list[LinearRelation]:
     return [leaf for child in statement.children for leaf in leaves(child)]
 
 
+def fresh_copy(statement: Statement) -> Statement:
+    """The same statement with nothing computed yet.
+
+    A prover checks its proof against one: what it keeps itself may be wrong.
+    """
+    if isinstance(statement, LinearRelation):
+        return LinearRelation(statement.shape, statement.points)
+    children = tuple(map(fresh_copy, statement.children))
+    if isinstance(statement, AllOf):
+        return AllOf(children)
+    return AnyOf(statement.threshold, children)
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
     """How many group elements and scalars a proof of a statement has."""

@@ -8,7 +8,7 @@ on it, and `ServedOutcome` is what came of it.
 
 from gopa.adversary.boards.asking import Asked, Onward, Tampering, Which, closing, said
 from gopa.adversary.boards.chair import Chair
-from gopa.adversary.boards.face import Face
+from gopa.adversary.boards.face import FEW_CONNECTIONS, FEW_PENDING, FEW_SESSIONS, Face
 from gopa.adversary.boards.front import MaliciousBoard, NeverHappened, Sent, Way
 from gopa.adversary.boards.guests import Guest
 from gopa.adversary.boards.harm import harm
@@ -16,10 +16,15 @@ from gopa.adversary.boards.liar import Liar
 from gopa.adversary.boards.outcome import ServedOutcome
 from gopa.adversary.boards.playing import Play, lying, played, require_honest_session
 from gopa.adversary.boards.stage import Stage, staged
+from gopa.adversary.boards.strangers import Crowd, Squatters
 
 __all__ = [
+    "FEW_CONNECTIONS",
+    "FEW_PENDING",
+    "FEW_SESSIONS",
     "Asked",
     "Chair",
+    "Crowd",
     "Face",
     "Guest",
     "Liar",
@@ -29,6 +34,7 @@ __all__ = [
     "Play",
     "Sent",
     "ServedOutcome",
+    "Squatters",
     "Stage",
     "Tampering",
     "Way",

@@ -14,7 +14,7 @@ from bulletin_board.sequencer import Accepted, Sequencer, first_checkpoint
 from bulletin_board.server.run import Listen, make_server
 from bulletin_board.server.start import start_board
 from bulletin_board.storage.directory import BoardDirectory
-from gopa.admission import ProtocolAdmission
+from gopa.admission import Limits, ProtocolAdmission
 from wire.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 _SECONDS: Final = 60.0
 _UNLIMITED: Final = 10**9
+
+FEW_PENDING: Final = 16
+FEW_SESSIONS: Final = 16
+FEW_CONNECTIONS: Final = 128
+"""A face is a small board: crowds of strangers need not be large."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +52,8 @@ def served_face(
     place.create(signer, first_checkpoint(signer))
     size = _stored(place, signer, [Submission.decode(raw) for raw in entries])
     with ExitStack() as stack:
-        app = start_board(place, signer, policy, ProtocolAdmission, stack)
+        limits = Limits.of(most_sessions=FEW_SESSIONS, most_pending=FEW_PENDING)
+        app = start_board(place, signer, policy, lambda: ProtocolAdmission(limits), stack)
         yield Face(stack.enter_context(serving(app)), size)
 
 
@@ -61,7 +67,8 @@ def serving(app: Starlette) -> Iterator[str]:
         addresses.extend(found)
         ready.set()
 
-    server = make_server(app, Listen("127.0.0.1", 0), listening)
+    listen = Listen("127.0.0.1", 0, connections=FEW_CONNECTIONS)
+    server = make_server(app, listen, listening)
     thread = threading.Thread(target=server.run, name="a face of a board", daemon=True)
     thread.start()
     try:

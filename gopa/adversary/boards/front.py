@@ -15,6 +15,7 @@ from bulletin_board import Entry, NoteSigner, TrustPolicy
 from bulletin_board.client.board import BoardClient, Patience
 from bulletin_board.client.http import HttpTransport, Response
 from bulletin_board.client.state import MemoryState
+from bulletin_board.storage import Overtaken
 from gopa.adversary.boards.asking import ENTRIES, Asked, Onward, Tampering, Which
 from gopa.adversary.boards.endless import endless_server
 from gopa.adversary.boards.face import Face, served_face
@@ -75,6 +76,7 @@ class MaliciousBoard:
         self.sent: list[Sent] = []
         self.handed: set[bytes] = set()
         self.faces: list[Face] = []
+        self.overtaken = False
         self.main = self.fork(())
 
     def fork(self, entries: Iterable[bytes]) -> Face:
@@ -84,6 +86,20 @@ class MaliciousBoard:
         policy = alone if self.faces else self._policy
         made = served_face(place, self._signer, policy, entries)
         self.faces.append(self._stack.enter_context(made))
+        return self.faces[-1]
+
+    def restore(self, entries: Iterable[bytes]) -> Face | None:
+        """The board comes back with these entries alone, for its own witnesses; None if it refuses.
+
+        `overtaken` says that it did.
+        """
+        place = self._root / f"restored-{len(self.faces)}"
+        made = served_face(place, self._signer, self._policy, entries)
+        try:
+            self.faces.append(self._stack.enter_context(made))
+        except Overtaken:
+            self.overtaken = True
+            return None
         return self.faces[-1]
 
     def way(self) -> Way:

@@ -66,7 +66,9 @@ class ServedOutcome:
     """A served session; its parties are honest but for the `liars`.
 
     `said` is every entry that anybody handed to the network, whichever face got it, if any.
-    `stuck` says what never happened. `turned_away` is what the board did not take of liars.
+    `stuck` says what never happened. `turned_away` is what the board did not take of liars,
+    `strangers` are those that it did not put up with. `overtaken` says that a board refused
+    to come back from a backup.
     """
 
     keys: tuple[bytes, ...]
@@ -79,6 +81,8 @@ class ServedOutcome:
     stuck: str = ""
     liars: frozenset[int] = frozenset()
     turned_away: tuple[TurnedAway, ...] = ()
+    overtaken: bool = False
+    strangers: tuple[Catch, ...] = ()
 
     @property
     def caught(self) -> tuple[Catch, ...]:
@@ -90,6 +94,7 @@ class ServedOutcome:
             *self._unhelped(),
             *self._noticed(),
             *self._passed_over(),
+            *self.strangers,
         )
         return tuple(dict.fromkeys(found))
 
@@ -156,10 +161,12 @@ class ServedOutcome:
                 yield Catch(rule, self.name_of(each.entry.author.data), How.TURNED_AWAY)
 
     def _noticed(self) -> Iterator[Catch]:
-        """Lies of the board that cost a party time, and nothing else.
+        """Lies of the board that cost a party time, and nothing else, or that it notices itself.
 
         Where parties lie, an accuser reads the log to be sure: that says nothing of the board.
         """
+        if self.overtaken:
+            yield Catch("05-W8", "board", How.NOTICED)
         for end in self.ends:
             if end.readings and not self.liars:
                 yield Catch("12-W3", "board", How.NOTICED)
@@ -185,6 +192,8 @@ def outcome_of(stage: Stage, *, honest_organiser: bool, stuck: str = "") -> Serv
         stuck=stuck,
         liars=frozenset(each.number for each in stage.liars),
         turned_away=tuple(each for liar in stage.liars for each in liar.turned_away),
+        overtaken=stage.board.overtaken,
+        strangers=tuple(stage.turned_away),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from gopa.adversary.boards.guests import Guest, Patient, Through, all_done, wait
 from gopa.adversary.boards.liar import Liar
 from gopa.adversary.boards.witness import witnessed
 from gopa.adversary.ground import Ground
+from gopa.adversary.outcome import Catch
 from gopa.messages.framing import NO_LEAF, Place, sign_message
 from gopa.messages.manifest import Manifest
 from gopa.messages.members import pack_members
@@ -46,7 +47,8 @@ class Stage:
     """Everybody and everything of one served session.
 
     `guests` are the parties, by number; all are honest. `chairs` are the processes of the
-    organiser. Coroutines of plays run in one event loop.
+    organiser. `turned_away` says which strangers the board did not put up with. Coroutines of
+    plays run in one event loop.
     """
 
     ground: Ground
@@ -59,6 +61,7 @@ class Stage:
     guests: list[Guest] = field(default_factory=list)
     liars: list[Liar] = field(default_factory=list)
     chairs: list[Chair] = field(default_factory=list)
+    turned_away: list[Catch] = field(default_factory=list)
 
     def enter(self, number: int, face: Face | None = None) -> Guest:
         """Party `number` offers its value; after it has left, it comes back with its vault.
@@ -132,6 +135,21 @@ class Stage:
         kept = [raw for raw in raws if not without(Submission.decode(raw).entry)]
         return await asyncio.to_thread(self.board.fork, [*kept, *_of_strangers(longer)])
 
+    async def restored(self, lost: Which) -> Face | None:
+        """The board comes back from a backup, from before the first of these; None if it refuses.
+
+        If it comes back, it takes the last one of them first, as its log never did.
+        """
+        raws = await asyncio.to_thread(self.board.entries)
+        missing = [at for at, raw in enumerate(raws) if lost(Submission.decode(raw).entry)]
+        face = await asyncio.to_thread(self.board.restore, raws[: missing[0]])
+        if face is not None:
+            await self._post(face, raws[missing[-1]])
+            await self.until(
+                lambda: any(each.taken and each.face is face for each in self.board.sent)
+            )
+        return face
+
     async def goes_on(self, raws: Sequence[bytes]) -> Face:
         """The main face with these entries behind all others, whether or not it would take them.
 
@@ -193,6 +211,12 @@ class Stage:
         found = [e for e in self.board.sent if e.taken and e.face is where]
         return len({each.entry.author.data for each in found if each.entry.phase == phase})
 
+    @property
+    def begun(self) -> bool:
+        """Whether the main face has something of the organiser."""
+        found = [e for e in self.board.sent if e.taken and e.face is self.board.main]
+        return any(each.entry.author == self.organiser.public for each in found)
+
     def closed(self, phase: Phase, face: Face | None = None) -> bool:
         """Whether a face has the organiser's close of this phase."""
         where = face or self.board.main
@@ -207,13 +231,25 @@ class Stage:
 
     async def claim_confirmed(self, face: Face) -> None:
         """The organiser says on a face that all have confirmed, whatever is there."""
+        await self._close(face, Phase.CONFIRM, range(len(self.identities)))
+
+    async def branch(self, members: Iterable[int]) -> Face:
+        """A fork of what the main face has, on which the organiser lists these as published.
+
+        It is not final: whoever is listed owes its edges to the others.
+        """
+        face = await self.fork()
+        await self._close(face, Phase.PUBLISH, members)
+        return face
+
+    async def _close(self, face: Face, phase: Phase, members: Iterable[int]) -> None:
+        """The organiser closes a phase on a face, with a list of its own."""
         raws = await asyncio.to_thread(self.board.entries, face)
         entries = [Submission.decode(raw).entry for raw in raws]
         at = max(i for i, each in enumerate(entries) if each.author == self.organiser.public)
         raw, last = raws[at], entries[at]
-        parties = len(self.identities)
-        members = Members(pack_members(range(parties), parties), final=False)
-        close = Close(leaf_hash(raw), len(raws), Phase.CONFIRM, b"", members)
+        content = Members(pack_members(members, len(self.identities)), final=False)
+        close = Close(leaf_hash(raw), len(raws), phase, b"", content)
         place = Place(
             self.ticket.session,
             Phase.ORGANISER,
@@ -225,13 +261,16 @@ class Stage:
             last.seen_root,
         )
         signed = sign_message(CLOSE.encode(close), place, self.organiser)
+        await self._post(face, signed.entries[0])
+
+    async def _post(self, face: Face, raw: bytes) -> None:
         way = self.board.way()
         way.show(face)
         await asyncio.to_thread(
             way.request,
             "POST",
             f"{self.ticket.board}/v1/entries",
-            body=signed.entries[0],
+            body=raw,
             media_type=ENTRY_PAYLOAD_TYPE,
             limit=2**17,
         )

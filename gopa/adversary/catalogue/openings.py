@@ -12,6 +12,7 @@ from gopa.adversary.deeds import (
     late,
     leave,
     open_more,
+    other_seed,
     skip,
     wrong_key,
     wrong_recovery,
@@ -20,6 +21,8 @@ from gopa.adversary.deeds import (
 from gopa.adversary.ground import (
     IMPATIENT,
     RECOVERING,
+    RECOVERING_SIGNED,
+    RECOVERING_VECTORS,
     ROOMY,
     SIGNED,
     SIGNED_ROOMY,
@@ -27,7 +30,7 @@ from gopa.adversary.ground import (
     STRICT,
 )
 from gopa.adversary.malicious import Actor, Deed, Malicious
-from gopa.adversary.needs import RECOVERY
+from gopa.adversary.needs import RECOVERY, SEEDS
 
 _attack = partial(attack, family="openings", aim=harmful, ground=SIGNED_ROOMY)
 
@@ -142,6 +145,33 @@ def wrong_recovery_(cast: Cast) -> Sequence[Actor]:
     return [
         Malicious(cast.leaver, at="unmask", do=leave()),
         Malicious(cast.liar, at="recover", do=wrong_recovery()),
+    ]
+
+
+@_attack("another-seed", "04-U5", aim=unblamed, ground=RECOVERING_VECTORS, needs=(SEEDS,))
+def another_seed(cast: Cast) -> Sequence[Actor]:
+    """Deals shares of another seed than its own and keeps its own, to veto in spite of recovery.
+
+    Caught: what the neighbours recover does not make its self-mask.
+    Costs: it is convicted, and out for good; one charged release is lost.
+    """
+    return _dealing_another_seed(cast)
+
+
+@_attack("another-seed-signed", "04-U5", ground=RECOVERING_SIGNED, needs=(SEEDS,))
+def another_seed_signed(cast: Cast) -> Sequence[Actor]:
+    """The same where self-masks are hashes of seeds, and another seed would shift the sum.
+
+    Caught: what the neighbours recover does not make its self-mask.
+    Costs: it is convicted, and out for good; one charged release is lost.
+    """
+    return _dealing_another_seed(cast)
+
+
+def _dealing_another_seed(cast: Cast) -> Sequence[Actor]:
+    return [
+        Malicious(cast.liar, at="commit", do=other_seed()),
+        Malicious(cast.liar, at="unmask", do=skip()),
     ]
 
 

@@ -8,7 +8,15 @@ from functools import partial
 from typing import Final
 
 from bulletin_board.note import Note
-from gopa.adversary.aims import believed, gets_off, honest_left_out, redrawn, unmasked_unconfirmed
+from gopa.adversary.aims import (
+    believed,
+    committed_among_puppets,
+    gets_off,
+    held_against_the_honest,
+    honest_left_out,
+    redrawn,
+    unmasked_unconfirmed,
+)
 from gopa.adversary.attack import Cast, attack
 from gopa.adversary.deeds import leave, skip
 from gopa.adversary.deeds.organising import (
@@ -16,6 +24,7 @@ from gopa.adversary.deeds.organising import (
     AlteredOpen,
     AnotherResult,
     ClosesAgain,
+    CutsOff,
     GivesUp,
     added,
     as_confirmed,
@@ -28,9 +37,10 @@ from gopa.adversary.deeds.organising import (
     with_key_of,
     without_checkpoint,
 )
+from gopa.adversary.deeds.puppets import Puppeteer
 from gopa.adversary.ground import FOUR, SMALL, TWO_ROUNDS, WITNESSED
 from gopa.adversary.malicious import Actor, Malicious, MaliciousOrganiser
-from gopa.adversary.needs import WITNESSES
+from gopa.adversary.needs import NONCES, WITNESSES
 from gopa.messages.organiser import Cause, Close, Released, Removal, Why
 from gopa.messages.phases import Phase
 from gopa.simulation import OrganiserBehaviour
@@ -104,7 +114,7 @@ def made_up_result(cast: Cast) -> Sequence[Actor]:
     Costs: the log convicts it, and there is no result.
     """
     veto = Malicious(cast.liar, at="unmask", do=skip(), rounds={1})
-    return _posts(AnotherResult((7,)), veto)
+    return _posts(AnotherResult((7,), number=1), veto)
 
 
 @_attack("wrong-roll", "04-J6", aim=honest_left_out)
@@ -208,6 +218,41 @@ def too_few_go_on(cast: Cast) -> Sequence[Actor]:
     return _posts(ClosedAnyway(Phase.PUBLISH, stay, FOUR.parties), *gone)
 
 
+@_attack("early-cut", "04-X7", "04-C6", aim=held_against_the_honest)
+def early_cut(cast: Cast) -> Sequence[Actor]:
+    """Sees the result, and aborts with a cut below the last seed, which the log has.
+
+    Caught: what stands in the log before the abort is held against nobody; the audit begins
+    with the veto.
+    Costs: a release, in its own name; everybody is in the retry.
+    """
+    del cast
+    return _posts(CutsOff(Phase.UNMASK))
+
+
+@_attack("early-cut-of-what-was-seen", "04-C2")
+def early_cut_of_what_was_seen(cast: Cast) -> Sequence[Actor]:
+    """Does the same and names the newest checkpoint that it has verified, as it should.
+
+    Caught: it counts everything that it says it has seen.
+    Costs: the log convicts it, and the session ends.
+    """
+    del cast
+    return _posts(CutsOff(Phase.UNMASK, admits=True))
+
+
+@_attack("early-cuts-bar", "04-C6", "04-X7", aim=held_against_the_honest)
+def early_cuts_bar(cast: Cast) -> Sequence[Actor]:
+    """Cuts off the last value, then the last seed, to have a retry without their authors.
+
+    Caught: nobody is barred whose message is in the log before the close.
+    Costs: a release, in its own name; everybody is in the retry.
+    """
+    del cast
+    early = MaliciousOrganiser(CutsOff(Phase.PUBLISH))
+    return [early, *_posts(CutsOff(Phase.UNMASK))]
+
+
 @_attack("two-closes", "04-E3", "04-C5")
 def two_closes(cast: Cast) -> Sequence[Actor]:
     """Signs two closes of publish for one slot: neighbours would open edges while others unmask.
@@ -239,6 +284,18 @@ def skipped_confirmations(cast: Cast) -> Sequence[Actor]:
     """
     del cast
     return _posts(ClosesAgain(Phase.PUBLISH, as_confirmed, follows=True))
+
+
+@_attack("puppets", "04-J6", "04-C5", aim=committed_among_puppets, needs=(NONCES,))
+def puppets(cast: Cast) -> Sequence[Actor]:
+    """Enrols a party that never joined, with a key and nonce of its own, to be dealt shares.
+
+    Caught: before it commits every party reads the reveal of each member, which its author signed.
+    Costs: everybody stops before anything is committed; the log convicts it.
+    """
+    organiser = Puppeteer()
+    gone = Malicious(cast.leaver, at="join", do=organiser.absent(), board=True)
+    return [MaliciousOrganiser(organiser), gone]
 
 
 @_attack("phases-out-of-order", "04-C1")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from gopa.adversary.ground import FOUR, Ground
+from gopa.adversary.ground import FOUR, SPARE, Ground
 from gopa.adversary.served import served
+from gopa.messages.party import OPENING
 from gopa.messages.phases import Phase
 
 if TYPE_CHECKING:
@@ -41,6 +44,18 @@ def exposed(outcome: ServedOutcome) -> bool:
     return opened and outcome.keys[VICTIM] in unmasked
 
 
+def laid_bare(outcome: ServedOutcome) -> bool:
+    """All edges of the party that was led away are open, and its neighbours gave its shares."""
+    victim, open_to_all = outcome.keys[VICTIM], set()
+    for each in outcome.said:
+        if each.phase == Phase.ROLLBACK:
+            ends = {edge.neighbour for edge in OPENING.decode(each.body).edges}
+            mine = each.author.data == victim
+            open_to_all |= ends if mine else {outcome.keys.index(each.author.data)}
+    recovered = any(each.phase == Phase.RECOVER for each in outcome.said)
+    return recovered and len(open_to_all - {VICTIM}) == len(outcome.keys) - 1
+
+
 def taken_back(outcome: ServedOutcome) -> bool:
     """A value behind the close counts, or nothing hides it any more."""
     return outcome.ends[VICTIM].included or exposed(outcome)
@@ -49,6 +64,11 @@ def taken_back(outcome: ServedOutcome) -> bool:
 def unwitnessed(outcome: ServedOutcome) -> bool:
     """A log that no witness has cosigned comes to a result."""
     return any(face.has_result for face in outcome.faces[1:])
+
+
+def came_back(outcome: ServedOutcome) -> bool:
+    """A board signs a second history of its log."""
+    return len(outcome.faces) > 1
 
 
 def fallen(outcome: ServedOutcome) -> bool:
@@ -230,7 +250,7 @@ async def split_organiser(stage: Stage) -> None:
 
     On the other one that party alone has published, and is told that all have confirmed its list.
 
-    Caught: a party counts for itself how many neighbours confirmed, and stops: its own mask stays.
+    Caught: a party counts for itself who confirmed, and stops: its own mask stays.
     Costs: the round on the lonely face; there the log convicts the organiser.
     """
     chair = stage.chair()
@@ -249,6 +269,40 @@ async def split_organiser(stage: Stage) -> None:
     await alone.stop()
     await stage.claim_confirmed(stage.board.main)
     await stage.until(lambda: victim.done or stage.taken(Phase.UNMASK) == 1)
+
+
+@served("three-branches", "04-U4", "05-C4", aim=laid_bare, ground=SPARE, with_organiser=True)
+async def three_branches(stage: Stage) -> None:
+    """Three faces after all have published, and recovery: the bound on losses is spent twice.
+
+    On a face of its own one party opens as many edges as it may lose. On another one some of its
+    neighbours open theirs to it. On the third all others end the round, and recover it.
+
+    Caught: each plan with recovery leaves a party masks when its loss is spent twice, and nobody
+    goes beyond that. Who sees two faces can prove the fork.
+    Costs: the board, and nothing is learned but the sum.
+    """
+    chair = stage.chair()
+    chair.way.loses(stage.closing(Phase.PUBLISH))
+    victim, *others = guests = stage.gather()
+    await stage.until(lambda: stage.taken(Phase.PUBLISH) == len(guests) and bool(chair.way.lost))
+    most = stage.manifest.terms.loss
+    led_away = others[: min(most - 1, len(others) - most)]
+    rest = others[len(led_away) :]
+    opened = {guest.number for guest in rest[:most]}
+    everybody = {guest.number for guest in guests}
+    alone, there = await stage.branch(everybody - opened), await stage.branch(everybody - {VICTIM})
+    await stage.show([victim], alone)
+    await stage.show(led_away, there)
+    await stage.until(lambda: stage.taken(Phase.ROLLBACK, alone) == 1)
+    await stage.until(lambda: stage.taken(Phase.ROLLBACK, there) == len(led_away))
+    chair.way.behave()
+    for phase in (Phase.CONFIRM, Phase.UNMASK):
+        await stage.until(partial(_all_said, stage, phase, rest))
+        await stage.overdue(chair, phase)
+    await stage.done(rest)
+    await stage.show([victim, *led_away], stage.board.main)
+    await stage.done()
 
 
 @served("value-behind-the-close", "04-P2", "04-C2", aim=taken_back)
@@ -306,6 +360,25 @@ async def fork_without_witness(stage: Stage) -> None:
     await stage.until(lambda: all(guest.done or guest.unconvinced for guest in others))
     await stage.show(others, stage.board.main)
     await stage.done(others)
+
+
+def _all_said(stage: Stage, phase: Phase, guests: Sequence[Guest]) -> bool:
+    return stage.taken(phase) == len(guests)
+
+
+@served("restored-backup", "05-W8", aim=came_back, ground=_ONE_WITNESS)
+async def restored_backup(stage: Stage) -> None:
+    """A board comes back with a backup of all that it has, and takes entries in another order.
+
+    All parts of the backup agree, so nothing on its own disks says that it has signed more.
+
+    Caught: before it signs anything it asks its witnesses, who hold a larger log.
+    Costs: nothing: the board does not start, and its operator is told what to do.
+    """
+    stage.chair()
+    stage.gather()
+    await stage.done()
+    await stage.restored(lambda entry: entry.phase == Phase.UNMASK)
 
 
 async def _forked(stage: Stage, phase: Phase, *, final: bool = False) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from commitments.group import Scalar, SecretScalar, SecretScalarVec
 from gopa.adversary.deeds.kinds import change, copied, key_of, knowing, only_at, require_full
 from gopa.adversary.malicious import Deed
-from gopa.adversary.needs import RECOVERY, require_met
+from gopa.adversary.needs import RECOVERY, SEEDS, require_met
 from gopa.masks import EdgeMask, SelfContext, UniformMask, edge_mask, self_mask, sign
 from gopa.messages.framing import party_id
 from gopa.messages.party import ACCUSATION, COMMIT, PUBLISH, Commit, Publish
@@ -20,7 +20,7 @@ from gopa.rounds.context import commit
 from gopa.simulation import Behaviour
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest, Rounds, acts
-from gopa.simulation.faults import flipped
+from gopa.simulation.faults import flipped, of_another_seed
 from gopa.simulation.scene import Scene
 from wire.errors import UsageError
 from wire.randomness import draw
@@ -96,6 +96,16 @@ def wrong_share(neighbour: int) -> Deed:
         if at is None:
             return content
         return replace(content, shares=_with(content.shares, at, flipped(content.shares[at])))
+
+    return only_at(Phase.COMMIT, knowing(lie))
+
+
+def other_seed() -> Deed:
+    """Deals right shares of another seed than that of its self-mask."""
+
+    def lie(scene: Scene, content: Commit) -> Commit:
+        require_met((SEEDS,), scene.manifest)
+        return of_another_seed(scene, content)
 
     return only_at(Phase.COMMIT, knowing(lie))
 

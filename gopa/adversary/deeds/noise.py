@@ -16,7 +16,7 @@ from gopa.messages.party import JOIN, Join
 from gopa.messages.phases import Phase
 from gopa.party import Post
 from gopa.party.committing import commit_round
-from gopa.party.states import Committed, Enrolled, Joined
+from gopa.party.states import Checking, Committed, Joined
 from gopa.rounds.statements import table_coins
 from gopa.simulation.departures import Honest, Rounds, acts
 from gopa.simulation.randomness import Streams
@@ -88,11 +88,12 @@ class _Lucky(Honest):
     least: int
 
     def says(self, scene: Scene, post: Post) -> Sequence[Post]:
-        enrolled, committed = scene.before.stage, scene.state.stage
+        checking, committed = scene.before.stage, scene.state.stage
         if post.phase is not self.phase or not acts(self.rounds, post):
             return [post]
-        if not isinstance(enrolled, Enrolled) or not isinstance(committed, Committed):
+        if not isinstance(checking, Checking) or not isinstance(committed, Committed):
             return [post]
+        enrolled = checking.enrolled
         if not isinstance(enrolled.joined.seeds, NoiseSeeds):
             return [post]
         view = committed.view

@@ -6,13 +6,13 @@ whatever it posts afterwards; so it says nothing more in a session in one proces
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from bulletin_board import Submission
 from gopa.messages.bodies import BODIES
-from gopa.messages.framing import Place, sign_message
+from gopa.messages.framing import NO_LEAF, Place, sign_message
 from gopa.messages.organiser import (
     ABORT,
     CLOSE,
@@ -27,9 +27,13 @@ from gopa.messages.organiser import (
     Result,
     Roll,
     Why,
+    read_control,
 )
 from gopa.messages.phases import Kind, Phase
 from gopa.organiser import Publish
+from gopa.rounds.toolkit import Toolkit
+from gopa.rules import Control, Ledger
+from gopa.rules.closes import given_in
 from gopa.simulation.contents import body_of
 from gopa.simulation.faults import flipped
 from gopa.simulation.scene import OrganiserScene
@@ -81,12 +85,13 @@ class AbortsInstead:
 
 @dataclass(frozen=True, slots=True)
 class AnotherResult:
-    """Has a result where the rules demand an abort."""
+    """Has a result where the rules demand an abort, in every round or in that of this number."""
 
     sums: tuple[int, ...]
+    number: int | None = None
 
     def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
-        if control.kind is not Kind.ABORT:
+        if control.kind is not Kind.ABORT or self.number not in {None, control.round}:
             return [control]
         abort = ABORT.decode(body_of(control.entries))
         result = Result(abort.acts_on, abort.cut, self.sums, (), 0, 1)
@@ -115,6 +120,41 @@ class ClosesAgain:
         body = CLOSE.encode(self.change(replace(close, acts_on=acts_on)))
         second = sign_message(body, place, scene.key).entries
         return [control, Publish(Kind.CLOSE, control.round, second)]
+
+
+@dataclass(frozen=True, slots=True)
+class CutsOff:
+    """Ends a phase with a cut right below its last message, which is in the log.
+
+    All that it says follows from the rules with that cut. It `admits` that it has seen the message,
+    or says that it has seen nothing.
+    """
+
+    phase: Phase
+    rounds: Collection[int] = frozenset({1})
+    admits: bool = False
+
+    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+        if control.round not in self.rounds:
+            return [control]
+        ledger, cut = Ledger(Toolkit(), rng=scene.rng), None
+        for posted in scene.board.entries:
+            ledger.observe(posted)
+            if (posted.entry.phase, posted.entry.round) == (self.phase, control.round):
+                cut = posted.index
+        current = ledger.state.round
+        if cut is None or current is None or current.opens is not self.phase:
+            return [control]
+        given = given_in(read_control(control.kind, body_of(control.entries)))
+        early = ledger.next_control(cut, checkpoint=given.checkpoint, beacon=given.beacon)
+        return [control] if early is None else [self._signed(scene, early)]
+
+    def _signed(self, scene: OrganiserScene, early: Control) -> Publish:
+        size, root = scene.board.size, scene.board.root
+        seen = (size, root) if self.admits else (0, NO_LEAF)
+        where = early.kind, early.round, early.seq, early.previous
+        place = Place(scene.session, Phase.ORGANISER, *where, *seen)
+        return Publish(early.kind, early.round, sign_message(early.body, place, scene.key).entries)
 
 
 @dataclass(frozen=True, slots=True)

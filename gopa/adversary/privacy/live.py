@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Final
 
 from gopa.adversary.ground import FOUR
@@ -102,6 +103,7 @@ _SEVEN: Final = replace(
     survivors=6,
     loss=1,
     noise=GaussianTable.with_scale("2", bits=16, rows=15),
+    beta=Decimal("0.000001"),
     charged=0,
     attempts=1,
 )
@@ -109,6 +111,7 @@ _GAUSSIAN: Final = replace(_SEVEN, k=6, mask="gaussian", mask_deviation=40)
 _RECOVERING: Final = replace(_SEVEN, threshold_numerator=1, threshold_denominator=2)
 _RETRIED: Final = replace(_SEVEN, charged=1, attempts=2)
 _VECTORS: Final = replace(_SEVEN, dimension=3, squared_sensitivity=48, noise=binomial(8))
+_SHARED: Final = replace(_VECTORS, threshold_numerator=1, threshold_denominator=2)
 _SIGNED: Final = Setting(mode=Mode.SIGNED)
 _CURIOUS: Final = Setting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS)
 
@@ -122,6 +125,7 @@ SIGNED_SESSIONS: Final = (
     Live("signed, dropouts", _SEVEN, _SIGNED, _GONE),
     Live("signed, late values", _VECTORS, _SIGNED, _LATE),
     Live("signed, veto", _RETRIED, _SIGNED, _VETO),
+    Live("signed, recovery", _SHARED, _SIGNED, _SILENT),
     Live("signed, Gaussian masks", _GAUSSIAN, _CURIOUS, Script()),
     Live("signed, Gaussian masks, dropouts", _GAUSSIAN, _CURIOUS, _GONE),
     Live("signed, Gaussian masks, late values", _GAUSSIAN, _CURIOUS, _LATE),
@@ -130,6 +134,7 @@ FULL_SESSIONS: Final = (
     Live("full, recovery", _RECOVERING, Setting(), _SILENT),
     Live("full, Gaussian masks, late values", _GAUSSIAN, Setting(), _LATE),
     Live("full, vectors", _VECTORS, Setting(), _GONE),
+    Live("full, vectors, recovery", _SHARED, Setting(), _SILENT),
 )
 SESSIONS: Final = (*SIGNED_SESSIONS, *FULL_SESSIONS)
 """Both modes and both laws of masks, and every way in which a key or a seed is opened."""

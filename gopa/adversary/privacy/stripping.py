@@ -14,8 +14,10 @@ from gopa.masks import (
     add_edge_words,
     add_self_words,
     decode_commitments,
+    decode_seed_commitments,
     edge_mask,
     recover,
+    recover_seed,
     self_mask,
     sign,
     word_type,
@@ -116,11 +118,15 @@ class Stripper:
         if place in self.evidence.seeds:
             return self._own(self.evidence.seeds[place], place)
         commit, shares = self.evidence.commits[place], self.evidence.shares.get(place, {})
-        needed = len(commit.coefficients) + 1
-        if not commit.coefficients or len(shares) < needed:
+        needed = self.context.manifest.terms.shares_needed(len(commit.shares))
+        if needed is None or not commit.shares or len(shares) < needed:
             return None
-        own = Pedersen(self.context.group).decode(commit.self_mask, 1)
-        commitments = decode_commitments(own, b"".join(commit.coefficients), needed)
+        group, data = self.context.group, b"".join(commit.coefficients)
+        if self.context.manifest.deals_seeds:
+            dealt = decode_seed_commitments(group, data, needed)
+            return self._own(recover_seed(dealt, shares), place)
+        own = Pedersen(group).decode(commit.self_mask, 1)
+        commitments = decode_commitments(own, data, needed)
         return tuple(recover(commitments, shares).values.reveal().ints())
 
     def _edge(self, key: SecretBytes, place: int, other: int) -> Numbers:

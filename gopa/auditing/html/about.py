@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gopa.auditing.html.data import Row
+from gopa.auditing.html.figures import short
 from gopa.auditing.html.markup import (
     NOTHING,
     Markup,
@@ -128,6 +129,17 @@ def _log(log: Row) -> Markup:
     )
 
 
+def _choices(session: Row) -> str:
+    """Among how many coins liars choose."""
+    helped, alone = session.text("coin_choices"), session.text("coin_choices_alone")
+    if not helped:
+        return ""
+    return (
+        f"; liars choose among 2^{short(alone)} of them in all attempts, among 2^{short(helped)} "
+        "if organiser and board help them; that moves their own noise only"
+    )
+
+
 def _session(session: Row) -> Markup:
     mode, trust = plain_name(session.text("mode")), plain_name(session.text("trust"))
     beacon = plain_name(session.text("beacon"))
@@ -147,7 +159,7 @@ def _session(session: Row) -> Markup:
             ("organiser", code(session.text("organiser"))),
             ("mode", text(MODES.get(mode, mode))),
             ("trust", text(TRUSTS.get(trust, trust))),
-            ("coins from", text(BEACONS.get(beacon, beacon))),
+            ("coins from", text(BEACONS.get(beacon, beacon) + _choices(session))),
             ("numbers of a party", text(grid)),
             ("parties", text(f"{session.number('fewest'):,} to {session.number('parties'):,}")),
             ("assumed", text(corrupt)),

@@ -66,6 +66,15 @@ def _reason(check: Row) -> Markup:
 def _banners(report: Row, name: str) -> Iterable[Markup]:
     if not report.flag("anchored") and report.part_or_none("log") is not None:
         yield _banner("open", *_unanchored(report.part("anchors"), name))
+    for found in report.rows("rounds"):
+        if found.numbers("vetoed"):
+            yield _banner(
+                "bad",
+                f"Round {found.number('number'):,} was vetoed by its organiser.",
+                "What it needed was in the record before the organiser ended it, and counted for "
+                "nothing. The organiser may have seen the result. This is held against nobody "
+                "else.",
+            )
     if report.flag("simulation"):
         yield _banner(
             "info",

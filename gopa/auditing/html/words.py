@@ -146,6 +146,7 @@ _BY_RULE: Final = {
     "04-P1": "published a value that is not the one it had committed to",
     "04-O2": "opened a mask that is not the one it had committed to",
     "04-U1": "opened a mask of its own that is not the one it had committed to",
+    "04-U5": "gave its neighbours shares of another mask than its own",
     "04-V1": "revealed another number than the one it had fixed",
     "04-X5": "was barred because of what it did before",
     "04-E2": "sent a message of the wrong kind, or only a part of one",
@@ -184,6 +185,8 @@ def reason(phase: str, cause: str, rule: str) -> str:
         return "gave a neighbour a wrong mask or share, and the neighbour proved it"
     if cause == "invalid" and rule in _BY_RULE:
         return _BY_RULE[rule]
+    if cause == "absent" and rule == "04-C6":
+        return "sent its message before the phase was closed, but the organiser cut it off"
     if cause == "absent" and phase in _ABSENT:
         return _ABSENT[phase]
     return _BY_CAUSE.get(cause, f"was left out: {cause}")

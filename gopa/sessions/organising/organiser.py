@@ -119,6 +119,7 @@ class DurableOrganiser(Guarded):
         self._opened: Opened | None = None
         self._covered: Covered | None = None
         self._closing = False
+        self._looked = b""
         self._why = ""
         memory = vault.memory()
         self._standing = self._begin(0) if memory is None else STANDING.decode(memory)
@@ -229,13 +230,26 @@ class DurableOrganiser(Guarded):
     def _within(self, current: RoundView) -> Act:
         """[O2]. A result that is due is said, also by an organiser that closes."""
         if self._closing and current.opens is not None:
+            if self._machine.carries_on(self.size):
+                return self._end()
             return self._give_up("the session was closed")
         if self._opened is None:
             return Rest(None)
-        if current.opens is None or self._complete(current):
-            return self._end()
-        ends = self._ends(current, current.opens, self._opened)
-        return self._end() if self._clock() >= ends else Rest(ends)
+        if current.opens is not None and not self._complete(current):
+            ends = self._ends(current, current.opens, self._opened)
+            if self._clock() < ends:
+                return Rest(ends)
+        return Rest(None) if self._reads_again(current) else self._end()
+
+    def _reads_again(self, current: RoundView) -> bool:
+        """Whether an abort is due: the log is read once more before it is signed ([O5]).
+
+        Working it out takes time, in which others post what would have carried the round on.
+        """
+        if self._looked == current.acts_on or not self._machine.fails(self.size):
+            return False
+        self._looked = current.acts_on
+        return True
 
     def _complete(self, current: RoundView) -> bool:
         """Whether nobody is expected any more. With open admission that is never sure."""

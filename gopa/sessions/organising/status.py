@@ -9,18 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from bulletin_board import Entry
 from gopa.messages.framing import Assembler, Message, Posted
 from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import Abort, Result
+from gopa.messages.organiser import Abort, Released, Result, Why
 from gopa.messages.phases import Kind, Phase
 from gopa.session_tracker import Session
 from gopa.sessions.entrance import checked_manifest
 from gopa.sessions.ticket import Ticket
 
 
+def _is_phase(entry: Entry) -> bool:
+    return 0 < entry.phase < len(Phase)
+
+
 @dataclass(frozen=True, slots=True)
 class PastRound:
-    """A round that is over; `included` are the keys of those in the result."""
+    """A round that is over; `included` are the keys of those in the result.
+
+    `cut_off` are messages that were in the log before an abort and that its cut left out.
+    `vetoed`: as far as their number tells, the round would have gone on (04-X7).
+    """
 
     round: int
     logical: int
@@ -28,6 +37,8 @@ class PastRound:
     joined: int
     outcome: Result | Abort
     included: tuple[bytes, ...]
+    cut_off: tuple[int, ...] = ()
+    vetoed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +67,8 @@ class SessionStatus:
     manifest: Manifest | None = None
     past: list[PastRound] = field(default_factory=list)
     unreadable: bool = False
+    _said: list[tuple[int, int, bytes]] = field(default_factory=list)
+    _first: int = 0
     _session: Session | None = None
     _assembler: Assembler = field(default_factory=Assembler)
 
@@ -67,7 +80,7 @@ class SessionStatus:
             elif posted.entry.author.data == self._session.manifest.organiser:
                 self._control(self._session, posted)
             else:
-                self._session.take_party(posted.entry)
+                self._party(self._session, posted)
 
     @property
     def open(self) -> OpenRound | None:
@@ -109,7 +122,9 @@ class SessionStatus:
     def _control(self, session: Session, posted: Posted) -> None:
         before = session.round
         ended = before is not None and before.ended is not None
+        phase = None if before is None else before.opens
         if posted.entry.phase == Phase.ORGANISER:
+            self._first = self._first if posted.entry.chunk else posted.index
             session.take_control(posted.entry)
         self.unreadable = session.broken
         found = session.round
@@ -117,9 +132,38 @@ class SessionStatus:
             return
         included = self._present(session) if isinstance(found.ended, Result) else ()
         joined = 0 if found.roll is None else len(found.roll.parties)
-        self.past.append(
-            PastRound(found.number, found.logical, found.attempt, joined, found.ended, included)
-        )
+        cut_off, vetoed = self._left_out(session, found.ended, phase)
+        where = found.number, found.logical, found.attempt
+        self.past.append(PastRound(*where, joined, found.ended, included, cut_off, vetoed))
+
+    def _party(self, session: Session, posted: Posted) -> None:
+        entry, author = posted.entry, posted.entry.author.data
+        found = session.round
+        before = session.progress(author, Phase(entry.phase)).whole if _is_phase(entry) else 0
+        session.take_party(entry)
+        if found is None or entry.round != found.number or not _is_phase(entry):
+            return
+        if session.progress(author, Phase(entry.phase)).whole > before:
+            self._said.append((posted.index, entry.phase, author))
+
+    def _left_out(
+        self, session: Session, ended: Result | Abort, phase: Phase | None
+    ) -> tuple[tuple[int, ...], bool]:
+        """What an abort cut off, and whether so many would have been enough."""
+        said = [each for each in self._said if each[0] < self._first and each[1] == phase]
+        self._said.clear()
+        if not isinstance(ended, Abort) or phase is None:
+            return (), False
+        released = ended.released is Released.MASKED
+        present = set(self._present(session))
+        heard = present.intersection(author for *_, author in said)
+        cut_off = tuple(index for index, *_ in said if index >= ended.cut)
+        enough = len(heard) >= session.manifest.terms.survivors
+        if phase in {Phase.UNMASK, Phase.RECOVER}:
+            recovers = session.manifest.terms.threshold is not None
+            enough = heard == present or recovers
+        own = ended.reason is Why.ORGANISER
+        return cut_off, enough and (released if own else bool(cut_off))
 
     def _present(self, session: Session) -> tuple[bytes, ...]:
         found = session.round

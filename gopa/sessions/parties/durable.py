@@ -23,7 +23,7 @@ from gopa.party import (
     TimedOut,
 )
 from gopa.party.frames import forget_frames
-from gopa.party.states import Accusing, Comparing, Counting, Done, Outside, Stopped
+from gopa.party.states import Accusing, Checking, Comparing, Counting, Done, Outside, Stopped
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.parties.chance import START, Chance, extend
 from gopa.sessions.parties.keeping import Session, memory_of, rests, state_of
@@ -131,7 +131,9 @@ class DurableParty(Guarded):
     def wanted(self) -> Fetch | None:
         """What the party waits for: after a restart, to be fetched again."""
         stage = self._state.stage
-        return stage.wanted if isinstance(stage, Comparing | Accusing | Counting) else None
+        if isinstance(stage, Checking | Comparing | Accusing | Counting):
+            return stage.wanted
+        return None
 
     @property
     def last(self) -> Finished | None:

@@ -46,6 +46,7 @@ class _Part(IntEnum):
     UNWILLING = 3
     LOST = 4
     TIMED_OUT = 5
+    UNDATED = 6
 
 
 @dataclass(frozen=True, slots=True)

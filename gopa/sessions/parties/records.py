@@ -10,7 +10,7 @@ from typing import Final
 from bulletin_board.entry import ENTRY, LARGEST_ENTRY
 from gopa.messages.framing import Posted
 from gopa.messages.phases import Phase
-from gopa.party import Event, Fetched, Post, Supplied, TimedOut, Witnessed
+from gopa.party import Dated, Event, Fetched, Post, Supplied, TimedOut, Witnessed
 from gopa.sessions.parties.runs import Run
 from wire.codec import (
     Case,
@@ -41,6 +41,7 @@ class _Tag(IntEnum):
     FETCHED = 3
     TIMED_OUT = 4
     WITNESSED = 5
+    DATED = 6
 
 
 _FETCHED: Final = Run(POSTED, 2**31)
@@ -52,6 +53,7 @@ EVENT: Final[Codec[Event]] = select(
     Case(_Tag.FETCHED, record(Fetched, phase=_PHASE, entries=_FETCHED)),
     Case(_Tag.TIMED_OUT, record(TimedOut, round=u16)),
     Case(_Tag.WITNESSED, record(Witnessed, size=u64, root=_LEAF)),
+    Case(_Tag.DATED, record(Dated, time=u64)),
 )
 
 _RAW: Final = opaque(1, LARGEST_ENTRY)

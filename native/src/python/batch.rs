@@ -19,6 +19,8 @@ pub mod nanos {
     pub const SCALAR_ADD: usize = 15;
     /// Multiplication mod the order.
     pub const SCALAR_MUL: usize = 100;
+    /// Hashing a scalar in or out.
+    pub const SCALAR_HASH: usize = 300;
     /// Addition of points.
     pub const POINT_ADD: usize = 100;
     /// One term of a variable-time sum.

@@ -44,7 +44,7 @@ impl FixedBases {
         for column in &vectors {
             check_len(rows, column.len()).map_err(raise)?;
         }
-        let nanos = nanos::POINT_MUL / 2 * self.0.len();
+        let nanos = self.0.len().saturating_mul(nanos::POINT_MUL / 2);
         Ok(PointVec::new(run(py, rows, nanos, |w| self.0.combine(w, &vectors, rows))))
     }
 

@@ -17,6 +17,7 @@ use super::scalar_vec::{ScalarVec, SecretScalarVec};
 use super::stream::Stream;
 use super::wide_table::WideTable;
 use crate::core::codec::{SIZE, decode_points, decode_scalars, map_to_points};
+use crate::core::hedged::hedged_scalars;
 use crate::core::points::Points;
 use crate::core::scalars::{self, check_len};
 use crate::core::{cpu, workers};
@@ -120,6 +121,24 @@ impl Ristretto255 {
         Ok(SecretScalarVec::new(out.map_err(raise)?))
     }
 
+    #[pyo3(signature = (n, session, fresh, witness, /))]
+    fn hedged_scalars(
+        &self,
+        py: Python<'_>,
+        n: &Bound<'_, PyAny>,
+        session: &Bound<'_, PyAny>,
+        fresh: &Bound<'_, PyAny>,
+        witness: &Bound<'_, PyAny>,
+    ) -> PyResult<SecretScalarVec> {
+        let n = size(n, "the number of scalars")?;
+        check_room(n, size_of::<Number>())?;
+        let session = array::<32>(bytes(session, "the session")?, "the session")?;
+        let (fresh, (witness, _)) = (bytes(fresh, "fresh randomness")?, vector(witness)?);
+        let work = |_: &_| hedged_scalars(n, session, fresh, witness);
+        let drawn = run(py, n.saturating_add(witness.len()), nanos::SCALAR_HASH, work);
+        Ok(SecretScalarVec::new(drawn.map_err(raise)?))
+    }
+
     #[pyo3(signature = (data, width, /))]
     fn reduce_scalars(
         &self,
@@ -176,7 +195,7 @@ impl Ristretto255 {
         }
         let secret = columns.iter().any(|(_, secret)| *secret);
         let columns: Vec<_> = columns.into_iter().map(|(values, _)| values).collect();
-        let nanos = columns.len() * (nanos::SCALAR_MUL + nanos::SCALAR_ADD);
+        let nanos = columns.len().saturating_mul(nanos::SCALAR_MUL + nanos::SCALAR_ADD);
         let out = run(py, len, nanos, |w| scalars::combine(w, coefficients, &columns, len));
         wrap_vector(py, out, secret)
     }

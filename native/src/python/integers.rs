@@ -107,9 +107,23 @@ pub fn integer<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyInt>> {
     index.cast_into::<PyInt>().map_err(|_| found())
 }
 
+/// Whether a buffer without elements would hold 32- or 64-bit integers.
+///
+/// Where nothing is stored an exporter may give any address: an empty `array.array` is
+/// not aligned, so that it would be taken for no buffer of integers at all.
+pub fn is_empty_of_integers(buffer: &PyUntypedBuffer) -> bool {
+    let kind = buffer.format().to_bytes().last();
+    buffer.item_count() == 0
+        && matches!(buffer.item_size(), 4 | 8)
+        && matches!(kind, Some(b'i' | b'I' | b'l' | b'L' | b'q' | b'Q'))
+}
+
 fn from_buffer(py: Python<'_>, buffer: &PyUntypedBuffer) -> PyResult<Vec<Scalar>> {
     if buffer.dimensions() != 1 || !is_native_order(buffer) {
         return Err(usage(BUFFER));
+    }
+    if is_empty_of_integers(buffer) {
+        return Ok(Vec::new());
     }
     if let Ok(words) = buffer.as_typed::<i64>() {
         return convert(py, words, from_i64);

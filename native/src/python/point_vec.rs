@@ -136,11 +136,12 @@ impl PointVec {
         }
         let Some(bits) = bits else {
             let sum = |i: usize| core::msm(&Workers::INLINE, rows[i], points);
-            let nanos = points.len() * nanos::CT_MSM_TERM;
+            let nanos = points.len().saturating_mul(nanos::CT_MSM_TERM);
             return Ok(run(py, rows.len(), nanos, |w| core::build(w, rows.len(), sum)).into());
         };
         let bits = size(bits, "the number of bits")?;
-        let nanos = nanos::POINT_ADD * 8 + rows.len() * nanos::DIGIT * (bits / 4 + 1);
+        let digits = rows.len().saturating_mul(bits / 4 + 1);
+        let nanos = digits.saturating_mul(nanos::DIGIT).saturating_add(8 * nanos::POINT_ADD);
         let work = |w: &_| bounded_msm::bounded_msms(w, &rows, points, bits);
         Ok(run(py, points.len(), nanos, work).map_err(raise)?.into())
     }
@@ -169,7 +170,7 @@ impl PointVec {
         };
         let mean = points.len() / segments.len().max(1);
         Ok(if mean < MSM_PIECE {
-            let nanos = nanos::POINT_MUL + mean * nanos::MSM_TERM;
+            let nanos = mean.saturating_mul(nanos::MSM_TERM).saturating_add(nanos::POINT_MUL);
             run(py, segments.len(), nanos, |w| sums(w, &Workers::INLINE))
         } else {
             run_in_pieces(py, mean, nanos::MSM_TERM, MSM_PIECE, |w| sums(&Workers::INLINE, w))

@@ -9,7 +9,7 @@ use super::arguments::check_room;
 use super::batch::{nanos, run};
 use super::errors::{raise, refuse, usage};
 use super::indices::sizes;
-use super::integers::{integer, is_native_order, size};
+use super::integers::{integer, is_empty_of_integers, is_native_order, size};
 use super::scalar_vec::SecretScalarVec;
 use super::wide_table::WideTable;
 use crate::core::stream::{Stream as Core, Word, bit_bytes};
@@ -110,6 +110,9 @@ impl Stream {
         let plain = buffer.dimensions() == 1 && buffer.is_c_contiguous() && !buffer.readonly();
         if !plain || !is_native_order(&buffer) {
             return Err(usage(ARRAY));
+        }
+        if is_empty_of_integers(&buffer) {
+            return Ok(());
         }
         if let Ok(words) = buffer.as_typed::<i64>() {
             return self.add_mask(py, words, subtract, mask);

@@ -62,6 +62,7 @@ def require_held(row: Row) -> None:
     assert set(row.blamed) <= {"party 1", "party 2", "party 3"}
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("name", CAUGHT)
 def test_a_liar_is_caught_by_what_catches_it_in_a_simulation(name: str) -> None:
     """The honest session on the same ground came to a right result, or this raises."""

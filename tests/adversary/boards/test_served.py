@@ -34,11 +34,15 @@ CAUGHT: Final[Mapping[str, Sequence[Catch]]] = {
     "malformed-answers": [Catch("05-C2", "board", How.NOTICED)],
     "wrong-receipt": [Catch("05-T2", "board", How.NOTICED)],
     "split-organiser": [Catch("04-C5", "organiser", How.REFUSED)],
+    "three-branches": [Catch("04-U4", "party 0", How.UNMASKED), CONVICTED],
     "value-behind-the-close": [
         Catch("04-P2", "party 0", How.REMOVED),
         Catch("04-C2", "party 0", How.IGNORED),
     ],
+    "manifest-squat": [Catch("05-D5", "stranger", How.TURNED_AWAY)],
+    "idle-crowd": [Catch("05-H2", "stranger", How.TURNED_AWAY)],
     "fork-without-witness": [Catch("05-P2", "board", How.NOTICED), CONVICTED],
+    "restored-backup": [Catch("05-W8", "board", How.NOTICED)],
 }
 
 WITHOUT_RESULT: Final = frozenset(
@@ -46,7 +50,7 @@ WITHOUT_RESULT: Final = frozenset(
 )
 """Too many stop. In others the round comes to its result on the face that the rest sees."""
 
-OF_PARTICIPANTS: Final = frozenset({"04-C5", "05-T2", "12-W3", "12-W8"})
+OF_PARTICIPANTS: Final = frozenset({"04-C5", "05-D5", "05-H2", "05-T2", "05-W8", "12-W3", "12-W8"})
 """Rules that no check of an audit cites."""
 
 NAMES: Final = tuple(name for name, each in attacks().items() if each.family == "served")

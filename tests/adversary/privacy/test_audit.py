@@ -26,9 +26,9 @@ from gopa.adversary.privacy.audit import draws_for
 from gopa.adversary.privacy.coalitions import FEWEST
 from gopa.adversary.privacy.house import GAUSSIAN, TWO_UNIFORM
 from gopa.graph import complete
-from gopa.planning import plan
 from gopa.planning.noise_sum import noise_sum
 from gopa.planning.round_privacy import theorem_d
+from tests.planning.classic import plan
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable
 
@@ -139,7 +139,7 @@ def test_broken_plans_are_found_out_with_many_views(breakage: Breakage) -> None:
 @pytest.mark.parametrize("mask", ["uniform", "gaussian"])
 def test_a_thousand_parties_stay_inside(mask: str) -> None:
     rng = np.random.default_rng(28)
-    made = plan(n=1000, corrupt=300, epsilon=1, delta="0.05", mask=mask, attempts=2)  # type: ignore[arg-type]
+    made = plan(n=1000, corrupt=300, epsilon=1, delta="0.05", mask=mask, attempts=2)
     views: list[View] = views_of(made.terms, rng)
     assert {view.name for view in views} >= {"neighbours", "organiser", "rollback", "veto"}
     rows = list(measure_all(views, rng, draws=6_000))

@@ -11,7 +11,8 @@ import pytest
 
 from gopa.adversary.privacy import read_plan
 from gopa.cli.plan import as_record
-from gopa.planning import Plan, plan
+from gopa.planning import Plan
+from tests.planning.classic import plan
 from wire.errors import UsageError
 
 

@@ -29,12 +29,12 @@ from gopa.adversary.privacy.house import (
 )
 from gopa.adversary.privacy.scenes import Scene, most_exposed
 from gopa.graph import complete, from_edges
-from gopa.planning import plan
 from gopa.planning.joined import guarantee
 from gopa.planning.noise_sum import noise_sum
 from gopa.planning.round_privacy import theorem_d
 from gopa.planning.terms import Terms
 from gopa.rounds.graph import peel
+from tests.planning.classic import plan
 from zkp.noise_table import GaussianTable
 
 

@@ -147,10 +147,11 @@ _PLAIN: Final = (
     Named("slander", Phase.ACCUSE, slander),
 )
 _RECOVERING: Final = (
-    Named("wrong share", Phase.COMMIT, deeds.wrong_share, full=True),
-    Named("wrong recovery", Phase.RECOVER, lambda _: deeds.wrong_recovery(), full=True),
+    Named("wrong share", Phase.COMMIT, deeds.wrong_share),
+    Named("wrong recovery", Phase.RECOVER, lambda _: deeds.wrong_recovery()),
 )
-ALL: Final = (*_anywhere(), *_PLAIN, *_RECOVERING)
+_SHARING_SEEDS: Final = (Named("another seed", Phase.COMMIT, lambda _: deeds.other_seed()),)
+ALL: Final = (*_anywhere(), *_PLAIN, *_RECOVERING, *_SHARING_SEEDS)
 
 
 def deeds_in(world: World) -> list[Named]:
@@ -160,6 +161,7 @@ def deeds_in(world: World) -> list[Named]:
         each
         for each in ALL
         if (world.full or not each.full)
+        and (each not in _SHARING_SEEDS or (recovers and not world.full))
         and (recovers or (each not in _RECOVERING and each.phase is not Phase.RECOVER))
     ]
 

@@ -18,7 +18,7 @@ from gopa.auditing import Anchors, Report, Verdict
 from gopa.auditing.auditor import options_of, run
 from gopa.beacon import reveal_hash
 from gopa.messages.framing import Posted, party_id
-from gopa.messages.organiser import ABORT
+from gopa.messages.organiser import ABORT, CLOSE, Abort, Close
 from gopa.messages.party import ACCUSATION, JOIN, OPENING, RECOVER, REVEAL, UNMASK
 from gopa.messages.phases import Kind, Phase
 from gopa.rules import Findings, RoundFindings
@@ -153,19 +153,27 @@ def _require_late(arena: Arena, side: Side, found: RoundFindings, honest: set[by
     if found.abort is None:
         return
     last = [each for each in side.board.entries if _ends(arena, each, found.number)]
-    abort = ABORT.decode(last[0].entry.body)
-    opened = next(each.index for each in side.board.entries if each.leaf == abort.acts_on)
+    ended: Abort | Close = ABORT.decode(last[0].entry.body)
+    before = _posted(side, ended.acts_on)
+    if before.entry.kind == Kind.CLOSE:
+        close = CLOSE.decode(before.entry.body)
+        if close.phase is Phase.UNMASK:  # a culprit is then a dealer, by its word in unmask
+            ended, before = close, _posted(side, close.acts_on)
     for place in found.culprits:
         author = found.roll[place]
         said = [
             each
-            for each in side.board.entries[: abort.cut]
+            for each in side.board.entries[: ended.cut]
             if (each.entry.author.data, each.entry.session) == (author, arena.session)
-            and (each.index > opened or not arena.forked)
-            and each.entry.body.startswith(abort.acts_on)
+            and (each.index > before.index or not arena.forked)
+            and each.entry.body.startswith(ended.acts_on)
             and each.entry.phase != Phase.ACCUSE
         ]
         assert author not in honest or not said, f"{author.hex()} is a culprit and was in time"
+
+
+def _posted(side: Side, leaf: bytes) -> Posted:
+    return next(each for each in side.board.entries if each.leaf == leaf)
 
 
 def require_second(arena: Arena, side: Side, told: Report) -> None:

@@ -11,7 +11,7 @@ from tests.adversary.schedules.judgement import ACCEPTED, require_everything
 from tests.adversary.schedules.searching import search
 from tests.adversary.schedules.worlds import WORLDS
 
-EXAMPLES = 80
+EXAMPLES = 27
 LONG = 500
 
 
@@ -28,7 +28,8 @@ def test_a_fair_schedule_ends_with_the_right_result(name: str) -> None:
     assert (judged.results, judged.aborts) == (world.terms.rounds, 0)
 
 
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.thirds
+@pytest.mark.parametrize("number", range(6))
 def test_random_schedules(number: int) -> None:
     counts = search(EXAMPLES, number)
     assert counts["runs"] >= EXAMPLES

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Final
 
 from commitments import Opening
@@ -85,11 +86,13 @@ _WIDE: Final = replace(
 
 def _shapes(four: Terms) -> dict[str, Terms]:
     five = replace(four, parties=5, k=4, loss=2)
+    six = replace(five, parties=6, k=5, survivors=4)
+    sparse = replace(four, parties=8, k=3, loss=1, survivors=6, attempts=2, beta=Decimal("0.08"))
     return {
         "four": four,
         "five": five,
-        "recovery": replace(five, threshold_numerator=1, threshold_denominator=2),
-        "sparse": replace(four, parties=7, k=3, loss=1, survivors=5),
+        "recovery": replace(six, threshold_numerator=1, threshold_denominator=2),
+        "sparse": sparse,
     }
 
 
@@ -100,7 +103,7 @@ def _worlds() -> tuple[World, ...]:
             for shape, terms in _shapes(replace(base, rounds=rounds)).items():
                 name = f"{shape}{twice}{suffix}"
                 found.append(World(name, terms, real=real))
-                if terms.threshold is None and (not real or shape == "four"):
+                if not real or shape == "four":
                     found.append(World(f"{name}, signed", terms, full=False, real=real))
     return tuple(found)
 

@@ -1,9 +1,10 @@
-// Checks a log that the Python board wrote, with implementations that know nothing of it.
+// Holds the Python board and its witness against implementations that know nothing of them.
 //
-//	interop DIR LOG_VKEY WITNESS_VKEY
+//	interop check DIR LOG_VKEY WITNESS_VKEY
 //
-// DIR holds public/ (the log), entry, receipt.tlog-proof, older (an older checkpoint),
-// consistency (one base64 hash per line) and cosigned (a cosigned checkpoint).
+// checks a log that the board wrote. DIR holds public/ (the log), entry, receipt.tlog-proof,
+// older (an older checkpoint), consistency (one base64 hash per line) and cosigned (a cosigned
+// checkpoint). For the other commands see peers.go.
 package main
 
 import (
@@ -27,7 +28,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-var root = os.Args[1]
+var root string
 
 func must(err error, step string) {
 	if err != nil {
@@ -137,10 +138,11 @@ func bundleHasher(bundle []byte) ([][]byte, error) {
 	return leaves, nil
 }
 
-func main() {
-	verifier, err := note.NewVerifier(os.Args[2])
+func check(directory, log, cosigner string) {
+	root = directory
+	verifier, err := note.NewVerifier(log)
 	must(err, "sumdb/note reads the verifier key")
-	witness, err := fnote.NewVerifierForCosignatureV1(os.Args[3])
+	witness, err := fnote.NewVerifierForCosignatureV1(cosigner)
 	must(err, "formats/note reads the witness key")
 
 	now := openCheckpoint(file("public/checkpoint"), verifier)
@@ -153,7 +155,20 @@ func main() {
 	checkProofs(now, older)
 
 	fetcher := client.FileFetcher{Root: filepath.Join(root, "public")}
-	check := fsck.New(verifier.Name(), verifier, fetcher, bundleHasher, fsck.Opts{N: 2})
-	must(check.Check(context.Background()), "tessera's fsck accepts the log")
+	whole := fsck.New(verifier.Name(), verifier, fetcher, bundleHasher, fsck.Opts{N: 2})
+	must(whole.Check(context.Background()), "tessera's fsck accepts the log")
 	fmt.Println("size:", now.Size)
+}
+
+func main() {
+	switch arguments := os.Args[2:]; os.Args[1] {
+	case "check":
+		check(arguments[0], arguments[1], arguments[2])
+	case "append":
+		appendEntries(arguments[0], arguments[1], arguments[2], arguments[3:])
+	case "read":
+		read(arguments[0], arguments[1], arguments[2])
+	case "agent":
+		serveKey(arguments[0], arguments[1])
+	}
 }

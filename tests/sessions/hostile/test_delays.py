@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from tests.sessions.hostile.worlds import Chair, World, nothing, of, said, soone
 from tests.simulation.worlds import RECOVERING, SCALAR
 
 ONCE = replace(SCALAR, rounds=1, attempts=1, charged=0)
-SPARSE = replace(ONCE, parties=10, k=4, survivors=7, loss=3)
+SPARSE = replace(ONCE, parties=10, k=4, survivors=7, loss=3, beta=Decimal("0.24"))
 """Each has four neighbours at least, and not all the others."""
 
 RECOVERED = replace(RECOVERING, rounds=1, attempts=1, charged=0)

@@ -84,6 +84,9 @@ def test_a_question_without_an_answer_keeps_nobody_in_a_round(
         assert kept(home)
         mood.round_seconds, gate.hangs = 0.5, True
         await sooner(lambda: gate.held > 0)
+        # A party keeps each checkpoint that it sees: from here on the log stands still.
+        await sooner(lambda: len(of(here.entries(), Phase.COMMIT)) == ONCE.parties - 1)
+        await sooner(lambda: way.seen == len(here.entries()))
         size = kept(home)
         await asyncio.sleep(1.0)
         assert 0 < size <= kept(home) < size + 3 * RECORD
@@ -91,7 +94,6 @@ def test_a_question_without_an_answer_keeps_nobody_in_a_round(
         await sooner(lambda: not kept(home), 20.0)
         gate.free.set()
         gate.hangs = False
-        await sooner(lambda: len(of(here.entries(), Phase.COMMIT)) == ONCE.parties - 1)
         await here.overdue(chair, Phase.COMMIT)
         got = await asyncio.gather(*offers)
         await here.leave(*offers)

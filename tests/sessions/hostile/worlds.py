@@ -258,10 +258,13 @@ class World(Scene):
         return gate
 
     def fork(self, raws: Iterable[bytes]) -> str:
-        """Another face of the board: the same key, these entries, its own future."""
+        """Another face of the board: the same key, these entries, its own future.
+
+        Whoever runs it means to fork the log, whatever its witnesses say.
+        """
         place = stored(self.root / f"side-{len(self.sides)}", list(raws))
         side = self.stack.enter_context(
-            live_board(place, policy=self.policy, admission=ProtocolAdmission)
+            live_board(place, policy=self.policy, admission=ProtocolAdmission, risk_fork=True)
         )
         self.sides.append(side)
         return side

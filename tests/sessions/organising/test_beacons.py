@@ -92,6 +92,7 @@ def office(published: Published = QUICK) -> Office:
     witnesses = Witnesses.fresh(3, seeded("witnesses"), time=int(clock.now))
     world = crowd(terms, Setting(beacon=DrandBeacon(published.chain)), witnesses=witnesses)
     world.witnesses = None
+    world.date = lambda: int(clock.now)
     world.cosigned = lambda note: replace(witnesses, time=int(clock.now)).cosigned(note)
     schedule = Schedule(DEADLINES, beacon_margin=MARGIN)
     return Office(world, clock=clock, schedule=schedule, beacon=Shown(published, clock))

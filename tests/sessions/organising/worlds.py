@@ -13,7 +13,7 @@ from gopa.messages.framing import Posted
 from gopa.messages.manifest import Admission, Manifest
 from gopa.messages.phases import Phase
 from gopa.organiser import Setting
-from gopa.party import Party, Post, Supplied, Witnessed
+from gopa.party import Dated, Party, Post, Supplied, Witnessed
 from gopa.planning.terms import Terms
 from gopa.rules import Findings, SessionState, check_log
 from gopa.sessions.following.interface import Horizon
@@ -128,6 +128,7 @@ class Crowd:
     fails_at_submit: int | None = None
     loses_answer: bool = False
     cosigned: Callable[[bytes], bytes] | None = None
+    date: Callable[[], int] | None = None
     _held: list[Post] = field(default_factory=list)
 
     @property
@@ -205,12 +206,14 @@ class Crowd:
                     self._hear(actor, Witnessed(self.cast.board.size, self.cast.board.root))
                 for actor in self.parties:
                     self._hear(actor, posted)
+                    if self.date is not None:
+                        self._hear(actor, Dated(self.date()))
                 continue
             for actor in self.parties:
                 if actor.author == author:
                     self._hear(actor, posted)
 
-    def _hear(self, actor: Actor, event: Posted | Supplied | Witnessed) -> None:
+    def _hear(self, actor: Actor, event: Posted | Supplied | Witnessed | Dated) -> None:
         board = self.cast.board
         said = actor.tell(
             event,

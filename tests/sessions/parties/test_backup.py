@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import pytest
 
 from gopa.messages.framing import Posted
 from gopa.messages.party import COMMIT, JOIN
 from gopa.messages.phases import Phase
-from gopa.party import Event, Output, Part, Post, State, Supplied, TimedOut, Witnessed
-from gopa.party.states import Committed, Joined, Outside, Waiting
+from gopa.party import Event, Fetched, Output, Part, Post, State, Supplied, TimedOut, Witnessed
+from gopa.party.states import Checking, Committed, Joined, Outside, Waiting
 from gopa.sessions.vault import MemoryVault
 from gopa.simulation import Simulation
 from gopa.simulation.actor import Actor
@@ -229,20 +228,21 @@ def test_runs_that_were_told_different_things_share_no_chance() -> None:
 def test_commits_of_runs_that_parted_share_no_chance() -> None:
     play = Play("honest")
     play.run()
-    board, copies = play.actor.scene.board, play.vault.copies
-    before, after = next(
-        (one, other)
-        for one, other in pairwise(copies)
-        if isinstance(durable(play.actor, other.copy()).state.stage, Committed)
+    board = play.actor.scene.board
+    before = next(
+        copy
+        for copy in play.vault.copies
+        if isinstance(durable(play.actor, copy.copy()).state.stage, Checking)
     )
-    leaf = durable(play.actor, after.copy()).state.chain.leaf
-    close = next(posted for posted in board.entries if posted.leaf == leaf)
+    wanted = durable(play.actor, before.copy()).wanted
+    assert wanted is not None
+    read = Fetched(wanted.phase, board.fetch(wanted, play.simulation.session))
     said = []
     for root in (b"", b"", b"\x01" * 32, b"\x02" * 32):
         party = durable(play.actor, before.copy())
         if root:
             party.step(Witnessed(board.size, root))
-        said.append(COMMIT.decode(content_of(party.step(close), Phase.COMMIT)))
+        said.append(COMMIT.decode(content_of(party.step(read), Phase.COMMIT)))
     assert said[0] == said[1]
     for name in ("self_mask", "output", "proof"):
         assert len({getattr(each, name) for each in said}) == 3, name

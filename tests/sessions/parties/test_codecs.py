@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gopa.messages.framing import Posted
 from gopa.messages.organiser import ABORT, RESULT, Abort, Released, Result, Why
 from gopa.messages.phases import Phase
-from gopa.party import Fetched, Finished, Part, Post, Supplied, TimedOut, Witnessed
+from gopa.party import Dated, Fetched, Finished, Part, Post, Supplied, TimedOut, Witnessed
 from gopa.party.states import Committed, Done, Stopped
 from gopa.sessions.parties import records
 from gopa.sessions.parties.failures import FAILURE
@@ -57,6 +57,8 @@ def events() -> list[Any]:
         Fetched(Phase.JOIN, entries()[:40]),
         TimedOut(0),
         Witnessed(2**64 - 1, b"\xff" * 32),
+        Dated(0),
+        Dated(2**64 - 1),
     ]
 
 
@@ -78,7 +80,7 @@ def test_events_come_back() -> None:
         assert EVENT.encode(found) == data
         if not isinstance(event, Supplied):
             assert found == event
-    assert kinds == {1, 2, 3, 4, 5}
+    assert kinds == {1, 2, 3, 4, 5, 6}
 
 
 def test_parts_are_the_encoding() -> None:
@@ -112,10 +114,11 @@ def test_entries_are_encoded_once_and_never_for_another() -> None:
         Supplied(0, [1]),  # type: ignore[arg-type]
         TimedOut(65_536),
         Witnessed(0, b"short"),
+        Dated(2**64),
         Fetched(Phase.JOIN, [1]),  # type: ignore[arg-type]
         "not an event",
     ],
-    ids=["empty", "round", "negative", "bool", "list", "number", "root", "entries", "type"],
+    ids=["empty", "round", "negative", "bool", "list", "number", "root", "date", "entries", "type"],
 )
 def test_what_has_no_encoding_is_refused(wrong: Any) -> None:
     assert event_parts(TimedOut(1))

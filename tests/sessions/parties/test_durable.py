@@ -13,7 +13,7 @@ from gopa import version
 from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Phase
 from gopa.party import Fetched, Finished, Halted, Part, Post, Supplied, TimedOut, Witnessed
-from gopa.party.states import Comparing, Done, Outside, Stopped, Waiting
+from gopa.party.states import Checking, Comparing, Done, Outside, Stopped, Waiting
 from gopa.sessions.parties import DurableParty, chance
 from gopa.sessions.parties.memory import MEMORY
 from gopa.sessions.parties.records import RECORD
@@ -93,14 +93,19 @@ def test_restart_gives_the_same_state() -> None:
     assert checked > 5
 
 
-def test_restart_knows_what_it_was_waiting_for() -> None:
-    found = party(copies_with(Comparing)[0])
+@pytest.mark.parametrize(
+    ("stage", "read", "said"),
+    [(Checking, Phase.COINS, Phase.COMMIT), (Comparing, Phase.COMMIT, Phase.PUBLISH)],
+    ids=["reveals", "commits"],
+)
+def test_restart_knows_what_it_was_waiting_for(stage: type, read: Phase, said: Phase) -> None:
+    found = party(copies_with(stage)[0])
     assert found.wanted is not None
-    assert found.wanted.phase is Phase.COMMIT
+    assert found.wanted.phase is read
     board = played().actor.scene.board
     entries = board.fetch(found.wanted, played().simulation.session)
-    outputs = found.step(Fetched(Phase.COMMIT, entries))
-    assert [each.phase for each in outputs if isinstance(each, Post)] == [Phase.PUBLISH]
+    outputs = found.step(Fetched(read, entries))
+    assert [each.phase for each in outputs if isinstance(each, Post)] == [said]
     assert found.wanted is None
 
 

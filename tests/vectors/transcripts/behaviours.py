@@ -94,6 +94,61 @@ class NoSelfMask(Altered[Commit]):
 
 
 @dataclass(frozen=True, slots=True)
+class JoinsWithNothing(Altered[Join]):
+    """Commits to its input by the identity: zero, and no blinding."""
+
+    phase = Phase.JOIN
+    codec = JOIN
+
+    def change(self, content: Join) -> Join:
+        return replace(content, input=bytes(32))
+
+
+@dataclass(frozen=True, slots=True)
+class NoNoise(Altered[Join]):
+    """The identity in place of its commitment to the seed of its noise."""
+
+    phase = Phase.JOIN
+    codec = JOIN
+
+    def change(self, content: Join) -> Join:
+        return replace(content, seed=bytes(32))
+
+
+@dataclass(frozen=True, slots=True)
+class NoOutput(Altered[Commit]):
+    """Commits to its noisy value by the identity."""
+
+    phase = Phase.COMMIT
+    codec = COMMIT
+
+    def change(self, content: Commit) -> Commit:
+        return replace(content, output=bytes(32))
+
+
+@dataclass(frozen=True, slots=True)
+class FlatShares(Altered[Commit]):
+    """The identity as last coefficient: fewer shares than T would do."""
+
+    phase = Phase.COMMIT
+    codec = COMMIT
+
+    def change(self, content: Commit) -> Commit:
+        return replace(content, coefficients=(*content.coefficients[:-1], bytes(32)))
+
+
+@dataclass(frozen=True, slots=True)
+class NoEdge(Altered[Commit]):
+    """The identity for its first edge: no mask."""
+
+    phase = Phase.COMMIT
+    codec = COMMIT
+
+    def change(self, content: Commit) -> Commit:
+        return replace(content, edges=(bytes(32), *content.edges[1:]))
+
+
+@dataclass(frozen=True, slots=True)
 class WithStranger(Honest):
     """Brings somebody along who is not on the roster and posts a join as well."""
 

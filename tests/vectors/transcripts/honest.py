@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from gopa.adversary.deeds import hold
-from gopa.adversary.deeds.organising import GivesUp
-from gopa.messages.organiser import Why
+from gopa.adversary.deeds.organising import CutsOff, GivesUp
+from gopa.messages.organiser import Released, Why
 from gopa.messages.phases import Phase
 from gopa.simulation import Script
 from gopa.simulation.departures import Late, Skip
+from gopa.simulation.faults import WrongSeed
 from tests.vectors.transcripts.cases import Case, aborts, sums
 from tests.vectors.transcripts.worlds import (
     COINS,
@@ -18,11 +19,15 @@ from tests.vectors.transcripts.worlds import (
     GAUSSIAN,
     IMPATIENT,
     LEAVING,
+    LONG,
     ONCE,
     PLAIN,
     RECOVERY,
+    SEEDS,
     SELDOM,
     SIGNED,
+    SIGNED_SEEDS,
+    SIX,
     TWICE,
     VECTORS,
     WEIGHTED,
@@ -43,6 +48,13 @@ CLEAN: Final = {
     "clean_full": _clean("Four parties, one number each; nobody leaves and nobody lies.", PLAIN),
     "clean_five": _clean("The same with five parties, of whom two may be lost.", LEAVING),
     "clean_recovery": _clean("Shares of self-masks are dealt and nobody needs them.", RECOVERY),
+    "clean_six": _clean("Six parties with recovery, of whom two may be lost.", SIX),
+    "clean_recovery_of_vectors": _clean(
+        "Three coordinates; shares of the seeds of self-masks are dealt.", SEEDS
+    ),
+    "clean_recovery_signed": _clean(
+        "Signed mode; shares of the seeds of self-masks are dealt.", SIGNED_SEEDS, "SIGNED-ONLY"
+    ),
     "clean_two_rounds": _clean("Two rounds of one session: fresh keys, masks, coins.", TWICE),
     "clean_gaussian_masks": _clean("Masks of edges are rounded Gaussians.", GAUSSIAN),
     "clean_sparse_graph": _clean("Seven parties choose three others each.", SELDOM),
@@ -53,6 +65,11 @@ CLEAN: Final = {
     "clean_witnessed": _clean("Closes carry checkpoints that two witnesses cosigned.", WITNESSED),
     "clean_drand": _clean("Coins from a published round of a drand network.", DRAND),
     "clean_signed": _clean("Signed mode: words and hashes, nothing proved.", SIGNED, "SIGNED-ONLY"),
+    "clean_two_chunks": _clean(
+        "Long vectors of words: every value, and the result, has two chunks.",
+        LONG,
+        "SIGNED-ONLY",
+    ),
     "clean_curious": _clean(
         "Honest-but-curious trust: no self-masks, the close of publish is final.",
         CURIOUS,
@@ -77,6 +94,12 @@ ABSENCE: Final = {
     "dropout_before_publish": _drop(Phase.PUBLISH, WITHOUT, "its edges are opened"),
     "dropout_before_confirm": _drop(Phase.CONFIRM, FULL_HOUSE, "its self-mask is recovered"),
     "dropout_before_unmask": _drop(Phase.UNMASK, FULL_HOUSE, "its self-mask is recovered"),
+    "dropout_of_six": Case(
+        "Party 3 is gone before publish, in a session that could lose one more.",
+        (sums(0, 1, 2, 4, 5),),
+        Script().drop(LEAVER, before=Phase.PUBLISH),
+        SIX,
+    ),
     "dropout_without_recovery": Case(
         "Party 3 is gone before publish, in a session without recovery.",
         (sums(0, 1, 2),),
@@ -84,9 +107,9 @@ ABSENCE: Final = {
     ),
     "dropout_before_rollback": Case(
         "Party 1 is gone before publish and party 3 before it opens its edge to party 1.",
-        (sums(0, 2, 4),),
+        (sums(0, 2, 4, 5),),
         Script().drop(1, before=Phase.PUBLISH).drop(LEAVER, before=Phase.ROLLBACK),
-        RECOVERY,
+        SIX,
     ),
     "dropout_before_recover": Case(
         "Party 1 is gone before unmask and party 3 before it gives out its share: three are left.",
@@ -212,11 +235,64 @@ ABORTS: Final = {
         Script().organise(GivesUp(Phase.COMMIT)),
         ONCE,
     ),
+    "abort_cut_off_a_seed": Case(
+        "The cut of the abort lies below the last seed, which the log has: nobody is to blame and "
+        "nobody barred, and the abort is the organiser's veto.",
+        (aborts(Why.NOT_UNMASKED, released=True), sums(0, 1, 2, 3)),
+        Script().organise(CutsOff(Phase.UNMASK)),
+    ),
+    "abort_cut_off_a_confirmation": Case(
+        "Party 1 does not confirm and the last one who does is cut off: a veto; party 1 is barred.",
+        (aborts(Why.NOT_CONFIRMED, released=True), sums(0, 2, 3)),
+        Script().misbehave(1, Skip(Phase.CONFIRM, frozenset({1}))).organise(CutsOff(Phase.CONFIRM)),
+    ),
+    "abort_cut_off_a_value": Case(
+        "The last value is cut off, then a seed is kept back: only its owner is barred.",
+        (aborts(Why.NOT_UNMASKED, released=True), sums(0, 2, 3)),
+        _gone(Phase.UNMASK, 1).organise(CutsOff(Phase.PUBLISH)),
+    ),
+    "abort_cut_off_a_wrong_seed": Case(
+        "A wrong seed stands behind the cut as well: its author is to blame and barred.",
+        (aborts(Why.NOT_UNMASKED, released=True), sums(0, 1, 2)),
+        Script().misbehave(LEAVER, WrongSeed(frozenset({1}))).organise(CutsOff(Phase.UNMASK)),
+    ),
+    "abort_cut_off_before_recovery": Case(
+        "A seed is cut off, then two neighbours keep their shares: the log has all that is needed.",
+        (aborts(Why.NOT_UNMASKED, released=True), sums(*FULL_HOUSE)),
+        Script()
+        .organise(CutsOff(Phase.UNMASK))
+        .misbehave(0, Skip(Phase.RECOVER, frozenset({1})))
+        .misbehave(1, Skip(Phase.RECOVER, frozenset({1}))),
+        RECOVERY,
+    ),
+    "abort_for_no_reason_of_a_confirmed_round": Case(
+        "The organiser gives up behind the final close though everybody confirmed: a veto.",
+        (aborts(Why.ORGANISER, released=True), sums(0, 1, 2, 3)),
+        Script().organise(GivesUp(Phase.CONFIRM, Released.MASKED)),
+    ),
+    "dropout_cut_off_nonce": Case(
+        "The last nonce is cut off: its owner is out, and the report says by whose doing.",
+        (sums(0, 1, 2),),
+        Script().organise(CutsOff(Phase.COINS)),
+    ),
     "recovery_of_two": Case(
         "Two self-masks are recovered from three shares each.",
         (sums(*FULL_HOUSE),),
         _gone(Phase.UNMASK, 3, 4),
         RECOVERY,
+    ),
+    "recovery_of_a_vector": Case(
+        "Party 3 is gone: the seed of its mask of three coordinates is recovered from shares.",
+        (sums(*FULL_HOUSE),),
+        _gone(Phase.UNMASK, LEAVER),
+        SEEDS,
+    ),
+    "recovery_signed": Case(
+        "Party 3 is gone: the seed of its mask of words is recovered from shares.",
+        (sums(*FULL_HOUSE),),
+        _gone(Phase.UNMASK, LEAVER),
+        SIGNED_SEEDS,
+        verdict="SIGNED-ONLY",
     ),
     "recovery_fails": Case(
         "Party 3 is gone and two neighbours keep their shares: too few are left; then a retry.",

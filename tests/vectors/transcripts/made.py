@@ -12,12 +12,13 @@ from hashlib import sha256
 from typing import Final
 
 from bulletin_board import ArchiveReader, LogReader, SignedCheckpoint, TrustPolicy, VerifierKey
+from bulletin_board.archive import MAGIC
 from gopa.messages.framing import NO_LEAF, Place, sign_message
 from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Kind, Phase
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Findings, check_log
-from gopa.simulation import RoundRecord, Simulation
+from gopa.simulation import RoundRecord, Simulation, Witnesses
 from gopa.simulation.board import SimulatedBoard
 from tests.randomness import seeded
 from tests.vectors.transcripts.catalogue import CASES
@@ -60,16 +61,36 @@ def make(name: str) -> Made:
         plain += _plain_sums(simulation, record, inputs)
     out = io.BytesIO()
     simulation.archive(out)
+    archive = cosigned(out.getvalue(), case.world.witnesses())
     return Made(
         name=name,
-        archive=out.getvalue(),
-        signed=simulation.log().signed,
+        archive=archive,
+        signed=ArchiveReader(io.BytesIO(archive), simulation_policy(simulation)).signed,
         manifest=simulation.manifest,
         findings=_checked(simulation.log()),
         records=tuple(records),
         plain=tuple(plain),
         keys=tuple(actor.author for actor in simulation.parties),
     )
+
+
+def simulation_policy(simulation: Simulation) -> TrustPolicy:
+    """The key of the log alone."""
+    return TrustPolicy.single_log(VerifierKey.parse(simulation.manifest.log.decode()))
+
+
+def cosigned(archive: bytes, witnesses: Witnesses | None) -> bytes:
+    """The archive under a checkpoint that the witnesses cosigned too, where there are any.
+
+    Who anchors their policy asks for that of the whole log, not only of what closes quote.
+    """
+    if witnesses is None:
+        return archive
+    header_end = len(MAGIC) + 4 + int.from_bytes(archive[len(MAGIC) : len(MAGIC) + 4])
+    note_end = header_end + 4 + int.from_bytes(archive[header_end : header_end + 4])
+    note = witnesses.cosigned(archive[header_end + 4 : note_end])
+    content = archive[:header_end] + len(note).to_bytes(4) + note + archive[note_end:-32]
+    return content + sha256(content).digest()
 
 
 def read(archive: bytes, log: VerifierKey) -> tuple[SignedCheckpoint, list[bytes]]:

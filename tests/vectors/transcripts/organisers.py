@@ -12,6 +12,7 @@ from gopa.adversary.deeds.organising import (
     AlteredOpen,
     AnotherResult,
     ClosesAgain,
+    CutsOff,
     GivesUp,
     Vanishes,
 )
@@ -190,6 +191,12 @@ CASES: Final = {
         "A close with a cut above its own index.",
         AlteredClose(Phase.COMMIT, with_cut(5)),
         "04-C2",
+    ),
+    "organiser_cut_below_what_it_saw": cheat(
+        "An abort below a seed that the organiser says it has seen.",
+        CutsOff(Phase.UNMASK, admits=True),
+        "04-C2",
+        ends=(stops(released=True),),
     ),
     "organiser_cut_goes_back": cheat(
         "A close with a cut below the one before.",

@@ -28,6 +28,7 @@ from gopa.simulation.faults import (
     CopiedProof,
     CopiedSeed,
     FalseAccusation,
+    OtherSeed,
     WrongMask,
     WrongOpening,
     WrongRecovery,
@@ -35,7 +36,12 @@ from gopa.simulation.faults import (
 )
 from tests.small_worlds.behaviours import Conspire
 from tests.vectors.transcripts.behaviours import (
+    FlatShares,
+    JoinsWithNothing,
     KeyOfTwo,
+    NoEdge,
+    NoNoise,
+    NoOutput,
     NoSelfMask,
     ShiftedInput,
     ShiftedNoise,
@@ -47,7 +53,10 @@ from tests.vectors.transcripts.worlds import (
     LEAVING,
     PLAIN,
     RECOVERY,
+    SEEDS,
     SIGNED,
+    SIGNED_SEEDS,
+    SIX,
     TWICE,
     VECTORS,
     WEIGHTED,
@@ -91,7 +100,20 @@ def vetoes(script: Script) -> Script:
     return script.drop(LEAVER, before=Phase.UNMASK)
 
 
-STAYERS: Final = (sums(0, 2, 4),)
+def _of_another_seed(world: World, twin: str, verdict: str) -> Case:
+    return Case(
+        "Deals shares of another seed and keeps its own: convicted, and the retry is without it.",
+        (aborts(Why.NOT_UNMASKED, released=True), sums(*REST)),
+        Script().misbehave(LIAR, OtherSeed(FIRST), Skip(Phase.UNMASK, FIRST)),
+        world,
+        liars=(LIAR,),
+        twin=twin,
+        blamed=blame(LIAR, "04-U5"),
+        verdict=verdict,
+    )
+
+
+STAYERS: Final = (sums(0, 2, 4, 5),)
 
 LIES: Final = {
     "join_key_without_possession": lie(
@@ -151,6 +173,23 @@ LIES: Final = {
     "commit_no_self_mask": lie(
         "The identity in place of a self-mask, so that there would be none.", NoSelfMask(), "04-K2"
     ),
+    "join_no_input": lie(
+        "The identity as commitment to the input: anybody could open it.",
+        JoinsWithNothing(),
+        "04-J2",
+    ),
+    "join_no_noise": lie(
+        "The identity as commitment to the seed of the noise.", NoNoise(), "04-J2"
+    ),
+    "commit_no_output": lie("The identity as commitment to the noisy value.", NoOutput(), "04-K2"),
+    "commit_no_coefficient": lie(
+        "The identity as coefficient: fewer shares would open the self-mask.",
+        FlatShares(),
+        "04-K2",
+    ),
+    "commit_no_edge": lie(
+        "The identity on one edge: void, accused and convicted.", NoEdge(), "04-A3"
+    ),
     "commit_edge_missing": lie(
         "One edge less than neighbours.", missing_edge()(Phase.COMMIT, None), "04-K1"
     ),
@@ -203,33 +242,36 @@ LIES: Final = {
         WrongOpening(),
         "04-O2",
         ends=STAYERS,
-        twin="dropout_before_publish",
+        world=SIX,
+        twin="dropout_of_six",
         others=leaves,
     ),
     "rollback_refuses": lie(
         "Opens nothing although it has to.",
         Skip(Phase.ROLLBACK),
         ends=STAYERS,
-        twin="dropout_before_publish",
+        world=SIX,
+        twin="dropout_of_six",
         others=leaves,
     ),
     "rollback_opens_late": lie(
         "Opens behind the close.",
         Late(Phase.ROLLBACK),
         ends=STAYERS,
-        twin="dropout_before_publish",
+        world=SIX,
+        twin="dropout_of_six",
         others=leaves,
     ),
     "rollback_residue_of_two": Case(
         "Two agree on a huge mask, one drops out, the other cannot open it: neither counts.",
-        (sums(0, 2, 4),),
+        STAYERS,
         Script()
-        .misbehave(LIAR, Conspire(author(RECOVERY, LEAVER)))
-        .misbehave(LEAVER, Conspire(author(RECOVERY, LIAR)))
+        .misbehave(LIAR, Conspire(author(SIX, LEAVER)))
+        .misbehave(LEAVER, Conspire(author(SIX, LIAR)))
         .drop(LEAVER, before=Phase.PUBLISH),
-        RECOVERY,
+        SIX,
         liars=(LIAR, LEAVER),
-        twin="dropout_before_publish",
+        twin="dropout_of_six",
     ),
     "confirm_refuses": lie(
         "Does not confirm: its self-mask is recovered.", Skip(Phase.CONFIRM), ends=(sums(*ALL),)
@@ -259,6 +301,10 @@ LIES: Final = {
         liars=(LIAR, LEAVER),
         twin="clean_five",
         blamed=blame(LIAR, "04-J5"),
+    ),
+    "recover_another_seed": _of_another_seed(SEEDS, "clean_recovery_of_vectors", "VALID"),
+    "recover_another_seed_signed": _of_another_seed(
+        SIGNED_SEEDS, "clean_recovery_signed", "SIGNED-ONLY"
     ),
     "recover_wrong_share": lie(
         "Gives out another share than it received.",
@@ -369,11 +415,9 @@ REPLAYS: Final = {
 }
 
 
-def _twice(phase: Phase, *included: int, twin: str = "clean_recovery") -> Case:
+def _twice(phase: Phase, *included: int) -> Case:
     about = f"Two entries for the slot of its {phase.name.lower()}."
-    others = leaves if twin == "dropout_before_publish" else lambda script: script
-    ends = (sums(*included),)
-    return lie(about, Twice(phase), "04-E3", ends=ends, twin=twin, others=others)
+    return lie(about, Twice(phase), "04-E3", ends=(sums(*included),))
 
 
 EQUIVOCATIONS: Final = {
@@ -381,7 +425,15 @@ EQUIVOCATIONS: Final = {
     "equivocation_reveal": _twice(Phase.COINS, *REST),
     "equivocation_commit": _twice(Phase.COMMIT, *REST),
     "equivocation_publish": _twice(Phase.PUBLISH, *REST),
-    "equivocation_opening": _twice(Phase.ROLLBACK, 0, 2, 4, twin="dropout_before_publish"),
+    "equivocation_opening": lie(
+        "Two entries for the slot of its opening.",
+        Twice(Phase.ROLLBACK),
+        "04-E3",
+        ends=STAYERS,
+        world=SIX,
+        twin="dropout_of_six",
+        others=leaves,
+    ),
     "equivocation_confirm": _twice(Phase.CONFIRM, *ALL),
     "equivocation_unmask": _twice(Phase.UNMASK, *ALL),
     "equivocation_after_the_final_close": lie(

@@ -58,6 +58,7 @@ def _round(found: RoundFindings) -> Json:
         "sums": None if found.sums is None else list(found.sums),
         "abort": None if found.abort is None else found.abort.name.lower(),
         "culprits": list(found.culprits),
+        "veto": list(found.veto),
     }
 
 

@@ -15,9 +15,12 @@ from gopa.rules import BeaconValue
 from gopa.simulation import BeaconSource, Script, Simulation, Stage, Witnesses
 from tests.beacon.rounds import ROUNDS
 from tests.randomness import seeded
+from zkp.noise_table import irwin_hall
 
-RECOVERING: Final = replace(FIVE, threshold_numerator=1, threshold_denominator=2)
+RECOVERING: Final = replace(FIVE, loss=1, threshold_numerator=1, threshold_denominator=2)
+ROOMIER: Final = replace(RECOVERING, parties=6, survivors=4, loss=2, k=5)
 SPARSE: Final = replace(FOUR, parties=7, survivors=6)
+ONE_RELEASE: Final = replace(FOUR, charged=0, attempts=1)
 WITNESS_TIME: Final = 1_700_000_000
 
 
@@ -86,6 +89,7 @@ def _drand() -> World:
 PLAIN: Final = World()
 LEAVING: Final = World(FIVE)
 RECOVERY: Final = World(RECOVERING)
+SIX: Final = World(ROOMIER)
 TWICE: Final = World(replace(FOUR, rounds=2))
 GAUSSIAN: Final = World(replace(FOUR, mask="gaussian", mask_deviation=50))
 VECTORS: Final = World(VECTOR)
@@ -95,8 +99,27 @@ CURIOUS: Final = World(
     replace(FOUR, mask="gaussian", mask_deviation=50),
     Setting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS),
 )
+SEEDS: Final = World(
+    replace(VECTOR, parties=5, k=4, threshold_numerator=1, threshold_denominator=2)
+)
+LONG: Final = World(
+    replace(
+        ONE_RELEASE,
+        parties=3,
+        loss=0,
+        k=2,
+        dimension=7496,
+        steps=1,
+        squared_sensitivity=7496,
+        noise=irwin_hall(4, 6),
+    ),
+    Setting(mode=Mode.SIGNED, word_width=64),
+)
+"""Values and results have two chunks: in words, as few as that takes."""
+
+SIGNED_SEEDS: Final = World(SEEDS.terms, Setting(mode=Mode.SIGNED))
 SELDOM: Final = World(SPARSE)
-ONCE: Final = World(replace(FOUR, charged=0, attempts=1))
+ONCE: Final = World(ONE_RELEASE)
 COINS: Final = World(FOUR, Setting(beacon=TestCoins()))
 WITNESSED: Final = World(witnesses=_witnesses)
 DRAND: Final = _drand()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from commitments import Opening
 from commitments.group import Group, SecretScalarVec
-from tests.group.backends import installed_groups
+from tests.group.backends import proving_groups
 from tests.randomness import seeded
 from tests.zkp.bits.samples import KINDS, Sample, sample, transcript
 from wire.errors import InvalidProof, UsageError
@@ -30,7 +30,7 @@ from zkp.bits import (
 from zkp.bits.layout import padded_length
 from zkp.bits.witness import Secrets
 
-GROUPS = st.sampled_from(installed_groups())
+GROUPS = st.sampled_from(proving_groups())
 MIXTURES = st.lists(st.sampled_from(KINDS), min_size=1, max_size=5)
 
 

@@ -104,6 +104,7 @@ def test_no_false_value_passes(group: Group, name: str, monkeypatch: pytest.Monk
     honest = SHAPES[name](group)
     honest.verify(honest.prove())
     monkeypatch.setattr(prover, "require_satisfied", lambda *_: None)
+    monkeypatch.setattr(prover, "require_valid", lambda *_: None)
     for change in falsehoods(honest):
         made = SHAPES[name](group)
         made.verify(made.prove())
@@ -137,12 +138,13 @@ def test_only_zero_and_one_are_bits(
         return replace(found, right_0=found.right_0 + extra)
 
     monkeypatch.setattr(prover, "require_satisfied", lambda *_: None)
+    monkeypatch.setattr(prover, "require_valid", lambda *_: None)
     monkeypatch.setattr(prover._Proving, "_halves", shifted)
     bits, blinding = (unit * group.scalar(a)).secret(), group.secret_scalar(5)
     left, right = (derive_generators(group, name, 14) for name in (b"bits/left", b"bits/right"))
     point = left.msm(bits) - right.sum() + right[position] * group.scalar(b + 1)
     point = point + Pedersen(group).blinding_base * blinding
-    committed = BitCommitment(group, layout, point, bits, blinding)
+    committed = BitCommitment(group, layout, point, bits, group.scalars([1]) * blinding)
     if position == 0:
         made.vectors.clear()
         made.vector_openings.clear()

@@ -16,10 +16,9 @@ from commitments import derive_generators
 from commitments.group import Group, Scalar, ScalarVec, SecretScalarVec
 from tests.zkp.bits.samples import Sample, transcript
 from wire.errors import InvalidProof
-from wire.randomness import Rng
 from zkp.bits import Layout, Row, Vector, equations, prover
 from zkp.equations import holds
-from zkp.transcript import Transcript
+from zkp.nonces import NonceSource
 
 BITS, PADDING, EXTENSION, LENGTH = 13, 13, 14, 16
 """Thirteen bits, a padding bit and two coordinates."""
@@ -40,14 +39,14 @@ def only(group: Group, position: int, length: int) -> ScalarVec:
     return group.scalars([int(i == position) for i in range(length)])
 
 
-def cheat(monkeypatch: pytest.MonkeyPatch, side: str, position: int, amount: int) -> None:
+def cheat(
+    group: Group, monkeypatch: pytest.MonkeyPatch, side: str, position: int, amount: int
+) -> None:
     """Provers add xi * amount to l or to y^-i r at the position, and blind nothing there."""
-    draw, halves = prover._Blinders.draw, prover._Proving._halves
+    placed, halves = prover._Blinders.of, prover._Proving._halves
 
-    def quiet(
-        group: Group, layout: Layout, onto: Transcript, witness: SecretScalarVec, rng: Rng
-    ) -> prover._Blinders:
-        drawn, one = draw(group, layout, onto, witness, rng), group.scalar(1)
+    def quiet(layout: Layout, nonces: SecretScalarVec) -> prover._Blinders:
+        drawn, one = placed(layout, nonces), group.scalar(1)
         left, right = (
             vector * (only(group, position, len(vector)) * -one + one)
             for vector in (drawn.left, drawn.right)
@@ -63,9 +62,11 @@ def cheat(monkeypatch: pytest.MonkeyPatch, side: str, position: int, amount: int
             return replace(made, left_0=made.left_0 + extra)
         return replace(made, right_0=made.right_0 + extra * group.powers(y, LENGTH))
 
-    monkeypatch.setattr(prover._Blinders, "draw", staticmethod(quiet))
+    monkeypatch.setattr(prover._Blinders, "of", staticmethod(quiet))
+    monkeypatch.setattr(NonceSource, "require_used", lambda *_: None)
     monkeypatch.setattr(prover._Proving, "_halves", shifted)
     monkeypatch.setattr(prover, "require_satisfied", lambda *_: None)
+    monkeypatch.setattr(prover, "require_valid", lambda *_: None)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_a_commitment_has_nothing_on_other_bases(
         points = made.vectors[0].points + base * group.scalar(amount)
         made.vectors[0] = replace(made.vectors[0], points=points)
         with monkeypatch.context() as patched:
-            cheat(patched, side, position, amount)
+            cheat(group, patched, side, position, amount)
             proof = made.prove()
         if amount == 0:
             made.verify(proof)

@@ -183,6 +183,7 @@ def test_a_vector_commitment_is_linked_by_a_challenge(
     false = made.vectors[0]
     # The prover's own check would stop it here.
     monkeypatch.setattr("zkp.bits.prover.require_satisfied", lambda *_: None)
+    monkeypatch.setattr("zkp.bits.prover.require_valid", lambda *_: None)
     # D holds 1 + OFFSET; A takes -OFFSET on the same base; D + A holds what is proved.
     key = VectorPedersen(group, 2)
     claimed = replace(made.vector_openings[1], values=made.vector_openings[0].values)

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commitments.group import Group
-from tests.group.backends import installed_groups
+from tests.group.backends import proving_groups
 from tests.zkp.bits.samples import KINDS, Sample, sample
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError
 
-GROUPS = st.sampled_from(installed_groups())
+GROUPS = st.sampled_from(proving_groups())
 
 
 @lru_cache

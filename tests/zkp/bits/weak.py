@@ -16,6 +16,11 @@ class Forgetful(Transcript):
         self._forgotten = forgotten
         self.absorb(b"context", b"context")
 
+    def copy(self) -> Forgetful:
+        twin = Forgetful(self._forgotten)
+        twin._sponge, twin._bound = self._sponge.copy(), self._bound
+        return twin
+
     def _bind(self, kind: bytes, label: bytes, data: bytes) -> None:
         if label != self._forgotten:
             super()._bind(kind, label, data)
@@ -29,6 +34,11 @@ class FixedLink(Transcript):
     def __init__(self) -> None:
         super().__init__(b"tests of the bit argument")
         self.absorb(b"context", b"context")
+
+    def copy(self) -> FixedLink:
+        twin = FixedLink()
+        twin._sponge, twin._bound = self._sponge.copy(), self._bound
+        return twin
 
     def challenges(self, label: bytes, group: Group, n: int) -> ScalarVec:
         drawn = super().challenges(label, group, n)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commitments.group import Group, Point
-from tests.group.backends import installed_groups
+from tests.group.backends import proving_groups
 from tests.zkp import gaussian_noise_vectors, weighted_noise_vectors
 from tests.zkp.bits.samples import KINDS, Sample, sample, transcript
 from tests.zkp.independent.bit_argument import Statement, verify
@@ -29,7 +29,7 @@ from wire.errors import InvalidProof
 from zkp.bits import Committed, Constraint, Public, Row, Vector, commit_bits, prove_committed
 from zkp.bits import verify as library_verify
 
-GROUPS = st.sampled_from(installed_groups())
+GROUPS = st.sampled_from(proving_groups())
 MIXTURES = st.lists(st.sampled_from(KINDS), min_size=1, max_size=4)
 Record = dict[str, Any]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from commitments import Pedersen
 from commitments.group import Group
-from tests.group.backends import installed_groups
+from tests.group.backends import proving_groups
 from tests.randomness import seeded
 from tests.zkp.bits.samples import Sample, sample, transcript
 from tests.zkp.test_range import committed
@@ -23,7 +23,7 @@ from zkp.interval import Interval
 from zkp.range import RangeStatement, prove_range, verify_range
 from zkp.sigma import bits as schnorr
 
-GROUPS = st.sampled_from(installed_groups())
+GROUPS = st.sampled_from(proving_groups())
 SCALAR_KINDS = ("public", "committed")
 
 

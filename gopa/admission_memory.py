@@ -1,0 +1,81 @@
+"""Which entries of a log a board has to see again to know who may post what.
+
+All that an organiser has said, and what parties have said in a round that goes on: a round that
+is over, or has given way to another one, needs none of that. An index takes eight bytes; what
+is at it is read, verified, from the log.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from itertools import pairwise
+from struct import Struct
+
+from bulletin_board import Entry
+from gopa.messages.phases import Phase
+from gopa.session_tracker import Round, Session
+from wire.errors import MalformedMessage
+
+_INDEX = Struct(">Q")
+
+
+class _Needed:
+    """Of one session. `round` is the one that `parties` are of."""
+
+    __slots__ = ("organiser", "parties", "round")
+
+    def __init__(self) -> None:
+        self.organiser = array("Q")
+        self.parties = array("Q")
+        self.round: Round | None = None
+
+    def note(self, index: int, entry: Entry, session: Session) -> None:
+        if entry.phase == Phase.ORGANISER:
+            self.organiser.append(index)
+            found = session.round
+            if found is not self.round or (found is not None and found.ended is not None):
+                self.round, self.parties = found, array("Q")
+        elif self.round is not None and self.round.ended is None:
+            self.parties.append(index)
+
+
+class NeededEntries:
+    """Indexes of entries, by session."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[bytes, _Needed] = {}
+
+    def note(self, index: int, entry: Entry, session: Session | None) -> None:
+        """The entry counts; `session` is None while the manifest of its session is on its way."""
+        needed = self._sessions.setdefault(entry.session, _Needed())
+        if session is None:
+            needed.organiser.append(index)
+        else:
+            needed.note(index, entry, session)
+
+    def forget(self, session: bytes) -> None:
+        """Its manifest was given up or counts for nothing.
+
+        If its entries stayed, whoever had begun it first would own it again after a restart.
+        """
+        self._sessions.pop(session, None)
+
+    def save(self) -> bytes:
+        """All indexes, in the order of the log."""
+        return b"".join(map(_INDEX.pack, sorted(self._indexes())))
+
+    def _indexes(self) -> Iterator[int]:
+        for each in self._sessions.values():
+            yield from each.organiser
+            yield from each.parties
+
+
+def read_indexes(state: bytes, size: int) -> list[int]:
+    """What `save` said of a log of this size; `MalformedMessage` for anything else."""
+    if len(state) % _INDEX.size:
+        raise MalformedMessage("whole indexes", "state")
+    found = [index for (index,) in _INDEX.iter_unpack(state)]
+    if any(a >= b for a, b in pairwise([*found, size])):
+        raise MalformedMessage("increasing indexes of entries of the log", "state")
+    return found

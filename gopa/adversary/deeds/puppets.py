@@ -1,0 +1,106 @@
+"""An organiser that plays parties of its own, in the places of members who stay away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from bulletin_board import Submission
+from gopa.adversary.deeds.organising import close_of
+from gopa.adversary.malicious import Deed
+from gopa.beacon import reveal_hash
+from gopa.messages.framing import Place, party_id, sign_message
+from gopa.messages.members import pack_members
+from gopa.messages.organiser import CLOSE, Close, Coins, Enrolled, Roll
+from gopa.messages.party import REVEAL
+from gopa.messages.phases import Kind, Phase
+from gopa.organiser import Publish
+from gopa.party import Post
+from gopa.simulation.contents import body_of
+from gopa.simulation.departures import Drop
+from gopa.simulation.scene import OrganiserScene, Scene
+
+_TWICE = bytes.fromhex("6a493210f7499cd17fecb510ae0cea23a110e8d5b901f8acadd3095c73a3b919")
+_NONCE = bytes(range(32))
+
+
+@dataclass(slots=True)
+class Puppeteer:
+    """Enrols a party that did not join, with a key and a nonce of the organiser's, and goes on.
+
+    `absent` is what happens to the party in whose place the puppet is: it is not heard. One
+    object is of use in one session.
+    """
+
+    _scene: OrganiserScene | None = field(default=None, repr=False)
+    _author: bytes = b""
+    _roll: Publish | None = None
+
+    def absent(self) -> Deed:
+        """Is gone from before this phase to the end of the round, and a puppet has its place."""
+        return lambda phase, rounds: _Replaced(phase, True, rounds, self)
+
+    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+        close = close_of(control)
+        if close is None or close.phase is not Phase.JOIN or not self._author:
+            return [control]
+        self._scene = scene
+        self._roll = scene.altered(control, CLOSE, self._with_puppet)
+        return [self._roll]
+
+    def replaces(self, author: bytes) -> None:
+        """This party is not heard in the round."""
+        self._author = author
+
+    def closes_coins(self) -> Sequence[Post]:
+        """The close of coins over what was revealed, and the puppet's nonce."""
+        if self._scene is None or self._roll is None:
+            return []
+        scene, submission = self._scene, Submission.decode(self._roll.entries[-1])
+        content = CLOSE.decode(body_of(self._roll.entries)).content
+        nonces = {self._author: _NONCE, **_revealed(scene, self._roll.round)}
+        if not isinstance(content, Roll) or not {p.author for p in content.parties} <= set(nonces):
+            return []
+        members = pack_members(range(len(content.parties)), len(content.parties))
+        listed = tuple(nonces[party.author] for party in content.parties)
+        coins = Coins(members, listed, b"", b"")
+        body = CLOSE.encode(Close(submission.leaf, scene.board.size, Phase.COINS, b"", coins))
+        seq = submission.entry.seq + 1
+        place = Place(
+            scene.session, Phase.ORGANISER, Kind.CLOSE, self._roll.round, seq, submission.leaf
+        )
+        return [Post(Phase.ORGANISER, place.round, sign_message(body, place, scene.key).entries)]
+
+    def _with_puppet(self, close: Close) -> Close:
+        content, scene = close.content, self._scene
+        if not isinstance(content, Roll) or scene is None:
+            return close
+        place = scene.session, 1, party_id(self._author)
+        nonce_hash = reveal_hash(*place, _NONCE)
+        puppet = Enrolled(self._author, _TWICE, nonce_hash)
+        parties = sorted((*content.parties, puppet), key=lambda party: party.author)
+        return replace(close, content=replace(content, parties=tuple(parties)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Replaced(Drop):
+    """Behind the close of join everybody reveals; then its organiser goes on."""
+
+    organiser: Puppeteer = field(default_factory=Puppeteer)
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        self.organiser.replaces(scene.key.public.data)
+        return Drop.says(self, scene, post)
+
+    def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+        del scene
+        return self.organiser.closes_coins() if phase is self.phase else []
+
+
+def _revealed(scene: OrganiserScene, number: int) -> dict[bytes, bytes]:
+    """Nonces by author."""
+    return {
+        posted.entry.author.data: REVEAL.decode(posted.entry.body).nonce
+        for posted in scene.board.entries
+        if (posted.entry.phase, posted.entry.round) == (Phase.COINS, number)
+    }

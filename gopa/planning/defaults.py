@@ -1,0 +1,43 @@
+"""What a plan assumes and chooses where its caller says nothing: the one place of each number.
+
+Why each of them: `specs/03-privacy.md`, [V33a].
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Final, Literal, TypeAlias
+
+PlannedMode: TypeAlias = Literal["full", "signed", "off"]
+PlannedTrust: TypeAlias = Literal["malicious", "honest-but-curious"]
+Automatic: TypeAlias = Literal["auto"]
+
+CORRUPT: Final = 0.1
+"""A tenth of the parties, and at least one."""
+
+DROPOUT: Final = 0.05
+ATTEMPTS: Final = 3
+
+LEAST_CHANCE: Final = 0.5
+"""A plan whose session gets a result less often than that is refused."""
+
+GOOD_CHANCE: Final = 0.9
+"""A plan whose session gets a result less often than that comes with a warning."""
+
+SURE_CHANCE: Final = 0.98
+"""Smaller thresholds of recovery are tried until a result is as likely as that."""
+
+MOST_RETRIES: Final = 3
+"""Without recovery at most so many charged retries are planned unasked."""
+
+THRESHOLDS: Final = (
+    Fraction(4, 5),
+    Fraction(3, 4),
+    Fraction(2, 3),
+    Fraction(3, 5),
+    Fraction(1, 2),
+)
+"""Thresholds of recovery that are tried, from the one with the fewest neighbours on."""
+
+MOST_WITHHELD: Final = 32
+"""With more parties than that expected to withhold their nonces, coins come from a beacon."""

@@ -1,0 +1,83 @@
+"""What the organiser's cut left out of a phase that its message ends ([C6], [X7]).
+
+The organiser chooses the cut, and has read the log when it does: so a message that stands in
+the log before its own counts for no list, but it is held against nobody either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gopa.messages.framing import Message
+from gopa.messages.organiser import Cause
+from gopa.messages.phases import Phase
+from gopa.rules.book import Book, Failure, Given, Stage, Step
+from gopa.rules.findings import Removed
+from gopa.rules.rollback import RollbackStage
+
+
+@dataclass(frozen=True, slots=True)
+class CutOff:
+    """A phase as its cut has it, and as it would be with the index of the message as the cut.
+
+    `late` are the authors whose message would have counted, with its index; `goes_on` says
+    whether the rules would have demanded a close or a result. `culprits` are those that an
+    abort names and that are to blame all the same.
+    """
+
+    late: Mapping[bytes, int]
+    goes_on: bool
+    culprits: tuple[int, ...]
+
+
+def cut_off(book: Book, stage: Stage, step: Step, cut: int, end: int, given: Given) -> CutOff:  # noqa: PLR0913, PLR0917 - the two cuts of a phase
+    """What stands in the log from `cut` on, below `end`, the message's own first index."""
+    between = _between(book, stage, cut, end)
+    whole = stage.demand(end, given) if between else step
+    late = {
+        author: message.index
+        for author, message in between.items()
+        if _was_waited_for(stage, step, author) and _counts(whole, author)
+    }
+    spared = book.spared | {book.places[author] for author in late if author in book.places}
+    left = set(_named(step)) & set(_named(whole)) - spared
+    closed = stage.phase is Phase.RECOVER and set(_named(whole)) <= spared
+    goes_on = closed or not isinstance(whole.said, Failure)
+    return CutOff(late, goes_on, () if goes_on else tuple(sorted(left)))
+
+
+def excused(removed: tuple[Removed, ...], late: Mapping[bytes, int]) -> tuple[Removed, ...]:
+    """The removals, with the entry that was cut off and the rule that it was cut off by."""
+    return tuple(
+        replace(row, rule="04-C6", entry=late[row.author])
+        if row.author in late and row.cause is Cause.ABSENT
+        else row
+        for row in removed
+    )
+
+
+def _between(book: Book, stage: Stage, cut: int, end: int) -> dict[bytes, Message]:
+    """The message of each author that the cut left out; in rollback the first about this close."""
+    found: dict[bytes, Message] = {}
+    for message in () if stage.phase is None else book.mail.all(stage.phase):
+        other = isinstance(stage, RollbackStage) and message.body[:32] != stage.opened.leaf
+        if cut <= message.index < end and not other:
+            found.setdefault(message.author, message)
+    return found
+
+
+def _was_waited_for(stage: Stage, step: Step, author: bytes) -> bool:
+    """Whether the author is out for want of a message. Whoever does not join is not missed."""
+    if stage.phase is Phase.JOIN:
+        return author not in step.out
+    return author in step.out and step.out[author].cause is Cause.ABSENT
+
+
+def _counts(whole: Step, author: bytes) -> bool:
+    """Whether nothing is wrong with what the author said; neighbours that it lost are not."""
+    return author not in whole.out or whole.out[author].cause is Cause.LOST
+
+
+def _named(step: Step) -> tuple[int, ...]:
+    return step.said.culprits if isinstance(step.said, Failure) else ()

@@ -1,0 +1,85 @@
+"""Decides what of the suite runs by default, and in which order.
+
+A test with the marker `thirds` has many parameters of one kind: a drawn third of them runs by
+default, and `make soak` runs the others. If one of them is called `part`, a third of the parts
+is drawn for whatever the others say. A run begins with what took long when durations were
+written down, so that no worker is left with a long test at the end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeVar
+
+SEED: Final = "which third runs by default, first draw"
+DURATIONS: Final = Path(__file__).parent / "durations.json"
+SLOW: Final = 1.0
+"""Seconds from which a test is worth a line in the file."""
+
+Item = TypeVar("Item")
+
+
+def drawn_third(tests: Iterable[tuple[Hashable, str]]) -> set[str]:
+    """The tests that run by default: of every kind a third of its cases, one at least.
+
+    The order of hashes decides, so that a new case moves few others.
+    """
+    cases: defaultdict[Hashable, list[str]] = defaultdict(list)
+    for kind, test in tests:
+        cases[kind].append(test)
+    return {each for found in cases.values() for each in _third(found)}
+
+
+def _third(cases: Sequence[str]) -> list[str]:
+    return sorted(cases, key=_rank)[: -(-len(cases) // 3)]
+
+
+def _rank(test: str) -> bytes:
+    return hashlib.sha256(f"{SEED}\0{test}".encode()).digest()
+
+
+def in_order(
+    tests: Sequence[tuple[str, Item]], durations: Mapping[str, float], workers: int
+) -> list[Item]:
+    """The slow ones, dealt out to the heads of the equal parts that the workers begin with."""
+    slow = [each for each in tests if each[0] in durations]
+    slow.sort(key=lambda each: durations[each[0]], reverse=True)
+    rest = [item for name, item in tests if name not in durations]
+    parts: list[Item] = []
+    for part in range(workers):
+        parts += [item for _, item in slow[part::workers]]
+        parts += rest[len(rest) * part // workers : len(rest) * (part + 1) // workers]
+    return parts
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """Seconds that slow tests took, and whole files."""
+
+    tests: Mapping[str, float] = field(default_factory=dict)
+    files: Mapping[str, float] = field(default_factory=dict)
+
+
+def recorded(path: Path = DURATIONS) -> Durations:
+    """What was written down last; nothing is known without a file."""
+    return Durations(**json.loads(path.read_text())) if path.exists() else Durations()
+
+
+def record(seconds: Mapping[str, float], path: Path = DURATIONS) -> None:
+    """Write down the slow tests and all files, the slowest first."""
+    files: defaultdict[str, float] = defaultdict(float)
+    for test, taken in seconds.items():
+        files[test.partition("::")[0]] += taken
+    slow = {test: taken for test, taken in seconds.items() if taken >= SLOW}
+    found = {"tests": _rounded(slow), "files": _rounded(files)}
+    path.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
+    slowest_first = sorted(seconds.items(), key=lambda each: (-each[1], each[0]))
+    return {name: round(taken, 1) for name, taken in slowest_first}

@@ -1,0 +1,223 @@
+"""Two programs judge terms by one text: neither says kept where the other says broken."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from bench.terms import HARD, UNKNOWN, costs
+from gopa.graph.flows import flow_levels
+from gopa.planning import plan
+from gopa.planning.joined import Worth, explain_judgement
+from gopa.planning.noise_sum import noise_sum
+from gopa.planning.terms import Terms
+from gopa.planning.vectors import Coordinate, granted_rounding
+from tests.planning.random_terms import compared, given
+from tests.planning.terms_vectors import COMPLETE, LONG, SPARSE
+from tests.planning.worst_terms import LAWS, all_terms, honest_at_the_limit
+from wire.errors import UsageError
+from zkp.noise_table import GaussianTable, binomial, irwin_hall
+
+ROOT: Final = Path(__file__).parents[2]
+FEW: Final = 120
+MANY: Final = 4000
+
+
+@pytest.fixture
+def second(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The second verifier's judge."""
+    monkeypatch.syspath_prepend(str(ROOT / "specs" / "verifier"))
+    return importlib.import_module("worth")
+
+
+def read(terms: Terms) -> tuple[Any, Any]:
+    """The terms and their law as the second verifier reads them."""
+    from codec import Record
+
+    return given(terms, Record)
+
+
+MASKS: Final = replace(
+    SPARSE, parties=400, corrupt=10, survivors=398, loss=2, k=60, mask="gaussian",
+    mask_deviation=2**16, beta=Decimal("1e-6"),
+)  # fmt: skip
+
+
+def test_levels_are_few_however_many_units() -> None:
+    assert flow_levels(5) == list(range(6))
+    assert flow_levels(16) == list(range(17))
+    assert flow_levels(100) == [*range(17), 32, 64, 100]
+    assert len(flow_levels(2**40)) <= 53
+
+
+@pytest.mark.parametrize("units", [1, 15, 16, 17, 31, 33, 40, 100, 1000, 3000, 2**20 - 1, 2**40])
+def test_levels_of_flows_are_the_same(second: Any, units: int) -> None:
+    terms = replace(MASKS, steps=units, squared_sensitivity=units**2)
+    begun = time.process_time()
+    found = explain_judgement(terms).energies
+    chances = [1e-6 * factor for factor in (0.999, 1.001)]
+    assert found == tuple(second.energy(read(terms)[0], chance) for chance in chances)
+    assert min(found) > 0
+    assert time.process_time() - begun < 5  # all divisors of 2^40 would take hours
+
+
+@pytest.mark.parametrize("beta", ["0.4", "0.5", "0.9"])
+def test_terms_are_charged_what_they_grant(second: Any, beta: str) -> None:
+    # With drand and so few missing there is one graph, and one beta.
+    terms = replace(SPARSE, beta=Decimal(beta), attempts=1, delta=Decimal("0.6"), beacon="drand")
+    assert terms.tries == 1
+    found = explain_judgement(terms)
+    assert found.worth is Worth.KEPT
+    assert found.strict == pytest.approx(min(0.5, float(beta)), abs=0.001)
+    record, law = read(terms)
+    assert second.judged(record, law) == "kept"
+    assert second.worth(record, law, 0.4) == pytest.approx(found.strict, rel=1e-9)
+
+
+EDGED: Final = {
+    "a table that ends at four deviations": replace(
+        COMPLETE, corrupt=1, loss=0, dimension=2, steps=1, squared_sensitivity=2, rounds=100,
+        attempts=1, noise=GaussianTable(64, 1, bits=20, rows=13), epsilon=Decimal(2),
+        delta=Decimal("1e-9"), parties=12, survivors=12, k=11,
+    ),
+    "few short sums": replace(
+        COMPLETE, corrupt=1, loss=0, dimension=50, steps=3, squared_sensitivity=9, rounds=100,
+        attempts=1, noise=irwin_hall(4, 5), epsilon=Decimal(1), parties=12, survivors=12, k=11,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EDGED)
+def test_the_middle_of_a_law_with_edges_is_not_left_out(second: Any, name: str) -> None:
+    """At high orders the terms of a moment fall from the edge on and rise again."""
+    terms = EDGED[name]
+    found = explain_judgement(terms)
+    assert second.worth(*read(terms), 1e-300) == pytest.approx(found.strict, rel=1e-3)
+    kept = replace(terms, delta=Decimal(f"{1.01 * found.strict:.6e}"))
+    broken = replace(terms, delta=Decimal(f"{0.99 * found.strict:.6e}"))
+    assert (second.judged(*read(kept)), explain_judgement(kept).worth) == ("kept", Worth.KEPT)
+    answers = second.judged(*read(broken)), explain_judgement(broken).worth
+    assert answers == ("broken", Worth.BROKEN)
+
+
+@pytest.mark.parametrize("rounds", [2, 3, 7, 50])
+def test_noise_that_hides_next_to_nothing_is_broken(second: Any, rounds: int) -> None:
+    """Nearly all of a release is lost for certain, and little is left to be composed."""
+    for parties in range(4, 8):
+        for steps in (1, *range(9, 60, 7)):
+            terms = replace(
+                COMPLETE, parties=parties, corrupt=2, survivors=parties, loss=0, k=parties - 1,
+                steps=steps, squared_sensitivity=steps**2, noise=binomial(8), rounds=rounds,
+                attempts=1, epsilon=Decimal(1), delta=Decimal("0.001"),
+            )  # fmt: skip
+            assert explain_judgement(terms).worth is Worth.BROKEN
+            assert second.judged(*read(terms)) == "broken"
+
+
+@pytest.mark.parametrize("units", [1, 2, 7, 100, 2**40])
+@pytest.mark.parametrize("honest", [2, 3, 9])
+def test_units_on_a_complete_graph_go_where_they_cost_least(
+    second: Any, units: int, honest: int
+) -> None:
+    terms = replace(
+        COMPLETE, parties=honest + 1, corrupt=1, survivors=honest + 1, loss=0, k=honest,
+        mask="gaussian", mask_deviation=1000, steps=units, squared_sensitivity=units**2,
+    )  # fmt: skip
+    found = explain_judgement(terms).energies
+    assert found == (second.energy(read(terms)[0], 1e-9),) * 2
+    assert min(found) > 0
+
+
+def test_no_recovery_is_judged_by_more_releases_than_there_are(second: Any) -> None:
+    """Each release is confirmed by most of the honest, each of whom counts C + 1 of them."""
+    recovering = replace(
+        COMPLETE, parties=12, corrupt=1, survivors=8, loss=2, k=11, charged=1, attempts=8,
+        threshold_numerator=2, threshold_denominator=3, delta=Decimal("0.1"), epsilon=Decimal(6),
+    )  # fmt: skip
+    for attempts, releases in ((8, 3), (3, 3), (2, 2)):
+        terms = replace(recovering, attempts=attempts)
+        assert terms.releases == second.composed(read(terms)[0]) == releases
+    without = replace(recovering, threshold_numerator=0, threshold_denominator=1)
+    assert without.releases == second.composed(read(without)[0]) == 2
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_what_is_granted_for_rounding_is_more_than_rounding(name: str) -> None:
+    law = LAWS[name]
+    for parties in {2, min(100, most := honest_at_the_limit(law)), min(20_000, most)}:
+        coordinate = Coordinate(noise_sum(law, parties, 1e-29 / parties), 1)
+        for order in (1.07, 1.5, 20.0, 1e6):
+            assert coordinate.rounding(order) <= (2 * order - 1) * granted_rounding(parties)
+
+
+def test_rounding_of_long_vectors_is_the_same_for_everybody(second: Any) -> None:
+    """A hundred thousand coordinates and a thousand rounds multiply it by 10^8."""
+    noise = GaussianTable.with_scale(8, bits=48, rows=113)
+    terms = replace(
+        LONG, parties=62, survivors=62, corrupt=2, k=61, loss=0, beta=Decimal(0), noise=noise,
+        dimension=2**17, steps=1, squared_sensitivity=1, rounds=1000, attempts=1,
+        epsilon=Decimal("0.6"), delta=Decimal("0.5"),
+    )  # fmt: skip
+    found = explain_judgement(terms)
+    short = explain_judgement(replace(terms, dimension=2)).strict
+    assert 1 > found.strict > 1.01 * short > 0
+    record, law = read(terms)
+    assert second.worth(record, law, 1e-300) == pytest.approx(found.strict, rel=1e-5)
+
+
+def test_moments_have_a_middle_behind_an_end_that_falls(second: Any) -> None:
+    """At a high order the ends of a law and its middle both count."""
+    noise = GaussianTable.with_scale(4, bits=48, rows=57)
+    terms = replace(
+        COMPLETE, parties=210, corrupt=1, survivors=210, k=209, loss=0, beta=Decimal(0),
+        noise=noise, dimension=2, steps=1, squared_sensitivity=1, attempts=1,
+        epsilon=Decimal("0.1"), delta=Decimal("1.082654415960e-9"),
+    )  # fmt: skip
+    found = explain_judgement(terms)
+    record, law = read(terms)
+    assert second.worth(record, law, 1e-300) == pytest.approx(found.strict, rel=1e-6)
+    assert found.strict > 2 * float(terms.delta)
+    assert second.judged(record, law) == found.worth.value
+
+
+def test_plans_of_too_many_coordinates_are_refused() -> None:
+    asked: dict[str, Any] = {"n": 60, "epsilon": 1, "delta": "1e-6", "norm": 1}
+    assert plan(dimension=10_000, **asked).terms.dimension == 10_000
+    with pytest.raises(UsageError) as refused:
+        plan(dimension=2**20, rounds=10_000, **asked | {"n": 2000})
+    assert refused.value.field == "dimension"
+
+
+@pytest.mark.parametrize(
+    ("seed", "count"),
+    [
+        ("few", 60),
+        *(pytest.param(f"many {part}", 500, marks=pytest.mark.soak) for part in range(8)),
+    ],
+)
+def test_two_judges_never_contradict_each_other(second: Any, seed: str, count: int) -> None:
+    from codec import Record
+
+    seen = compared(seed, count, second, Record)
+    assert sum(seen.values()) == count
+    for answer in Worth:
+        assert seen[answer.value, answer.value] > 0
+    same = sum(number for (ours, theirs), number in seen.items() if ours == theirs)
+    assert same >= 0.95 * count  # the others are at the end of a band, or cost too much
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*HARD, *(pytest.param(name, marks=pytest.mark.soak) for name in all_terms())],
+)
+def test_the_worst_terms_cost_the_second_judge_little(name: str) -> None:
+    (found,) = costs("second verifier", [name])
+    assert found.seconds < 3  # other processes may share the core's caches
+    assert found.megabytes < 200
+    assert found.answer in {*(each.value for each in Worth), UNKNOWN}

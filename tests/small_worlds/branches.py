@@ -1,0 +1,172 @@
+"""Branches of a forked log, shown to the real machines of parties that have published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from bulletin_board.entry import Submission
+from gopa.messages.framing import NO_LEAF, Place, Posted, sign_message
+from gopa.messages.members import pack_members
+from gopa.messages.organiser import CLOSE, Close, Members
+from gopa.messages.party import CONFIRM, OPENING, RECOVER, Confirm
+from gopa.messages.phases import Kind, Phase
+from gopa.party import Event, Fetch, Fetched, Output, Post, State
+from gopa.party.states import Published
+from gopa.planning.terms import Terms
+from gopa.rounds.toolkit import Toolkit
+from gopa.simulation import Simulation, Stage
+from gopa.simulation.actor import Actor
+from tests.randomness import seeded
+from tests.simulation.worlds import FULL, inputs_for
+from tests.small_worlds.forks import Branch, Forked, Gained
+from tests.small_worlds.graphs import drawn_as, pair
+from tests.small_worlds.play import DOUBLES, terms_of
+
+
+@dataclass(slots=True)
+class Forking:
+    """A round of real parties up to publish, and an organiser that goes on as it likes."""
+
+    simulation: Simulation
+    states: dict[int, State] = field(default_factory=dict)
+    inputs: list[list[int]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, world: Forked) -> Forking:
+        terms = terms_of(world.parties, world.survivors, world.loss, world.threshold)
+        return cls.begun(terms, Toolkit(proofs=DOUBLES, graph=drawn_as(world.edges)))
+
+    @classmethod
+    def begun(cls, terms: Terms, toolkit: Toolkit | None = None) -> Forking:
+        states: dict[int, State] = {}
+
+        def watch(actor: Actor) -> None:
+            stage = actor.state.stage
+            if isinstance(stage, Published) and actor.index not in states:
+                states[actor.index] = actor.state
+
+        stage = Stage(toolkit=toolkit, watch=watch, remember_noise=True)
+        simulation = Simulation(terms, rng=seeded("forking"), setting=FULL, stage=stage)
+        inputs = inputs_for(terms)
+        simulation.run_round(inputs)
+        return cls(simulation, states, inputs)
+
+    def follow(self, branch: Branch, corrupt: frozenset[int]) -> Gained:
+        """What the parties that are shown a branch say on it."""
+        return _Telling(self, branch, corrupt, dict(self.states)).told()
+
+    def close_of_publish(self) -> Posted:
+        """The honest one, in the place of which the branches have others."""
+        organiser = self.simulation.manifest.organiser
+        entries = self.simulation.parties[0].scene.board.stream(organiser, Phase.ORGANISER, 1)
+        return next(
+            each
+            for each in entries
+            if each.entry.kind == Kind.CLOSE
+            and CLOSE.decode(each.entry.body).phase is Phase.PUBLISH
+        )
+
+
+@dataclass(slots=True)
+class _Telling:
+    """One branch as it grows: `index` is that of its next entry, `said` has confirmations."""
+
+    forking: Forking
+    branch: Branch
+    corrupt: frozenset[int]
+    states: dict[int, State]
+    index: int = 0
+    seq: int = 0
+    leaf: bytes = NO_LEAF
+    gained: Gained = field(default_factory=Gained)
+    said: dict[int, Posted] = field(default_factory=dict)
+
+    def told(self) -> Gained:
+        honest = self.forking.close_of_publish()
+        self.index, self.seq = honest.index, honest.entry.seq
+        self.leaf = CLOSE.decode(honest.entry.body).acts_on
+        everybody = len(self.branch.listed) == len(self.forking.simulation.parties)
+        posts = self._close(Phase.PUBLISH, self.branch.listed, final=everybody)
+        if not everybody:
+            self._log(posts, Phase.ROLLBACK)
+            posts = self._close(Phase.ROLLBACK, self.branch.listed, final=True)
+        confirmed = self._confirmed(posts)
+        posts = self._close(Phase.CONFIRM, confirmed, confirmed=confirmed)
+        unmasked = self._log(posts, Phase.UNMASK)
+        self.gained |= Gained(seeds=frozenset(unmasked))
+        if self.forking.simulation.manifest.terms.threshold is not None:
+            bare = self.corrupt & self.branch.listed | frozenset(unmasked)
+            self._log(self._close(Phase.UNMASK, bare), Phase.RECOVER)
+        return self.gained
+
+    def _close(
+        self,
+        phase: Phase,
+        members: frozenset[int],
+        *,
+        final: bool = False,
+        confirmed: Iterable[int] = (),
+    ) -> dict[int, list[Posted]]:
+        """Post a close; what those who are shown it then say."""
+        simulation = self.forking.simulation
+        packed = pack_members(members, len(simulation.parties))
+        close = Close(self.leaf, self.index, phase, b"", Members(packed, final))
+        place = Place(simulation.session, Phase.ORGANISER, Kind.CLOSE, 1, self.seq, self.leaf)
+        signed = sign_message(CLOSE.encode(close), place, simulation._organiser_scene.key)
+        posted = _posted(signed.entries, self.index)[0]
+        self.index, self.seq, self.leaf = self.index + 1, self.seq + 1, posted.leaf
+        read = [self.said[u] for u in sorted(confirmed)]
+        return {u: self._shown(u, posted, read) for u in sorted(self.branch.shown)}
+
+    def _shown(self, u: int, event: Event, read: Sequence[Posted]) -> list[Posted]:
+        outputs = self._step(u, event)
+        for fetch in [each for each in outputs if isinstance(each, Fetch)]:
+            answer = [each for each in read if each.entry.author.data in fetch.authors]
+            outputs = self._step(u, Fetched(fetch.phase, tuple(answer)))
+        return _posted([raw for post in outputs if isinstance(post, Post) for raw in post.entries])
+
+    def _step(self, u: int, event: Event) -> tuple[Output, ...]:
+        party = self.forking.simulation.parties[u].party
+        self.states[u], outputs = party.step(self.states[u], event)
+        return outputs
+
+    def _confirmed(self, posts: dict[int, list[Posted]]) -> frozenset[int]:
+        """Who confirms; corrupt parties always do."""
+        for u in sorted(self.corrupt & self.branch.listed):
+            place = Place(
+                self.forking.simulation.session, Phase.CONFIRM, Kind.CONFIRM, 1, 0, NO_LEAF
+            )
+            key = self.forking.simulation.parties[u].scene.key
+            signed = sign_message(CONFIRM.encode(Confirm(self.leaf)), place, key)
+            posts[u] = _posted(signed.entries)
+        return frozenset(self._log(posts, Phase.CONFIRM))
+
+    def _log(self, posts: dict[int, list[Posted]], phase: Phase) -> list[int]:
+        """The posts of a phase stand in the log now, and their authors know it."""
+        spoke = []
+        for u in sorted(posts):
+            for posted in [each for each in posts[u] if each.entry.phase == phase]:
+                landed = replace(posted, index=self.index)
+                self.index += 1
+                self._understand(u, landed)
+                if u not in self.corrupt:
+                    self._step(u, landed)
+                spoke.append(u)
+        return spoke
+
+    def _understand(self, u: int, posted: Posted) -> None:
+        body = posted.entry.body
+        if posted.entry.phase == Phase.CONFIRM:
+            self.said[u] = posted
+        elif posted.entry.phase == Phase.ROLLBACK:
+            edges = OPENING.decode(body).edges
+            self.gained |= Gained(opened=frozenset(pair(u, each.neighbour) for each in edges))
+        elif posted.entry.phase == Phase.RECOVER:
+            shares = RECOVER.decode(body).shares
+            self.gained |= Gained(shares=frozenset((u, each.dealer) for each in shares))
+
+
+def _posted(entries: Sequence[bytes], index: int = 0) -> list[Posted]:
+    raws = [Submission.decode(raw) for raw in entries]
+    return [Posted(index, each.leaf, each.entry) for each in raws]

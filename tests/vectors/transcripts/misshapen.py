@@ -1,0 +1,291 @@
+"""Messages in the wrong shape or place: chunks, kinds, accusations, openings, shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from bulletin_board import Submission, sign_entry
+from gopa.adversary.deeds import instead
+from gopa.adversary.deeds.organising import close_of
+from gopa.messages.framing import NO_LEAF, Place, sign_message
+from gopa.messages.organiser import Why
+from gopa.messages.party import (
+    ACCUSATION,
+    OPENING,
+    RECOVER,
+    About,
+    Accusation,
+    OpenedEdge,
+    Opening,
+    Recover,
+    RecoveredShare,
+)
+from gopa.messages.phases import KIND_IN, Kind, Phase
+from gopa.organiser import Publish
+from gopa.party import Post
+from gopa.simulation import OrganiserBehaviour, Script
+from gopa.simulation.contents import body_of, first_entry
+from gopa.simulation.departures import Honest, Skip
+from gopa.simulation.faults import BadPossession
+from gopa.simulation.scene import OrganiserScene, Scene
+from tests.vectors.transcripts.cases import Case, aborts, blame, sums
+from tests.vectors.transcripts.organisers import cheat
+from tests.vectors.transcripts.parties import (
+    ALL,
+    FIRST,
+    LEAVER,
+    LIAR,
+    REST,
+    STAYERS,
+    leaves,
+    lie,
+    vetoes,
+)
+from tests.vectors.transcripts.worlds import LONG, ONCE, RECOVERY, SIX, TWICE, WITNESSED
+
+LEAF: Final = 32
+NOBODY: Final = 99
+NO_POINT: Final = b"\xff" * 32
+
+
+def signed(scene: Scene, phase: Phase, body: bytes, seq: int = 0, kind: Kind | None = None) -> Post:
+    """A message of this party, of whatever kind."""
+    place = Place(scene.session, phase, kind or KIND_IN[phase], scene.round, seq, NO_LEAF)
+    return Post(phase, scene.round, sign_message(body, place, scene.key).entries)
+
+
+def announced(scene: Scene, post: Post) -> Sequence[Post]:
+    """An entry that announces a second one which never comes, then the message as it should be."""
+    first = sign_entry(replace(first_entry(post.entries), chunks=2), scene.key)
+    whole = signed(scene, post.phase, body_of(post.entries), 1)
+    return [Post(post.phase, post.round, (first,)), whole]
+
+
+def unlinked(scene: Scene, post: Post) -> Sequence[Post]:
+    """A second chunk that names another chunk before it than the first one."""
+    first, second = (Submission.decode(raw).entry for raw in post.entries)
+    strange = sign_entry(replace(second, prev_own_leaf=first.prev_own_leaf), scene.key)
+    return [Post(post.phase, post.round, (post.entries[0], strange))]
+
+
+def of_another_kind(scene: Scene, post: Post) -> Sequence[Post]:
+    """The right body, called something else."""
+    return [signed(scene, post.phase, body_of(post.entries), kind=Kind.CONFIRM)]
+
+
+def three_times(scene: Scene, post: Post) -> Sequence[Post]:
+    """To another close, to this one, and to this one again."""
+    body = body_of(post.entries)
+    strange = bytes(LEAF) + body[LEAF:]
+    return [signed(scene, post.phase, each, seq) for seq, each in enumerate((strange, body, body))]
+
+
+def opens_then(scene: Scene, post: Post) -> Sequence[Post]:
+    """Confirms, and opens an edge behind that, with a key that fits nothing."""
+    opening = Opening(body_of(post.entries), (OpenedEdge(0, bytes(32)),))
+    return [post, signed(scene, Phase.ROLLBACK, OPENING.encode(opening))]
+
+
+Accusing = Callable[[bytes], tuple[Kind, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Accuses(Honest):
+    """Posts this in *accuse*, and goes on."""
+
+    says_of: Accusing
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        if post.phase is not Phase.PUBLISH:
+            return [post]
+        kind, body = self.says_of(body_of(post.entries)[:LEAF])
+        return [signed(scene, Phase.ACCUSE, body, kind=kind), post]
+
+
+def accusation(acts_on: bytes, accused: int, shared: bytes = NO_POINT) -> tuple[Kind, bytes]:
+    """Of a share, with a proof of zeros."""
+    content = Accusation(acts_on, About.SHARE, accused, shared, bytes(96))
+    return Kind.ACCUSATION, ACCUSATION.encode(content)
+
+
+@dataclass(frozen=True, slots=True)
+class GivesUnasked(Honest):
+    """Does not confirm, and gives out a share of its neighbour's self-mask all the same."""
+
+    dealer: int
+
+    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+        del scene
+        return [] if post.phase is Phase.CONFIRM else [post]
+
+    def last_words(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+        if phase is not Phase.RECOVER:
+            return []
+        given = Recover(scene.state.chain.leaf, (RecoveredShare(self.dealer, bytes(64)),))
+        return [signed(scene, Phase.RECOVER, RECOVER.encode(given))]
+
+
+@dataclass(frozen=True, slots=True)
+class InAnotherPlace(OrganiserBehaviour):
+    """The close of commit, with something in front of it or in another slot."""
+
+    change: Callable[[OrganiserScene, Publish], Sequence[Publish]]
+
+    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+        close = close_of(control)
+        if close is None or close.phase is not Phase.COMMIT:
+            return [control]
+        return self.change(scene, control)
+
+
+def moved(scene: OrganiserScene, control: Publish, leaf: bytes) -> Publish:
+    """The message one number later."""
+    first = first_entry(control.entries)
+    place = Place(scene.session, Phase.ORGANISER, control.kind, first.round, first.seq + 1, leaf)
+    entries = sign_message(body_of(control.entries), place, scene.key).entries
+    return Publish(control.kind, control.round, entries)
+
+
+def begun_anew(scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    """The first of two chunks, and then the whole message."""
+    first = sign_entry(replace(first_entry(control.entries), chunks=2), scene.key)
+    begun = Publish(control.kind, control.round, (first,))
+    return [begun, moved(scene, control, Submission.decode(first).leaf)]
+
+
+def behind_a_gap(scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    return [moved(scene, control, first_entry(control.entries).prev_own_leaf)]
+
+
+def among_parties(scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    """An entry of its own in a phase of the parties, then the message."""
+    number = control.round
+    place = Place(scene.session, Phase.COMMIT, Kind.COMMIT, number, 0, NO_LEAF)
+    entries = sign_message(b"", place, scene.key).entries
+    return [Publish(Kind.COMMIT, number, entries), control]
+
+
+CASES: Final = {
+    "publish_announced_too_long": lie(
+        "An entry announces more chunks than any honest message has: it uses its number, so that "
+        "the message behind it is not the first.",
+        instead(announced)(Phase.PUBLISH, None),
+        *("04-S4", "04-E2"),
+    ),
+    "publish_unlinked_chunks": Case(
+        "The second chunk of a value does not continue the first one: no message, and no fault.",
+        (aborts(Why.TOO_FEW_LEFT),),
+        Script().misbehave(LIAR, instead(unlinked)(Phase.PUBLISH, None)),
+        LONG,
+        liars=(LIAR,),
+        twin="clean_two_chunks",
+        verdict="SIGNED-ONLY",
+    ),
+    "accuse_misshapen": Case(
+        "In *accuse*, bytes that are no accusation, and a message of another kind: both convict.",
+        (sums(0, 3, 4, 5),),
+        Script()
+        .misbehave(LIAR, Accuses(lambda leaf: (Kind.ACCUSATION, leaf + b"\x09")))
+        .misbehave(2, Accuses(lambda leaf: (Kind.PUBLISH, leaf))),
+        SIX,
+        liars=(LIAR, 2),
+        twin="clean_six",
+        blamed=blame(LIAR, "04-A1") | blame(2, "04-E2"),
+    ),
+    "accuse_no_point": Case(
+        "A shared key that is no point, and an accusation that is too long: both convict.",
+        (sums(0, 3, 4, 5),),
+        Script()
+        .misbehave(LIAR, Accuses(lambda leaf: accusation(leaf, 0)))
+        .misbehave(2, Accuses(lambda leaf: (Kind.ACCUSATION, leaf + bytes(200)))),
+        SIX,
+        liars=(LIAR, 2),
+        twin="clean_six",
+        blamed=blame(LIAR, "04-A2") | blame(2, "04-S4"),
+    ),
+    "accuse_nobody": Case(
+        "A position beyond the roll convicts; what acts on another close is no accusation.",
+        (sums(*REST),),
+        Script()
+        .misbehave(LIAR, Accuses(lambda leaf: accusation(leaf, NOBODY)))
+        .misbehave(2, Accuses(lambda leaf: accusation(leaf[::-1], NOBODY))),
+        RECOVERY,
+        liars=(LIAR, 2),
+        twin="clean_recovery",
+        blamed=blame(LIAR, "04-A1"),
+    ),
+    "rollback_another_kind": lie(
+        "The edge that it owes is opened in a message of another kind: invalid.",
+        instead(of_another_kind)(Phase.ROLLBACK, None),
+        "04-E2",
+        ends=STAYERS,
+        world=SIX,
+        twin="dropout_of_six",
+        others=leaves,
+    ),
+    "rollback_opens_three_times": lie(
+        "An opening that acts on another close, the one that counts, and that one again in front "
+        "of its confirmation: no fault.",
+        instead(three_times)(Phase.ROLLBACK, None),
+        ends=(sums(0, 1, 2, 4),),
+        twin="dropout_before_publish",
+        others=leaves,
+    ),
+    "confirm_then_opens": lie(
+        "Confirms, and opens an edge behind that.",
+        instead(opens_then)(Phase.CONFIRM, None),
+        "04-F3",
+        ends=(sums(*ALL),),
+    ),
+    "confirm_then_opens_and_aborts": Case(
+        "Confirms and opens an edge, and the round ends because too few others confirm.",
+        (aborts(Why.NOT_CONFIRMED, released=True),),
+        Script()
+        .misbehave(LIAR, instead(opens_then)(Phase.CONFIRM, None))
+        .misbehave(2, Skip(Phase.CONFIRM))
+        .misbehave(3, Skip(Phase.CONFIRM)),
+        ONCE,
+        liars=(LIAR, 2, 3),
+        twin="clean_one_attempt",
+        blamed=blame(LIAR, "04-F3"),
+    ),
+    "recover_unasked": lie(
+        "Does not confirm, and gives out a share that nobody asks it for.",
+        GivesUnasked(LEAVER),
+        "04-U3",
+        ends=(sums(*ALL),),
+        twin="dropout_before_unmask",
+        others=vetoes,
+    ),
+    "two_rounds_key_without_possession": lie(
+        "A proof of possession that fails in the first round: not admitted to the second.",
+        BadPossession(FIRST),
+        "04-J3",
+        ends=(sums(0, 2, 3), sums(0, 2, 3)),
+        world=TWICE,
+        twin="clean_two_rounds",
+        rounds=2,
+    ),
+    "organiser_begins_again": cheat(
+        "The first of two chunks of a close, and then the whole close at the next number.",
+        InAnotherPlace(begun_anew),
+        "04-C1",
+        world=WITNESSED,
+        twin="clean_witnessed",
+    ),
+    "organiser_skips_a_number": cheat(
+        "A close behind a gap: it continues nothing.", InAnotherPlace(behind_a_gap), "04-E1"
+    ),
+    "organiser_among_parties": cheat(
+        "The organiser posts in a phase of the parties: parties that see it stop, the rules go on.",
+        InAnotherPlace(among_parties),
+        "04-E2",
+        ends=(
+            aborts(Why.TOO_FEW_LEFT),
+            aborts(Why.TOO_FEW_JOINED),
+            aborts(Why.TOO_FEW_JOINED),
+        ),
+    ),
+}

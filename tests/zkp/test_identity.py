@@ -1,0 +1,149 @@
+"""A commitment that is the identity is refused by every kind of proof, alone and in batches.
+
+The identity opens to zero with blinding zero, for everybody: a proof about it holds, if
+nobody looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from commitments import Commitment, Opening, Pedersen, VectorPedersen
+from commitments.group import Group
+from tests.randomness import seeded
+from tests.zkp.noise_samples import transcript
+from wire.errors import InvalidProof, UsageError
+from zkp import (
+    Interval,
+    RangeStatement,
+    VectorRangeStatement,
+    bits,
+    prove_range,
+    prove_vector_range,
+    verify_range,
+    verify_vector_range,
+)
+from zkp.batch import Claim, verify_batch
+from zkp.l2 import L2Statement, prove_l2, verify_l2
+from zkp.last_largest import LastLargestStatement, prove_last_largest, verify_last_largest
+
+BOX = Interval(0, 6)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a statement about one commitment is made, proved and verified; `check` refuses it."""
+
+    dimension: int
+    state: Callable[[Commitment], Any]
+    prove: Callable[[Any, Opening], bytes]
+    verify: Callable[[Any, bytes], None]
+    check: str = "06-A2"
+    in_batches: bool = True
+
+
+def by_bits(statement: Any, opening: Opening) -> bytes:
+    return prove_range(statement, opening, transcript(), rng=seeded(1))
+
+
+def bit_by_bit(statement: Any, opening: Opening) -> bytes:
+    return prove_range(statement, opening, transcript(), rng=seeded(1), proof="schnorr")
+
+
+KINDS = {
+    "range": Kind(
+        0,
+        lambda one: RangeStatement(one, (BOX,)),
+        by_bits,
+        lambda statement, proof: verify_range(statement, proof, transcript()),
+    ),
+    "range, bit by bit": Kind(
+        0,
+        lambda one: RangeStatement(one, (BOX,)),
+        bit_by_bit,
+        lambda statement, proof: verify_range(statement, proof, transcript(), kind="schnorr"),
+        in_batches=False,
+    ),
+    "vector range": Kind(
+        2,
+        lambda one: VectorRangeStatement(one, BOX),
+        lambda statement, opening: prove_vector_range(
+            statement, opening, transcript(), rng=seeded(1)
+        ),
+        lambda statement, proof: verify_vector_range(statement, proof, transcript()),
+    ),
+    "last largest": Kind(
+        2,
+        lambda one: LastLargestStatement(one, 6),
+        lambda statement, opening: prove_last_largest(
+            statement, opening, transcript(), rng=seeded(1)
+        ),
+        lambda statement, proof: verify_last_largest(statement, proof, transcript()),
+    ),
+    "l2": Kind(
+        2,
+        lambda one: L2Statement(one, 9),
+        lambda statement, opening: prove_l2(statement, opening, transcript(), rng=seeded(1)),
+        lambda statement, proof: verify_l2(statement, proof, transcript()),
+        check="02-I8",
+    ),
+}
+
+
+def committed(group: Group, kind: Kind, blinding: int) -> tuple[Any, Opening]:
+    """A statement about zeros behind this blinding: the identity where it is zero."""
+    key = VectorPedersen(group, kind.dimension) if kind.dimension else Pedersen(group)
+    values = group.secret_scalars([0] * max(kind.dimension, 1))
+    blindings = group.secret_scalars([blinding])
+    commitment = (
+        key.commit(values, blindings[0])
+        if isinstance(key, VectorPedersen)
+        else key.commit(values, blindings)
+    )
+    return kind.state(commitment), Opening(key, values, blindings)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_identity_is_refused(group: Group, name: str) -> None:
+    kind = KINDS[name]
+    honest, opening = committed(group, kind, 5)
+    proof = kind.prove(honest, opening)
+    kind.verify(honest, proof)
+    batch = [Claim(honest, proof, transcript())] if kind.in_batches else []
+    verify_batch(batch, rng=seeded(1))
+
+    empty, zeros = committed(group, kind, 0)
+    with pytest.raises(UsageError):
+        kind.prove(empty, zeros)
+    with pytest.raises(InvalidProof) as refused:
+        kind.verify(empty, proof)
+    assert refused.value.check == kind.check
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "l2"])
+def test_a_proof_that_would_hold_is_refused(group: Group, name: str) -> None:
+    """Made by a prover that does not look, for a verifier that does not, and for ours."""
+    kind = KINDS[name]
+    empty, zeros = committed(group, kind, 0)
+    with mock.patch.object(bits.Statement, "has_identity", new=False):
+        if name == "range, bit by bit":
+            # The Sigma statement has an element that is the identity: rule I8 of 02.
+            with pytest.raises(UsageError):
+                kind.prove(empty, zeros)
+            return
+        proof = kind.prove(empty, zeros)
+        kind.verify(empty, proof)
+    with pytest.raises(InvalidProof) as refused:
+        kind.verify(empty, proof)
+    assert refused.value.check == "06-A2"
+
+    honest, opening = committed(group, kind, 5)
+    good = Claim(honest, kind.prove(honest, opening), transcript())
+    with pytest.raises(InvalidProof) as culprits:
+        verify_batch([good, Claim(empty, proof, transcript())], rng=seeded(1))
+    assert culprits.value.culprits == (1,)

@@ -67,6 +67,7 @@ lint: install
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tests.class_names
 
 # The arithmetic core is tested without Python; the stubs are held against the built module.
 test-native: install

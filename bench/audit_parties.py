@@ -15,7 +15,7 @@ from commitments import Opening, Pedersen
 from commitments.group import Group
 from gopa.beacon import reveal_hash
 from gopa.masks import SelfContext, SelfMask, self_mask
-from gopa.messages.framing import Place, party_id, sign_message
+from gopa.messages.framing import MessageSlot, party_id, sign_message
 from gopa.messages.party import (
     COMMIT,
     CONFIRM,
@@ -35,7 +35,7 @@ from gopa.rounds.context import RoundContext, opening_of
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim
 from gopa.rounds.real_proofs import RealProofs
 from gopa.rounds.statements import table_coins
-from gopa.simulation.randomness import Streams
+from gopa.simulation.randomness import SeededStreams
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
 from wire.randomness import draw
@@ -75,7 +75,7 @@ class Part:
 @cache
 def key_of(seed: bytes, number: int) -> SigningKey:
     """The key that the party signs with."""
-    return SigningKey.generate(Streams(seed).named(f"party {number}: key"))
+    return SigningKey.generate(SeededStreams(seed).named(f"party {number}: key"))
 
 
 def public_keys(seed: bytes, numbers: Sequence[int]) -> list[bytes]:
@@ -89,7 +89,7 @@ def say(turn: Turn, parts: Sequence[Part]) -> list[bytes]:
 
 
 def _signed(turn: Turn, part: Part, body: bytes) -> bytes:
-    place = Place(
+    place = MessageSlot(
         session=turn.context.session,
         phase=turn.phase,
         kind=KIND_IN[turn.phase],
@@ -108,12 +108,12 @@ class _Party:
 
     def __init__(self, turn: Turn, number: int) -> None:
         context = turn.context
-        rng = Streams(turn.seed).named(f"party {number}: secrets")
+        rng = SeededStreams(turn.seed).named(f"party {number}: secrets")
         group, law = context.group, context.manifest.terms.noise
         if not isinstance(law, GaussianTable):
             raise UsageError("noise from a table")
         self.context = context
-        self.rng = Streams(turn.seed).named(f"party {number}: {turn.phase.name}")
+        self.rng = SeededStreams(turn.seed).named(f"party {number}: {turn.phase.name}")
         self.id = party_id(key_of(turn.seed, number).public.data)
         self.secret = group.random_scalars(1, rng)[0]
         self.nonce = draw(rng, 32)

@@ -30,14 +30,14 @@ from gopa.graph import Graph
 from gopa.messages.framing import Posted, party_id
 from gopa.messages.manifest import OpenAdmission
 from gopa.messages.phases import Phase
-from gopa.organiser import Organiser, PhaseOver, Publish, Seen, Setting, new_manifest
+from gopa.organiser import Organiser, PhaseOver, Seen, SendMessage, SessionSetting, new_manifest
 from gopa.planning.terms import Terms
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim
 from gopa.rounds.real_proofs import RealProofs
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules.state import RoundView
-from gopa.simulation.randomness import Streams
+from gopa.rules.findings import RoundPicture
+from gopa.simulation.randomness import SeededStreams
 from wire.ed25519 import SigningKey
 from wire.randomness import Rng, draw
 from wire.secret import SecretBytes
@@ -83,11 +83,11 @@ class _Log:
         self.edge.extend(leaves)
         return leaves
 
-    def end_phase(self) -> RoundView:
+    def end_phase(self) -> RoundPicture:
         """The organiser's next message; where the round stands then."""
         self.organiser.step(Seen(self.edge.size, self.edge.root()))
         for output in self.organiser.step(PhaseOver(self.edge.size)):
-            if isinstance(output, Publish):
+            if isinstance(output, SendMessage):
                 self.post(output.entries)
         found = self.organiser.state.round
         require(found is not None, "the organiser opens no round")
@@ -126,7 +126,7 @@ class _Masks:
 def write_session(terms: Terms, out: BinaryIO, *, seed: bytes, jobs: int) -> None:
     """Play one round of as many honest parties as the terms have, and archive its log."""
     with ProcessPoolExecutor(jobs) as pool:
-        streams, numbers = Streams(seed), range(terms.parties)
+        streams, numbers = SeededStreams(seed), range(terms.parties)
         tasks = [numbers[at : at + _TASK] for at in range(0, terms.parties, _TASK)]
         found = pool.map(partial(public_keys, seed), tasks)
         authors = [key for keys in found for key in keys]
@@ -141,13 +141,13 @@ def write_session(terms: Terms, out: BinaryIO, *, seed: bytes, jobs: int) -> Non
             organiser=key.public.data,
             log=signer.verifier,
             rng=streams.named("salt"),
-            setting=Setting(simulation=True),
+            setting=SessionSetting(simulation=True),
         )
         toolkit = Toolkit(proofs=_OwnProofs())
         organiser = Organiser(manifest, key, rng=streams.named("checks"), toolkit=toolkit)
         log = _Log(organiser)
         (start,) = organiser.start()
-        log.post(start.entries if isinstance(start, Publish) else ())
+        log.post(start.entries if isinstance(start, SendMessage) else ())
         # Workers need no roster, which is most of a large manifest; the session's id is given.
         open_to_all = replace(manifest, admission=OpenAdmission(terms.parties))
         context = RoundContext(open_to_all, manifest.session, 1, toolkit.group)
@@ -175,7 +175,7 @@ def _play(
         if current.opens is Phase.COMMIT:
             require(current.graph is not None, "there is no graph")
             assert current.graph is not None
-            rng = Streams(turn.seed).named("masks")
+            rng = SeededStreams(turn.seed).named("masks")
             masks = _drawn(current.graph, ids, turn.context.group, rng)
             masked = masks.posted
         elif current.opens is Phase.PUBLISH and masks is not None:

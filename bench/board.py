@@ -24,9 +24,8 @@ from bulletin_board.fsck import fsck_directory
 from bulletin_board.note import KeyKind, NoteSigner, SignedCheckpoint, open_checkpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.proof import Receipt
-from bulletin_board.reader import LogReader
+from bulletin_board.reader import DirectorySource, LogReader
 from bulletin_board.sequencer import Accepted, Sequencer, first_checkpoint
-from bulletin_board.source import DirectorySource
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.tree import leaf_hash, verify_inclusion
 from wire.domains import ENTRY_PAYLOAD_TYPE

@@ -14,7 +14,7 @@ from bench.randomness import seeded
 from commitments import Commitment, Pedersen, VectorPedersen, ristretto255
 from commitments.group import Group
 from wire.errors import InvalidProof
-from zkp.batch import Claim, verify_batch, verify_items
+from zkp.batch import ProofClaim, verify_batch, verify_items
 from zkp.bits import Openings
 from zkp.gaussian_noise import (
     GaussianNoiseStatement,
@@ -59,9 +59,9 @@ class Received:
         return GaussianNoiseStatement(TABLE, seed, (self.coin,), output, inputs)
 
 
-def load(item: Received) -> Claim:
+def load(item: Received) -> ProofClaim:
     """The claim of an item, in the worker that checks it."""
-    return Claim(item.statement(ristretto255()), item.proof, transcript(item.number))
+    return ProofClaim(item.statement(ristretto255()), item.proof, transcript(item.number))
 
 
 def transcript(number: int) -> Transcript:

@@ -6,12 +6,12 @@ import math
 
 from bench.measure import require
 from bench.randomness import seeded
+from bench.thesis import Setting, ThesisRow, simulated_row, theorem_row
 from gopa.planning import Plan, plan
 from gopa.planning.expansion import Population, flow_bound
 from gopa.planning.gaussian import gaussian_delta
 from gopa.planning.result import Objective
 from gopa.planning.terms import MaskLaw
-from gopa.planning.thesis import Setting, ThesisRow, simulated_row, theorem_row
 
 Row = dict[str, object]
 

@@ -16,11 +16,11 @@ from bench.randomness import seeded
 from commitments import backend_status
 from gopa.aggregation import LocalAggregator
 from gopa.messages.manifest import Mode, Trust
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.planning import Terms, guarantee, plan
 from gopa.planning.terms import MaskLaw
 from gopa.rules import check, read_session
-from gopa.simulation import RoundRecord, Simulation, Stage
+from gopa.simulation import RoundRecord, Simulation, SimulationOptions
 from wire.ed25519 import SigningKey, verify
 
 Numbers = dict[str, object]
@@ -131,9 +131,9 @@ def with_peers(terms: Terms, k: int) -> Terms:
     return changed
 
 
-def _play(terms: Terms, setting: Setting, inputs: Sequence[Sequence[int]]) -> Round:
+def _play(terms: Terms, setting: SessionSetting, inputs: Sequence[Sequence[int]]) -> Round:
     with ThreadPoolExecutor(os.cpu_count()) as executor:
-        stage = Stage(executor=executor, remember_noise=True, clock=time.process_time)
+        stage = SimulationOptions(executor=executor, remember_noise=True, clock=time.process_time)
         cpu, wall = time.process_time(), time.perf_counter()
         simulation = Simulation(terms, rng=seeded(1), setting=setting, stage=stage)
         record = simulation.run_round(inputs)
@@ -178,7 +178,7 @@ def _verify_cpu(played: Round) -> float:
 
 def _scalar() -> Numbers:
     terms = scalar_terms(100, PEERS)
-    played = _play(terms, Setting(), _inputs(terms))
+    played = _play(terms, SessionSetting(), _inputs(terms))
     signatures = _verify_cpu(played)
     return {
         "party_ms": round(1e3 * (played.party_cpu + signatures), 1),
@@ -191,7 +191,7 @@ def _scalar() -> Numbers:
 
 def _threshold() -> Numbers:
     terms = scalar_terms(100, PEERS, recovery="2/3")
-    played = _play(terms, Setting(), _inputs(terms))
+    played = _play(terms, SessionSetting(), _inputs(terms))
     return {
         "bytes_per_party_threshold": round(played.posted),
         "party_threshold_ms": round(1e3 * (played.party_cpu + _verify_cpu(played)), 1),
@@ -204,9 +204,9 @@ def _seeds(full: bool) -> Numbers:
     parties = 40 if full else 12
     vectors = vector_terms(parties, min(PEERS, parties - 1), 100)
     words = vector_terms(100, PEERS, 10_000, steps=64, norm=10)
-    setting = Setting(mode=Mode.SIGNED, word_width=32)
+    setting = SessionSetting(mode=Mode.SIGNED, word_width=32)
     found: Numbers = {}
-    for name, plain, how in (("vec100", vectors, Setting()), ("signed_10k", words, setting)):
+    for name, plain, how in (("vec100", vectors, SessionSetting()), ("signed_10k", words, setting)):
         sharing = replace(plain, threshold_numerator=4, threshold_denominator=5)
         for ending, terms in (("alone", plain), ("threshold", with_peers(sharing, plain.k))):
             played = _play(terms, how, _inputs(terms))
@@ -222,7 +222,7 @@ def _seeds(full: bool) -> Numbers:
 def _thousand(full: bool) -> Numbers:
     parties = 1000 if full else 200
     terms = scalar_terms(parties, PEERS)
-    played = _play(terms, Setting(), _inputs(terms))
+    played = _play(terms, SessionSetting(), _inputs(terms))
     return {
         "simulate_1000_s": round(played.wall * 1000 / parties, 1),
         "simulate_1000_cpu_s": round(played.cpu * 1000 / parties, 1),
@@ -234,7 +234,7 @@ def _thousand(full: bool) -> Numbers:
 def _vectors(full: bool) -> Numbers:
     parties = 40 if full else 12
     terms = vector_terms(parties, min(PEERS, parties - 1), 1000)
-    played = _play(terms, Setting(), _inputs(terms))
+    played = _play(terms, SessionSetting(), _inputs(terms))
     return {
         "vec1000_party_s": round(played.party_cpu + _verify_cpu(played), 3),
         "vec1000_bytes_per_party": round(played.posted),
@@ -245,7 +245,7 @@ def _vectors(full: bool) -> Numbers:
 
 def _signed() -> Numbers:
     terms = vector_terms(100, FLOWER_DEGREE // 2 + 1, 100_000, steps=64, norm=10)
-    played = _play(terms, Setting(mode=Mode.SIGNED, word_width=32), _inputs(terms))
+    played = _play(terms, SessionSetting(mode=Mode.SIGNED, word_width=32), _inputs(terms))
     raws = list(played.simulation.log().entries())
     begun = time.process_time()
     found = check(read_session(raws), rng=seeded(2))
@@ -263,7 +263,7 @@ def _signed() -> Numbers:
 def _gaussian() -> Numbers:
     k = FLOWER_DEGREE // 2 + 1
     terms = vector_terms(100, k, 100_000, steps=64, norm=10, mask="gaussian")
-    setting = Setting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS, word_width=32)
+    setting = SessionSetting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS, word_width=32)
     played = _play(terms, setting, _inputs(terms))
     return {
         "gaussian_100k_party_ms": round(1e3 * (played.party_cpu + _verify_cpu(played)), 1),

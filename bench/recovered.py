@@ -14,9 +14,9 @@ from typing import Final
 from bench.measure import require
 from gopa.planning import Plan, plan
 from gopa.planning.attendance import Attendance, worst_disconnection, worst_energy, worst_recovery
+from gopa.planning.dropouts import Course, plan_losses
 from gopa.planning.expansion import Population, degree_tail
 from gopa.planning.joined import attendance_of
-from gopa.planning.losses import Course, plan_losses
 from gopa.planning.recovery import worst_tries
 from gopa.planning.terms import MaskLaw
 

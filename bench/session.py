@@ -31,8 +31,8 @@ from gopa.rules import check_log
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.entrance import Together
-from gopa.sessions.following import Link, SelectiveLog
-from gopa.sessions.organising import BoardLog, Deadlines, DurableOrganiser, Pace, Schedule
+from gopa.sessions.following import BoardLink, SelectiveLog
+from gopa.sessions.organising import BoardLog, Deadlines, DurableOrganiser, OrganiserPace, Schedule
 from gopa.sessions.organising import run as organise
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import MemoryVault, Vault
@@ -117,11 +117,11 @@ class Probe:
     """A party that reads only what it needs, and counts it."""
 
     def __init__(self) -> None:
-        self.links: list[Link] = []
+        self.links: list[BoardLink] = []
 
     def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SelectiveLog:
         """A log of its own for each party."""
-        link = Link(ticket.board, ticket.trust, vault.board, rng=rng)
+        link = BoardLink(ticket.board, ticket.trust, vault.board, rng=rng)
         self.links.append(link)
         return SelectiveLog(link, ticket.session)
 
@@ -182,9 +182,11 @@ async def _measured(board: Board, terms: Terms) -> Numbers:
 async def _whole_session(
     machine: DurableOrganiser, ticket: Ticket, clients: Sequence[Client]
 ) -> list[Contribution]:
-    link = Link(ticket.board, ticket.trust, MemoryState(), rng=os.urandom)
+    link = BoardLink(ticket.board, ticket.trust, MemoryState(), rng=os.urandom)
     organiser = asyncio.create_task(
-        organise(machine, BoardLog(link.client, ticket.session), pace=Pace(poll_seconds=0.2))
+        organise(
+            machine, BoardLog(link.client, ticket.session), pace=OrganiserPace(poll_seconds=0.2)
+        )
     )
     try:
         values = [place % 2 for place in range(len(clients))]
@@ -200,7 +202,7 @@ async def _whole_session(
 
 def _require_right(ticket: Ticket, contributions: Sequence[Contribution]) -> None:
     """The log holds one round without any fault, in it everybody, and one result for all."""
-    link = Link(ticket.board, ticket.trust, MemoryState(), rng=os.urandom)
+    link = BoardLink(ticket.board, ticket.trust, MemoryState(), rng=os.urandom)
     with ThreadPoolExecutor(os.cpu_count()) as executor:
         findings = check_log(
             link.client.reader().entries(),

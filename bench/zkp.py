@@ -12,12 +12,18 @@ from commitments import Opening, Pedersen, VectorPedersen, backend_status, ristr
 from commitments.backends import single_thread
 from commitments.group import Group
 from wire.errors import InvalidProof
-from zkp.batch import Claim, verify_batch
-from zkp.interval import Interval
+from zkp.batch import ProofClaim, verify_batch
 from zkp.last_largest import LastLargestStatement, prove_last_largest, verify_last_largest
-from zkp.range import RangeStatement, prove_range, verify_range
+from zkp.range import (
+    Interval,
+    RangeStatement,
+    VectorRangeStatement,
+    prove_range,
+    prove_vector_range,
+    verify_range,
+    verify_vector_range,
+)
 from zkp.transcript import Transcript
-from zkp.vector_range import VectorRangeStatement, prove_vector_range, verify_vector_range
 
 Numbers = dict[str, object]
 
@@ -79,7 +85,7 @@ def _range(group: Group, sizes: Sizes) -> Numbers:
 
     def batch(first: int) -> None:
         verify_batch(
-            (Claim(s, p, _transcript(i)) for i, (s, p) in enumerate(claims, start=first)),
+            (ProofClaim(s, p, _transcript(i)) for i, (s, p) in enumerate(claims, start=first)),
             rng=seeded(4),
         )
 

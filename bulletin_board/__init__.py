@@ -8,7 +8,13 @@ subpackages that need the extra `gopa[board]`.
 Specification: `specs/05-bulletin-board.md`.
 """
 
-from bulletin_board.admission import AdmissionPolicy, Anyone, Reason, Refused, Roster
+from bulletin_board.admission import (
+    AdmissionPolicy,
+    Anyone,
+    RefusalReason,
+    Refused,
+    RosterAdmission,
+)
 from bulletin_board.archive import ArchiveReader, write_archive
 from bulletin_board.entry import Entry, Slot, Submission, sign_entry, verify_entry
 from bulletin_board.note import Checkpoint, KeyKind, NoteSigner, SignedCheckpoint, VerifierKey
@@ -27,10 +33,10 @@ __all__ = [
     "KeyKind",
     "LogReader",
     "NoteSigner",
-    "Reason",
     "Receipt",
+    "RefusalReason",
     "Refused",
-    "Roster",
+    "RosterAdmission",
     "Sequencer",
     "SignedCheckpoint",
     "Slot",

@@ -18,7 +18,7 @@ from wire.errors import MalformedMessage, ProtocolError
 _USED = Struct(">32sQ")
 
 
-class Reason(Enum):
+class RefusalReason(Enum):
     """Why a board refuses: a stable name, the HTTP status, a title."""
 
     MALFORMED = ("malformed", 422, "The entry is not well-formed")
@@ -60,7 +60,7 @@ class Refused(ProtocolError):
 
     def __init__(
         self,
-        reason: Reason,
+        reason: RefusalReason,
         message: str = "",
         retry_after: int | None = None,
         first: int | None = None,
@@ -139,7 +139,7 @@ class Anyone:
 
     def admit(self, entry: Entry) -> None:
         if self._used[entry.author.data] >= self._quota:
-            _refuse(Reason.QUOTA, f"at most {self._quota} entries of one author")
+            _refuse(RefusalReason.QUOTA, f"at most {self._quota} entries of one author")
 
     def observe(self, index: int, entry: Entry, *, evidence: bool = False) -> None:
         del index, evidence
@@ -164,7 +164,7 @@ class Anyone:
             raise MalformedMessage("as many entries as the log has", "state")
 
 
-class Roster(Anyone):
+class RosterAdmission(Anyone):
     """Admits registered keys, up to `quota` entries each: the log stays bounded."""
 
     def __init__(self, keys: Collection[bytes], quota: int) -> None:
@@ -173,7 +173,7 @@ class Roster(Anyone):
 
     def admit(self, entry: Entry) -> None:
         if entry.author.data not in self._keys:
-            _refuse(Reason.UNREGISTERED, "ask the operator to register it")
+            _refuse(RefusalReason.UNREGISTERED, "ask the operator to register it")
         super().admit(entry)
 
     def save(self) -> bytes:
@@ -181,5 +181,5 @@ class Roster(Anyone):
         return super().save()
 
 
-def _refuse(reason: Reason, message: str) -> NoReturn:
+def _refuse(reason: RefusalReason, message: str) -> NoReturn:
     raise Refused(reason, message)

@@ -1,27 +1,31 @@
-r"""One file that holds a whole log for an audit offline. `specs/05-bulletin-board.md`, section 7.
+r"""Packs a whole log into one file for an audit offline. `specs/05-bulletin-board.md`, section 7.
 
     "gopa-archive/v1\\n"  header  checkpoint  bundle 0  bundle 1  ...  end
 
 Each part is a length in four bytes and its content. The number and the bounds
 of the parts follow from the checkpoint, which comes first, so a reader needs
 one bundle of memory and no seeking. There are no names or paths in it.
+
+An archive can be unpacked to a directory that any web server can serve.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 from bulletin_board.bundle import LARGEST_BUNDLE, decode_bundle, encode_bundle
+from bulletin_board.modes import write_public
 from bulletin_board.note import Checkpoint, SignedCheckpoint
-from bulletin_board.note.signed import LARGEST_NOTE
+from bulletin_board.note.notes import LARGEST_NOTE
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.reader import LogReader
-from bulletin_board.tree import RightEdge, bundles, leaf_hash
+from bulletin_board.reader import CHECKPOINT, LogReader
+from bulletin_board.tree import RightEdge, TileContent, bundles, leaf_hash
 from wire.codec import Codec, fixed, opaque, record
-from wire.errors import InvalidProof, MalformedMessage
+from wire.errors import InvalidProof, MalformedMessage, UsageError
 
 MAGIC = b"gopa-archive/v1\n"
 WHOLE_LOG = bytes(32)
@@ -137,3 +141,25 @@ class ArchiveReader:
         """All entries in order. May be run once."""
         for entries in self.bundles():
             yield from entries
+
+
+def write_mirror(archive: ArchiveReader, root: Path) -> None:
+    """Write the public files of the archived log into a new or empty directory.
+
+    The checkpoint is written last, and only if everything verified: a directory
+    without it is no log. Raises `ProtocolError`s from the archive, `UsageError`
+    if the directory is in use.
+    """
+    if root.exists() and any(root.iterdir()):
+        raise UsageError(f"{root} is not empty: choose a new directory")
+    edge = RightEdge()
+    for bundle, entries in zip(bundles(archive.signed.size), archive.bundles(), strict=True):
+        write_public(root / bundle.path, encode_bundle(entries))
+        _write_tiles(root, edge.extend(map(leaf_hash, entries)))
+    _write_tiles(root, edge.partial())
+    write_public(root / CHECKPOINT, archive.signed.to_bytes())
+
+
+def _write_tiles(root: Path, contents: Iterable[TileContent]) -> None:
+    for content in contents:
+        write_public(root / content.tile.path, content.data)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from bulletin_board.admission import Reason, Refused
+from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.entry import Submission
 from bulletin_board.sequencer import Outcome, Sequencer
 from bulletin_board.storage import Inconsistent, LostLock, Overtaken, StorageError
@@ -84,12 +84,12 @@ class Committer:
     def submit(self, submission: Submission) -> Future[Outcome]:
         """Queue an entry whose signature is verified. Raises `Refused` if nothing can be queued."""
         if self._closed or self._sequencer is None:
-            raise Refused(Reason.UNAVAILABLE, "", self._limits.retry_seconds)
+            raise Refused(RefusalReason.UNAVAILABLE, "", self._limits.retry_seconds)
         job = _Job(submission, Future())
         try:
             self._queue.put_nowait(job)
         except queue.Full:
-            raise Refused(Reason.BUSY, "", self._limits.retry_seconds) from None
+            raise Refused(RefusalReason.BUSY, "", self._limits.retry_seconds) from None
         return job.future
 
     def call(self, work: Callable[[Sequencer], None]) -> None:
@@ -128,7 +128,9 @@ class Committer:
         while not self._queue.empty():
             item = self._queue.get_nowait()
             if isinstance(item, _Job) and item.future.set_running_or_notify_cancel():
-                item.future.set_result(Refused(Reason.UNAVAILABLE, "", self._limits.retry_seconds))
+                item.future.set_result(
+                    Refused(RefusalReason.UNAVAILABLE, "", self._limits.retry_seconds)
+                )
 
     def _gather(self) -> tuple[list[_Job], list[Callable[[Sequencer], None]], bool]:
         """Wait for something to do, then take everything that fits in one batch."""
@@ -184,7 +186,9 @@ class Committer:
         sequencer, self._sequencer = self._sequencer, None
         for job in jobs:
             if not job.future.done():  # outcomes are set only after the commit
-                job.future.set_result(Refused(Reason.UNAVAILABLE, "", self._limits.retry_seconds))
+                job.future.set_result(
+                    Refused(RefusalReason.UNAVAILABLE, "", self._limits.retry_seconds)
+                )
         if sequencer is not None:
             _close_quietly(sequencer)
 

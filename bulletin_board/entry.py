@@ -1,19 +1,23 @@
-"""Entries: what a party signs and the log stores. `specs/05-bulletin-board.md`, section 3.
+"""Defines entries: what a party signs and the log stores. `specs/05-bulletin-board.md`, section 3.
 
 An entry authenticates itself: its author is an Ed25519 key and its signature
 covers everything else, so anyone may relay it and anyone can check it.
+
+The slots of a log are numbered in the order in which they were first used.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from struct import Struct
+from typing import Final, NamedTuple
 
 from bulletin_board.tree import leaf_hash
 from wire.codec import Codec, converted, fixed, opaque, record, u8, u16, u32, u64
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.ed25519 import KEY_SIZE, SIGNATURE, KnownKeys, PublicKey, SigningKey, verify
 from wire.errors import UsageError
+from wire.packed import KeyTable
 from wire.pae import pre_auth_encoding
 
 VERSION = 1
@@ -134,3 +138,32 @@ def verify_entry(submission: Submission) -> None:
     signed_part = submission.raw[: -SIGNATURE.max_size]
     message = pre_auth_encoding(ENTRY_PAYLOAD_TYPE, signed_part)
     verify(submission.entry.author, message, submission.signed.signature)
+
+
+_KEY: Final = Struct(">IIBHI")
+
+
+class SlotTable:
+    """Which slots were seen, in about 30 bytes each, and 45 for each author and session."""
+
+    __slots__ = ("_authors", "_sessions", "_slots")
+
+    def __init__(self) -> None:
+        self._sessions = KeyTable(32)
+        self._authors = KeyTable(32)
+        self._slots = KeyTable(_KEY.size)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def add(self, slot: Slot) -> int:
+        """The number of the slot. It is what `len` was before if the slot is new."""
+        session, author = self._sessions.add(slot.session), self._authors.add(slot.author)
+        return self._slots.add(_KEY.pack(session, author, slot.phase, slot.round, slot.seq))
+
+    def find(self, slot: Slot) -> int | None:
+        """The number of the slot; None if it was never used."""
+        session, author = self._sessions.find(slot.session), self._authors.find(slot.author)
+        if session is None or author is None:
+            return None
+        return self._slots.find(_KEY.pack(session, author, slot.phase, slot.round, slot.seq))

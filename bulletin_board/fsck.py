@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bulletin_board.bundle import decode_bundle
-from bulletin_board.entry import Slot, Submission, verify_entry
+from bulletin_board.entry import Slot, SlotTable, Submission, verify_entry
 from bulletin_board.note import Checkpoint
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.slots import SlotTable
-from bulletin_board.source import CHECKPOINT, DirectorySource, Source, resource_limit
+from bulletin_board.reader import CHECKPOINT, DirectorySource, Source, resource_limit
 from bulletin_board.tree import HASH_SIZE, RightEdge, TileContent, bundles, is_resource, leaf_hash
 from wire.errors import InvalidProof, InvalidSignature, MalformedMessage, Unattributed
 from wire.packed import Rows
@@ -136,7 +135,7 @@ def fsck(
     """
     signed = policy.open(source.fetch(CHECKPOINT, resource_limit(CHECKPOINT)))  # F1
     checks = EntryChecks(signatures=signatures, executor=executor)
-    files = PublicFiles(source, signed.checkpoint)
+    files = LogFiles(source, signed.checkpoint)
     index = entry_bytes = 0
     for entries in files.bundles():  # F3, F4, F5
         for entry in entries:
@@ -156,7 +155,7 @@ def fsck(
     )
 
 
-class PublicFiles:
+class LogFiles:
     """All files of a log, read once and compared with a checkpoint that the caller judges.
 
     `tiles` counts those that were found right.

@@ -105,7 +105,7 @@ LOOKUP_ANSWER: Codec[LookupAnswer] = record(
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class VerifiedEntry:
     """An entry of the log at its index: inclusion, signature and place are verified."""
 
     index: int
@@ -117,7 +117,7 @@ class Page:
     """The verified entries of one answer; what lies behind has index `until` or more."""
 
     until: int
-    found: tuple[Found, ...]
+    found: tuple[VerifiedEntry, ...]
 
 
 def open_answer(data: bytes, wanted: Lookup, root: bytes) -> Page:
@@ -134,7 +134,7 @@ def open_answer(data: bytes, wanted: Lookup, root: bytes) -> Page:
         raise InvalidProof("indexes outside of what was asked for", "05-Q4")
     if not indexes and answer.until < wanted.below:
         raise InvalidProof("an answer that shows nothing has no continuation", "05-Q4")
-    found = tuple(Found(each.index, Submission.decode(each.entry)) for each in answer.found)
+    found = tuple(VerifiedEntry(each.index, Submission.decode(each.entry)) for each in answer.found)
     _require_place(found, wanted)
     leaves = [(each.index, each.submission.leaf) for each in found]
     verify_subset(leaves, wanted.size, answer.proof, root)
@@ -143,7 +143,7 @@ def open_answer(data: bytes, wanted: Lookup, root: bytes) -> Page:
     return Page(answer.until, found)
 
 
-def _require_place(found: Sequence[Found], wanted: Lookup) -> None:
+def _require_place(found: Sequence[VerifiedEntry], wanted: Lookup) -> None:
     entries = [each.submission.entry for each in found]
     authors = {entry.author.data for entry in entries}
     known = authors.issubset(wanted.authors) if wanted.authors else len(authors) <= 1

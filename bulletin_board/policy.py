@@ -33,7 +33,7 @@ class Peer:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class WitnessGroup:
     """Witnesses a checkpoint when at least `threshold` of its members do."""
 
     threshold: int
@@ -46,7 +46,7 @@ class TrustPolicy:
 
     log: Peer
     witnesses: Mapping[str, Peer] = field(default_factory=dict)
-    groups: Mapping[str, Group] = field(default_factory=dict)
+    groups: Mapping[str, WitnessGroup] = field(default_factory=dict)
     quorum: str = _NONE
 
     @property
@@ -121,7 +121,7 @@ class _Parser:
     def __init__(self) -> None:
         self._logs: list[Peer] = []
         self._witnesses: dict[str, Peer] = {}
-        self._groups: dict[str, Group] = {}
+        self._groups: dict[str, WitnessGroup] = {}
         self._quorum = ""
         self._used: set[str] = set()
 
@@ -172,7 +172,7 @@ class _Parser:
             if not self._defined(member) or member in self._used:
                 raise MalformedMessage("members defined above, each in one group, once")
             self._used.add(member)
-        self._groups[name] = Group(count, members)
+        self._groups[name] = WitnessGroup(count, members)
 
     def _defined(self, name: str) -> bool:
         return name in self._witnesses or name in self._groups

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 
-from bulletin_board.admission import Reason, Refused
+from bulletin_board.admission import RefusalReason, Refused
 from wire.errors import MalformedMessage
-from wire.json_text import read_json
+from wire.strict_json import read_json
 
 MEDIA_TYPE = "application/problem+json"
 LARGEST_PROBLEM = 16_384
 
 _TYPE = "urn:gopa:board:"
-_REASONS = {f"{_TYPE}{reason.code}": reason for reason in Reason}
+_REASONS = {f"{_TYPE}{reason.code}": reason for reason in RefusalReason}
 
 
 def problem_body(refusal: Refused) -> bytes:

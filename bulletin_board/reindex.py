@@ -8,18 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from bulletin_board.entry import Submission
+from bulletin_board.entry import SlotTable, Submission
 from bulletin_board.note import NoteSigner, SignedCheckpoint
-from bulletin_board.recovery import locked_checkpoint
-from bulletin_board.slots import SlotTable
-from bulletin_board.source import DirectorySource
+from bulletin_board.reader import DirectorySource, VerifiedTiles
+from bulletin_board.recovery import boundary, locked_checkpoint
 from bulletin_board.storage import Inconsistent, StagedEntry
 from bulletin_board.storage.directory import BoardDirectory
-from bulletin_board.storage.files import Files, OsFiles
+from bulletin_board.storage.files import FileOperations, OsFiles
 from bulletin_board.storage.sqlite import SqliteIndex, SqliteLock
 from bulletin_board.tree import TILE_WIDTH
-from bulletin_board.verified import VerifiedTiles
-from bulletin_board.writing import boundary
 from wire.errors import ProtocolError
 
 _ROWS_AT_ONCE = 4_096
@@ -27,7 +24,7 @@ _NEW = "index.new"
 
 
 def rebuild_index(
-    place: BoardDirectory, signer: NoteSigner, files: Files | None = None
+    place: BoardDirectory, signer: NoteSigner, files: FileOperations | None = None
 ) -> SignedCheckpoint:
     """Replace the index by what the public files say, and return what they lead to.
 
@@ -86,7 +83,7 @@ def _staged(tiles: VerifiedTiles) -> Iterator[StagedEntry]:
             yield StagedEntry(slot, copy, submission.leaf, raw)
 
 
-def _exchange(place: BoardDirectory, files: Files) -> None:
+def _exchange(place: BoardDirectory, files: FileOperations) -> None:
     """The old one goes first, with what belongs to it: a log without an index does not open."""
     files.sync_file(place.state / _NEW)
     _remove(place, place.index_path.name)

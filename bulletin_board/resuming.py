@@ -17,9 +17,9 @@ from typing import Protocol, TypeGuard
 from bulletin_board.admission import AdmissionPolicy, PolicyFactory, Resumable
 from bulletin_board.entry import Entry, Submission
 from bulletin_board.note import NoteSigner, SignedCheckpoint, VerifierKey
+from bulletin_board.reader import VerifiedTiles
 from bulletin_board.storage import Inconsistent, Index, IndexRow, Storage
 from bulletin_board.tree import TILE_WIDTH, tree_root
-from bulletin_board.verified import VerifiedTiles
 from wire.codec import Codec, fixed, opaque, record, u64
 from wire.domains import SNAPSHOT_PAYLOAD_TYPE
 from wire.ed25519 import SIGNATURE_SIZE, verify

@@ -10,31 +10,29 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bulletin_board.admission import PolicyFactory, Reason, Refused
+from bulletin_board.admission import PolicyFactory, RefusalReason, Refused
 from bulletin_board.entry import Slot, Submission
 from bulletin_board.note import (
     Checkpoint,
-    Note,
     NoteSigner,
     SignedCheckpoint,
+    SignedNote,
     open_checkpoint,
     sign_note,
 )
 from bulletin_board.proof import Receipt
-from bulletin_board.recovery import open_storage
+from bulletin_board.reader import CHECKPOINT, VerifiedTiles, load_edge, resource_limit
+from bulletin_board.recovery import boundary, open_storage, publish, write_entries
 from bulletin_board.resuming import resume
-from bulletin_board.source import CHECKPOINT, resource_limit
 from bulletin_board.storage import (
+    EntryLocation,
     Inconsistent,
     IndexRow,
-    Place,
     StagedEntry,
     Storage,
 )
-from bulletin_board.storage.ownership import noticing_another_writer
+from bulletin_board.storage.interface import noticing_another_writer
 from bulletin_board.tree import EMPTY_ROOT, leaf_hash
-from bulletin_board.verified import VerifiedTiles, load_edge
-from bulletin_board.writing import boundary, publish, write_entries
 from wire.errors import GopaError, UsageError
 
 log = logging.getLogger("gopa.board")
@@ -69,7 +67,7 @@ class _Plan:
     start: int
     outcomes: list[Refused | tuple[int, bool]] = field(default_factory=list)
     staged: list[StagedEntry] = field(default_factory=list)
-    taken: dict[Slot, list[Place]] = field(default_factory=dict)
+    taken: dict[Slot, list[EntryLocation]] = field(default_factory=dict)
 
 
 class Sequencer:
@@ -151,7 +149,7 @@ class Sequencer:
         with noticing_another_writer(self._storage.lock, self._held):
             self._storage.lock.check(self._held)
             data = self._storage.public.fetch(CHECKPOINT, resource_limit(CHECKPOINT))
-            if Note.parse(data).text != self.signed.note.text:
+            if SignedNote.parse(data).text != self.signed.note.text:
                 raise Inconsistent("the published checkpoint is not the newest one")
             load_edge(self._storage.public, self.signed.checkpoint)
 
@@ -171,7 +169,7 @@ class Sequencer:
             if place.leaf == leaf:
                 return place.index, False
         if len(places) == 2:
-            return Refused(Reason.CONFLICT, "", None, places[0].index, places[1].index)
+            return Refused(RefusalReason.CONFLICT, "", None, places[0].index, places[1].index)
         if not places:
             try:
                 self._policy.admit(entry)
@@ -179,10 +177,10 @@ class Sequencer:
                 return refusal
         index = plan.start + len(plan.staged)
         plan.staged.append(StagedEntry(slot, len(places), leaf, submission.raw))
-        plan.taken.setdefault(slot, []).append(Place(index, leaf))
+        plan.taken.setdefault(slot, []).append(EntryLocation(index, leaf))
         self._policy.observe(index, entry, evidence=bool(places))
         if places:  # the first conflicting entry is kept: it is signed evidence
-            return Refused(Reason.CONFLICT, "", None, places[0].index, index)
+            return Refused(RefusalReason.CONFLICT, "", None, places[0].index, index)
         return index, True
 
     def _commit(self, plan: _Plan) -> None:

@@ -74,7 +74,7 @@ def secrets(group: gopa.Group, opening: gopa.Opening) -> dict[str, sigma.Witness
     v, r = opening.values, opening.blindings
     return {
         "the values add up to 39": sigma.witness(group, r.sum()),
-        "the second is 0 or 1": sigma.Witnesses(None, sigma.witness(group, r[1])),
+        "the second is 0 or 1": sigma.ChildWitnesses(None, sigma.witness(group, r[1])),
         "the first equals the last": sigma.witness(group, v[0], r[0], r[9]),
         "the first times the first is the sixth": sigma.product_witness(
             group, (v[0], r[0]), (v[0], r[0]), r[5]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import gopa
 from gopa.auditing.html import to_html
-from gopa.auditing.json_report import to_json_dict
+from gopa.auditing.report import to_json_dict
 from gopa.cli.audit_screen import screen
 from gopa.messages.phases import Phase
 from gopa.simulation import Script

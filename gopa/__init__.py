@@ -41,7 +41,6 @@ from wire.errors import (
 from wire.randomness import Rng
 from wire.secret import SecretBytes
 from zkp import (
-    Claim,
     GaussianNoiseStatement,
     GaussianTable,
     Interval,
@@ -49,6 +48,7 @@ from zkp import (
     LastLargestStatement,
     NoiseSeeds,
     NoiseWitness,
+    ProofClaim,
     RangeStatement,
     Transcript,
     VectorRangeStatement,
@@ -97,7 +97,7 @@ if TYPE_CHECKING:
     )
     from gopa.auditing import Report, audit
     from gopa.party import LocalPolicy, Refusal
-    from gopa.planning import Outcome, Plan, PrivacyStatement, plan, privacy
+    from gopa.planning import Plan, PrivacyStatement, RoundFacts, plan, privacy
     from gopa.sessions import (
         Client,
         Contribution,
@@ -131,7 +131,7 @@ _AGGREGATION = (
     "variance_async",
 )
 _AUDITING = ("Report", "audit")
-_PLANNING = ("Outcome", "Plan", "PrivacyStatement", "plan", "privacy")
+_PLANNING = ("RoundFacts", "Plan", "PrivacyStatement", "plan", "privacy")
 _PARTY = ("LocalPolicy", "Refusal")
 _SESSIONS = (
     "Client",
@@ -155,7 +155,6 @@ __all__ = [
     "Aggregator",
     "BackendError",
     "BackendStatus",
-    "Claim",
     "Client",
     "Commitment",
     "Contribution",
@@ -181,10 +180,10 @@ __all__ = [
     "NoiseWitness",
     "Opening",
     "OutOfRange",
-    "Outcome",
     "Pedersen",
     "Plan",
     "PrivacyStatement",
+    "ProofClaim",
     "ProtocolError",
     "RangeStatement",
     "Refusal",
@@ -193,6 +192,7 @@ __all__ = [
     "RevealedOpening",
     "Rng",
     "RoundAborted",
+    "RoundFacts",
     "SecretBytes",
     "SessionAggregator",
     "SessionOver",

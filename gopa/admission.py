@@ -13,19 +13,19 @@ from dataclasses import dataclass, fields
 from threading import Lock
 from typing import Final, NoReturn
 
-from bulletin_board import Entry, Reason, Refused
+from bulletin_board import Entry, RefusalReason, Refused
 from bulletin_board.admission import FetchEntry
 from bulletin_board.entry import LARGEST_BODY
 from gopa.admission_memory import NeededEntries, read_indexes
 from gopa.admission_places import Beginning, OpenSessions, Pending
 from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import Abort, Close, Open, Result, read_control
+from gopa.messages.organiser import Abort, Close, Open, ResultMessage, read_control
 from gopa.messages.parameters import OpenAdmission
 from gopa.messages.phases import KIND_IN, Kind, Phase
 from gopa.session_tracker import (
-    Progress,
-    Round,
-    Session,
+    MessageProgress,
+    TrackedRound,
+    TrackedSession,
     close_phase,
     manifest_of,
 )
@@ -95,7 +95,7 @@ class ProtocolAdmission:
         self._open = OpenSessions(self._limits.most_sessions)
         self._size = 0
         self._needed = NeededEntries()
-        self.sessions: dict[bytes, Session] = {}
+        self.sessions: dict[bytes, TrackedSession] = {}
         self.lock = Lock()
 
     def admit(self, entry: Entry) -> None:
@@ -171,36 +171,36 @@ class ProtocolAdmission:
         limits, author = self._limits, entry.author.data
         objection = limits.objection(entry.session, author)
         if objection:
-            _refuse(Reason.SESSION, objection)
+            _refuse(RefusalReason.SESSION, objection)
         if (entry.phase, entry.round, entry.kind) != (Phase.ORGANISER, 0, Kind.MANIFEST):
             _refuse(
-                Reason.SESSION,
+                RefusalReason.SESSION,
                 "its manifest is not in the log, or was given up for others before its first"
                 " round opened: create another session, and open its first round at once",
             )
         if self._open.full:
             _refuse(
-                Reason.FULL,
+                RefusalReason.FULL,
                 f"{limits.most_sessions} sessions are open, as many as this board takes:"
                 " wait until one is over, or ask the operator",
             )
         beginning = self._pending.known.get(entry.session, Beginning(author))
         if beginning.author != author:
-            _refuse(Reason.SESSION, "somebody else is posting its manifest")
+            _refuse(RefusalReason.SESSION, "somebody else is posting its manifest")
         if entry.seq and not beginning.progress.next_seq:
             _refuse(
-                Reason.SEQUENCE,
+                RefusalReason.SEQUENCE,
                 "the beginning of its manifest is not in the log, or was given up for others:"
                 " create another session",
             )
         _require_place(beginning.progress, entry)
         if entry.chunks * LARGEST_BODY > LARGEST_MANIFEST + LARGEST_BODY:
-            _refuse(Reason.TOO_LARGE, f"a manifest has at most {LARGEST_MANIFEST} bytes")
+            _refuse(RefusalReason.TOO_LARGE, f"a manifest has at most {LARGEST_MANIFEST} bytes")
         if entry.chunk + 1 == entry.chunks:
             try:
-                Session.of(manifest_of(entry.session, author, beginning.body(entry)))
+                TrackedSession.of(manifest_of(entry.session, author, beginning.body(entry)))
             except (MalformedMessage, UsageError) as error:
-                _refuse(Reason.MALFORMED, str(error))
+                _refuse(RefusalReason.MALFORMED, str(error))
 
     def _begin(self, entry: Entry) -> None:
         """Only what `admit` would have let in counts: a log may be older than its policy.
@@ -223,21 +223,23 @@ class ProtocolAdmission:
             return
         self._pending.forget(entry.session)
         try:
-            self.sessions[entry.session] = Session.of(manifest_of(entry.session, author, body))
+            self.sessions[entry.session] = TrackedSession.of(
+                manifest_of(entry.session, author, body)
+            )
         except (MalformedMessage, UsageError):
             return
         self._open.begin(entry.session)
 
 
-def _admit_control(session: Session, entry: Entry, size: int) -> None:
+def _admit_control(session: TrackedSession, entry: Entry, size: int) -> None:
     if entry.phase != Phase.ORGANISER:
-        _refuse(Reason.UNREGISTERED, "the organiser takes part under another key")
+        _refuse(RefusalReason.UNREGISTERED, "the organiser takes part under another key")
     if session.broken or entry.round != session.due_round:
-        _refuse(Reason.PHASE, f"round {session.due_round} is due")
+        _refuse(RefusalReason.PHASE, f"round {session.due_round} is due")
     new_round = session.round is None or entry.round != session.round.number
     progress = session.controls
     if new_round and not progress.chunk:
-        progress = Progress()
+        progress = MessageProgress()
     _require_place(progress, entry)
     _require_size(progress, entry, session.largest[Phase.ORGANISER])
     if entry.chunk + 1 < entry.chunks:
@@ -245,66 +247,70 @@ def _admit_control(session: Session, entry: Entry, size: int) -> None:
     try:
         message = read_control(entry.kind, b"".join(progress.bodies) + entry.body)
     except MalformedMessage as error:
-        _refuse(Reason.MALFORMED, str(error))
+        _refuse(RefusalReason.MALFORMED, str(error))
     first = size - entry.chunk
     _require_turn(session, message, new_round=new_round, first=first)
 
 
 def _require_turn(
-    session: Session, message: Open | Close | Result | Abort, *, new_round: bool, first: int
+    session: TrackedSession,
+    message: Open | Close | ResultMessage | Abort,
+    *,
+    new_round: bool,
+    first: int,
 ) -> None:
     """[C1], [C2]."""
     if isinstance(message, Open) != new_round:
-        _refuse(Reason.PHASE, "a round goes from its open to its result or abort")
+        _refuse(RefusalReason.PHASE, "a round goes from its open to its result or abort")
     if isinstance(message, Open):
         if session.over:
-            _refuse(Reason.PHASE, "the session is over: its last round has ended")
+            _refuse(RefusalReason.PHASE, "the session is over: its last round has ended")
         return
     if message.cut > first:
-        _refuse(Reason.MALFORMED, f"a cut of at most {first}, the size of the log")
+        _refuse(RefusalReason.MALFORMED, f"a cut of at most {first}, the size of the log")
     found = session.round
     if isinstance(message, Close) and found is not None:
         _require_close(session.manifest, found, message)
 
 
-def _require_close(manifest: Manifest, found: Round, close: Close) -> None:
+def _require_close(manifest: Manifest, found: TrackedRound, close: Close) -> None:
     trial = copy(found)
     trial.lists = list(found.lists)
     try:
         close_phase(manifest, trial, close)
     except MalformedMessage as error:
-        _refuse(Reason.PHASE, str(error))
+        _refuse(RefusalReason.PHASE, str(error))
 
 
-def _admit_party(session: Session, entry: Entry) -> None:
+def _admit_party(session: TrackedSession, entry: Entry) -> None:
     author, found = entry.author.data, session.round
     if not session.admits(author):
-        _refuse(Reason.UNREGISTERED, "the author is not on the roster of the session")
+        _refuse(RefusalReason.UNREGISTERED, "the author is not on the roster of the session")
     if entry.phase not in KIND_IN or entry.kind != KIND_IN[Phase(entry.phase)]:
-        _refuse(Reason.MALFORMED, "another kind of message than the phase's")
+        _refuse(RefusalReason.MALFORMED, "another kind of message than the phase's")
     phase = Phase(entry.phase)
     if found is None or entry.round != found.number or not found.is_open(phase):
-        _refuse(Reason.PHASE, "")
+        _refuse(RefusalReason.PHASE, "")
     if not found.may_post(author, phase):
-        _refuse(Reason.UNREGISTERED, "the author is not in the round any more")
+        _refuse(RefusalReason.UNREGISTERED, "the author is not in the round any more")
     _require_room(session, author, phase)
     progress = session.progress(author, phase)
     if not progress.chunk and progress.whole >= _allowance(session, author, phase):
-        _refuse(Reason.SEQUENCE, "the author has said all that it may say in this phase")
+        _refuse(RefusalReason.SEQUENCE, "the author has said all that it may say in this phase")
     _require_place(progress, entry)
     _require_size(progress, entry, session.largest[phase])
 
 
-def _require_room(session: Session, author: bytes, phase: Phase) -> None:
+def _require_room(session: TrackedSession, author: bytes, phase: Phase) -> None:
     """[J1] with open admission: more joins than can count are not taken."""
     admission, found = session.manifest.admission, session.round
     if phase is not Phase.JOIN or not isinstance(admission, OpenAdmission) or found is None:
         return
     if author not in found.joining and len(found.joining) >= 2 * admission.most:
-        _refuse(Reason.FULL, "as many have joined the session as can count")
+        _refuse(RefusalReason.FULL, "as many have joined the session as can count")
 
 
-def _allowance(session: Session, author: bytes, phase: Phase) -> int:
+def _allowance(session: TrackedSession, author: bytes, phase: Phase) -> int:
     """How many messages of one author the phase takes."""
     if phase is Phase.ACCUSE:
         return session.most_accusations
@@ -313,21 +319,21 @@ def _allowance(session: Session, author: bytes, phase: Phase) -> int:
     return 1
 
 
-def _require_place(progress: Progress, entry: Entry) -> None:
+def _require_place(progress: MessageProgress, entry: Entry) -> None:
     """[E1], [E2]."""
     if not progress.continues(entry):
-        _refuse(Reason.SEQUENCE, f"entry {progress.next_seq} of this author is due")
+        _refuse(RefusalReason.SEQUENCE, f"entry {progress.next_seq} of this author is due")
     if entry.chunk + 1 < entry.chunks and len(entry.body) != LARGEST_BODY:
-        _refuse(Reason.MALFORMED, f"all chunks but the last have {LARGEST_BODY} bytes")
+        _refuse(RefusalReason.MALFORMED, f"all chunks but the last have {LARGEST_BODY} bytes")
 
 
-def _require_size(progress: Progress, entry: Entry, largest: int) -> None:
+def _require_size(progress: MessageProgress, entry: Entry, largest: int) -> None:
     """[S4]."""
     rest = entry.chunks - entry.chunk - 1
     to_come = (rest - 1) * LARGEST_BODY + 1 if rest else 0
     if progress.size + len(entry.body) + to_come > largest:
-        _refuse(Reason.TOO_LARGE, f"such a message has at most {largest} bytes")
+        _refuse(RefusalReason.TOO_LARGE, f"such a message has at most {largest} bytes")
 
 
-def _refuse(reason: Reason, message: str) -> NoReturn:
+def _refuse(reason: RefusalReason, message: str) -> NoReturn:
     raise Refused(reason, message)

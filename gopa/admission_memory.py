@@ -14,7 +14,7 @@ from struct import Struct
 
 from bulletin_board import Entry
 from gopa.messages.phases import Phase
-from gopa.session_tracker import Round, Session
+from gopa.session_tracker import TrackedRound, TrackedSession
 from wire.errors import MalformedMessage
 
 _INDEX = Struct(">Q")
@@ -28,9 +28,9 @@ class _Needed:
     def __init__(self) -> None:
         self.organiser = array("Q")
         self.parties = array("Q")
-        self.round: Round | None = None
+        self.round: TrackedRound | None = None
 
-    def note(self, index: int, entry: Entry, session: Session) -> None:
+    def note(self, index: int, entry: Entry, session: TrackedSession) -> None:
         if entry.phase == Phase.ORGANISER:
             self.organiser.append(index)
             found = session.round
@@ -46,7 +46,7 @@ class NeededEntries:
     def __init__(self) -> None:
         self._sessions: dict[bytes, _Needed] = {}
 
-    def note(self, index: int, entry: Entry, session: Session | None) -> None:
+    def note(self, index: int, entry: Entry, session: TrackedSession | None) -> None:
         """The entry counts; `session` is None while the manifest of its session is on its way."""
         needed = self._sessions.setdefault(entry.session, _Needed())
         if session is None:

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Final
 
 from bulletin_board import Entry
-from gopa.session_tracker import Progress
+from gopa.session_tracker import MessageProgress
 
 MOST_PENDING_BYTES: Final = 2**28
 """Of manifests of several entries that are on their way: they are kept in memory."""
@@ -25,7 +25,7 @@ class Beginning:
     """A manifest on its way; `kept` are its bytes that count."""
 
     author: bytes
-    progress: Progress = field(default_factory=Progress)
+    progress: MessageProgress = field(default_factory=MessageProgress)
     kept: int = 0
 
     def body(self, last: Entry) -> bytes:

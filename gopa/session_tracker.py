@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from bulletin_board import Entry
-from gopa.messages.agreement import most_neighbours
 from gopa.messages.limits import largest_body
-from gopa.messages.manifest import MANIFEST, Manifest, session_id
+from gopa.messages.manifest import MANIFEST, Manifest, most_neighbours, session_id
 from gopa.messages.members import unpack_members
 from gopa.messages.organiser import (
     Abort,
@@ -23,7 +22,7 @@ from gopa.messages.organiser import (
     Members,
     Open,
     OrganiserMessage,
-    Result,
+    ResultMessage,
     Roll,
     read_control,
 )
@@ -44,8 +43,8 @@ _AFTER: Final = {
 
 
 @dataclass(slots=True)
-class Progress:
-    """One author's entries in a phase of a round: the next number, and a message on its way.
+class MessageProgress:
+    """Follows an author's entries in a phase: the next number, and a message on its way.
 
     `whole` counts the messages that are complete.
     """
@@ -83,8 +82,8 @@ class Progress:
 
 
 @dataclass(slots=True)
-class Round:
-    """The current round, by the closes so far."""
+class TrackedRound:
+    """Follows the current round, by the closes so far."""
 
     number: int
     logical: int
@@ -97,8 +96,8 @@ class Round:
     coins: Coins | None = None
     lists: list[tuple[Phase, frozenset[int]]] = field(default_factory=list)
     final: frozenset[int] | None = None
-    ended: Result | Abort | None = None
-    streams: dict[tuple[bytes, int], Progress] = field(default_factory=dict)
+    ended: ResultMessage | Abort | None = None
+    streams: dict[tuple[bytes, int], MessageProgress] = field(default_factory=dict)
     floors: dict[bytes, int] = field(default_factory=dict)
     joining: set[bytes] = field(default_factory=set)
 
@@ -118,19 +117,19 @@ class Round:
 
 
 @dataclass(slots=True)
-class Session:
-    """One session of the log, from its manifest on."""
+class TrackedSession:
+    """Follows one session of the log, from its manifest on."""
 
     manifest: Manifest
     largest: Mapping[Phase, int]
     roster: frozenset[bytes] | None
-    controls: Progress = field(default_factory=Progress)
-    round: Round | None = None
+    controls: MessageProgress = field(default_factory=MessageProgress)
+    round: TrackedRound | None = None
     broken: bool = False
     released: int = 0
 
     @classmethod
-    def of(cls, manifest: Manifest) -> Session:
+    def of(cls, manifest: Manifest) -> TrackedSession:
         """A session that has begun; `UsageError` for one in which nothing could be proved."""
         admission = manifest.admission
         roster = frozenset(admission.keys) if isinstance(admission, Roster) else None
@@ -159,11 +158,11 @@ class Session:
         again = isinstance(found.ended, Abort) and not used
         return not again and found.logical + 1 >= terms.rounds
 
-    def progress(self, author: bytes, phase: Phase) -> Progress:
+    def progress(self, author: bytes, phase: Phase) -> MessageProgress:
         """The author's entries in a phase of the current round."""
         if self.round is None:
-            return Progress()
-        return self.round.streams.get((author, phase), Progress())
+            return MessageProgress()
+        return self.round.streams.get((author, phase), MessageProgress())
 
     def admits(self, author: bytes) -> bool:
         """Whether the author is on the roster, or admission is open."""
@@ -176,7 +175,7 @@ class Session:
             return
         if entry.phase == Phase.JOIN:
             found.joining.add(author)
-        progress = found.streams.setdefault((author, entry.phase), Progress())
+        progress = found.streams.setdefault((author, entry.phase), MessageProgress())
         if progress.continues(entry):
             progress.take(entry, keep=False)
 
@@ -185,7 +184,7 @@ class Session:
         if self.broken or entry.round != self.due_round:
             return
         if self.round is None or entry.round != self.round.number:
-            self.controls = self.controls if self.controls.chunk else Progress()
+            self.controls = self.controls if self.controls.chunk else MessageProgress()
         if not self.controls.continues(entry):
             return
         body = self.controls.take(entry, keep=True)
@@ -199,10 +198,10 @@ class Session:
     def _apply(self, message: OrganiserMessage, number: int) -> None:
         if isinstance(message, Open):
             self.released = self.released if message.attempt else 0
-            self.round = Round(number, message.logical, message.attempt)
+            self.round = TrackedRound(number, message.logical, message.attempt)
         elif self.round is not None and isinstance(message, Close):
             close_phase(self.manifest, self.round, message)
-        elif self.round is not None and isinstance(message, Result | Abort):
+        elif self.round is not None and isinstance(message, ResultMessage | Abort):
             self.round.ended, self.round.opens = message, None
             self.released += self.round.final is not None
 
@@ -217,7 +216,7 @@ def manifest_of(session: bytes, author: bytes, body: bytes) -> Manifest:
     return manifest
 
 
-def close_phase(manifest: Manifest, found: Round, close: Close) -> None:
+def close_phase(manifest: Manifest, found: TrackedRound, close: Close) -> None:
     """What a close changes; `MalformedMessage` if it cannot be one of this phase."""
     if close.phase is not found.opens:
         raise MalformedMessage("the close of another phase than the open one", "phase")
@@ -235,12 +234,12 @@ def close_phase(manifest: Manifest, found: Round, close: Close) -> None:
     _advance(manifest, found, close)
 
 
-def _list(found: Round, phase: Phase, members: bytes) -> None:
+def _list(found: TrackedRound, phase: Phase, members: bytes) -> None:
     parties = 0 if found.roll is None else len(found.roll.parties)
     found.lists.append((phase, frozenset(unpack_members(members, parties))))
 
 
-def _advance(manifest: Manifest, found: Round, close: Close) -> None:
+def _advance(manifest: Manifest, found: TrackedRound, close: Close) -> None:
     final = isinstance(close.content, Members) and close.content.final
     if close.phase in {Phase.PUBLISH, Phase.ROLLBACK}:
         if not final:

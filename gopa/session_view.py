@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from bulletin_board.admission import AdmissionPolicy
-from bulletin_board.server.view import Party, SessionPicture
+from bulletin_board.server.view import PartyPicture, SessionPicture
 from commitments import ristretto255
 from gopa.admission import Limits, ProtocolAdmission
 from gopa.beacon import drand_coins, joint_coins, simulation_coins
@@ -15,12 +15,12 @@ from gopa.graph import Graph
 from gopa.messages.framing import party_id
 from gopa.messages.manifest import Manifest
 from gopa.messages.members import unpack_members
-from gopa.messages.organiser import Cause, Coins, Result, Roll
+from gopa.messages.organiser import Coins, RemovalCause, ResultMessage, Roll
 from gopa.messages.parameters import CommitReveal, DrandBeacon
 from gopa.messages.phases import Phase
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import graph_of_round
-from gopa.session_tracker import Round, Session
+from gopa.session_tracker import TrackedRound, TrackedSession
 from wire.errors import GopaError, MalformedMessage
 
 MOST_SHOWN = 64
@@ -47,11 +47,11 @@ _DONE = {
     Phase.UNMASK: "unmasked",
 }
 _WHY = {
-    Cause.ABSENT: "absent",
-    Cause.INVALID: "invalid",
-    Cause.STRUCK: "signed two things",
-    Cause.CONVICTED: "convicted",
-    Cause.LOST: "lost its neighbours",
+    RemovalCause.ABSENT: "absent",
+    RemovalCause.INVALID: "invalid",
+    RemovalCause.STRUCK: "signed two things",
+    RemovalCause.CONVICTED: "convicted",
+    RemovalCause.LOST: "lost its neighbours",
 }
 
 
@@ -113,23 +113,23 @@ class Sessions:
         return [(names[u], names[v]) for u, v in zip(low.tolist(), high.tolist(), strict=True)]
 
 
-def _title(known: Session) -> str:
+def _title(known: TrackedSession) -> str:
     manifest, found = known.manifest, known.round
-    name = manifest.title.decode("utf-8", "replace") or "Session"
+    name = manifest.title.decode("utf-8", "replace") or "TrackedSession"
     label = f"{name} ({manifest.mode.name.lower()}{', simulation' if manifest.simulation else ''})"
     if found is None:
         return label
     return f"{label}, round {found.logical + 1}, attempt {found.attempt + 1}"
 
 
-def _parties(found: Round) -> list[Party]:
+def _parties(found: TrackedRound) -> list[PartyPicture]:
     """The first parties of the roll, with what became of them."""
     enrolled = () if found.roll is None else found.roll.parties[:MOST_SHOWN]
-    causes: dict[int, Cause] = {}
-    if isinstance(found.ended, Result):
+    causes: dict[int, RemovalCause] = {}
+    if isinstance(found.ended, ResultMessage):
         causes = {each.position: each.cause for each in found.ended.removed}
     return [
-        Party(
+        PartyPicture(
             party_id(each.author).hex(),
             each.author.hex()[:16],
             _status(found, place, causes.get(place)),
@@ -138,13 +138,13 @@ def _parties(found: Round) -> list[Party]:
     ]
 
 
-def _status(found: Round, place: int, cause: Cause | None) -> str:
+def _status(found: TrackedRound, place: int, cause: RemovalCause | None) -> str:
     if cause is not None:
         return f"out: {_WHY[cause]}"
     for phase, members in found.lists:
         if place not in members:
             return f"out at {_NAMES[phase]}" if found.final is None else f"no {_NAMES[phase]}"
-    if isinstance(found.ended, Result):
+    if isinstance(found.ended, ResultMessage):
         return "in the result"
     return _DONE[found.lists[-1][0]] if found.lists else "joined"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
-from wire.json_text import read_json
+from wire.strict_json import read_json
 
 EVENTS: Final = ("introduced", "fixed", "last_affected", "limit")
 VERSIONED: Final = ("SEMVER", "ECOSYSTEM")

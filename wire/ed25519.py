@@ -131,7 +131,7 @@ class SigningKey(Guarded):
         return f"<SigningKey of {self._public.data.hex()[:16]}>"
 
 
-class Signed(NamedTuple):
+class SignatureClaim(NamedTuple):
     """One signature to verify."""
 
     key: PublicKey
@@ -158,7 +158,7 @@ def verify(key: PublicKey, message: bytes, signature: bytes) -> None:
         raise _invalid(8, "the signature does not belong to this key and message") from None
 
 
-def verify_many(items: Iterable[Signed], executor: Executor | None = None) -> None:
+def verify_many(items: Iterable[SignatureClaim], executor: Executor | None = None) -> None:
     """Return if `verify` accepts every item.
 
     Otherwise raise one `InvalidSignature` whose `culprits` are the positions of
@@ -177,17 +177,17 @@ def verify_many(items: Iterable[Signed], executor: Executor | None = None) -> No
         raise InvalidSignature("signatures that do not verify", failed[culprits[0]], culprits)
 
 
-def _batches(items: Iterable[Signed]) -> Iterator[list[Signed]]:
+def _batches(items: Iterable[SignatureClaim]) -> Iterator[list[SignatureClaim]]:
     rest = iter(items)
     while batch := list(islice(rest, _CHUNK)):
         yield batch
 
 
-def _checks(batch: list[Signed]) -> list[str]:
+def _checks(batch: list[SignatureClaim]) -> list[str]:
     return [_failed_check(item) for item in batch]
 
 
-def _failed_check(item: Signed) -> str:
+def _failed_check(item: SignatureClaim) -> str:
     """The check that the item fails, or the empty string."""
     try:
         verify(*item)

@@ -1,7 +1,7 @@
 """Zero-knowledge proofs: transcripts, Sigma protocols and everything built on them."""
 
 from zkp import sigma
-from zkp.batch import Claim, verify_batch
+from zkp.batch import ProofClaim, verify_batch
 from zkp.gaussian_noise import (
     GaussianNoiseStatement,
     NoiseSeeds,
@@ -9,13 +9,19 @@ from zkp.gaussian_noise import (
     prove_gaussian_noise,
     verify_gaussian_noise,
 )
-from zkp.interval import Interval
 from zkp.l2 import L2Statement, prove_l2, verify_l2
 from zkp.last_largest import LastLargestStatement, prove_last_largest, verify_last_largest
 from zkp.noise_table import GaussianTable, WeightedBits, binomial, irwin_hall
-from zkp.range import RangeStatement, prove_range, verify_range
+from zkp.range import (
+    Interval,
+    RangeStatement,
+    VectorRangeStatement,
+    prove_range,
+    prove_vector_range,
+    verify_range,
+    verify_vector_range,
+)
 from zkp.transcript import Transcript
-from zkp.vector_range import VectorRangeStatement, prove_vector_range, verify_vector_range
 from zkp.weighted_noise import (
     WeightedNoisePlan,
     WeightedNoiseStatement,
@@ -25,7 +31,6 @@ from zkp.weighted_noise import (
 )
 
 __all__ = [
-    "Claim",
     "GaussianNoiseStatement",
     "GaussianTable",
     "Interval",
@@ -33,6 +38,7 @@ __all__ = [
     "LastLargestStatement",
     "NoiseSeeds",
     "NoiseWitness",
+    "ProofClaim",
     "RangeStatement",
     "Transcript",
     "VectorRangeStatement",

@@ -19,8 +19,7 @@ from wire.domains import BATCH_WEIGHTS
 from wire.errors import InvalidProof, ProtocolError, UsageError
 from wire.randomness import Rng, draw
 from zkp.equations import Equation, EquationSum
-from zkp.sponge import DuplexSponge, derive_session_id
-from zkp.transcript import Transcript
+from zkp.transcript import DuplexSponge, Transcript, derive_session_id
 
 T = TypeVar("T")
 
@@ -45,7 +44,7 @@ class Verifiable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ProofClaim:
     """A proof to check, and the transcript its prover started from; checking spends it."""
 
     statement: Verifiable
@@ -53,7 +52,7 @@ class Claim:
     transcript: Transcript
 
 
-def verify_batch(claims: Iterable[Claim], *, rng: Rng) -> None:
+def verify_batch(claims: Iterable[ProofClaim], *, rng: Rng) -> None:
     """Check all claims. They may be made one by one: only a chunk is kept at a time.
 
     Raises:
@@ -65,7 +64,7 @@ def verify_batch(claims: Iterable[Claim], *, rng: Rng) -> None:
 
 
 def verify_items(
-    load: Callable[[T], Claim],
+    load: Callable[[T], ProofClaim],
     items: Iterable[T],
     *,
     rng: Rng,
@@ -123,7 +122,7 @@ class _Chunk:
     identifiers: list[bytes] = field(default_factory=list)
     scalars: int = 0
 
-    def add(self, position: int, claim: Claim) -> None:
+    def add(self, position: int, claim: ProofClaim) -> None:
         """Raises `ProtocolError` for a claim that cannot hold."""
         if claim.statement.group != self.group:
             raise UsageError("all proofs of a batch are over one group")
@@ -172,7 +171,7 @@ class _Chunk:
         yield from self._bisect(members[middle:], total - lower, weights)
 
 
-def _find_culprits(load: Callable[[T], Claim], items: Iterable[T], seed: bytes) -> list[int]:
+def _find_culprits(load: Callable[[T], ProofClaim], items: Iterable[T], seed: bytes) -> list[int]:
     """The positions of the items that do not hold, in increasing order."""
     culprits: list[int] = []
     chunk: _Chunk | None = None

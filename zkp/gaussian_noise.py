@@ -1,13 +1,18 @@
-"""Proved draws of exact discrete Gaussian noise (specification 07, section 3).
+"""Proves draws of exact discrete Gaussian noise (specification 07, section 3).
 
 A party commits to a private half y of every draw (`NoiseSeeds`) before public coins p
 exist. Afterwards it has no choice: the noise is the row of the table in which y + p
 falls. One proof covers any number of draws, alone or together with the ranges of the
 inputs the noise is added to.
+
+The arithmetic of one draw is on integers only. A party fixes y before public coins give p. Their
+sum mod the total of the table is uniform when either of them is, and the table turns it into
+noise. Specification 07, section 3.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,12 +25,61 @@ from wire.randomness import draw as draw_bytes
 from wire.secret import Guarded
 from zkp import bits
 from zkp.equations import Equation
-from zkp.interval import Interval, require_unambiguous, secret_bits
-from zkp.noise_draw import Draw, draw, require_halves, slack_bits
 from zkp.noise_table import GaussianTable
 from zkp.proof_kind import ProofKind, prover_of, verifier_of
-from zkp.range import RangeStatement
+from zkp.range import Interval, RangeStatement, require_unambiguous, secret_bits
 from zkp.transcript import Transcript
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Draw(Guarded):
+    """The sum of both halves, placed in the table. Secret: it tells the noise.
+
+    `row` is the row with F_row <= y + p - carry * total < F_(row + 1); the position in
+    it is `below` steps above its lower end and `above` steps below its last integer.
+    """
+
+    noise: int
+    row: int
+    below: int
+    above: int
+    carry: int
+
+    def bits(self, table: GaussianTable) -> list[int]:
+        """The hidden bits of this draw, in the order of rule R6."""
+        width = slack_bits(table)
+        one_hot = [int(row == self.row) for row in range(table.rows)]
+        slacks = [slack >> j & 1 for slack in (self.below, self.above) for j in range(width)]
+        return [*one_hot, *slacks, self.carry]
+
+
+def draw(table: GaussianTable, y: int, p: int) -> Draw:
+    """The draw that the private half y and the public coins p decide.
+
+    Takes a time that depends on the draw.
+
+    Raises:
+        UsageError: a half is not an integer in [0, total).
+    """
+    total, cumulative = table.total, table.cumulative
+    require_halves(table, [y], "a private half")
+    require_halves(table, [p], "a coin")
+    carry, uniform = divmod(y + p, total)
+    row = bisect_right(cumulative, uniform) - 1
+    below, above = uniform - cumulative[row], cumulative[row + 1] - 1 - uniform
+    return Draw(row - table.radius, row, below, above, carry)
+
+
+def slack_bits(table: GaussianTable) -> int:
+    """How many bits a position in the widest row takes."""
+    return (max(table.masses) - 1).bit_length()
+
+
+def require_halves(table: GaussianTable, halves: list[int] | tuple[int, ...], what: str) -> None:
+    """Raises `UsageError` for a half that is not an integer in [0, total)."""
+    total = table.total
+    if any(type(half) is not int or not 0 <= half < total for half in halves):
+        raise UsageError(f"{what} is an integer from 0 to the table's total minus 1")
 
 
 class NoiseSeeds(Guarded):
@@ -138,13 +192,13 @@ class GaussianNoiseStatement:
         inputs = b"" if self.inputs is None else self.inputs.commitment.to_bytes()
         return self.output.to_bytes() + inputs
 
-    def as_bits(self) -> bits.Statement:
+    def as_bits(self) -> bits.BitStatement:
         """The same claim about hidden bits (rule R7)."""
         spans = tuple(interval.high - interval.low for interval in self.intervals)
         lows = [interval.low for interval in self.intervals]
         count = len(self.coins)
         given = [] if self.inputs is None else [self.inputs.commitment]
-        return bits.Statement.of(
+        return bits.BitStatement.of(
             _shape(self.group, self.table, count, spans),
             constants=[-1] * (2 * count) + [-p for p in self.coins] + lows + (lows or [0] * count),
             commitments=[self.seeds, *given, self.output],
@@ -236,26 +290,28 @@ def _table_hash(table: GaussianTable) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def _shape(group: Group, table: GaussianTable, count: int, spans: tuple[int, ...]) -> bits.Shape:
+def _shape(
+    group: Group, table: GaussianTable, count: int, spans: tuple[int, ...]
+) -> bits.ConstraintShape:
     block = table.rows + 2 * slack_bits(table) + 1
     draws = [DrawRows.at(table, block * number) for number in range(count)]
     inputs, at = [], block * count
     for span in spans:
         weights = Interval(0, span).weights
-        inputs.append(bits.Row.weighted(at, weights))
+        inputs.append(bits.BitForm.weighted(at, weights))
         at += len(weights)
     outputs = [each.noise for each in draws]
     if spans:
         outputs = [noise + given for noise, given in zip(outputs, inputs, strict=True)]
-    return bits.Shape(
+    return bits.ConstraintShape(
         group,
         at,
         [
             *(bits.Public(each.one_row) for each in draws),
             *(bits.Public(each.inside) for each in draws),
-            *(bits.Committed(each.seed) for each in draws),
-            *map(bits.Committed, inputs),
-            *map(bits.Committed, outputs),
+            *(bits.CommittedValue(each.seed) for each in draws),
+            *map(bits.CommittedValue, inputs),
+            *map(bits.CommittedValue, outputs),
         ],
     )
 
@@ -268,10 +324,10 @@ class DrawRows:
     slacks together fill the row, so neither leaves it. `seed` minus the coin is y.
     """
 
-    one_row: bits.Row
-    inside: bits.Row
-    seed: bits.Row
-    noise: bits.Row
+    one_row: bits.BitForm
+    inside: bits.BitForm
+    seed: bits.BitForm
+    noise: bits.BitForm
 
     @classmethod
     def at(cls, table: GaussianTable, first: int) -> DrawRows:
@@ -279,7 +335,7 @@ class DrawRows:
         width, rows = slack_bits(table), table.rows
         powers = [1 << j for j in range(width)]
         below, above = first + rows, first + rows + width
-        weighted = bits.Row.weighted
+        weighted = bits.BitForm.weighted
         slacks = weighted(below, [-power for power in powers] * 2)
         carry = weighted(above + width, [table.total])
         starts = weighted(first, table.cumulative[:-1])

@@ -17,13 +17,11 @@ from wire.errors import MalformedMessage, UsageError
 from wire.randomness import Rng
 from zkp.bits import layout_of, proof_size
 from zkp.equations import Equation, require_all
-from zkp.interval import Interval
-from zkp.located import located
-from zkp.range import RangeStatement, prove_range
-from zkp.sigma import LinearRelation, RelationBuilder, Shape, witness
+from zkp.error_offsets import errors_offset_by
+from zkp.range import Interval, RangeStatement, prove_range
+from zkp.sigma import LinearRelation, RelationBuilder, RelationShape, witness
 from zkp.sigma.equations import relation_equations
-from zkp.sigma.narg import Form, checking
-from zkp.sigma.proof import prove_unchecked
+from zkp.sigma.proof import Form, checking, prove_unchecked
 from zkp.transcript import Transcript
 
 
@@ -79,15 +77,15 @@ class L2Statement:
             raise MalformedMessage(
                 f"a proof of {self.proof_size} bytes was expected, not {len(proof)}", "proof"
             )
-        with located(0):
+        with errors_offset_by(0):
             points = group.decode_points(proof[:first], self.dimension + 1)
         self.bind(transcript)
         transcript.absorb_points(b"l2/commitments", points)
-        with located(first):
+        with errors_offset_by(first):
             linked = relation_equations(
                 self.relation(points), proof[first : first + second], transcript
             )  # R18
-        with located(first + second):
+        with errors_offset_by(first + second):
             ranges = self.ranges(points).equations(proof[first + second :], transcript)  # R19
         return linked + ranges
 
@@ -157,7 +155,7 @@ def verify_l2(statement: L2Statement, proof: bytes, transcript: Transcript) -> N
 
 
 @lru_cache(maxsize=16)
-def _shape(group: Group, dimension: int) -> Shape:
+def _shape(group: Group, dimension: int) -> RelationShape:
     """D = sum v_j G_j + rH; V_j = v_j G + r_j H; S = sum v_j V_j + bridge H."""
     build = RelationBuilder(group)
     G, H = build.elements(2)

@@ -16,7 +16,7 @@ from wire.errors import UsageError
 from wire.randomness import Rng
 from zkp import bits
 from zkp.equations import Equation
-from zkp.interval import Interval, require_unambiguous, secret_bits
+from zkp.range import Interval, require_unambiguous, secret_bits
 from zkp.transcript import Transcript
 from zkp.vectors import constant
 
@@ -50,9 +50,9 @@ class LastLargestStatement:
         """Where all coordinates lie, and their distances from the last one."""
         return Interval(0, self.maximum)
 
-    def as_bits(self) -> bits.Statement:
+    def as_bits(self) -> bits.BitStatement:
         """The same claim about hidden bits (rule R25)."""
-        return bits.Statement.of(
+        return bits.BitStatement.of(
             _shape(self.group, self.dimension, self.maximum),
             constants=[0] * (2 * self.dimension - 1),
             vectors=[self.commitment],
@@ -106,20 +106,20 @@ def _below_last(group: Group, values: SecretScalarVec) -> SecretScalarVec:
 
 
 @lru_cache(maxsize=16)
-def _shape(group: Group, dimension: int, maximum: int) -> bits.Shape:
+def _shape(group: Group, dimension: int, maximum: int) -> bits.ConstraintShape:
     """Bits of the coordinates in order, then those of the distances from the last one."""
     weights = Interval(0, maximum).weights
     width, others = len(weights), dimension - 1
     negative = [-weight for weight in weights]
-    rows = tuple(bits.Row.weighted(j * width, weights) for j in range(dimension))
+    rows = tuple(bits.BitForm.weighted(j * width, weights) for j in range(dimension))
     distances = [
         rows[others]
-        + bits.Row.weighted(j * width, negative)
-        + bits.Row.weighted((dimension + j) * width, negative)
+        + bits.BitForm.weighted(j * width, negative)
+        + bits.BitForm.weighted((dimension + j) * width, negative)
         for j in range(others)
     ]
-    return bits.Shape(
+    return bits.ConstraintShape(
         group,
         (dimension + others) * width,
-        [*map(bits.Public, distances), bits.Vector(rows)],
+        [*map(bits.Public, distances), bits.CommittedVector(rows)],
     )

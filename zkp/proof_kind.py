@@ -21,12 +21,12 @@ from zkp.transcript import Transcript
 ProofKind: TypeAlias = Literal["bits", "schnorr"]
 
 
-class Prover(Protocol):
+class BitProver(Protocol):
     """`bits.prove`, or the same for another kind."""
 
     def __call__(
         self,
-        statement: bits.Statement,
+        statement: bits.BitStatement,
         bits: SecretScalarVec,
         openings: bits.Openings,
         transcript: Transcript,
@@ -35,13 +35,13 @@ class Prover(Protocol):
     ) -> bytes: ...
 
 
-Verifier: TypeAlias = Callable[[bits.Statement, bytes, Transcript], None]
+Verifier: TypeAlias = Callable[[bits.BitStatement, bytes, Transcript], None]
 
-_PROVERS: dict[str, Prover] = {"bits": bits.prove, "schnorr": schnorr.prove}
+_PROVERS: dict[str, BitProver] = {"bits": bits.prove, "schnorr": schnorr.prove}
 _VERIFIERS: dict[str, Verifier] = {"bits": bits.verify, "schnorr": schnorr.verify}
 
 
-def prover_of(kind: ProofKind) -> Prover:
+def prover_of(kind: ProofKind) -> BitProver:
     """The function that proves in this way; `UsageError` where there is none."""
     _require_known(kind)
     return _PROVERS[kind]

@@ -1,24 +1,93 @@
-"""Range proofs: values in Pedersen commitments lie in public intervals.
+"""Proves that values in Pedersen commitments lie in public intervals.
 
 Specification 07, section 1. One proof covers any number of commitments; it grows
 with the logarithm of their total number of bits.
+
+Section 2 bounds vectors: all coordinates of one vector commitment lie in a public interval. An
+interval is written in bits, with every combination of bits inside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
-from commitments import Commitment, Opening, Pedersen
-from commitments.group import Group
+from commitments import Commitment, Opening, Pedersen, VectorPedersen
+from commitments.group import Group, SecretScalarVec
 from wire.errors import UsageError
 from wire.randomness import Rng
 from zkp import bits
 from zkp.equations import Equation
-from zkp.interval import Interval, require_unambiguous, secret_bits
 from zkp.proof_kind import ProofKind, prover_of, verifier_of
 from zkp.transcript import Transcript
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The integers from `low` to `high`, both included; at least two of them."""
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        if type(self.low) is not int or type(self.high) is not int:
+            raise UsageError("an interval has integer ends")
+        if self.low >= self.high:
+            raise UsageError("an interval holds two integers or more: open a constant instead")
+
+    @cached_property
+    def weights(self) -> tuple[int, ...]:
+        """1, 2, 4, .. and a last weight such that all bits together give high - low.
+
+        No sum of these weights leaves [0, high - low] and every number in it is one.
+        """
+        span = self.high - self.low
+        top = span.bit_length() - 1
+        return (*(1 << i for i in range(top)), span + 1 - (1 << top))
+
+    def bits(self, value: int) -> list[int]:
+        """The bits that give value - low.
+
+        Raises:
+            UsageError: the value is outside. The message does not say by how much.
+        """
+        offset = value - self.low
+        if not 0 <= offset <= self.high - self.low:
+            raise UsageError(f"a value is outside of [{self.low}, {self.high}]")
+        *small, last = self.weights
+        upper = offset >> len(small)
+        offset -= upper * last
+        return [*(offset >> i & 1 for i in range(len(small))), upper]
+
+
+def require_unambiguous(interval: Interval, group: Group) -> None:
+    """Residues stand for one integer of the interval at most.
+
+    Raises:
+        UsageError: the ends are not closer to zero than half the group order.
+    """
+    if max(-interval.low, interval.high) > group.order // 2:
+        raise UsageError("the ends of an interval lie within half the group order")
+
+
+def secret_bits(
+    group: Group, values: SecretScalarVec, intervals: Iterable[Interval]
+) -> SecretScalarVec:
+    """The bits of all values, one value after the other.
+
+    The values pass through Python integers on their way into bits, which takes no
+    constant time: an attacker who times this process closely learns something about
+    the sizes of values.
+
+    Raises:
+        UsageError: a value is outside of its interval.
+    """
+    half = group.order // 2
+    bits: list[int] = []
+    for residue, interval in zip(values.reveal().ints(), intervals, strict=True):
+        bits += interval.bits(residue - group.order if residue > half else residue)
+    return group.secret_scalars(bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +118,10 @@ class RangeStatement:
         """The group of the commitments."""
         return self.commitment.key.group
 
-    def as_bits(self) -> bits.Statement:
+    def as_bits(self) -> bits.BitStatement:
         """The same claim about hidden bits."""
         spans = tuple(interval.high - interval.low for interval in self.intervals)
-        return bits.Statement.of(
+        return bits.BitStatement.of(
             _shape(self.group, spans),
             constants=[interval.low for interval in self.intervals],
             commitments=[self.commitment],
@@ -102,10 +171,84 @@ def verify_range(
 
 
 @lru_cache(maxsize=64)
-def _shape(group: Group, spans: Sequence[int]) -> bits.Shape:
+def _shape(group: Group, spans: Sequence[int]) -> bits.ConstraintShape:
     rows, at = [], 0
     for span in spans:
         weights = Interval(0, span).weights
-        rows.append(bits.Committed(bits.Row.weighted(at, weights)))
+        rows.append(bits.CommittedValue(bits.BitForm.weighted(at, weights)))
         at += len(weights)
-    return bits.Shape(group, at, rows)
+    return bits.ConstraintShape(group, at, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRangeStatement:
+    """Every coordinate, read as a signed residue, lies in the interval."""
+
+    commitment: Commitment
+    interval: Interval
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.commitment.key, VectorPedersen) or len(self.commitment) != 1:
+            raise UsageError("a vector range proof is about one vector commitment")
+        require_unambiguous(self.interval, self.group)
+
+    @property
+    def group(self) -> Group:
+        """The group of the commitment."""
+        return self.commitment.key.group
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates."""
+        return self.commitment.key.values_per_commitment
+
+    def as_bits(self) -> bits.BitStatement:
+        """The same claim about hidden bits."""
+        span = self.interval.high - self.interval.low
+        return bits.BitStatement.of(
+            _vector_shape(self.group, self.dimension, span),
+            constants=[self.interval.low] * self.dimension,
+            vectors=[self.commitment],
+        )
+
+    def equations(self, proof: bytes, transcript: Transcript) -> tuple[Equation, ...]:
+        """What must hold for the proof to be valid; raises as `verify_vector_range`."""
+        return bits.equations(self.as_bits(), proof, transcript)
+
+
+def prove_vector_range(
+    statement: VectorRangeStatement, opening: Opening, transcript: Transcript, *, rng: Rng
+) -> bytes:
+    """Prove that all coordinates lie in the interval.
+
+    The caller has bound the context to the transcript. After an error it is spent.
+
+    Raises:
+        UsageError: a coordinate is outside, or the opening does not fit. Nothing was sent.
+    """
+    if len(opening.values) != statement.dimension:
+        raise UsageError(f"{statement.dimension} values wanted, not {len(opening.values)}")
+    intervals = [statement.interval] * statement.dimension
+    hidden = secret_bits(statement.group, opening.values, intervals)
+    openings = bits.Openings(vectors=[opening])
+    return bits.prove(statement.as_bits(), hidden, openings, transcript, rng=rng)
+
+
+def verify_vector_range(
+    statement: VectorRangeStatement, proof: bytes, transcript: Transcript
+) -> None:
+    """Check a vector range proof. The transcript is bound as the prover's was.
+
+    Raises:
+        MalformedMessage: bytes no prover writes.
+        InvalidProof: with the check that failed.
+    """
+    bits.verify(statement.as_bits(), proof, transcript)
+
+
+@lru_cache(maxsize=16)
+def _vector_shape(group: Group, dimension: int, span: int) -> bits.ConstraintShape:
+    weights = Interval(0, span).weights
+    width = len(weights)
+    rows = tuple(bits.BitForm.weighted(j * width, weights) for j in range(dimension))
+    return bits.ConstraintShape(group, dimension * width, [bits.CommittedVector(rows)])

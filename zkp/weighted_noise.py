@@ -19,8 +19,8 @@ from wire.randomness import draw as draw_bytes
 from wire.secret import Guarded
 from zkp import bits
 from zkp.equations import Equation
-from zkp.interval import Interval, require_unambiguous, secret_bits
 from zkp.noise_table import WeightedBits
+from zkp.range import Interval, require_unambiguous, secret_bits
 from zkp.transcript import Transcript
 
 
@@ -167,7 +167,7 @@ class WeightedNoiseStatement:
         """The group of all commitments."""
         return self.plan.group
 
-    def as_bits(self) -> bits.Statement:
+    def as_bits(self) -> bits.BitStatement:
         """The same claim about hidden bits (rule R12)."""
         plan, law = self.plan, self.plan.law
         weights, count = law.weights, len(law.weights)
@@ -181,7 +181,7 @@ class WeightedNoiseStatement:
             for at in range(0, len(self.coins), count)
         ]
         constants = [low] * plan.dimension if self.inputs else []
-        return bits.Statement.of(
+        return bits.BitStatement.of(
             _shape(plan),
             constants=constants + [low + shift - law.radius for shift in shifts],
             vectors=[self.output] if self.inputs is None else [self.inputs, self.output],
@@ -252,21 +252,23 @@ def _law_hash(law: WeightedBits) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def _shape(plan: WeightedNoisePlan) -> bits.Shape:
+def _shape(plan: WeightedNoisePlan) -> bits.ConstraintShape:
     count, width = len(plan.law.weights), 0
-    inputs = [bits.Row(())] * plan.dimension
+    inputs = [bits.BitForm(())] * plan.dimension
     if plan.interval is not None:
         width = len(plan.interval.weights)
         first = plan.coin_count
         inputs = [
-            bits.Row.weighted(first + j * width, plan.interval.weights)
+            bits.BitForm.weighted(first + j * width, plan.interval.weights)
             for j in range(plan.dimension)
         ]
-    noise = [bits.Row((), tuple(range(j * count, (j + 1) * count))) for j in range(plan.dimension)]
+    noise = [
+        bits.BitForm((), tuple(range(j * count, (j + 1) * count))) for j in range(plan.dimension)
+    ]
     outputs = tuple(own + given for own, given in zip(noise, inputs, strict=True))
-    constraints = [bits.Vector(tuple(inputs))] if plan.inputs_committed else []
-    return bits.Shape(
+    constraints = [bits.CommittedVector(tuple(inputs))] if plan.inputs_committed else []
+    return bits.ConstraintShape(
         plan.group,
         plan.coin_count + plan.dimension * width,
-        [*constraints, bits.Vector(outputs)],
+        [*constraints, bits.CommittedVector(outputs)],
     )

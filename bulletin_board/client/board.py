@@ -8,23 +8,34 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bulletin_board.admission import Reason, Refused
-from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence, verify_fork
+from bulletin_board.admission import RefusalReason, Refused
+from bulletin_board.client.forks import (
+    FORK_EVIDENCE,
+    ForkEvidence,
+    PathRecordingSource,
+    StaleMirror,
+    UnprovenHistory,
+    open_pair,
+    verify_fork,
+)
 from bulletin_board.client.http import AGAIN, NetworkError, Response, Transport
-from bulletin_board.client.lookup import ShortProofs, page_through
-from bulletin_board.client.source import HttpSource, PatientSource
+from bulletin_board.client.lookup import HttpSource, PatientSource, ShortProofs, page_through
 from bulletin_board.client.state import ClientState
-from bulletin_board.client.unproven import Asked, StaleMirror, UnprovenHistory, open_pair
-from bulletin_board.lookup import LARGEST_ANSWER, LOOKUP, Found, Lookup
+from bulletin_board.lookup import LARGEST_ANSWER, LOOKUP, Lookup, VerifiedEntry
 from bulletin_board.lookup import MEDIA_TYPE as LOOKUP_TYPE
 from bulletin_board.note import SignedCheckpoint, open_checkpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.problems import parse_problem
 from bulletin_board.proof import LARGEST_RECEIPT, Receipt, VerifiedReceipt, verify_receipt
-from bulletin_board.reader import LogReader
-from bulletin_board.source import CHECKPOINT, COSIGNED, MissingResource, resource_limit
+from bulletin_board.reader import (
+    CHECKPOINT,
+    COSIGNED,
+    LogReader,
+    MissingResource,
+    VerifiedTiles,
+    resource_limit,
+)
 from bulletin_board.tree import tree_root
-from bulletin_board.verified import VerifiedTiles
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import FaultyBoard, InvalidProof, MalformedMessage, ProtocolError, UsageError
 from wire.randomness import Rng, draw
@@ -87,7 +98,7 @@ class BoardClient:
         self._patience = patience
         self._sleep = sleep
         self._short = ShortProofs(self._url, transport) if short_proofs else None
-        self._source = Asked(HttpSource(self._url, transport))
+        self._source = PathRecordingSource(HttpSource(self._url, transport))
         self._mutex = threading.RLock()
         self._fork: FaultyBoard | None = None
         self._seen: SignedCheckpoint | None = None
@@ -170,7 +181,7 @@ class BoardClient:
         reader = self.reader()
         yield from reader.entries(min(start, reader.size))
 
-    def look_up(self, wanted: Lookup, root: bytes) -> tuple[Found, ...]:
+    def look_up(self, wanted: Lookup, root: bytes) -> tuple[VerifiedEntry, ...]:
         """The entries in the places asked for, as far as the board shows them.
 
         Each is verified: its place, its signature, its inclusion under the tree
@@ -346,7 +357,7 @@ def _refusal(answer: Response) -> ProtocolError:
     try:
         return parse_problem(answer.body, answer.retry_after)
     except MalformedMessage:
-        return Refused(Reason.UNAVAILABLE, f"status {answer.status}", answer.retry_after)
+        return Refused(RefusalReason.UNAVAILABLE, f"status {answer.status}", answer.retry_after)
 
 
 def _no_quorum() -> InvalidProof:

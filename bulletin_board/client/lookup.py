@@ -1,4 +1,4 @@
-"""What a client may ask a board instead of reading tiles: entries by place, short proofs."""
+"""Asks a board for entries by place and for short proofs, and is a `Source` of files over HTTP."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bulletin_board.bundle import decode_tile
-from bulletin_board.client.http import NetworkError, Transport
-from bulletin_board.lookup import Found, Lookup, open_answer
+from bulletin_board.client.http import AGAIN, NetworkError, Transport
+from bulletin_board.lookup import Lookup, VerifiedEntry, open_answer
 from bulletin_board.note import SignedCheckpoint
+from bulletin_board.reader import MissingResource, Source
 from bulletin_board.tree import HASH_SIZE, verify_consistency
 from wire.errors import InvalidProof, MalformedMessage
 
@@ -18,12 +19,12 @@ _NOT_OFFERED = frozenset({404, 405, 501})
 Ask = Callable[[Lookup], bytes]
 
 
-def page_through(ask: Ask, wanted: Lookup, root: bytes) -> tuple[Found, ...]:
+def page_through(ask: Ask, wanted: Lookup, root: bytes) -> tuple[VerifiedEntry, ...]:
     """All pages of an answer, each verified under (wanted.size, root).
 
     It ends: every page but the last shows an entry of the log that none before has shown.
     """
-    found: list[Found] = []
+    found: list[VerifiedEntry] = []
     question = wanted
     while True:
         page = open_answer(ask(question), question, root)
@@ -61,3 +62,39 @@ class ShortProofs:
         except (NetworkError, MalformedMessage, InvalidProof):
             return False
         return True
+
+
+class HttpSource:
+    """The public files of a board or of a static mirror below `url`."""
+
+    def __init__(self, url: str, transport: Transport) -> None:
+        self._url = url.rstrip("/")
+        self._transport = transport
+
+    def fetch(self, path: str, limit: int) -> bytes:
+        answer = self._transport.request(
+            "GET", f"{self._url}/{path}", body=None, media_type="", limit=limit
+        )
+        if answer.status in AGAIN:
+            raise NetworkError(f"{path}: the server answers {answer.status}")
+        if answer.status != 200:
+            raise MissingResource(f"the server answers {answer.status}", path)
+        return answer.body
+
+
+class PatientSource:
+    """A source that is asked again while the server is busy or out of reach."""
+
+    def __init__(self, source: Source, attempts: int, pause: Callable[[int], None]) -> None:
+        """`pause` is given the number of the attempt that failed, from 0."""
+        self._source = source
+        self._attempts = attempts
+        self._pause = pause
+
+    def fetch(self, path: str, limit: int) -> bytes:
+        for attempt in range(self._attempts - 1):
+            try:
+                return self._source.fetch(path, limit)
+            except NetworkError:
+                self._pause(attempt)
+        return self._source.fetch(path, limit)

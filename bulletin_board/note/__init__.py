@@ -3,25 +3,28 @@
 Pure: no files, no clock. Specification: `specs/05-bulletin-board.md`, section 2.
 """
 
-from bulletin_board.note.checkpoint import (
+from bulletin_board.note.keys import KeyKind, NoteSigner, SignatureLine, VerifierKey, check_name
+from bulletin_board.note.notes import (
     Checkpoint,
+    Cosignature,
     SignedCheckpoint,
+    SignedNote,
     checkpoint_lines,
+    cosign,
+    cosignature_time,
     open_checkpoint,
+    sign_note,
+    verify_note,
 )
-from bulletin_board.note.cosignature import Cosignature, cosign, cosignature_time
-from bulletin_board.note.keys import KeyKind, NoteSigner, VerifierKey, check_name
-from bulletin_board.note.lines import SignatureLine
-from bulletin_board.note.signed import Note, sign_note, verify_note
 
 __all__ = [
     "Checkpoint",
     "Cosignature",
     "KeyKind",
-    "Note",
     "NoteSigner",
     "SignatureLine",
     "SignedCheckpoint",
+    "SignedNote",
     "VerifierKey",
     "check_name",
     "checkpoint_lines",

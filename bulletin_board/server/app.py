@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from bulletin_board.admission import Reason, Refused
+from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.compression import GZIP, gzipped, takes_gzip
 from bulletin_board.entry import LARGEST_ENTRY
 from bulletin_board.lookup import LOOKUP
@@ -24,13 +24,20 @@ from bulletin_board.proof import MEDIA_TYPE as RECEIPT
 from bulletin_board.server.metrics import MEDIA_TYPE as METRICS
 from bulletin_board.server.overview import OverviewCache
 from bulletin_board.server.page import CONTENT_SECURITY_POLICY, PAGE
-from bulletin_board.server.sending import Budget, BudgetedResponse, PiecesResponse
 from bulletin_board.server.service import BoardService
-from bulletin_board.server.static import BINARY, IMMUTABLE, MUTABLE, TEXT, Pieces
-from bulletin_board.text import parse_decimal
+from bulletin_board.server.static import (
+    BINARY,
+    IMMUTABLE,
+    MUTABLE,
+    TEXT,
+    Budget,
+    BudgetedResponse,
+    Pieces,
+    PiecesResponse,
+)
+from bulletin_board.text import parse_decimal, visible
 from bulletin_board.tree import Bundle
-from bulletin_board.visible import visible
-from bulletin_board.witness.standing import Standing
+from bulletin_board.witness.standing import WitnessStanding
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import MalformedMessage, ProtocolError
 
@@ -122,7 +129,7 @@ class _Handlers:
             sizes = [parse_decimal(request.path_params[name], name) for name in ("older", "newer")]
             proof = await self._service.consistency(*sizes)
         except MalformedMessage as error:
-            return refusal_response(Refused(Reason.LOOKUP, str(error)))
+            return refusal_response(Refused(RefusalReason.LOOKUP, str(error)))
         except Refused as refusal:
             return refusal_response(refusal)
         return Response(proof, 200, _SAFE | {"Cache-Control": IMMUTABLE}, BINARY)
@@ -130,7 +137,7 @@ class _Handlers:
     async def _body(self, request: Request, media_type: str, most: int) -> bytes:
         """The body, never more of it than `most`, never waiting longer than the limit."""
         if request.headers.get("content-type") != media_type:
-            raise Refused(Reason.MEDIA_TYPE, f"send {media_type}")
+            raise Refused(RefusalReason.MEDIA_TYPE, f"send {media_type}")
         announced = request.headers.get("content-length", "0")
         if _LENGTH.fullmatch(announced) is None or int(announced) > most:
             raise _too_large(media_type)
@@ -145,7 +152,7 @@ class _Handlers:
                         raise _too_large(media_type)
                     clock.reschedule(least + len(body) / limits.body_rate)
         except TimeoutError:
-            raise Refused(Reason.BUSY, "the body came too slowly", 1) from None
+            raise Refused(RefusalReason.BUSY, "the body came too slowly", 1) from None
         return bytes(body)
 
     async def static(self, request: Request) -> Response:
@@ -185,7 +192,7 @@ class _Handlers:
     def _hold(self, data: bytes) -> None:
         """Count bytes that are about to be sent, or raise `Refused`."""
         if not self._sending.take(len(data)):
-            raise Refused(Reason.BUSY, "too much is being read", 1)
+            raise Refused(RefusalReason.BUSY, "too much is being read", 1)
 
     async def manifest(self, _: Request) -> Response:
         service = self._service
@@ -217,7 +224,7 @@ class _Handlers:
     async def overview(self, _: Request) -> Response:
         document = await self._overview.get()
         if document is None:
-            return refusal_response(Refused(Reason.UNAVAILABLE, "", 1))
+            return refusal_response(Refused(RefusalReason.UNAVAILABLE, "", 1))
         headers = _SAFE | {"Cache-Control": "no-store"}
         return Response(document, 200, headers, "application/json")
 
@@ -242,7 +249,7 @@ class _Handlers:
 
 def _too_large(media_type: str) -> Refused:
     most = LARGEST_ENTRY if media_type == ENTRY_PAYLOAD_TYPE else LOOKUP.max_size
-    return Refused(Reason.TOO_LARGE, f"at most {most} bytes of {media_type}")
+    return Refused(RefusalReason.TOO_LARGE, f"at most {most} bytes of {media_type}")
 
 
 def refusal_response(refusal: Refused) -> Response:
@@ -250,12 +257,12 @@ def refusal_response(refusal: Refused) -> Response:
     headers = dict(_SAFE)
     if refusal.retry_after is not None:
         headers["Retry-After"] = str(refusal.retry_after)
-    if refusal.reason is Reason.TOO_LARGE:
+    if refusal.reason is RefusalReason.TOO_LARGE:
         headers["Connection"] = "close"  # the rest of the body is not read
     return Response(problem_body(refusal), refusal.reason.status, headers, PROBLEM)
 
 
-def _witness_line(item: tuple[str, Standing]) -> str:
+def _witness_line(item: tuple[str, WitnessStanding]) -> str:
     name, standing = item
     reason = f": {standing.reason}" if standing.reason else ""
     return f"witness {visible(name)} is {standing.state.value}{reason}"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from bulletin_board.admission import Reason, Refused
+from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.bundle import LARGEST_BUNDLE, decode_bundle, decode_tile
 from bulletin_board.entry import Submission
 from bulletin_board.lookup import (
@@ -25,10 +25,10 @@ from bulletin_board.lookup import (
     Lookup,
     LookupAnswer,
 )
+from bulletin_board.reader import LARGEST_TILE, Source
 from bulletin_board.server.static import OutgrownFiles
-from bulletin_board.source import LARGEST_TILE, Source
 from bulletin_board.storage import StorageError
-from bulletin_board.storage.places import Places, TooMany
+from bulletin_board.storage.sqlite import IndexReader, TooMany
 from bulletin_board.tree import (
     TILE_WIDTH,
     Tile,
@@ -65,7 +65,7 @@ class Lookups:
 
     def __init__(
         self,
-        places: Places,
+        places: IndexReader,
         public: Source,
         size: Callable[[], int | None],
         busy: Callable[[], bool] = lambda: False,
@@ -86,18 +86,18 @@ class Lookups:
         try:
             wanted = LOOKUP.decode(request)
         except MalformedMessage as error:
-            raise Refused(Reason.LOOKUP, str(error)) from None
+            raise Refused(RefusalReason.LOOKUP, str(error)) from None
         return await self._in_turn(lambda: self._answer(wanted))
 
     async def consistency(self, older: int, newer: int) -> bytes:
         """The hashes that show that one tree extends the other. Raises `Refused`."""
         if not 0 < older <= newer:
-            raise Refused(Reason.LOOKUP, "0 < older size <= newer size")
+            raise Refused(RefusalReason.LOOKUP, "0 < older size <= newer size")
         return await self._in_turn(lambda: self._consistency(older, newer))
 
     async def _in_turn(self, work: Callable[[], bytes]) -> bytes:
         if not self._waiting.acquire(blocking=False):
-            raise Refused(Reason.BUSY, "too many lookups wait", 1)
+            raise Refused(RefusalReason.BUSY, "too many lookups wait", 1)
         try:
             return await asyncio.get_running_loop().run_in_executor(self._worker, work)
         finally:
@@ -112,7 +112,7 @@ class Lookups:
         """How many entries the log has: at least as many as wanted."""
         size = self._size()
         if size is None or wanted > size:
-            raise Refused(Reason.UNAVAILABLE, "the log does not have so many entries yet", 1)
+            raise Refused(RefusalReason.UNAVAILABLE, "the log does not have so many entries yet", 1)
         return size
 
     def _consistency(self, older: int, newer: int) -> bytes:
@@ -121,7 +121,7 @@ class Lookups:
         try:
             return b"".join(consistency_proof(older, newer, self._trees.nodes(newer)))
         except ProtocolError as error:
-            raise Refused(Reason.UNAVAILABLE, str(error), 1) from None
+            raise Refused(RefusalReason.UNAVAILABLE, str(error), 1) from None
 
     def _answer(self, wanted: Lookup) -> bytes:
         self._let_posts_go_first()
@@ -129,9 +129,11 @@ class Lookups:
         try:
             answer = self._found(wanted, size)
         except TooMany:
-            raise Refused(Reason.TOO_WIDE, "ask for fewer authors, or read the log") from None
+            raise Refused(
+                RefusalReason.TOO_WIDE, "ask for fewer authors, or read the log"
+            ) from None
         except (StorageError, ProtocolError) as error:
-            raise Refused(Reason.UNAVAILABLE, str(error), 1) from None
+            raise Refused(RefusalReason.UNAVAILABLE, str(error), 1) from None
         return LOOKUP_ANSWER.encode(answer)
 
     def _let_posts_go_first(self) -> None:

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from bulletin_board.visible import visible
-from bulletin_board.witness.standing import Standing, State
+from bulletin_board.text import visible
+from bulletin_board.witness.standing import WitnessStanding, WitnessState
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -40,7 +40,9 @@ class Metrics:
         self._lookup_bytes += size
 
     def render(
-        self, gauges: Mapping[str, int], witnesses: Mapping[str, Standing] = MappingProxyType({})
+        self,
+        gauges: Mapping[str, int],
+        witnesses: Mapping[str, WitnessStanding] = MappingProxyType({}),
     ) -> str:
         """The page that a Prometheus server reads."""
         lines = ["# TYPE gopa_board_posts_total counter"]
@@ -76,13 +78,13 @@ class Metrics:
         ]
 
 
-def _witness_lines(witnesses: Mapping[str, Standing]) -> list[str]:
+def _witness_lines(witnesses: Mapping[str, WitnessStanding]) -> list[str]:
     """Which state each witness is in, and how often it refused and failed."""
     if not witnesses:
         return []
     lines = ["# TYPE gopa_board_witness gauge"]
     for name, standing in sorted(witnesses.items()):
-        for state in State:
+        for state in WitnessState:
             labels = f'witness="{_label(name)}",state="{state.value}"'
             lines.append(f"gopa_board_witness{{{labels}}} {int(standing.state is state)}")
     lines.append("# TYPE gopa_board_witness_refusals_total counter")

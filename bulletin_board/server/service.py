@@ -1,26 +1,82 @@
-"""What the HTTP handlers share: the committer, the limits, the health of the log."""
+"""Holds what HTTP handlers share: the committer, the log's health, how much anyone may ask."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from bulletin_board.admission import Reason, Refused
+from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.committer import Committer
 from bulletin_board.entry import Submission, verify_entry
 from bulletin_board.policy import TrustPolicy
+from bulletin_board.reader import PartialFiles
 from bulletin_board.sequencer import Accepted
-from bulletin_board.server.limits import RateLimit, ServerLimits
 from bulletin_board.server.lookup import Lookups
 from bulletin_board.server.metrics import Metrics
 from bulletin_board.server.view import NoView, SessionView
-from bulletin_board.source import Files
 from bulletin_board.witness.collect import Collector
-from bulletin_board.witness.standing import Standing
+from bulletin_board.witness.standing import WitnessStanding
 from wire.errors import InvalidSignature, MalformedMessage, ProtocolError
+
+_AUTHORS_REMEMBERED = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLimits:
+    """Defaults suit one machine. Rates are per author, after the signature is verified.
+
+    A body has `body_seconds`, and more for what has come of it at `body_rate` bytes a
+    second. `sending_bytes` are those of lookups and of bundles in gzip, which are held in
+    memory until they have been read.
+    """
+
+    body_bytes: int = 65_535
+    body_seconds: float = 5.0
+    body_rate: float = 4_096.0
+    posts_per_second: float = 200.0
+    burst: int = 1_000
+    stale_seconds: float = 30.0
+    quorum_seconds: float = 10.0
+    sending_bytes: int = 2**28
+    overview_seconds: float = 1.0
+
+
+class RateLimit:
+    """A token bucket for each author. The clock is given; memory is bounded."""
+
+    def __init__(self, per_second: float, burst: int, clock: Callable[[], float]) -> None:
+        self._rate = per_second
+        self._burst = float(burst)
+        self._clock = clock
+        self._buckets: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
+
+    def take(self, author: bytes) -> None:
+        """Count one post, or raise `Refused` with the seconds to wait."""
+        tokens = self._tokens(author)
+        self._set(author, tokens - 1 if tokens >= 1 else tokens)
+        if tokens < 1:
+            wait = int((1 - tokens) / self._rate) + 1
+            raise Refused(RefusalReason.QUOTA, "too many posts in a short time", wait)
+
+    def give_back(self, author: bytes) -> None:
+        """The post was one that anybody may relay: it is not the author's doing."""
+        self._set(author, min(self._burst, self._tokens(author) + 1))
+
+    def _tokens(self, author: bytes) -> float:
+        now = self._clock()
+        tokens, then = self._buckets.get(author, (self._burst, now))
+        return min(self._burst, tokens + max(0.0, now - then) * self._rate)
+
+    def _set(self, author: bytes, tokens: float) -> None:
+        self._buckets[author] = (tokens, self._clock())
+        self._buckets.move_to_end(author)
+        if len(self._buckets) > _AUTHORS_REMEMBERED:
+            self._buckets.popitem(last=False)
+
 
 _PROVERS = 2
 """Threads that make the receipts of barriers."""
@@ -34,7 +90,7 @@ class BoardService:
     """
 
     committer: Committer
-    public: Files
+    public: PartialFiles
     policy: TrustPolicy
     limits: ServerLimits = field(default_factory=ServerLimits)
     view: SessionView = field(default_factory=NoView)
@@ -63,9 +119,9 @@ class BoardService:
             submission = Submission.decode(raw)
             verify_entry(submission)
         except MalformedMessage as error:
-            raise Refused(Reason.MALFORMED, str(error)) from None
+            raise Refused(RefusalReason.MALFORMED, str(error)) from None
         except InvalidSignature as error:
-            raise Refused(Reason.SIGNATURE, str(error)) from None
+            raise Refused(RefusalReason.SIGNATURE, str(error)) from None
         author = submission.entry.author.data
         self.rate.take(author)
         outcome = await asyncio.wrap_future(self.committer.submit(submission))
@@ -98,10 +154,10 @@ class BoardService:
             return self.collector.problem
         return ""
 
-    def witnesses(self) -> dict[str, Standing]:
+    def witnesses(self) -> dict[str, WitnessStanding]:
         """How each witness of the policy behaves."""
         if self.collector is None:
-            return dict.fromkeys(self.policy.witnesses, Standing())
+            return dict.fromkeys(self.policy.witnesses, WitnessStanding())
         return self.collector.standings()
 
     def close(self) -> None:
@@ -115,7 +171,7 @@ class BoardService:
 
     def _offered(self) -> Lookups:
         if self.lookups is None:
-            raise Refused(Reason.UNAVAILABLE, "this board answers no lookups: read the log")
+            raise Refused(RefusalReason.UNAVAILABLE, "this board answers no lookups: read the log")
         return self.lookups
 
     async def _under_quorum(self, accepted: Accepted) -> Accepted:
@@ -126,14 +182,16 @@ class BoardService:
         collector = self.collector
         covered = None if collector is None else collector.covering(accepted.index)
         if collector is None or covered is None:
-            raise Refused(Reason.BUSY, "too many entries wait for witnesses", 1)
+            raise Refused(RefusalReason.BUSY, "too many entries wait for witnesses", 1)
         try:
             async with asyncio.timeout(self.limits.quorum_seconds):
                 signed = await asyncio.wrap_future(covered)
         except TimeoutError:
             signed = None
         if signed is None:
-            raise Refused(Reason.QUORUM, "the entry is in the log and waits for witnesses", 5)
+            raise Refused(
+                RefusalReason.QUORUM, "the entry is in the log and waits for witnesses", 5
+            )
 
         def receipt() -> bytes:
             return collector.reader(signed).receipt(accepted.index).to_bytes()
@@ -141,5 +199,5 @@ class BoardService:
         try:
             made = await asyncio.get_running_loop().run_in_executor(self._provers, receipt)
         except ProtocolError as error:
-            raise Refused(Reason.UNAVAILABLE, str(error), 1) from None
+            raise Refused(RefusalReason.UNAVAILABLE, str(error), 1) from None
         return replace(accepted, receipt=made)

@@ -1,22 +1,100 @@
-"""The static side of the log: checkpoint, tiles, bundles."""
+"""Serves the static side of a log: checkpoint, tiles, bundles.
+
+Answers are sent without holding more of them than a fixed number of bytes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send  # noqa: TC002 - a light module
+
 from bulletin_board.bundle import truncate_bundle
-from bulletin_board.note import Checkpoint, Note
-from bulletin_board.source import (
+from bulletin_board.note import Checkpoint, SignedNote
+from bulletin_board.reader import (
     CHECKPOINT,
     DirectorySource,
-    Files,
     MissingResource,
+    PartialFiles,
     Source,
     check_limit,
     resource_limit,
 )
 from bulletin_board.tree import HASH_SIZE, TILE_WIDTH, Bundle, Tile, parse_path
+
+Reading = Callable[[Callable[[], bytes]], Awaitable[bytes]]
+"""Lets a thread read."""
+
+
+class PiecesResponse(Response):
+    """A file that is read while it is sent: a piece when the peer has read the one before.
+
+    However many peers read slowly, they hold a piece each, and keep nobody else from reading.
+    """
+
+    def __init__(
+        self, pieces: Pieces, first: bytes, headers: dict[str, str], reading: Reading
+    ) -> None:
+        super().__init__(None, 200, headers, pieces.media_type)
+        self.headers["content-length"] = str(pieces.length)
+        self._pieces, self._first, self._reading = pieces, first, reading
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del receive
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        if scope["method"] != "HEAD":
+            await send({"type": "http.response.body", "body": self._first, "more_body": True})
+            for start in range(len(self._first), self._pieces.length, PIECE):
+                piece = await self._reading(partial(self._pieces.part, start, PIECE))
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+class Budget:
+    """Bytes of answers on their way to readers. Used by one event loop."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def take(self, size: int) -> bool:
+        """Whether `size` bytes more may be held; if so, `give` them back."""
+        if size > self._left:
+            return False
+        self._left -= size
+        return True
+
+    def give(self, size: int) -> None:
+        self._left += size
+
+
+class BudgetedResponse(Response):
+    """An answer whose body was taken from a budget and goes back when it was sent.
+
+    It is sent in pieces, each when the peer has read the one before: a peer that
+    does not read is noticed by its connection and cut off.
+    """
+
+    def __init__(self, body: bytes, headers: dict[str, str], media_type: str, held: Budget) -> None:
+        super().__init__(body, 200, headers, media_type)
+        self._held = held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del receive
+        body = memoryview(self.body)
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            pieces = range(0, len(body), PIECE) if scope["method"] != "HEAD" else ()
+            for start in pieces:
+                piece = bytes(body[start : start + PIECE])
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            self._held.give(len(body))
+
 
 IMMUTABLE = "public, max-age=31536000, immutable"
 MUTABLE = "no-cache"
@@ -93,7 +171,7 @@ class Pieces:
     `wanted` is None for the checkpoint. `begin` comes first.
     """
 
-    def __init__(self, path: str, source: Files) -> None:
+    def __init__(self, path: str, source: PartialFiles) -> None:
         self.wanted = parse_path(path)
         self.media_type, self.cache = BINARY, IMMUTABLE
         self.length = 0
@@ -137,7 +215,7 @@ def live_directory(root: Path) -> Source:
 def _announced_size(source: Source) -> int:
     """The size in the newest checkpoint: a hint where to look, checked by whoever reads there."""
     data = source.fetch(CHECKPOINT, resource_limit(CHECKPOINT))
-    return Checkpoint.from_text(Note.parse(data).text).size
+    return Checkpoint.from_text(SignedNote.parse(data).text).size
 
 
 class OutgrownFiles:

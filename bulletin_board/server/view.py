@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Protocol
 
-from bulletin_board.visible import visible
-from bulletin_board.witness.standing import Standing
+from bulletin_board.text import visible
+from bulletin_board.witness.standing import WitnessStanding
 
 _MOST_SESSIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Party:
-    """A party as people see it."""
+class PartyPicture:
+    """Shows one party to people who look at a board's page."""
 
     party: str
     name: str
@@ -28,7 +28,7 @@ class SessionPicture:
 
     title: str
     phases: Mapping[int, str]
-    parties: Sequence[Party] = ()
+    parties: Sequence[PartyPicture] = ()
     edges: Sequence[tuple[str, str]] = ()
 
 
@@ -52,7 +52,7 @@ def overview(  # noqa: PLR0913, PLR0917 - one argument for each thing shown
     checkpoint: str,
     size: int,
     census: Mapping[tuple[bytes, int], int],
-    witnesses: Mapping[str, Standing],
+    witnesses: Mapping[str, WitnessStanding],
     view: SessionView,
 ) -> dict[str, object]:
     """The JSON document behind the page. Every name in it is safe to show."""

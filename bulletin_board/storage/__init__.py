@@ -5,6 +5,7 @@ Specification: `specs/05-bulletin-board.md`, section 5.
 
 from bulletin_board.storage.interface import (
     Digest,
+    EntryLocation,
     Held,
     Inconsistent,
     Index,
@@ -13,7 +14,6 @@ from bulletin_board.storage.interface import (
     Lock,
     LostLock,
     Overtaken,
-    Place,
     PublicFiles,
     Snapshots,
     Staged,
@@ -26,6 +26,7 @@ from bulletin_board.storage.memory import memory_storage
 
 __all__ = [
     "Digest",
+    "EntryLocation",
     "Held",
     "InUse",
     "Inconsistent",
@@ -34,7 +35,6 @@ __all__ = [
     "Lock",
     "LostLock",
     "Overtaken",
-    "Place",
     "PublicFiles",
     "Snapshots",
     "Staged",

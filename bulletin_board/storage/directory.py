@@ -1,4 +1,4 @@
-"""The default storage: one directory with SQLite files and public files.
+"""Keeps a log in one directory, with SQLite files and public files: the default storage.
 
 public/              what everyone may read: checkpoint, tile/...
 state/               the writer's alone (mode 0700), and all that is in it:
@@ -13,6 +13,7 @@ state/               the writer's alone (mode 0700), and all that is in it:
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bulletin_board.durable import replace_file
 from bulletin_board.modes import (
     PRIVATE_FILE,
     make_private_directory,
@@ -28,14 +30,33 @@ from bulletin_board.modes import (
     require_private,
 )
 from bulletin_board.note import KeyKind, NoteSigner
-from bulletin_board.source import CHECKPOINT
-from bulletin_board.storage.files import Files
+from bulletin_board.reader import CHECKPOINT
+from bulletin_board.storage.files import FileOperations, PublicDirectory
 from bulletin_board.storage.interface import InUse, Storage, StorageError
-from bulletin_board.storage.public import PublicDirectory
-from bulletin_board.storage.snapshots import FileSnapshots
 from bulletin_board.storage.sqlite import SqliteIndex, SqliteLock
 from wire.errors import UsageError
 from wire.secret import SecretBytes
+
+log = logging.getLogger("gopa.board")
+
+
+class FileSnapshots:
+    """`Snapshots` in one file of the writer's."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> bytes | None:
+        try:
+            return self._path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            log.warning("%s cannot be read: %s", self._path, error.strerror)
+            return None
+
+    def keep(self, data: bytes) -> None:
+        replace_file(self._path, data, private=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +129,7 @@ class BoardDirectory:
         self._require_private()
         return NoteSigner.from_secret_text(read_secret(self.key_path))
 
-    def storage(self, files: Files | None = None) -> Storage:
+    def storage(self, files: FileOperations | None = None) -> Storage:
         """Open the three parts. Hold `writing()` as long as the storage is used to write.
 
         Raises `StorageError` if a part is missing, `UsageError` if others may use one.

@@ -1,17 +1,20 @@
-"""What the sequencer needs from a storage, in three small parts.
+"""Says what the sequencer needs from a storage, in three small parts.
 
 The parts fail separately on purpose: the lock may live on another machine than
 the index, so that restoring one of them from a backup is noticed.
+
+A writer that was replaced is told from one whose disk is broken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from bulletin_board.entry import Slot
-from bulletin_board.source import Files
+from bulletin_board.reader import PartialFiles
 from wire.errors import GopaError
 
 
@@ -40,8 +43,8 @@ class Unconfirmed(StorageError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where an entry of the log is."""
+class EntryLocation:
+    """Says where an entry of the log is."""
 
     index: int
     leaf: bytes
@@ -100,7 +103,7 @@ class Index(Protocol):
     At most two entries share a slot; the storage enforces it (unique slot and copy).
     """
 
-    def places(self, slot: Slot) -> tuple[Place, ...]:
+    def places(self, slot: Slot) -> tuple[EntryLocation, ...]:
         """None, the entry of the slot, or that and the evidence, in this order."""
 
     def size(self) -> int:
@@ -154,7 +157,7 @@ class Lock(Protocol):
     def close(self) -> None: ...
 
 
-class PublicFiles(Files, Protocol):
+class PublicFiles(PartialFiles, Protocol):
     """What everyone may read."""
 
     def write(self, files: Mapping[str, bytes]) -> None:
@@ -192,3 +195,26 @@ class Storage:
     def close(self) -> None:
         self.index.close()
         self.lock.close()
+
+
+@contextmanager
+def noticing_another_writer(lock: Lock, held: Held) -> Iterator[None]:
+    """Turn whatever fails inside into `LostLock` if the lock was taken by another writer.
+
+    The newer writer removes files in `scratch`, discards what is staged, takes places in
+    the index, shows a newer checkpoint. To the older one all of that looks like a broken
+    disk, which it would answer by opening the log anew, and so by taking it back.
+    """
+    try:
+        yield
+    except Exception:
+        if _epoch(lock, held) != held.epoch:
+            raise LostLock("another writer has taken over") from None
+        raise
+
+
+def _epoch(lock: Lock, held: Held) -> int:
+    try:
+        return lock.epoch()
+    except StorageError:
+        return held.epoch  # the disk is broken indeed

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from bulletin_board.entry import Slot
-from bulletin_board.source import CHECKPOINT, MemorySource
+from bulletin_board.reader import CHECKPOINT, MemorySource
 from bulletin_board.storage.interface import (
     Digest,
+    EntryLocation,
     Held,
     IndexRow,
     LostLock,
-    Place,
     Staged,
     StagedEntry,
     Storage,
@@ -24,10 +24,10 @@ class MemoryIndex:
     """An `Index` in dictionaries."""
 
     def __init__(self) -> None:
-        self._slots: dict[tuple[Slot, int], Place] = {}
+        self._slots: dict[tuple[Slot, int], EntryLocation] = {}
         self._staged: dict[int, tuple[int, tuple[StagedEntry, ...]]] = {}
 
-    def places(self, slot: Slot) -> tuple[Place, ...]:
+    def places(self, slot: Slot) -> tuple[EntryLocation, ...]:
         found = (self._slots.get((slot, copy)) for copy in (0, 1))
         return tuple(place for place in found if place is not None)
 
@@ -46,7 +46,8 @@ class MemoryIndex:
     def stage(self, start: int, entries: Sequence[StagedEntry], epoch: int) -> None:
         self.discard(start, epoch)
         taken = {
-            (entry.slot, entry.copy): Place(i, entry.leaf) for i, entry in enumerate(entries, start)
+            (entry.slot, entry.copy): EntryLocation(i, entry.leaf)
+            for i, entry in enumerate(entries, start)
         }
         if len(taken) != len(entries) or not taken.keys().isdisjoint(self._slots):
             raise StorageError("a slot is taken")

@@ -1,27 +1,184 @@
-"""The index and the lock in SQLite."""
+"""Keeps the index and the lock of a log in SQLite, with the settings that make a commit durable.
+
+The index says where entries are, by who posted them and when. It is read beside its writer.
+"""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from bulletin_board.bundle import decode_bundle, encode_bundle
 from bulletin_board.entry import Slot
-from bulletin_board.storage.database import Database, Row
+from bulletin_board.modes import create_private
 from bulletin_board.storage.interface import (
     Digest,
+    EntryLocation,
     Held,
     Inconsistent,
     IndexRow,
     LostLock,
-    Place,
     Staged,
     StagedEntry,
     StorageError,
 )
 from wire.errors import MalformedMessage
 
-_ROWS_AT_ONCE = 4_096
+Row = tuple[object, ...]
+Parameters = Sequence[bytes | int]
+
+_BUSY_SECONDS = 5.0
+_ROWS_AT_ONCE = 1_024
+
+
+class Database:
+    """Statements and transactions; every failure is a `StorageError`.
+
+    Write-ahead logging with synchronous=FULL: when `transaction` returns, its
+    changes are on the medium. The caller uses one thread at a time. A file that others may
+    use is refused with `UsageError`.
+    """
+
+    def __init__(self, path: Path, schema: Sequence[str]) -> None:
+        try:
+            create_private(path)  # SQLite gives its other files the mode of this one
+            self._connection = sqlite3.connect(
+                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+        except OSError as error:
+            raise StorageError(f"{path.name} cannot be opened: {error.strerror}") from error
+        except sqlite3.Error as error:
+            raise StorageError(f"{path.name} cannot be opened: {error}") from error
+        self._name = path.name
+        for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", *schema):
+            self.execute(statement)
+
+    @classmethod
+    def open_to_read(cls, path: Path) -> Database:
+        """A connection to a database that another one writes; statements that write fail."""
+        opened = cls(path, ())
+        opened.execute("PRAGMA query_only=ON")
+        return opened
+
+    def execute(self, statement: str, parameters: Parameters = ()) -> list[Row]:
+        """Run one statement and read all its rows."""
+        try:
+            return self._connection.execute(statement, parameters).fetchall()
+        except (sqlite3.Error, OverflowError) as error:
+            raise StorageError(f"{self._name}: {error}") from error
+
+    def iterate(self, statement: str, parameters: Parameters = ()) -> Iterator[Row]:
+        """Run one statement and read its rows as they are asked for."""
+        try:
+            cursor = self._connection.execute(statement, parameters)
+            while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+                yield from rows
+        except (sqlite3.Error, OverflowError) as error:
+            raise StorageError(f"{self._name}: {error}") from error
+
+    def execute_many(self, statement: str, rows: Iterator[Parameters]) -> None:
+        """Run one statement for each row."""
+        try:
+            self._connection.executemany(statement, rows)
+        except (sqlite3.Error, OverflowError) as error:
+            raise StorageError(f"{self._name}: {error}") from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All statements inside, or none of them."""
+        self.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self.rollback()
+            raise
+        self.commit()
+
+    def commit(self) -> None:
+        """End a transaction. If it fails, its changes may be on the medium or not."""
+        try:
+            self.execute("COMMIT")
+        except StorageError:
+            self.rollback()
+            raise
+
+    def rollback(self) -> None:
+        """Forget the transaction, if one is still open."""
+        if self._connection.in_transaction:
+            self.execute("ROLLBACK")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class IndexReader(Protocol):
+    """A view of the index for readers. It may show entries that are not committed yet.
+
+    One thread uses it.
+    """
+
+    def first(self, session: bytes, most: int) -> int | None:
+        """The lowest index of an entry of the session, found among its first `most` slots.
+
+        None if there is none. Raises `TooMany` if the session has more slots than that.
+        """
+
+    def posted(self, session: bytes, author: bytes, phase: int, number: int, most: int) -> set[int]:
+        """The indexes of all entries of the author in this phase of round `number`.
+
+        Raises `TooMany` if there are more than `most`.
+        """
+
+    def close(self) -> None: ...
+
+
+class TooMany(StorageError):
+    """A question that would take too much work."""
+
+
+class SqliteIndexReader:
+    """`IndexReader` in the database of a `SqliteIndex`, through a connection that cannot write.
+
+    With write-ahead logging it keeps no writer waiting, nor any writer it.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def open(cls, path: Path) -> SqliteIndexReader:
+        return cls(Database.open_to_read(path))
+
+    def first(self, session: bytes, most: int) -> int | None:
+        ((place, count),) = self._database.execute(
+            "SELECT min(place), count(*) FROM (SELECT place FROM slots WHERE session = ? LIMIT ?)",
+            (session, most + 1),
+        )
+        if type(count) is not int or count > most:
+            raise TooMany(f"more than {most} entries to look at")
+        return place if type(place) is int else None
+
+    def posted(self, session: bytes, author: bytes, phase: int, number: int, most: int) -> set[int]:
+        rows = self._database.execute(
+            "SELECT place FROM slots WHERE session = ? AND author = ? AND phase = ?"
+            " AND round = ? LIMIT ?",
+            (session, author, phase, number, most + 1),
+        )
+        if len(rows) > most:
+            raise TooMany(f"more than {most} entries to look at")
+        places = {place for (place,) in rows if type(place) is int}
+        if len(places) != len(rows):
+            raise StorageError("the database holds something else than a number")
+        return places
+
+    def close(self) -> None:
+        self._database.close()
+
+
+_ENTRIES_AT_ONCE = 4_096
 
 INDEX_SCHEMA = (
     """CREATE TABLE IF NOT EXISTS slots (
@@ -56,13 +213,13 @@ class SqliteIndex:
     def open(cls, path: Path) -> SqliteIndex:
         return cls(Database(path, INDEX_SCHEMA))
 
-    def places(self, slot: Slot) -> tuple[Place, ...]:
+    def places(self, slot: Slot) -> tuple[EntryLocation, ...]:
         rows = self._database.execute(
             "SELECT place, leaf FROM slots WHERE session = ? AND author = ? AND phase = ?"
             " AND round = ? AND seq = ? ORDER BY copy",
             slot,
         )
-        return tuple(Place(_int(place), _bytes(leaf)) for place, leaf in rows)
+        return tuple(EntryLocation(_int(place), _bytes(leaf)) for place, leaf in rows)
 
     def size(self) -> int:
         ((count, last),) = self._database.execute("SELECT count(*), max(place) FROM slots")
@@ -85,8 +242,8 @@ class SqliteIndex:
 
     def absorb(self, stop: int, digest: Digest) -> None:
         """As `IndexRow.to_bytes` says, put together by the database: that is four times faster."""
-        for start in range(0, stop, _ROWS_AT_ONCE):
-            end = min(stop, start + _ROWS_AT_ONCE)
+        for start in range(0, stop, _ENTRIES_AT_ONCE):
+            end = min(stop, start + _ENTRIES_AT_ONCE)
             ((found, count),) = self._database.execute(
                 "SELECT CAST(group_concat(row, '') AS BLOB), count(*) FROM (SELECT session ||"
                 " author || leaf || ((((phase << 16 | round) << 1 | copy) << 32) | seq) || ';'"

@@ -5,13 +5,19 @@ Specification: `specs/05-bulletin-board.md`, section 1.
 
 from bulletin_board.tree.edge import RightEdge, TileContent, tile_root
 from bulletin_board.tree.hashing import EMPTY_ROOT, HASH_SIZE, leaf_hash, node_hash
-from bulletin_board.tree.nodes import TileNodes
-from bulletin_board.tree.proving import Node, consistency_proof, inclusion_proof, tree_root
-from bulletin_board.tree.subset import subset_proof, verify_subset
+from bulletin_board.tree.proving import (
+    Node,
+    consistency_proof,
+    inclusion_proof,
+    subset_proof,
+    tree_root,
+    verify_subset,
+)
 from bulletin_board.tree.tiles import (
     TILE_WIDTH,
     Bundle,
     Tile,
+    TileNodes,
     bundle_at,
     bundles,
     edge_tiles,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.visible import visible
+from bulletin_board.text import visible
 
 
 def address_warnings(policy: TrustPolicy) -> Iterator[str]:

@@ -1,17 +1,44 @@
-"""Asking one witness for its cosignature."""
+"""Asks one witness for its cosignature, and keeps a refusal: what was asked and answered."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from bulletin_board.client.http import NetworkError, Transport
-from bulletin_board.note import Note, SignatureLine, verify_note
-from bulletin_board.note.signed import LARGEST_NOTE
+from bulletin_board.durable import EvidenceFolder
+from bulletin_board.note import SignatureLine, SignedNote, verify_note
+from bulletin_board.note.notes import LARGEST_NOTE
 from bulletin_board.policy import Peer
 from bulletin_board.reader import LogReader
 from bulletin_board.text import parse_decimal
-from bulletin_board.witness.request import AddCheckpoint
+from bulletin_board.witness.core import AddCheckpoint
 from wire.errors import MalformedMessage, ProtocolError, Unattributed
+
+KIND = "witness-refusal"
+
+
+def keep_refusal(folder: EvidenceFolder, witness: Peer, refusal: WitnessRefusal, time: int) -> str:
+    """Store the refusal durably; where it is, or why it was not stored.
+
+    Never raises for a full or failing disk: what follows from the refusal must not
+    depend on it. The bytes of the answer are shown as the characters U+0000 to U+00FF.
+    """
+    document = {
+        "witness": str(witness.key),
+        "url": witness.url,
+        "time": time,
+        "status": refusal.status,
+        "answer": refusal.answer.decode("latin-1"),
+        "request": refusal.request.decode(),
+    }
+    data = json.dumps(document, indent=1).encode() + b"\n"
+    try:
+        path = folder.keep(f"{KIND}-{witness.key.key_id.hex()}", data)
+    except OSError as error:
+        return f"the evidence could not be stored: {error.strerror}"
+    return f"evidence in {path}" if path else "enough evidence of this witness is stored already"
+
 
 _ATTEMPTS = 3
 
@@ -63,7 +90,9 @@ def ask_witness(
             limit=LARGEST_NOTE,
         )
         if answer.status == 200:
-            return Note.parse(reader.signed.note.text.encode() + b"\n" + answer.body).signatures
+            return SignedNote.parse(
+                reader.signed.note.text.encode() + b"\n" + answer.body
+            ).signatures
         if answer.status == 422:
             raise WitnessRefusal(f"{witness.key.name} refuses the proof", request, 422, answer.body)
         if answer.status != 409:
@@ -82,7 +111,7 @@ def ask_witness(
 
 
 def require_own(
-    witness: Peer, checkpoint: Note, lines: Iterable[SignatureLine]
+    witness: Peer, checkpoint: SignedNote, lines: Iterable[SignatureLine]
 ) -> tuple[SignatureLine, ...]:
     """The lines of the witness itself, of which there is one and all verify.
 
@@ -92,7 +121,7 @@ def require_own(
     own = tuple(line for line in lines if (line.name, line.key_id) == (key.name, key.key_id))
     if not own:
         raise Unattributed("the witness answers without a cosignature of its own")
-    verify_note(Note(checkpoint.text, own), [key])
+    verify_note(SignedNote(checkpoint.text, own), [key])
     return own
 
 

@@ -13,15 +13,12 @@ from bulletin_board.client.http import Transport
 from bulletin_board.durable import EvidenceFolder
 from bulletin_board.note import SignatureLine, SignedCheckpoint, cosignature_time
 from bulletin_board.policy import Peer, TrustPolicy
-from bulletin_board.reader import LogReader
-from bulletin_board.source import Source
+from bulletin_board.reader import LogReader, Source
 from bulletin_board.storage import Overtaken
-from bulletin_board.visible import visible
-from bulletin_board.witness.ask import WitnessRefusal, ask_witness, require_own
-from bulletin_board.witness.evidence import keep_refusal
+from bulletin_board.text import visible
+from bulletin_board.witness.ask import WitnessRefusal, ask_witness, keep_refusal, require_own
 from bulletin_board.witness.opening import require_possible
-from bulletin_board.witness.standing import Standing, State
-from bulletin_board.witness.waiting import Covered, Waiters
+from bulletin_board.witness.standing import Covered, Waiters, WitnessStanding, WitnessState
 from wire.errors import ProtocolError
 
 log = logging.getLogger("gopa.board")
@@ -68,7 +65,7 @@ class Collector:
         self._clock = clock
         self._overtaken = overtaken
         self._ahead: dict[str, int] = {}
-        self._standings = {name: Standing() for name in policy.witnesses}
+        self._standings = {name: WitnessStanding() for name in policy.witnesses}
         self._target: SignedCheckpoint | None = None
         self._since = 0.0
         self._latest: SignedCheckpoint | None = None
@@ -91,7 +88,7 @@ class Collector:
         with self._changed:
             self._changed.notify_all()
 
-    def standings(self) -> dict[str, Standing]:
+    def standings(self) -> dict[str, WitnessStanding]:
         """How each witness behaves."""
         with self._changed:
             return dict(self._standings)
@@ -165,7 +162,7 @@ class Collector:
                 self._add(name, witness, target, lines)
                 held, done = target.size, target.note.text
             except WitnessRefusal as error:
-                if self._refused(name, witness, target, error).state is State.EXCLUDED:
+                if self._refused(name, witness, target, error).state is WitnessState.EXCLUDED:
                     return
             except Exception as error:  # noqa: BLE001 - whatever it was, it is this witness's
                 self._failed(name, error)
@@ -227,7 +224,7 @@ class Collector:
 
     def _refused(
         self, name: str, witness: Peer, asked: SignedCheckpoint, error: WitnessRefusal
-    ) -> Standing:
+    ) -> WitnessStanding:
         """The witness contradicts this log: keep what it said; it does not count for now."""
         stored = keep_refusal(self._evidence, witness, error, int(self._clock()))
         with self._changed:
@@ -241,7 +238,7 @@ class Collector:
             error.status,
             visible(stored),
         )
-        if found.state is State.EXCLUDED:
+        if found.state is WitnessState.EXCLUDED:
             log.critical("witness %s is excluded until the board starts again", visible(name))
         self._look_back(name, asked, error)
         return found
@@ -273,7 +270,7 @@ class Collector:
             exc_info=unexpected,
         )
 
-    def _change(self, name: str, found: Standing) -> Standing:
+    def _change(self, name: str, found: WitnessStanding) -> WitnessStanding:
         """Holds the lock."""
         before, self._standings[name] = self._standings[name].state, found
         if found.state is not before:

@@ -19,9 +19,8 @@ from bulletin_board.note import SignatureLine, cosignature_time
 from bulletin_board.policy import Peer, TrustPolicy
 from bulletin_board.reader import LogReader
 from bulletin_board.storage import Overtaken, Unconfirmed
-from bulletin_board.visible import visible
-from bulletin_board.witness.ask import WitnessRefusal, ask_witness, require_own
-from bulletin_board.witness.evidence import keep_refusal
+from bulletin_board.text import visible
+from bulletin_board.witness.ask import WitnessRefusal, ask_witness, keep_refusal, require_own
 from wire.errors import Unattributed
 
 log = logging.getLogger("gopa.board")

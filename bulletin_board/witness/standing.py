@@ -1,9 +1,15 @@
-"""How a witness behaves: what it last did, when to ask it again, when to stop asking."""
+"""Tracks how a witness behaves: what it last did, when to ask it again, when to stop asking.
+
+Waiting for a quorum holds no thread.
+"""
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from enum import Enum
+
+from bulletin_board.note import SignedCheckpoint
 
 MOST_REFUSALS = 6
 """Refusals without a cosignature in between, after which a witness is asked no more."""
@@ -13,8 +19,8 @@ _LONGEST_FAILURE_PAUSE = 8.0
 """A witness that comes back is noticed within this time."""
 
 
-class State(Enum):
-    """The words that `/healthz`, `/metrics` and the page use."""
+class WitnessState(Enum):
+    """Names the states of a witness, in the words that `/healthz`, `/metrics` and the page use."""
 
     WAITING = "waiting"
     COSIGNING = "cosigning"
@@ -24,8 +30,8 @@ class State(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """One witness; every change gives a new object.
+class WitnessStanding:
+    """Remembers how one witness behaves; every change gives a new object.
 
     A failure (no answer, or one that is no cosignature) is retried for ever, more
     and more slowly. A refusal says that the witness holds another history: the
@@ -42,10 +48,10 @@ class Standing:
     refusals: int = 0
     failures: int = 0
 
-    def after_cosigning(self, time: int) -> Standing:
-        return Standing(time, "", 0, 0, self.refusals, self.failures)
+    def after_cosigning(self, time: int) -> WitnessStanding:
+        return WitnessStanding(time, "", 0, 0, self.refusals, self.failures)
 
-    def after_failing(self, reason: str) -> Standing:
+    def after_failing(self, reason: str) -> WitnessStanding:
         return replace(
             self,
             reason=self.reason if self.refused else reason,
@@ -53,18 +59,18 @@ class Standing:
             failures=self.failures + 1,
         )
 
-    def after_refusing(self, reason: str) -> Standing:
+    def after_refusing(self, reason: str) -> WitnessStanding:
         return replace(
             self, reason=reason, refused=self.refused + 1, failed=0, refusals=self.refusals + 1
         )
 
     @property
-    def state(self) -> State:
+    def state(self) -> WitnessState:
         if self.refused:
-            return State.EXCLUDED if self.refused >= MOST_REFUSALS else State.REFUSING
+            return WitnessState.EXCLUDED if self.refused >= MOST_REFUSALS else WitnessState.REFUSING
         if self.failed:
-            return State.FAILING
-        return State.WAITING if self.time is None else State.COSIGNING
+            return WitnessState.FAILING
+        return WitnessState.WAITING if self.time is None else WitnessState.COSIGNING
 
     @property
     def pause(self) -> float:
@@ -75,3 +81,44 @@ class Standing:
             min(after_failure, _LONGEST_FAILURE_PAUSE) if self.failed else 0.0,
             after_refusal if self.refused else 0.0,
         )
+
+
+Covered = Future[SignedCheckpoint | None]
+
+
+class Waiters:
+    """Futures of whoever waits for a cosigned checkpoint above an index; bounded.
+
+    The caller serialises the calls.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._waiting: list[tuple[int, Covered]] = []
+
+    def add(self, index: int) -> Covered | None:
+        """A future for a checkpoint that covers entry `index`; None if too many wait."""
+        self._waiting = [item for item in self._waiting if not item[1].done()]
+        if len(self._waiting) >= self._most:
+            return None
+        future: Covered = Future()
+        self._waiting.append((index, future))
+        return future
+
+    def announce(self, signed: SignedCheckpoint) -> None:
+        """Give the checkpoint to all that it covers."""
+        covered = [future for index, future in self._waiting if index < signed.size]
+        self._waiting = [item for item in self._waiting if item[0] >= signed.size]
+        for future in covered:
+            _resolve(future, signed)
+
+    def give_up(self) -> None:
+        """There will be no quorum: None to everyone."""
+        waiting, self._waiting = self._waiting, []
+        for _, future in waiting:
+            _resolve(future, None)
+
+
+def _resolve(future: Covered, value: SignedCheckpoint | None) -> None:
+    if future.set_running_or_notify_cancel():
+        future.set_result(value)

@@ -4,24 +4,24 @@ Parties, organisers and boards that lie, a catalogue of named attacks, and what 
 come of any of them. `docs/security.md` shows how to write one's own.
 """
 
-from gopa.adversary.attack import Attack, Cast, Row, SessionAttack, attack
-from gopa.adversary.ground import Ground
+from gopa.adversary.attack import Attack, AttackResult, AttackRoles, SessionAttack, attack
 from gopa.adversary.harm import harm
 from gopa.adversary.library import attacks, named
 from gopa.adversary.malicious import Malicious, MaliciousOrganiser
-from gopa.adversary.outcome import Catch, Outcome
+from gopa.adversary.outcome import AttackOutcome, Catch
+from gopa.adversary.setup import SessionSetup
 from gopa.adversary.trial import TwinFailed, try_out
 
 __all__ = [
     "Attack",
-    "Cast",
+    "AttackOutcome",
+    "AttackResult",
+    "AttackRoles",
     "Catch",
-    "Ground",
     "Malicious",
     "MaliciousOrganiser",
-    "Outcome",
-    "Row",
     "SessionAttack",
+    "SessionSetup",
     "TwinFailed",
     "attack",
     "attacks",

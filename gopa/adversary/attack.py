@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from gopa.adversary.aims import BY_SILENCE, Aim
-from gopa.adversary.ground import SMALL, Ground
 from gopa.adversary.harm import harm
 from gopa.adversary.malicious import Actor, require_actors
-from gopa.adversary.needs import Need
-from gopa.adversary.outcome import Catch, Outcome
+from gopa.adversary.needs import Requirement
+from gopa.adversary.outcome import AttackOutcome, Catch
+from gopa.adversary.setup import SMALL, SessionSetup
 from gopa.adversary.trial import try_out
 from wire.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
-    """Who plays which part, as numbers of parties. All differ."""
+class AttackRoles:
+    """Casts the parts of an attack, as numbers of parties. All differ."""
 
     liar: int = 1
     victim: int = 0
@@ -38,8 +38,8 @@ class Story:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """What came of an attack. `result` is `right`, `none` or `wrong`; `harm` is in words."""
+class AttackResult:
+    """Says what came of an attack. `result` is `right`, `none` or `wrong`; `harm` is in words."""
 
     attack: str
     caught: tuple[Catch, ...]
@@ -72,11 +72,11 @@ class Attack(Protocol):
     def expects(self) -> tuple[str, ...]:
         """The rules that must catch it."""
 
-    def run(self) -> Row:
+    def run(self) -> AttackResult:
         """Try it on a session that is started for it, and ended with it."""
 
 
-Plot: TypeAlias = Callable[[Cast], Sequence[Actor]]
+Plot: TypeAlias = Callable[[AttackRoles], Sequence[Actor]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +92,24 @@ class SessionAttack:
     story: Story
     expects: tuple[str, ...]
     aim: Aim
-    ground: Ground
+    ground: SessionSetup
     plot: Plot
     over_http: tuple[str, ...] = ()
-    needs: tuple[Need, ...] = ()
+    needs: tuple[Requirement, ...] = ()
 
-    def run(self) -> Row:
+    def run(self) -> AttackResult:
         """Try it on its own ground."""
-        return self.judged(try_out(self.ground, self.actors(Cast())))
+        return self.judged(try_out(self.ground, self.actors(AttackRoles())))
 
-    def actors(self, cast: Cast) -> tuple[Actor, ...]:
+    def actors(self, cast: AttackRoles) -> tuple[Actor, ...]:
         """Who misbehaves; `UsageError` if the plot says nothing of the kind."""
         return require_actors(self.plot(cast))
 
-    def judged(self, outcome: Outcome) -> Row:
+    def judged(self, outcome: AttackOutcome) -> AttackResult:
         """What an outcome on its own ground says about this attack."""
         harms = harm(outcome)
         found = {catch.rule for catch in outcome.caught}
-        return Row(
+        return AttackResult(
             attack=self.name,
             caught=outcome.caught,
             blamed=outcome.blamed,
@@ -119,7 +119,7 @@ class SessionAttack:
             missed=tuple(rule for rule in self.expects if rule not in found),
         )
 
-    def judged_elsewhere(self, outcome: Outcome) -> Row:
+    def judged_elsewhere(self, outcome: AttackOutcome) -> AttackResult:
         """What an outcome says on a ground of somebody else.
 
         There other rules may catch it first, and whoever ends a round may have its way: plans
@@ -148,9 +148,9 @@ def attack(  # noqa: PLR0913 - all of them are options
     *expects: str,
     aim: Aim,
     family: str = "own",
-    ground: Ground = SMALL,
+    ground: SessionSetup = SMALL,
     over_http: Sequence[str] = (),
-    needs: Sequence[Need] = (),
+    needs: Sequence[Requirement] = (),
 ) -> Callable[[Plot], SessionAttack]:
     """Make an attack of a function that says who misbehaves, and register it.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from gopa.adversary.malicious import Malicious, phase_of
-from gopa.adversary.outcome import Outcome, RoundOutcome
+from gopa.adversary.outcome import AttackOutcome, RoundOutcome
 from gopa.messages.phases import Phase
 from wire.errors import FaultyParty
 
 
-def harm(outcome: Outcome) -> tuple[str, ...]:
+def harm(outcome: AttackOutcome) -> tuple[str, ...]:
     """Everything that happened and must not, in words; empty for a session that held."""
     return (
         *wrong_sums(outcome),
@@ -18,7 +18,7 @@ def harm(outcome: Outcome) -> tuple[str, ...]:
     )
 
 
-def wrong_sums(outcome: Outcome) -> tuple[str, ...]:
+def wrong_sums(outcome: AttackOutcome) -> tuple[str, ...]:
     """A result that an audit accepts, and that is not what the included parties contributed.
 
     That which the organiser announced counts, too.
@@ -28,7 +28,7 @@ def wrong_sums(outcome: Outcome) -> tuple[str, ...]:
     return ("a wrong sum was accepted",)
 
 
-def honest_blamed(outcome: Outcome) -> tuple[str, ...]:
+def honest_blamed(outcome: AttackOutcome) -> tuple[str, ...]:
     """A fault in the report whose author kept the rules, or an honest party that blames another.
 
     What a party says of its organiser when it stops convicts nobody: the report does.
@@ -44,7 +44,7 @@ def honest_blamed(outcome: Outcome) -> tuple[str, ...]:
     return tuple(f"{innocent[key]} was blamed and is honest" for key in sorted(blamed))
 
 
-def edges_opened(outcome: Outcome) -> tuple[str, ...]:
+def edges_opened(outcome: AttackOutcome) -> tuple[str, ...]:
     """An open edge between two honest parties that both are in the final list."""
     return tuple(
         f"round {each.findings.number}: the edge between honest parties {u} and {v} is open"
@@ -54,7 +54,7 @@ def edges_opened(outcome: Outcome) -> tuple[str, ...]:
     )
 
 
-def inputs_exposed(outcome: Outcome) -> tuple[str, ...]:
+def inputs_exposed(outcome: AttackOutcome) -> tuple[str, ...]:
     """An honest party whose masked value is out while no mask is left that hides it.
 
     A value that a board keeps for itself is out as well. Liars know the masks they share
@@ -72,7 +72,7 @@ def inputs_exposed(outcome: Outcome) -> tuple[str, ...]:
     )
 
 
-def _out(outcome: Outcome, each: RoundOutcome) -> frozenset[int]:
+def _out(outcome: AttackOutcome, each: RoundOutcome) -> frozenset[int]:
     """Whose masked value somebody has: it is in the log, or a board does something else with it."""
     kept = {
         actor.party
@@ -85,7 +85,7 @@ def _out(outcome: Outcome, each: RoundOutcome) -> frozenset[int]:
     return each.open_to_all.values | kept
 
 
-def _hidden(outcome: Outcome, each: RoundOutcome, number: int) -> bool:
+def _hidden(outcome: AttackOutcome, each: RoundOutcome, number: int) -> bool:
     """Whether an edge to another honest party masks the value, and nobody opened it."""
     graph = each.findings.graph
     if graph is None:

@@ -11,23 +11,23 @@ from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
-    """Something that sessions have or have not, in words that follow `it needs`."""
+class Requirement:
+    """Asks something of the session of an attack, in words that follow `it needs`."""
 
     words: str
     met: Callable[[Manifest], bool]
 
 
-PROOFS: Final = Need("proofs, which only full mode has", lambda m: m.mode is Mode.FULL)
-RECOVERY: Final = Need("recovery of self-masks", lambda m: m.terms.threshold is not None)
-SEEDS: Final = Need("recovery of self-masks by their seeds", lambda m: m.deals_seeds)
-WEIGHTS: Final = Need("weights", lambda m: m.weighted)
-NONCES: Final = Need("coins from nonces", lambda m: isinstance(m.beacon, CommitReveal))
-DRAND: Final = Need("coins from drand", lambda m: isinstance(m.beacon, DrandBeacon))
-WITNESSES: Final = Need("a quorum of witnesses", lambda m: m.quorum is not None)
+PROOFS: Final = Requirement("proofs, which only full mode has", lambda m: m.mode is Mode.FULL)
+RECOVERY: Final = Requirement("recovery of self-masks", lambda m: m.terms.threshold is not None)
+SEEDS: Final = Requirement("recovery of self-masks by their seeds", lambda m: m.deals_seeds)
+WEIGHTS: Final = Requirement("weights", lambda m: m.weighted)
+NONCES: Final = Requirement("coins from nonces", lambda m: isinstance(m.beacon, CommitReveal))
+DRAND: Final = Requirement("coins from drand", lambda m: isinstance(m.beacon, DrandBeacon))
+WITNESSES: Final = Requirement("a quorum of witnesses", lambda m: m.quorum is not None)
 
 
-def require_met(needs: Iterable[Need], manifest: Manifest) -> None:
+def require_met(needs: Iterable[Requirement], manifest: Manifest) -> None:
     """Raises `NotApplicable` with the first need that a session does not meet."""
     for need in needs:
         if not need.met(manifest):

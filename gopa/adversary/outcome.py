@@ -116,8 +116,8 @@ class RoundOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """A session with its liars, as an auditor sees it and as the simulation knows it to be.
+class AttackOutcome:
+    """Holds a session with its liars, as an auditor sees it and as the simulation knows it to be.
 
     `keys` are those of the parties by number. `halted` are the errors of parties that
     stopped by themselves, `passed_over` rules by which entries count for nothing, with the

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Self
 
-from gopa.adversary.attack import Cast, Row, SessionAttack
+from gopa.adversary.attack import AttackResult, AttackRoles, SessionAttack
 from gopa.adversary.harm import harm
 from gopa.adversary.library import named
 from gopa.adversary.malicious import Actor, Malicious, NotApplicable
-from gopa.adversary.needs import Need
+from gopa.adversary.needs import Requirement
 from gopa.adversary.trial import outcome_of
 from gopa.adversary.watching import Watch
 from gopa.aggregation import LocalAggregator
@@ -25,9 +25,11 @@ class Aggregators:
     Without an `attack` everybody is honest, and the results are checked all the same.
     """
 
-    def __init__(self, attack: SessionAttack | None = None, cast: Cast | None = None) -> None:
+    def __init__(
+        self, attack: SessionAttack | None = None, cast: AttackRoles | None = None
+    ) -> None:
         self.attack = attack
-        self._cast = cast or Cast()
+        self._cast = cast or AttackRoles()
         self._made: list[tuple[LocalAggregator, Watch]] = []
 
     @classmethod
@@ -65,7 +67,7 @@ class Aggregators:
         self._made.append((made, watch))
         return made
 
-    def _plotted(self, terms: Terms) -> tuple[tuple[Actor, ...], tuple[Need, ...]]:
+    def _plotted(self, terms: Terms) -> tuple[tuple[Actor, ...], tuple[Requirement, ...]]:
         """Who misbehaves, and what that takes of the session."""
         if self.attack is None:
             return (), ()
@@ -85,7 +87,7 @@ class Aggregators:
         """Whether, in one aggregator at least, everybody found an occasion to misbehave."""
         return any(not watch.idle for _, watch in self._made)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[AttackResult]:
         """What came of every session so far.
 
         One in which somebody found no occasion is searched for harm, and nothing else.
@@ -98,7 +100,9 @@ class Aggregators:
                 yield self.attack.judged_elsewhere(outcome)
             else:
                 found = harm(outcome)
-                yield Row(self.name, (), outcome.blamed, outcome.result, bool(found), found)
+                yield AttackResult(
+                    self.name, (), outcome.blamed, outcome.result, bool(found), found
+                )
 
 
 def complaints(made: Aggregators) -> list[str]:

@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from gopa.adversary.attack import Row
+from gopa.adversary.attack import AttackResult
 from gopa.adversary.library import named
 from gopa.adversary.served import run_served
 from gopa.executors.cores import keep_to_one_core
@@ -17,7 +17,7 @@ from wire.errors import GopaError, UsageError
 
 def run_all(
     names: Sequence[str], *, jobs: int = 1, load: Sequence[Path] = (), served: bool = False
-) -> Iterator[Row]:
+) -> Iterator[AttackResult]:
     """One row for each attack, in the order of `names`.
 
     `load` are Python files with attacks of one's own; every process reads them. With `served`
@@ -79,9 +79,9 @@ def _begin(load: tuple[Path, ...]) -> None:
         load_attacks(path)
 
 
-def _run(name: str) -> Row:
+def _run(name: str) -> AttackResult:
     return named(name).run()
 
 
-def _run_served(name: str) -> Row:
+def _run_served(name: str) -> AttackResult:
     return run_served(named(name))

@@ -8,9 +8,17 @@ from enum import Enum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
-from gopa.adversary.attack import Attack, Cast, Row, SessionAttack, Story, register, story_of
-from gopa.adversary.ground import SMALL, Ground
+from gopa.adversary.attack import (
+    Attack,
+    AttackResult,
+    AttackRoles,
+    SessionAttack,
+    Story,
+    register,
+    story_of,
+)
 from gopa.adversary.malicious import Malicious
+from gopa.adversary.setup import SMALL, SessionSetup
 from gopa.adversary.watching import Watch
 from wire.errors import BackendError, UsageError
 
@@ -46,10 +54,10 @@ class ServedAttack:
     expects: tuple[str, ...]
     aim: ServedAim
     play: Play
-    ground: Ground = SMALL
+    ground: SessionSetup = SMALL
     with_organiser: bool = False
 
-    def run(self) -> Row:
+    def run(self) -> AttackResult:
         """Try it on a session that came to a right result over the same front.
 
         Raises:
@@ -70,7 +78,7 @@ def unserved(attack: Attack) -> Unserved | None:
         return None
     if not isinstance(attack, SessionAttack):
         return Unserved.READER
-    actors, ground = attack.actors(Cast()), attack.ground
+    actors, ground = attack.actors(AttackRoles()), attack.ground
     parties = [each for each in actors if isinstance(each, Malicious)]
     if len(parties) != len(actors):
         return Unserved.ORGANISER
@@ -102,7 +110,7 @@ def _refuse(name: str, why: Unserved) -> NoReturn:
     raise UsageError(f"{name} is not tried over HTTP: {why.value}", "name")
 
 
-def run_served(attack: Attack) -> Row:
+def run_served(attack: Attack) -> AttackResult:
     """Try an attack over HTTP: its liars among honest clients and an organiser, or its board.
 
     An attack by parties has succeeded if harm was done: what it is after is judged in a
@@ -122,7 +130,7 @@ def run_served(attack: Attack) -> Row:
     boards = needed_boards()
     boards.require_honest_session(attack.ground)
     for _ in range(_MOST_SESSIONS):
-        watch = Watch(attack.actors(Cast()))
+        watch = Watch(attack.actors(AttackRoles()))
         outcome: ServedOutcome = boards.played(
             attack.ground, boards.lying(watch.script), retries=True
         )
@@ -132,7 +140,7 @@ def run_served(attack: Attack) -> Row:
     return row
 
 
-def _judged(attack: SessionAttack, outcome: ServedOutcome, harms: tuple[str, ...]) -> Row:
+def _judged(attack: SessionAttack, outcome: ServedOutcome, harms: tuple[str, ...]) -> AttackResult:
     expects = attack.over_http or attack.expects
     row = _row(attack.name, expects, outcome, harms, lambda _: False)
     one_is_enough = bool(attack.over_http) and len(row.missed) < len(expects)
@@ -145,9 +153,9 @@ def _row(
     outcome: ServedOutcome,
     harms: tuple[str, ...],
     aim: ServedAim,
-) -> Row:
+) -> AttackResult:
     found = {catch.rule for catch in outcome.caught}
-    return Row(
+    return AttackResult(
         attack=name,
         caught=outcome.caught,
         blamed=outcome.blamed,
@@ -171,7 +179,7 @@ def served(
     *expects: str,
     aim: ServedAim,
     family: str = "served",
-    ground: Ground = SMALL,
+    ground: SessionSetup = SMALL,
     with_organiser: bool = False,
 ) -> Callable[[Play], ServedAttack]:
     """Make an attack of a play, and register it.

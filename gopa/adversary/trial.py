@@ -1,27 +1,87 @@
-"""Runs a session with its liars, then audits the log as a stranger would."""
+"""Runs a session with its liars, then audits the log as a stranger would.
+
+It also tells what the log shows to everybody who takes every message at its word.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from bulletin_board import Submission, TrustPolicy, VerifierKey
-from gopa.adversary.ground import Ground
+from bulletin_board import Entry, LogReader, Submission, TrustPolicy, VerifierKey
 from gopa.adversary.malicious import Actor, script_of
-from gopa.adversary.openness import announced_in, open_to_all
-from gopa.adversary.outcome import PASSED_OVER, STRANGER, Outcome, RoundOutcome
+from gopa.adversary.outcome import PASSED_OVER, STRANGER, AttackOutcome, OpenToAll, RoundOutcome
+from gopa.adversary.setup import SessionSetup
 from gopa.auditing import Anchors, Report, audit
+from gopa.messages.organiser import RESULT
+from gopa.messages.party import OPENING
+from gopa.messages.phases import Kind
 from gopa.rules import Findings, RoundFindings
 from gopa.simulation import Simulation
-from wire.errors import GopaError
+from wire.errors import GopaError, MalformedMessage
+
+
+def open_to_all(
+    log: LogReader, found: RoundFindings, keys: Sequence[bytes], numbers: Sequence[int]
+) -> OpenToAll:
+    """Of one round. `numbers` are those of the parties on its roll.
+
+    Openings are read from single entries: one has room for more than 1,000 edges.
+    """
+    values, seeds = set[int](), {numbers[at] for at in found.unmasked}
+    edges, commits = set[frozenset[int]](), set[int]()
+    for entry in _entries(log, found.number):
+        author = keys.index(entry.author.data) if entry.author.data in keys else None
+        if author is None:
+            continue
+        if entry.kind == Kind.COMMIT:
+            commits.add(author)
+        elif entry.kind == Kind.PUBLISH:
+            values.add(author)
+        elif entry.kind == Kind.UNMASK:
+            seeds.add(author)
+        elif entry.kind == Kind.OPENING:
+            edges |= {frozenset({author, other}) for other in _neighbours(entry.body, numbers)}
+    return OpenToAll(frozenset(values), frozenset(seeds), frozenset(edges), frozenset(commits))
+
+
+def announced_in(log: LogReader, organiser: bytes, number: int) -> tuple[int, ...] | None:
+    """The sum that the organiser's first result of a round states, whatever it is worth."""
+    said = [
+        entry
+        for entry in _entries(log, number)
+        if entry.kind == Kind.RESULT and entry.author.data == organiser
+    ]
+    first = {entry.seq: entry.body for entry in reversed(said)}
+    try:
+        return RESULT.decode(b"".join(first[seq] for seq in sorted(first))).sums if said else None
+    except MalformedMessage:
+        return None
+
+
+def _neighbours(body: bytes, numbers: Sequence[int]) -> Iterator[int]:
+    try:
+        opening = OPENING.decode(body)
+    except MalformedMessage:
+        return
+    for edge in opening.edges:
+        if edge.neighbour < len(numbers):
+            yield numbers[edge.neighbour]
+
+
+def _entries(log: LogReader, number: int) -> Iterator[Entry]:
+    for raw in log.entries():
+        entry = Submission.decode(raw).entry
+        if entry.round == number:
+            yield entry
 
 
 class TwinFailed(GopaError):
     """The session does not come to its result when nobody lies: attacks in it show nothing."""
 
 
-def try_out(ground: Ground, actors: Iterable[Actor]) -> Outcome:
+def try_out(ground: SessionSetup, actors: Iterable[Actor]) -> AttackOutcome:
     """What comes of these liars on this ground.
 
     The same session without liars is run first, once for each ground.
@@ -34,14 +94,14 @@ def try_out(ground: Ground, actors: Iterable[Actor]) -> Outcome:
 
 
 @lru_cache(maxsize=64)
-def require_honest_twin(ground: Ground) -> None:
+def require_honest_twin(ground: SessionSetup) -> None:
     """Raises `TwinFailed` unless the honest session has a right result that an audit accepts."""
     outcome = played(ground, ())
     if not (outcome.accepted and outcome.right and outcome.has_result) or outcome.caught:
         raise TwinFailed(f"without liars: {outcome.report}")
 
 
-def played(ground: Ground, actors: Sequence[Actor]) -> Outcome:
+def played(ground: SessionSetup, actors: Sequence[Actor]) -> AttackOutcome:
     """The session and its audit, without a look at the honest twin."""
     simulation = ground.simulation(script_of(actors))
     rounds = 0
@@ -55,14 +115,14 @@ def outcome_of(
     simulation: Simulation,
     actors: Sequence[Actor],
     acted: Iterable[tuple[int, int]] | None = None,
-) -> Outcome:
+) -> AttackOutcome:
     """What a session came to, with an audit of its log; it must remember inputs and noise.
 
     `acted` says, where it was watched, which parties departed from the rules in which rounds.
     """
     keys = tuple(actor.author for actor in simulation.parties)
     findings = simulation.findings()
-    return Outcome(
+    return AttackOutcome(
         actors=tuple(actors),
         keys=keys,
         organiser=simulation.manifest.organiser,

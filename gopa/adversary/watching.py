@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gopa.adversary.malicious import Actor, Malicious
-from gopa.adversary.needs import Need, require_met
+from gopa.adversary.needs import Requirement, require_met
 from gopa.messages.phases import Phase
-from gopa.organiser import Publish
+from gopa.organiser import SendMessage
 from gopa.party import Post
 from gopa.simulation import Behaviour, OrganiserBehaviour, Script
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest
-from gopa.simulation.scene import OrganiserScene, Scene
+from gopa.simulation.scene import OrganiserScene, PartyScene
 
 _ORGANISER: Final = -1
 
@@ -27,7 +27,7 @@ class Watch:
     """
 
     actors: tuple[Actor, ...]
-    needs: tuple[Need, ...] = ()
+    needs: tuple[Requirement, ...] = ()
     acted: set[tuple[int, int]] = field(default_factory=set)
     """The number of each party that departed, with the round in which it did."""
 
@@ -59,7 +59,7 @@ class _Watched:
     watch: Watch
     party: int
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         """As the behaviour. Who does nothing but listen has acted as soon as there is something.
 
         Raises:
@@ -71,11 +71,11 @@ class _Watched:
             self.watch.acted.add((self.party, post.round))
         return said
 
-    def last_words(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         """As the behaviour."""
         return self._noticed(self.behaviour.last_words(scene, phase))
 
-    def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         """As the behaviour."""
         return self._noticed(self.behaviour.after(scene, phase))
 
@@ -89,7 +89,7 @@ class _WatchedOrganiser:
     behaviour: OrganiserBehaviour
     watch: Watch
 
-    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
         """As the behaviour. The same words, signed once more, are the same.
 
         Raises:
@@ -102,5 +102,5 @@ class _WatchedOrganiser:
         return said
 
 
-def _content(control: Publish) -> tuple[int, bytes]:
+def _content(control: SendMessage) -> tuple[int, bytes]:
     return control.kind, body_of(control.entries)

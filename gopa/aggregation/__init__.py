@@ -1,18 +1,12 @@
 """Averages, sums, histograms and variances of private values."""
 
 from gopa.aggregation.aggregator import Aggregator
-from gopa.aggregation.errors import (
-    InvalidValue,
-    InvalidWeight,
-    OutOfRange,
-    RoundAborted,
-    WeightTooSmall,
-)
+from gopa.aggregation.errors import InvalidValue, InvalidWeight, OutOfRange, RoundAborted
 from gopa.aggregation.functions import average, average_async, sum, sum_async  # noqa: A004
+from gopa.aggregation.histograms import Histogram, histogram, histogram_async
 from gopa.aggregation.local import LocalAggregator
-from gopa.aggregation.result import Result
-from gopa.aggregation.spread import Variance, variance, variance_async
-from gopa.aggregation.tallies import Histogram, histogram, histogram_async
+from gopa.aggregation.result import Result, WeightTooSmall
+from gopa.aggregation.variances import Variance, variance, variance_async
 
 __all__ = [
     "Aggregator",

@@ -11,7 +11,7 @@ import numpy as np
 from gopa.aggregation.engine import Carried, Excluded, Mode, Trust
 from gopa.aggregation.errors import RoundAborted
 from gopa.aggregation.off_lists import crossing
-from gopa.messages.organiser import Cause, Why
+from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.phases import Phase
 from gopa.planning import PrivacyStatement, Terms, privacy
 from gopa.rules import Findings, RoundFindings, outcome_of
@@ -64,7 +64,7 @@ class Account:
         last = attempts[-1] if attempts else None
         if last is None or last.abort is None:
             message = "the session stopped: a party or the organiser broke a rule"
-            return RoundAborted(message, "none", Why.ORGANISER.name, (), len(attempts))
+            return RoundAborted(message, "none", AbortReason.ORGANISER.name, (), len(attempts))
         reason = last.abort.name.lower().replace("_", " ")
         return RoundAborted(
             f"no result after {len(attempts)} attempts; the last one ended for the "
@@ -88,7 +88,7 @@ class Account:
                 if fate.phase != Phase.JOIN.name or party not in fates:
                     fates[party] = fate
         lost = sorted(set(self.positions.values()).difference(included))
-        absent = (Phase.JOIN.name, Cause.ABSENT.name)
+        absent = (Phase.JOIN.name, RemovalCause.ABSENT.name)
         return tuple(fates.get(party, Excluded(party, *absent)) for party in lost)
 
     def _fates(self, found: RoundFindings) -> dict[int, Excluded]:
@@ -101,8 +101,8 @@ class Account:
             if removed.author in self.positions
         }
         for party in self._parties(found, set(found.culprits)):
-            phase = Phase.CONFIRM if found.abort is Why.NOT_CONFIRMED else Phase.UNMASK
-            fates.setdefault(party, Excluded(party, phase.name, Cause.ABSENT.name))
+            phase = Phase.CONFIRM if found.abort is AbortReason.NOT_CONFIRMED else Phase.UNMASK
+            fates.setdefault(party, Excluded(party, phase.name, RemovalCause.ABSENT.name))
         return fates
 
     def _crossed(self, found: RoundFindings) -> list[tuple[int, int]]:

@@ -51,7 +51,7 @@ class NoisySum:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class ValueEstimate:
     """What the sum says about the values. Deviations are standard errors.
 
     `rounding` is the part of the variance of the mean that rounding has at most; `weight`
@@ -74,7 +74,7 @@ class Encoding(Protocol):
 
     def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded: ...
 
-    def decode(self, total: NoisySum) -> Estimate: ...
+    def decode(self, total: NoisySum) -> ValueEstimate: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +106,14 @@ class Plain:
             rows.append(bounds.grid.round(given.values, stream))
         return Encoded(structure, tuple(rows), clipped, scaled, exact=not rounded)
 
-    def decode(self, total: NoisySum) -> Estimate:
+    def decode(self, total: NoisySum) -> ValueEstimate:
         """Mean and sum in the units of the values."""
         grid = Bounds.of(self.terms).grid
         rounding = 0.0 if total.exact else total.count / 4
         deviation = grid.step * (total.noise + rounding) ** 0.5
         sums = total.sums.astype(np.float64)
         blurred = np.full(len(sums), deviation)
-        return Estimate(
+        return ValueEstimate(
             mean=grid.values(sums / total.count),
             mean_deviation=blurred / total.count,
             total=total.count * float(grid.low) + grid.step * sums,

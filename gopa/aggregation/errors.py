@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from wire.errors import Aborted, GopaError, UsageError
-
-if TYPE_CHECKING:
-    from gopa.aggregation.result import Result
+from wire.errors import Aborted, UsageError
 
 
 class InvalidValue(UsageError):
@@ -60,19 +57,3 @@ class RoundAborted(Aborted):
         self.reason = reason
         self.culprits = culprits
         self.attempts = attempts
-
-
-class WeightTooSmall(GopaError):
-    """The sum of the weights cannot be told from zero, so there is no weighted mean.
-
-    `result` holds everything else: the weighted sum, the privacy that was spent, and the
-    transcript. Its `mean` is not a number.
-    """
-
-    def __init__(self, message: str, result: Result) -> None:
-        super().__init__(message, result)
-        self.message = message
-        self.result = result
-
-    def __str__(self) -> str:
-        return self.message

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from gopa.aggregation.local import LocalAggregator
-from gopa.aggregation.options import Asked, Number, Options, ends_of, exact
+from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, ends_of, exact
 from gopa.aggregation.result import Result
 from gopa.aggregation.structure import Structure, Value, count_of
 from gopa.aggregation.weighting import largest_weight, widened_norm
@@ -24,7 +24,7 @@ def average(  # noqa: PLR0913 - every part of the question has a name
     weights: Sequence[Any] | None = None,
     max_weight: Number | None = None,
     clip: bool = False,
-    **options: Unpack[Options],
+    **options: Unpack[PlanKeywords],
 ) -> Result:
     """The private average of one value for each party, all of them in this process.
 
@@ -41,7 +41,7 @@ def average(  # noqa: PLR0913 - every part of the question has a name
         RoundAborted: too many parties were lost.
         WeightTooSmall: the noisy sum of the weights cannot be told from zero.
     """
-    asked = Asked.of(plan, options)
+    asked = AggregationRequest.of(plan, options)
     most = None if max_weight is None else largest_weight(max_weight)
     if plan is None and most is not None and norm is not None:
         norm = widened_norm(exact(norm, "norm"), ends_of(range))
@@ -64,7 +64,7 @@ def sum(  # noqa: A001, PLR0913 - the name under which users look for it
     norm: Number | None = None,
     integers: bool = False,
     clip: bool = False,
-    **options: Unpack[Options],
+    **options: Unpack[PlanKeywords],
 ) -> Result:
     """The private sum, in `Result.sum`; arguments and errors are those of `average`."""
     return average(values, plan, range=range, norm=norm, integers=integers, clip=clip, **options)
@@ -80,7 +80,7 @@ async def average_async(  # noqa: PLR0913 - as `average`
     weights: Sequence[Any] | None = None,
     max_weight: Number | None = None,
     clip: bool = False,
-    **options: Unpack[Options],
+    **options: Unpack[PlanKeywords],
 ) -> Result:
     """`average` in a thread of its own."""
     return await asyncio.to_thread(
@@ -105,7 +105,7 @@ async def sum_async(  # noqa: PLR0913 - as `sum`
     norm: Number | None = None,
     integers: bool = False,
     clip: bool = False,
-    **options: Unpack[Options],
+    **options: Unpack[PlanKeywords],
 ) -> Result:
     """`sum` in a thread of its own."""
     return await average_async(

@@ -1,4 +1,7 @@
-"""All parties in one process: for simulations, experiments and tests."""
+"""Runs all parties in one process: for simulations, experiments and tests.
+
+Every mode has an engine.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from commitments import ristretto255
 from commitments.group import Group
-from gopa.aggregation.dropouts import AnyScript
+from gopa.aggregation.dropouts import AnyScript, leaving
 from gopa.aggregation.encoding import Encoded, Encoding, Plain
-from gopa.aggregation.engine import Carried, Mode, Trust
-from gopa.aggregation.engines import make_engine
+from gopa.aggregation.engine import Carried, Engine, Mode, Trust
+from gopa.aggregation.off_lists import Conditions
+from gopa.aggregation.off_mode import OffMode
 from gopa.aggregation.reading import Reading, result_of
 from gopa.aggregation.result import Result
-from gopa.aggregation.rounds import Rounds
+from gopa.aggregation.rounds import AggregatorBase
 from gopa.aggregation.seeds import Seed, fresh_stream, source
 from gopa.aggregation.settings import Coins, Settings
 from gopa.aggregation.structure import Value
@@ -26,14 +30,31 @@ from gopa.aggregation.weighting import Weights, encoding_with, largest_weight
 from gopa.planning import Plan, Terms
 from wire.domains import ROUNDING
 from wire.errors import UsageError
+from wire.randomness import Rng
 
 if TYPE_CHECKING:
     from gopa.simulation import Simulation
 
+
+def make_engine(terms: Terms, settings: Settings, group: Group, rng: Rng) -> Engine:
+    """The engine for these settings; `UsageError` where plan and settings do not fit."""
+    if settings.mode == "off":
+        conditions = Conditions(
+            terms=terms,
+            one_close=settings.trust == "honest-but-curious",
+            max_rollbacks=settings.max_rollbacks,
+        )
+        script = leaving(settings.script, terms.parties)
+        return OffMode(conditions, group, rng, script, settings.progress)
+    from gopa.aggregation.sessions import LocalSession
+
+    return LocalSession(terms, settings, rng)
+
+
 _LOG: Final = logging.getLogger("gopa.aggregation")
 
 
-class LocalAggregator(Rounds):
+class LocalAggregator(AggregatorBase):
     """Carries out rounds with all parties in this process, which is always a *simulation*.
 
     One session serves all rounds: at most `plan.terms.rounds`, because the plan composes

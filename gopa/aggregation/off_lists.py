@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gopa.graph import Graph
-from gopa.messages.organiser import Cause, Why
+from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.phases import Phase
 from gopa.planning import Terms
 from gopa.rounds.graph import losses, peel
@@ -39,9 +39,9 @@ class Lists:
     committed: tuple[int, ...]
     published: tuple[int, ...]
     final: tuple[int, ...]
-    removed: Mapping[int, tuple[Phase, Cause]]
+    removed: Mapping[int, tuple[Phase, RemovalCause]]
     masked: bool
-    abort: Why | None = None
+    abort: AbortReason | None = None
     culprits: tuple[int, ...] = ()
 
 
@@ -52,13 +52,13 @@ class _Round:
         self._graph = graph
         self._leaving = leaving
         self._conditions = conditions
-        self._removed: dict[int, tuple[Phase, Cause]] = {}
+        self._removed: dict[int, tuple[Phase, RemovalCause]] = {}
         self._committed: tuple[int, ...] = ()
         self._published: tuple[int, ...] = ()
         self._now = tuple(range(graph.parties))
         self._masked = False
 
-    def lists(self, abort: Why | None = None, culprits: Iterable[int] = ()) -> Lists:
+    def lists(self, abort: AbortReason | None = None, culprits: Iterable[int] = ()) -> Lists:
         return Lists(
             self._committed,
             self._published,
@@ -72,12 +72,12 @@ class _Round:
     def run(self) -> Lists:
         terms = self._conditions.terms
         if len(self._now) < max(terms.survivors, 2):
-            return self.lists(Why.TOO_FEW_JOINED)
+            return self.lists(AbortReason.TOO_FEW_JOINED)
         if not self._close(Phase.COMMIT, self._silent(Phase.COMMIT)):
-            return self.lists(Why.TOO_FEW_LEFT, self._absent())
+            return self.lists(AbortReason.TOO_FEW_LEFT, self._absent())
         self._committed = self._now
         if not self._close(Phase.PUBLISH, self._silent(Phase.PUBLISH)):
-            return self.lists(Why.TOO_FEW_LEFT, self._absent())
+            return self.lists(AbortReason.TOO_FEW_LEFT, self._absent())
         self._published = self._now
         if self._conditions.one_close:
             return self.lists()
@@ -87,14 +87,14 @@ class _Round:
         return {u for u in self._now if u in self._leaving and self._leaving[u] <= phase}
 
     def _absent(self) -> list[int]:
-        return [u for u, (_, cause) in self._removed.items() if cause is Cause.ABSENT]
+        return [u for u, (_, cause) in self._removed.items() if cause is RemovalCause.ABSENT]
 
     def _close(self, phase: Phase, silent: set[int]) -> bool:
         """The next list: without the silent, peeled. Whether it is long enough."""
         heard = [u for u in self._now if u not in silent]
         kept = peel(self._graph, heard, 0, self._conditions.terms.loss)
         for party in set(self._now).difference(kept):
-            cause = Cause.ABSENT if party in silent else Cause.LOST
+            cause = RemovalCause.ABSENT if party in silent else RemovalCause.LOST
             self._removed[party] = (phase, cause)
         self._now = kept
         return len(kept) >= self._conditions.terms.survivors
@@ -106,10 +106,10 @@ class _Round:
         while owed:
             rollbacks += 1
             if rollbacks > self._conditions.max_rollbacks:
-                return self.lists(Why.TOO_MANY_ROLLBACKS, self._absent())
+                return self.lists(AbortReason.TOO_MANY_ROLLBACKS, self._absent())
             before = self._now
             if not self._close(Phase.ROLLBACK, owed & self._silent(Phase.ROLLBACK)):
-                return self.lists(Why.TOO_FEW_LEFT, self._absent())
+                return self.lists(AbortReason.TOO_FEW_LEFT, self._absent())
             owed = self._owing(set(before) - set(self._now))
         return None
 
@@ -127,11 +127,11 @@ class _Round:
         confirmed = [u for u in final if u not in silent]
         missing = losses(self._graph, confirmed, 0)[list(final)]
         if len(confirmed) < terms.survivors or int(missing.max()) > terms.loss:
-            return self.lists(Why.NOT_CONFIRMED, silent)
+            return self.lists(AbortReason.NOT_CONFIRMED, silent)
         sealed = self._silent(Phase.UNMASK)
         holders = set(final) - self._silent(Phase.RECOVER)
         if any(not self._recoverable(u, holders) for u in sealed):
-            return self.lists(Why.NOT_UNMASKED, sealed)
+            return self.lists(AbortReason.NOT_UNMASKED, sealed)
         return self.lists()
 
     def _recoverable(self, party: int, holders: set[int]) -> bool:

@@ -21,10 +21,9 @@ from gopa.aggregation.grid import Integers
 from gopa.aggregation.off_lists import Conditions, Edge, Lists, crossing, follow
 from gopa.aggregation.progress import watch
 from gopa.graph import Graph, k_out_graph
-from gopa.masks.gaussian import RoundedGaussian
-from gopa.masks.law import UniformMask
+from gopa.masks.law import RoundedGaussian, UniformMask
 from gopa.masks.words import add_edge_words
-from gopa.messages.organiser import Cause, Why
+from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.phases import Phase
 from gopa.planning import Terms
 from gopa.rounds.unproved_noise import add_noise
@@ -53,11 +52,11 @@ class _Attempt:
         gone = {
             position: fate
             for position, fate in lists.removed.items()
-            if fate[1] is not Cause.LOST and position in lists.committed
+            if fate[1] is not RemovalCause.LOST and position in lists.committed
         }
         if lists.masked:
-            phase = Phase.CONFIRM if lists.abort is Why.NOT_CONFIRMED else Phase.UNMASK
-            gone.update(dict.fromkeys(lists.culprits, (phase, Cause.ABSENT)))
+            phase = Phase.CONFIRM if lists.abort is AbortReason.NOT_CONFIRMED else Phase.UNMASK
+            gone.update(dict.fromkeys(lists.culprits, (phase, RemovalCause.ABSENT)))
         return {
             (party := self.roll[position]): Excluded(party, phase.name, cause.name)
             for position, (phase, cause) in gone.items()
@@ -121,7 +120,7 @@ class OffMode:
             if row is not None and party not in barred and leaving.get(party, 99) > Phase.JOIN
         )
         if len(roll) < max(2, self._conditions.terms.survivors):
-            lists = Lists((), (), (), {}, masked=False, abort=Why.TOO_FEW_JOINED)
+            lists = Lists((), (), (), {}, masked=False, abort=AbortReason.TOO_FEW_JOINED)
             return _Attempt(roll, _nobody(), lists)
         k = min(self._conditions.terms.k, len(roll) - 1)
         graph = k_out_graph(draw(self._rng, 32), len(roll), k)
@@ -160,7 +159,7 @@ class OffMode:
             for position, (phase, cause) in attempt.lists.removed.items()
         }
         for party in set(range(self._conditions.terms.parties)).difference(attempt.roll):
-            absent = Excluded(party, Phase.JOIN.name, Cause.ABSENT.name)
+            absent = Excluded(party, Phase.JOIN.name, RemovalCause.ABSENT.name)
             fates[party] = barred.get(party, absent)
         return tuple(fates[party] for party in sorted(fates))
 
@@ -230,7 +229,7 @@ def _nobody() -> Graph:
 
 
 def _aborted(attempt: _Attempt, attempts: int) -> RoundAborted:
-    why = attempt.lists.abort or Why.ORGANISER
+    why = attempt.lists.abort or AbortReason.ORGANISER
     reason = why.name.lower().replace("_", " ")
     return RoundAborted(
         f"no result after {attempts} attempts; the last one ended for the reason: {reason}",

@@ -58,7 +58,7 @@ class RunOptions(TypedDict, total=False):
     jobs: int
 
 
-class Options(RunOptions, total=False):
+class PlanKeywords(RunOptions, total=False):
     """Those, and the target of the plan where none is given: keywords of `gopa.plan`."""
 
     epsilon: Number
@@ -76,11 +76,11 @@ class Options(RunOptions, total=False):
 
 
 _RUN: Final = frozenset(RunOptions.__annotations__)
-_TARGET: Final = frozenset(Options.__annotations__) - _RUN
+_TARGET: Final = frozenset(PlanKeywords.__annotations__) - _RUN
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AggregationRequest:
     """What the caller asked for: a target, or a plan, and settings."""
 
     given: Plan | None
@@ -88,7 +88,7 @@ class Asked:
     run: Mapping[str, Any]
 
     @classmethod
-    def of(cls, given: Plan | None, options: Mapping[str, Any]) -> Asked:
+    def of(cls, given: Plan | None, options: Mapping[str, Any]) -> AggregationRequest:
         """The keywords sorted.
 
         Raises:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from gopa.aggregation.encoding import Encoding, NoisySum
 from gopa.aggregation.engine import Carried, Mode, Trust
-from gopa.aggregation.errors import WeightTooSmall
-from gopa.aggregation.result import Result
+from gopa.aggregation.result import Result, WeightTooSmall
 from gopa.aggregation.structure import Structure
 from gopa.planning import Terms
 

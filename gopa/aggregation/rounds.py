@@ -11,8 +11,8 @@ from gopa.aggregation.result import Result
 from gopa.aggregation.structure import Value
 
 
-class Rounds(ABC):
-    """The rest of the `Aggregator` interface, from `average`; and a context manager."""
+class AggregatorBase(ABC):
+    """Derives the rest of the `Aggregator` interface from `average`; is a context manager."""
 
     @abstractmethod
     def average(

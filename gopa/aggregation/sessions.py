@@ -14,12 +14,12 @@ from gopa.aggregation.settings import Settings
 from gopa.aggregation.transcript import SessionTranscript
 from gopa.messages.manifest import CommitReveal, Mode, TestCoins, Trust
 from gopa.messages.phases import Phase
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.party import Post
 from gopa.planning import Terms
 from gopa.rounds.toolkit import Toolkit
-from gopa.simulation import Script, Simulation, Stage
-from gopa.simulation.scene import Scene
+from gopa.simulation import Script, Simulation, SimulationOptions
+from gopa.simulation.scene import PartyScene
 from wire.errors import UsageError
 from wire.randomness import Rng
 
@@ -32,24 +32,24 @@ class Silence:
     def __init__(self, script: Leaving) -> None:
         self._leaving = script
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         """The message, unless the party is silent by now."""
         phase = self._leaving(scene.round).get(scene.index)
         return () if phase is not None and post.phase >= phase else (post,)
 
-    def last_words(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         """None."""
         del scene, phase
         return ()
 
-    def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         """Nothing."""
         del scene, phase
         return ()
 
 
-class Session:
-    """One session over all rounds of an aggregator, with all its parties."""
+class LocalSession:
+    """Runs one session over all rounds of an aggregator, with all its parties in this process."""
 
     def __init__(
         self, terms: Terms, settings: Settings, rng: Rng, toolkit: Toolkit | None = None
@@ -65,7 +65,7 @@ class Session:
             rng=rng,
             setting=_setting(terms, settings),
             script=_script(terms, settings),
-            stage=Stage(
+            stage=SimulationOptions(
                 directory=settings.storage,
                 toolkit=toolkit,
                 executor=settings.executor or self._threads,
@@ -101,12 +101,12 @@ class Session:
             self._threads.shutdown()
 
 
-def _setting(terms: Terms, settings: Settings) -> Setting:
+def _setting(terms: Terms, settings: Settings) -> SessionSetting:
     stays = settings.trust == "honest-but-curious"
     if settings.mode == "signed" and (terms.mask == "gaussian") != stays:
         wanted = "gaussian" if stays else "uniform"
         raise UsageError(f"signed mode, {settings.trust}: plan with mask={wanted!r}", "mask")
-    return Setting(
+    return SessionSetting(
         mode=Mode.FULL if settings.mode == "full" else Mode.SIGNED,
         trust=Trust.HONEST_BUT_CURIOUS if stays else Trust.MALICIOUS,
         beacon=TestCoins() if settings.beacon == "test" else CommitReveal(),

@@ -17,7 +17,7 @@ import numpy as np
 
 from commitments.group import Stream
 from gopa.aggregation.bounds import Bounds
-from gopa.aggregation.encoding import Encoded, Encoding, Estimate, NoisySum, structure_of
+from gopa.aggregation.encoding import Encoded, Encoding, NoisySum, ValueEstimate, structure_of
 from gopa.aggregation.errors import InvalidWeight
 from gopa.aggregation.grid import Grid, Integers
 from gopa.aggregation.structure import Floats, Value, count_of
@@ -136,7 +136,7 @@ class WeightedRange:
             rows.append(np.append(_weighted(bounds.grid, weight, given.values, stream), weight))
         return Encoded(structure, tuple(rows), clipped, 0, exact=False)
 
-    def decode(self, total: NoisySum) -> Estimate:
+    def decode(self, total: NoisySum) -> ValueEstimate:
         """The quotient, with the delta method's deviation.
 
         With f the position of a value in its range: given v, a coordinate has a rounding
@@ -152,7 +152,7 @@ class WeightedRange:
         ratio = above / weight if clear else np.full(len(above), math.nan)
         spread = total.noise * (1 + ratio**2) + total.count / 2
         blur = total.noise * (width**2 + low**2) + total.count / 4 * (width**2 + largest**2)
-        return Estimate(
+        return ValueEstimate(
             mean=low + width * ratio,
             mean_deviation=width * np.sqrt(spread) / weight if clear else ratio,
             total=unit * (low * weight + width * above),
@@ -199,7 +199,7 @@ class WeightedBall:
             rows.append(np.append(bounds.grid.round(given.values, stream), weight))
         return Encoded(structure, tuple(rows), clipped, scaled, exact=False)
 
-    def decode(self, total: NoisySum) -> Estimate:
+    def decode(self, total: NoisySum) -> ValueEstimate:
         """The quotient, with the delta method's deviation."""
         grid = Grid.of(self.terms)
         blur = math.sqrt(total.noise + total.count / 4)
@@ -209,7 +209,7 @@ class WeightedBall:
         ratio = sums / weight if clear else np.full(len(sums), math.nan)
         squares = grid.step**2 + (ratio / self.terms.steps) ** 2
         most = float(self.weights.most)
-        return Estimate(
+        return ValueEstimate(
             mean=ratio,
             mean_deviation=np.sqrt(squares) * blur / weight if clear else ratio,
             total=most * sums,

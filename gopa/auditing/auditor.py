@@ -10,17 +10,17 @@ from pathlib import Path
 
 from bulletin_board import Checkpoint
 from bulletin_board.archive import WHOLE_LOG
-from bulletin_board.note import Note
+from bulletin_board.note import SignedNote
 from bulletin_board.proof import LARGEST_RECEIPT
-from bulletin_board.source import MissingResource
+from bulletin_board.reader import MissingResource
 from gopa.auditing.anchors import AnchorsLike, read_anchors
 from gopa.auditing.choice import SessionChoice
 from gopa.auditing.composing import compose, unsupported
 from gopa.auditing.log_checks import rule_of
-from gopa.auditing.options import LARGEST_SAVED, Options
+from gopa.auditing.options import LARGEST_SAVED, AuditOptions
 from gopa.auditing.reading import EntryReading
 from gopa.auditing.report import Report
-from gopa.auditing.sources import Transcript, TranscriptLike, Unsupported, open_transcript
+from gopa.auditing.sources import AuditedLog, TranscriptLike, Unsupported, open_transcript
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import log_fault
 from gopa.beacon.drand import DrandChain
@@ -76,7 +76,7 @@ def audit(  # noqa: PLR0913 - all of them are options
 
 
 def run(
-    source: TranscriptLike, options: Options, pool: Executor | None
+    source: TranscriptLike, options: AuditOptions, pool: Executor | None
 ) -> tuple[Report, LogState | None]:
     """The report, and what was read for it; None for a transcript of an unknown version."""
     with ExitStack() as opened:
@@ -102,11 +102,11 @@ def options_of(  # noqa: PLR0913 - all of them are options
     chains: Iterable[DrandChain] = KNOWN_CHAINS,
     toolkit: Toolkit | None = None,
     trace: str = "",
-) -> Options:
+) -> AuditOptions:
     """The options of an audit, with files read; `UsageError` names what is wrong."""
     if session is not None and len(session) != len(WHOLE_LOG):
         raise UsageError(f"the id of a session has {len(WHOLE_LOG)} bytes", "session")
-    return Options(
+    return AuditOptions(
         anchors=read_anchors(anchors),
         session=session,
         trust_embedded=trust_embedded,
@@ -131,7 +131,7 @@ def workers(jobs: int, executor: Executor | None) -> Iterator[Executor | None]:
         yield pool
 
 
-def new_state(transcript: Transcript, options: Options, pool: Executor | None) -> LogState:
+def new_state(transcript: AuditedLog, options: AuditOptions, pool: Executor | None) -> LogState:
     """A log of which nothing has been read yet."""
     named = transcript.session if transcript.session != WHOLE_LOG else None
     check = LogCheck(options.toolkit, rng=os.urandom, executor=pool)
@@ -139,7 +139,7 @@ def new_state(transcript: Transcript, options: Options, pool: Executor | None) -
     return LogState(transcript.name, options, EntryReading(check, choice, pool, options.trace))
 
 
-def read_log(transcript: Transcript, options: Options, pool: Executor | None) -> LogState:
+def read_log(transcript: AuditedLog, options: AuditOptions, pool: Executor | None) -> LogState:
     """Read all of it once. What is wrong with it is in the state; `Unsupported` ends it."""
     state = new_state(transcript, options, pool)
     take_note(state, _best_note(transcript, options))
@@ -164,7 +164,7 @@ def take_note(state: LogState, data: bytes) -> None:
     """The note to compare the log with. Its signatures are judged when all keys are known."""
     state.note = data
     try:
-        state.checkpoint = Checkpoint.from_text(Note.parse(data).text)
+        state.checkpoint = Checkpoint.from_text(SignedNote.parse(data).text)
     except (MalformedMessage, UsageError) as error:
         state.checkpoint = None
         state.breaks.append(log_fault("05-N2", f"no note of a log: {error}", check="1.1"))
@@ -178,7 +178,7 @@ def take_break(state: LogState, error: ProtocolError) -> None:
         state.breaks.append(log_fault(rule_of(error, "05-F3"), str(error), check="1.3"))
 
 
-def _best_note(transcript: Transcript, options: Options) -> bytes:
+def _best_note(transcript: AuditedLog, options: AuditOptions) -> bytes:
     """A live board's newest note is ahead of its witnesses: then the newest cosigned one."""
     policy = options.anchors.policy
     if policy is None or not policy.needs_witnesses:
@@ -196,7 +196,7 @@ def _best_note(transcript: Transcript, options: Options) -> bytes:
     return transcript.note
 
 
-def _not_opened(name: str, options: Options, error: ProtocolError) -> LogState:
+def _not_opened(name: str, options: AuditOptions, error: ProtocolError) -> LogState:
     """What is there is no transcript, or cannot be had."""
     reading = EntryReading(LogCheck(options.toolkit, rng=os.urandom), SessionChoice(None, None))
     state = LogState(name, options, reading)

@@ -1,23 +1,155 @@
-"""From what was read to the report."""
+"""Composes the report from what was read, with its sentences: summary and limits."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 from gopa.auditing.checks import CHECKS, Status
 from gopa.auditing.described import session_report
+from gopa.auditing.figures import counted
 from gopa.auditing.log_checks import check_log
-from gopa.auditing.report import Anchor, Anchoring, CheckResult, Report, Verdict
+from gopa.auditing.report import (
+    Anchor,
+    Anchoring,
+    CheckResult,
+    Culprit,
+    Report,
+    RoundReport,
+    SessionReport,
+    Verdict,
+)
 from gopa.auditing.session_checks import check_session, remarks, rounds_of
 from gopa.auditing.state import LogState
-from gopa.auditing.tally import Tally
-from gopa.auditing.words import limits, summary
+from gopa.auditing.tally import CheckTally
 from gopa.messages.manifest import Mode
+
+_NOT_ANCHORED: Final = "Keys not anchored."
+_CONSISTENT: Final = "Self-consistent; keys not anchored."
+_MOST_NAMED: Final = 8
+SIMULATED: Final = "This is a simulation: one process played all parties."
+
+_SAID: Final = {
+    Verdict.VALID: "Every result is the sum over exactly the listed parties, of inputs in the "
+    "range and noise from the stated law.",
+    Verdict.VALID_WITH_EXCLUSIONS: "Every result is the sum over exactly the listed parties, of "
+    "inputs in the range and noise from the stated law; not everybody is in it.",
+    Verdict.SIGNED_ONLY: "Every result is the sum of what the listed parties signed. "
+    "Inputs and noise are NOT proved.",
+}
+
+
+def summary(
+    verdict: Verdict,
+    anchors: Anchoring,
+    tally: CheckTally,
+    rounds: tuple[RoundReport, ...],
+    *,
+    simulation: bool,
+) -> str:
+    """The outcome, with everything that nobody must miss."""
+    parts = [_first(verdict, tally, rounds), *map(veto, rounds), *_outcomes(verdict, rounds)]
+    if Anchor.EMBEDDED in {anchors.log, anchors.manifest}:
+        parts.append(not_anchored(verdict))
+    if simulation:
+        parts.append(SIMULATED)
+    return " ".join(filter(None, parts))
+
+
+def veto(found: RoundReport) -> str:
+    """That the organiser ended a round which could have gone on (04-X7); else nothing."""
+    if not found.vetoed:
+        return ""
+    ended, *left = found.vetoed
+    if not left:
+        return (
+            f"Round {found.number} was VETOED by its organiser: the log before its abort (entry "
+            f"{ended}) has all that the round needed."
+        )
+    were = "entry" if len(left) == 1 else "entries"
+    return (
+        f"Round {found.number} was VETOED by its organiser: its abort (entry {ended}) cut off "
+        f"{were} {', '.join(map(str, left[:_MOST_NAMED]))}"
+        f"{' and more' if len(left) > _MOST_NAMED else ''}, which would have carried the round on."
+    )
+
+
+def not_anchored(verdict: Verdict) -> str:
+    """[I3]: a transcript is called consistent only where all that was looked at holds."""
+    return _CONSISTENT if verdict in _SAID else _NOT_ANCHORED
+
+
+def _first(verdict: Verdict, tally: CheckTally, rounds: tuple[RoundReport, ...]) -> str:
+    if verdict in _SAID:
+        results = any(each.outcome == "result" for each in rounds)
+        return _SAID[verdict] if results else "Everything went by the rules."
+    if verdict is Verdict.INVALID:
+        failed = [each.check.number for each in tally.results() if each.status is Status.FAIL]
+        blamed = sorted({fault.culprit.value for fault in tally.faults if not fault.handled})
+        nobody = blamed == [Culprit.UNATTRIBUTABLE.value]
+        whom = "nobody can be named for it" if nobody else f"broken by: {', '.join(blamed)}"
+        checks = "check" if len(failed) == 1 else "checks"
+        return f"Do not rely on it: {checks} {', '.join(failed)} failed ({whom})."
+    wanting = [
+        f"{each.check.number} ({each.status.value})"
+        for each in tally.results()
+        if each.status in {Status.MISSING, Status.ERROR, Status.NOT_IMPLEMENTED}
+    ]
+    return f"Nothing is established yet. Open checks: {', '.join(wanting) or 'not begun'}."
+
+
+def _outcomes(verdict: Verdict, rounds: tuple[RoundReport, ...]) -> Iterator[str]:
+    if verdict is Verdict.INVALID:
+        return
+    results = [each for each in rounds if each.outcome == "result"]
+    if rounds and not results:
+        yield "No round has a result."
+    for each in results:
+        yield (
+            f"Round {each.number}: {counted(len(each.included), 'party', 'parties')} included, "
+            f"{len(each.excluded)} excluded."
+        )
+
+
+def limits(  # noqa: PLR0913 - what a report may not leave out
+    verdict: Verdict,
+    session: SessionReport | None,
+    anchors: Anchoring,
+    *,
+    witnessed: bool,
+    simulation: bool,
+    bounded: bool,
+) -> tuple[str, ...]:
+    """What the audit does not say; `bounded` vectors have a planned length."""
+    lines = ["Whether inputs are true is not known: a party chooses its own within the range."]
+    if session is not None:
+        lines.append(
+            f"Of {session.parties} parties at most {session.corrupt} may collude, as is assumed; "
+            "no log shows whether more do."
+        )
+        if bounded:
+            lines.append("That vectors keep to the planned length is NOT proved.")
+        if session.mode == "signed":
+            lines.append("Inputs and noise are NOT proved.")
+        if session.trust != "malicious":
+            lines.append("Parties were trusted to keep the rules: whoever lied is not found.")
+    lines.append("What parties check for themselves before they go on leaves no trace in a log.")
+    if not witnessed:
+        lines.append("No quorum of witnesses: a single view of the log is assumed.")
+    if not anchors.whole:
+        made = "Whoever made the transcript may have made all of its keys."
+        lines.append(f"{not_anchored(verdict)} {made}")
+    if simulation:
+        lines.append(SIMULATED)
+    return tuple(lines)
+
 
 _NOTHING = Anchoring(Anchor.MISSING, Anchor.MISSING)
 
 
 def compose(state: LogState, *, opened: bool = True) -> Report:
     """The report about a log, as far as it was read."""
-    tally = Tally()
+    tally = CheckTally()
     if not opened:
         tally.say("0.1", Status.MISSING, state.lacking)
     log = check_log(state, tally)

@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Final, TypeAlias
 
 from bulletin_board.entry import LARGEST_ENTRY
-from bulletin_board.note.signed import LARGEST_NOTE
+from bulletin_board.note.notes import LARGEST_NOTE
 from wire.codec import (
     Case,
     Codec,
@@ -34,15 +34,17 @@ LARGEST_FORK: Final = 2**18
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class FaultStatement:
     """Who is said to have broken which rule, in which round (0: none). Read, never believed."""
+
+    __spec_name__ = "Statement"
 
     author: bytes
     rule: bytes
     round: int
 
 
-FORKED: Final = Statement(bytes(32), b"05-C4", 0)
+FORKED: Final = FaultStatement(bytes(32), b"05-C4", 0)
 """What is said with a fork: it has no author among those who write entries."""
 
 
@@ -101,7 +103,7 @@ class ShownTag(IntEnum):
 class Evidence:
     """A statement, and what is to show it."""
 
-    statement: Statement
+    statement: FaultStatement
     shown: Shown
 
     def to_bytes(self) -> bytes:
@@ -120,7 +122,7 @@ _ENTRY: Final = opaque(1, LARGEST_ENTRY)
 
 EVIDENCE: Final[Codec[Evidence]] = record(
     Evidence,
-    statement=record(Statement, author=fixed(32), rule=opaque(1, 16), round=u16),
+    statement=record(FaultStatement, author=fixed(32), rule=opaque(1, 16), round=u16),
     shown=select(
         "Shown",
         enumeration(ShownTag, u8),

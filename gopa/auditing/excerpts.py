@@ -44,14 +44,14 @@ class By:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PhaseEntries:
     """All entries of the session in a phase of a round."""
 
     round: int
     phase: int
 
 
-Kind: TypeAlias = Cited | By | Said
+Kind: TypeAlias = Cited | By | PhaseEntries
 
 
 @dataclass(slots=True)
@@ -134,7 +134,7 @@ class Excerpts:
             return {Cited(each.index) for each in fault.entries}
         if not stands_alone(fault):
             return set()
-        said: set[Kind] = {Said(fault.round, phase) for phase in REPEATED}
+        said: set[Kind] = {PhaseEntries(fault.round, phase) for phase in REPEATED}
         return said | {By(fault.author), By(self.organiser)}
 
     def _measured(self, kinds: Collection[Kind]) -> dict[Kind, int]:
@@ -162,4 +162,4 @@ class Excerpts:
         entry = Submission.decode(raw).entry
         if entry.session != self.session:
             return (Cited(index),)
-        return Cited(index), By(entry.author.data), Said(entry.round, entry.phase)
+        return Cited(index), By(entry.author.data), PhaseEntries(entry.round, entry.phase)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from bulletin_board import Checkpoint, LogReader, SignedCheckpoint, TrustPolicy
 from bulletin_board.client.forks import verify_fork
-from bulletin_board.note import Note, open_checkpoint
-from bulletin_board.source import CHECKPOINT, resource_limit
+from bulletin_board.note import SignedNote, open_checkpoint
+from bulletin_board.reader import CHECKPOINT, resource_limit
 from gopa.auditing.auditor import new_state, take_note
 from gopa.auditing.checks import Status
 from gopa.auditing.composing import compose
 from gopa.auditing.forks import fork_evidence, witness_faults
-from gopa.auditing.options import Options
+from gopa.auditing.options import AuditOptions
 from gopa.auditing.report import AuditFault, Culprit, Report
 from gopa.auditing.sources import PublicLog, open_transcript
 from gopa.auditing.state import LogState
@@ -23,7 +23,7 @@ from gopa.auditing.tally import log_fault
 from wire.errors import MalformedMessage, ProtocolError, Unattributed, UsageError
 
 
-class Follower:
+class LogFollower:
     """Reads what is new in a log whenever it is asked, and nothing twice.
 
     `save` is given a checkpoint after everything below it was read and led to its root. A new
@@ -33,7 +33,7 @@ class Follower:
     def __init__(
         self,
         source: str,
-        options: Options,
+        options: AuditOptions,
         pool: Executor | None,
         opened: ExitStack,
         save: Callable[[bytes], None],
@@ -100,7 +100,7 @@ class Follower:
     def _unjudged(self, data: bytes) -> SignedCheckpoint | None:
         """Before the manifest came nobody knows the key: the report judges the note."""
         try:
-            note = Note.parse(data)
+            note = SignedNote.parse(data)
             return SignedCheckpoint(Checkpoint.from_text(note.text), note)
         except (MalformedMessage, UsageError) as error:
             self.waiting = f"no note of a log: {error}"

@@ -18,10 +18,10 @@ from gopa.auditing.evidence import (
     FORKED,
     LARGEST_EVIDENCE,
     Evidence,
+    FaultStatement,
     Fork,
     Messages,
     Prefix,
-    Statement,
     TwoEntries,
 )
 from gopa.auditing.forks import cosigners_of_both
@@ -90,7 +90,7 @@ def judge(
         return _nothing(statement, str(error))
 
 
-def _two_entries(statement: Statement, shown: TwoEntries) -> Judgement:
+def _two_entries(statement: FaultStatement, shown: TwoEntries) -> Judgement:
     """[E2]."""
     first, second = Submission.decode(shown.first), Submission.decode(shown.second)
     if wrong_signatures((first, second)):
@@ -116,7 +116,7 @@ def _place(entry: Entry) -> str:
     return f"number {entry.seq} in phase {phase}"
 
 
-def _messages(statement: Statement, shown: Messages, toolkit: Toolkit) -> Judgement:
+def _messages(statement: FaultStatement, shown: Messages, toolkit: Toolkit) -> Judgement:
     """[E3]: the rules over the entries that are there, as if the open phase were closed."""
     if statement.rule.decode("ascii", "replace") not in SELF_CONTAINED:
         return _nothing(statement, "this rule cannot be judged without the log")
@@ -138,7 +138,7 @@ def _messages(statement: Statement, shown: Messages, toolkit: Toolkit) -> Judgem
 
 
 def _prefix(
-    statement: Statement, shown: Prefix, policy: TrustPolicy | None, toolkit: Toolkit
+    statement: FaultStatement, shown: Prefix, policy: TrustPolicy | None, toolkit: Toolkit
 ) -> Judgement:
     """[E4]: the rules over the beginning of a log.
 
@@ -173,7 +173,7 @@ def _prefix(
 
 
 def _judge_manifest(
-    statement: Statement,
+    statement: FaultStatement,
     faults: Iterable[Fault],
     submissions: list[Submission],
     session: bytes,
@@ -185,7 +185,7 @@ def _judge_manifest(
     return _convicted(statement, found, session, None)
 
 
-def _fork(statement: Statement, shown: Fork, policy: TrustPolicy | None) -> Judgement:
+def _fork(statement: FaultStatement, shown: Fork, policy: TrustPolicy | None) -> Judgement:
     """[E5]."""
     if policy is None:
         raise UsageError("name the log that this is about: --keys FILE", "keys")
@@ -206,13 +206,13 @@ def _fork(statement: Statement, shown: Fork, policy: TrustPolicy | None) -> Judg
     )
 
 
-def _session_of(statement: Statement, submissions: list[Submission]) -> bytes:
+def _session_of(statement: FaultStatement, submissions: list[Submission]) -> bytes:
     """That of the accused one's last entry."""
     own = [each for each in submissions if each.entry.author.data == statement.author]
     return own[-1].entry.session if own else bytes(32)
 
 
-def _matching(statement: Statement, faults: Iterable[Fault]) -> Fault | None:
+def _matching(statement: FaultStatement, faults: Iterable[Fault]) -> Fault | None:
     rule = statement.rule.decode("ascii", "replace")
     wanted = (statement.author, rule, statement.round)
     return next(
@@ -222,7 +222,7 @@ def _matching(statement: Statement, faults: Iterable[Fault]) -> Fault | None:
 
 
 def _convicted(
-    statement: Statement,
+    statement: FaultStatement,
     found: Fault | None,
     session: bytes,
     manifest: Manifest | None,
@@ -245,6 +245,6 @@ def _convicted(
     )
 
 
-def _nothing(statement: Statement, why: str) -> Judgement:
+def _nothing(statement: FaultStatement, why: str) -> Judgement:
     rule = statement.rule.decode("ascii", "replace")
     return Judgement(False, Culprit.UNATTRIBUTABLE, statement.author, rule, statement.round, why)

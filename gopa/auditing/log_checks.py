@@ -1,22 +1,99 @@
-"""Families 0 and 1, and signatures: whether there is a log, and what it rests on."""
+"""Checks whether there is a log, and what it rests on: families 0 and 1, and signatures.
+
+What was seen of the log before must be continued by it: `specs/11-audit.md`, [K1].
+"""
 
 from __future__ import annotations
 
-from bulletin_board import SignedCheckpoint
+from bulletin_board import Receipt, SignedCheckpoint
 from bulletin_board.note import open_checkpoint
+from bulletin_board.tree import verify_inclusion
 from gopa.auditing.checks import Status
-from gopa.auditing.earlier import check_earlier
 from gopa.auditing.figures import counted
+from gopa.auditing.forks import fork_evidence, nodes_above, witness_faults
 from gopa.auditing.report import Anchor, Culprit, LogReport
 from gopa.auditing.state import LogState
-from gopa.auditing.tally import Tally, log_fault
+from gopa.auditing.tally import CheckTally, log_fault
 from gopa.messages.manifest import CommitReveal, DrandBeacon
-from wire.errors import InvalidProof, InvalidSignature, MalformedMessage
+from wire.errors import InvalidProof, InvalidSignature, MalformedMessage, ProtocolError, UsageError
+
+
+def check_earlier(state: LogState, tally: CheckTally, signed: SignedCheckpoint | None) -> None:
+    """1.5: the saved checkpoint and the receipts that the reader brings."""
+    options = state.options
+    if options.since is None and not options.receipts:
+        tally.say("1.5", Status.SKIPPED, "nothing was seen before: keep the state with --save")
+        return
+    policy = state.policy
+    if signed is None or not state.ended or policy is None:
+        tally.say("1.5", Status.SKIPPED, "there is no log to compare with")
+        return
+    if options.since is not None:
+        try:
+            older = open_checkpoint(options.since, policy.log.key)
+        except ProtocolError as error:
+            message = f"the saved state is no checkpoint of this log: {error}"
+            raise UsageError(message, "since") from None
+        _compare(state, tally, older, signed, "the saved state")
+    for number, data in enumerate(options.receipts):
+        _check_receipt(state, tally, data, signed, number + 1)
+    tally.say("1.5", Status.PASS, "it continues what was seen before")
+
+
+def _compare(
+    state: LogState, tally: CheckTally, older: SignedCheckpoint, newer: SignedCheckpoint, name: str
+) -> None:
+    """Two signed checkpoints of one log: the roots agree where both have one."""
+    if older.size > state.reading.size:
+        covered = counted(older.size, "entry", "entries")
+        detail = f"{name} covers {covered}, this copy has {state.reading.size}: get a newer one"
+        tally.say("1.5", Status.MISSING, detail)
+    elif state.reading.check.root(older.size) != older.root:
+        covered = counted(older.size, "entry", "entries")
+        expected = f"the root {older.root.hex()} at {covered}, as in {name}"
+        got = "another root: the log has signed two histories that exclude each other"
+        board = Culprit.BOARD
+        fault = log_fault("05-C4", got, check="1.5", culprit=board, expected=expected, proved=True)
+        tally.add(fault)
+        policy = state.policy
+        for seen in () if policy is None else witness_faults(policy, older, newer):
+            tally.add(seen)
+        nodes = nodes_above(state.reading.check.leaf)
+        state.forks.append(fork_evidence(state.reading.size, nodes, older, newer))
+
+
+def _check_receipt(
+    state: LogState, tally: CheckTally, data: bytes, signed: SignedCheckpoint, number: int
+) -> None:
+    policy, name = state.policy, f"receipt {number}"
+    if policy is None:
+        return
+    try:
+        receipt = Receipt.parse(data)
+        older = open_checkpoint(receipt.checkpoint, policy.log.key)
+    except (MalformedMessage, InvalidProof) as error:
+        raise UsageError(f"{name} is none of this log: {error}", "receipts") from None
+    if receipt.index >= state.reading.size:
+        detail = (
+            f"{name} is for entry {receipt.index}, which this copy does not have: get a newer one"
+        )
+        tally.say("1.5", Status.MISSING, detail)
+        return
+    leaf = state.reading.check.leaf(receipt.index)
+    try:
+        verify_inclusion(receipt.index, older.size, leaf, receipt.proof, older.root)
+    except InvalidProof:
+        got = f"{name} does not prove the entry that stands at index {receipt.index}"
+        shown = state.shown(receipt.index)
+        tally.add(log_fault("05-C", got, check="1.5", entries=shown))
+        return
+    _compare(state, tally, older, signed, name)
+
 
 _HOW = "bring a file with the manifest's hash and the log's key: --keys FILE"
 
 
-def check_log(state: LogState, tally: Tally) -> LogReport | None:
+def check_log(state: LogState, tally: CheckTally) -> LogReport | None:
     """Every check of families 0 and 1, and 3.1. None where not even the note can be read."""
     tally.say("0.1", Status.PASS, "known")
     for fault in state.breaks:
@@ -38,7 +115,7 @@ def check_log(state: LogState, tally: Tally) -> LogReport | None:
     )
 
 
-def _check_note(state: LogState, tally: Tally) -> SignedCheckpoint | None:
+def _check_note(state: LogState, tally: CheckTally) -> SignedCheckpoint | None:
     """1.1 and 1.2; the checkpoint if its log signed it."""
     policy = state.policy
     if state.checkpoint is None:
@@ -78,7 +155,7 @@ def _witnesses(state: LogState, signed: SignedCheckpoint) -> tuple[str, ...]:
     return tuple(sorted({each.witness.name for each in found}))
 
 
-def _check_entries(state: LogState, tally: Tally, signed: SignedCheckpoint | None) -> None:
+def _check_entries(state: LogState, tally: CheckTally, signed: SignedCheckpoint | None) -> None:
     """1.3, 1.4 and 3.1."""
     if state.checkpoint is None:
         for number in ("1.3", "1.4", "3.1"):
@@ -110,7 +187,7 @@ def _check_entries(state: LogState, tally: Tally, signed: SignedCheckpoint | Non
     tally.say("3.1", Status.PASS, counted(reading.size, "signature"))
 
 
-def _check_anchors(state: LogState, tally: Tally) -> None:
+def _check_anchors(state: LogState, tally: CheckTally) -> None:
     """0.2 and 0.3."""
     anchors, anchored, manifest = state.options.anchors, state.anchoring, state.manifest
     if anchors.policy is not None and manifest is not None:
@@ -140,7 +217,7 @@ def _check_anchors(state: LogState, tally: Tally) -> None:
         tally.add(log_fault("11-I3", got, check="0.3", expected=anchors.manifest.hex()))
 
 
-def _check_beacon(state: LogState, tally: Tally) -> None:
+def _check_beacon(state: LogState, tally: CheckTally) -> None:
     """0.4."""
     manifest = state.manifest
     if manifest is None:

@@ -14,8 +14,8 @@ LARGEST_SAVED: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """Everything that a report depends on besides the log.
+class AuditOptions:
+    """Holds everything that a report depends on besides the log.
 
     `session` names one where the log has several; `since` is a checkpoint of the log, as
     saved by an earlier audit, `receipts` what its board gave out; `chains` are the beacons

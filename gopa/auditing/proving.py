@@ -9,11 +9,11 @@ from gopa.auditing.evidence import (
     LARGEST_FORK,
     MOST_ENTRIES,
     Evidence,
+    FaultStatement,
     Fork,
     Messages,
     Placed,
     Prefix,
-    Statement,
     TwoEntries,
 )
 from gopa.auditing.excerpts import (
@@ -24,8 +24,8 @@ from gopa.auditing.excerpts import (
     Excerpts,
     Kept,
     Kind,
+    PhaseEntries,
     Reading,
-    Said,
     cites_two,
     stands_alone,
 )
@@ -47,7 +47,7 @@ def evidence_of(
     """
     for number, fork in enumerate(state.forks):
         if len(fork) <= LARGEST_FORK:
-            statement = Statement(bytes(32), b"05-C4", 0)
+            statement = FaultStatement(bytes(32), b"05-C4", 0)
             yield f"board-fork-{number + 1}", Evidence(statement, Fork(fork)).to_bytes()
     named = [each for each in faults if each.proved and each.author and each.entries]
     organiser = b"" if state.manifest is None else state.manifest.organiser
@@ -78,7 +78,7 @@ def _candidates(
     state: LogState, fault: AuditFault, head: Kept, excerpt: Excerpt
 ) -> Iterator[Evidence]:
     """From the smallest file to the largest."""
-    statement = Statement(fault.author, fault.rule.encode(), fault.round)
+    statement = FaultStatement(fault.author, fault.rule.encode(), fault.round)
     if cites_two(fault):
         first, second = (excerpt[Cited(each.index)].placed[0].raw for each in fault.entries)
         yield Evidence(statement, TwoEntries(first, second))
@@ -98,7 +98,7 @@ def _reductions(organiser: bytes, fault: AuditFault, excerpt: Excerpt) -> Iterat
     last = max(each.index for each in fault.entries)
     chosen: dict[int, Placed] = {}
     steps: list[tuple[Kind, ...]] = [(By(organiser), By(fault.author))]
-    steps += [(Said(fault.round, phase),) for phase in REPEATED]
+    steps += [(PhaseEntries(fault.round, phase),) for phase in REPEATED]
     for kinds in steps:
         for kind in kinds:
             found = excerpt[kind].until(last)

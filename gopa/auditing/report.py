@@ -1,11 +1,78 @@
-"""What an audit found, as data. `specs/11-audit.md`, sections 3 and 4."""
+"""What an audit found, as data. `specs/11-audit.md`, sections 3 and 4.
+
+A report as JSON is one text for one report: `specs/11-audit.md`, [R3]. The schema is
+`docs/audit/report.schema.json`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
+from typing import Final, TypeAlias
 
-from gopa.auditing.checks import Check, Status
+from gopa.auditing.checks import FAMILIES, Check, Status
+
+Json: TypeAlias = object
+
+FORMAT: Final = "gopa-audit/v1"
+
+
+def to_json_dict(report: Report) -> dict[str, Json]:
+    """Plain values: text, integers, truth values, lists, and objects in the schema's order."""
+    return {
+        "format": FORMAT,
+        "verdict": report.verdict.value,
+        "code": report.code,
+        "summary": report.summary,
+        "anchored": report.anchored,
+        "anchors": _plain(report.anchors),
+        "simulation": report.simulation,
+        "complete": report.complete,
+        "log": _plain(report.log),
+        "session": _plain(report.session),
+        "rounds": _plain(report.rounds),
+        "checks": [_checked(each) for each in report.checks],
+        "faults": _plain(report.faults),
+        "remarks": _plain(report.remarks),
+        "limits": _plain(report.limits),
+    }
+
+
+def to_json_bytes(report: Report) -> bytes:
+    """ASCII with a newline at the end: the same report gives the same bytes.
+
+    Names are strangers' words. Escaped, they cannot speak to the terminal that shows them.
+    """
+    encoder = json.JSONEncoder(ensure_ascii=True, indent=1, allow_nan=False)
+    written = bytearray()
+    # Of a large round one long text would be there several times over.
+    for text in encoder.iterencode(to_json_dict(report)):
+        written += text.replace("\x7f", "\\u007f").encode("ascii")
+    return bytes(written) + b"\n"
+
+
+def _checked(result: CheckResult) -> dict[str, Json]:
+    check: Check = result.check
+    return {
+        "number": check.number,
+        "family": FAMILIES[check.family],
+        "question": check.question,
+        "rules": list(check.rules),
+        "status": result.status.value,
+        "detail": result.detail,
+        "handled": result.handled,
+    }
+
+
+def _plain(value: object) -> Json:
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, bytes):
+        return value.hex()
+    return value.value if isinstance(value, Enum) else value
 
 
 class Verdict(Enum):
@@ -47,7 +114,7 @@ class Culprit(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownEntry:
     """An entry that shows something: its place in the log and its leaf hash.
 
     The hash is empty where the log ends before that place, or breaks off.
@@ -73,7 +140,7 @@ class AuditFault:
     what: str
     expected: str
     got: str
-    entries: tuple[Shown, ...]
+    entries: tuple[ShownEntry, ...]
     proved: bool
     handled: bool
 
@@ -122,7 +189,7 @@ class Exclusion:
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class PrivacyClaim:
     """Delta against one kind of adversary, with the share that bad graphs have in it."""
 
     against: str
@@ -136,7 +203,7 @@ class PrivacyReport:
     """What one round gave away, recomputed from the log."""
 
     epsilon: str
-    claims: tuple[Claimed, ...]
+    claims: tuple[PrivacyClaim, ...]
     noise: str
     mask: str
     releases: int
@@ -285,7 +352,5 @@ class Report:
         return self.anchors.whole
 
     def to_json(self) -> bytes:
-        """The report as canonical JSON; see `json_report`."""
-        from gopa.auditing.json_report import to_json_bytes
-
+        """The report as canonical JSON; see `to_json_bytes`."""
         return to_json_bytes(self)

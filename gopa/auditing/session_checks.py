@@ -11,10 +11,10 @@ from gopa.auditing.described import privacy_report, round_report
 from gopa.auditing.figures import counted
 from gopa.auditing.report import AuditFault, Culprit, PrivacyReport, Remark, RoundReport
 from gopa.auditing.state import LogState
-from gopa.auditing.tally import Tally
+from gopa.auditing.tally import CheckTally
 from gopa.messages.manifest import Mode
 from gopa.rules import RULES, Fault, Findings, Role
-from gopa.rules.session import is_undecided
+from gopa.rules.ledger import is_undecided
 from wire.domains import AUDIT_SPECTRUM
 from wire.errors import GopaError
 from wire.randomness import Rng
@@ -42,7 +42,7 @@ _NAMES: Final = {
 }
 
 
-def check_session(state: LogState, tally: Tally) -> Findings | None:
+def check_session(state: LogState, tally: CheckTally) -> Findings | None:
     """Every check of the families 2 to 7 but 3.1 and 7.3. None where nothing is believed."""
     if not state.ended or tally.failed(*GROUND) or state.reading.undecodable:
         _skip(tally, "the log does not hold: nothing in it is believed")
@@ -101,12 +101,12 @@ def remarks(state: LogState, findings: Findings | None) -> tuple[Remark, ...]:
     return tuple(found)
 
 
-def _skip(tally: Tally, why: str) -> None:
+def _skip(tally: CheckTally, why: str) -> None:
     for number in SESSION_CHECKS:
         tally.say(number, Status.SKIPPED, why)
 
 
-def _say_how_far(state: LogState, findings: Findings, tally: Tally) -> None:
+def _say_how_far(state: LogState, findings: Findings, tally: CheckTally) -> None:
     """The status of each check if no fault speaks against it."""
     ledger = state.reading.check.ledger.state
     manifest = findings.manifest
@@ -138,7 +138,9 @@ def _say_how_far(state: LogState, findings: Findings, tally: Tally) -> None:
             tally.say(number, Status.PASS, "" if findings.complete else "so far")
 
 
-def rounds_of(state: LogState, findings: Findings | None, tally: Tally) -> Iterator[RoundReport]:
+def rounds_of(
+    state: LogState, findings: Findings | None, tally: CheckTally
+) -> Iterator[RoundReport]:
     """All rounds with what they gave away (7.3)."""
     manifest = None if findings is None else findings.manifest
     if findings is None or manifest is None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from bulletin_board.entry import Submission
 from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.ed25519 import SIGNATURE_SIZE, Signed, verify_many
+from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, verify_many
 from wire.errors import InvalidSignature
 from wire.pae import pre_auth_encoding
 
@@ -80,7 +80,7 @@ def wrong_signatures(submissions: Iterable[Submission]) -> frozenset[int]:
     return _wrong([_signed(submission) for submission in submissions])
 
 
-def _wrong(signed: Sequence[Signed]) -> frozenset[int]:
+def _wrong(signed: Sequence[SignatureClaim]) -> frozenset[int]:
     try:
         verify_many(signed)
     except InvalidSignature as error:
@@ -88,6 +88,6 @@ def _wrong(signed: Sequence[Signed]) -> frozenset[int]:
     return frozenset()
 
 
-def _signed(submission: Submission) -> Signed:
+def _signed(submission: Submission) -> SignatureClaim:
     message = pre_auth_encoding(ENTRY_PAYLOAD_TYPE, submission.raw[:-SIGNATURE_SIZE])
-    return Signed(submission.entry.author, message, submission.signed.signature)
+    return SignatureClaim(submission.entry.author, message, submission.signed.signature)

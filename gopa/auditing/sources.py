@@ -12,8 +12,8 @@ from typing import Final, Protocol, TypeAlias
 
 from bulletin_board import Checkpoint, LogReader
 from bulletin_board.archive import MAGIC, WHOLE_LOG, ArchiveParts
-from bulletin_board.fsck import PublicFiles, check_listing
-from bulletin_board.source import (
+from bulletin_board.fsck import LogFiles, check_listing
+from bulletin_board.reader import (
     CHECKPOINT,
     COSIGNED,
     DirectorySource,
@@ -31,7 +31,7 @@ class Unsupported(GopaError):
     """A format of a version that this auditor does not know."""
 
 
-class Transcript(Protocol):
+class AuditedLog(Protocol):
     """A log to be audited; nothing that it says of itself is believed."""
 
     name: str
@@ -51,7 +51,7 @@ class Transcript(Protocol):
 TranscriptLike: TypeAlias = str | Path | LogReader
 
 
-def open_transcript(source: TranscriptLike, opened: ExitStack) -> Transcript:
+def open_transcript(source: TranscriptLike, opened: ExitStack) -> AuditedLog:
     """The transcript; what has to be closed is left to `opened`.
 
     Raises:
@@ -120,7 +120,7 @@ class PublicLog:
         return self._source
 
     def bundles(self, checkpoint: Checkpoint) -> Iterator[list[bytes]]:
-        return PublicFiles(self._source, checkpoint).bundles()
+        return LogFiles(self._source, checkpoint).bundles()
 
     def check_strays(self, size: int) -> None:
         """Only a directory can be listed."""
@@ -161,7 +161,7 @@ class OpenLog:
 def _at_address(url: str, opened: ExitStack) -> PublicLog:
     try:
         from bulletin_board.client.http import HttpTransport
-        from bulletin_board.client.source import HttpSource
+        from bulletin_board.client.lookup import HttpSource
     except ImportError:
         raise UsageError("reading from an address needs `pip install 'gopa[board]'`") from None
     if not url.startswith(("http://", "https://")):

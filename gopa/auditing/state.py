@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 
 from bulletin_board import Checkpoint
 from bulletin_board.policy import TrustPolicy
-from gopa.auditing.options import Options
+from gopa.auditing.options import AuditOptions
 from gopa.auditing.reading import EntryReading
-from gopa.auditing.report import Anchor, Anchoring, AuditFault, Shown
-from gopa.messages.agreement import policy_of
-from gopa.messages.manifest import Manifest
+from gopa.auditing.report import Anchor, Anchoring, AuditFault, ShownEntry
+from gopa.messages.manifest import Manifest, policy_of
 
 
 @dataclass(slots=True)
@@ -24,7 +23,7 @@ class LogState:
     """
 
     name: str
-    options: Options
+    options: AuditOptions
     reading: EntryReading
     note: bytes = b""
     checkpoint: Checkpoint | None = None
@@ -62,9 +61,9 @@ class LogState:
             manifest=stands_in if anchors.manifest is None else Anchor.OUTSIDE,
         )
 
-    def shown(self, *indexes: int) -> tuple[Shown, ...]:
+    def shown(self, *indexes: int) -> tuple[ShownEntry, ...]:
         """Entries with their leaf hashes."""
-        return tuple(Shown(index, self.reading.check.leaf(index)) for index in indexes)
+        return tuple(ShownEntry(index, self.reading.check.leaf(index)) for index in indexes)
 
 
 def embedded_policy(manifest: Manifest) -> TrustPolicy:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gopa.auditing.checks import BY_NUMBER, CHECKS, Status, check_of
-from gopa.auditing.report import AuditFault, CheckResult, Culprit, Shown, Verdict
+from gopa.auditing.report import AuditFault, CheckResult, Culprit, ShownEntry, Verdict
 
 _SPOILED: Final = frozenset({Status.MISSING, Status.ERROR, Status.NOT_IMPLEMENTED})
 
@@ -16,8 +16,8 @@ NEEDED: Final = frozenset({"0.1", "0.2", "0.3", "1.1", "1.3", "2.1", "2.2", "2.3
 
 
 @dataclass(slots=True)
-class Tally:
-    """The state of every check. One that nobody speaks about was not implemented."""
+class CheckTally:
+    """Keeps the state of every check. One that nobody speaks about was not implemented."""
 
     faults: list[AuditFault] = field(default_factory=list)
     _said: dict[str, tuple[Status, str]] = field(default_factory=dict)
@@ -73,7 +73,7 @@ def log_fault(  # noqa: PLR0913 - what a fault consists of
     culprit: Culprit = Culprit.UNATTRIBUTABLE,
     author: bytes = b"",
     expected: str = "",
-    entries: Iterable[Shown] = (),
+    entries: Iterable[ShownEntry] = (),
     proved: bool = False,
 ) -> AuditFault:
     """Something wrong with the transcript as such, outside of any round."""

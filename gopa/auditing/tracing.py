@@ -12,7 +12,7 @@ from wire.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TraceStep:
     """One entry of the author, with what it is and what became of it."""
 
     index: int
@@ -25,7 +25,7 @@ class Trace:
     """An author's entries in order, and where each round left it."""
 
     author: bytes
-    steps: tuple[Step, ...]
+    steps: tuple[TraceStep, ...]
     fates: tuple[str, ...]
 
 
@@ -43,7 +43,7 @@ def trace(report: Report, traced: list[Traced]) -> Trace:
         raise UsageError(f"several keys begin so: {listed}", "trace")
     author = authors[0]
     steps = [
-        Step(each.index, _described(each), tuple(_verdicts(report, author, each)))
+        TraceStep(each.index, _described(each), tuple(_verdicts(report, author, each)))
         for each in traced
     ]
     return Trace(author, tuple(steps), tuple(_fates(report, author)))

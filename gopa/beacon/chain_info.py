@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from gopa.beacon.drand import DrandChain
 from gopa.beacon.scheme import Scheme
 from wire.errors import MalformedMessage, UsageError
-from wire.json_text import read_json
+from wire.strict_json import read_json
 
 LARGEST_INFO: Final = 4096
 

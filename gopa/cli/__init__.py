@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 
 import click
 
-from gopa.cli.room import NoRoom, make_room
+from gopa.cli.preload import NoRoom, make_room
 from gopa.version import VERSION
 from wire.errors import GopaError, UsageError
 
@@ -160,6 +160,6 @@ def _failed(error: BaseException) -> int:
 
 def _shown(words: str) -> str:
     """Names in a message may be a stranger's."""
-    from bulletin_board.visible import visible
+    from bulletin_board.text import visible
 
     return visible(words, _LONGEST_MESSAGE)

@@ -1,11 +1,14 @@
-"""`gopa attack privacy`: what coalitions learn, measured against what is claimed."""
+"""Runs `gopa attack privacy`: prints what coalitions learn, measured against what is claimed."""
 
 from __future__ import annotations
 
 import json
+import math
 import secrets
 import sys
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +17,9 @@ import numpy as np
 
 from gopa.adversary.privacy import (
     CONFIDENCE,
-    Link,
-    Row,
-    View,
+    MeasuredView,
+    ViewComparison,
+    ViewResult,
     broken_views,
     house_views,
     links,
@@ -24,16 +27,126 @@ from gopa.adversary.privacy import (
     read_plan,
     views_of,
 )
-from gopa.cli.privacy_output import (
-    broken_title,
-    head,
-    line,
-    link_facts,
-    link_line,
-    measured_with,
-    row_facts,
-    summary,
-)
+
+_COLUMNS: Final = (22, 46, 14, 14, 9, 7)
+
+
+def measured_with(confidence: float, seed: int) -> str:
+    """What the bounds of the first table are worth."""
+    return f"All bounds hold together with confidence {confidence:g}. Seed {seed}.\n"
+
+
+def head() -> str:
+    """The names of the columns of `line`."""
+    return _columns("view", "the coalition has", "claim", "at least", "draws", "notices", "verdict")
+
+
+def line(row: ViewResult) -> str:
+    """One view, on as many lines as its description needs."""
+    measured, claim = row.measured, row.view.claim
+    first, *more = textwrap.wrap(row.view.coalition, _COLUMNS[1])
+    return "\n".join(
+        [
+            _columns(
+                f"  {row.view.name}",
+                first,
+                _pair(claim.epsilon, claim.delta),
+                _pair(measured.epsilon, measured.delta),
+                str(measured.draws),
+                _factor(row.noticed),
+                verdict(row),
+            ),
+            *(_columns("", each).rstrip() for each in more),
+        ]
+    )
+
+
+def verdict(row: ViewResult) -> str:
+    """In words; a claim of delta 1 says nothing."""
+    if row.view.claim.delta >= 1:
+        return "nothing is claimed"
+    return "inside the claim" if row.inside else "OUTSIDE THE CLAIM"
+
+
+def broken_title() -> str:
+    """In front of the second table."""
+    return "\nPlans with one thing wrong, held to the claim of the sound one:\n"
+
+
+def link_line(found: ViewComparison) -> str:
+    """One kind of real session."""
+    verdict = "as simulated" if found.holds else "NOT AS SIMULATED"
+    values = f"{found.values - found.wrong} of {found.values} values to the bit"
+    fits = f"laws p = {_chance(found.totals)}, {_chance(found.singles)}"
+    return f"  {found.name:<36} {found.rounds:>4} rounds, {values}, {fits}: {verdict}"
+
+
+def summary(
+    rows: Sequence[ViewResult], broken: Sequence[ViewResult], compared: Sequence[ViewComparison]
+) -> str:
+    """The last lines."""
+    outside = [row.view.name for row in rows if not row.inside]
+    parts = [
+        f"{len(rows) - len(outside)} of {len(rows)} views are inside their claims"
+        + (f"; OUTSIDE: {', '.join(outside)}" if outside else "")
+    ]
+    if broken:
+        missed = [row.view.name for row in broken if row.inside]
+        parts.append(
+            f"{len(broken) - len(missed)} of {len(broken)} broken plans were found out"
+            + (f"; MISSED: {', '.join(missed)}" if missed else "")
+        )
+    if compared:
+        wrong = [each.name for each in compared if not each.holds]
+        parts.append(
+            f"{len(compared) - len(wrong)} of {len(compared)} kinds of sessions are as simulated"
+            + (f"; OTHERS: {', '.join(wrong)}" if wrong else "")
+        )
+    return "\n" + "\n".join(f"{part}." for part in parts)
+
+
+def row_facts(row: ViewResult) -> dict[str, object]:
+    """One view for programs; `notices` is null where no excess would be noticed."""
+    measured = row.measured
+    return {
+        "view": row.view.name,
+        "plan": row.view.plan,
+        "coalition": row.view.coalition,
+        "claim": asdict(row.view.claim),
+        "at_least": {"epsilon": measured.epsilon, "delta": measured.delta},
+        "draws": measured.draws,
+        "risk": measured.risk,
+        "test": measured.test,
+        "counts": {
+            "epsilon": asdict(measured.for_epsilon),
+            "delta": asdict(measured.for_delta),
+        },
+        "notices": row.noticed if math.isfinite(row.noticed) else None,
+        "inside": row.inside,
+    }
+
+
+def link_facts(found: ViewComparison) -> dict[str, object]:
+    """One kind of session for programs."""
+    return {**asdict(found), "holds": found.holds}
+
+
+def _chance(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2g}"
+
+
+def _pair(epsilon: float, delta: float) -> str:
+    return f"{epsilon:.3g}, {delta:.2g}"
+
+
+def _factor(noticed: float) -> str:
+    return f"{noticed:.2f}x" if math.isfinite(noticed) else "nothing"
+
+
+def _columns(*texts: str) -> str:
+    widths = (*_COLUMNS, 0)[: len(texts)]
+    return " ".join(f"{text:<{width}}" for text, width in zip(texts, widths, strict=True))
+
 
 _HELP: Final = """Measure what colluding parties learn, against what a plan claims.
 
@@ -110,7 +223,7 @@ def privacy(  # noqa: PLR0913 - one argument for each option
     screen = _Screen(as_json)
     screen.say(measured_with(confidence, seed))
     rows = screen.rows(views, measure_all(views, rng, draws=draws, confidence=confidence))
-    bad: list[Row] = []
+    bad: list[ViewResult] = []
     if broken:
         few = _BROKEN_DRAWS if draws is None else max(_FEWEST_DRAWS, draws // _BROKEN_SHARE)
         screen.say(broken_title())
@@ -147,10 +260,10 @@ class _Screen:
         if not self._quiet:
             click.echo(text)
 
-    def rows(self, views: Iterable[View], found: Iterable[Row]) -> list[Row]:
+    def rows(self, views: Iterable[MeasuredView], found: Iterable[ViewResult]) -> list[ViewResult]:
         """All rows under a head, those of one plan under its label."""
         self.say(head())
-        rows: list[Row] = []
+        rows: list[ViewResult] = []
         label = ""
         for view, row in zip(views, found, strict=True):
             if view.plan != label:
@@ -160,8 +273,8 @@ class _Screen:
             rows.append(row)
         return rows
 
-    def links(self, found: Iterable[Link]) -> list[Link]:
-        compared: list[Link] = []
+    def links(self, found: Iterable[ViewComparison]) -> list[ViewComparison]:
+        compared: list[ViewComparison] = []
         for each in found:
             if not compared:
                 self.say("\nreal sessions:")

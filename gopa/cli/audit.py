@@ -12,21 +12,25 @@ from typing import Any, Final, NoReturn
 import click
 from click.exceptions import Exit
 
-from bulletin_board.visible import visible
+from bulletin_board.text import visible
 from gopa.auditing.auditor import options_of, run, workers
 from gopa.auditing.composing import unsupported
 from gopa.auditing.figures import counted
-from gopa.auditing.following import Follower, may_be_saved
-from gopa.auditing.json_report import to_json_bytes, to_json_dict
-from gopa.auditing.options import Options
-from gopa.auditing.report import Report, Verdict
+from gopa.auditing.following import LogFollower, may_be_saved
+from gopa.auditing.options import AuditOptions
+from gopa.auditing.report import Report, Verdict, to_json_bytes, to_json_dict
 from gopa.auditing.sources import Unsupported
 from gopa.auditing.state import LogState
 from gopa.auditing.tracing import trace
-from gopa.cli.audit_evidence import judge_file, write_evidence
-from gopa.cli.audit_files import replace, require_apart, require_places
+from gopa.cli.audit_evidence import (
+    judge_file,
+    replace,
+    require_apart,
+    require_places,
+    write_evidence,
+)
 from gopa.cli.audit_screen import screen, trace_screen
-from gopa.cli.board_input import parse_session
+from gopa.cli.board_options import parse_session
 from wire.errors import ProtocolError, UsageError
 
 _POLL: Final = 1.0
@@ -181,7 +185,7 @@ def _seen_before(since: Path | None, save: Path | None) -> Path | None:
 
 
 def _follow(
-    source: str, options: Options, pool: Any, opened: ExitStack, wanted: Wanted
+    source: str, options: AuditOptions, pool: Any, opened: ExitStack, wanted: Wanted
 ) -> tuple[Report, LogState | None]:
     """Poll until the session is over or something is wrong."""
     path = wanted.save
@@ -191,7 +195,7 @@ def _follow(
             replace(path, note)
 
     try:
-        follower = Follower(source, options, pool, opened, save)
+        follower = LogFollower(source, options, pool, opened, save)
     except ProtocolError:  # there is no log, or it is out of reach: an audit says what is wrong
         return run(source, options, pool)
     told = ""
@@ -209,7 +213,7 @@ def _follow(
         time.sleep(_POLL)
 
 
-def _progress(follower: Follower, report: Report | None) -> str:
+def _progress(follower: LogFollower, report: Report | None) -> str:
     """How far it is, or what is waited for."""
     size = counted(follower.state.reading.size, "entry", "entries")
     if report is not None:

@@ -1,4 +1,8 @@
-"""`gopa board`: run, watch, check and carry away a bulletin board."""
+"""Runs `gopa board`: run, watch, check, reindex and carry away a bulletin board.
+
+`gopa board evidence` says what a file of evidence proves, and what it does not; `gopa board
+reindex` gives a board whose index is lost or wrong another one.
+"""
 
 from __future__ import annotations
 
@@ -11,32 +15,80 @@ from pathlib import Path
 
 import click
 
-from bulletin_board.archive import WHOLE_LOG, ArchiveReader, write_archive
+from bulletin_board.archive import WHOLE_LOG, ArchiveReader, write_archive, write_mirror
+from bulletin_board.client.forks import FORK_EVIDENCE, open_pair, verify_fork
 from bulletin_board.entry import Submission, verify_entry
 from bulletin_board.fsck import FsckReport, fsck, fsck_directory
-from bulletin_board.mirror import write_mirror
-from bulletin_board.note import KeyKind, NoteSigner
+from bulletin_board.note import KeyKind, NoteSigner, SignedCheckpoint, VerifierKey
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.reader import LogReader
+from bulletin_board.reader import DirectorySource, LogReader, Source
+from bulletin_board.reindex import rebuild_index
 from bulletin_board.sequencer import first_checkpoint
 from bulletin_board.server.static import live_directory
-from bulletin_board.source import DirectorySource, Source
 from bulletin_board.storage.directory import BoardDirectory
-from gopa.cli.board_evidence import evidence
-from gopa.cli.board_input import check_option_name, own_key, parse_session, read_policy
 from gopa.cli.board_options import (
     as_json_option,
+    check_option_name,
     directory,
     lock_option,
     log_option,
+    own_key,
+    parse_session,
     policy_option,
+    read_policy,
+    reporting,
+    show,
 )
-from gopa.cli.board_output import reporting, show
-from gopa.cli.board_reindex import reindex
 from gopa.cli.board_serve import serve, witness
-from wire.errors import UsageError
+from wire.errors import MalformedMessage, UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes
+
+_FORK = "the log has forked: it signed two histories that exclude each other"
+_UNPROVEN = "nothing but that the log signed both; whether they agree was not shown"
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@log_option
+@policy_option
+@as_json_option
+def evidence(file: Path, log_key: str | None, policy_path: Path | None, as_json: bool) -> None:
+    """Say what FILE proves about a log: fork-*.evidence or unproven-*.evidence of a client.
+
+    Exits with 1 if it proves nothing about this log.
+    """
+    with reporting():
+        log = read_policy(policy_path, log_key).log.key
+        proves, older, newer = _judge(file.read_bytes(), log)
+        facts: dict[str, object] = {"proves": proves, "log": str(log)}
+        for name, signed in (("older", older), ("newer", newer)):
+            facts[name] = f"{signed.size} entries, root {signed.root.hex()}"
+    show(facts, as_json)
+
+
+def _judge(data: bytes, log: VerifierKey) -> tuple[str, SignedCheckpoint, SignedCheckpoint]:
+    try:
+        FORK_EVIDENCE.decode(data)
+    except MalformedMessage:
+        return _UNPROVEN, *open_pair(data, log)
+    return _FORK, *verify_fork(data, log)
+
+
+@click.command()
+@directory
+@lock_option
+@as_json_option
+def reindex(directory: Path, lock: Path | None, as_json: bool) -> None:
+    """Rebuild the index of the log in DIRECTORY from its public files. Stop the board first.
+
+    The public files must hold everything that the lock's checkpoint commits to.
+    """
+    with reporting():
+        place = BoardDirectory(directory, lock)
+        signed = rebuild_index(place, place.signer())
+    show({"size": signed.size, "root": signed.root.hex()}, as_json)
+
 
 _COLUMNS = ("index", "session", "phase", "kind", "round", "author", "seq", "bytes", "leaf")
 _WIDTHS = (8, 16, 5, 4, 5, 16, 8, 5, 16)
@@ -223,7 +275,7 @@ def _source(text: str) -> Source:
     if "://" not in text:
         return live_directory(_public(Path(text)))
     from bulletin_board.client.http import HttpTransport
-    from bulletin_board.client.source import HttpSource
+    from bulletin_board.client.lookup import HttpSource
 
     return HttpSource(text, HttpTransport())
 

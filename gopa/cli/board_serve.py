@@ -1,35 +1,102 @@
-"""`gopa board serve` and `gopa board witness`: what runs until it is stopped."""
+"""Runs `gopa board serve` and `gopa board witness`: what goes on until it is stopped.
+
+The options of `serve` also say who may post to the board.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from bulletin_board.admission import AdmissionPolicy, Anyone, RosterAdmission
 from bulletin_board.storage.directory import BoardDirectory
-from gopa.cli.board_admission import Doors
-from gopa.cli.board_input import (
-    check_certificate,
-    parse_log_key,
-    read_policy,
-    witness_signer,
-)
 from gopa.cli.board_options import (
     as_json_option,
+    check_certificate,
     directory,
     listen_options,
     lock_option,
+    parse_log_key,
     policy_option,
+    read_policy,
+    reporting,
+    show,
+    witness_signer,
 )
-from gopa.cli.board_output import reporting, show
+from wire.ed25519 import PublicKey
+from wire.errors import MalformedMessage, UsageError
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from bulletin_board.server.run import Listen
+    from bulletin_board.server.view import SessionView
+
+
+@dataclass(frozen=True, slots=True)
+class Doorkeeping:
+    """What a sequencer takes its policy from, and what the board's page shows of it."""
+
+    admission: Callable[[], AdmissionPolicy]
+    view: SessionView | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """The options, as they were given."""
+
+    sessions: bool
+    organisers: Path | None
+    roster: Path | None
+    anyone: bool
+    quota: int
+    most_sessions: int
+    most_pending: int
+
+    def doorkeeping(self) -> Doorkeeping:
+        """Raises `UsageError` unless exactly one way was chosen, and its files are right."""
+        if self.sessions + self.anyone + (self.roster is not None) != 1:
+            raise UsageError("say who may post: --sessions, --roster FILE or --anyone")
+        if self.organisers is not None and not self.sessions:
+            raise UsageError("--organisers says who may begin sessions: give --sessions too")
+        if self.sessions:
+            return self._sessions()
+        if self.roster is not None:
+            keys = read_keys(self.roster)
+            return Doorkeeping(lambda: RosterAdmission(keys, self.quota))
+        return Doorkeeping(lambda: Anyone(self.quota))
+
+    def _sessions(self) -> Doorkeeping:
+        from gopa.admission import Limits
+        from gopa.session_view import Sessions
+
+        organisers = None if self.organisers is None else read_keys(self.organisers)
+        limits = Limits.of(
+            organisers, most_sessions=self.most_sessions, most_pending=self.most_pending
+        )
+        sessions = Sessions(limits)
+        return Doorkeeping(sessions.policy, sessions)
+
+
+def read_keys(path: Path) -> list[bytes]:
+    """Ed25519 keys from a file, one of 64 hexadecimal digits a line; # begins a comment."""
+    try:
+        lines = [line.partition("#")[0].strip() for line in path.read_text().splitlines()]
+        keys = [PublicKey(bytes.fromhex(line)).data for line in lines if line]
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, MalformedMessage):
+        raise UsageError(
+            f"{path} holds something else than Ed25519 keys, each of 64 hexadecimal digits"
+        ) from None
+    if not keys:
+        raise UsageError(f"{path} holds no keys: nobody could post")
+    return keys
 
 
 @click.command()
@@ -93,7 +160,7 @@ def serve(  # noqa: PLR0913 - click passes every option by name
 
     SIGTERM stops it without losing anything that was acknowledged.
     """
-    from bulletin_board.server.start import start_board
+    from bulletin_board.server.run import start_board
 
     with reporting(), ExitStack() as stack:
         check_certificate(listen.certificate, listen.certificate_key)
@@ -128,8 +195,7 @@ def witness(
     *, directory: Path, name: str | None, logs: tuple[str, ...], listen: Listen, as_json: bool
 ) -> None:
     """Cosign checkpoints of logs, one history each. DIRECTORY keeps the key and the memory."""
-    from bulletin_board.witness.service import Witness, build_witness_app
-    from bulletin_board.witness.store import WitnessStore
+    from bulletin_board.witness.service import Witness, WitnessStore, build_witness_app
 
     with reporting():
         check_certificate(listen.certificate, listen.certificate_key)

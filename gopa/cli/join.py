@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from gopa.cli.board_output import reporting
-from gopa.cli.join_board import BoardUnreachable, PatientConnect, SessionAbsent
-from gopa.cli.join_words import facts_of, joined_line, sentence, tell
-from gopa.cli.seconds import Seconds
-from gopa.cli.session_progress import Happened, Progress, Standing, progress
-from gopa.cli.session_secrets import known_secret, secret_options
-from gopa.cli.values import read_value
+from gopa.cli.arguments import Seconds, read_value
+from gopa.cli.board_options import reporting
+from gopa.cli.join_words import (
+    BoardUnreachable,
+    PatientConnect,
+    SessionAbsent,
+    facts_of,
+    joined_line,
+    sentence,
+    tell,
+)
+from gopa.cli.session_access import known_secret, secret_options
+from gopa.cli.session_progress import CurrentActivity, Happened, ProgressDisplay, progress
 from gopa.party import LocalPolicy, Refusal
 from gopa.sessions.vault import identity as identities
 from wire.errors import Aborted, UsageError
@@ -233,14 +239,14 @@ def _leave(code: int, connect: PatientConnect) -> NoReturn:
 
 
 async def _run(
-    asked: _Asked, secret: Any, screen: Progress, connect: PatientConnect, *, as_json: bool
+    asked: _Asked, secret: Any, screen: ProgressDisplay, connect: PatientConnect, *, as_json: bool
 ) -> None:
     from gopa.sessions.client import Client
     from gopa.sessions.ticket import Ticket
 
     key = identities.load(asked.identity, secret)
     ticket = Ticket.read(asked.ticket)
-    screen.standing(Standing(f"waiting until the session is open at {ticket.board}"))
+    screen.standing(CurrentActivity(f"waiting until the session is open at {ticket.board}"))
     home = asked.state
     async with Client(key, asked.policy, home=home, secret=secret, connect=connect) as client:
         membership = await client.join(ticket, watch=lambda news: tell(screen, news))
@@ -255,14 +261,14 @@ async def _run(
             return
         for _ in range(asked.rounds):
             if membership.news is None or membership.news.opens is None:
-                screen.standing(Standing("waiting for a round to open"))
+                screen.standing(CurrentActivity("waiting for a round to open"))
             _show(await _contributed(membership, asked), screen, as_json=as_json)
 
 
 async def _contributed(membership: Membership, asked: _Asked) -> Contribution:
     """A session that is over broke no rule: it ends like a round without a result."""
     from gopa.aggregation.errors import OutOfRange
-    from gopa.sessions.seat import SessionOver
+    from gopa.sessions.party_runner import SessionOver
 
     try:
         return await membership.contribute(
@@ -275,7 +281,7 @@ async def _contributed(membership: Membership, asked: _Asked) -> Contribution:
         raise UsageError(f"{what}: --clip moves it to the nearest in range", "value") from None
 
 
-def _show(found: Contribution, screen: Progress, *, as_json: bool) -> None:
+def _show(found: Contribution, screen: ProgressDisplay, *, as_json: bool) -> None:
     screen.standing(None)
     if as_json:
         screen.happened(Happened("result", "", facts_of(found)))

@@ -1,20 +1,147 @@
-"""What `gopa join` tells people and machines."""
+"""Tells people and machines what `gopa join` is doing, and how long it waits for its board."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from typing import TYPE_CHECKING, Any, Final
+import time
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from gopa.cli.session_progress import Happened, Progress, Standing
-from gopa.cli.session_words import PHASE_WORDS
+from gopa.cli.session_progress import (
+    PHASE_WORDS,
+    CurrentActivity,
+    Happened,
+    ProgressDisplay,
+    trouble_line,
+)
 from gopa.party import Part
+from gopa.sessions.entrance import Alone
+from gopa.sessions.following import SelectiveLog
+from gopa.sessions.organising import BoardFound, BoardLost
+from gopa.sessions.ticket import Ticket
+from gopa.sessions.vault import Vault
+from wire.errors import GopaError, ProtocolError
+from wire.randomness import Rng
 
 if TYPE_CHECKING:
     from gopa.messages.manifest import Manifest
     from gopa.sessions.contribution import Contribution
-    from gopa.sessions.herald import News
+    from gopa.sessions.round_progress import RoundStatus
+
+
+_LOOK: Final = 0.5
+_CLOSING: Final = 2.0
+_T = TypeVar("_T")
+
+
+class BoardUnreachable(GopaError):
+    """The board could not be used for as long as the party was willing to wait."""
+
+
+class SessionAbsent(BoardUnreachable):
+    """The board has answered, and had no such session for as long as the party would wait."""
+
+
+class PatientConnect(Alone):
+    """Reaches the board of one session, says when it is lost and found, and gives up in time."""
+
+    def __init__(
+        self, screen: ProgressDisplay, patience: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`patience` is how many seconds in a row the board, or the session, may not be there."""
+        self._screen = screen
+        self._patience = patience
+        self._clock = clock
+        self._log: SelectiveLog | None = None
+        self._ticket: Ticket | None = None
+        self._without: float | None = None
+        self._working = False
+        self._lost_at: float | None = None
+
+    def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SelectiveLog:
+        """The log, which is looked at from now on."""
+        self._log, self._ticket = super().open(ticket, vault, rng), ticket
+        return self._log
+
+    @property
+    def hangs(self) -> bool:
+        """Whether work was given up that would not end: a thread waits for a board's answer."""
+        return self._working
+
+    def run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Do the work in an event loop of its own.
+
+        When the board hangs, a request may last a minute. Whoever stops the party, and a party
+        that gives up, does not wait for it: the caller then has to end the process.
+
+        Raises:
+            BoardUnreachable: there was no board for too long.
+            SessionAbsent: there was one, without the session of the ticket.
+            KeyboardInterrupt: somebody has stopped it.
+        """
+        runner = asyncio.Runner()
+        try:
+            return runner.run(self._during(work))
+        finally:
+            if not self.hangs:
+                runner.close()
+
+    async def _during(self, work: Coroutine[Any, Any, _T]) -> _T:
+        task = asyncio.ensure_future(work)
+        self._working = True
+        try:
+            while not task.done():
+                await asyncio.wait({task}, timeout=_LOOK)
+                if not task.done():
+                    self._look()
+            return task.result()
+        finally:
+            task.cancel()
+            await asyncio.wait({task}, timeout=_CLOSING)
+            self._working = not task.done()
+
+    def _look(self) -> None:
+        trouble = None if self._log is None else self._log.trouble
+        if trouble is None:
+            self._found()
+            self._require_session()
+        else:
+            self._lost(trouble)
+
+    def _require_session(self) -> None:
+        """A ticket of another board, or of a session that is never opened, is not waited for.
+
+        A board that comes and goes does not make the party begin to count again.
+        """
+        if self._log is None or self._ticket is None or self._log.found:
+            return
+        if not self._log.bytes_read:
+            return  # nobody has answered yet
+        if self._without is None:
+            self._without = self._clock()
+        elif self._clock() - self._without >= self._patience:
+            raise SessionAbsent(
+                f"no session {self._ticket.session.hex()[:16]} at {self._ticket.board} for"
+                f" {self._patience:g} seconds: ask its organiser whether it is open and whether"
+                " this is the newest ticket, or wait longer with --patience"
+            )
+
+    def _lost(self, trouble: ProtocolError) -> None:
+        if self._lost_at is None:
+            self._lost_at = self._clock()
+            self._screen.happened(trouble_line(BoardLost(str(trouble))))
+        elif self._clock() - self._lost_at >= self._patience:
+            raise BoardUnreachable(f"no board for {self._patience:g} seconds: {trouble}")
+
+    def _found(self) -> None:
+        if self._lost_at is not None:
+            seconds = self._clock() - self._lost_at
+            self._lost_at = None
+            self._screen.happened(trouble_line(BoardFound(seconds)))
+
 
 OUTSIDE_WORDS: Final = {
     Part.ACTIVE: "your value is in it",
@@ -48,7 +175,7 @@ def joined_line(manifest: Manifest) -> Happened:
     return Happened("joined", text, facts)
 
 
-def tell(screen: Progress, news: News) -> None:
+def tell(screen: ProgressDisplay, news: RoundStatus) -> None:
     """Where a round stands, and whether this party is in it."""
     facts: dict[str, object] = {
         "round": news.round,
@@ -66,11 +193,11 @@ def tell(screen: Progress, news: News) -> None:
     text = f"round {news.round}: {PHASE_WORDS[news.opens]}{parties}"
     if news.part is None:
         screen.happened(Happened("phase", text, facts))
-        screen.standing(Standing(f"{text}; waiting for the others"))
+        screen.standing(CurrentActivity(f"{text}; waiting for the others"))
     else:
         out = f"you are not in this round: {OUTSIDE_WORDS[news.part]}"
         screen.happened(Happened("phase", f"{text}; {out}", facts))
-        screen.standing(Standing(f"{text}; {out}; waiting for its end"))
+        screen.standing(CurrentActivity(f"{text}; {out}; waiting for its end"))
 
 
 def facts_of(found: Contribution) -> dict[str, object]:

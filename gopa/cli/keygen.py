@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from gopa.cli.board_options import as_json_option
-from gopa.cli.board_output import show
-from gopa.cli.session_secrets import new_secret, new_secret_options
+from gopa.cli.board_options import as_json_option, show
+from gopa.cli.session_access import new_secret, new_secret_options
 from gopa.sessions.vault import identity
 
 

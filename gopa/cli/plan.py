@@ -1,12 +1,17 @@
-"""`gopa plan`: what a session needs for a privacy target, and why."""
+"""Runs `gopa plan`: what a session needs for a privacy target, and why.
+
+Other commands that begin with a plan take its options from here.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
-from typing import get_args
+from typing import Any, Final, get_args
 
 import click
 from rich.console import Console
@@ -236,3 +241,44 @@ def _table(made: Plan) -> Table:
         f"estimated for one round with proofs and {cost.peers:.0f} peers on average",
     )
     return table
+
+
+_NOT_HERE: Final = frozenset({"as_json", "plot", "mode", "trust", "anyone"})
+
+
+def plan_options(
+    *, without: Collection[str] = (), optional: Collection[str] = ()
+) -> Callable[[click.Command], click.Command]:
+    """Adds them behind the command's own: one place says what they mean."""
+
+    def add(command: click.Command) -> click.Command:
+        for option in plan.params:
+            if option.name in _NOT_HERE or option.name in without:
+                continue
+            own = copy(option)
+            own.required = own.required and own.name not in optional
+            command.params.append(own)
+        return command
+
+    return add
+
+
+def plan_of(
+    options: Mapping[str, Any],
+    parties: int,
+    mode: PlannedMode,
+    trust: PlannedTrust,
+    *,
+    anyone: bool = False,
+) -> Plan:
+    """The plan these options ask for, in this mode."""
+    wanted = dict(options)
+    wanted.pop("parties", None)
+    low, high = wanted.pop("low"), wanted.pop("high")
+    if wanted.get("recovery") == "none":
+        wanted["recovery"] = None
+    made = make_plan(
+        n=parties, range=(low, high), mode=mode, trust=trust, open_admission=anyone, **wanted
+    )
+    warn(made)
+    return made

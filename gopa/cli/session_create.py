@@ -1,4 +1,7 @@
-"""`gopa session create`: from a privacy target and a roster to a session and its ticket."""
+"""Runs `gopa session create`: from a privacy target and a roster to a session and its ticket.
+
+Rosters, invitations and the answers to them are files.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +13,87 @@ from typing import Any, Final
 import click
 
 from bulletin_board import TrustPolicy, VerifierKey
+from bulletin_board.storage.directory import read_secret
 from gopa.beacon import LEAGUE_OF_ENTROPY, QUICKNET, DrandChain, parse_chain_info
 from gopa.beacon.chain_info import LARGEST_INFO
-from gopa.cli.board_input import parse_log_key, read_policy
-from gopa.cli.board_options import as_json_option
-from gopa.cli.board_output import reporting, show
-from gopa.cli.plan_options import plan_of, plan_options
-from gopa.cli.session_board import require_board
-from gopa.cli.session_roster import read_answers, read_roster
-from gopa.cli.session_secrets import new_secret, new_secret_options
+from gopa.cli.board_options import as_json_option, parse_log_key, read_policy, reporting, show
+from gopa.cli.plan import plan_of, plan_options
+from gopa.cli.session_access import new_secret, new_secret_options, require_board
 from gopa.messages.manifest import Beacon, CommitReveal, DrandBeacon, Mode, OpenAdmission, Trust
-from gopa.organiser import Setting, new_manifest
+from gopa.organiser import SessionSetting, new_manifest
 from gopa.planning.defaults import PlannedMode, PlannedTrust
 from gopa.planning.result import Plan
+from gopa.sessions.invitations import Invitation, InvitationAnswer, admitted
 from gopa.sessions.organising.place import OrganiserPlace
 from gopa.sessions.ticket import Ticket
-from wire.ed25519 import SigningKey
+from wire.ed25519 import PublicKey, SigningKey
 from wire.errors import MalformedMessage, UsageError
+
+_LARGEST_ROSTER: Final = 2**28
+
+
+def read_roster(path: Path) -> tuple[bytes, ...]:
+    """Ed25519 keys in hex, one a line; what follows a # is a comment.
+
+    Raises `UsageError` that names the line.
+    """
+    found: dict[bytes, int] = {}
+    for number, word in _lines(_text(path)):
+        key = _public_key(word, f"{path}, line {number}")
+        if key in found:
+            raise UsageError(f"{path}, line {number}: the key stands in line {found[key]} already")
+        found[key] = number
+    if not found:
+        raise UsageError(f"{path} holds no keys: parties make them with `gopa keygen`")
+    return tuple(sorted(found))
+
+
+def read_answers(invitations: Path, enrolments: Path) -> tuple[bytes, ...]:
+    """The keys of all that were invited and have answered.
+
+    Raises `UsageError` that names the line, or says which invitation is in doubt.
+    """
+    answers = []
+    for number, line in _lines(_text(enrolments)):
+        try:
+            answers.append(InvitationAnswer.parse(line))
+        except MalformedMessage as error:
+            raise UsageError(f"{enrolments}, line {number}: {error}") from None
+    keys = admitted(read_invitations(invitations), answers)
+    if not keys:
+        raise UsageError(f"{enrolments} holds no answers: parties make them with `gopa enrol`")
+    return keys
+
+
+def read_invitations(path: Path) -> list[Invitation]:
+    """One a line, in a file that only its owner can read."""
+    text = read_secret(path).reveal().decode("utf-8", "replace")
+    return [Invitation.parse(line) for _, line in _lines(text)]
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(_LARGEST_ROSTER).decode("utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not text in UTF-8") from None
+
+
+def _lines(text: str) -> list[tuple[int, str]]:
+    """What says something, with the numbers of the lines."""
+    stripped = (line.partition("#")[0].strip() for line in text.splitlines())
+    return [(number, line) for number, line in enumerate(stripped, 1) if line]
+
+
+def _public_key(word: str, where: str) -> bytes:
+    try:
+        return PublicKey(bytes.fromhex(word)).data
+    except (ValueError, MalformedMessage):
+        message = "not an Ed25519 key of 64 hexadecimal digits, as `gopa keygen` prints it"
+        raise UsageError(f"{where}: {message}") from None
+
 
 _CHAINS: Final = {"quicknet": QUICKNET, "default": LEAGUE_OF_ENTROPY}
 _file = click.Path(path_type=Path, dir_okay=False)
@@ -100,7 +167,7 @@ def create(  # noqa: PLR0913 - one argument for each option
         _check_address(board, key)
         keys = _Who(roster, invitations, enrolments, anyone).keys()
         made = _planned(planned, keys, mode, trust)
-        setting = Setting(
+        setting = SessionSetting(
             mode=Mode[mode.upper()],
             trust=Trust[trust.upper().replace("-", "_")],
             beacon=_beacon(made.terms.beacon, chain),

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from bulletin_board.storage.directory import write_secret
-from gopa.cli.values import read_line
+from gopa.cli.arguments import read_line
 from gopa.sessions.invitations import Invitation
 from gopa.sessions.vault import identity as identities
 from wire.secret import SecretBytes

@@ -15,20 +15,17 @@ from typing import Any, Final, TypeVar
 import click
 
 from gopa.auditing.auditor import workers
-from gopa.cli.board_options import as_json_option
-from gopa.cli.board_output import reporting, show
-from gopa.cli.seconds import Seconds
-from gopa.cli.session_board import board_client
-from gopa.cli.session_progress import Happened, Progress, progress
-from gopa.cli.session_secrets import known_secret, secret_options
-from gopa.cli.session_words import Telling
+from gopa.cli.arguments import Seconds
+from gopa.cli.board_options import as_json_option, reporting, show
+from gopa.cli.session_access import board_client, known_secret, secret_options
+from gopa.cli.session_progress import Happened, ProgressDisplay, Telling, progress
 from gopa.messages.phases import Phase
 from gopa.rules import SessionState
 from gopa.sessions.organising import (
     BoardLog,
     Deadlines,
     DurableOrganiser,
-    Pace,
+    OrganiserPace,
     Schedule,
     drand_source,
     run,
@@ -130,7 +127,7 @@ def open_command(  # noqa: PLR0913 - one argument for each option
         secret = known_secret(place.identity_path, passphrase_file, key_file)
         pool = stack.enter_context(workers(jobs, None))
         shown = stack.enter_context(progress(as_json=as_json, quiet=quiet))
-        work = _Work(place, schedule, secret, drand, Pace(poll_seconds=poll), shown, pool)
+        work = _Work(place, schedule, secret, drand, OrganiserPace(poll_seconds=poll), shown, pool)
         state = _until_stopped(work.run())
     if state is None:
         click.echo(f"stopped; `gopa session open {directory}` goes on", err=True)
@@ -176,7 +173,7 @@ def close(
 def _close(place: OrganiserPlace, secret: Secret | None, deadline: float) -> SessionState:
     """Take the vault as soon as it is free, and end what is left to be ended."""
     quiet = progress(as_json=False, quiet=True)
-    work = _Work(place, Schedule(), secret, None, Pace(outage_seconds=30.0), quiet, None)
+    work = _Work(place, Schedule(), secret, None, OrganiserPace(outage_seconds=30.0), quiet, None)
     while True:
         try:
             state = _until_stopped(work.run())
@@ -202,8 +199,8 @@ class _Work:
         schedule: Schedule,
         secret: Secret | None,
         drand: str | None,
-        pace: Pace,
-        shown: Progress,
+        pace: OrganiserPace,
+        shown: ProgressDisplay,
         pool: Any,
     ) -> None:
         self._place, self._schedule, self._secret, self._pool = place, schedule, secret, pool

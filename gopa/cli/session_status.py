@@ -12,12 +12,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bulletin_board.visible import visible
+from bulletin_board.text import visible
 from gopa.auditing.figures import counted
-from gopa.cli.board_options import as_json_option
-from gopa.cli.board_output import reporting
-from gopa.cli.session_board import board_client
-from gopa.cli.session_words import (
+from gopa.cli.board_options import as_json_option, reporting
+from gopa.cli.session_access import board_client
+from gopa.cli.session_progress import (
     PHASE_WORDS,
     abort_facts,
     result_facts,
@@ -27,8 +26,13 @@ from gopa.cli.session_words import (
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort
 from gopa.sessions.organising.place import OrganiserPlace
-from gopa.sessions.organising.reading import PIECE, BoardLog
-from gopa.sessions.organising.status import OpenRound, PastRound, SessionStatus
+from gopa.sessions.organising.reading import (
+    PIECE,
+    BoardLog,
+    FinishedRound,
+    OpenRound,
+    SessionStatus,
+)
 from gopa.sessions.ticket import Ticket
 
 _SHOWN: Final = 12
@@ -95,7 +99,7 @@ def _open_facts(current: OpenRound) -> dict[str, object]:
     }
 
 
-def _past_facts(manifest: Manifest, past: PastRound) -> dict[str, object]:
+def _past_facts(manifest: Manifest, past: FinishedRound) -> dict[str, object]:
     facts: dict[str, object] = {
         "round": past.round,
         "logical": past.logical,
@@ -145,13 +149,13 @@ def _row(table: Table, name: str, text: str) -> None:
     table.add_row(name, escape(visible(text, 2_000)))
 
 
-def _past_text(manifest: Manifest, past: PastRound) -> str:
+def _past_text(manifest: Manifest, past: FinishedRound) -> str:
     if isinstance(past.outcome, Abort):
         return f"aborted: {why_text(past.outcome)}; {past.joined} had joined{_veto_text(past)}"
     return result_text(manifest, past.outcome, len(past.included))
 
 
-def _veto_text(past: PastRound) -> str:
+def _veto_text(past: FinishedRound) -> str:
     left = ", ".join(map(str, past.cut_off[:_SHOWN]))
     more = " and more" if len(past.cut_off) > _SHOWN else ""
     cut = f"; its cut left out entries that the log had before: {left}{more}" if left else ""

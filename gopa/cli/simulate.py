@@ -20,10 +20,20 @@ from rich.text import Text
 
 from gopa.aggregation import LocalAggregator, RoundAborted
 from gopa.aggregation.engine import Mode, Trust
-from gopa.cli.board_output import FAILED_EXIT, reporting
-from gopa.cli.plan_options import plan_of, plan_options
-from gopa.cli.simulate_inputs import Inputs, as_values, random_inputs, read_inputs, silence
-from gopa.cli.simulate_output import Cost, Round, lines, posted_by, record
+from gopa.cli.board_options import FAILED_EXIT, reporting
+from gopa.cli.plan import plan_of, plan_options
+from gopa.cli.simulate_output import (
+    Inputs,
+    RoundOutput,
+    SimulationCost,
+    as_values,
+    lines,
+    posted_by,
+    random_inputs,
+    read_inputs,
+    record,
+    silence,
+)
 from gopa.planning import Plan
 from wire.errors import UsageError
 
@@ -51,7 +61,7 @@ _path = click.Path(path_type=Path)
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class OutputPlaces:
     """Where the log goes: a board's directory, an archive, and the keys of an audit."""
 
     out: Path | None
@@ -136,7 +146,7 @@ def simulate(  # noqa: PLR0913 - one argument for each option
     **planned: Any,
 ) -> None:
     """Plan, run all rounds, say what came out."""
-    places = Places(out, archive)
+    places = OutputPlaces(out, archive)
     places.require_free(mode)
     given = None if path is None else read_inputs(path, planned["dimension"])
     planned["beacon"] = None if mode == "off" else "commit-reveal"
@@ -165,18 +175,18 @@ def simulate(  # noqa: PLR0913 - one argument for each option
 plan_options(without={"beacon"}, optional={"parties"})(simulate)
 
 
-def _run(aggregator: LocalAggregator, inputs: Inputs) -> tuple[list[Round], Cost]:
+def _run(aggregator: LocalAggregator, inputs: Inputs) -> tuple[list[RoundOutput], SimulationCost]:
     """As many rounds as the plan composes, over the same inputs."""
     wall, cpu = time.perf_counter(), time.process_time()
-    rounds: list[Round] = []
+    rounds: list[RoundOutput] = []
     while aggregator.rounds_left:
         try:
             result = aggregator.average(as_values(inputs))
         except RoundAborted as error:
             _give_up(error, len(rounds) + 1)
-        rounds.append(Round.of(result, inputs))
+        rounds.append(RoundOutput.of(result, inputs))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return rounds, Cost(wall, cpu, posted_by(rounds[-1].result))
+    return rounds, SimulationCost(wall, cpu, posted_by(rounds[-1].result))
 
 
 def _give_up(error: RoundAborted, number: int) -> NoReturn:
@@ -212,7 +222,7 @@ def _checks_on(ray: str | None, jobs: int | None) -> Iterator[Executor | None]:
         yield executor
 
 
-def _keep(last: Round, places: Places) -> None:
+def _keep(last: RoundOutput, places: OutputPlaces) -> None:
     transcript = last.result.transcript
     if places.archive is not None:
         transcript.archive(places.archive)
@@ -220,7 +230,14 @@ def _keep(last: Round, places: Places) -> None:
         transcript.keys(places.keys)
 
 
-def _show(made: Plan, rounds: list[Round], cost: Cost, places: Places, *, as_json: bool) -> None:
+def _show(
+    made: Plan,
+    rounds: list[RoundOutput],
+    cost: SimulationCost,
+    places: OutputPlaces,
+    *,
+    as_json: bool,
+) -> None:
     if as_json:
         written = {"out": places.out, "archive": places.archive, "keys": places.keys}
         click.echo(json.dumps(record(made, rounds, cost, written)))

@@ -1,40 +1,125 @@
-"""What `gopa simulate` says about its rounds, for people and for programs."""
+"""Prints what `gopa simulate` says about its rounds, and makes the inputs of its parties.
+
+The inputs also say when some of the parties fall silent.
+"""
 
 from __future__ import annotations
 
+import secrets
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from bulletin_board import Submission
 from gopa.aggregation import Result
-from gopa.aggregation.report import report_lines
+from gopa.aggregation.result import report_lines
 from gopa.aggregation.structure import flat
-from gopa.cli.simulate_inputs import Inputs
+from gopa.cli.arguments import read_value
 from gopa.planning import Plan, PrivacyStatement
+from gopa.planning.terms import Terms
+from wire.errors import UsageError
+
+Inputs: TypeAlias = npt.NDArray[np.float64]
+"""A row for each party, a column for each coordinate."""
+
+_BEFORE_UNMASKING: Final = ("join", "coins", "commit", "publish")
+"""A round goes on without a party that falls silent here; in `unmask` others must recover it."""
+
+_INPUTS: Final = 1
+_SILENCE: Final = 2
+_WITHIN: Final = 0.999
+"""So much of the largest length a shortened vector has: rounding may lengthen it."""
+
+_CACHED_ROUNDS: Final = 64
+
+
+def read_inputs(path: Path, dimension: int) -> Inputs:
+    """The values of all parties, one after the other.
+
+    Raises:
+        UsageError: the file holds no numbers, or no whole number of parties.
+    """
+    try:
+        found = np.asarray(read_value(None, path), dtype=np.float64)
+    except (TypeError, ValueError):
+        message = f"{path} holds no list of numbers, or of lists of numbers of one length"
+        raise UsageError(message, "--values") from None
+    if found.ndim == 2 and found.shape[1] != dimension:
+        message = f"{path} has {found.shape[1]} numbers for each party: say --dimension so"
+        raise UsageError(message, "--values")
+    if found.ndim > 2 or found.size == 0 or found.size % dimension:
+        message = f"{path} has {found.size} numbers, and every party has {dimension}"
+        raise UsageError(message, "--values")
+    if not np.isfinite(found).all():
+        raise UsageError(f"{path} holds a number that is not finite", "--values")
+    return found.reshape(-1, dimension)
+
+
+def random_inputs(terms: Terms, norm: str | None, seed: int | None, *, integers: bool) -> Inputs:
+    """Values drawn evenly from the range; vectors that are too long are shortened."""
+    rng = _generator(seed, _INPUTS)
+    shape, low, high = (terms.parties, terms.dimension), float(terms.low), float(terms.high)
+    if integers:
+        return rng.integers(int(low), int(high), shape, endpoint=True).astype(np.float64)
+    found = rng.uniform(low, high, shape)
+    if norm is not None:
+        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        found *= np.minimum(1.0, _WITHIN * float(norm) / np.maximum(lengths, _WITHIN))
+    return found
+
+
+def silence(
+    fraction: float, terms: Terms, seed: int | None
+) -> Callable[[int], Mapping[int, str]] | None:
+    """So large a part of the parties falls silent in every round, each from a phase drawn on."""
+    count = round(fraction * terms.parties)
+    if not count:
+        return None
+    phases = (*_BEFORE_UNMASKING, *(("unmask",) if terms.threshold_numerator else ()))
+    fixed = secrets.randbits(64) if seed is None else seed
+
+    @lru_cache(_CACHED_ROUNDS)
+    def script(number: int) -> Mapping[int, str]:
+        rng = _generator(fixed, _SILENCE, number)
+        silent = rng.choice(terms.parties, count, replace=False)
+        return {int(party): str(rng.choice(phases)) for party in silent}
+
+    return script
+
+
+def as_values(inputs: Inputs) -> list[Any]:
+    """Numbers for a plan of one coordinate, vectors otherwise."""
+    return inputs[:, 0].tolist() if inputs.shape[1] == 1 else list(inputs)
+
+
+def _generator(seed: int | None, *purpose: int) -> np.random.Generator:
+    return np.random.default_rng(None if seed is None else [seed, *purpose])
+
 
 _NOTICE: Final = "one process knew every secret; privacy is what a real session would give"
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class RoundOutput:
     """A round with what only a simulation knows."""
 
     result: Result
     truth: Inputs
 
     @classmethod
-    def of(cls, result: Result, inputs: Inputs) -> Round:
+    def of(cls, result: Result, inputs: Inputs) -> RoundOutput:
         """The true mean is that of the parties that the result includes."""
         return cls(result, inputs[list(result.included)].mean(axis=0))
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class SimulationCost:
     """What all rounds took; `posted` has the bytes of each party's entries, by its key."""
 
     wall: float
@@ -55,7 +140,9 @@ def posted_by(result: Result) -> dict[bytes, int]:
     return {author: size for author, size in found.items() if author != first}
 
 
-def lines(rounds: Sequence[Round], parties: int, cost: Cost) -> list[tuple[str, str]]:
+def lines(
+    rounds: Sequence[RoundOutput], parties: int, cost: SimulationCost
+) -> list[tuple[str, str]]:
     """Names and texts, one line each."""
     found = [("simulation", _NOTICE)]
     for number, each in enumerate(rounds, 1):
@@ -75,7 +162,10 @@ def lines(rounds: Sequence[Round], parties: int, cost: Cost) -> list[tuple[str, 
 
 
 def record(
-    plan: Plan, rounds: Sequence[Round], cost: Cost, written: Mapping[str, Path | None]
+    plan: Plan,
+    rounds: Sequence[RoundOutput],
+    cost: SimulationCost,
+    written: Mapping[str, Path | None],
 ) -> dict[str, object]:
     """The same for programs."""
     sizes = list(cost.posted.values())
@@ -97,14 +187,14 @@ def record(
     }
 
 
-def _truth(each: Round) -> str:
+def _truth(each: RoundOutput) -> str:
     means = flat(each.result.mean)
     text = ", ".join(f"{number:.6g}" for number in each.truth[:6])
     more = f", .. {len(means)} numbers" if len(means) > 6 else ""
     return f"{text}{more} of the parties included, which only a simulation knows"
 
 
-def _round(each: Round) -> dict[str, object]:
+def _round(each: RoundOutput) -> dict[str, object]:
     result, means = each.result, flat(each.result.mean)
     privacy = result.privacy
     return {

@@ -3,21 +3,18 @@
 Specification: `specs/08-masks.md`.
 """
 
-from gopa.masks.context import EdgeContext, SelfContext
 from gopa.masks.edge import EdgeMask, EdgeMasks, edge_mask, edge_masks, sign
-from gopa.masks.gaussian import RoundedGaussian
-from gopa.masks.keys import SharedPoint, edge_key, share_key, shared_point
-from gopa.masks.law import MASK_LAW, MaskLaw, UniformMask
-from gopa.masks.packing import pack_words, packed_size, unpack_words, word_type
+from gopa.masks.keys import EdgeContext, SelfContext, SharedPoint, edge_key, share_key, shared_point
+from gopa.masks.law import MASK_LAW, MaskLaw, RoundedGaussian, UniformMask
 from gopa.masks.seed_shares import (
     deal_seed,
     decode_seed_commitments,
     recover_seed,
     shareable_seed,
 )
-from gopa.masks.self_mask import SelfMask, self_mask
-from gopa.masks.shares import (
+from gopa.masks.self_masks import (
     Dealing,
+    SelfMask,
     Share,
     check_share,
     deal,
@@ -27,8 +24,18 @@ from gopa.masks.shares import (
     open_share,
     recover,
     seal_share,
+    self_mask,
 )
-from gopa.masks.words import add_edge_words, add_self_words, edge_key_hash, seed_hash
+from gopa.masks.words import (
+    add_edge_words,
+    add_self_words,
+    edge_key_hash,
+    pack_words,
+    packed_size,
+    seed_hash,
+    unpack_words,
+    word_type,
+)
 
 __all__ = [
     "MASK_LAW",

@@ -1,6 +1,6 @@
-"""Committed masks of edges: both ends expand one key into the same values and blinding.
+"""Expands the key of an edge into committed masks: both ends get the same values and blinding.
 
-Specification: `specs/08-masks.md`, section 3.
+A commitment is to one value or to many. Specification: `specs/08-masks.md`, section 3.
 """
 
 from __future__ import annotations
@@ -8,16 +8,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commitments import Commitment
+from commitments import Commitment, Pedersen, VectorPedersen
+from commitments.generators import MAX_BASES
 from commitments.group import Group, SecretScalar, SecretScalarVec
-from gopa.masks.committed import commitments_to, joined, require_dimension, single
-from gopa.masks.context import require_id
-from gopa.masks.gaussian import RoundedGaussian
-from gopa.masks.keys import require_key
-from gopa.masks.law import MaskLaw, require_law
+from gopa.masks.keys import require_id, require_key
+from gopa.masks.law import MaskLaw, RoundedGaussian, require_law
 from wire.domains import EDGE_BLINDING, EDGE_VALUES, stream_domain
 from wire.errors import UsageError
 from wire.secret import Guarded, SecretBytes
+
+
+def commitments_to(
+    group: Group,
+    dimension: int,
+    rows: Sequence[SecretScalarVec],
+    blindings: SecretScalarVec,
+    bits: int | None = None,
+) -> Commitment:
+    """One commitment for each row, in constant time: Pedersen for one value, else vector Pedersen.
+
+    `bits` promises small values, as in `VectorPedersen.commit_rows`.
+    """
+    if dimension == 1:
+        return Pedersen(group).commit(joined(group, rows), blindings)
+    return VectorPedersen(group, dimension).commit_rows(rows, blindings, bits=bits)
+
+
+def joined(group: Group, vectors: Sequence[SecretScalarVec]) -> SecretScalarVec:
+    """All vectors one after the other."""
+    total = group.secret_scalars([])
+    for vector in vectors:
+        total = total.concat(vector)
+    return total
+
+
+def single(group: Group, value: SecretScalar) -> SecretScalarVec:
+    """A vector of this one scalar."""
+    return group.secret_scalars([1]) * value
+
+
+def require_dimension(dimension: int) -> None:
+    """Raises `UsageError` for anything but a dimension of commitments."""
+    if type(dimension) is not int or not 1 <= dimension <= MAX_BASES:
+        raise UsageError(f"the dimension is an integer from 1 to {MAX_BASES}", "dimension")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

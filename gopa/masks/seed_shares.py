@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from commitments import Commitment, Pedersen
 from commitments.group import Group, SecretScalarVec
 from gopa.masks.keys import require_key
-from gopa.masks.shares import Dealing, Share, combined, deal_scalars
+from gopa.masks.self_masks import Dealing, Share, combined, deal_scalars
 from wire.errors import MalformedMessage, UsageError
 from wire.randomness import Rng
 from wire.secret import SecretBytes

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bulletin_board import Entry, Slot, sign_entry
-from bulletin_board.entry import LARGEST_BODY, VERSION
-from bulletin_board.slots import SlotTable
+from bulletin_board.entry import LARGEST_BODY, VERSION, SlotTable
 from bulletin_board.tree import leaf_hash
 from gopa.messages.bodies import widest_body
 from gopa.messages.phases import Kind, Phase
@@ -80,8 +79,8 @@ Assembled: TypeAlias = Message | Equivocation | Broken
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where the next message of an author goes: fixed before it is signed."""
+class MessageSlot:
+    """Fixes where the next message of an author goes, before it is signed."""
 
     session: bytes
     phase: Phase
@@ -94,7 +93,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class SignedMessage:
     """The entries of one message, to be posted in order, and what follows from them."""
 
     entries: tuple[bytes, ...]
@@ -102,7 +101,7 @@ class Signed:
     next_seq: int
 
 
-def sign_message(body: bytes, place: Place, key: SigningKey) -> Signed:
+def sign_message(body: bytes, place: MessageSlot, key: SigningKey) -> SignedMessage:
     """Cut a body into chunks and sign each; `previous` chains them ([E1])."""
     pieces = [body[at : at + LARGEST_BODY] for at in range(0, len(body), LARGEST_BODY)] or [b""]
     if len(pieces) > 65_535:
@@ -126,7 +125,7 @@ def sign_message(body: bytes, place: Place, key: SigningKey) -> Signed:
         )
         entries.append(sign_entry(entry, key))
         previous = leaf_hash(entries[-1])
-    return Signed(tuple(entries), previous, place.seq + len(pieces))
+    return SignedMessage(tuple(entries), previous, place.seq + len(pieces))
 
 
 @dataclass(slots=True)

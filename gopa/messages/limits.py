@@ -13,9 +13,8 @@ from typing import Final
 from bulletin_board.entry import LARGEST_BODY
 from commitments import ristretto255
 from commitments.group import Group
-from gopa.masks.packing import packed_size
-from gopa.messages.agreement import most_neighbours
-from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, Trust
+from gopa.masks.words import packed_size
+from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, Trust, most_neighbours
 from gopa.messages.organiser import (
     ABORT,
     CLOSE,
@@ -26,14 +25,14 @@ from gopa.messages.organiser import (
     REMOVAL,
     RESULT,
     Abort,
+    AbortReason,
     Close,
     Coins,
-    Enrolled,
     Members,
     Released,
-    Result,
+    ResultMessage,
     Roll,
-    Why,
+    RollEntry,
 )
 from gopa.messages.party import (
     ACCUSATION,
@@ -52,8 +51,8 @@ from gopa.messages.party import (
 from gopa.messages.phases import Phase
 from zkp import GaussianTable, Interval, WeightedNoisePlan
 from zkp.bits import layout_of, proof_size
+from zkp.gaussian_noise import slack_bits
 from zkp.last_largest import proof_layout
-from zkp.noise_draw import slack_bits
 
 POINT: Final = 32
 SHARE: Final = 64
@@ -140,8 +139,8 @@ def _weighing_size(manifest: Manifest, group: Group) -> int:
 
 def _organiser(manifest: Manifest, _: int) -> int:
     terms, parties = manifest.terms, manifest.terms.parties
-    abort = Abort(NONE, 0, Why.ORGANISER, Released.NONE, ())
-    result = Result(NONE, 0, (0,), (), 0, 0)
+    abort = Abort(NONE, 0, AbortReason.ORGANISER, Released.NONE, ())
+    result = ResultMessage(NONE, 0, (0,), (), 0, 0)
     return max(
         OPEN.max_size,
         _roll(manifest),
@@ -154,7 +153,7 @@ def _organiser(manifest: Manifest, _: int) -> int:
 
 def _roll(manifest: Manifest) -> int:
     nonce_hash = NONE if isinstance(manifest.beacon, CommitReveal) else b""
-    enrolled = Enrolled(NONE, NONE, nonce_hash)
+    enrolled = RollEntry(NONE, NONE, nonce_hash)
     one = Close(NONE, 0, Phase.JOIN, b"", Roll((enrolled,), 0))
     others = manifest.terms.parties - 1
     return len(CLOSE.encode(one)) + others * len(ENROLLED.encode(enrolled))

@@ -41,8 +41,10 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
-class Enrolled:
+class RollEntry:
     """A party on the roll, by its Ed25519 key."""
+
+    __spec_name__ = "Enrolled"
 
     author: bytes
     key: bytes
@@ -53,7 +55,7 @@ class Enrolled:
 class Roll:
     """Everybody who joined, in increasing order of their Ed25519 keys."""
 
-    parties: tuple[Enrolled, ...]
+    parties: tuple[RollEntry, ...]
     beacon_round: int
 
 
@@ -100,8 +102,10 @@ class Close:
             raise UsageError("the content of a close of this phase", "content")
 
 
-class Cause(IntEnum):
+class RemovalCause(IntEnum):
     """Why a party of the roll is not in a list."""
+
+    __spec_name__ = "Cause"
 
     ABSENT = 1
     INVALID = 2
@@ -116,12 +120,14 @@ class Removal:
 
     position: int
     phase: Phase
-    cause: Cause
+    cause: RemovalCause
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ResultMessage:
     """The sums over everybody in the final list, on the grid."""
+
+    __spec_name__ = "Result"
 
     acts_on: bytes
     cut: int
@@ -131,8 +137,10 @@ class Result:
     releases: int
 
 
-class Why(IntEnum):
+class AbortReason(IntEnum):
     """Why a round was aborted."""
+
+    __spec_name__ = "Why"
 
     TOO_FEW_JOINED = 1
     TOO_MANY_WITHHELD = 2
@@ -156,12 +164,12 @@ class Abort:
 
     acts_on: bytes
     cut: int
-    reason: Why
+    reason: AbortReason
     released: Released
     culprits: tuple[int, ...]
 
 
-OrganiserMessage: TypeAlias = Open | Close | Result | Abort
+OrganiserMessage: TypeAlias = Open | Close | ResultMessage | Abort
 
 
 class ListKind(IntEnum):
@@ -178,10 +186,12 @@ _BITS = opaque(1, MOST_ENROLLED // 8)
 
 OPEN: Codec[Open] = record(Open, acts_on=_LEAF, logical=u16, attempt=u16)
 
-ENROLLED: Codec[Enrolled] = record(
-    Enrolled, author=fixed(32), key=fixed(32), nonce_hash=opaque(0, 32)
+ENROLLED: Codec[RollEntry] = record(
+    RollEntry, author=fixed(32), key=fixed(32), nonce_hash=opaque(0, 32)
 )
-REMOVAL: Codec[Removal] = record(Removal, position=u32, phase=_PHASE, cause=enumeration(Cause, u8))
+REMOVAL: Codec[Removal] = record(
+    Removal, position=u32, phase=_PHASE, cause=enumeration(RemovalCause, u8)
+)
 
 _CONTENT: Codec[Content] = select(
     "Content",
@@ -215,8 +225,8 @@ CLOSE: Codec[Close] = record(
     checkpoint=opaque(0, LARGEST_CHECKPOINT),
     content=_CONTENT,
 )
-RESULT: Codec[Result] = record(
-    Result,
+RESULT: Codec[ResultMessage] = record(
+    ResultMessage,
     acts_on=_LEAF,
     cut=u64,
     sums=vector(i64, 1, MOST_COORDINATES),
@@ -228,7 +238,7 @@ ABORT: Codec[Abort] = record(
     Abort,
     acts_on=_LEAF,
     cut=u64,
-    reason=enumeration(Why, u8),
+    reason=enumeration(AbortReason, u8),
     released=enumeration(Released, u8),
     culprits=vector(u32, 0, MOST_ENROLLED),
 )

@@ -87,8 +87,10 @@ class OpenedEdge:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class EdgeOpenings:
     """The keys a party owes after others dropped out."""
+
+    __spec_name__ = "Opening"
 
     acts_on: bytes
     edges: tuple[OpenedEdge, ...]
@@ -126,7 +128,7 @@ class Recover:
 
 
 PartyMessage: TypeAlias = (
-    Join | Reveal | Commit | Accusation | Publish | Opening | Confirm | Unmask | Recover
+    Join | Reveal | Commit | Accusation | Publish | EdgeOpenings | Confirm | Unmask | Recover
 )
 
 _LEAF = fixed(32)
@@ -166,8 +168,8 @@ PUBLISH: Codec[Publish] = record(
     Publish, acts_on=_LEAF, value=opaque(1, LARGEST_VALUE), blinding=opaque(0, 32)
 )
 OPENED_EDGE: Codec[OpenedEdge] = record(OpenedEdge, neighbour=u32, key=_KEY)
-OPENING: Codec[Opening] = record(
-    Opening, acts_on=_LEAF, edges=vector(OPENED_EDGE, 1, MOST_NEIGHBOURS)
+OPENING: Codec[EdgeOpenings] = record(
+    EdgeOpenings, acts_on=_LEAF, edges=vector(OPENED_EDGE, 1, MOST_NEIGHBOURS)
 )
 CONFIRM: Codec[Confirm] = record(Confirm, acts_on=_LEAF)
 UNMASK: Codec[Unmask] = record(Unmask, acts_on=_LEAF, seed=fixed(32))

@@ -8,12 +8,12 @@ from gopa.organiser.machine import (
     OrganiserEvent,
     OrganiserOutput,
     PhaseOver,
-    Publish,
     Seen,
+    SendMessage,
     WantBeacon,
     WantCheckpoint,
 )
-from gopa.organiser.manifest import Setting, new_manifest
+from gopa.organiser.manifest import SessionSetting, new_manifest
 
 __all__ = [
     "Cosigned",
@@ -23,9 +23,9 @@ __all__ = [
     "OrganiserEvent",
     "OrganiserOutput",
     "PhaseOver",
-    "Publish",
     "Seen",
-    "Setting",
+    "SendMessage",
+    "SessionSetting",
     "WantBeacon",
     "WantCheckpoint",
     "new_manifest",

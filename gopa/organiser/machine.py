@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from bulletin_board import Slot, Submission
 from bulletin_board.tree import leaf_hash
-from gopa.messages.framing import NO_LEAF, Place, Posted, sign_message
+from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, sign_message
 from gopa.messages.manifest import DrandBeacon, Manifest
 from gopa.messages.phases import Kind, Phase
 from gopa.rounds.toolkit import Toolkit
@@ -69,8 +69,8 @@ OrganiserEvent: TypeAlias = Posted | PhaseOver | Idle | GiveUp | Cosigned | Seen
 
 
 @dataclass(frozen=True, slots=True)
-class Publish:
-    """Signed entries of one message, to be stored durably and then posted in this order ([E5])."""
+class SendMessage:
+    """Asks to store one message's signed entries durably and then to post them in order ([E5])."""
 
     kind: Kind
     round: int
@@ -95,7 +95,7 @@ class WantBeacon:
     round: int
 
 
-OrganiserOutput: TypeAlias = Publish | WantCheckpoint | WantBeacon
+OrganiserOutput: TypeAlias = SendMessage | WantCheckpoint | WantBeacon
 
 
 class Organiser(Guarded):
@@ -148,7 +148,7 @@ class Organiser(Guarded):
 
     def start(self) -> tuple[OrganiserOutput, ...]:
         """The manifest, which begins the session."""
-        place = Place(self._session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
+        place = MessageSlot(self._session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
         return (self._sign(self._manifest.to_bytes(), place),)
 
     def step(self, event: OrganiserEvent) -> tuple[OrganiserOutput, ...]:
@@ -231,7 +231,7 @@ class Organiser(Guarded):
     def _publish(self, control: Control | None) -> tuple[OrganiserOutput, ...]:
         if control is None:
             return ()
-        place = Place(
+        place = MessageSlot(
             self._session,
             Phase.ORGANISER,
             control.kind,
@@ -245,8 +245,8 @@ class Organiser(Guarded):
             self._beacon = None
         return (self._sign(control.body, place),)
 
-    def _sign(self, body: bytes, place: Place) -> Publish:
+    def _sign(self, body: bytes, place: MessageSlot) -> SendMessage:
         signed = sign_message(body, place, self._key)
         self._unseen = tuple(map(leaf_hash, signed.entries))
         self._slots = frozenset(Submission.decode(raw).entry.slot for raw in signed.entries)
-        return Publish(place.kind, place.round, signed.entries)
+        return SendMessage(place.kind, place.round, signed.entries)

@@ -29,7 +29,7 @@ _WIDTHS = range(8, 65)
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SessionSetting:
     """What a session is besides its plan. The defaults are those of a real session."""
 
     mode: Mode = Mode.FULL
@@ -49,7 +49,7 @@ def new_manifest(  # noqa: PLR0913 - what a session consists of
     organiser: bytes,
     log: VerifierKey,
     rng: Rng,
-    setting: Setting | None = None,
+    setting: SessionSetting | None = None,
     policy: TrustPolicy | None = None,
 ) -> Manifest:
     """A manifest with a fresh salt, so that an equal plan never repeats a session's id.
@@ -61,7 +61,7 @@ def new_manifest(  # noqa: PLR0913 - what a session consists of
     Raises:
         UsageError: the parts do not fit each other; `field` says which.
     """
-    setting = setting or Setting()
+    setting = setting or SessionSetting()
     terms = plan.terms if isinstance(plan, Plan) else plan
     admission: Admission = (
         roster if isinstance(roster, OpenAdmission) else Roster(tuple(sorted(roster)))
@@ -86,7 +86,7 @@ def new_manifest(  # noqa: PLR0913 - what a session consists of
     )
 
 
-def _width(terms: Terms, setting: Setting) -> int:
+def _width(terms: Terms, setting: SessionSetting) -> int:
     """The narrowest words that hold the sum, with masks that stay in it where some do."""
     if setting.mode is Mode.FULL:
         return 0

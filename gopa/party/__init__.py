@@ -17,7 +17,7 @@ from gopa.party.events import (
 )
 from gopa.party.machine import Party
 from gopa.party.policy import LocalPolicy, Refusal
-from gopa.party.states import State
+from gopa.party.states import PartyState
 
 __all__ = [
     "Dated",
@@ -31,9 +31,9 @@ __all__ = [
     "Output",
     "Part",
     "Party",
+    "PartyState",
     "Post",
     "Refusal",
-    "State",
     "Supplied",
     "TimedOut",
     "Witnessed",

@@ -13,18 +13,17 @@ from gopa.messages.organiser import Coins
 from gopa.messages.party import JOIN, REVEAL, Reveal
 from gopa.messages.phases import Phase
 from gopa.party.committing import commit_round
+from gopa.party.context import PartyContext
 from gopa.party.events import Fetch, Output
-from gopa.party.lists import Closed
-from gopa.party.means import Means
-from gopa.party.reading import decoded
-from gopa.party.states import Checking, Enrolled, State
+from gopa.party.reading import Closed, decoded
+from gopa.party.states import Checking, Enrolled, PartyState
 from gopa.party.view import RoundView
 from gopa.rounds.proofs import PossessionClaim
 
 
 def ask(
-    state: State, enrolled: Enrolled, view: RoundView, coins: Coins, closed: Closed
-) -> tuple[State, list[Output]]:
+    state: PartyState, enrolled: Enrolled, view: RoundView, coins: Coins, closed: Closed
+) -> tuple[PartyState, list[Output]]:
     """Ask for the reveals of all members; where there are no nonces, for neighbours' joins."""
     if enrolled.joined.nonce is None:
         phase, cut, asked = Phase.JOIN, enrolled.cut, view.neighbours
@@ -37,8 +36,8 @@ def ask(
 
 
 def check(
-    means: Means, state: State, checking: Checking, found: Mapping[bytes, Message]
-) -> tuple[State, list[Output]]:
+    means: PartyContext, state: PartyState, checking: Checking, found: Mapping[bytes, Message]
+) -> tuple[PartyState, list[Output]]:
     """Commit if the log holds what the organiser's lists say that others signed.
 
     Raises:
@@ -52,7 +51,9 @@ def check(
     return commit_round(means, state, enrolled, view, checking.leaf)
 
 
-def _require_revealed(state: State, checking: Checking, found: Mapping[bytes, Message]) -> None:
+def _require_revealed(
+    state: PartyState, checking: Checking, found: Mapping[bytes, Message]
+) -> None:
     """Every member has revealed the listed nonce, and has seen the roll that this party saw.
 
     Else an organiser could enrol puppets, or use a nonce that its owner gave away under
@@ -68,7 +69,7 @@ def _require_revealed(state: State, checking: Checking, found: Mapping[bytes, Me
 
 
 def _require_joined(
-    means: Means, state: State, checking: Checking, found: Mapping[bytes, Message]
+    means: PartyContext, state: PartyState, checking: Checking, found: Mapping[bytes, Message]
 ) -> None:
     """Every neighbour has joined with what the roll lists of it, in this round.
 

@@ -11,12 +11,11 @@ from gopa.messages.organiser import Close, Members
 from gopa.messages.phases import Phase
 from gopa.party.checking import ask
 from gopa.party.confirming import narrow
+from gopa.party.context import PartyContext, absent, landed_below, leave
 from gopa.party.ending import recover
 from gopa.party.events import Fetch, Output, Part
 from gopa.party.joining import enrol
-from gopa.party.leaving import absent, landed_below, leave
-from gopa.party.lists import Closed, decode_close, read_coins, read_members, read_roll
-from gopa.party.means import Means
+from gopa.party.reading import Closed, decode_close, read_coins, read_members, read_roll
 from gopa.party.states import (
     Committed,
     Comparing,
@@ -26,15 +25,17 @@ from gopa.party.states import (
     Invited,
     Joined,
     Outside,
+    PartyState,
     Published,
-    State,
     Unmasked,
     view_at,
 )
 from gopa.party.view import Drawing, joint_of, view_of
 
 
-def take_close(means: Means, state: State, message: Message) -> tuple[State, list[Output]]:
+def take_close(
+    means: PartyContext, state: PartyState, message: Message
+) -> tuple[PartyState, list[Output]]:
     """Check the close against the chain, then act by what this party is.
 
     Raises:
@@ -53,7 +54,9 @@ def take_close(means: Means, state: State, message: Message) -> tuple[State, lis
     return _before_masks(means, moved, closed) or _after_masks(means, moved, closed)
 
 
-def _before_masks(means: Means, state: State, closed: Closed) -> tuple[State, list[Output]] | None:
+def _before_masks(
+    means: PartyContext, state: PartyState, closed: Closed
+) -> tuple[PartyState, list[Output]] | None:
     """Closes of join and coins; None at any later stage."""
     stage = state.stage
     if isinstance(stage, Outside):
@@ -67,7 +70,9 @@ def _before_masks(means: Means, state: State, closed: Closed) -> tuple[State, li
     return None
 
 
-def _after_masks(means: Means, state: State, closed: Closed) -> tuple[State, list[Output]]:
+def _after_masks(
+    means: PartyContext, state: PartyState, closed: Closed
+) -> tuple[PartyState, list[Output]]:
     """Closes of commit and later.
 
     Raises:
@@ -86,8 +91,8 @@ def _after_masks(means: Means, state: State, closed: Closed) -> tuple[State, lis
 
 
 def _coins(
-    means: Means, state: State, enrolled: Enrolled, closed: Closed
-) -> tuple[State, list[Output]]:
+    means: PartyContext, state: PartyState, enrolled: Enrolled, closed: Closed
+) -> tuple[PartyState, list[Output]]:
     """[V1] to [V5], for this party; then what others signed is read ([V7])."""
     manifest, joined, enrolment = means.manifest, enrolled.joined, enrolled.enrolment
     if not _noted_in_time(manifest, enrolled):
@@ -128,8 +133,8 @@ def _noted_in_time(manifest: Manifest, enrolled: Enrolled) -> bool:
 
 
 def _committed(
-    means: Means, state: State, committed: Committed, closed: Closed
-) -> tuple[State, list[Output]]:
+    means: PartyContext, state: PartyState, committed: Committed, closed: Closed
+) -> tuple[PartyState, list[Output]]:
     """[K4] for this party; then its neighbours' commits are read."""
     view, most = committed.view, means.manifest.terms.loss
     inside, _ = _members(means, state, closed, Phase.COMMIT)
@@ -146,8 +151,8 @@ def _committed(
 
 
 def _confirmed(
-    means: Means, state: State, confirmed: Confirmed, closed: Closed
-) -> tuple[State, list[Output]]:
+    means: PartyContext, state: PartyState, confirmed: Confirmed, closed: Closed
+) -> tuple[PartyState, list[Output]]:
     """Read everybody's confirmation: a list alone shows nobody's ([F2])."""
     view = confirmed.view
     listed, _ = _members(means, state, closed, Phase.CONFIRM)
@@ -159,8 +164,8 @@ def _confirmed(
 
 
 def _unmasked(
-    means: Means, state: State, unmasked: Unmasked, closed: Closed
-) -> tuple[State, list[Output]]:
+    means: PartyContext, state: PartyState, unmasked: Unmasked, closed: Closed
+) -> tuple[PartyState, list[Output]]:
     """Somebody's seed is missing: recover it, where the terms allow it."""
     recovers = means.manifest.terms.threshold is not None
     state.chain.require(recovers, "there is no recovery", closed.leaf)
@@ -169,7 +174,7 @@ def _unmasked(
     return recover(means, state, unmasked, opened, closed.leaf)
 
 
-def _listed(state: State, phase: Phase, listed: bool, closed: Closed) -> State:
+def _listed(state: PartyState, phase: Phase, listed: bool, closed: Closed) -> PartyState:
     """A list may lack this party only if its message came late; that may bar it ([X5])."""
     late = not landed_below(state, phase, closed.cut)
     state.chain.require(listed or late, "it left out a message below its own cut", closed.leaf)
@@ -178,7 +183,7 @@ def _listed(state: State, phase: Phase, listed: bool, closed: Closed) -> State:
 
 
 def _members(
-    means: Means, state: State, closed: Closed, phase: Phase
+    means: PartyContext, state: PartyState, closed: Closed, phase: Phase
 ) -> tuple[frozenset[int], bool]:
     """The list of a close of this phase, which is the next one ([C1]), with enough parties."""
     view = view_at(state.stage)
@@ -191,7 +196,7 @@ def _members(
     return frozenset(members), final
 
 
-def _require_witnessed(means: Means, state: State, close: Close) -> None:
+def _require_witnessed(means: PartyContext, state: PartyState, close: Close) -> None:
     """[C4], and [V4] for the close that carries the beacon's value.
 
     That the checkpoint's root is the log's is for the caller, who keeps to checkpoints

@@ -1,35 +1,54 @@
-"""The coins are out: masks, noise, proof and shares. `specs/04-protocol.md`, section 6."""
+"""Makes a party's commit once the coins are out: keys, masks, noise, proof and shares.
+
+Specification: `specs/04-protocol.md`, section 6. All modes of a session are here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
-from commitments import Opening
-from commitments.group import SecretScalarVec
+from commitments import Opening, VectorPedersen
+from commitments.group import Group, SecretScalar, SecretScalarVec
 from gopa.masks import (
+    Dealing,
+    EdgeContext,
+    EdgeMasks,
+    MaskLaw,
+    RoundedGaussian,
+    SelfContext,
     SelfMask,
+    SharedPoint,
+    UniformMask,
+    add_edge_words,
     add_self_words,
     deal,
     deal_seed,
+    edge_key,
+    edge_key_hash,
+    edge_masks,
     encode_commitments,
+    seal_share,
     seed_hash,
     self_mask,
+    share_key,
     shareable_seed,
+    sign,
     word_type,
 )
 from gopa.messages.manifest import Trust
 from gopa.messages.party import COMMIT, Commit
 from gopa.messages.phases import Phase
+from gopa.party.context import PartyContext
 from gopa.party.events import Output
-from gopa.party.masking import edge_secrets, sealed_shares, self_context, share_point
-from gopa.party.means import Means
-from gopa.party.states import Committed, EdgeSecret, Enrolled, Joined, State
+from gopa.party.states import Committed, EdgeSecret, Enrolled, Joined, PartyState
 from gopa.party.view import RoundView
-from gopa.rounds.context import commit, opening_of
+from gopa.planning.terms import Terms
+from gopa.rounds.context import RoundContext, commit, opening_of
 from gopa.rounds.proofs import NoiseClaim
 from gopa.rounds.statements import bit_coins, table_coins
 from gopa.rounds.unproved_noise import add_noise
@@ -37,6 +56,110 @@ from wire.errors import UsageError
 from wire.randomness import draw
 from wire.secret import Guarded, SecretBytes
 from zkp import NoiseSeeds
+
+SIZE = 32
+
+
+def mask_law(terms: Terms) -> MaskLaw:
+    """What the masks of edges are drawn from."""
+    return UniformMask() if terms.mask == "uniform" else RoundedGaussian(terms.mask_deviation)
+
+
+def share_point(position: int) -> int:
+    """Where the share for the party at this position of the roll lies."""
+    return position + 1
+
+
+def edge_context(view: RoundView, one: int, other: int) -> EdgeContext:
+    """The edge between two positions."""
+    context = view.context
+    ids = view.id_of(one), view.id_of(other)
+    return EdgeContext.between(context.session, context.round, *ids)
+
+
+def self_context(view: RoundView) -> SelfContext:
+    """The party's own mask in this round."""
+    return SelfContext(view.context.session, view.context.round, view.own_id)
+
+
+def edge_secrets(
+    view: RoundView, secret: SecretScalar
+) -> tuple[dict[int, EdgeSecret], EdgeMasks | None]:
+    """What this party and each neighbour derive, and in full mode the masks, in their order.
+
+    Raises `MalformedMessage` if the roll lists a key that is no point.
+    """
+    group, neighbours = view.context.group, view.neighbours
+    keys = b"".join(view.enrolment.roll.parties[v].key for v in neighbours)
+    points = group.decode_points(keys, len(neighbours)) * secret
+    shared = [SharedPoint(point) for point in points]
+    contexts = [edge_context(view, view.position, v) for v in neighbours]
+    derived = [edge_key(point, each) for point, each in zip(shared, contexts, strict=True)]
+    masks = _masks(view.context, derived) if view.context.full else None
+    if masks is None:
+        posted = [edge_key_hash(key, each) for key, each in zip(derived, contexts, strict=True)]
+    else:
+        posted = _committed(view.context, masks)
+    secrets = {
+        v: EdgeSecret(point, key, sign(view.own_id, view.id_of(v)), data)
+        for v, point, key, data in zip(neighbours, shared, derived, posted, strict=True)
+    }
+    return secrets, masks
+
+
+def _masks(context: RoundContext, keys: Sequence[SecretBytes]) -> EdgeMasks:
+    return edge_masks(context.group, keys, mask_law(context.manifest.terms), context.dimension)
+
+
+def _committed(context: RoundContext, masks: EdgeMasks) -> list[bytes]:
+    """One commitment for each edge, under the key of the session."""
+    if not len(masks):
+        return []
+    if isinstance(context.key, VectorPedersen):
+        bits = masks.law.bits if isinstance(masks.law, RoundedGaussian) else None
+        data = context.key.commit_rows(masks.rows, masks.blindings, bits=bits).to_bytes()
+    else:
+        data = masks.commitments().to_bytes()
+    return [data[at : at + SIZE] for at in range(0, len(data), SIZE)]
+
+
+def masked_opening(
+    context: RoundContext, masked: Opening, masks: EdgeMasks, signs: Sequence[int]
+) -> Opening:
+    """xhat and rho ([P1]): a sign for each edge, 0 for those that are void."""
+    values, blinding = masks.signed_sum(signs)
+    return masked + opening_of(context.key, values, blinding)
+
+
+def masked_words(
+    words: npt.NDArray[np.integer],
+    edges: Mapping[int, EdgeSecret],
+    live: Sequence[int],
+    law: MaskLaw,
+    group: Group,
+) -> npt.NDArray[np.integer]:
+    """The words with the masks of live edges added, as new words."""
+    total = words.copy()
+    for neighbour in live:
+        add_edge_words(total, edges[neighbour].key, edges[neighbour].sign, law, group=group)
+    return total
+
+
+def pad_key(view: RoundView, shared: SharedPoint, dealer: int, recipient: int) -> SecretBytes:
+    """The key that hides the dealer's share for the recipient."""
+    edge = edge_context(view, dealer, recipient)
+    return share_key(shared, edge, view.id_of(dealer), view.id_of(recipient))
+
+
+def sealed_shares(
+    view: RoundView, edges: Mapping[int, EdgeSecret], dealt: Dealing
+) -> tuple[bytes, ...]:
+    """What this party dealt, for each neighbour under the key that they share."""
+    return tuple(
+        seal_share(view.context.group, share, pad_key(view, edges[v].shared, view.position, v))
+        for v, share in zip(view.neighbours, dealt.shares, strict=True)
+    )
+
 
 SEED_SIZE = 32
 NOTHING = bytes(32)
@@ -56,12 +179,12 @@ class _Own(Guarded):
 
 
 def commit_round(
-    means: Means,
-    state: State,
+    means: PartyContext,
+    state: PartyState,
     enrolled: Enrolled,
     view: RoundView,
     leaf: bytes,
-) -> tuple[State, list[Output]]:
+) -> tuple[PartyState, list[Output]]:
     """Post commitments to all masks and to the noisy input, with the proof about it."""
     joined = enrolled.joined
     edges, masks = edge_secrets(view, joined.secret)
@@ -99,7 +222,7 @@ def commit_round(
 
 
 def _proved(
-    means: Means, joined: Joined, view: RoundView, leaf: bytes, seed: SecretBytes | None
+    means: PartyContext, joined: Joined, view: RoundView, leaf: bytes, seed: SecretBytes | None
 ) -> _Own:
     context, group = view.context, view.context.group
     if joined.given.opening is None or joined.seeds is None or seed is None:
@@ -133,7 +256,9 @@ def _proved(
     )
 
 
-def _unproved(means: Means, joined: Joined, view: RoundView, seed: SecretBytes | None) -> _Own:
+def _unproved(
+    means: PartyContext, joined: Joined, view: RoundView, seed: SecretBytes | None
+) -> _Own:
     terms = means.manifest.terms
     words = np.array(joined.given.values, dtype=np.int64)
     masked = words.astype(word_type(means.manifest.word_width))
@@ -159,7 +284,7 @@ def _seed_bytes(joined: Joined) -> bytes:
     return b"" if joined.seeds is None else joined.seeds.point.to_bytes()
 
 
-def _fresh_seed(means: Means, view: RoundView) -> SecretBytes:
+def _fresh_seed(means: PartyContext, view: RoundView) -> SecretBytes:
     """A seed that can be shared, where it may have to be."""
     if means.manifest.deals_seeds:
         return shareable_seed(view.context.group, means.rng)
@@ -167,7 +292,7 @@ def _fresh_seed(means: Means, view: RoundView) -> SecretBytes:
 
 
 def _shared(
-    means: Means,
+    means: PartyContext,
     view: RoundView,
     mask: SelfMask | None,
     seed: SecretBytes | None,

@@ -29,19 +29,19 @@ from gopa.messages.party import (
     Publish,
 )
 from gopa.messages.phases import Phase
+from gopa.party.committing import mask_law, masked_opening, masked_words, pad_key, share_point
+from gopa.party.context import PartyContext
 from gopa.party.events import Fetch, Output
-from gopa.party.masking import mask_law, masked_opening, masked_words, pad_key, share_point
-from gopa.party.means import Means
 from gopa.party.reading import decode_commit, decoded
-from gopa.party.states import Accusing, Committed, Comparing, Published, State, Suspicion
+from gopa.party.states import Accusing, Committed, Comparing, PartyState, Published, Suspicion
 from gopa.party.view import RoundView
 from gopa.rounds.proofs import PossessionClaim, SharedKeyClaim
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 
 
 def compare(
-    means: Means, state: State, comparing: Comparing, found: Mapping[bytes, Message]
-) -> tuple[State, list[Output]]:
+    means: PartyContext, state: PartyState, comparing: Comparing, found: Mapping[bytes, Message]
+) -> tuple[PartyState, list[Output]]:
     """Find out which edges are live, and who lied about one or about a share.
 
     Raises:
@@ -73,8 +73,8 @@ def compare(
 
 
 def accuse(
-    means: Means, state: State, accusing: Accusing, found: Mapping[bytes, Message]
-) -> tuple[State, list[Output]]:
+    means: PartyContext, state: PartyState, accusing: Accusing, found: Mapping[bytes, Message]
+) -> tuple[PartyState, list[Output]]:
     """Show the keys shared with those that lied; then publish.
 
     A key is shown only if its other owner proved possession: one made from a third
@@ -94,7 +94,9 @@ def accuse(
     return state, [*outputs, *rest]
 
 
-def publish(means: Means, state: State, accusing: Accusing) -> tuple[State, list[Output]]:
+def publish(
+    means: PartyContext, state: PartyState, accusing: Accusing
+) -> tuple[PartyState, list[Output]]:
     """Post the masked value. Only keys of live edges are kept, to be opened if need be."""
     comparing = accusing.comparing
     committed, live = comparing.committed, accusing.live
@@ -113,7 +115,11 @@ def publish(means: Means, state: State, accusing: Accusing) -> tuple[State, list
 
 
 def _commit_of(
-    means: Means, state: State, comparing: Comparing, v: int, found: Mapping[bytes, Message]
+    means: PartyContext,
+    state: PartyState,
+    comparing: Comparing,
+    v: int,
+    found: Mapping[bytes, Message],
 ) -> Commit:
     """What a listed neighbour posted, with the numbers of edges and shares that it owes."""
     view = comparing.committed.view
@@ -154,8 +160,8 @@ def _dealt(view: RoundView, theirs: Commit) -> Commitment:
 
 
 def _require_possession(
-    means: Means,
-    state: State,
+    means: PartyContext,
+    state: PartyState,
     committed: Committed,
     accusing: Accusing,
     found: Mapping[bytes, Message],
@@ -175,7 +181,7 @@ def _require_possession(
 
 
 def _accusation(
-    means: Means, committed: Committed, accusing: Accusing, suspicion: Suspicion
+    means: PartyContext, committed: Committed, accusing: Accusing, suspicion: Suspicion
 ) -> Accusation:
     view, v = committed.view, suspicion.position
     parties, leaf = view.enrolment.roll.parties, accusing.comparing.leaf
@@ -193,7 +199,9 @@ def _accusation(
     return Accusation(leaf, suspicion.about, v, shared, proof)
 
 
-def _masked(means: Means, committed: Committed, live: tuple[int, ...]) -> tuple[bytes, bytes]:
+def _masked(
+    means: PartyContext, committed: Committed, live: tuple[int, ...]
+) -> tuple[bytes, bytes]:
     """Value and blinding to publish ([P1])."""
     view, edges = committed.view, committed.edges
     if isinstance(committed.masked, Opening):

@@ -11,23 +11,22 @@ from types import MappingProxyType
 
 from gopa.messages.framing import Message
 from gopa.messages.manifest import Trust
-from gopa.messages.party import CONFIRM, OPENING, UNMASK, Confirm, OpenedEdge, Opening, Unmask
+from gopa.messages.party import CONFIRM, OPENING, UNMASK, Confirm, EdgeOpenings, OpenedEdge, Unmask
 from gopa.messages.phases import Phase
+from gopa.party.context import PartyContext, absent, landed_below, leave
 from gopa.party.events import Output, Part
-from gopa.party.leaving import absent, landed_below, leave
-from gopa.party.lists import Closed
-from gopa.party.means import Means
-from gopa.party.states import Confirmed, Counting, Published, Settled, State, Unmasked
+from gopa.party.reading import Closed
+from gopa.party.states import Confirmed, Counting, PartyState, Published, Settled, Unmasked
 from wire.errors import UsageError
 
 
 def narrow(
-    means: Means,
-    state: State,
+    means: PartyContext,
+    state: PartyState,
     published: Published,
     members: tuple[frozenset[int], bool],
     closed: Closed,
-) -> tuple[State, list[Output]]:
+) -> tuple[PartyState, list[Output]]:
     """A close of publish or rollback: open what is owed, or confirm.
 
     Raises:
@@ -55,8 +54,8 @@ def narrow(
 
 
 def count(
-    means: Means, state: State, counting: Counting, found: Mapping[bytes, Message]
-) -> tuple[State, list[Output]]:
+    means: PartyContext, state: PartyState, counting: Counting, found: Mapping[bytes, Message]
+) -> tuple[PartyState, list[Output]]:
     """Unmask if [F2] holds for everybody in the final list, by confirmations that were read.
 
     It is checked for all of them and not only for this party: seeds and shares that are
@@ -85,8 +84,12 @@ def count(
 
 
 def _confirm(
-    means: Means, state: State, published: Published, inside: frozenset[int], closed: Closed
-) -> tuple[State, list[Output]]:
+    means: PartyContext,
+    state: PartyState,
+    published: Published,
+    inside: frozenset[int],
+    closed: Closed,
+) -> tuple[PartyState, list[Output]]:
     """Say so and drop the keys of all edges: nothing can make this party open one now."""
     if published.seed is None:
         raise UsageError("who confirms has a mask of its own")
@@ -105,8 +108,12 @@ def _confirm(
 
 
 def _open(
-    means: Means, state: State, published: Published, inside: frozenset[int], closed: Closed
-) -> tuple[State, list[Output]]:
+    means: PartyContext,
+    state: PartyState,
+    published: Published,
+    inside: frozenset[int],
+    closed: Closed,
+) -> tuple[PartyState, list[Output]]:
     """Open the edges to those that are gone: each once, and none to anybody listed."""
     step = published.rollbacks + 1
     allowed = step <= means.manifest.max_rollbacks
@@ -123,7 +130,7 @@ def _open(
     if not owed:
         return replace(state, stage=stage), []
     edges = tuple(OpenedEdge(v, published.keys[v].reveal()) for v in owed)
-    body = OPENING.encode(Opening(closed.leaf, edges))
+    body = OPENING.encode(EdgeOpenings(closed.leaf, edges))
     state, post = means.say(state, Phase.ROLLBACK, body, published.next_seq)
     seq = published.next_seq + len(post.entries)
     return replace(state, stage=replace(stage, next_seq=seq)), [post]

@@ -8,21 +8,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gopa.messages.manifest import Manifest, Trust
-from gopa.messages.organiser import Abort, Released, Result
+from gopa.messages.organiser import Abort, Released, ResultMessage
 from gopa.messages.party import RECOVER, Recover, RecoveredShare
 from gopa.messages.phases import Phase
+from gopa.party.context import PartyContext, landed_below
 from gopa.party.events import Finished, Output, Part
-from gopa.party.leaving import landed_below
-from gopa.party.means import Means
 from gopa.party.states import (
+    AttemptCount,
+    BetweenRounds,
     Done,
     Outside,
+    PartyState,
     Settled,
     Stage,
-    State,
-    Tally,
     Unmasked,
-    Waiting,
     opened_of,
 )
 from gopa.planning.terms import Terms
@@ -32,8 +31,8 @@ _OWED_ONCE_LISTED = (Phase.PUBLISH, Phase.ROLLBACK, Phase.CONFIRM, Phase.UNMASK)
 
 
 def recover(
-    means: Means, state: State, unmasked: Unmasked, opened: frozenset[int], leaf: bytes
-) -> tuple[State, list[Output]]:
+    means: PartyContext, state: PartyState, unmasked: Unmasked, opened: frozenset[int], leaf: bytes
+) -> tuple[PartyState, list[Output]]:
     """Give the shares of neighbours whose seed is missing, if theirs is the case of [U3].
 
     A neighbour that stopped because too few confirmed around it is not overridden: its
@@ -55,7 +54,9 @@ def recover(
     return state, [post]
 
 
-def finish(means: Means, state: State, outcome: Result | Abort) -> tuple[State, list[Output]]:
+def finish(
+    means: PartyContext, state: PartyState, outcome: ResultMessage | Abort
+) -> tuple[PartyState, list[Output]]:
     """The round is over: check what concerns this party, count, forget every secret.
 
     Raises:
@@ -65,7 +66,7 @@ def finish(means: Means, state: State, outcome: Result | Abort) -> tuple[State, 
     opened = opened_of(stage)
     if opened is None:
         raise state.chain.fault("a round ends that is not open")
-    if isinstance(outcome, Result):
+    if isinstance(outcome, ResultMessage):
         _check_result(means, state, stage, outcome)
         tally = replace(tally, decided=True)
     else:
@@ -77,12 +78,14 @@ def finish(means: Means, state: State, outcome: Result | Abort) -> tuple[State, 
         tally = replace(tally, excused=tally.excused or late)
     part = stage.part if isinstance(stage, Outside) else Part.ACTIVE
     over = next_round(tally, means.manifest.terms) is None
-    state = replace(state, stage=Done() if over else Waiting(), tally=tally, sent=(), landed=())
+    state = replace(
+        state, stage=Done() if over else BetweenRounds(), tally=tally, sent=(), landed=()
+    )
     number = opened.context.round
     return state, [Finished(number, opened.logical, opened.attempt, part, outcome)]
 
 
-def next_round(tally: Tally, terms: Terms) -> tuple[int, int] | None:
+def next_round(tally: AttemptCount, terms: Terms) -> tuple[int, int] | None:
     """Logical number and attempt of the round that may open next ([X3], [X4])."""
     used_up = tally.attempts >= terms.attempts or tally.releases > terms.charged
     if not (tally.decided or used_up):
@@ -90,7 +93,9 @@ def next_round(tally: Tally, terms: Terms) -> tuple[int, int] | None:
     return (tally.logical + 1, 0) if tally.logical + 1 < terms.rounds else None
 
 
-def _check_result(means: Means, state: State, stage: Stage, result: Result) -> None:
+def _check_result(
+    means: PartyContext, state: PartyState, stage: Stage, result: ResultMessage
+) -> None:
     """Counts and bounds; the sum itself is for an audit to check ([Z1] to [Z3])."""
     chain, terms = state.chain, means.manifest.terms
     chain.require(state.final_seen, "a result without a final list")

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from gopa.messages.framing import Posted
-from gopa.messages.organiser import Abort, Result
+from gopa.messages.organiser import Abort, ResultMessage
 from gopa.messages.phases import Phase
 from wire.errors import ProtocolError
 from wire.secret import Guarded
@@ -122,7 +122,7 @@ class Finished:
     logical: int
     attempt: int
     part: Part
-    outcome: Result | Abort
+    outcome: ResultMessage | Abort
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,11 @@ from gopa.messages.manifest import CommitReveal
 from gopa.messages.organiser import Open
 from gopa.messages.party import JOIN, REVEAL, Join, Reveal
 from gopa.messages.phases import Phase
+from gopa.party.context import PartyContext, absent, leave
 from gopa.party.events import NeedInput, Output, Part, Supplied
-from gopa.party.leaving import absent, leave
-from gopa.party.lists import Closed, Enrolment
-from gopa.party.means import Means
 from gopa.party.policy import Refusal
-from gopa.party.states import Enrolled, Given, Invited, Joined, Opened, State
+from gopa.party.reading import Closed, DecodedRoll
+from gopa.party.states import Enrolled, Invited, Joined, PartyState, RoundInput, RoundOpened
 from gopa.rounds.context import commit, opening_of
 from gopa.rounds.proofs import PossessionClaim
 from gopa.rounds.statements import noise_plan
@@ -29,7 +28,9 @@ from zkp.weighted_noise import NoiseBits
 NONCE_SIZE = 32
 
 
-def take_input(means: Means, state: State, supplied: Supplied) -> tuple[State, list[Output]]:
+def take_input(
+    means: PartyContext, state: PartyState, supplied: Supplied
+) -> tuple[PartyState, list[Output]]:
     """Fix the input of a logical round. In full mode its one opening is drawn now ([J5])."""
     _require_fitting(means, state, supplied)
     inputs = (*state.inputs, _given(means, supplied))
@@ -40,11 +41,11 @@ def take_input(means: Means, state: State, supplied: Supplied) -> tuple[State, l
 
 
 def open_round(
-    means: Means, state: State, content: Open, leaf: bytes
-) -> tuple[State, list[Output]]:
+    means: PartyContext, state: PartyState, content: Open, leaf: bytes
+) -> tuple[PartyState, list[Output]]:
     """A round has begun: join it, or ask for the input."""
     context = means.context(state.chain.round)
-    opened = Opened(context, leaf, content.logical, content.attempt)
+    opened = RoundOpened(context, leaf, content.logical, content.attempt)
     inputs = tuple(given for given in state.inputs if given.logical >= content.logical)
     state = replace(state, inputs=inputs, listed=False)
     if not any(given.logical == content.logical for given in inputs):
@@ -52,7 +53,9 @@ def open_round(
     return join(means, state, opened)
 
 
-def join(means: Means, state: State, opened: Opened) -> tuple[State, list[Output]]:
+def join(
+    means: PartyContext, state: PartyState, opened: RoundOpened
+) -> tuple[PartyState, list[Output]]:
     """Post a fresh key and what is fixed before the coins."""
     given = next(each for each in state.inputs if each.logical == opened.logical)
     context, group = opened.context, means.toolkit.group
@@ -79,8 +82,8 @@ def join(means: Means, state: State, opened: Opened) -> tuple[State, list[Output
 
 
 def enrol(
-    means: Means, state: State, joined: Joined, enrolment: Enrolment, closed: Closed
-) -> tuple[State, list[Output]]:
+    means: PartyContext, state: PartyState, joined: Joined, enrolment: DecodedRoll, closed: Closed
+) -> tuple[PartyState, list[Output]]:
     """The roll is out: go on if this party is on it and enough others are ([J6])."""
     position = enrolment.positions.get(means.author)
     if position is None:
@@ -100,7 +103,7 @@ def enrol(
     return state, [post]
 
 
-def _require_fitting(means: Means, state: State, supplied: Supplied) -> None:
+def _require_fitting(means: PartyContext, state: PartyState, supplied: Supplied) -> None:
     terms = means.manifest.terms
     if supplied.logical < state.tally.logical or supplied.logical >= terms.rounds:
         raise UsageError("an input of a logical round to come", "logical")
@@ -113,18 +116,20 @@ def _require_fitting(means: Means, state: State, supplied: Supplied) -> None:
         raise UsageError(f"integers from 0 to {terms.steps}", "values")
 
 
-def _given(means: Means, supplied: Supplied) -> Given:
+def _given(means: PartyContext, supplied: Supplied) -> RoundInput:
     context = means.context(1)
     if not context.full:
-        return Given(supplied.logical, supplied.values)
+        return RoundInput(supplied.logical, supplied.values)
     values = means.toolkit.group.secret_scalars(supplied.values)
     blinding = means.toolkit.group.random_scalars(1, means.rng)[0]
     opening = opening_of(context.key, values, blinding)
     data = commit(context.key, values, blinding).to_bytes()
-    return Given(supplied.logical, supplied.values, opening, data)
+    return RoundInput(supplied.logical, supplied.values, opening, data)
 
 
-def _seeds(means: Means, opened: Opened, given: Given) -> NoiseSeeds | NoiseBits | None:
+def _seeds(
+    means: PartyContext, opened: RoundOpened, given: RoundInput
+) -> NoiseSeeds | NoiseBits | None:
     """What the noise of this attempt is drawn with: fresh, and fixed before the coins."""
     context = opened.context
     if given.opening is None:

@@ -1,4 +1,7 @@
-"""The party: one step for each event. `specs/04-protocol.md`."""
+"""Runs one party: takes one step for each event. Specification: `specs/04-protocol.md`.
+
+When a step fails, what its traceback would keep alive is cleared: frames hold secrets.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,14 @@ from dataclasses import replace
 from gopa.messages.framing import Message, Posted
 from gopa.messages.limits import chunks_of, largest_body
 from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import ABORT, OPEN, Abort, Result
+from gopa.messages.organiser import ABORT, OPEN, Abort, ResultMessage
 from gopa.messages.phases import Kind, Phase
 from gopa.party.chain import Chain
 from gopa.party.checking import check
 from gopa.party.closing import take_close
 from gopa.party.comparing import accuse, compare
 from gopa.party.confirming import count
+from gopa.party.context import PartyContext, leave
 from gopa.party.ending import finish, next_round
 from gopa.party.events import (
     Dated,
@@ -27,24 +31,20 @@ from gopa.party.events import (
     TimedOut,
     Witnessed,
 )
-from gopa.party.frames import forget_frames
 from gopa.party.joining import open_round, take_input
-from gopa.party.leaving import leave
-from gopa.party.lists import decode_result
-from gopa.party.means import Means
 from gopa.party.policy import LocalPolicy
-from gopa.party.reading import first_messages
+from gopa.party.reading import decode_result, first_messages
 from gopa.party.states import (
     Accusing,
+    AttemptCount,
     Checking,
     Comparing,
     Counting,
     Done,
     Enrolled,
     Outside,
-    State,
+    PartyState,
     Stopped,
-    Tally,
     opened_of,
 )
 from gopa.rounds.toolkit import Toolkit
@@ -52,6 +52,16 @@ from wire.ed25519 import SigningKey
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
 from wire.randomness import Rng
 from wire.secret import Guarded
+
+
+def forget_frames(error: BaseException) -> None:
+    """Drop all frames of an error: they hold the state, with every secret of the round ([X6])."""
+    chain: list[BaseException | None] = [error]
+    while chain:
+        found = chain.pop()
+        if found is not None and found.__traceback__ is not None:
+            found.__traceback__ = None
+            chain += [found.__cause__, found.__context__]
 
 
 class Party(Guarded):
@@ -81,15 +91,15 @@ class Party(Guarded):
         """`session` spares hashing the manifest again where the caller has done so."""
         policy.require(manifest, key.public.data)
         tools = toolkit or Toolkit()
-        self._means = Means(manifest, session or manifest.session, key, policy, tools, rng)
+        self._means = PartyContext(manifest, session or manifest.session, key, policy, tools, rng)
         sizes = len(manifest.to_bytes()), largest_body(manifest, Phase.ORGANISER)
         self._most_chunks = chunks_of(max(sizes))
 
-    def start(self) -> State:
+    def start(self) -> PartyState:
         """Before the first entry of the session."""
-        return State(Chain(self._means.manifest.organiser, self._means.session))
+        return PartyState(Chain(self._means.manifest.organiser, self._means.session))
 
-    def step(self, state: State, event: Event) -> tuple[State, tuple[Output, ...]]:
+    def step(self, state: PartyState, event: Event) -> tuple[PartyState, tuple[Output, ...]]:
         """What follows from one event.
 
         If a check of this party fails the new state is `Stopped`, with the error.
@@ -109,7 +119,7 @@ class Party(Guarded):
             )
         return new, tuple(outputs)
 
-    def _step(self, state: State, event: Event) -> tuple[State, Sequence[Output]]:
+    def _step(self, state: PartyState, event: Event) -> tuple[PartyState, Sequence[Output]]:
         if isinstance(event, Posted):
             return self._posted(state, event)
         if isinstance(event, Fetched):
@@ -122,7 +132,7 @@ class Party(Guarded):
             return _dated(state, event), ()
         return _witnessed(state, event), ()
 
-    def _posted(self, state: State, posted: Posted) -> tuple[State, Sequence[Output]]:
+    def _posted(self, state: PartyState, posted: Posted) -> tuple[PartyState, Sequence[Output]]:
         if posted.entry.author.data == self._means.author:
             return replace(state, landed=(*state.landed, (posted.leaf, posted.index))), ()
         chain, message = state.chain.follow(posted)
@@ -137,7 +147,7 @@ class Party(Guarded):
         except (MalformedMessage, InvalidProof) as error:
             raise chain.fault(str(error), message.leaf) from error
 
-    def _control(self, state: State, message: Message) -> tuple[State, Sequence[Output]]:
+    def _control(self, state: PartyState, message: Message) -> tuple[PartyState, Sequence[Output]]:
         """A whole message of the organiser."""
         if message.round == 0:
             return self._manifest(state, message)
@@ -148,12 +158,12 @@ class Party(Guarded):
             return take_close(self._means, state, message)
         return self._end(state, message)
 
-    def _manifest(self, state: State, message: Message) -> tuple[State, Sequence[Output]]:
+    def _manifest(self, state: PartyState, message: Message) -> tuple[PartyState, Sequence[Output]]:
         same = message.kind == Kind.MANIFEST and message.body == self._means.manifest.to_bytes()
         state.chain.require(same and message.seq == 0, "another manifest", message.leaf)
         return replace(state, chain=state.chain.acknowledge(message, 0, ends=True)), ()
 
-    def _open(self, state: State, message: Message) -> tuple[State, Sequence[Output]]:
+    def _open(self, state: PartyState, message: Message) -> tuple[PartyState, Sequence[Output]]:
         content, chain = OPEN.decode(message.body), state.chain
         chain.require_continues(content.acts_on)
         chain.require(message.seq == 0, "a round opens once", message.leaf)
@@ -162,12 +172,12 @@ class Party(Guarded):
         chain.require(expected == given, "another round than the next one", message.leaf)
         tally = replace(state.tally, attempts=content.attempt + 1)
         if content.logical != state.tally.logical:
-            tally = Tally(content.logical, 1)
+            tally = AttemptCount(content.logical, 1)
         chain = chain.acknowledge(message, message.first)
         state = replace(state, chain=chain, tally=tally, final_seen=False)
         return open_round(self._means, state, content, message.leaf)
 
-    def _end(self, state: State, message: Message) -> tuple[State, Sequence[Output]]:
+    def _end(self, state: PartyState, message: Message) -> tuple[PartyState, Sequence[Output]]:
         known = message.kind in {Kind.RESULT, Kind.ABORT}
         state.chain.require(known, "a message of another kind", message.leaf)
         outcome = _outcome(message)
@@ -176,7 +186,7 @@ class Party(Guarded):
         chain = state.chain.acknowledge(message, outcome.cut, ends=True)
         return finish(self._means, replace(state, chain=chain), outcome)
 
-    def _fetched(self, state: State, fetched: Fetched) -> tuple[State, Sequence[Output]]:
+    def _fetched(self, state: PartyState, fetched: Fetched) -> tuple[PartyState, Sequence[Output]]:
         stage, means = state.stage, self._means
         if not isinstance(stage, Checking | Comparing | Accusing | Counting):
             raise UsageError("nothing was asked for", "phase")
@@ -192,20 +202,20 @@ class Party(Guarded):
         return count(means, state, stage, found)
 
 
-def _outcome(message: Message) -> Result | Abort:
+def _outcome(message: Message) -> ResultMessage | Abort:
     return (
         decode_result(message.body) if message.kind == Kind.RESULT else ABORT.decode(message.body)
     )
 
 
-def _witnessed(state: State, event: Witnessed) -> State:
+def _witnessed(state: PartyState, event: Witnessed) -> PartyState:
     """Keep the newest checkpoint, to be named in what is signed next ([E6])."""
     if event.size < state.seen_size or len(event.root) != 32:
         raise UsageError("checkpoints grow, and their roots have 32 bytes", "size")
     return replace(state, seen_size=event.size, seen_root=event.root)
 
 
-def _dated(state: State, event: Dated) -> State:
+def _dated(state: PartyState, event: Dated) -> PartyState:
     """Keep when the roll was known; a later time takes nothing back ([V4])."""
     if type(event.time) is not int or event.time < 0:
         raise UsageError("a time is a whole number of seconds", "time")
@@ -215,7 +225,7 @@ def _dated(state: State, event: Dated) -> State:
     return replace(state, stage=replace(stage, noted=event.time))
 
 
-def _timed_out(state: State, event: TimedOut) -> tuple[State, list[Output]]:
+def _timed_out(state: PartyState, event: TimedOut) -> tuple[PartyState, list[Output]]:
     """Leave the round.
 
     Whoever is listed at commit and then silent may be barred from the next attempt ([X5]), and

@@ -1,18 +1,132 @@
-"""Entries of neighbours, as the log holds them: what counts of them ([E1] to [E4])."""
+"""Reads what others posted: lists in closes ([C5]), entries of neighbours ([E1] to [E4]).
+
+Lists are decoded once and checked for length and order. Many parties of one process read the same
+closes, so what follows from the bytes of a close alone is kept and shared.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
+from types import MappingProxyType
 from typing import TypeVar
 
 from bulletin_board import Entry
-from gopa.messages.framing import Assembler, Message, Posted
+from gopa.messages.framing import Assembler, Message, Posted, party_id
+from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Roster
+from gopa.messages.members import unpack_members
+from gopa.messages.organiser import CLOSE, RESULT, Close, Coins, Members, ResultMessage, Roll
 from gopa.messages.party import COMMIT, Commit
-from gopa.messages.phases import KIND_IN
+from gopa.messages.phases import KIND_IN, Phase
 from gopa.party.chain import whole
 from gopa.party.events import Fetch
 from wire.errors import MalformedMessage, UsageError
+
+_KEPT = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecodedRoll:
+    """The roll of a round: authors and ids by position, positions by author."""
+
+    roll: Roll
+    authors: tuple[bytes, ...]
+    ids: tuple[bytes, ...]
+    positions: Mapping[bytes, int]
+
+    def __len__(self) -> int:
+        return len(self.authors)
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A close as it was posted."""
+
+    close: Close
+    body: bytes
+    leaf: bytes
+
+    @property
+    def cut(self) -> int:
+        return self.close.cut
+
+
+@lru_cache(maxsize=_KEPT)
+def decode_close(body: bytes) -> Close:
+    """Strictly; `MalformedMessage` for anything else."""
+    return CLOSE.decode(body)
+
+
+@lru_cache(maxsize=4)
+def decode_result(body: bytes) -> ResultMessage:
+    """Strictly; `MalformedMessage` for anything else."""
+    return RESULT.decode(body)
+
+
+def read_roll(body: bytes, manifest: Manifest) -> DecodedRoll:
+    """[J6]: increasing authors who may join, each with a key of its own; sizes of the beacon."""
+    enrolment = _enrolment(body)
+    roll = enrolment.roll
+    size = 32 if isinstance(manifest.beacon, CommitReveal) else 0
+    if any(len(party.nonce_hash) != size for party in roll.parties):
+        raise MalformedMessage(f"hashes of nonces have {size} bytes", "parties.nonce_hash")
+    if (roll.beacon_round > 0) != isinstance(manifest.beacon, DrandBeacon):
+        raise MalformedMessage("a round of the beacon exactly if there is one", "beacon_round")
+    if manifest.organiser in enrolment.positions:
+        raise MalformedMessage("the organiser is no party", "parties")
+    if not manifest.terms.survivors <= len(enrolment) <= manifest.terms.parties:
+        raise MalformedMessage("as many parties as the terms allow", "parties")
+    admission = manifest.admission
+    if isinstance(admission, Roster) and not enrolment.positions.keys() <= _roster(admission.keys):
+        raise MalformedMessage("only parties of the roster", "parties")
+    return enrolment
+
+
+def read_coins(close: Close, manifest: Manifest, parties: int) -> tuple[Coins, tuple[int, ...]]:
+    """The coins with the positions of their members, of the sizes of the beacon."""
+    coins = close.content
+    if close.phase is not Phase.COINS or not isinstance(coins, Coins):
+        raise MalformedMessage("a close of coins lists coins", "content")
+    members = unpack_members(coins.members, parties)
+    nonces = len(members) if isinstance(manifest.beacon, CommitReveal) else 0
+    if len(coins.nonces) != nonces:
+        raise MalformedMessage(f"{nonces} nonces", "content.nonces")
+    if not nonces and len(members) != parties:
+        raise MalformedMessage("without nonces everybody is a member", "content.members")
+    if bool(coins.signature) != isinstance(manifest.beacon, DrandBeacon):
+        raise MalformedMessage("a signature exactly if there is a beacon", "content.signature")
+    return coins, members
+
+
+def read_members(close: Close, phase: Phase, parties: int) -> tuple[tuple[int, ...], bool]:
+    """The positions in a later list, and whether it is final."""
+    content = close.content
+    if close.phase is not phase or not isinstance(content, Members):
+        raise MalformedMessage(f"a close of {phase.name.lower()} lists members", "content")
+    return unpack_members(content.members, parties), content.final
+
+
+@lru_cache(maxsize=_KEPT)
+def _enrolment(body: bytes) -> DecodedRoll:
+    close = decode_close(body)
+    if close.phase is not Phase.JOIN or not isinstance(close.content, Roll):
+        raise MalformedMessage("a close of join lists a roll", "content")
+    roll = close.content
+    authors = tuple(party.author for party in roll.parties)
+    if any(a >= b for a, b in pairwise(authors)):
+        raise MalformedMessage("authors are distinct and in increasing order", "parties")
+    if len({party.key for party in roll.parties}) != len(authors):
+        raise MalformedMessage("every party has a key of its own", "parties")
+    positions = MappingProxyType({author: i for i, author in enumerate(authors)})
+    return DecodedRoll(roll, authors, tuple(map(party_id, authors)), positions)
+
+
+@lru_cache(maxsize=_KEPT)
+def _roster(keys: tuple[bytes, ...]) -> frozenset[bytes]:
+    return frozenset(keys)
+
 
 _T = TypeVar("_T")
 

@@ -18,7 +18,7 @@ from gopa.messages.party import About
 from gopa.messages.phases import Phase
 from gopa.party.chain import Chain
 from gopa.party.events import Fetch, Part, Post
-from gopa.party.lists import Enrolment
+from gopa.party.reading import DecodedRoll
 from gopa.party.view import RoundView
 from gopa.rounds.context import RoundContext
 from wire.errors import ProtocolError, UsageError
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Given(Guarded):
-    """The input of one logical round. In full mode with the one opening it ever has."""
+class RoundInput(Guarded):
+    """Holds the input of one logical round. In full mode with the one opening it ever has."""
 
     logical: int
     values: tuple[int, ...]
@@ -42,8 +42,8 @@ class Given(Guarded):
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """What a party counts itself, over all rounds ([X3], [X4]).
+class AttemptCount:
+    """Counts attempts as a party does itself, over all rounds ([X3], [X4]).
 
     `releases` of the current logical round had a valid final close; `decided`: it has a
     result. `excused`: the party may be barred from its next attempt ([X5]).
@@ -57,7 +57,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class RoundOpened:
     """The message that opened the round."""
 
     context: RoundContext
@@ -67,22 +67,22 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """Between rounds, and before the manifest."""
+class BetweenRounds:
+    """Waits between rounds, and before the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invited:
     """A round is open; the input of its logical round is missing."""
 
-    opened: Opened
+    opened: RoundOpened
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
     """The party says nothing more in this round and has no secret of it ([X6])."""
 
-    opened: Opened
+    opened: RoundOpened
     part: Part
 
 
@@ -90,8 +90,8 @@ class Outside:
 class Joined(Guarded):
     """The join is posted; who is on the roll is open."""
 
-    opened: Opened
-    given: Given
+    opened: RoundOpened
+    given: RoundInput
     secret: SecretScalar
     key: bytes
     nonce: SecretBytes | None
@@ -107,7 +107,7 @@ class Enrolled(Guarded):
     """
 
     joined: Joined
-    enrolment: Enrolment
+    enrolment: DecodedRoll
     leaf: bytes
     cut: int
     noted: int | None = None
@@ -146,7 +146,7 @@ class Committed(Guarded):
     there is no `seed`. `roll_cut` is the cut of the close of join.
     """
 
-    opened: Opened
+    opened: RoundOpened
     view: RoundView
     leaf: bytes
     roll_cut: int
@@ -194,7 +194,7 @@ class Published(Guarded):
     rollback. `keys` are those of live edges that are not open.
     """
 
-    opened: Opened
+    opened: RoundOpened
     view: RoundView
     keys: Mapping[int, SecretBytes]
     shares: Mapping[int, Share]
@@ -209,7 +209,7 @@ class Published(Guarded):
 class Confirmed(Guarded):
     """The final close is confirmed: no key of an edge is left that could be opened."""
 
-    opened: Opened
+    opened: RoundOpened
     view: RoundView
     leaf: bytes
     final: frozenset[int]
@@ -234,7 +234,7 @@ class Unmasked(Guarded):
     `confirmed` are the parties whose timely confirmations were read.
     """
 
-    opened: Opened
+    opened: RoundOpened
     view: RoundView
     final: frozenset[int]
     confirmed: frozenset[int]
@@ -245,7 +245,7 @@ class Unmasked(Guarded):
 class Settled:
     """Nothing is left to say; the result or an abort is awaited."""
 
-    opened: Opened
+    opened: RoundOpened
     view: RoundView
     final: frozenset[int]
 
@@ -263,7 +263,7 @@ class Stopped:
 
 
 Stage: TypeAlias = (
-    Waiting
+    BetweenRounds
     | Invited
     | Outside
     | Joined
@@ -283,17 +283,17 @@ Stage: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class State(Guarded):
-    """Everything a party knows. `sent` are all posts of the round: only they are resent.
+class PartyState(Guarded):
+    """Holds everything a party knows. `sent` are all posts of the round: only they are resent.
 
     `landed` has leaf and index of own entries that the log is known to hold. `final_seen`:
     the round has a final close. `listed`: this party is in its list of commit.
     """
 
     chain: Chain
-    stage: Stage = Waiting()
-    tally: Tally = Tally()
-    inputs: tuple[Given, ...] = ()
+    stage: Stage = BetweenRounds()
+    tally: AttemptCount = AttemptCount()
+    inputs: tuple[RoundInput, ...] = ()
     sent: tuple[Post, ...] = ()
     landed: tuple[tuple[bytes, int], ...] = ()
     final_seen: bool = False
@@ -303,9 +303,9 @@ class State(Guarded):
     seen_root: bytes = NO_LEAF
 
 
-def opened_of(stage: Stage) -> Opened | None:
+def opened_of(stage: Stage) -> RoundOpened | None:
     """The round that is open, if one is."""
-    if isinstance(stage, Waiting | Done | Stopped):
+    if isinstance(stage, BetweenRounds | Done | Stopped):
         return None
     if isinstance(stage, Enrolled | Checking):
         return (stage.enrolled if isinstance(stage, Checking) else stage).joined.opened

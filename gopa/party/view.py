@@ -17,7 +17,7 @@ from gopa.graph import Graph
 from gopa.messages.manifest import CommitReveal, DrandBeacon
 from gopa.messages.members import pack_members, unpack_members
 from gopa.messages.organiser import Coins, Roll
-from gopa.party.lists import Enrolment
+from gopa.party.reading import DecodedRoll
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import losses
 from gopa.rounds.toolkit import GraphOfRound
@@ -32,7 +32,7 @@ class RoundView:
     """
 
     context: RoundContext
-    enrolment: Enrolment
+    enrolment: DecodedRoll
     members: frozenset[int]
     joint: bytes
     graph: Graph
@@ -98,7 +98,7 @@ class Drawing:
     """All that a graph follows from."""
 
     context: RoundContext
-    enrolment: Enrolment
+    enrolment: DecodedRoll
     roll_leaf: bytes
     coins: Coins
     members: tuple[int, ...]

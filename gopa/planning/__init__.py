@@ -1,20 +1,20 @@
 """Planning and accounting of privacy. Specification: `specs/03-privacy.md`."""
 
 from gopa.planning.joined import Guarantee, guarantee
-from gopa.planning.outcome import Claim, Outcome, PrivacyStatement, privacy
+from gopa.planning.outcome import DeltaClaim, PrivacyStatement, RoundFacts, privacy
 from gopa.planning.planner import plan
-from gopa.planning.result import Cost, Errors, Plan, Reason
+from gopa.planning.result import Errors, Plan, PlanCost, PlanReason
 from gopa.planning.terms import Terms
 
 __all__ = [
-    "Claim",
-    "Cost",
+    "DeltaClaim",
     "Errors",
     "Guarantee",
-    "Outcome",
     "Plan",
+    "PlanCost",
+    "PlanReason",
     "PrivacyStatement",
-    "Reason",
+    "RoundFacts",
     "Terms",
     "guarantee",
     "plan",

@@ -8,7 +8,7 @@ from typing import Final
 from gopa.planning.joined import Guarantee
 from gopa.planning.liveness import Liveness
 from gopa.planning.request import Request
-from gopa.planning.result import Errors, Reason
+from gopa.planning.result import Errors, PlanReason
 from gopa.planning.terms import Terms
 from zkp.noise_table import GaussianTable
 
@@ -25,44 +25,46 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
     method: str,
     errors: Errors,
     alive: Liveness,
-) -> tuple[Reason, ...]:
+) -> tuple[PlanReason, ...]:
     """One line for each number, in the order in which they depend on each other."""
     return (
-        Reason(
+        PlanReason(
             "parties that join",
             f"{terms.survivors} to {terms.parties}",
             "delta holds for every number of them; with fewer there is no round",
         ),
-        Reason(
+        PlanReason(
             "corrupt parties",
             f"at most {terms.corrupt}",
             f"an assumption about these {terms.parties} parties that nothing here can check",
         ),
-        Reason(
+        PlanReason(
             "honest parties",
             str(terms.honest),
             f"{terms.survivors} survivors at least, of whom {terms.corrupt} may be corrupt",
         ),
-        Reason(
+        PlanReason(
             "loss bound r",
             str(terms.loss),
             f"a party loses more neighbours with probability below 0.001 when each fails "
             f"with probability {request.dropout:g}; withheld coins count for all",
         ),
-        Reason(
+        PlanReason(
             "neighbours k",
             str(terms.k),
             _why_neighbours(worth, method),
         ),
         *_recovery(request, terms, worth),
-        Reason(
+        PlanReason(
             "grid steps m",
             str(terms.steps),
             _why_steps(request),
         ),
-        Reason("noise", describe_noise(terms), "the smallest that meets delta with the exact law"),
-        Reason("masks", describe_masks(terms), _why_masks(terms, worth)),
-        Reason(
+        PlanReason(
+            "noise", describe_noise(terms), "the smallest that meets delta with the exact law"
+        ),
+        PlanReason("masks", describe_masks(terms), _why_masks(terms, worth)),
+        PlanReason(
             "delta",
             f"{worth.total:.4g}",
             f"{worth.noise:.4g} from noise and masks over {terms.releases} releases, "
@@ -70,7 +72,7 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
             f"{terms.rounds * terms.attempts} attempts",
         ),
         *_chances(request, terms, alive),
-        Reason(
+        PlanReason(
             "error of the mean",
             f"{errors.planned:.4g}",
             f"a trusted curator would have {errors.curator:.4g}, local privacy {errors.local:.4g}",
@@ -100,18 +102,20 @@ def _why_neighbours(worth: Guarantee, method: str) -> str:
     return f"the smallest for which a bad graph is rarer than {worth.graph:.2g} ({method})"
 
 
-def _chances(request: Request, terms: Terms, alive: Liveness) -> tuple[Reason, ...]:
+def _chances(request: Request, terms: Terms, alive: Liveness) -> tuple[PlanReason, ...]:
     model = (
         f"when each party fails with probability {alive.dropout:g} in a round, before any of its "
         "messages alike, nobody lies, and the organiser and the board work"
     )
     retries = f"{terms.attempts} attempts, {terms.charged} charged retries: {_why_charged(terms)}"
-    proved = () if request.norm is None else (Reason("length", f"{request.norm}", NORM_UNPROVED),)
+    proved = (
+        () if request.norm is None else (PlanReason("length", f"{request.norm}", NORM_UNPROVED),)
+    )
     return (
         *proved,
-        Reason("chance that a round finishes", f"{alive.round:.4g}", model),
-        Reason("chance of a result", f"{alive.session:.4g}", retries),
-        Reason("attempts on average", f"{alive.attempts:.3g}", "failed ones included"),
+        PlanReason("chance that a round finishes", f"{alive.round:.4g}", model),
+        PlanReason("chance of a result", f"{alive.session:.4g}", retries),
+        PlanReason("attempts on average", f"{alive.attempts:.3g}", "failed ones included"),
     )
 
 
@@ -133,14 +137,14 @@ def advice(terms: Terms, alive: Liveness) -> str:
     return "lower `dropout`, or raise `attempts`"
 
 
-def _recovery(request: Request, terms: Terms, worth: Guarantee) -> tuple[Reason, ...]:
+def _recovery(request: Request, terms: Terms, worth: Guarantee) -> tuple[PlanReason, ...]:
     if terms.threshold is None:
-        return (Reason("recovery", "none", _why_none(request)),)
+        return (PlanReason("recovery", "none", _why_none(request)),)
     why = (
         f"so many corrupt neighbours are rarer than {worth.recovery:.2g} (coins: {terms.beacon}); "
         "with so many honest ones left, a party that vanishes at the end does not stop the round"
     )
-    return (Reason("recovery", f"more than {terms.threshold} of the neighbours", why),)
+    return (PlanReason("recovery", f"more than {terms.threshold} of the neighbours", why),)
 
 
 def _why_none(request: Request) -> str:

@@ -1,16 +1,212 @@
-"""What several connected honest parties give away about one of them, for a given noise law."""
+"""Computes what several connected honest parties give away about one, for a noise law.
+
+Delta of all releases of a plan for single numbers: Theorem D for one release, loss distributions
+for several. Specification: `specs/03-privacy.md`, sections 4, 5 and 9.
+
+Delta for vectors, by Renyi divergences of one coordinate: Scalars have one worst change. A vector
+may spread a change over its coordinates in many ways; in Renyi divergences the worst of them is
+known. Specification: `specs/03-privacy.md`, sections 5 and 9.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
-from gopa.planning.accountant import delta_of_rounds
-from gopa.planning.noise_sum import noise_sum
-from gopa.planning.vectors import delta_of_vectors
+import numpy as np
+
+from gopa.planning.convolution import UNIT_ROUNDOFF, Floats, Masses, noise_sum
+from gopa.planning.gaussian import rdp_delta
+from gopa.planning.loss import CUT, LossDistribution, loss_of_gaussian, loss_of_shift, theorem_d
+from wire.errors import UsageError
 from zkp.noise_table import NoiseLaw
+
+BUCKETS_PER_DEVIATION: Final = 600
+_HOPELESS: Final = 50.0
+"""No epsilon that is ever asked for leaves a delta below one after so many deviations."""
+
+
+def loss_of_round(noise: Masses, shift: int, mask_mu: float, step: float) -> LossDistribution:
+    """The loss distribution of one scalar round: noise and masks together."""
+    loss = loss_of_shift(noise, shift, step)
+    return loss.then(loss_of_gaussian(mask_mu, step)) if mask_mu else loss
+
+
+def delta_of_rounds(
+    noise: Masses, shift: int, epsilon: float, *, mask_mu: float = 0.0, releases: int = 1
+) -> float:
+    """An upper bound on delta after `releases` rounds on the same inputs."""
+    if releases == 1:
+        return theorem_d(noise, shift, epsilon, mask_mu=mask_mu)
+    if _total_mu(noise, shift, mask_mu, releases) > _HOPELESS:
+        return 1.0
+    found = composed(noise, shift, mask_mu, releases)
+    # Everybody counts the same as lost, however they cut.
+    lost = max(found.masses.lost, 4 * CUT * releases)
+    return replace(found, masses=replace(found.masses, lost=lost)).delta(epsilon)
+
+
+def composed(noise: Masses, shift: int, mask_mu: float, releases: int) -> LossDistribution:
+    """The loss distribution of several rounds, on a grid fine enough for their spread."""
+    step = _total_mu(noise, shift, mask_mu, releases) / BUCKETS_PER_DEVIATION
+    return loss_of_round(noise, shift, mask_mu, step).repeated(releases)
+
+
+def _total_mu(noise: Masses, shift: int, mask_mu: float, releases: int) -> float:
+    """About how many deviations the change moves all releases together."""
+    return math.hypot(shift / math.sqrt(noise.variance), mask_mu) * math.sqrt(releases)
+
+
+_STRIDE: Final = 20
+"""Shifts above this grow by a twentieth: a chord between two is 6e-4 above a parabola."""
+
+_POWERS: Final = (0, -3, -2, -1, 1, 2, 3)
+"""Of two: how much further from 1 than the best order for a Gaussian others are."""
+
+_LOG_ERROR: Final = 1e-13
+"""Several times the error of the difference of two logarithms of masses."""
+
+
+def delta_of_vectors(  # noqa: PLR0913 - a target and a law, all named
+    noise: Masses,
+    squared_sensitivity: int,
+    largest_coordinate: int,
+    epsilon: float,
+    *,
+    dimension: int,
+    parties: int = 1,
+    mask_mu: float = 0.0,
+    releases: int = 1,
+    narrow: bool = False,
+) -> float:
+    """An upper bound on delta for integer vectors, one independent noise per coordinate.
+
+    `parties` is how many draws `noise` is the sum of: rounding is accounted for by it.
+    Inputs move by integer vectors of squared length at most `squared_sensitivity`, no
+    coordinate by more than `largest_coordinate`. `noise` is log-concave and symmetric.
+    `mask_mu` is the price of the masks for the whole vector. `narrow` noise has few outcomes:
+    it need not look like a Gaussian, and several orders are tried.
+    """
+    reach = min(largest_coordinate, math.isqrt(squared_sensitivity))
+    if reach >= len(noise.values):
+        return 1.0  # some shift leaves no outcome that both laws can have
+    variance = noise.variance
+    mu_squared = releases * (squared_sensitivity / variance + mask_mu**2)
+    coordinate = Coordinate(noise, reach)
+    bounds = []
+    for order in orders(epsilon, mu_squared, narrow=narrow):
+        moments = squared_sensitivity * coordinate.rate(order)
+        granted = (2 * order - 1) * granted_rounding(parties)
+        moments += dimension * max(granted, coordinate.rounding(order))
+        divergence = releases * (moments / (order - 1) + order * mask_mu**2 / 2)
+        bounds.append(rdp_delta(epsilon, np.array([order]), np.array([divergence])))
+    return min(1.0, min(bounds) + releases * dimension * coordinate.outside)
+
+
+def granted_rounding(parties: int) -> float:
+    """What everybody adds to each log-moment for rounding, times twice the order less one.
+
+    One number for all: were it each program's own, long vectors would be worth different deltas.
+    It covers what `Coordinate.rounding` finds.
+    """
+    return (parties + 32) * 2.0**-44
+
+
+def require_accountable(epsilon: float, *, dimension: int, parties: int, releases: int) -> None:
+    """`UsageError` where what is granted for rounding takes half of epsilon or more.
+
+    Beyond that no noise is wide enough.
+    """
+    granted = 2 * releases * dimension * granted_rounding(parties)
+    if dimension > 1 and 2 * granted >= epsilon:
+        raise UsageError(
+            f"{releases} releases of {dimension} coordinates by {parties} parties cannot be "
+            "accounted for: take fewer rounds, shorter vectors or a larger epsilon",
+            "dimension",
+        )
+
+
+def orders(epsilon: float, mu_squared: float, *, narrow: bool) -> list[float]:
+    """The orders that are tried: the best one for a Gaussian, and others around it."""
+    best = best_order(epsilon, mu_squared)
+    if not narrow:
+        return [best]
+    return [1 + (best - 1) * 2.0**power for power in _POWERS]
+
+
+def best_order(epsilon: float, mu_squared: float) -> float:
+    """The order that would be best for Gaussians: where the bound of one has slope zero.
+
+    Every order gives a valid bound.
+    """
+    linear = mu_squared / 2 + epsilon
+    found = (linear + math.sqrt(linear * linear + 4 * mu_squared)) / (2 * mu_squared)
+    return max(1.5, found)
+
+
+def shifts_up_to(reach: int) -> list[int]:
+    """All small shifts, some of the others, and `reach` itself."""
+    shifts = [1]
+    while shifts[-1] < reach:
+        shifts.append(min(reach, shifts[-1] + max(1, shifts[-1] // _STRIDE)))
+    return shifts
+
+
+class Coordinate:
+    """One coordinate's noise against its shifts by up to `reach`, on common outcomes.
+
+    Only outcomes that every one of these shifts leaves possible are compared; the mass of
+    the others, `outside`, is lost.
+    """
+
+    def __init__(self, noise: Masses, reach: int) -> None:
+        self._logs: Floats = np.log(noise.values)
+        self._reach = reach
+        self._error = noise.error
+        edge = max(math.fsum(noise.values[:reach]), math.fsum(noise.values[-reach:]))
+        self.outside = edge * (1 + noise.error) + noise.lost
+
+    def rate(self, order: float) -> float:
+        """The largest log-moment per squared shift, for every shift up to `reach`.
+
+        Log-moments are convex in the shift and at most 0 where nothing is shifted, so between
+        those that are computed they lie below a chord.
+        """
+        points = [(shift, self.log_moment(order, shift)) for shift in shifts_up_to(self._reach)]
+        steepest = max(moment / shift**2 for shift, moment in points)
+        chords = (_steepest_chord(*left, *right) for left, right in pairwise(points))
+        return max(0.0, steepest, *chords) * (1 + 1e-12)
+
+    def log_moment(self, order: float, shift: int) -> float:
+        """ln of the sum of P(k)^order P(k - shift)^(1 - order), but for `rounding`."""
+        here = self._logs[self._reach :]
+        there = self._logs[self._reach - shift : len(self._logs) - shift]
+        exponents = (order - 1) * (here - there) + here
+        top = float(exponents.max())
+        return math.log(float(np.exp(exponents - top).sum())) + top
+
+    def rounding(self, order: float) -> float:
+        """How far above a computed log-moment the true one may be."""
+        largest = float(-self._logs.min()) * (2 * order + 1)
+        enclosure = (2 * order - 1) * -math.log1p(-self._error)
+        return enclosure + (2 * order - 1) * _LOG_ERROR + 16 * UNIT_ROUNDOFF * largest + 1e-12
+
+
+def _steepest_chord(left: int, at_left: float, right: int, at_right: float) -> float:
+    """The largest value over its squared place of a straight line, strictly between its ends.
+
+    0 where no integer lies between them, or where one of the ends is steepest.
+    """
+    slope = (at_right - at_left) / (right - left)
+    start = at_left - slope * left
+    if right - left == 1 or start >= 0 or slope <= 0:
+        return 0.0
+    place = min(max(-2 * start / slope, left), right)
+    return (start + slope * place) / place**2
+
 
 _CUT_SHARE: Final = 1e-9
 """Tails that hold this part of delta, shared by all parties, are counted as lost."""

@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Final
 
 from gopa.planning.attendance import Attendance, never_above, worst_energy
+from gopa.planning.convolution import most_summed
 from gopa.planning.exposure import Exposure, delta_of
-from gopa.planning.noise_sum import most_summed
 from gopa.planning.recovery import worst_tries
 from gopa.planning.result import float_below
 from gopa.planning.terms import Terms
@@ -98,8 +98,8 @@ def judge(terms: Terms) -> Worth:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """How an answer came about: delta if a little less and a little more chance is granted."""
+class TermsJudgement:
+    """Says how terms were judged: delta if a little less and a little more chance is granted."""
 
     worth: Worth
     strict: float
@@ -107,10 +107,12 @@ class Judgement:
     energies: tuple[int, int]
 
 
-def explain_judgement(terms: Terms) -> Judgement:
+def explain_judgement(terms: Terms) -> TermsJudgement:
     """As `judge`, with the numbers behind the answer."""
     strict, generous = _guarantee(terms), _guarantee(terms, generous=True)
-    return Judgement(judge(terms), strict.total, generous.total, (strict.energy, generous.energy))
+    return TermsJudgement(
+        judge(terms), strict.total, generous.total, (strict.energy, generous.energy)
+    )
 
 
 @lru_cache(maxsize=64)

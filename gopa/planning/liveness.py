@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtrc
 
-from gopa.planning.losses import Course
+from gopa.planning.dropouts import Course
 from gopa.planning.terms import BeaconKind, Terms
 
 Counts: TypeAlias = npt.NDArray[np.int64]

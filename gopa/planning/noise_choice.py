@@ -55,7 +55,7 @@ _SMALLER_NOISE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class NoiseTarget:
     """The delta that the noise of these parties has to meet."""
 
     exposure: Exposure
@@ -95,7 +95,7 @@ def widest_deviation(names: tuple[NoiseName, ...]) -> float:
     return max(widest[name] for name in names)
 
 
-def choose_noise(names: tuple[NoiseName, ...], need: Need) -> NoiseLaw:
+def choose_noise(names: tuple[NoiseName, ...], need: NoiseTarget) -> NoiseLaw:
     """The law with the smallest variance found that meets the target, of the first kind that can.
 
     `UsageError` from the last kind where none can.
@@ -108,13 +108,13 @@ def choose_noise(names: tuple[NoiseName, ...], need: Need) -> NoiseLaw:
     return _of_kind(names[-1], need)
 
 
-def _of_kind(name: NoiseName, need: Need) -> NoiseLaw:
+def _of_kind(name: NoiseName, need: NoiseTarget) -> NoiseLaw:
     ladder = {"gaussian": _gaussian, "binomial": _binomial, "irwin-hall": _irwin_hall}[name]
     start, make = ladder(need.variance)
     return _climb(need, start, make)
 
 
-def _climb(need: Need, start: int, make: Callable[[int], NoiseLaw]) -> NoiseLaw:
+def _climb(need: NoiseTarget, start: int, make: Callable[[int], NoiseLaw]) -> NoiseLaw:
     """Up from the Gaussian guess in growing strides, then back by halves."""
     stride, index, failed = 1, start, start - 1
     while (passed := _tried(need, make(index))) is None:
@@ -131,7 +131,7 @@ def _climb(need: Need, start: int, make: Callable[[int], NoiseLaw]) -> NoiseLaw:
     return passed
 
 
-def _tried(need: Need, law: NoiseLaw) -> NoiseLaw | None:
+def _tried(need: NoiseTarget, law: NoiseLaw) -> NoiseLaw | None:
     return law if delta_of(need.exposure, law) <= need.delta * (1 - _ROOM) else None
 
 

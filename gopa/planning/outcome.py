@@ -1,23 +1,90 @@
-"""What a finished round gave away: the graph is known now, the corrupt set still is not.
+"""Computes what a finished round gave away: the graph is known now, the corrupt set still is not.
 
 Specification: `specs/03-privacy.md`, section 10.
+
+Liars can choose among several coins, who withhold nonces or cut them off: `specs/09-beacon.md`,
+section 4: whoever sees all nonces before it is fixed which of them count picks one of many values
+of the joint coin. It moves the noise of corrupt parties alone.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from gopa.graph.structure import Graph
-from gopa.planning.choices import coin_choices
 from gopa.planning.joined import guarantee
 from gopa.planning.protection import Protection, protections, without_any_one, worst
 from gopa.planning.terms import Terms
 from wire.errors import UsageError
 from wire.randomness import Rng
+
+_EXACT: Final = Context(prec=60)
+
+
+@dataclass(frozen=True, slots=True)
+class CoinChoices:
+    """How many coins there are to choose from in all attempts for one result.
+
+    `helped` counts those of corrupt parties whom organiser and board help, `alone` those of
+    the corrupt parties of the plan by themselves. Numbers of up to 50 digits are exact.
+    """
+
+    helped: Decimal
+    alone: Decimal
+
+    @property
+    def helped_bits(self) -> Decimal:
+        """log2 of `helped`."""
+        return log2_of(self.helped)
+
+    @property
+    def alone_bits(self) -> Decimal:
+        """log2 of `alone`."""
+        return log2_of(self.alone)
+
+    @property
+    def shift(self) -> float:
+        """About how far the best moves the corrupt parties' noise, in its standard deviations."""
+        return math.sqrt(2 * float(_EXACT.ln(self.helped)))
+
+
+@lru_cache(maxsize=64)
+def coin_choices(terms: Terms) -> CoinChoices:
+    """For sessions with commit-reveal or, by the terms, drand, whose values nobody chooses.
+
+    Whoever helps can fork the log: every branch has coins of its own, and they are known when
+    honest parties can still be kept from all but one of them.
+    """
+    attempts = Decimal(terms.attempts)
+    forked = Decimal(terms.attempts * terms.branches)
+    if terms.beacon == "drand":
+        return CoinChoices(forked, attempts)
+    return CoinChoices(
+        _EXACT.multiply(forked, subsets(terms.parties, terms.loss)),
+        _EXACT.multiply(attempts, subsets(terms.corrupt, min(terms.loss, terms.corrupt))),
+    )
+
+
+def subsets(size: int, most: int) -> Decimal:
+    """How many subsets of so many elements have at most `most` of them."""
+    total = ways = Decimal(1)
+    for taken in range(min(most, size)):
+        ways = _EXACT.divide(_EXACT.multiply(ways, Decimal(size - taken)), Decimal(taken + 1))
+        total = _EXACT.add(total, ways)
+    return total
+
+
+def log2_of(count: Decimal) -> Decimal:
+    """The logarithm, with 60 digits."""
+    return _EXACT.divide(_EXACT.ln(count), _EXACT.ln(Decimal(2)))
+
 
 MOST_ENUMERATED: Final = 64
 """Up to here every single party is taken out in turn, when masks are Gaussian."""
@@ -31,8 +98,8 @@ Coins: TypeAlias = Literal["commit-reveal", "drand", "simulation"]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """The public facts of one round, by position in the list of joined parties.
+class RoundFacts:
+    """Holds the public facts of one round, by position in the list of joined parties.
 
     `graph` is the graph of the round over everybody who joined; `included` are the
     parties in the result; `opened` the edges whose masks were opened; `unmasked` the
@@ -49,21 +116,21 @@ class Outcome:
     opened: tuple[tuple[int, int], ...] = ()
     void: tuple[tuple[int, int], ...] = ()
     unmasked: tuple[int, ...] = ()
-    earlier: tuple[Outcome, ...] = ()
+    earlier: tuple[RoundFacts, ...] = ()
     coins: Coins = "commit-reveal"
     witnessed: bool = False
     corrupt: tuple[int, ...] | None = None
     assumptions: tuple[str, ...] = ()
 
     @property
-    def releases(self) -> tuple[Outcome, ...]:
+    def releases(self) -> tuple[RoundFacts, ...]:
         """All releases of the logical round, this one last."""
         return (*self.earlier, self)
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """Delta against one kind of adversary; 1 where nothing is established.
+class DeltaClaim:
+    """Claims a delta against one kind of adversary; 1 where nothing is established.
 
     `beta` is the part of it that pays for graphs worse than assumed: 0 where the graph
     itself was accounted for.
@@ -80,7 +147,7 @@ class PrivacyStatement:
     """Everything a result says about privacy."""
 
     epsilon: float
-    claims: tuple[Claim, ...]
+    claims: tuple[DeltaClaim, ...]
     survivors: int
     noise: str
     table_hash: bytes
@@ -96,7 +163,7 @@ class Privacy:
 
     __slots__ = ()
 
-    def of(self, outcome: Outcome, *, rng: Rng) -> PrivacyStatement:
+    def of(self, outcome: RoundFacts, *, rng: Rng) -> PrivacyStatement:
         """What this round gave away, against each kind of adversary, with its assumptions.
 
         `rng` draws the random vector that certifies large spectra. An outcome that
@@ -127,7 +194,7 @@ class Privacy:
 privacy = Privacy()
 
 
-def _check(outcome: Outcome) -> None:
+def _check(outcome: RoundFacts) -> None:
     included, everybody = set(outcome.included), range(outcome.graph.parties)
     if len(included) != len(outcome.included) or not included <= set(everybody):
         raise UsageError("included parties are distinct positions in the list", "included")
@@ -147,7 +214,7 @@ def _check(outcome: Outcome) -> None:
         _check(other)
 
 
-def _unknown_masks(outcome: Outcome, corrupt: Iterable[int]) -> Graph:
+def _unknown_masks(outcome: RoundFacts, corrupt: Iterable[int]) -> Graph:
     """The masks nobody else knows: unopened edges between honest parties of the result.
 
     An edge inside the result that somebody opened against the rules is no mask any more,
@@ -160,31 +227,31 @@ def _unknown_masks(outcome: Outcome, corrupt: Iterable[int]) -> Graph:
     return graph.induced(sorted(keep))
 
 
-def _observer_claim(outcome: Outcome, unknown: Sequence[Graph], rng: Rng) -> Claim:
+def _observer_claim(outcome: RoundFacts, unknown: Sequence[Graph], rng: Rng) -> DeltaClaim:
     groups = [protections(graph, outcome.terms, rng) for graph in unknown]
     against = "board, organiser and everyone outside the result"
-    return Claim(against, *worst(outcome.terms, groups))
+    return DeltaClaim(against, *worst(outcome.terms, groups))
 
 
-def _known_claim(outcome: Outcome, rng: Rng) -> Claim:
+def _known_claim(outcome: RoundFacts, rng: Rng) -> DeltaClaim:
     groups = [
         protections(_unknown_masks(release, release.corrupt or ()), release.terms, rng)
         for release in outcome.releases
     ]
     against = f"the {len(outcome.corrupt or ())} named parties together"
-    return Claim(against, *worst(outcome.terms, groups))
+    return DeltaClaim(against, *worst(outcome.terms, groups))
 
 
-def _curious_claim(outcome: Outcome, unknown: Sequence[Graph], rng: Rng) -> Claim:
+def _curious_claim(outcome: RoundFacts, unknown: Sequence[Graph], rng: Rng) -> DeltaClaim:
     """Each single party: the graph without it, whichever it is."""
     groups = [
         _without_any_one(release, graph, rng)
         for release, graph in zip(outcome.releases, unknown, strict=True)
     ]
-    return Claim("each single curious party", *worst(outcome.terms, groups))
+    return DeltaClaim("each single curious party", *worst(outcome.terms, groups))
 
 
-def _without_any_one(outcome: Outcome, unknown: Graph, rng: Rng) -> list[Protection]:
+def _without_any_one(outcome: RoundFacts, unknown: Graph, rng: Rng) -> list[Protection]:
     if outcome.terms.mask == "uniform" or len(outcome.included) > MOST_ENUMERATED:
         return [without_any_one(unknown, outcome.terms, rng)]
     return [
@@ -194,7 +261,7 @@ def _without_any_one(outcome: Outcome, unknown: Graph, rng: Rng) -> list[Protect
     ]
 
 
-def _planned_claim(outcome: Outcome) -> Claim:
+def _planned_claim(outcome: RoundFacts) -> DeltaClaim:
     """Any set of at most c parties fixed before the coins.
 
     Delta is computed from the terms, not copied from them: they may promise too much.
@@ -206,16 +273,16 @@ def _planned_claim(outcome: Outcome) -> Claim:
     if len(outcome.releases) > terms.charged + 1:
         broken = f"{len(outcome.releases)} releases where the plan allows {terms.charged + 1}"
     if broken:
-        return Claim(against, 1.0, broken)
+        return DeltaClaim(against, 1.0, broken)
     found = guarantee(terms)
     how = (
         f"the plan's theorem for any {terms.survivors} to {terms.parties} parties that join; "
         "beta is contained in delta"
     )
-    return Claim(against, found.total, how, min(1.0, found.beta * found.tries))
+    return DeltaClaim(against, found.total, how, min(1.0, found.beta * found.tries))
 
 
-def _broken_limit(outcome: Outcome) -> str:
+def _broken_limit(outcome: RoundFacts) -> str:
     terms = outcome.terms
     joined = outcome.graph.parties
     if not terms.survivors <= joined <= terms.parties:
@@ -227,7 +294,7 @@ def _broken_limit(outcome: Outcome) -> str:
     return _broken_masks(outcome)
 
 
-def _broken_masks(outcome: Outcome) -> str:
+def _broken_masks(outcome: RoundFacts) -> str:
     terms = outcome.terms
     shown = _corrupt_for_certain(outcome.void)
     if shown > terms.corrupt:
@@ -252,7 +319,7 @@ def _corrupt_for_certain(void: Iterable[tuple[int, int]]) -> int:
     return len(seen) // 2
 
 
-def _chosen(outcome: Outcome) -> str:
+def _chosen(outcome: RoundFacts) -> str:
     """Among how many coins liars choose; whoever runs a simulation has as many as it likes."""
     if outcome.coins == "simulation":
         return ""
@@ -264,7 +331,7 @@ def _chosen(outcome: Outcome) -> str:
     )
 
 
-def _assumptions(outcome: Outcome) -> tuple[str, ...]:
+def _assumptions(outcome: RoundFacts) -> tuple[str, ...]:
     terms = outcome.terms
     lines = [
         f"at most {terms.corrupt} of {terms.parties} parties are corrupt",

@@ -12,6 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
+from gopa.planning.convolution import MOST_VARIANCE
 from gopa.planning.defaults import (
     CORRUPT,
     DROPOUT,
@@ -24,24 +25,28 @@ from gopa.planning.defaults import (
     PlannedTrust,
 )
 from gopa.planning.explanation import advice, explain
-from gopa.planning.exposure import Exposure
+from gopa.planning.exposure import Exposure, require_accountable
 from gopa.planning.gaussian import central_deviation
 from gopa.planning.joined import Worth, guarantee, judge, mask_price
 from gopa.planning.liveness import Rules, liveness
-from gopa.planning.noise_choice import Need, allowed_mu, choose_noise, laws_for, widest_deviation
-from gopa.planning.noise_sum import MOST_VARIANCE
+from gopa.planning.noise_choice import (
+    NoiseTarget,
+    allowed_mu,
+    choose_noise,
+    laws_for,
+    widest_deviation,
+)
 from gopa.planning.reach import Reach, choose_reach
 from gopa.planning.request import Request
 from gopa.planning.result import (
-    Cost,
     Errors,
     NoiseName,
     Objective,
     Plan,
+    PlanCost,
 )
 from gopa.planning.sensitivity import Sensitivity, choose_grid
 from gopa.planning.terms import MOST_DEVIATION, BeaconKind, MaskLaw, Terms
-from gopa.planning.vectors import require_accountable
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, NoiseLaw
 
@@ -239,7 +244,7 @@ def _plan(request: Request, *, retries: bool = False) -> Plan:
         releases=request.releases,
     )
     beta = float(reach.beta) + reach.recovery
-    need = Need(exposure, request.delta - tries * beta * (1 + 1e-15))
+    need = NoiseTarget(exposure, request.delta - tries * beta * (1 + 1e-15))
     terms = _terms(request, grid, reach, choose_noise(laws, need), deviation)
     worth = guarantee(terms)
     if judge(terms) is not Worth.KEPT:
@@ -381,7 +386,7 @@ def expected_errors(terms: Terms, request: Request) -> Errors:
     )
 
 
-def estimated_cost(terms: Terms, request: Request) -> Cost:
+def estimated_cost(terms: Terms, request: Request) -> PlanCost:
     """Bytes and seconds for one party and round, from the sizes of what it posts.
 
     32 bytes for each edge, 32 for each edge it may have to open, one proof of about
@@ -397,4 +402,4 @@ def estimated_cost(terms: Terms, request: Request) -> Cost:
     posted = 8 * 200 + proof + round(32 * (peers + peers * request.dropout))
     needed = terms.shares_needed(round(peers))
     posted += 0 if needed is None else 64 * round(peers) + 32 * needed
-    return Cost(peers, posted, 0.035 * hidden / 210 + 0.0003 * peers)
+    return PlanCost(peers, posted, 0.035 * hidden / 210 + 0.0003 * peers)

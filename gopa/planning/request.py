@@ -10,8 +10,8 @@ from typing import get_args
 
 from gopa.planning.branches import graphs_of_attempt
 from gopa.planning.defaults import ATTEMPTS, MOST_WITHHELD, PlannedMode, PlannedTrust
+from gopa.planning.dropouts import Course, PlannedLosses, plan_losses
 from gopa.planning.gaussian import check_target
-from gopa.planning.losses import Course, Losses, plan_losses
 from gopa.planning.result import NoiseName, Objective, float_below
 from gopa.planning.terms import (
     FEWEST_PARTIES,
@@ -219,7 +219,7 @@ class Request:
         """Whether the close of publish is final: parties are honest but curious."""
         return self.trust == "honest-but-curious"
 
-    def losses(self, k: int) -> Losses:
+    def losses(self, k: int) -> PlannedLosses:
         """The loss bound with k choices, and the fewest survivors.
 
         With recovery more than half of the honest parties remain for certain: then no two

@@ -19,8 +19,8 @@ Objective: TypeAlias = Literal["error", "peers", "masks"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
-    """One number of a plan and why it is what it is."""
+class PlanReason:
+    """Explains one number of a plan: what it is and why."""
 
     name: str
     value: str
@@ -37,8 +37,8 @@ class Errors:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """What one party pays in one round. Estimates, from measured costs of single steps."""
+class PlanCost:
+    """Estimates what one party pays in one round, from measured costs of single steps."""
 
     peers: float
     bytes_posted: int
@@ -64,9 +64,9 @@ class Plan:
     beta_method: str
     flow_energy: int
     errors: Errors
-    cost: Cost
+    cost: PlanCost
     liveness: Liveness
-    reasons: tuple[Reason, ...]
+    reasons: tuple[PlanReason, ...]
 
     @property
     def total_delta(self) -> float:

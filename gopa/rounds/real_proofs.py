@@ -25,10 +25,10 @@ from wire.domains import INPUT_AND_NOISE, POSSESSION, SHARED_KEY, WEIGHING, Doma
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 from wire.randomness import Rng
 from zkp import (
-    Claim,
     GaussianNoiseStatement,
     NoiseSeeds,
     NoiseWitness,
+    ProofClaim,
     Transcript,
     prove_gaussian_noise,
     prove_last_largest,
@@ -137,7 +137,7 @@ def _for_workers(claims: Iterable[_AnyClaim]) -> Iterator[_AnyClaim]:
 
 
 def _bad(
-    load: Callable[[_AnyClaim], Claim],
+    load: Callable[[_AnyClaim], ProofClaim],
     claims: Sequence[_AnyClaim],
     rng: Rng,
     executor: Executor | None,
@@ -150,7 +150,7 @@ def _bad(
     return frozenset()
 
 
-def _from_stranger(load: Callable[[_AnyClaim], Claim], claim: _AnyClaim) -> Claim:
+def _from_stranger(load: Callable[[_AnyClaim], ProofClaim], claim: _AnyClaim) -> ProofClaim:
     with _blaming_the_prover():
         made = load(claim)
     return replace(made, statement=_FromStranger(made.statement))
@@ -218,20 +218,20 @@ class _FromStranger:
             return self.statement.equations(proof, transcript)
 
 
-def _possession(claim: PossessionClaim) -> Claim:
+def _possession(claim: PossessionClaim) -> ProofClaim:
     relation = possession_statement(claim.context, claim.key)
-    return Claim(_Relation(relation), claim.proof, _transcript(claim, POSSESSION))
+    return ProofClaim(_Relation(relation), claim.proof, _transcript(claim, POSSESSION))
 
 
-def _noise(claim: NoiseClaim) -> Claim:
-    return Claim(_noise_statement(claim), claim.proof, _transcript(claim, INPUT_AND_NOISE))
+def _noise(claim: NoiseClaim) -> ProofClaim:
+    return ProofClaim(_noise_statement(claim), claim.proof, _transcript(claim, INPUT_AND_NOISE))
 
 
-def _weighing(claim: NoiseClaim) -> Claim:
+def _weighing(claim: NoiseClaim) -> ProofClaim:
     statement = weighing_statement(claim.context, claim.given)
-    return Claim(statement, claim.weighing, _transcript(claim, WEIGHING))
+    return ProofClaim(statement, claim.weighing, _transcript(claim, WEIGHING))
 
 
-def _shared(claim: SharedKeyClaim) -> Claim:
+def _shared(claim: SharedKeyClaim) -> ProofClaim:
     relation = shared_key_statement(claim.context, claim.own, claim.other, claim.shared)
-    return Claim(_Relation(relation), claim.proof, _transcript(claim, SHARED_KEY))
+    return ProofClaim(_Relation(relation), claim.proof, _transcript(claim, SHARED_KEY))

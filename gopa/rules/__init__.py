@@ -6,19 +6,21 @@ evaluation. Specification: `specs/04-protocol.md`.
 """
 
 from gopa.rules.check import LogCheck, check, check_log, read_session
-from gopa.rules.control import BeaconValue, Control
 from gopa.rules.findings import (
+    BeaconValue,
+    Control,
     Fault,
     Findings,
     Listed,
-    Note,
     Removed,
     Role,
     RoundFindings,
+    RoundPicture,
+    RuleNote,
+    SessionState,
     outcome_of,
 )
 from gopa.rules.ledger import Ledger
-from gopa.rules.state import RoundView, SessionState
 from gopa.rules.table import RULES
 
 __all__ = [
@@ -30,11 +32,11 @@ __all__ = [
     "Ledger",
     "Listed",
     "LogCheck",
-    "Note",
     "Removed",
     "Role",
     "RoundFindings",
-    "RoundView",
+    "RoundPicture",
+    "RuleNote",
     "SessionState",
     "check",
     "check_log",

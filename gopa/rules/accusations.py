@@ -19,14 +19,14 @@ from gopa.masks import (
 )
 from gopa.messages.framing import Message
 from gopa.messages.limits import POINT, largest_body
-from gopa.messages.organiser import Cause
+from gopa.messages.organiser import RemovalCause
 from gopa.messages.party import ACCUSATION, About, Accusation
 from gopa.messages.phases import Phase
 from gopa.rounds.context import commit
 from gopa.rounds.proofs import SharedKeyClaim
-from gopa.rules.book import Book
+from gopa.rules.findings import BreaksRule, PartyVerdict
 from gopa.rules.mailbox import Sorter
-from gopa.rules.verdict import BreaksRule, Verdict
+from gopa.rules.round_state import RoundState
 from wire.errors import InvalidProof, MalformedMessage
 
 
@@ -40,8 +40,8 @@ class Conviction:
     what: str
 
     @property
-    def verdict(self) -> Verdict:
-        return Verdict(Cause.CONVICTED, self.rule, self.entry, self.what)
+    def verdict(self) -> PartyVerdict:
+        return PartyVerdict(RemovalCause.CONVICTED, self.rule, self.entry, self.what)
 
 
 def share_point(position: int) -> int:
@@ -50,10 +50,10 @@ def share_point(position: int) -> int:
 
 
 @dataclass(slots=True)
-class Court:
+class AccusationJudge:
     """Judges the accusations of one round, each once, whenever it is asked."""
 
-    book: Book
+    book: RoundState
     _sorter: Sorter[Accusation] = field(init=False)
     _judged: dict[bytes, tuple[Conviction, ...]] = field(default_factory=dict)
 
@@ -85,7 +85,7 @@ class Court:
         pending: list[tuple[Message, Accusation]] = []
         for message in messages:
             accusation = self._sorter.judge(message)
-            if isinstance(accusation, Verdict):
+            if isinstance(accusation, PartyVerdict):
                 self._judged[message.leaf] = _against_accuser(message, accusation)
                 continue
             try:
@@ -183,7 +183,7 @@ class Court:
         return True
 
 
-def dealt_commitments(book: Book, dealer: int) -> Commitment:
+def dealt_commitments(book: RoundState, dealer: int) -> Commitment:
     """C_0 .. C_(T-1) of a listed dealer with neighbours; C_0 is B_u unless it deals its seed."""
     coefficients = book.committed.dealt(dealer).coefficients
     count = len(coefficients) // POINT
@@ -197,7 +197,7 @@ def _false(message: Message, rule: str, what: str) -> Conviction:
     return Conviction(message.author, rule, message.index, what)
 
 
-def _against_accuser(message: Message, verdict: Verdict) -> tuple[Conviction, ...]:
+def _against_accuser(message: Message, verdict: PartyVerdict) -> tuple[Conviction, ...]:
     """What is no accusation is a false one, unless it acts on another close."""
     if not verdict.fault:
         return ()

@@ -15,10 +15,10 @@ from bulletin_board.tree import RightEdge
 from gopa.messages.framing import Posted
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules.evidence import Views
-from gopa.rules.findings import Fault, Findings, Note, Role
+from gopa.rules.findings import Fault, Findings, Role, RuleNote
 from gopa.rules.ledger import Ledger
 from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.ed25519 import SIGNATURE_SIZE, Signed, verify_many
+from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, verify_many
 from wire.errors import InvalidSignature, MalformedMessage
 from wire.packed import Rows
 from wire.pae import pre_auth_encoding
@@ -194,7 +194,9 @@ def _with_views(found: Findings, views: Views, leaves: _Leaves) -> Findings:
         elsewhere.extend(view.entries)
     apart = frozenset(elsewhere)
     what = "it rests on a root that the log never had"
-    notes = [Note("04-E6", what, b"", view.entries[:16], 0, len(view.entries)) for view in strange]
+    notes = [
+        RuleNote("04-E6", what, b"", view.entries[:16], 0, len(view.entries)) for view in strange
+    ]
     faults = tuple(_weighed(fault, apart) for fault in found.faults)
     return replace(found, faults=faults, notes=(*found.notes, *notes))
 
@@ -225,6 +227,6 @@ def _decoded(raw: bytes, index: int) -> Submission:
         raise MalformedMessage(error.message, f"entry {index}") from None
 
 
-def _signed(submission: Submission) -> Signed:
+def _signed(submission: Submission) -> SignatureClaim:
     message = pre_auth_encoding(ENTRY_PAYLOAD_TYPE, submission.raw[:-SIGNATURE_SIZE])
-    return Signed(submission.entry.author, message, submission.signed.signature)
+    return SignatureClaim(submission.entry.author, message, submission.signed.signature)

@@ -18,36 +18,36 @@ from gopa.messages.organiser import (
     OPEN,
     RESULT,
     Abort,
+    AbortReason,
     Close,
     Coins,
     Members,
     Open,
     OrganiserMessage,
     Released,
-    Result,
+    ResultMessage,
     Roll,
-    Why,
 )
 from gopa.messages.parameters import DrandBeacon
 from gopa.messages.phases import Kind, Phase
-from gopa.rules.book import Book, Failure, Given, Stage, Step, Sums
-from gopa.rules.control import BeaconValue
+from gopa.rules.findings import BeaconValue
+from gopa.rules.round_state import CloseInputs, Failure, PhaseDecision, PhaseRules, RoundState, Sums
 from wire.errors import InvalidProof, ProtocolError
 
 RULE_OF: Final = {
-    Why.TOO_FEW_JOINED: "04-J6",
-    Why.TOO_MANY_WITHHELD: "04-L3",
-    Why.TOO_FEW_LEFT: "04-L3",
-    Why.TOO_MANY_ROLLBACKS: "04-O4",
-    Why.NOT_CONFIRMED: "04-F2",
-    Why.NOT_UNMASKED: "04-U4",
-    Why.ORGANISER: "04-X1",
+    AbortReason.TOO_FEW_JOINED: "04-J6",
+    AbortReason.TOO_MANY_WITHHELD: "04-L3",
+    AbortReason.TOO_FEW_LEFT: "04-L3",
+    AbortReason.TOO_MANY_ROLLBACKS: "04-O4",
+    AbortReason.NOT_CONFIRMED: "04-F2",
+    AbortReason.NOT_UNMASKED: "04-U4",
+    AbortReason.ORGANISER: "04-X1",
 }
 """The rule that demands an abort."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class OrganiserStatement:
     """A message of the organiser: its kind, what it says, its bytes."""
 
     kind: Kind
@@ -55,46 +55,53 @@ class Said:
     body: bytes
 
 
-def opening(acts_on: bytes, logical: int, attempt: int) -> Said:
+def opening(acts_on: bytes, logical: int, attempt: int) -> OrganiserStatement:
     """[X3]."""
     message = Open(acts_on, logical, attempt)
-    return Said(Kind.OPEN, message, OPEN.encode(message))
+    return OrganiserStatement(Kind.OPEN, message, OPEN.encode(message))
 
 
-def stated(book: Book, stage: Stage, step: Step, cut: int, given: Given, acts_on: bytes) -> Said:  # noqa: PLR0913, PLR0917 - all that a message consists of
+def stated(  # noqa: PLR0913, PLR0917 - all that a message consists of
+    book: RoundState,
+    stage: PhaseRules,
+    step: PhaseDecision,
+    cut: int,
+    given: CloseInputs,
+    acts_on: bytes,
+) -> OrganiserStatement:
     """The message that says what a step demands."""
     if isinstance(step.said, Sums):
         removed = tuple(book.removal_rows())
         releases = book.earlier_releases + 1
-        result = Result(acts_on, cut, step.said.sums, removed, book.attempt, releases)
-        return Said(Kind.RESULT, result, RESULT.encode(result))
+        result = ResultMessage(acts_on, cut, step.said.sums, removed, book.attempt, releases)
+        return OrganiserStatement(Kind.RESULT, result, RESULT.encode(result))
     if isinstance(step.said, Failure):
         return aborted(book, cut, acts_on, step.said)
     phase = stage.phase or Phase.ORGANISER
     close = Close(acts_on, cut, phase, given.checkpoint, step.said)
-    return Said(Kind.CLOSE, close, CLOSE.encode(close))
+    return OrganiserStatement(Kind.CLOSE, close, CLOSE.encode(close))
 
 
-def aborted(book: Book, cut: int, acts_on: bytes, failure: Failure) -> Said:
+def aborted(book: RoundState, cut: int, acts_on: bytes, failure: Failure) -> OrganiserStatement:
     """[X1], [X2]."""
     released = Released.NONE if book.final is None else Released.MASKED
     abort = Abort(acts_on, cut, failure.reason, released, failure.culprits)
-    return Said(Kind.ABORT, abort, ABORT.encode(abort))
+    return OrganiserStatement(Kind.ABORT, abort, ABORT.encode(abort))
 
 
-def given_in(message: OrganiserMessage) -> Given:
+def given_in(message: OrganiserMessage) -> CloseInputs:
     """What a close says beyond what the rules compute."""
     if not isinstance(message, Close):
-        return Given()
+        return CloseInputs()
     content, beacon = message.content, None
     if isinstance(content, Roll) and content.beacon_round:
         beacon = BeaconValue(content.beacon_round)
     if isinstance(content, Coins):
         beacon = BeaconValue(0, content.signature, content.previous)
-    return Given(message.checkpoint, beacon)
+    return CloseInputs(message.checkpoint, beacon)
 
 
-def require_given(book: Book, stage: Stage, given: Given) -> None:
+def require_given(book: RoundState, stage: PhaseRules, given: CloseInputs) -> None:
     """[C4], [J7], [V4]: that a close with these additions may be posted.
 
     Raises `InvalidProof` that cites the rule.
@@ -119,7 +126,7 @@ def require_given(book: Book, stage: Stage, given: Given) -> None:
         _require_early(book, book.manifest.beacon, policy, signed)
 
 
-def policy_text(book: Book) -> bytes:
+def policy_text(book: RoundState) -> bytes:
     """The trust policy of the session, as text."""
     return book.manifest.policy
 
@@ -135,7 +142,7 @@ def _opened(policy: bytes, data: bytes) -> SignedCheckpoint:
 
 
 def _require_early(
-    book: Book, beacon: DrandBeacon, policy: TrustPolicy, signed: SignedCheckpoint
+    book: RoundState, beacon: DrandBeacon, policy: TrustPolicy, signed: SignedCheckpoint
 ) -> None:
     """[V4]: a quorum saw the close of join before anybody could know the beacon's value."""
     number = book.enrolled.beacon_round
@@ -154,7 +161,7 @@ def differing(demanded: OrganiserMessage, posted: OrganiserMessage) -> tuple[str
         return "04-X3", "another round than the next one"
     if isinstance(demanded, Abort):
         return _differing_abort(demanded, posted)
-    if isinstance(demanded, Result):
+    if isinstance(demanded, ResultMessage):
         return _differing_result(demanded, posted)
     if isinstance(posted, Close):
         return _differing_close(demanded, posted)
@@ -170,10 +177,10 @@ def _differing_abort(demanded: Abort, posted: OrganiserMessage) -> tuple[str, st
     return "04-X1", "another reason, or other culprits"
 
 
-def _differing_result(demanded: Result, posted: OrganiserMessage) -> tuple[str, str]:
+def _differing_result(demanded: ResultMessage, posted: OrganiserMessage) -> tuple[str, str]:
     if isinstance(posted, Abort):
         return "04-X1", "a result is due"
-    if not isinstance(posted, Result):
+    if not isinstance(posted, ResultMessage):
         return "04-U2", "a result is due"
     if posted.sums != demanded.sums:
         return "04-Z1", "other sums"

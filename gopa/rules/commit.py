@@ -1,30 +1,277 @@
-"""The close of commit: whose commitments and proofs hold, and which edges mask ([K1] to [K6])."""
+"""Judges the close of commit: whose proofs hold, and which edges mask ([K1] to [K6]).
+
+Proofs are checked as they come, so that nobody has to keep them until the close; the commitments
+of a party's edges are added up from points that come in parts. Of the two ends of an edge the
+first that posts is written down ([K5]). Whoever posts later is only compared with it: who says
+the same takes no memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from commitments.group import Group, PointVec
+from gopa.graph import Graph
 from gopa.messages.framing import Message
 from gopa.messages.limits import largest_body
-from gopa.messages.organiser import Why
+from gopa.messages.organiser import AbortReason
 from gopa.messages.party import COMMIT, Commit
 from gopa.messages.phases import Phase
 from gopa.rounds.proofs import NoiseClaim
-from gopa.rules.ahead import CheckedAhead
-from gopa.rules.book import Book, Given, Stage, Step, fails
-from gopa.rules.commits import Commits, Dealt
-from gopa.rules.edges import good_points
+from gopa.rules.findings import BreaksRule, PartyVerdict, invalid
 from gopa.rules.mailbox import Sorter
-from gopa.rules.matching import Matching
-from gopa.rules.publish import PublishStage
-from gopa.rules.verdict import BreaksRule, Verdict, invalid
+from gopa.rules.publish import PublishRules
+from gopa.rules.roll_and_edges import Commits, Dealt, Edges, Positions, VoidEdge, good_points
+from gopa.rules.round_state import CloseInputs, PhaseDecision, PhaseRules, RoundState, fails
+from wire.errors import GopaError, MalformedMessage, UsageError
 
-_SIZE = 32
+_Claim = TypeVar("_Claim")
+
+BATCH: Final = 512
+"""So many claims are checked together: more would cost little less for each."""
+
+_MOST_BATCHES: Final = 4
+"""Batches that may wait for their answers while the log is read on."""
+
+
+class CheckedAhead(Generic[_Claim]):
+    """Checks claims by name, each once, in batches, and keeps the names of bad ones.
+
+    `check` answers with the positions of bad claims. With `background` it runs in a thread,
+    which is worth while where it waits for workers.
+    """
+
+    def __init__(
+        self, check: Callable[[Sequence[_Claim]], frozenset[int]], *, background: bool
+    ) -> None:
+        self._check = check
+        self._bad: set[bytes] = set()
+        self._waiting: dict[bytes, _Claim] = {}
+        self._running: deque[tuple[list[bytes], Future[frozenset[int]]]] = deque()
+        self._failed = False
+        self._background = background
+        self._thread: ThreadPoolExecutor | None = None
+
+    def add(self, name: bytes, claim: _Claim) -> None:
+        """A claim that has not come before. Nothing is checked yet."""
+        self._waiting[name] = claim
+
+    def flush_full_batches(self) -> None:
+        """Check what waits, if it is enough for a batch. What a check raises is left to `bad`."""
+        if len(self._waiting) < BATCH or self._failed:
+            return
+        try:
+            self._start()
+            self._collect(_MOST_BATCHES)
+        except GopaError:
+            self._failed = True
+
+    def bad(self) -> frozenset[bytes]:
+        """The names of all bad claims so far. What a check raises, it raises whenever asked."""
+        if self._waiting:
+            self._start()
+        self._collect(0)
+        if self._thread is not None:
+            self._thread.shutdown()
+            self._thread = None
+        return frozenset(self._bad)
+
+    def _start(self) -> None:
+        names, claims = list(self._waiting), list(self._waiting.values())
+        if not self._background:
+            self._note(names, self._check(claims))
+        else:
+            self._thread = self._thread or ThreadPoolExecutor(1)
+            self._running.append((names, self._thread.submit(self._check, claims)))
+        self._waiting = {}
+
+    def _collect(self, leave: int) -> None:
+        while len(self._running) > leave:
+            names, answer = self._running[0]
+            self._note(names, answer.result())
+            self._running.popleft()
+
+    def _note(self, names: Sequence[bytes], bad: frozenset[int]) -> None:
+        self._bad |= {names[position] for position in bad}
+
+
+Ends: TypeAlias = npt.NDArray[np.int32]
+Signs: TypeAlias = npt.NDArray[np.int8]
+
+
+class SignedSums:
+    """For each party the sum of sgn C over its edges; the other end takes C away ([P1])."""
+
+    def __init__(self, group: Group, parties: int) -> None:
+        self._group = group
+        self._sums = group.points([group.identity]).gather([0] * parties)
+
+    def add(self, points: PointVec, low: Ends, high: Ends, signs: Signs) -> None:
+        """Some edges by their ends; the lower one adds the point with the sign."""
+        self._take(points, low, signs)
+        self._take(points, high, -signs)
+
+    def all(self) -> PointVec:
+        """One sum for each party."""
+        return self._sums
+
+    def _take(self, points: PointVec, ends: Ends, signs: Signs) -> None:
+        if not len(ends):
+            return
+        order = np.argsort(ends, kind="stable")
+        parties, lengths = np.unique(ends[order], return_counts=True)
+        factors = self._group.scalars(signs[order].tolist())
+        parts = points.gather(order.tolist()).vartime_segment_msm(factors, lengths.tolist())
+        # A party without an edge here takes what lies behind the parts: nothing.
+        first, last = int(parties[0]), int(parties[-1]) + 1
+        places = np.full(last - first, len(parties))
+        places[parties - first] = np.arange(len(parties))
+        nothing = self._group.points([self._group.identity])
+        more = self._sums[first:last] + parts.concat(nothing).gather(places.tolist())
+        self._sums = self._sums[:first].concat(more).concat(self._sums[last:])
+
+
+Chosen: TypeAlias = npt.NDArray[np.bool_]
+
+_Kind = TypeVar("_Kind", bound="np.generic[Any]")
+
+_SIZE: Final = 32
+_AT_ONCE: Final = 1 << 14
+"""So many edges at least are decoded together."""
+
+
+class Matching:
+    """Takes each party's bytes once, in any order, and says which edges both ends agree on."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._low, self._high = (ends.astype(np.int32) for ends in graph.edges())
+        self._numbers = _edge_numbers(graph)
+        self._said = np.zeros((graph.edge_count, _SIZE), dtype=np.uint8)
+        self._posted = np.zeros(graph.parties, dtype=np.bool_)
+        self._apart: dict[int, bytes] = {}
+
+    def post(self, party: int, data: bytes) -> None:
+        """32 bytes for each neighbour of the party, in the order of their positions.
+
+        Raises:
+            UsageError: another number of bytes, or a party that has posted.
+        """
+        here = slice(self._graph.offsets[party], self._graph.offsets[party + 1])
+        edges = self._numbers[here]
+        if self._posted[party] or len(data) != _SIZE * len(edges):
+            raise UsageError("one commitment for each neighbour, from each party once", "data")
+        rows = np.frombuffer(data, dtype=np.uint8).reshape(-1, _SIZE)
+        answers = self._posted[self._graph.targets[here]]
+        if (rows[answers] != self._said[edges[answers]]).any():
+            self._apart[party] = data
+        self._said[edges[~answers]] = rows[~answers]
+        self._posted[party] = True
+
+    def settle(
+        self, listed: Sequence[int], ids: Sequence[bytes], group: Group | None
+    ) -> tuple[Edges, PointVec | None]:
+        """The edges between listed parties, all of which have posted.
+
+        With a group the bytes are commitments, which have to be canonical points. Then the
+        second part has for every party the sum of those of its live edges, with the signs
+        of [P1]. Call it once.
+        """
+        inside = np.zeros(self._graph.parties, dtype=np.bool_)
+        inside[list(listed)] = True
+        live = inside[self._low] & inside[self._high]
+        void = dict(self._disagreeing(inside))
+        live[list(void)] = False
+        signs = _signs(self._low, self._high, ids)
+        sums = None if group is None else SignedSums(group, self._graph.parties)
+        if group is not None and sums is not None:
+            for some in _blocks(len(live), max(_AT_ONCE, self._graph.parties // 2)):
+                points, nonsense = self._decoded(group, live, some)
+                live[nonsense] = False
+                void |= {edge: self._void(edge) for edge in nonsense.tolist()}
+                kept = some.start + np.flatnonzero(live[some])
+                sums.add(points, self._low[kept], self._high[kept], signs[kept])
+        edges = Edges(
+            parties=self._graph.parties,
+            low=_only(self._low, live),
+            high=_only(self._high, live),
+            encodings=_only(self._said, live),
+            void=tuple(void[edge] for edge in sorted(void)),
+            signs=_only(signs, live),
+        )
+        return edges, None if sums is None else sums.all()
+
+    def _disagreeing(self, inside: Chosen) -> Iterator[tuple[int, VoidEdge]]:
+        """Edges between parties inside whose ends posted different bytes."""
+        for party in self._apart:
+            here = slice(self._graph.offsets[party], self._graph.offsets[party + 1])
+            near = inside[self._graph.targets[here]] & inside[party]
+            for edge in self._numbers[here][near].tolist():
+                void = self._void(edge)
+                if void.by_low != void.by_high:
+                    yield edge, void
+
+    def _void(self, edge: int) -> VoidEdge:
+        low, high = int(self._low[edge]), int(self._high[edge])
+        return VoidEdge(low, high, self._by(low, high, edge), self._by(high, low, edge))
+
+    def _by(self, party: int, other: int, edge: int) -> bytes:
+        """What the party posted. Where it differs from its neighbours all its bytes are kept."""
+        data = self._apart.get(party)
+        if data is None:
+            return bytes(self._said[edge])
+        at = _SIZE * int(np.searchsorted(self._graph.neighbours(party), other))
+        return data[at : at + _SIZE]
+
+    def _decoded(self, group: Group, live: Chosen, some: slice) -> tuple[PointVec, Positions]:
+        """The points of live edges among some, and which of the edges have none."""
+        edges = some.start + np.flatnonzero(live[some])
+        encodings = self._said[edges]
+        try:
+            return group.decode_points(encodings.tobytes(), len(edges)), edges[:0]
+        except MalformedMessage:
+            good = np.array(good_points(group, [row.tobytes() for row in encodings]))
+        return group.decode_points(encodings[good].tobytes(), int(good.sum())), edges[~good]
+
+
+def _edge_numbers(graph: Graph) -> npt.NDArray[np.int32]:
+    """The number of the edge to each neighbour of each party, as `graph.targets` lists them."""
+    sources = np.repeat(np.arange(graph.parties, dtype=np.int32), graph.degrees)
+    upward = sources < graph.targets
+    numbers = np.empty(len(sources), dtype=np.int32)
+    numbers[upward] = np.arange(graph.edge_count, dtype=np.int32)
+    downward = np.flatnonzero(~upward)
+    # Those of lower ends come by lower ends: a stable sort puts those of higher ends likewise.
+    downward = downward[np.argsort(graph.targets[downward], kind="stable")]
+    numbers[downward] = np.arange(graph.edge_count, dtype=np.int32)
+    return numbers
+
+
+def _signs(
+    low: npt.NDArray[np.int32], high: npt.NDArray[np.int32], ids: Sequence[bytes]
+) -> npt.NDArray[np.int8]:
+    rank = np.empty(len(ids), dtype=np.int32)
+    rank[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+    return np.where(rank[low] < rank[high], np.int8(1), np.int8(-1))
+
+
+def _only(rows: npt.NDArray[_Kind], chosen: Chosen) -> npt.NDArray[_Kind]:
+    """The chosen rows; the array itself where that is all of them."""
+    return rows if chosen.all() else rows[chosen]
+
+
+def _blocks(count: int, size: int) -> Iterator[slice]:
+    return (slice(at, min(at + size, count)) for at in range(0, count, size))
+
+
 _NO_MASK = bytes(_SIZE)
-
-_AT_ONCE = 1 << 14
 """So many points are decoded together."""
 
 
@@ -38,10 +285,10 @@ class Pledge:
 
 
 @dataclass(slots=True)
-class CommitStage:
-    """From the close of coins to that of commit."""
+class CommitRules:
+    """Judges a round from the close of coins to that of commit."""
 
-    book: Book
+    book: RoundState
     opened: Message
     _sorter: Sorter[Pledge] = field(init=False)
     _edges: Matching = field(init=False)
@@ -66,13 +313,13 @@ class CommitStage:
             rule="04-K1",
             missing="04-K4",
             read=self._read,
-            then=self._proofs.go_on,
+            then=self._proofs.flush_full_batches,
         )
 
     def awaited(self) -> Iterable[bytes]:
         return self.book.authors(self.book.members)
 
-    def demand(self, cut: int, given: Given) -> Step:
+    def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
         book = self.book
         found = self._sorter.sort(self.awaited(), cut)
@@ -83,15 +330,15 @@ class CommitStage:
         removed, faults = book.removed(verdicts, Phase.COMMIT), book.blamed(verdicts)
         if book.too_few(members):
             culprits = book.culprits(verdicts)
-            return fails(Why.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
+            return fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
 
-        def settle(message: Message) -> Stage:
+        def settle(message: Message) -> PhaseRules:
             self._settle({place: read[place] for place in members})
             book.commit_leaf = message.leaf
             book.settle_list(Phase.COMMIT, cut, message, members)
-            return PublishStage(book, message)
+            return PublishRules(book, message)
 
-        return Step(book.packed(members), removed, settle, faults, out=verdicts)
+        return PhaseDecision(book.packed(members), removed, settle, faults, out=verdicts)
 
     def _read(self, message: Message) -> Pledge:
         commit, book = COMMIT.decode(message.body), self.book
@@ -122,7 +369,7 @@ class CommitStage:
             raise BreaksRule("04-K6", "a proof of weighing with weights, and only then")
 
     def _require_proofs(
-        self, read: dict[bytes, tuple[Message, Pledge]], verdicts: dict[bytes, Verdict]
+        self, read: dict[bytes, tuple[Message, Pledge]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
         """[K3]."""
         bad = self._proofs.bad()

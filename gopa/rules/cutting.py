@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gopa.messages.framing import Message
-from gopa.messages.organiser import Cause
+from gopa.messages.organiser import RemovalCause
 from gopa.messages.phases import Phase
-from gopa.rules.book import Book, Failure, Given, Stage, Step
 from gopa.rules.findings import Removed
-from gopa.rules.rollback import RollbackStage
+from gopa.rules.publish import RollbackRules
+from gopa.rules.round_state import CloseInputs, Failure, PhaseDecision, PhaseRules, RoundState
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,9 @@ class CutOff:
     culprits: tuple[int, ...]
 
 
-def cut_off(book: Book, stage: Stage, step: Step, cut: int, end: int, given: Given) -> CutOff:  # noqa: PLR0913, PLR0917 - the two cuts of a phase
+def cut_off(  # noqa: PLR0913, PLR0917 - the two cuts of a phase
+    book: RoundState, stage: PhaseRules, step: PhaseDecision, cut: int, end: int, given: CloseInputs
+) -> CutOff:
     """What stands in the log from `cut` on, below `end`, the message's own first index."""
     between = _between(book, stage, cut, end)
     whole = stage.demand(end, given) if between else step
@@ -51,33 +53,33 @@ def excused(removed: tuple[Removed, ...], late: Mapping[bytes, int]) -> tuple[Re
     """The removals, with the entry that was cut off and the rule that it was cut off by."""
     return tuple(
         replace(row, rule="04-C6", entry=late[row.author])
-        if row.author in late and row.cause is Cause.ABSENT
+        if row.author in late and row.cause is RemovalCause.ABSENT
         else row
         for row in removed
     )
 
 
-def _between(book: Book, stage: Stage, cut: int, end: int) -> dict[bytes, Message]:
+def _between(book: RoundState, stage: PhaseRules, cut: int, end: int) -> dict[bytes, Message]:
     """The message of each author that the cut left out; in rollback the first about this close."""
     found: dict[bytes, Message] = {}
     for message in () if stage.phase is None else book.mail.all(stage.phase):
-        other = isinstance(stage, RollbackStage) and message.body[:32] != stage.opened.leaf
+        other = isinstance(stage, RollbackRules) and message.body[:32] != stage.opened.leaf
         if cut <= message.index < end and not other:
             found.setdefault(message.author, message)
     return found
 
 
-def _was_waited_for(stage: Stage, step: Step, author: bytes) -> bool:
+def _was_waited_for(stage: PhaseRules, step: PhaseDecision, author: bytes) -> bool:
     """Whether the author is out for want of a message. Whoever does not join is not missed."""
     if stage.phase is Phase.JOIN:
         return author not in step.out
-    return author in step.out and step.out[author].cause is Cause.ABSENT
+    return author in step.out and step.out[author].cause is RemovalCause.ABSENT
 
 
-def _counts(whole: Step, author: bytes) -> bool:
+def _counts(whole: PhaseDecision, author: bytes) -> bool:
     """Whether nothing is wrong with what the author said; neighbours that it lost are not."""
-    return author not in whole.out or whole.out[author].cause is Cause.LOST
+    return author not in whole.out or whole.out[author].cause is RemovalCause.LOST
 
 
-def _named(step: Step) -> tuple[int, ...]:
+def _named(step: PhaseDecision) -> tuple[int, ...]:
     return step.said.culprits if isinstance(step.said, Failure) else ()

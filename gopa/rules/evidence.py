@@ -9,7 +9,7 @@ from struct import Struct
 from typing import Final
 
 from gopa.messages.framing import Posted
-from gopa.rules.findings import Note
+from gopa.rules.findings import RuleNote
 from wire.packed import KeyTable, Rows
 
 MOST_SHOWN: Final = 16
@@ -36,17 +36,17 @@ class Notes:
         if len(count.shown) < MOST_SHOWN:
             count.shown.append(index)
 
-    def all(self) -> tuple[Note, ...]:
+    def all(self) -> tuple[RuleNote, ...]:
         """In order of rounds and first entries."""
         rows = [
-            Note(rule, what, author, tuple(count.shown), number, count.total)
+            RuleNote(rule, what, author, tuple(count.shown), number, count.total)
             for (number, rule, what, author), count in self._counts.items()
         ]
         return tuple(sorted(rows, key=lambda note: (note.round, note.entries, note.rule)))
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class SeenRoot:
     """Entries whose authors had seen this root at this size ([E6])."""
 
     size: int
@@ -70,7 +70,7 @@ class Views:
         """The sizes at which somebody saw a root."""
         return (_SEEN.unpack(seen)[0] for seen in self._seen)
 
-    def strange(self, roots: Mapping[int, bytes]) -> tuple[View, ...]:
+    def strange(self, roots: Mapping[int, bytes]) -> tuple[SeenRoot, ...]:
         """The views of another root than the log had at that size, in order of both."""
         seen = [_SEEN.unpack(each) for each in self._seen]
         found: dict[int, list[int]] = {
@@ -83,7 +83,7 @@ class Views:
                 if number in found:
                     found[number].append(index)
         return tuple(
-            View(seen[number][0], seen[number][1], tuple(entries))
+            SeenRoot(seen[number][0], seen[number][1], tuple(entries))
             for number, entries in found.items()
         )
 

@@ -1,4 +1,9 @@
-"""What an evaluation found: lists, removals, results, and who did what against which rule.
+"""Names what an evaluation of a log finds, and the errors by which rules blame a party.
+
+A `PartyVerdict` is what the rules say about one party in one phase, and an error such as
+`BreaksRule` is how a rule says it. Findings hold lists, removals, results, and who did what
+against which rule. Two more pictures are made of them: what the organiser says next, with the
+two things that the rules leave open, and a read-only view of where a session stands.
 
 Everything here is a deterministic function of the log; `to_json` of any of it gives plain
 JSON values, with bytes in hexadecimal.
@@ -6,16 +11,61 @@ JSON values, with bytes in hexadecimal.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from typing import TypeAlias
 
 from gopa.graph import Graph
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest
-from gopa.messages.organiser import Cause, Why
-from gopa.messages.phases import Phase
-from gopa.planning.outcome import Coins, Outcome
-from wire.errors import UsageError
+from gopa.messages.organiser import (
+    Abort,
+    AbortReason,
+    OrganiserMessage,
+    RemovalCause,
+    ResultMessage,
+    RollEntry,
+)
+from gopa.messages.phases import Kind, Phase
+from gopa.planning.outcome import Coins, RoundFacts
+from gopa.rules.roll_and_edges import Edges
+from wire.errors import ProtocolError, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class PartyVerdict:
+    """Says why a party is not in a list: cause and rule, and the entry that decided it.
+
+    `fault` says what the author did wrong, in words; empty where nothing convicts it.
+    """
+
+    cause: RemovalCause
+    rule: str
+    entry: int | None = None
+    fault: str = ""
+
+
+class BreaksRule(ProtocolError):
+    """A message that breaks a rule of its own: who reads it turns this into a finding."""
+
+    def __init__(self, rule: str, message: str) -> None:
+        super().__init__(rule, message)
+        self.rule = rule
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"[{self.rule}] {self.message}"
+
+
+def absent(rule: str) -> PartyVerdict:
+    """No message below the cut: nobody's fault that a log could show."""
+    return PartyVerdict(RemovalCause.ABSENT, rule)
+
+
+def invalid(rule: str, entry: int, fault: str = "") -> PartyVerdict:
+    """A message below the cut that does not count."""
+    return PartyVerdict(RemovalCause.INVALID, rule, entry, fault)
+
 
 Json: TypeAlias = object
 
@@ -55,8 +105,8 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """Something worth knowing that convicts nobody and changes no list.
+class RuleNote:
+    """Notes something worth knowing that convicts nobody and changes no list.
 
     `count` entries show it; `entries` has the first of them.
     """
@@ -99,7 +149,7 @@ class Removed:
     position: int | None
     phase: Phase
     step: int
-    cause: Cause
+    cause: RemovalCause
     rule: str
     entry: int | None = None
 
@@ -137,7 +187,7 @@ class RoundFindings:
     released: bool
     releases: int
     sums: tuple[int, ...] | None
-    abort: Why | None
+    abort: AbortReason | None
     culprits: tuple[int, ...]
     veto: tuple[int, ...] = ()
 
@@ -159,7 +209,7 @@ class Findings:
     manifest: Manifest | None
     rounds: tuple[RoundFindings, ...]
     faults: tuple[Fault, ...]
-    notes: tuple[Note, ...]
+    notes: tuple[RuleNote, ...]
     complete: bool
 
     def to_json(self) -> dict[str, Json]:
@@ -196,7 +246,7 @@ def _plain_scalar(value: object) -> Json:
 
 def outcome_of(
     findings: Findings, number: int, *, corrupt: tuple[int, ...] | None = None
-) -> Outcome:
+) -> RoundFacts:
     """The facts of round `number` for `gopa.planning.privacy.of`.
 
     Earlier releases of the same logical round count too. `corrupt` are positions, where
@@ -225,14 +275,14 @@ def outcome_of(
 def _outcome(
     manifest: Manifest,
     found: RoundFindings,
-    earlier: tuple[Outcome, ...] = (),
+    earlier: tuple[RoundFacts, ...] = (),
     corrupt: tuple[int, ...] | None = None,
-) -> Outcome:
+) -> RoundFacts:
     included = found.final
     if found.graph is None or included is None:
         raise UsageError("the round has no final list", "number")
     inside = set(included)
-    return Outcome(
+    return RoundFacts(
         terms=manifest.terms,
         graph=found.graph,
         included=included,
@@ -250,3 +300,107 @@ def _coins(manifest: Manifest) -> Coins:
     if isinstance(manifest.beacon, CommitReveal):
         return "commit-reveal"
     return "drand" if isinstance(manifest.beacon, DrandBeacon) else "simulation"
+
+
+@dataclass(frozen=True, slots=True)
+class BeaconValue:
+    """A round of the session's drand chain.
+
+    At the close of join only `round` counts: the close names it ([J7]). At the close of
+    coins `signature` proves its value, with `previous` where the chain needs it ([V4]).
+    """
+
+    round: int
+    signature: bytes = b""
+    previous: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A message of the organiser, complete but for signature and seat in the log.
+
+    It goes into phase 0 of `round`, with `seq` as its first number and `previous` as the
+    leaf before it, as `kind`.
+    """
+
+    kind: Kind
+    round: int
+    seq: int
+    previous: bytes
+    message: OrganiserMessage
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RoundPicture:
+    """Shows the current round, or the last one.
+
+    `opens` is the phase that is open (with PUBLISH also ACCUSE), None when the round is
+    over. Messages of that phase begin with `acts_on`, the leaf of the organiser's message
+    at index `opened_at`; so does the organiser's own next one. `cut` is the last cut.
+
+    `expected` are the Ed25519 keys of those that the open phase waits for: whoever may
+    still post and has not yet. (With open admission nobody is expected in JOIN.) A
+    message counts once it is whole, whatever it says. `posted` is how many messages
+    the phase has.
+
+    Positions are those of `roll`. `owed` are the neighbours to which each party has to
+    open an edge in the open rollback, `dealers` whose shares each may give in RECOVER.
+    `live` and `void` are pairs with the lower position first. `members` is the last list
+    before confirm: from the final close on the final one.
+    """
+
+    number: int
+    logical: int
+    attempt: int
+    opens: Phase | None
+    step: int
+    acts_on: bytes
+    opened_at: int
+    cut: int
+    barred: frozenset[bytes]
+    expected: frozenset[bytes]
+    posted: int
+    roll: Sequence[RollEntry]
+    roll_leaf: bytes
+    beacon_round: int
+    lists: tuple[Listed, ...]
+    removals: tuple[Removed, ...]
+    members: tuple[int, ...]
+    withheld: int
+    joint: bytes
+    graph: Graph | None
+    edges: Edges | None
+    owed: Mapping[int, tuple[int, ...]]
+    dealers: Mapping[int, tuple[int, ...]]
+    released: bool
+    ended: ResultMessage | Abort | None
+
+    @property
+    def live(self) -> frozenset[tuple[int, int]]:
+        """The edges that mask, known from the close of commit on."""
+        return frozenset() if self.edges is None else self.edges.live_pairs
+
+    @property
+    def void(self) -> frozenset[tuple[int, int]]:
+        """The edges between listed parties that mask nothing."""
+        return frozenset() if self.edges is None else self.edges.void_pairs
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """Where the session stands.
+
+    `round` is None before the first `open`. `releases` counts the valid final closes of
+    the logical round that is current. After `over` the rules demand nothing more:
+    either all logical rounds are done (`failed` is False) or the manifest or a message
+    of the organiser broke a rule (`failed`).
+    """
+
+    session: bytes
+    manifest: Manifest | None
+    round: RoundPicture | None
+    rounds_ended: int
+    releases: int
+    over: bool
+    failed: bool

@@ -1,27 +1,163 @@
-"""The close of join: who is on the roll ([J1] to [J7], [X5])."""
+"""Judges the closes of join and coins: who is on the roll, and which graph follows.
+
+Join: [J1] to [J7] and [X5]. Coins, from the revealed nonces to the joint coin and the graph:
+[V1] to [V5] and [L3]. A roll of a million parties is a `LazySequence`: its items are made when
+they are asked for, and not kept.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Generic, TypeVar, overload
 
+from gopa.beacon import drand_coins, joint_coins, reveal_hash, simulation_coins, verify_round
 from gopa.messages.framing import Message, party_id
 from gopa.messages.limits import largest_body
-from gopa.messages.organiser import Enrolled, Roll, Why
+from gopa.messages.members import pack_members
+from gopa.messages.organiser import AbortReason, Coins, Roll, RollEntry
 from gopa.messages.parameters import CommitReveal, DrandBeacon, OpenAdmission, Roster
-from gopa.messages.party import JOIN, Join
+from gopa.messages.party import JOIN, REVEAL, Join, Reveal
 from gopa.messages.phases import Phase
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
-from gopa.rules.book import Book, Given, Stage, Step, fails
-from gopa.rules.coins import CoinsStage
-from gopa.rules.enrolment import Enrolment
-from gopa.rules.made import Made
+from gopa.rules.commit import CommitRules
+from gopa.rules.findings import BreaksRule, PartyVerdict, invalid
 from gopa.rules.mailbox import Sorter
-from gopa.rules.verdict import BreaksRule, Verdict, invalid
-from wire.errors import MalformedMessage
+from gopa.rules.roll_and_edges import PackedRoll
+from gopa.rules.round_state import CloseInputs, PhaseDecision, PhaseRules, RoundState, fails
+from wire.errors import InvalidProof, MalformedMessage
 from wire.packed import Rows
+
+_Key = TypeVar("_Key")
+_Item = TypeVar("_Item")
+
+
+class LazySequence(Sequence[_Item], Generic[_Key, _Item]):
+    """Makes one item for each key, always the same: of many only a few are in memory."""
+
+    def __init__(self, make: Callable[[_Key], _Item], keys: Sequence[_Key]) -> None:
+        self._make, self._keys = make, keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @overload
+    def __getitem__(self, at: int) -> _Item: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[_Item]: ...
+    def __getitem__(self, at: int | slice) -> _Item | Sequence[_Item]:
+        if isinstance(at, slice):
+            return LazySequence(self._make, self._keys[at])
+        return self._make(self._keys[at])
+
+
+@dataclass(slots=True)
+class CoinsRules:
+    """Judges a round from the close of join to that of coins."""
+
+    book: RoundState
+    opened: Message
+    _sorter: Sorter[Reveal] = field(init=False)
+    phase: Phase = field(default=Phase.COINS, init=False)
+    step: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        book = self.book
+        self._sorter = Sorter(
+            mailbox=book.mail,
+            phase=Phase.COINS,
+            acts_on=self.opened.leaf,
+            opened_at=self.opened.index,
+            largest=largest_body(book.manifest, Phase.COINS),
+            rule="04-V1",
+            missing="04-V1",
+            read=self._read,
+        )
+
+    def awaited(self) -> Iterable[bytes]:
+        if not isinstance(self.book.manifest.beacon, CommitReveal):
+            return ()
+        return self.book.places.keys()
+
+    def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
+        if isinstance(self.book.manifest.beacon, CommitReveal):
+            return self._revealed(cut)
+        everybody = tuple(range(len(self.book.enrolled)))
+        coins = Coins(pack_members(everybody, len(everybody)), (), b"", b"")
+        if isinstance(self.book.manifest.beacon, DrandBeacon):
+            value = given.beacon
+            if value is None:
+                raise InvalidProof("the close of coins needs the beacon's value", "04-V4")
+            coins = Coins(coins.members, (), value.signature, value.previous)
+            joint = self._drand(self.book.manifest.beacon, coins)
+        else:
+            context = self.book.context
+            joint = simulation_coins(context.session, context.round, self.book.roll_leaf)
+        return self._step(cut, everybody, coins, joint, {})
+
+    def _read(self, message: Message) -> Reveal:
+        book, reveal = self.book, REVEAL.decode(message.body)
+        place = book.places[message.author]
+        expected = reveal_hash(book.context.session, book.number, book.ids[place], reveal.nonce)
+        if expected != book.enrolled.nonce_hash(place):
+            raise BreaksRule("04-V1", "a nonce that does not fit its hash")
+        return reveal
+
+    def _revealed(self, cut: int) -> PhaseDecision:
+        """[V1], [V3]."""
+        book, parties = self.book, len(self.book.enrolled)
+        found = self._sorter.sort(book.places, cut)
+        members = tuple(place for author, place in book.places.items() if author in found.read)
+        removed, faults = book.removed(found.out, Phase.COINS), book.blamed(found.out)
+        culprits = book.culprits(found.out)
+        if parties - len(members) > book.manifest.terms.loss:
+            return fails(AbortReason.TOO_MANY_WITHHELD, culprits, removed, faults, out=found.out)
+        if book.too_few(members):
+            return fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=found.out)
+        nonces = tuple(found.read[author][1].nonce for author in book.authors(members))
+        joint = joint_coins(book.context.session, book.number, book.roll_leaf, nonces)
+        coins = Coins(pack_members(members, parties), nonces, b"", b"")
+        return self._step(cut, members, coins, joint, found.out)
+
+    def _drand(self, beacon: DrandBeacon, coins: Coins) -> bytes:
+        """[V4]; raises `InvalidProof` if the beacon did not sign this."""
+        book = self.book
+        number = book.enrolled.beacon_round
+        value = _value(beacon, number, coins.signature, coins.previous)
+        return drand_coins(book.context.session, book.number, book.roll_leaf, value)
+
+    def _step(
+        self,
+        cut: int,
+        members: tuple[int, ...],
+        coins: Coins,
+        joint: bytes,
+        out: dict[bytes, PartyVerdict],
+    ) -> PhaseDecision:
+        book = self.book
+
+        def settle(message: Message) -> PhaseRules:
+            book.joint, book.withheld = joint, len(book.enrolled) - len(members)
+            roll = book.enrolled.roll()
+            book.graph = book.tools.toolkit.graph(
+                book.context, roll, book.roll_leaf, members, coins, joint
+            )
+            book.settle_list(Phase.COINS, cut, message, members)
+            return CommitRules(book, message)
+
+        return PhaseDecision(
+            coins, book.removed(out, Phase.COINS), settle, book.blamed(out), out=out
+        )
+
+
+@lru_cache(maxsize=64)
+def _value(beacon: DrandBeacon, number: int, signature: bytes, previous: bytes) -> bytes:
+    """Kept, because checking a signature of the beacon takes long."""
+    return verify_round(beacon.chain, number, signature, previous or None)
+
 
 _HASH_SIZE = 32
 _POINT_SIZE = 32
@@ -49,10 +185,10 @@ def sown(message: Message, context: RoundContext) -> bytes | None:
 
 
 @dataclass(slots=True)
-class JoinStage:
-    """From `open` to the close of join."""
+class JoinRules:
+    """Judges a round from `open` to the close of join."""
 
-    book: Book
+    book: RoundState
     _sorter: Sorter[Join] = field(init=False)
     _proved: dict[bytes, bool] = field(default_factory=dict)
     phase: Phase = field(default=Phase.JOIN, init=False)
@@ -78,7 +214,7 @@ class JoinStage:
         excluded = self.book.barred | {self.book.manifest.organiser}
         return (key for key in admission.keys if key not in excluded)
 
-    def demand(self, cut: int, given: Given) -> Step:
+    def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         book = self.book
         sorted_ = self._sorter.sort(self._authors(cut), cut)
         verdicts, read = sorted_.out, sorted_.read
@@ -90,20 +226,20 @@ class JoinStage:
         self._require_room(read, verdicts)
         removed, faults = book.removed(verdicts, Phase.JOIN), book.blamed(verdicts)
         if book.too_few(read):
-            return fails(Why.TOO_FEW_JOINED, (), removed, faults, out=verdicts)
+            return fails(AbortReason.TOO_FEW_JOINED, (), removed, faults, out=verdicts)
         number = given.beacon.round if given.beacon is not None else 0
         beacon_round = number if isinstance(book.manifest.beacon, DrandBeacon) else 0
         joins = [(author, read[author][1]) for author in sorted(read)]
         roll = Roll(
-            tuple(Enrolled(author, join.key, join.nonce_hash) for author, join in joins),
+            tuple(RollEntry(author, join.key, join.nonce_hash) for author, join in joins),
             beacon_round,
         )
 
-        def settle(message: Message) -> Stage:
+        def settle(message: Message) -> PhaseRules:
             _enrol(book, roll, message, [join for _, join in joins], cut)
-            return CoinsStage(book, message)
+            return CoinsRules(book, message)
 
-        return Step(roll, removed, settle, faults, out=verdicts)
+        return PhaseDecision(roll, removed, settle, faults, out=verdicts)
 
     def _authors(self, cut: int) -> set[bytes]:
         first = self.book.mail.first(Phase.JOIN)
@@ -114,7 +250,7 @@ class JoinStage:
         }
 
     def _require_possession(
-        self, read: dict[bytes, tuple[Message, Join]], verdicts: dict[bytes, Verdict]
+        self, read: dict[bytes, tuple[Message, Join]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
         """[J3]."""
         book, tools = self.book, self.book.tools
@@ -127,7 +263,7 @@ class JoinStage:
                 book.context, opened, party_id(author), join.key, join.possession
             )
 
-        claims = Made(claim, new)
+        claims = LazySequence(claim, new)
         bad = tools.toolkit.proofs.bad_possessions(claims, tools.rng, tools.executor)
         for number, author in enumerate(new):
             self._proved[read[author][0].leaf] = number not in bad
@@ -138,7 +274,7 @@ class JoinStage:
                 verdicts[author] = invalid("04-J3", message.index, "no proof of possession")
 
     def _require_fresh(
-        self, read: dict[bytes, tuple[Message, Join]], verdicts: dict[bytes, Verdict]
+        self, read: dict[bytes, tuple[Message, Join]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
         """[J5]."""
         memory = self.book.memory
@@ -156,7 +292,7 @@ class JoinStage:
             verdicts[author] = invalid("04-J5", message.index, fault)
 
     def _require_room(
-        self, read: dict[bytes, tuple[Message, Join]], verdicts: dict[bytes, Verdict]
+        self, read: dict[bytes, tuple[Message, Join]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
         """[J1] with open admission: those who came first."""
         admission = self.book.manifest.admission
@@ -168,7 +304,7 @@ class JoinStage:
 
 
 def _require_own_keys(
-    read: dict[bytes, tuple[Message, Join]], verdicts: dict[bytes, Verdict]
+    read: dict[bytes, tuple[Message, Join]], verdicts: dict[bytes, PartyVerdict]
 ) -> None:
     """[J4]."""
     holders = Counter(join.key for _, join in read.values())
@@ -179,8 +315,8 @@ def _require_own_keys(
             verdicts[author] = invalid("04-J4", message.index, "a key that another one has too")
 
 
-def _enrol(book: Book, roll: Roll, message: Message, joins: list[Join], cut: int) -> None:
-    book.enrolled, book.roll_leaf = Enrolment(roll), message.leaf
+def _enrol(book: RoundState, roll: Roll, message: Message, joins: list[Join], cut: int) -> None:
+    book.enrolled, book.roll_leaf = PackedRoll(roll), message.leaf
     if book.context.full:
         book.inputs = Rows.of(_POINT_SIZE, (join.input for join in joins))
         book.seeds = Rows.of(_POINT_SIZE, (join.seed for join in joins))

@@ -1,4 +1,4 @@
-"""One session, followed entry by entry."""
+"""Follows one session entry by entry, and judges its manifest ([S1] to [S3])."""
 
 from __future__ import annotations
 
@@ -9,21 +9,75 @@ from dataclasses import replace
 from typing import Final
 
 from gopa.messages.framing import Assembler, Broken, Equivocation, Message, Posted
-from gopa.messages.limits import chunks_of
-from gopa.messages.manifest import MANIFEST, Manifest
+from gopa.messages.limits import chunks_of, largest_body
+from gopa.messages.manifest import MANIFEST, Manifest, session_id
 from gopa.messages.parameters import Roster
-from gopa.messages.phases import Phase
+from gopa.messages.phases import Kind, Phase
+from gopa.planning.joined import Worth, guarantee, judge
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules.book import Given, Tools
-from gopa.rules.control import BeaconValue, Control
 from gopa.rules.evidence import Chains, Notes, Views
-from gopa.rules.findings import Fault, Findings, Role
-from gopa.rules.rounds import Rounds
-from gopa.rules.session import chunk_limits, is_manifest, read_manifest, require_worth
-from gopa.rules.state import SessionState
-from gopa.rules.verdict import BreaksRule
-from wire.errors import UsageError
+from gopa.rules.findings import (
+    BeaconValue,
+    BreaksRule,
+    Control,
+    Fault,
+    Findings,
+    Role,
+    SessionState,
+)
+from gopa.rules.round_state import CloseInputs, Tools
+from gopa.rules.rounds import RoundSequence
+from wire.errors import GopaError, MalformedMessage, UsageError
 from wire.randomness import Rng
+
+
+def is_manifest(message: Message, session: bytes) -> bool:
+    """Whether this is the message whose hash names the session ([S1])."""
+    return message.kind == Kind.MANIFEST and session_id(message.body) == session
+
+
+def read_manifest(message: Message) -> Manifest:
+    """[S2]; raises `BreaksRule`."""
+    try:
+        manifest = MANIFEST.decode(message.body)
+    except (MalformedMessage, UsageError) as error:
+        raise BreaksRule("04-S2", str(error)) from None
+    if manifest.organiser != message.author:
+        raise BreaksRule("04-S2", "the manifest names another organiser than its author")
+    return manifest
+
+
+def chunk_limits(manifest: Manifest) -> Mapping[Phase, int]:
+    """How many entries a message of each phase takes at most ([S4]).
+
+    Raises `BreaksRule` for a session in which nobody could prove anything: its vectors
+    are too long for one proof.
+    """
+    try:
+        return {phase: chunks_of(largest_body(manifest, phase)) for phase in Phase}
+    except UsageError as error:
+        raise BreaksRule("04-S2", error.message) from None
+
+
+def require_worth(manifest: Manifest) -> None:
+    """[S3]: the terms keep what they claim; raises `BreaksRule`.
+
+    Terms that are too close to call are let pass: see `is_undecided`.
+    """
+    terms = manifest.terms
+    try:
+        found = judge(terms)
+    except GopaError as error:
+        raise BreaksRule("04-S3", f"the terms cannot be evaluated: {error}") from None
+    if found is Worth.BROKEN:
+        worth = guarantee(terms).total
+        raise BreaksRule("04-S3", f"delta {terms.delta} is claimed, {worth:.3g} holds")
+
+
+def is_undecided(manifest: Manifest) -> bool:
+    """Whether the delta of the terms is too close to what holds to be judged ([S3])."""
+    return judge(manifest.terms) is Worth.UNDECIDED
+
 
 _PHASES: Final = frozenset(Phase)
 MOST_TRIED: Final = 8
@@ -48,7 +102,7 @@ class Ledger:
         self._session: bytes | None = None
         self._manifest: Manifest | None = None
         self._roster: tuple[bytes, ...] | None = None
-        self._rounds: Rounds | None = None
+        self._rounds: RoundSequence | None = None
         self._failed = False
         self._faults: list[Fault] = []
         self._notes = Notes()
@@ -89,7 +143,7 @@ class Ledger:
             UsageError: before the manifest; a cut below the last one; a checkpoint or a
                 beacon that the close needs is missing or does not hold.
         """
-        return self._session_rounds().next_control(cut, Given(checkpoint, beacon))
+        return self._session_rounds().next_control(cut, CloseInputs(checkpoint, beacon))
 
     def abort(self, cut: int) -> Control | None:
         """The organiser's own abort, which no rule demands ([X1]); None outside a round.
@@ -162,7 +216,7 @@ class Ledger:
         """Every root that an entry or a close of the session rests on ([E6], [C4])."""
         return self._views
 
-    def _session_rounds(self) -> Rounds:
+    def _session_rounds(self) -> RoundSequence:
         if self._rounds is None:
             raise UsageError("the rules demand nothing before there is a valid manifest")
         return self._rounds
@@ -237,7 +291,9 @@ class Ledger:
         self._manifest = manifest
         admission = manifest.admission
         self._roster = admission.keys if isinstance(admission, Roster) else None
-        self._rounds = Rounds(self._tools, manifest, session, message, self._notes, self._views)
+        self._rounds = RoundSequence(
+            self._tools, manifest, session, message, self._notes, self._views
+        )
 
     def _admitted(self, author: bytes) -> bool:
         roster = self._roster

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Generic, Protocol, TypeVar
 
 from gopa.messages.framing import Message
-from gopa.messages.organiser import Cause
+from gopa.messages.organiser import RemovalCause
 from gopa.messages.phases import KIND_IN, REPEATABLE, Phase
-from gopa.rules.verdict import BreaksRule, Verdict, absent, invalid
+from gopa.rules.findings import BreaksRule, PartyVerdict, absent, invalid
 from wire.errors import MalformedMessage
 
 T = TypeVar("T")
@@ -17,7 +17,7 @@ T = TypeVar("T")
 LEAF_SIZE: Final = 32
 
 
-class Reader(Protocol):
+class MessageReader(Protocol):
     """Reads the messages of one phase as they come."""
 
     def take(self, message: Message) -> Message:
@@ -39,7 +39,7 @@ class Mailbox:
     _first: dict[Phase, dict[bytes, Message]] = field(default_factory=dict)
     _many: dict[Phase, list[Message]] = field(default_factory=dict)
     _early: dict[tuple[Phase, bytes], int] = field(default_factory=dict)
-    readers: dict[Phase, Reader] = field(default_factory=dict)
+    readers: dict[Phase, MessageReader] = field(default_factory=dict)
 
     def put(self, message: Message) -> None:
         """A message of an open phase. Which cut will count is not known yet."""
@@ -99,7 +99,7 @@ class Sorted(Generic[T]):
     """Who sent something that can be read, and what keeps the others out."""
 
     read: dict[bytes, tuple[Message, T]]
-    out: dict[bytes, Verdict]
+    out: dict[bytes, PartyVerdict]
 
 
 def _nothing() -> None:
@@ -128,7 +128,7 @@ class Sorter(Generic[T]):
     read: Callable[[Message], T]
     then: Callable[[], None] = _nothing
     strikes: bool = True
-    _known: dict[bytes, T | Verdict] = field(default_factory=dict)
+    _known: dict[bytes, T | PartyVerdict] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.phase not in REPEATABLE:
@@ -143,7 +143,7 @@ class Sorter(Generic[T]):
             early = self.mailbox.early(self.phase, author)
             if self.strikes and self.mailbox.is_struck(author, cut):
                 evidence = self.mailbox.struck[author]
-                found.out[author] = Verdict(Cause.STRUCK, "04-E3", evidence)
+                found.out[author] = PartyVerdict(RemovalCause.STRUCK, "04-E3", evidence)
             elif early is not None and early < cut:
                 found.out[author] = invalid("04-E4", early)
             elif message is None or message.index >= cut:
@@ -152,7 +152,7 @@ class Sorter(Generic[T]):
                 self._file(found, message)
         return found
 
-    def judge(self, message: Message) -> T | Verdict:
+    def judge(self, message: Message) -> T | PartyVerdict:
         """The content of a message, or what is wrong with it alone."""
         known = self._known.get(message.leaf)
         if known is None:
@@ -172,12 +172,12 @@ class Sorter(Generic[T]):
 
     def _file(self, found: Sorted[T], message: Message) -> None:
         content = self.judge(message)
-        if isinstance(content, Verdict):
+        if isinstance(content, PartyVerdict):
             found.out[message.author] = content
         else:
             found.read[message.author] = message, content
 
-    def _judge(self, message: Message) -> T | Verdict:
+    def _judge(self, message: Message) -> T | PartyVerdict:
         index = message.index
         if message.seq and self.phase not in REPEATABLE:
             return invalid("04-E2", index, "its first message in the phase is not whole")

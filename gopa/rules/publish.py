@@ -1,27 +1,188 @@
-"""The close of publish: whose masked value opens what it committed to ([P1] to [P3], [A5])."""
+"""Judges the closes of publish and rollback: who is out, and whose edges have to be opened for it.
+
+Publish asks whose masked value opens what it committed to ([P1] to [P3], [A5]); rollback asks
+who opened the edges it owes ([O1] to [O4]).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from commitments.group import Group, PointVec, ScalarVec
-from gopa.masks import unpack_words
+from gopa.masks import edge_key_hash, edge_masks, unpack_words
 from gopa.messages.framing import Message
 from gopa.messages.limits import largest_body
-from gopa.messages.organiser import Cause, Why
-from gopa.messages.party import PUBLISH
+from gopa.messages.organiser import AbortReason, RemovalCause
+from gopa.messages.party import OPENING, PUBLISH, EdgeOpenings
 from gopa.messages.phases import Phase
-from gopa.rules.accusations import Conviction, Court
-from gopa.rules.book import Book, Given, Stage, Step, fails
-from gopa.rules.confirm import ConfirmStage
-from gopa.rules.findings import Fault
+from gopa.rules.accusations import AccusationJudge, Conviction
+from gopa.rules.final_phases import ConfirmRules, CuriousResultRules
+from gopa.rules.findings import BreaksRule, Fault, PartyVerdict, absent, invalid
 from gopa.rules.mailbox import Sorter
-from gopa.rules.openings import Claimed, wrong_openings
-from gopa.rules.result import ResultStage
-from gopa.rules.rollback import RollbackStage
-from gopa.rules.verdict import Verdict, invalid
+from gopa.rules.roll_and_edges import ClaimedOpenings, wrong_openings
+from gopa.rules.round_state import CloseInputs, PhaseDecision, PhaseRules, RoundState, fails
+from wire.secret import SecretBytes
+
+
+@dataclass(slots=True)
+class RollbackRules:
+    """Judges from one close to that of rollback `step`; `members` is L_(step - 1)."""
+
+    book: RoundState
+    opened: Message
+    step: int
+    members: tuple[int, ...]
+    owed: Mapping[int, Mapping[int, int]] = field(init=False)
+    """For each party that owes something: the edge to each neighbour that is gone."""
+    _sorter: Sorter[EdgeOpenings] = field(init=False)
+    _right: dict[bytes, bool] = field(default_factory=dict)
+    phase: Phase = field(default=Phase.ROLLBACK, init=False)
+
+    def __post_init__(self) -> None:
+        book = self.book
+        book.publish_leaves.add(self.opened.leaf)
+        self.owed = owed_edges(book, self.members)
+        self._sorter = Sorter(
+            mailbox=book.mail,
+            phase=Phase.ROLLBACK,
+            acts_on=self.opened.leaf,
+            opened_at=self.opened.index,
+            largest=largest_body(book.manifest, Phase.ROLLBACK),
+            rule="04-O1",
+            missing="04-O1",
+            read=self._read,
+        )
+
+    def awaited(self) -> Iterable[bytes]:
+        return self.book.authors(sorted(self.owed))
+
+    def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
+        del given
+        book = self.book
+        verdicts: dict[bytes, PartyVerdict] = {}
+        read = self._received(cut, verdicts)
+        self._require_keys(read, verdicts)
+        stay = [place for place in self.members if book.author(place) not in verdicts]
+        members = book.shortened(stay, verdicts)
+        final = members == self.members
+        removed = book.removed(verdicts, Phase.ROLLBACK, self.step)
+        faults = book.blamed(verdicts)
+        culprits = book.culprits(verdicts)
+        if book.too_few(members):
+            return fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
+        if not final and self.step >= book.manifest.max_rollbacks:
+            return fails(AbortReason.TOO_MANY_ROLLBACKS, culprits, removed, faults, out=verdicts)
+        counted = frozenset(message.leaf for message, _ in read.values())
+        opened = {
+            self.owed[book.places[author]][edge.neighbour]: SecretBytes(edge.key)
+            for author, (_, opening) in read.items()
+            for edge in opening.edges
+        }
+
+        def settle(message: Message) -> PhaseRules:
+            book.openings |= opened
+            book.stray_openings += [
+                each for each in book.mail.many(Phase.ROLLBACK) if each.leaf not in counted
+            ]
+            listed = book.settle_list(Phase.ROLLBACK, cut, message, members, self.step, final=final)
+            if not final:
+                return RollbackRules(book, message, self.step + 1, listed)
+            book.final = listed
+            book.publish_leaves.add(message.leaf)
+            return ConfirmRules(book, message)
+
+        return PhaseDecision(
+            book.packed(members, final=final), removed, settle, faults, out=verdicts
+        )
+
+    def _received(
+        self, cut: int, verdicts: dict[bytes, PartyVerdict]
+    ) -> dict[bytes, tuple[Message, EdgeOpenings]]:
+        """[O1]: the first message of each party that acts on the close before."""
+        book = self.book
+        read: dict[bytes, tuple[Message, EdgeOpenings]] = {}
+        members = frozenset(self.members)
+        for message in book.mail.many(Phase.ROLLBACK):
+            author = message.author
+            listed = book.places[author] in members
+            if message.index >= cut or not listed or author in read or author in verdicts:
+                continue
+            opening = self._sorter.judge(message)
+            if not isinstance(opening, PartyVerdict):
+                read[author] = message, opening
+            elif opening.rule != "04-E4":
+                verdicts[author] = opening
+        for place in self.members:
+            author = book.author(place)
+            if book.mail.is_struck(author, cut):
+                read.pop(author, None)
+                verdicts[author] = PartyVerdict(
+                    RemovalCause.STRUCK, "04-E3", book.mail.struck[author]
+                )
+            elif place in self.owed and author not in read and author not in verdicts:
+                verdicts[author] = absent("04-O3")
+        return read
+
+    def _read(self, message: Message) -> EdgeOpenings:
+        opening = OPENING.decode(message.body)
+        owed = self.owed.get(self.book.places[message.author], {})
+        if [edge.neighbour for edge in opening.edges] != sorted(owed):
+            raise BreaksRule("04-O1", "other edges than those that it owes")
+        return opening
+
+    def _require_keys(
+        self, read: dict[bytes, tuple[Message, EdgeOpenings]], verdicts: dict[bytes, PartyVerdict]
+    ) -> None:
+        """[O2]."""
+        book = self.book
+        new = [author for author in sorted(read) if read[author][0].leaf not in self._right]
+        keys: list[tuple[int, SecretBytes]] = []
+        owners: list[bytes] = []
+        for author in new:
+            message, opening = read[author]
+            self._right[message.leaf] = True
+            owed = self.owed[book.places[author]]
+            keys += [(owed[edge.neighbour], SecretBytes(edge.key)) for edge in opening.edges]
+            owners += [message.leaf] * len(opening.edges)
+        for number in wrong_keys(book, keys):
+            self._right[owners[number]] = False
+        for author in sorted(read):
+            message = read[author][0]
+            if not self._right[message.leaf]:
+                del read[author]
+                fault = "a key that does not make the edge's commitment"
+                verdicts[author] = invalid("04-O2", message.index, fault)
+
+
+def owed_edges(book: RoundState, members: Iterable[int]) -> dict[int, dict[int, int]]:
+    """For each member the live edges to parties that are gone, as far as they are not open."""
+    owed: dict[int, dict[int, int]] = {}
+    for edge, inside, outside in book.matched.crossing(members):
+        if edge not in book.openings:
+            owed.setdefault(inside, {})[outside] = edge
+    return owed
+
+
+def wrong_keys(book: RoundState, keys: list[tuple[int, SecretBytes]]) -> frozenset[int]:
+    """The positions of keys from which another commitment than the edge's follows ([O2])."""
+    edges = book.matched
+    if not book.context.full:
+        return frozenset(
+            number
+            for number, (edge, key) in enumerate(keys)
+            if edge_key_hash(key, book.edge_context(*edges.ends(edge))) != edges.encoding(edge)
+        )
+    if not keys:
+        return frozenset()
+    masks = edge_masks(book.group, [key for _, key in keys], book.mask_law, book.context.dimension)
+    rows = [row.reveal() for row in masks.rows]
+    points = edges.points(book.group, [edge for edge, _ in keys])
+    return wrong_openings(
+        ClaimedOpenings(book.key, rows, masks.blindings.reveal(), points), book.tools.rng
+    )
+
 
 _AT_ONCE: Final = 2_048
 """So many openings are checked together: memory does not grow with the list."""
@@ -37,12 +198,12 @@ class Masked:
 
 
 @dataclass(slots=True)
-class PublishStage:
-    """From the close of commit to that of publish; accusations are heard in it."""
+class PublishRules:
+    """Judges from the close of commit to that of publish; accusations are heard in it."""
 
-    book: Book
+    book: RoundState
     opened: Message
-    court: Court = field(init=False)
+    court: AccusationJudge = field(init=False)
     _sorter: Sorter[Masked] = field(init=False)
     _opens: dict[bytes, bool] = field(default_factory=dict)
     phase: Phase = field(default=Phase.PUBLISH, init=False)
@@ -50,7 +211,7 @@ class PublishStage:
 
     def __post_init__(self) -> None:
         book = self.book
-        self.court = Court(book)
+        self.court = AccusationJudge(book)
         self._sorter = Sorter(
             mailbox=book.mail,
             phase=Phase.PUBLISH,
@@ -65,7 +226,7 @@ class PublishStage:
     def awaited(self) -> Iterable[bytes]:
         return self.book.authors(self.book.members)
 
-    def demand(self, cut: int, given: Given) -> Step:
+    def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
         book = self.book
         convicted = self._convicted(cut)
@@ -73,7 +234,7 @@ class PublishStage:
         verdicts = found.out
         for author, conviction in convicted.items():
             found.read.pop(author, None)
-            if author in verdicts and verdicts[author].cause is Cause.STRUCK:
+            if author in verdicts and verdicts[author].cause is RemovalCause.STRUCK:
                 continue
             if book.places[author] in book.committed:
                 verdicts[author] = conviction.verdict
@@ -85,13 +246,13 @@ class PublishStage:
         faults = _faults(book, verdicts, convicted.values())
         culprits = book.culprits(verdicts)
         if book.too_few(members):
-            failed = fails(Why.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
+            failed = fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
             return replace(failed, heard=cut)
         if not final and not book.manifest.max_rollbacks:
-            failed = fails(Why.TOO_MANY_ROLLBACKS, culprits, removed, faults, out=verdicts)
+            failed = fails(AbortReason.TOO_MANY_ROLLBACKS, culprits, removed, faults, out=verdicts)
             return replace(failed, heard=cut)
 
-        def settle(message: Message) -> Stage:
+        def settle(message: Message) -> PhaseRules:
             book.values = [b""] * len(book.enrolled)
             for place in members:
                 book.values[place] = read[place].data
@@ -100,7 +261,7 @@ class PublishStage:
             return _following(book, message, listed, final=final)
 
         said = book.packed(members, final=final)
-        return Step(said, removed, settle, faults, heard=cut, out=verdicts)
+        return PhaseDecision(said, removed, settle, faults, heard=cut, out=verdicts)
 
     def _convicted(self, cut: int) -> dict[bytes, Conviction]:
         """[A5]: accusations below the cut."""
@@ -119,7 +280,7 @@ class PublishStage:
         return Masked(publish.value, None, None)
 
     def _require_openings(
-        self, read: dict[bytes, tuple[Message, Masked]], verdicts: dict[bytes, Verdict]
+        self, read: dict[bytes, tuple[Message, Masked]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
         """[P1]."""
         book = self.book
@@ -148,7 +309,7 @@ class PublishStage:
         rows = [masked.values for _, masked in published if masked.values is not None]
         blindings = _joined(book.group, [masked.blinding for _, masked in published])
         targets = masked_commitments(book, [place for place, _ in published])
-        return wrong_openings(Claimed(book.key, rows, blindings, targets), book.tools.rng)
+        return wrong_openings(ClaimedOpenings(book.key, rows, blindings, targets), book.tools.rng)
 
 
 def _joined(group: Group, vectors: Iterable[ScalarVec | None]) -> ScalarVec:
@@ -156,27 +317,29 @@ def _joined(group: Group, vectors: Iterable[ScalarVec | None]) -> ScalarVec:
     return group.decode_scalars(data, len(data) // group.scalar_size)
 
 
-def masked_commitments(book: Book, places: Sequence[int]) -> PointVec:
+def masked_commitments(book: RoundState, places: Sequence[int]) -> PointVec:
     """D_u + B_u + sum of sgn C_uv over live edges, for each of the parties."""
     return book.group.points([]) if book.pledged is None else book.pledged.gather(places)
 
 
 def _faults(
-    book: Book, verdicts: dict[bytes, Verdict], convictions: Iterable[Conviction]
+    book: RoundState, verdicts: dict[bytes, PartyVerdict], convictions: Iterable[Conviction]
 ) -> tuple[Fault, ...]:
     """Every conviction, and what else convicts somebody."""
     others = {
         author: verdict
         for author, verdict in verdicts.items()
-        if verdict.cause is not Cause.CONVICTED
+        if verdict.cause is not RemovalCause.CONVICTED
     }
     convicted = [book.fault(each.author, each.rule, each.what, each.entry) for each in convictions]
     return (*book.blamed(others), *convicted)
 
 
-def _following(book: Book, message: Message, members: tuple[int, ...], *, final: bool) -> Stage:
+def _following(
+    book: RoundState, message: Message, members: tuple[int, ...], *, final: bool
+) -> PhaseRules:
     if not final:
-        return RollbackStage(book, message, 1, members)
+        return RollbackRules(book, message, 1, members)
     book.final = members
     book.publish_leaves.add(message.leaf)
-    return ResultStage(book) if book.curious else ConfirmStage(book, message)
+    return CuriousResultRules(book) if book.curious else ConfirmRules(book, message)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import Abort, Cause
+from gopa.messages.organiser import Abort, RemovalCause
 from gopa.messages.phases import Phase
-from gopa.rules.book import Book
+from gopa.rules.round_state import RoundState
 
 _PROOFS: Final = frozenset({"04-J3", "04-K3"})
 """Rules that an invalid proof breaks."""
@@ -17,7 +17,9 @@ _PROOFS: Final = frozenset({"04-J3", "04-K3"})
 _CUT_OFF: Final = "04-C6"
 """Whoever was only late by the cut has posted in time, as far as the log shows."""
 
-_FAILED: Final = frozenset({Cause.ABSENT, Cause.INVALID, Cause.STRUCK, Cause.CONVICTED})
+_FAILED: Final = frozenset(
+    {RemovalCause.ABSENT, RemovalCause.INVALID, RemovalCause.STRUCK, RemovalCause.CONVICTED}
+)
 """Not those who only lost too many neighbours."""
 
 
@@ -33,7 +35,7 @@ class Due:
 FIRST: Final = Due(1, 0, 0)
 
 
-def following(manifest: Manifest, last: Book | None) -> Due | None:
+def following(manifest: Manifest, last: RoundState | None) -> Due | None:
     """The round after the last one; None when all logical rounds are done.
 
     [X4]: no attempt is left after `attempts` rounds, or `charged` + 1 releases.
@@ -50,7 +52,7 @@ def following(manifest: Manifest, last: Book | None) -> Due | None:
     return Due(last.number + 1, last.logical + 1, 0)
 
 
-def releases_of(book: Book) -> int:
+def releases_of(book: RoundState) -> int:
     """Valid final closes of the logical round, this round included."""
     return book.earlier_releases + (book.final is not None)
 
@@ -62,10 +64,10 @@ class Bars:
     retry: set[bytes] = field(default_factory=set)
     forever: set[bytes] = field(default_factory=set)
 
-    def learn(self, book: Book, convicted: Iterable[bytes]) -> None:
+    def learn(self, book: RoundState, convicted: Iterable[bytes]) -> None:
         """A round is over; `convicted` by accusations that came too late for a list."""
         for row in book.removals:
-            if row.cause in {Cause.STRUCK, Cause.CONVICTED} or row.rule in _PROOFS:
+            if row.cause in {RemovalCause.STRUCK, RemovalCause.CONVICTED} or row.rule in _PROOFS:
                 self.forever.add(row.author)
             failed = row.cause in _FAILED and row.rule != _CUT_OFF
             if failed and row.phase in {Phase.PUBLISH, Phase.ROLLBACK}:

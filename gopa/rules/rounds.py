@@ -8,14 +8,12 @@ from typing import Final
 from gopa.messages.framing import Broken, Equivocation, Message
 from gopa.messages.limits import chunks_of
 from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import Abort, Close, Open, Result, Why, read_control
+from gopa.messages.organiser import Abort, AbortReason, Close, Open, ResultMessage, read_control
 from gopa.messages.phases import Kind, Phase
 from gopa.rounds.context import RoundContext
-from gopa.rules.accusations import Court
-from gopa.rules.afterwards import Late, judge_late
-from gopa.rules.book import Book, Failure, Given, Memory, Stage, Step, Tools
+from gopa.rules.accusations import AccusationJudge
 from gopa.rules.closes import (
-    Said,
+    OrganiserStatement,
     aborted,
     differing,
     given_in,
@@ -24,18 +22,24 @@ from gopa.rules.closes import (
     require_given,
     stated,
 )
-from gopa.rules.control import Control
 from gopa.rules.cutting import CutOff, cut_off, excused
 from gopa.rules.evidence import Notes, Views
-from gopa.rules.findings import Fault, Role, RoundFindings
-from gopa.rules.join import JoinStage
+from gopa.rules.findings import BreaksRule, Control, Fault, Role, RoundFindings, RoundPicture
+from gopa.rules.join import JoinRules
+from gopa.rules.late_evidence import LateEvidence, judge_late, reported
 from gopa.rules.mailbox import Mailbox
-from gopa.rules.publish import PublishStage
-from gopa.rules.report import reported
+from gopa.rules.publish import PublishRules
 from gopa.rules.retry import Bars, Due, following, releases_of
+from gopa.rules.round_state import (
+    CloseInputs,
+    Failure,
+    PhaseDecision,
+    PhaseRules,
+    RoundState,
+    SessionMemory,
+    Tools,
+)
 from gopa.rules.routing import note_above_cut, note_late, route
-from gopa.rules.state import RoundView
-from gopa.rules.verdict import BreaksRule
 from gopa.rules.view import viewed
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 
@@ -48,12 +52,12 @@ class _Tried:
     """What the rules demand with one cut, as long as nothing new comes below it."""
 
     cut: int
-    given: Given
-    step: Step
-    said: Said
+    given: CloseInputs
+    step: PhaseDecision
+    said: OrganiserStatement
 
 
-class Rounds:
+class RoundSequence:
     """Follows the messages of a session with a valid manifest."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - the parts of a ledger
@@ -70,12 +74,12 @@ class Rounds:
         self.ended = 0
         self._tools, self._session = tools, session
         self._notes, self._views = notes, views
-        self._memory, self._bars = Memory(), Bars()
+        self._memory, self._bars = SessionMemory(), Bars()
         self._leaf, self._control_index, self._cut, self._seq = opened.leaf, opened.index, 0, 0
         self._most = manifest.terms.rounds * manifest.terms.attempts  # [X4]: more rounds never come
-        self._book: Book | None = None
-        self._stage: Stage | None = None
-        self._court: Court | None = None
+        self._book: RoundState | None = None
+        self._stage: PhaseRules | None = None
+        self._court: AccusationJudge | None = None
         self._tried: _Tried | None = None
         self._reports: list[RoundFindings] = []
         self._faults: list[Fault] = []
@@ -103,7 +107,7 @@ class Rounds:
         """Valid final closes of the logical round that is current."""
         return 0 if self._book is None else releases_of(self._book)
 
-    def next_control(self, cut: int, given: Given) -> Control | None:
+    def next_control(self, cut: int, given: CloseInputs) -> Control | None:
         """See `Ledger.next_control`."""
         if self.failed:
             return None
@@ -129,7 +133,7 @@ class Rounds:
         if self.failed or self._book is None or self._stage is None:
             return None
         self._require_cut(cut)
-        return self._control(aborted(self._book, cut, self._leaf, Failure(Why.ORGANISER)))
+        return self._control(aborted(self._book, cut, self._leaf, Failure(AbortReason.ORGANISER)))
 
     def fails(self, cut: int) -> bool:
         """See `Ledger.fails`."""
@@ -137,7 +141,7 @@ class Rounds:
             return False
         self._require_cut(cut)
         try:
-            step = self._try(self._book, self._stage, cut, Given()).step
+            step = self._try(self._book, self._stage, cut, CloseInputs()).step
         except InvalidProof:  # the coins wait for a value of the beacon
             return False
         return isinstance(step.said, Failure)
@@ -148,17 +152,17 @@ class Rounds:
         if self.failed or book is None or stage is None or book.final is None:
             return False
         self._require_cut(cut)
-        step = self._try(book, stage, cut, Given()).step
-        return cut_off(book, stage, step, cut, cut, Given()).goes_on
+        step = self._try(book, stage, cut, CloseInputs()).step
+        return cut_off(book, stage, step, cut, cut, CloseInputs()).goes_on
 
     def pending_faults(self, cut: int) -> tuple[Fault, ...]:
         """See `Ledger.pending_faults`."""
         if self.failed or self._book is None or self._stage is None:
             return ()
         self._require_cut(cut)
-        return self._try(self._book, self._stage, cut, Given()).step.faults
+        return self._try(self._book, self._stage, cut, CloseInputs()).step.faults
 
-    def view(self) -> RoundView | None:
+    def view(self) -> RoundPicture | None:
         """The current round, or the last one."""
         if self._book is None:
             return None
@@ -266,7 +270,7 @@ class Rounds:
             raise BreaksRule("04-X3", "another round than the next one")
         self._finish_last(due)
         mail = self._early.pop(due.number, Mailbox())
-        self._book = Book(
+        self._book = RoundState(
             tools=self._tools,
             context=RoundContext(
                 self.manifest, self._session, due.number, self._tools.toolkit.group
@@ -279,7 +283,7 @@ class Rounds:
             earlier_releases=self.releases if due.attempt else 0,
             mail=mail,
         )
-        self._stage, self._court = JoinStage(self._book), None
+        self._stage, self._court = JoinRules(self._book), None
         self._cut, self._tried = message.first, None
 
     def _finish_last(self, due: Due) -> None:
@@ -294,7 +298,7 @@ class Rounds:
         if not due.attempt:
             self._memory.inputs.clear()
 
-    def _proceed(self, message: Message, said: Close | Result | Abort) -> None:
+    def _proceed(self, message: Message, said: Close | ResultMessage | Abort) -> None:
         book, stage = self._book, self._stage
         if book is None or stage is None:
             return
@@ -302,7 +306,7 @@ class Rounds:
             raise BreaksRule("04-C2", "a cut that goes back or lies ahead")
         if said.cut < message.seen:  # else it could read on and count nothing of it
             raise BreaksRule("04-C2", "a cut below what it says that it has seen")
-        if isinstance(said, Abort) and said.reason is Why.ORGANISER:
+        if isinstance(said, Abort) and said.reason is AbortReason.ORGANISER:
             self._own_abort(book, stage, message, said)
             return
         given = given_in(said)
@@ -318,25 +322,27 @@ class Rounds:
         self._remember_checkpoint(given, message)
         self._apply(book, stage, tried.step, message, said)
 
-    def _own_abort(self, book: Book, stage: Stage, message: Message, said: Abort) -> None:
+    def _own_abort(
+        self, book: RoundState, stage: PhaseRules, message: Message, said: Abort
+    ) -> None:
         """[X1]: always open to the organiser, without culprits; behind the final close, [X7]."""
-        demanded = aborted(book, said.cut, self._leaf, Failure(Why.ORGANISER))
+        demanded = aborted(book, said.cut, self._leaf, Failure(AbortReason.ORGANISER))
         if demanded.body != message.body:
             raise BreaksRule(*differing(demanded.message, said))
         if book.final is not None:
-            step = self._try(book, stage, said.cut, Given()).step
-            left = cut_off(book, stage, step, said.cut, message.first, Given())
+            step = self._try(book, stage, said.cut, CloseInputs()).step
+            left = cut_off(book, stage, step, said.cut, message.first, CloseInputs())
             self._note_veto(book, left, message)
         note_above_cut(book, stage, self._notes, said.cut, message.first)
         self._leave(book, message, said, heard=0)
 
     def _apply(
         self,
-        book: Book,
-        stage: Stage,
-        step: Step,
+        book: RoundState,
+        stage: PhaseRules,
+        step: PhaseDecision,
         message: Message,
-        said: Close | Result | Abort,
+        said: Close | ResultMessage | Abort,
     ) -> None:
         given = given_in(said)
         left = cut_off(book, stage, step, said.cut, message.first, given)
@@ -356,10 +362,10 @@ class Rounds:
             return
         self._forget(book, stage.phase, step.heard)
         self._stage, self._cut, self._tried = following_stage, said.cut, None
-        if isinstance(following_stage, PublishStage):
+        if isinstance(following_stage, PublishRules):
             self._court = following_stage.court
 
-    def _note_veto(self, book: Book, left: CutOff, message: Message) -> None:
+    def _note_veto(self, book: RoundState, left: CutOff, message: Message) -> None:
         """[X7]: the log before the abort would have carried the round on."""
         if not left.goes_on:
             return
@@ -368,7 +374,9 @@ class Rounds:
         for index in book.veto:
             self._notes.add("04-X7", what, book.number, index, message.author)
 
-    def _leave(self, book: Book, message: Message, said: Result | Abort, *, heard: int) -> None:
+    def _leave(
+        self, book: RoundState, message: Message, said: ResultMessage | Abort, *, heard: int
+    ) -> None:
         """The round is over; what came too late is kept until the next one opens."""
         for phase in Phase:
             self._forget(book, phase, heard)
@@ -376,7 +384,7 @@ class Rounds:
         self._stage, self._cut, self._tried = None, said.cut, None
         self.ended += 1
 
-    def _forget(self, book: Book, phase: Phase | None, heard: int) -> None:
+    def _forget(self, book: RoundState, phase: Phase | None, heard: int) -> None:
         """A phase is over: accusations above its cut are kept, everything else is dropped."""
         if phase is None or phase is Phase.ACCUSE:
             return
@@ -386,7 +394,7 @@ class Rounds:
             book.mail.drop(Phase.ACCUSE)
         book.mail.drop(phase)
 
-    def _remember_checkpoint(self, given: Given, message: Message) -> None:
+    def _remember_checkpoint(self, given: CloseInputs, message: Message) -> None:
         if given.checkpoint:
             signed = open_checkpoint(self.manifest.policy, given.checkpoint)
             self._views.add(signed.size, signed.root, message.index)
@@ -396,7 +404,7 @@ class Rounds:
     def _due(self) -> Due | None:
         return following(self.manifest, self._book)
 
-    def _late(self, book: Book) -> Late:
+    def _late(self, book: RoundState) -> LateEvidence:
         return judge_late(book, self._court)
 
     def _fail(self, fault: Fault) -> None:
@@ -408,7 +416,7 @@ class Rounds:
         if self._tried is not None and index < self._tried.cut:
             self._tried = None
 
-    def _try(self, book: Book, stage: Stage, cut: int, given: Given) -> _Tried:
+    def _try(self, book: RoundState, stage: PhaseRules, cut: int, given: CloseInputs) -> _Tried:
         tried = self._tried
         if tried is not None and (tried.cut, tried.given) == (cut, given):
             return tried
@@ -418,7 +426,7 @@ class Rounds:
         self._tried = _Tried(cut, given, step, said)
         return self._tried
 
-    def _control(self, said: Said) -> Control:
+    def _control(self, said: OrganiserStatement) -> Control:
         return Control(said.kind, self.number, self._seq, self._leaf, said.message, said.body)
 
     def _require_cut(self, cut: int) -> None:

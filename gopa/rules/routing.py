@@ -7,15 +7,15 @@ from typing import Final
 from gopa.messages.framing import Message
 from gopa.messages.parameters import Roster
 from gopa.messages.phases import Phase
-from gopa.rules.book import Book, Stage
 from gopa.rules.evidence import Notes
 from gopa.rules.join import sown
+from gopa.rules.round_state import PhaseRules, RoundState
 
 _LATE: Final = "a message after its phase was closed"
 _CUT_OFF: Final = "a message in the log before its phase was closed, but cut off"
 
 
-def route(book: Book, stage: Stage | None, notes: Notes, message: Message) -> None:
+def route(book: RoundState, stage: PhaseRules | None, notes: Notes, message: Message) -> None:
     """Take a message of somebody who may be a party; `stage` is None after the round."""
     phase = Phase(message.phase)
     if book.enrolled and message.author not in book.places:
@@ -35,7 +35,7 @@ def route(book: Book, stage: Stage | None, notes: Notes, message: Message) -> No
         note_late(notes, message, book)
 
 
-def note_above_cut(book: Book, stage: Stage, notes: Notes, cut: int, end: int) -> None:
+def note_above_cut(book: RoundState, stage: PhaseRules, notes: Notes, cut: int, end: int) -> None:
     """The phase ends by a message at `end`: whoever posted above the cut was late, or cut off."""
     if stage.phase is None:
         return
@@ -47,19 +47,19 @@ def note_above_cut(book: Book, stage: Stage, notes: Notes, cut: int, end: int) -
             note_late(notes, message, book)
 
 
-def note_late(notes: Notes, message: Message, book: Book | None = None) -> None:
+def note_late(notes: Notes, message: Message, book: RoundState | None = None) -> None:
     """The message changes no list; in its own round its author is named."""
     author = b"" if book is None else _named(book, message)
     notes.add("04-C2", _LATE, message.round, message.index, author)
 
 
-def _named(book: Book, message: Message) -> bytes:
+def _named(book: RoundState, message: Message) -> bytes:
     """The author, if there cannot be any number of them: each one takes room in the report."""
     bounded = message.author in book.places or isinstance(book.manifest.admission, Roster)
     return message.author if bounded else b""
 
 
-def _receive(book: Book, phase: Phase, message: Message) -> None:
+def _receive(book: RoundState, phase: Phase, message: Message) -> None:
     """[E2]: one message, except where several may come."""
     known = book.mail.first(phase).get(message.author)
     if known is None:
@@ -70,7 +70,7 @@ def _receive(book: Book, phase: Phase, message: Message) -> None:
     book.faults.append(fault)
 
 
-def _keep_late(book: Book, phase: Phase, message: Message) -> None:
+def _keep_late(book: RoundState, phase: Phase, message: Message) -> None:
     """What came too late for a list may still convict, or make an edge public."""
     if phase is Phase.ACCUSE:
         book.late_accusations.append(message)
@@ -78,13 +78,13 @@ def _keep_late(book: Book, phase: Phase, message: Message) -> None:
         book.stray_openings.append(message)
 
 
-def _is_open(stage: Stage | None, phase: Phase) -> bool:
+def _is_open(stage: PhaseRules | None, phase: Phase) -> bool:
     if stage is None:
         return False
     return phase is stage.phase or (phase is Phase.ACCUSE and stage.phase is Phase.PUBLISH)
 
 
-def _is_ahead(book: Book, stage: Stage | None, phase: Phase) -> bool:
+def _is_ahead(book: RoundState, stage: PhaseRules | None, phase: Phase) -> bool:
     """Whether the phase may still open."""
     if stage is None or stage.phase is None:
         return False

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gopa.messages.phases import Phase
-from gopa.rules.book import Book, Stage
-from gopa.rules.recover import RecoverStage
-from gopa.rules.rollback import RollbackStage
-from gopa.rules.state import RoundView
+from gopa.rules.final_phases import RecoverRules
+from gopa.rules.findings import RoundPicture
+from gopa.rules.publish import RollbackRules
+from gopa.rules.round_state import PhaseRules, RoundState
 
 
-def viewed(book: Book, stage: Stage | None, leaf: bytes, opened_at: int, cut: int) -> RoundView:
+def viewed(
+    book: RoundState, stage: PhaseRules | None, leaf: bytes, opened_at: int, cut: int
+) -> RoundPicture:
     """A picture of the round; it does not change any more."""
     opens = None if stage is None else stage.phase
     last = next((each for each in reversed(book.lists) if each.phase < Phase.CONFIRM), None)
-    return RoundView(
+    return RoundPicture(
         number=book.number,
         logical=book.logical,
         attempt=book.attempt,
@@ -38,13 +40,13 @@ def viewed(book: Book, stage: Stage | None, leaf: bytes, opened_at: int, cut: in
         graph=book.graph,
         edges=book.edges,
         owed=_owed(stage),
-        dealers=dict(stage.dealers) if isinstance(stage, RecoverStage) else {},
+        dealers=dict(stage.dealers) if isinstance(stage, RecoverRules) else {},
         released=book.final is not None,
         ended=book.ended,
     )
 
 
-def _expected(book: Book, stage: Stage | None) -> frozenset[bytes]:
+def _expected(book: RoundState, stage: PhaseRules | None) -> frozenset[bytes]:
     if stage is None or stage.phase is None:
         return frozenset()
     posted = {message.author for message in book.mail.all(stage.phase)}
@@ -52,7 +54,7 @@ def _expected(book: Book, stage: Stage | None) -> frozenset[bytes]:
     return frozenset(stage.awaited()) - posted - spoiled
 
 
-def _owed(stage: Stage | None) -> Mapping[int, tuple[int, ...]]:
-    if not isinstance(stage, RollbackStage):
+def _owed(stage: PhaseRules | None) -> Mapping[int, tuple[int, ...]]:
+    if not isinstance(stage, RollbackRules):
         return {}
     return {place: tuple(sorted(edges)) for place, edges in stage.owed.items()}

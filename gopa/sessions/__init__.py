@@ -9,10 +9,10 @@ from gopa.sessions.aggregator import SessionAggregator
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.entrance import Alone, Connect, Together
-from gopa.sessions.herald import News
 from gopa.sessions.membership import Membership
-from gopa.sessions.patience import Waiting
-from gopa.sessions.seat import SessionOver
+from gopa.sessions.party_runner import SessionOver
+from gopa.sessions.patience import RoundPatience
+from gopa.sessions.round_progress import RoundStatus
 from gopa.sessions.ticket import Ticket
 
 __all__ = [
@@ -21,10 +21,10 @@ __all__ = [
     "Connect",
     "Contribution",
     "Membership",
-    "News",
+    "RoundPatience",
+    "RoundStatus",
     "SessionAggregator",
     "SessionOver",
     "Ticket",
     "Together",
-    "Waiting",
 ]

@@ -14,7 +14,7 @@ from gopa.aggregation.engine import Carried, Mode
 from gopa.aggregation.engine import Trust as EngineTrust
 from gopa.aggregation.reading import Reading, result_of
 from gopa.aggregation.result import Result
-from gopa.aggregation.rounds import Rounds
+from gopa.aggregation.rounds import AggregatorBase
 from gopa.aggregation.structure import Structure, Value, count_of
 from gopa.aggregation.transcript import SessionTranscript
 from gopa.aggregation.weighting import largest_weight
@@ -22,12 +22,10 @@ from gopa.messages.manifest import Manifest, Roster, Trust
 from gopa.messages.manifest import Mode as ManifestMode
 from gopa.planning import Terms
 from gopa.rules import Findings, check_log
-from gopa.sessions.background import Background
-from gopa.sessions.client import Client
+from gopa.sessions.client import Background, Client
 from gopa.sessions.contribution import Contribution
-from gopa.sessions.membership import Membership
+from gopa.sessions.membership import Membership, encoding_for
 from gopa.sessions.ticket import Ticket
-from gopa.sessions.values import encoding_for
 from wire.errors import UsageError
 
 _MODES: Final[dict[ManifestMode, Mode]] = {
@@ -37,7 +35,7 @@ _MODES: Final[dict[ManifestMode, Mode]] = {
 _T = TypeVar("_T")
 
 
-class SessionAggregator(Rounds):
+class SessionAggregator(AggregatorBase):
     """Averages in a session between processes; this one holds the values of `clients`.
 
     Every round waits until the organiser has opened and closed it. Then the whole log is

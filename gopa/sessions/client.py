@@ -1,9 +1,13 @@
-"""A party's access to sessions: join one, contribute values, get results."""
+"""Gives a party access to sessions: join one, contribute values, get results.
+
+Callers who have no event loop get one in a thread of its own.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
 from pathlib import Path
@@ -11,14 +15,12 @@ from typing import Any, Self, TypeVar
 
 from gopa.aggregation.structure import Value
 from gopa.party import LocalPolicy
-from gopa.sessions.background import Background
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.entrance import Alone, Connect, checked_manifest
 from gopa.sessions.membership import Access, Membership
 from gopa.sessions.parties.durable import DurableParty
-from gopa.sessions.patience import Waiting
-from gopa.sessions.retrying import until_shown
-from gopa.sessions.seat import Seat, Watch
+from gopa.sessions.party_runner import PartyRunner, Watch
+from gopa.sessions.patience import RoundPatience, until_shown
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import DirectoryVault, MemoryVault, Secret, Vault
 from wire.ed25519 import SigningKey
@@ -27,6 +29,55 @@ from wire.randomness import Rng
 from wire.secret import Guarded
 
 _T = TypeVar("_T")
+
+
+class Background:
+    """Runs coroutines from any thread; a context manager.
+
+    `run` must not be called from the loop's own thread.
+    """
+
+    def __init__(self, name: str = "gopa-sessions") -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._thread.start()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the thread has ended."""
+        return self._loop.is_closed()
+
+    def run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Wait for its result; an interrupt of the caller cancels it."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """Cancel what still runs and end the thread. Calling it again does nothing."""
+        if self._loop.is_closed():
+            return
+        asyncio.run_coroutine_threadsafe(_cancel_all(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+async def _cancel_all() -> None:
+    """End every other task of this loop."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Client(Guarded):
@@ -51,7 +102,7 @@ class Client(Guarded):
         home: str | Path | None = None,
         secret: Secret | None = None,
         connect: Connect | None = None,
-        waiting: Waiting | None = None,
+        waiting: RoundPatience | None = None,
         executor: Executor | None = None,
         rng: Rng = os.urandom,
     ) -> None:
@@ -167,7 +218,7 @@ class Client(Guarded):
     async def _enter(self, ticket: Ticket, vault: Vault, watch: Watch | None) -> Membership:
         log = self._connect.open(ticket, vault, self._rng)
         try:
-            body = await until_shown(log.manifest, self._waiting or Waiting())
+            body = await until_shown(log.manifest, self._waiting or RoundPatience())
             manifest = checked_manifest(ticket, body)
             party = await self._working(
                 lambda: DurableParty(vault, manifest, self._identity, self._policy, rng=self._rng)
@@ -175,7 +226,7 @@ class Client(Guarded):
         except BaseException:
             await self._connect.close(log)
             raise
-        seat = Seat(
+        seat = PartyRunner(
             party,
             self.key,
             log,

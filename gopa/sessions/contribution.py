@@ -1,7 +1,11 @@
-"""What a party gets back for its value: the result as the party itself has checked it."""
+"""Holds the inputs a party has ready for rounds to come, and gives back what became of them.
+
+What comes back is the result as the party itself has checked it.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +13,35 @@ import numpy as np
 
 from gopa.aggregation.encoding import Encoded, Encoding, NoisySum
 from gopa.aggregation.errors import RoundAborted
-from gopa.aggregation.report import numbers
+from gopa.aggregation.result import numbers
 from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import Abort, Released, Result, Why
+from gopa.messages.organiser import Abort, AbortReason, Released, ResultMessage
 from gopa.party import Part
-from gopa.sessions.offers import Decided
 from wire.secret import Guarded
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A logical round has its result, or will have none any more.
+
+    `count` is how many parties are in the result. `part` is what part this party had in the
+    last attempt.
+    """
+
+    round: int
+    logical: int
+    attempt: int
+    part: Part
+    outcome: ResultMessage | Abort
+    count: int
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Offer(Guarded):
+    """Integers on the session's grid for the next logical round; done when it is decided."""
+
+    row: tuple[int, ...]
+    decided: asyncio.Future[Decided]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -95,7 +122,7 @@ def contribution(manifest: Manifest, offered: Offered, decided: Decided) -> Cont
     )
 
 
-def _noisy(manifest: Manifest, result: Result, decided: Decided) -> NoisySum:
+def _noisy(manifest: Manifest, result: ResultMessage, decided: Decided) -> NoisySum:
     """Others may have rounded: that counts, also if this party did not."""
     noise = decided.count * float(manifest.terms.noise.variance)
     return NoisySum(np.array(result.sums, dtype=np.int64), decided.count, noise, exact=False)
@@ -103,7 +130,7 @@ def _noisy(manifest: Manifest, result: Result, decided: Decided) -> NoisySum:
 
 def _aborted(abort: Abort, decided: Decided) -> RoundAborted:
     reason = abort.reason.name.lower().replace("_", " ")
-    ended = "the organiser gave up" if abort.reason is Why.ORGANISER else reason
+    ended = "the organiser gave up" if abort.reason is AbortReason.ORGANISER else reason
     return RoundAborted(
         f"no result after {decided.attempt + 1} attempts; the last one ended for the "
         f"reason: {ended}",

@@ -31,7 +31,7 @@ _LINE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Enrolment:
+class InvitationAnswer:
     """The answer to an invitation; not secret. `code` shows that the token's owner sent it."""
 
     name: str
@@ -84,11 +84,11 @@ class Invitation(Guarded):
         """The token as text, for the person who is invited and for nobody else."""
         return _PREFIX + base64.b32encode(self.token.reveal()).decode().lower()
 
-    def enrol(self, key: bytes) -> Enrolment:
+    def enrol(self, key: bytes) -> InvitationAnswer:
         """The answer with this Ed25519 key."""
-        return Enrolment(self.name, key, self._code(key))
+        return InvitationAnswer(self.name, key, self._code(key))
 
-    def admits(self, enrolment: Enrolment) -> bool:
+    def admits(self, enrolment: InvitationAnswer) -> bool:
         """Whether the owner of the token sent this key."""
         return hmac.compare_digest(self._code(enrolment.key), enrolment.code)
 
@@ -96,7 +96,9 @@ class Invitation(Guarded):
         return hmac.digest(self.token.reveal(), INVITATION_CODE + key, "sha256")
 
 
-def admitted(invitations: Iterable[Invitation], answers: Iterable[Enrolment]) -> tuple[bytes, ...]:
+def admitted(
+    invitations: Iterable[Invitation], answers: Iterable[InvitationAnswer]
+) -> tuple[bytes, ...]:
     """The keys for a roster, in order. The same answer twice counts once.
 
     Raises:

@@ -1,33 +1,55 @@
-"""A party's place in one session, from the moment it has read the manifest."""
+"""Holds a party's place in one session, from the moment it has read the manifest.
+
+The manifest also says what the session's integers mean.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from bulletin_board import LogReader
 from commitments import ristretto255
-from gopa.aggregation.encoding import Encoding
+from gopa.aggregation.encoding import Encoding, Plain
 from gopa.aggregation.seeds import fresh_stream
 from gopa.aggregation.structure import Structure, Value
-from gopa.aggregation.weighting import largest_weight
-from gopa.messages.manifest import Manifest
+from gopa.aggregation.weighting import Weights, encoding_with, largest_weight
+from gopa.messages.manifest import Manifest, Mode
 from gopa.party.ending import next_round
 from gopa.party.states import opened_of
-from gopa.sessions.contribution import Contribution, Offered, contribution
+from gopa.sessions.contribution import Contribution, Decided, Offered, contribution
 from gopa.sessions.entrance import Connect
 from gopa.sessions.following import SessionLog
-from gopa.sessions.herald import News
-from gopa.sessions.offers import Decided
 from gopa.sessions.parties.durable import DurableParty
-from gopa.sessions.seat import Seat
-from gopa.sessions.values import encoding_for
+from gopa.sessions.party_runner import PartyRunner
+from gopa.sessions.round_progress import RoundStatus
 from gopa.sessions.vault import Vault
 from wire.domains import ROUNDING
 from wire.errors import UsageError
 from wire.randomness import Rng
 from wire.secret import Guarded
+
+
+def encoding_for(manifest: Manifest, weight: float | None, most: Decimal | None) -> Encoding:
+    """The encoding of one value, that of the first of as many as the plan has parties.
+
+    Raises:
+        UsageError: the session has no weights, or needs one, or the weight is out of range.
+    """
+    if (weight is None) != (most is None):
+        raise UsageError("a weight and the largest weight of the session come together", "weight")
+    if weight is None or most is None:
+        if manifest.weighted:
+            raise UsageError("this session has weights: give weight and max_weight", "weight")
+        return Plain(manifest.terms)
+    if not manifest.weighted:
+        raise UsageError("this session has no weights: leave them out", "weight")
+    parties = manifest.terms.parties
+    weights = Weights.checked([weight, *[0.0] * (parties - 1)], most, parties)
+    return encoding_with(weights, manifest.terms, proved=manifest.mode is Mode.FULL)
+
 
 _FARTHEST: Final = 1
 """Grid steps between two roundings of one value."""
@@ -57,7 +79,7 @@ class Membership(Guarded):
     """
 
     def __init__(
-        self, manifest: Manifest, party: DurableParty, seat: Seat, access: Access, rng: Rng
+        self, manifest: Manifest, party: DurableParty, seat: PartyRunner, access: Access, rng: Rng
     ) -> None:
         """Begins to follow the session, in the event loop that is running."""
         self._manifest = manifest
@@ -75,7 +97,7 @@ class Membership(Guarded):
         return self._manifest
 
     @property
-    def news(self) -> News | None:
+    def news(self) -> RoundStatus | None:
         """Where the session stands."""
         return self._seat.news
 

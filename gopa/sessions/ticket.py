@@ -20,7 +20,7 @@ from bulletin_board.note import KeyKind, VerifierKey
 from bulletin_board.policy import LARGEST_POLICY, TrustPolicy
 from gopa.messages.manifest import Manifest
 from wire.errors import InvalidProof, MalformedMessage, UsageError
-from wire.json_text import read_json
+from wire.strict_json import read_json
 
 VERSION: Final = 1
 LARGEST_TICKET: Final = 2 * LARGEST_POLICY

@@ -4,22 +4,26 @@ Everything is real but the secrets, which follow from a seed, and the network.
 """
 
 from gopa.simulation.actor import Usage
-from gopa.simulation.record import RoundRecord
 from gopa.simulation.script import Behaviour, OrganiserBehaviour, Script
-from gopa.simulation.setup import Progress, Stage, permissive
-from gopa.simulation.simulation import Simulation
-from gopa.simulation.witnesses import BeaconSource, Witnesses
+from gopa.simulation.setup import (
+    KnownBeaconValues,
+    Progress,
+    SimulatedWitnesses,
+    SimulationOptions,
+    permissive,
+)
+from gopa.simulation.simulation import RoundRecord, Simulation
 
 __all__ = [
-    "BeaconSource",
     "Behaviour",
+    "KnownBeaconValues",
     "OrganiserBehaviour",
     "Progress",
     "RoundRecord",
     "Script",
+    "SimulatedWitnesses",
     "Simulation",
-    "Stage",
+    "SimulationOptions",
     "Usage",
-    "Witnesses",
     "permissive",
 ]

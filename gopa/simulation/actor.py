@@ -15,11 +15,11 @@ from gopa.party import (
     Halted,
     Output,
     Party,
+    PartyState,
     Post,
-    State,
     TimedOut,
 )
-from gopa.simulation.scene import Scene
+from gopa.simulation.scene import PartyScene
 from gopa.simulation.script import Behaviour
 from wire.errors import ProtocolError
 from wire.secret import Guarded
@@ -64,7 +64,7 @@ class Actor(Guarded):
     """Steps one party and lets its behaviours change what it says."""
 
     party: Party
-    scene: Scene
+    scene: PartyScene
     behaviours: tuple[Behaviour, ...] = ()
     clock: Clock = unmeasured
     usage: Usage = field(default_factory=Usage)
@@ -81,7 +81,7 @@ class Actor(Guarded):
         return self.scene.key.public.data
 
     @property
-    def state(self) -> State:
+    def state(self) -> PartyState:
         return self.scene.state
 
     def tell(

@@ -27,7 +27,7 @@ from bulletin_board.storage.memory import memory_storage
 from gopa.messages.framing import Posted
 from gopa.party import Fetch
 from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.ed25519 import SIGNATURE_SIZE, Signed, verify_many
+from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, verify_many
 from wire.errors import UsageError
 from wire.pae import pre_auth_encoding
 
@@ -144,9 +144,9 @@ def size_of(board: SimulatedBoard, entries: Iterable[Posted]) -> int:
     return sum(board.sizes[posted.index] for posted in entries)
 
 
-def _signed(submission: Submission) -> Signed:
+def _signed(submission: Submission) -> SignatureClaim:
     message = pre_auth_encoding(ENTRY_PAYLOAD_TYPE, submission.raw[:-SIGNATURE_SIZE])
-    return Signed(submission.entry.author, message, submission.signed.signature)
+    return SignatureClaim(submission.entry.author, message, submission.signed.signature)
 
 
 def _index(outcome: Outcome) -> int | None:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from gopa.messages.phases import Phase
 from gopa.party import Post
 from gopa.simulation.contents import body_of, first_entry
-from gopa.simulation.scene import Scene
+from gopa.simulation.scene import PartyScene
 
 Rounds: TypeAlias = frozenset[int] | None
 
@@ -22,15 +22,15 @@ Rounds: TypeAlias = frozenset[int] | None
 class Honest:
     """Says what the machine says; departures change a part of it."""
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         del scene
         return [post]
 
-    def last_words(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         del scene, phase
         return []
 
-    def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         del scene, phase
         return []
 
@@ -43,7 +43,7 @@ class Drop(Honest):
     before: bool
     rounds: Rounds = None
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase < self.phase:
             return [post]
         if not self.before and post.phase is self.phase:
@@ -59,31 +59,31 @@ class Skip(Honest):
     phase: Phase
     rounds: Rounds = None
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         del scene
         return [] if acts(self.rounds, post) and post.phase is self.phase else [post]
 
 
 @dataclass(frozen=True, slots=True)
-class Late(Honest):
+class PostsLate(Honest):
     """Posts its message of a phase behind the close of that phase: absent."""
 
     phase: Phase
     rounds: Rounds = None
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
         scene.memory.setdefault(("late", self), []).append(post)
         return []
 
-    def last_words(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         # One rollback may follow another: what the coming close makes it say has to wait.
         if phase is self.phase:
             scene.memory["over", self] = scene.memory.pop(("late", self), [])
         return []
 
-    def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         ready: list[Post] = scene.memory.pop(("over", self), []) if phase is self.phase else []
         return ready
 
@@ -95,7 +95,7 @@ class Twice(Honest):
     phase: Phase
     rounds: Rounds = None
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
         return [post, _second(scene, post)]
@@ -109,17 +109,17 @@ class TwiceLater(Honest):
     behind: Phase
     rounds: Rounds = None
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if acts(self.rounds, post) and post.phase is self.phase:
             scene.memory["second", self] = _second(scene, post)
         return [post]
 
-    def last_words(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         if phase is self.behind and ("second", self) in scene.memory:
             scene.memory["over", self] = scene.memory.pop(("second", self))
         return []
 
-    def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         second = scene.memory.pop(("over", self), None) if phase is self.behind else None
         return [] if second is None else [second]
 
@@ -131,7 +131,7 @@ class Garbage(Honest):
     phase: Phase
     rounds: Rounds = None
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
         body = body_of(post.entries) + b"\0"
@@ -145,7 +145,7 @@ class Replay(Honest):
     phase: Phase
     rounds: Rounds = None
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if post.phase is not self.phase:
             return [post]
         earlier = scene.memory.get(("earlier", self))
@@ -160,7 +160,7 @@ def acts(rounds: Rounds, post: Post) -> bool:
     return rounds is None or post.round in rounds
 
 
-def _second(scene: Scene, post: Post) -> Post:
+def _second(scene: PartyScene, post: Post) -> Post:
     """Another entry for the same slot."""
     first = first_entry(post.entries)
     return scene.sign(post.phase, body_of(post.entries), first.seq, salt=b"\x01" * 32)

@@ -25,9 +25,9 @@ from gopa.messages.party import (
     About,
     Accusation,
     Commit,
+    EdgeOpenings,
     Join,
     OpenedEdge,
-    Opening,
     Publish,
     Recover,
     RecoveredShare,
@@ -36,12 +36,12 @@ from gopa.messages.party import (
 )
 from gopa.messages.phases import Phase
 from gopa.party import Post
-from gopa.party.masking import sealed_shares, share_point
+from gopa.party.committing import sealed_shares, share_point
 from gopa.party.states import Committed, Comparing
 from gopa.rounds.proofs import SharedKeyClaim
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest, Rounds, acts
-from gopa.simulation.scene import Scene
+from gopa.simulation.scene import PartyScene
 from wire.codec import Codec
 
 _Content = TypeVar("_Content")
@@ -55,7 +55,7 @@ class Altered(Honest, ABC, Generic[_Content]):
     codec: ClassVar[Codec[Any]]
     rounds: Rounds = None
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
         return [scene.altered(post, self.codec, self.change)]
@@ -74,13 +74,13 @@ class Copied(Honest, ABC, Generic[_Content]):
     victim: bytes
     rounds: Rounds = None
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
         scene.memory["own", self] = body_of(post.entries)
         return []
 
-    def last_words(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         own = scene.memory.pop(("own", self), None) if phase is self.phase else None
         seen = scene.board.stream(self.victim, self.phase, scene.round)
         if own is None or not seen:
@@ -201,7 +201,7 @@ class OtherSeed(Honest):
 
     rounds: Rounds = None
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not Phase.COMMIT:
             return [post]
         return [scene.altered(post, COMMIT, lambda content: of_another_seed(scene, content))]
@@ -219,13 +219,13 @@ class WrongMask(Altered[Publish]):
 
 
 @dataclass(frozen=True, slots=True)
-class WrongOpening(Altered[Opening]):
+class WrongOpening(Altered[EdgeOpenings]):
     """Opens its first owed edge with another key: off the next list ([O2])."""
 
     phase = Phase.ROLLBACK
     codec = OPENING
 
-    def change(self, content: Opening) -> Opening:
+    def change(self, content: EdgeOpenings) -> EdgeOpenings:
         first = content.edges[0]
         wrong = OpenedEdge(first.neighbour, flipped(first.key))
         return replace(content, edges=_with(content.edges, 0, wrong))
@@ -266,7 +266,7 @@ class FalseAccusation(Honest):
     proved: bool = True
     rounds: Rounds = None
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         stage = scene.before.stage
         if not acts(self.rounds, post) or post.phase is not Phase.PUBLISH:
             return [post]
@@ -274,7 +274,7 @@ class FalseAccusation(Honest):
             return [post]
         return [self._accusation(scene, stage), post]
 
-    def _accusation(self, scene: Scene, comparing: Comparing) -> Post:
+    def _accusation(self, scene: PartyScene, comparing: Comparing) -> Post:
         committed = comparing.committed
         view = committed.view
         accused = next(v for v in view.neighbours if v in comparing.listed)
@@ -295,7 +295,7 @@ class FalseAccusation(Honest):
         return scene.sign(Phase.ACCUSE, ACCUSATION.encode(content))
 
 
-def of_another_seed(scene: Scene, content: Commit) -> Commit:
+def of_another_seed(scene: PartyScene, content: Commit) -> Commit:
     """The commit with shares of a fresh seed, which fit the coefficients that come with them."""
     stage = scene.state.stage
     if not isinstance(stage, Committed) or not scene.manifest.deals_seeds:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from gopa.messages.members import pack_members, unpack_members
-from gopa.messages.organiser import ABORT, CLOSE, RESULT, Abort, Close, Members, Result, Roll
+from gopa.messages.organiser import ABORT, CLOSE, RESULT, Abort, Close, Members, ResultMessage, Roll
 from gopa.messages.phases import Kind, Phase
-from gopa.organiser import Publish
+from gopa.organiser import SendMessage
 from gopa.simulation.contents import body_of
 from gopa.simulation.scene import OrganiserScene
 
@@ -21,7 +21,7 @@ class AlteredClose:
     change: Callable[[Close], Close]
     beside: bool = False
 
-    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
         """With `beside` both are posted: two closes for one step."""
         if control.kind is not Kind.CLOSE:
             return [control]
@@ -35,9 +35,9 @@ class AlteredClose:
 class AlteredResult:
     """Posts another result than the rules demand."""
 
-    change: Callable[[Result], Result]
+    change: Callable[[ResultMessage], ResultMessage]
 
-    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
         if control.kind is not Kind.RESULT:
             return [control]
         return [scene.altered(control, RESULT, self.change)]
@@ -49,7 +49,7 @@ class AlteredAbort:
 
     change: Callable[[Abort], Abort]
 
-    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
         if control.kind is not Kind.ABORT:
             return [control]
         return [scene.altered(control, ABORT, self.change)]
@@ -63,7 +63,7 @@ class ClosedAnyway:
     members: tuple[int, ...]
     parties: int
 
-    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
         if control.kind is not Kind.ABORT:
             return [control]
         abort = ABORT.decode(body_of(control.entries))

@@ -8,7 +8,7 @@ from wire.domains import SIMULATED_STREAMS
 from wire.randomness import Rng
 
 
-class Streams:
+class SeededStreams:
     """Independent streams from one seed, one for each name."""
 
     __slots__ = ("_seed",)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from gopa.messages.framing import NO_LEAF, Place, sign_message
+from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
 from gopa.messages.manifest import Manifest
 from gopa.messages.phases import KIND_IN, Kind, Phase
-from gopa.organiser import Publish
-from gopa.party import Post, State
+from gopa.organiser import SendMessage
+from gopa.party import PartyState, Post
 from gopa.rounds.toolkit import Toolkit
 from gopa.simulation.board import SimulatedBoard
 from gopa.simulation.contents import body_of, first_entry
@@ -24,8 +24,8 @@ _T = TypeVar("_T")
 
 
 @dataclass(slots=True, repr=False, eq=False)
-class Scene(Guarded):
-    """One party at one moment: its key, its states, the log, a place to remember things.
+class PartyScene(Guarded):
+    """Shows one party at one moment: its key, its states, the log, a place to remember things.
 
     `before` is its state when it was told what made it speak.
     """
@@ -37,8 +37,8 @@ class Scene(Guarded):
     key: SigningKey
     rng: Rng
     board: SimulatedBoard
-    before: State
-    state: State
+    before: PartyState
+    state: PartyState
     memory: dict[object, Any] = field(default_factory=dict)
     silenced: bool = False
 
@@ -49,7 +49,7 @@ class Scene(Guarded):
 
     def sign(self, phase: Phase, body: bytes, seq: int = 0, salt: bytes = NO_LEAF) -> Post:
         """A message of this party; with another `salt` another entry for the same body."""
-        place = Place(self.session, phase, KIND_IN[phase], self.round, seq, salt)
+        place = MessageSlot(self.session, phase, KIND_IN[phase], self.round, seq, salt)
         return Post(phase, self.round, sign_message(body, place, self.key).entries)
 
     def altered(self, post: Post, codec: Codec[_T], change: Callable[[_T], _T]) -> Post:
@@ -76,15 +76,17 @@ class OrganiserScene(Guarded):
     board: SimulatedBoard
     memory: dict[object, Any] = field(default_factory=dict)
 
-    def altered(self, control: Publish, codec: Codec[_T], change: Callable[[_T], _T]) -> Publish:
+    def altered(
+        self, control: SendMessage, codec: Codec[_T], change: Callable[[_T], _T]
+    ) -> SendMessage:
         """The same message with another content, in the same slots."""
         body = codec.encode(change(codec.decode(body_of(control.entries))))
         return self.instead(control, control.kind, body)
 
-    def instead(self, control: Publish, kind: Kind, body: bytes) -> Publish:
+    def instead(self, control: SendMessage, kind: Kind, body: bytes) -> SendMessage:
         """Another message in the slots of this one."""
         first = first_entry(control.entries)
-        place = Place(
+        place = MessageSlot(
             self.session, Phase.ORGANISER, kind, first.round, first.seq, first.prev_own_leaf
         )
-        return Publish(kind, first.round, sign_message(body, place, self.key).entries)
+        return SendMessage(kind, first.round, sign_message(body, place, self.key).entries)

@@ -11,8 +11,8 @@ from gopa.party import Post
 from wire.errors import UsageError
 
 if TYPE_CHECKING:
-    from gopa.organiser import Publish
-    from gopa.simulation.scene import OrganiserScene, Scene
+    from gopa.organiser import SendMessage
+    from gopa.simulation.scene import OrganiserScene, PartyScene
 
 
 class Behaviour(Protocol):
@@ -21,20 +21,20 @@ class Behaviour(Protocol):
     A behaviour holds parameters only; what it has to remember lies in `scene.memory`.
     """
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         """What is posted instead: nothing, something else, more."""
 
-    def last_words(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         """What is posted when everybody else has spoken, before the phase ends."""
 
-    def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         """What is posted right behind the close of a phase."""
 
 
 class OrganiserBehaviour(Protocol):
     """How an organiser departs from the rules."""
 
-    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
         """What is posted instead of a message that the rules demand."""
 
 

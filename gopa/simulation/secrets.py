@@ -7,11 +7,11 @@ import numpy as np
 from commitments import Opening
 from gopa.masks import SelfContext, add_self_words, self_mask
 from gopa.messages.framing import party_id
-from gopa.party.states import Committed, State
+from gopa.party.states import Committed, PartyState
 from wire.errors import UsageError
 
 
-def noise_for_tests(state: State, author: bytes, values: tuple[int, ...]) -> tuple[int, ...]:
+def noise_for_tests(state: PartyState, author: bytes, values: tuple[int, ...]) -> tuple[int, ...]:
     """The noise that a party has just committed to: its masked input, less mask and input.
 
     Raises:

@@ -1,4 +1,7 @@
-"""What a simulation is made of: keys, a manifest, a board, the machines."""
+"""Sets up what a simulation is made of: keys, a manifest, a board, the machines.
+
+Where the manifest asks for them there are witnesses and a beacon.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,71 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
-from bulletin_board import KeyKind, NoteSigner
+from bulletin_board import KeyKind, NoteSigner, TrustPolicy, VerifierKey
+from bulletin_board.note import SignatureLine, SignedNote, cosign
+from bulletin_board.policy import Peer, WitnessGroup
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, TestCoins
 from gopa.messages.phases import Phase
-from gopa.organiser import Organiser, Setting, new_manifest
+from gopa.organiser import Organiser, SessionSetting, new_manifest
 from gopa.party import LocalPolicy, Party
 from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit
+from gopa.rules import BeaconValue
 from gopa.simulation.actor import Actor, Clock, unmeasured
 from gopa.simulation.board import SimulatedBoard
-from gopa.simulation.randomness import Streams
-from gopa.simulation.scene import OrganiserScene, Scene
+from gopa.simulation.randomness import SeededStreams
+from gopa.simulation.scene import OrganiserScene, PartyScene
 from gopa.simulation.script import Script
-from gopa.simulation.witnesses import BeaconSource, Witnesses
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
-from wire.randomness import draw
+from wire.randomness import Rng, draw
 from wire.secret import SecretBytes
+
+
+class KnownBeaconValues(Protocol):
+    """Values of a beacon that the caller of a simulation has at hand."""
+
+    def name(self) -> int:
+        """The round that the next close of join names."""
+
+    def value(self, number: int) -> BeaconValue:
+        """The round with its signature."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedWitnesses:
+    """Simulated witnesses: they cosign every checkpoint of the log, at the time they are set to."""
+
+    signers: tuple[NoteSigner, ...]
+    time: int
+
+    @classmethod
+    def fresh(cls, count: int, rng: Rng, *, time: int) -> SimulatedWitnesses:
+        """So many witnesses with fresh keys."""
+        names = [f"witness-{number}.simulation" for number in range(count)]
+        seeds = [SecretBytes(draw(rng, 32)) for _ in names]
+        pairs = zip(names, seeds, strict=True)
+        return cls(tuple(NoteSigner(name, KeyKind.WITNESS, seed) for name, seed in pairs), time)
+
+    def policy(self, log: VerifierKey) -> TrustPolicy:
+        """All of them are the quorum."""
+        names = [f"w{number}" for number in range(len(self.signers))]
+        peers = {
+            name: Peer(signer.verifier) for name, signer in zip(names, self.signers, strict=True)
+        }
+        everybody = {"all": WitnessGroup(len(names), tuple(names))}
+        return TrustPolicy(Peer(log), peers, everybody, "all")
+
+    def cosigned(self, checkpoint: bytes) -> bytes:
+        """The checkpoint with a cosignature of each."""
+        note = SignedNote.parse(checkpoint)
+        return note.with_signatures(self._lines(note.text)).to_bytes()
+
+    def _lines(self, text: str) -> Sequence[SignatureLine]:
+        return [cosign(text, signer, self.time) for signer in self.signers]
+
 
 LOG_NAME = "log.simulation"
 
@@ -32,8 +82,8 @@ Progress = Callable[[Phase, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """Where a simulation takes place; the defaults are a log in memory and nothing else.
+class SimulationOptions:
+    """Says where a simulation takes place; the defaults are a log in memory and nothing else.
 
     `directory` is new or empty and will hold the log. `executor` checks proofs and
     signatures. In `threads` the parties that hear of the same entry work at once; the log
@@ -49,8 +99,8 @@ class Stage:
     toolkit: Toolkit | None = None
     executor: Executor | None = None
     threads: ThreadPoolExecutor | None = None
-    witnesses: Witnesses | None = None
-    beacon: BeaconSource | None = None
+    witnesses: SimulatedWitnesses | None = None
+    beacon: KnownBeaconValues | None = None
     roll_time: int | None = None
     progress: Progress | None = None
     remember_noise: bool = False
@@ -59,8 +109,8 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
-    """Everybody and everything on a stage."""
+class SimulationParts:
+    """Holds everybody and everything of a simulation."""
 
     manifest: Manifest
     session: bytes
@@ -70,7 +120,13 @@ class Cast:
     parties: tuple[Actor, ...]
 
 
-def set_up(terms: Terms, setting: Setting, stage: Stage, script: Script, streams: Streams) -> Cast:
+def set_up(
+    terms: Terms,
+    setting: SessionSetting,
+    stage: SimulationOptions,
+    script: Script,
+    streams: SeededStreams,
+) -> SimulationParts:
     """Everybody of the roster, with the keys in increasing order."""
     if any(party not in range(terms.parties) for party in script.parties):
         raise UsageError(f"a party is a position from 0 to {terms.parties - 1}", "script")
@@ -96,7 +152,7 @@ def set_up(terms: Terms, setting: Setting, stage: Stage, script: Script, streams
         executor=stage.executor,
     )
     lies = OrganiserScene(session, manifest, organiser, streams.named("organiser's lies"), board)
-    cast = Cast(manifest, session, board, machine, lies, ())
+    cast = SimulationParts(manifest, session, board, machine, lies, ())
     return replace(
         cast,
         parties=tuple(
@@ -107,12 +163,12 @@ def set_up(terms: Terms, setting: Setting, stage: Stage, script: Script, streams
 
 
 def _actor(  # noqa: PLR0913, PLR0917 - what a party is made of
-    cast: Cast,
+    cast: SimulationParts,
     index: int,
     key: SigningKey,
     toolkit: Toolkit,
     script: Script,
-    streams: Streams,
+    streams: SeededStreams,
     clock: Clock,
 ) -> Actor:
     party = Party(
@@ -124,7 +180,7 @@ def _actor(  # noqa: PLR0913, PLR0917 - what a party is made of
         session=cast.session,
     )
     state = party.start()
-    scene = Scene(
+    scene = PartyScene(
         index=index,
         session=cast.session,
         manifest=cast.manifest,
@@ -138,7 +194,7 @@ def _actor(  # noqa: PLR0913, PLR0917 - what a party is made of
     return Actor(party, scene, script.parties.get(index, ()), clock)
 
 
-def _keys(count: int, streams: Streams) -> Sequence[SigningKey]:
+def _keys(count: int, streams: SeededStreams) -> Sequence[SigningKey]:
     rng = streams.named("keys")
     keys = [SigningKey.generate(rng) for _ in range(count)]
     return sorted(keys, key=lambda key: key.public.data)

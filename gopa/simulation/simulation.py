@@ -1,23 +1,26 @@
-"""A whole session in one process: a real log, the real machines, a script of departures."""
+"""Runs a whole session in one process: a real log, the real machines, a script of departures.
+
+A record says what each logical round came to.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import BinaryIO
 
 from bulletin_board import LogReader
 from gopa.messages.framing import Posted
-from gopa.messages.organiser import Abort, Result
+from gopa.messages.organiser import Abort, ResultMessage
 from gopa.messages.phases import Phase
 from gopa.organiser import (
     Cosigned,
     OrganiserOutput,
     PhaseOver,
-    Publish,
     Seen,
-    Setting,
+    SendMessage,
+    SessionSetting,
     WantBeacon,
     WantCheckpoint,
 )
@@ -25,15 +28,38 @@ from gopa.party import Dated, Fetch, Post, Supplied, Witnessed
 from gopa.party.states import Committed
 from gopa.planning.result import Plan
 from gopa.planning.terms import Terms
-from gopa.rules import Findings
+from gopa.rules import Findings, RoundFindings
 from gopa.simulation.actor import Actor, Usage
-from gopa.simulation.randomness import Streams
-from gopa.simulation.record import RoundRecord
+from gopa.simulation.randomness import SeededStreams
 from gopa.simulation.script import Script
 from gopa.simulation.secrets import noise_for_tests
-from gopa.simulation.setup import Stage, set_up
-from wire.errors import UsageError
+from gopa.simulation.setup import SimulationOptions, set_up
+from wire.errors import ProtocolError, UsageError
 from wire.randomness import Rng, draw
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRecord:
+    """All attempts of one logical round.
+
+    Parties are named by their number in the simulation, from 0, in the order of their
+    keys. `included` is the final list of the last attempt, if that has a result.
+    `usage` is what each party posted, read and computed in this logical round.
+    """
+
+    logical: int
+    findings: Findings
+    attempts: tuple[RoundFindings, ...]
+    outcome: ResultMessage | Abort | None
+    included: tuple[int, ...]
+    usage: tuple[Usage, ...]
+    halted: Mapping[int, ProtocolError]
+
+    @property
+    def sums(self) -> tuple[int, ...] | None:
+        """The result on the grid; None if the logical round has none."""
+        return self.outcome.sums if isinstance(self.outcome, ResultMessage) else None
+
 
 _BATCH = 512
 
@@ -49,15 +75,15 @@ class Simulation:
         plan: Plan | Terms,
         *,
         rng: Rng,
-        setting: Setting | None = None,
+        setting: SessionSetting | None = None,
         script: Script | None = None,
-        stage: Stage | None = None,
+        stage: SimulationOptions | None = None,
     ) -> None:
         terms = plan.terms if isinstance(plan, Plan) else plan
-        self._stage = stage or Stage()
+        self._stage = stage or SimulationOptions()
         self._script = script or Script()
-        streams = Streams(draw(rng, 32))
-        cast = set_up(terms, setting or Setting(), self._stage, self._script, streams)
+        streams = SeededStreams(draw(rng, 32))
+        cast = set_up(terms, setting or SessionSetting(), self._stage, self._script, streams)
         self.manifest, self.session = cast.manifest, cast.session
         self.parties = cast.parties
         self._board, self._organiser = cast.board, cast.organiser
@@ -151,8 +177,8 @@ class Simulation:
         """Do what the organiser asks for; whether it posted something."""
         posted = False
         for output in outputs:
-            if isinstance(output, Publish):
-                controls: Sequence[Publish] = (output,)
+            if isinstance(output, SendMessage):
+                controls: Sequence[SendMessage] = (output,)
                 for behaviour in self._script.organiser:
                     controls = [
                         new
@@ -260,7 +286,7 @@ class Simulation:
         attempts, current = findings.rounds[first:], self._organiser.state.round
         outcome = None if current is None else current.ended
         included: tuple[int, ...] = ()
-        if isinstance(outcome, Result):
+        if isinstance(outcome, ResultMessage):
             last = attempts[-1]
             keys = [last.roll[position] for position in last.final or ()]
             included = tuple(self._by_author[key].index for key in keys)

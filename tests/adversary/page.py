@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from itertools import groupby
 
-from gopa.adversary import Row, attacks, named
+from gopa.adversary import AttackResult, attacks, named
 from gopa.adversary.outcome import Catch, How
 from tests.adversary.weakened import came_of, what_happens
 from tests.adversary.weaknesses import WEAKNESSES
@@ -39,7 +39,7 @@ def page() -> Iterator[str]:
         yield ""
 
 
-def line(name: str, weakened: Row) -> str:
+def line(name: str, weakened: AttackResult) -> str:
     """The row of an attack; `weakened` is what came of it without its defence."""
     attack = named(name)
     cells = (

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bulletin_board.admission import Reason, Refused
+from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.client import board as client_module
 from bulletin_board.client.board import BoardClient
 from bulletin_board.client.state import DirectoryState
@@ -21,8 +21,8 @@ from bulletin_board.witness.opening import WitnessesFirst
 from gopa.admission import ProtocolAdmission
 from gopa.adversary.attack import KNOWN
 from gopa.adversary.served import ServedAttack
-from gopa.sessions import seat as seat_module
-from gopa.sessions.seat import Seat
+from gopa.sessions import party_runner as seat_module
+from gopa.sessions.party_runner import PartyRunner
 from tests.auditing.disabling import replaced, together
 from tests.auditing.negatives import ANY_TERMS
 from wire.errors import MalformedMessage
@@ -51,7 +51,7 @@ def _any_problem(data: bytes, retry_after: int | None = None) -> Refused:
         document: Any = json.loads(data)
     except (ValueError, RecursionError):
         raise MalformedMessage("a JSON document", "problem") from None
-    reasons = {f"urn:gopa:board:{reason.code}": reason for reason in Reason}
+    reasons = {f"urn:gopa:board:{reason.code}": reason for reason in RefusalReason}
     return Refused(reasons[document["type"]], document["detail"], retry_after, None, None)
 
 
@@ -61,13 +61,13 @@ _admit_manifest = ProtocolAdmission._admit_manifest
 def _if_there_is_a_place(policy: ProtocolAdmission, entry: Entry) -> None:
     known, limits = policy._pending.known, policy._limits
     if entry.session not in known and len(known) >= limits.most_pending:
-        raise Refused(Reason.FULL)
+        raise Refused(RefusalReason.FULL)
     if len(policy._open.waiting) + len(policy._open.going_on) >= limits.most_sessions:
-        raise Refused(Reason.FULL)
+        raise Refused(RefusalReason.FULL)
     _admit_manifest(policy, entry)
 
 
-async def _endless_patience(_: Seat) -> None:
+async def _endless_patience(_: PartyRunner) -> None:
     """Nobody looks at the clock."""
 
 
@@ -113,7 +113,7 @@ NOBODY_IS_AHEAD = together(
 )
 """A board goes on from what it has, whatever its witnesses hold."""
 
-ENDLESS_PATIENCE = replaced(Seat, "_give_up_in_time", _endless_patience)
+ENDLESS_PATIENCE = replaced(PartyRunner, "_give_up_in_time", _endless_patience)
 """A party waits for its organiser for ever."""
 
 FIRST_COME = replaced(ProtocolAdmission, "_admit_manifest", _if_there_is_a_place)

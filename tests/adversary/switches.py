@@ -21,24 +21,22 @@ from gopa.organiser import Organiser
 from gopa.party import closing
 from gopa.party.chain import Chain
 from gopa.party.confirming import narrow
-from gopa.party.means import Means
-from gopa.party.states import Published, State
+from gopa.party.context import PartyContext
+from gopa.party.states import PartyState, Published
 from gopa.party.view import RoundView
 from gopa.rounds.context import RoundContext
-from gopa.rules.accusations import Court
-from gopa.rules.book import Book, Failure, Given, Step
-from gopa.rules.coins import CoinsStage
-from gopa.rules.commit import CommitStage, Pledge
+from gopa.rules.accusations import AccusationJudge
+from gopa.rules.commit import CommitRules, Pledge
 from gopa.rules.cutting import CutOff
-from gopa.rules.findings import Removed
-from gopa.rules.join import JoinStage
+from gopa.rules.final_phases import RecoverRules
+from gopa.rules.findings import BreaksRule, PartyVerdict, Removed, absent, invalid
+from gopa.rules.join import CoinsRules, JoinRules
 from gopa.rules.ledger import Ledger
 from gopa.rules.mailbox import Sorted, Sorter
-from gopa.rules.recover import RecoverStage
+from gopa.rules.publish import RollbackRules
 from gopa.rules.retry import Bars, Due, following
-from gopa.rules.rollback import RollbackStage
-from gopa.rules.rounds import Rounds
-from gopa.rules.verdict import BreaksRule, Verdict, absent, invalid
+from gopa.rules.round_state import CloseInputs, Failure, PhaseDecision, RoundState
+from gopa.rules.rounds import RoundSequence
 from tests.auditing.disabling import Disable, replaced, together
 from wire.errors import MalformedMessage
 
@@ -80,8 +78,8 @@ FEW_CONFIRMED: Final = unasked("too few confirmed", "too few confirmed around a 
 
 
 def _as_if_listed(
-    means: Means,
-    state: State,
+    means: PartyContext,
+    state: PartyState,
     published: Published,
     members: tuple[frozenset[int], bool],
     closed: Any,
@@ -90,7 +88,7 @@ def _as_if_listed(
     return narrow(means, state, published, (inside | {published.view.position}, final), closed)
 
 
-def _unlisted(state: State, *_: object) -> State:
+def _unlisted(state: PartyState, *_: object) -> PartyState:
     return state
 
 
@@ -111,37 +109,37 @@ def _any_join(message: Message, context: RoundContext) -> Join:
     return JOIN.decode(message.body)
 
 
-def _any_reveal(stage: CoinsStage, message: Message) -> Any:
+def _any_reveal(stage: CoinsRules, message: Message) -> Any:
     del stage
     return REVEAL.decode(message.body)
 
 
 ANY_JOIN: Final = replaced(module("gopa.rules.join"), "read_join", _any_join)
-ANY_NONCE: Final = replaced(CoinsStage, "_read", _any_reveal)
+ANY_NONCE: Final = replaced(CoinsRules, "_read", _any_reveal)
 ANYBODY: Final = replaced(Ledger, "_admitted", lambda *_: True)
 SHARED_KEYS: Final = replaced(module("gopa.rules.join"), "_require_own_keys", _nothing)
-STALE_JOINS: Final = replaced(JoinStage, "_require_fresh", _nothing)
+STALE_JOINS: Final = replaced(JoinRules, "_require_fresh", _nothing)
 
 
 # Commit and publish
 
 
 def _padded(patch: pytest.MonkeyPatch) -> None:
-    read = CommitStage._read
+    read = CommitRules._read
 
-    def padding(stage: CommitStage, message: Message) -> Pledge:
+    def padding(stage: CommitRules, message: Message) -> Pledge:
         commit = COMMIT.decode(message.body)
         degree = stage.book.drawn.neighbours(stage.book.places[message.author]).size
         edges = (*commit.edges, *[bytes(32)] * (degree - len(commit.edges)))
         return read(stage, replace(message, body=COMMIT.encode(replace(commit, edges=edges))))
 
-    patch.setattr(CommitStage, "_read", padding)
+    patch.setattr(CommitRules, "_read", padding)
 
 
 FEWER_EDGES: Final = _padded
 """Edges that are missing are taken for void ones."""
 
-ANY_SIZES: Final = replaced(CommitStage, "_require_sizes", _nothing)
+ANY_SIZES: Final = replaced(CommitRules, "_require_sizes", _nothing)
 
 
 def _all_good(group: Group, encodings: list[bytes]) -> list[bool]:
@@ -197,7 +195,7 @@ def _one_chunk(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "_bounded", whole)
 
 
-def _first_only(book: Book, phase: Phase, message: Message) -> None:
+def _first_only(book: RoundState, phase: Phase, message: Message) -> None:
     del phase
     if message.author not in book.mail.first(Phase(message.phase)):
         book.mail.put(message)
@@ -233,9 +231,9 @@ STRIKES_FOR_EVER: Final = _always_striking
 
 def _omitting(patch: pytest.MonkeyPatch) -> None:
     told: list[frozenset[bytes]] = []
-    proceed, sort = Rounds._proceed, Sorter.sort
+    proceed, sort = RoundSequence._proceed, Sorter.sort
 
-    def believing(rounds: Rounds, message: Message, said: Any) -> None:
+    def believing(rounds: RoundSequence, message: Message, said: Any) -> None:
         listed = _listed(rounds, said)
         rounds._tried = None
         if listed is not None:
@@ -253,7 +251,7 @@ def _omitting(patch: pytest.MonkeyPatch) -> None:
                 found.out[author] = absent(sorter.missing)
         return found
 
-    patch.setattr(Rounds, "_proceed", believing)
+    patch.setattr(RoundSequence, "_proceed", believing)
     patch.setattr(Sorter, "sort", forgetting)
     patch.setattr(Organiser, "_observe", _goes_on)
 
@@ -268,7 +266,7 @@ def _goes_on(organiser: Organiser, event: Posted) -> None:
         organiser._unseen = ()
 
 
-def _listed(rounds: Rounds, said: Any) -> frozenset[bytes] | None:
+def _listed(rounds: RoundSequence, said: Any) -> frozenset[bytes] | None:
     """Whom a close lists."""
     book = rounds._book
     if not isinstance(said, Close) or book is None:
@@ -280,36 +278,36 @@ def _listed(rounds: Rounds, said: Any) -> frozenset[bytes] | None:
 
 
 def _silent_stay(patch: pytest.MonkeyPatch) -> None:
-    received = RollbackStage._received
+    received = RollbackRules._received
 
-    def patient(stage: RollbackStage, cut: int, verdicts: dict[bytes, Verdict]) -> Any:
+    def patient(stage: RollbackRules, cut: int, verdicts: dict[bytes, PartyVerdict]) -> Any:
         read = received(stage, cut, verdicts)
         for author in [each for each in verdicts if verdicts[each].rule == "04-O3"]:
             del verdicts[author]
         return read
 
-    patch.setattr(RollbackStage, "_received", patient)
+    patch.setattr(RollbackRules, "_received", patient)
 
 
 def _readmitting(patch: pytest.MonkeyPatch) -> None:
     routing = module("gopa.rules.routing")
-    keep_late, demand = routing._keep_late, RollbackStage.demand
+    keep_late, demand = routing._keep_late, RollbackRules.demand
 
-    def keep(book: Book, phase: Phase, message: Message) -> None:
+    def keep(book: RoundState, phase: Phase, message: Message) -> None:
         keep_late(book, phase, message)
         if phase is Phase.PUBLISH:
             book.values[book.places[message.author]] = PUBLISH.decode(message.body).value
 
-    def grow(stage: RollbackStage, cut: int, given: Given) -> Step:
+    def grow(stage: RollbackRules, cut: int, given: CloseInputs) -> PhaseDecision:
         late = {place for place, data in enumerate(stage.book.values) if data}
         stage.members = tuple(sorted({*stage.members, *late}))
         return demand(stage, cut, given)
 
     patch.setattr(routing, "_keep_late", keep)
-    patch.setattr(RollbackStage, "demand", grow)
+    patch.setattr(RollbackRules, "demand", grow)
 
 
-def _unpeeled(book: Book, inside: Iterable[int]) -> tuple[int, ...]:
+def _unpeeled(book: RoundState, inside: Iterable[int]) -> tuple[int, ...]:
     del book
     return tuple(inside)
 
@@ -328,8 +326,8 @@ READMITTED: Final = _readmitting
 """Values that come behind the close of publish are taken in by the next rollback."""
 
 ANY_LOSS: Final = together(
-    replaced(Book, "peeled", _unpeeled),
-    replaced(Book, "losing", lambda *_: False),
+    replaced(RoundState, "peeled", _unpeeled),
+    replaced(RoundState, "losing", lambda *_: False),
     replaced(RoundView, "lost", lambda *_: 0),
     replaced(RoundView, "most_lost", lambda *_: 0),
 )
@@ -337,13 +335,13 @@ ANY_LOSS: Final = together(
 
 UNWITNESSED: Final = together(
     replaced(module("gopa.rules.rounds"), "require_given", _nothing),
-    replaced(Rounds, "_remember_checkpoint", _nothing),
+    replaced(RoundSequence, "_remember_checkpoint", _nothing),
 )
 """Nobody opens the checkpoint of a close; what it says of the log is not kept either."""
 
-NO_RECORD: Final = replaced(Book, "removed", _nobody_removed)
-ANY_KEY: Final = replaced(module("gopa.rules.rollback"), "wrong_keys", _none)
-NO_STRAYS: Final = replaced(module("gopa.rules.afterwards"), "_stray_faults", _none)
+NO_RECORD: Final = replaced(RoundState, "removed", _nobody_removed)
+ANY_KEY: Final = replaced(module("gopa.rules.publish"), "wrong_keys", _none)
+NO_STRAYS: Final = replaced(module("gopa.rules.late_evidence"), "_stray_faults", _none)
 
 
 # Accusations, recovery, retries
@@ -354,22 +352,22 @@ def _nobody_barred(*_: object) -> frozenset[bytes]:
 
 
 def _blameless(patch: pytest.MonkeyPatch) -> None:
-    demand = RecoverStage.demand
+    demand = RecoverRules.demand
 
-    def mild(stage: RecoverStage, cut: int, given: Given) -> Step:
+    def mild(stage: RecoverRules, cut: int, given: CloseInputs) -> PhaseDecision:
         return replace(demand(stage, cut, given), faults=())
 
-    patch.setattr(RecoverStage, "demand", mild)
+    patch.setattr(RecoverRules, "demand", mild)
 
 
-def _one_attempt_more(manifest: Manifest, last: Book | None) -> Due | None:
+def _one_attempt_more(manifest: Manifest, last: RoundState | None) -> Due | None:
     terms = replace(manifest.terms, attempts=manifest.terms.attempts + 1)
     return following(replace(manifest, terms=terms), last)
 
 
-NO_SHARE_FITS: Final = replaced(Court, "_share_fits", lambda *_: False)
-ANY_DEALT_SEED: Final = replaced(RecoverStage, "_of_another_seed", lambda *_: ())
-NO_RECOVERY: Final = replaced(RecoverStage, "_mask", _nothing)
+NO_SHARE_FITS: Final = replaced(AccusationJudge, "_share_fits", lambda *_: False)
+ANY_DEALT_SEED: Final = replaced(RecoverRules, "_of_another_seed", lambda *_: ())
+NO_RECOVERY: Final = replaced(RecoverRules, "_mask", _nothing)
 WRONG_SHARES_PASS: Final = _blameless
 NOBODY_BARRED: Final = replaced(Bars, "for_round", _nobody_barred)
 MORE_ATTEMPTS: Final = replaced(module("gopa.rules.rounds"), "following", _one_attempt_more)
@@ -379,22 +377,22 @@ MORE_ATTEMPTS: Final = replaced(module("gopa.rules.rounds"), "following", _one_a
 
 
 def _held_against(  # noqa: PLR0917 - the arguments of what it replaces
-    book: Book, stage: Any, step: Step, cut: int, end: int, given: Given
+    book: RoundState, stage: Any, step: PhaseDecision, cut: int, end: int, given: CloseInputs
 ) -> CutOff:
     del book, stage, cut, end, given
     return CutOff({}, False, step.said.culprits if isinstance(step.said, Failure) else ())
 
 
 def _unseeing(patch: pytest.MonkeyPatch) -> None:
-    proceed, follow = Rounds._proceed, Chain.require_cut
+    proceed, follow = RoundSequence._proceed, Chain.require_cut
 
-    def blind(rounds: Rounds, message: Message, said: Any) -> None:
+    def blind(rounds: RoundSequence, message: Message, said: Any) -> None:
         proceed(rounds, replace(message, seen=0), said)
 
     def trusting(chain: Chain, message: Message, cut: int) -> None:
         follow(chain, replace(message, seen=0), cut)
 
-    patch.setattr(Rounds, "_proceed", blind)
+    patch.setattr(RoundSequence, "_proceed", blind)
     patch.setattr(Chain, "require_cut", trusting)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gopa.adversary import Cast, Malicious, SessionAttack, attack
+from gopa.adversary import AttackRoles, Malicious, SessionAttack, attack
 from gopa.adversary.aims import counted
 from gopa.adversary.attack import KNOWN
 from gopa.adversary.deeds import skip
@@ -24,7 +24,7 @@ def registry() -> Iterator[None]:
     KNOWN.update(before)
 
 
-def goes(cast: Cast) -> list[Malicious]:
+def goes(cast: AttackRoles) -> list[Malicious]:
     """Goes. Caught: by its absence. Costs: its place."""
     return [Malicious(cast.liar, at="publish", do=skip())]
 
@@ -40,7 +40,7 @@ def test_an_attack_names_a_rule_that_must_catch_it() -> None:
 def test_an_attack_in_which_nobody_does_anything_is_not_held() -> None:
     """Whatever it is after."""
 
-    def waits(cast: Cast) -> list[Malicious]:
+    def waits(cast: AttackRoles) -> list[Malicious]:
         return [replace(each, rounds={9}) for each in goes(cast)]
 
     waits.__doc__ = goes.__doc__

@@ -5,10 +5,10 @@ from typing import Final
 
 import pytest
 
-from gopa.adversary import Row, attacks, named
+from gopa.adversary import AttackResult, attacks, named
 from gopa.adversary.attack import SessionAttack
-from gopa.adversary.ground import RECOVERING, SPARSE
 from gopa.adversary.outcome import How
+from gopa.adversary.setup import RECOVERING, SPARSE
 from gopa.adversary.trial import played
 from gopa.auditing.checks import check_of
 from gopa.simulation import Script
@@ -66,7 +66,7 @@ def test_there_are_enough_and_all_that_were_promised() -> None:
 
 
 @cache
-def row_of(name: str) -> Row:
+def row_of(name: str) -> AttackResult:
     """What comes of an attack, with everything in place."""
     return named(name).run()
 

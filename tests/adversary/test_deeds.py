@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gopa.adversary import Malicious, deeds
-from gopa.adversary.ground import SMALL, TWO_ROUNDS
 from gopa.adversary.malicious import Deed, script_of
+from gopa.adversary.setup import SMALL, TWO_ROUNDS
 from gopa.adversary.trial import played
 from gopa.messages.phases import Phase
 from wire.errors import UsageError

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from gopa.adversary import Malicious, MaliciousOrganiser, Outcome, harm, named
+from gopa.adversary import AttackOutcome, Malicious, MaliciousOrganiser, harm, named
 from gopa.adversary.deeds import hold, instead, skip, spoil_value
 from gopa.adversary.deeds.organising import added
-from gopa.adversary.ground import SMALL
 from gopa.adversary.malicious import Actor
+from gopa.adversary.setup import SMALL
 from gopa.adversary.trial import played
-from gopa.messages.party import OPENING, OpenedEdge, Opening
+from gopa.messages.party import OPENING, EdgeOpenings, OpenedEdge
 from gopa.messages.phases import Phase
 from gopa.party import Post
 from gopa.party.states import Published
-from gopa.rules import sums
+from gopa.rules import final_phases as sums
 from gopa.rules.mailbox import Mailbox
 from gopa.simulation.organiser_faults import AlteredResult
-from gopa.simulation.scene import Scene
+from gopa.simulation.scene import PartyScene
 from tests.adversary.switches import OWN_PRESENCE
 from tests.auditing.disabling import believed
 from wire.errors import FaultyParty, ProtocolError
@@ -29,7 +29,7 @@ from wire.errors import FaultyParty, ProtocolError
 LIED = [MaliciousOrganiser(AlteredResult(added(1)))]
 
 
-def outcome(*actors: Actor) -> Outcome:
+def outcome(*actors: Actor) -> AttackOutcome:
     """Of a session in which nothing happens without these."""
     assert harm(played(SMALL, ())) == ()
     return played(SMALL, actors)
@@ -87,11 +87,11 @@ def test_a_value_that_a_board_has_is_bare(deed: Any, monkeypatch: pytest.MonkeyP
 def test_an_edge_of_honest_parties_is_open(acts_on: bool) -> None:
     """Also if the opening counts for nothing."""
 
-    def leaks(scene: Scene, post: Post) -> Sequence[Post]:
+    def leaks(scene: PartyScene, post: Post) -> Sequence[Post]:
         stage = scene.before.stage
         assert isinstance(stage, Published)
         leaf = scene.state.chain.leaf if acts_on else bytes(32)
-        opening = Opening(leaf, (OpenedEdge(2, stage.keys[2].reveal()),))
+        opening = EdgeOpenings(leaf, (OpenedEdge(2, stage.keys[2].reveal()),))
         return [post, scene.sign(Phase.ROLLBACK, OPENING.encode(opening))]
 
     assert harm(outcome(Malicious(0, at="confirm", do=instead(leaks)))) == ()

@@ -13,22 +13,22 @@ import numpy as np
 import pytest
 
 from bulletin_board import Submission
-from gopa.adversary import Cast, Malicious, attack
+from gopa.adversary import AttackRoles, Malicious, attack
 from gopa.adversary.aims import listed_at
 from gopa.adversary.attack import KNOWN, SessionAttack, register, story_of
 from gopa.adversary.boards import closing, said
-from gopa.adversary.boards.stage import staged
+from gopa.adversary.boards.served_session import staged
 from gopa.adversary.deeds import another_input, copy_value
-from gopa.adversary.ground import SMALL, WEIGHTED
 from gopa.adversary.library import ALL, chosen
 from gopa.adversary.malicious import Actor, Deed
 from gopa.adversary.outcome import Catch, How
 from gopa.adversary.pipeline import Aggregators
 from gopa.adversary.privacy.laws import Law, Masks
-from gopa.adversary.privacy.measuring import FEWEST_DRAWS, Claim, measure
+from gopa.adversary.privacy.measuring import FEWEST_DRAWS, ViewClaim, measure
 from gopa.adversary.privacy.views import Release, World
 from gopa.adversary.running import run_all
-from gopa.cli.privacy_output import verdict
+from gopa.adversary.setup import SMALL, WEIGHTED
+from gopa.cli.attack_privacy import verdict
 from gopa.graph import complete
 from gopa.messages.phases import Kind, Phase
 from tests.auditing.logs import clean
@@ -111,7 +111,7 @@ def test_a_catch_names_rule_check_and_who() -> None:
 @pytest.mark.parametrize("risk", [0, 1, -0.1, 2, float("nan")])
 def test_the_risk_of_a_measurement_is_a_probability(risk: float) -> None:
     world = World((Release(complete(4), 0),), Law.of(binomial(6)), Masks(30), (7,))
-    claim, rng = Claim(1.0, 0.05), np.random.default_rng(4)
+    claim, rng = ViewClaim(1.0, 0.05), np.random.default_rng(4)
     assert measure(world, claim, FEWEST_DRAWS, 0.01, rng).draws
     with pytest.raises(UsageError) as failure:
         measure(world, claim, FEWEST_DRAWS, risk, rng)
@@ -132,28 +132,28 @@ def test_whoever_waits_for_others_and_whoever_organises_has_acted_too(name: str 
     ("phase", "deed", "rule", "left"),
     [
         (Phase.JOIN, another_input(), "04-K3", Phase.COMMIT),
-        (Phase.PUBLISH, copy_value(Cast().victim), "04-P1", Phase.PUBLISH),
+        (Phase.PUBLISH, copy_value(AttackRoles().victim), "04-P1", Phase.PUBLISH),
     ],
     ids=["another-input", "copied-value"],
 )
 def test_deeds_that_no_attack_of_the_catalogue_takes_are_caught(
     phase: Phase, deed: Deed, rule: str, left: Phase
 ) -> None:
-    def plot(cast: Cast) -> list[Actor]:
+    def plot(cast: AttackRoles) -> list[Actor]:
         """Lies. Caught: by a rule. Costs: its place."""
         return [Malicious(cast.liar, at=phase.name.lower(), do=deed)]
 
     with apart():
         row = attack("a-deed", rule, aim=listed_at(left), ground=SMALL)(plot).run()
     assert row.held
-    assert row.blamed == (f"party {Cast().liar}",)
+    assert row.blamed == (f"party {AttackRoles().liar}",)
 
 
 OWN = """
 from gopa.adversary import Cast, Malicious, attack
 from gopa.adversary.malicious import Actor, Deed
 from gopa.adversary.aims import listed_at
-from gopa.adversary.boards.stage import staged
+from gopa.adversary.boards.served_session import staged
 from gopa.adversary.deeds import copy_key
 from gopa.messages.phases import Phase
 
@@ -175,7 +175,7 @@ def test_every_process_reads_the_attacks_of_a_file(tmp_path: Path) -> None:
 
 def test_a_claim_of_everything_is_called_none() -> None:
     def said(delta: float, *, inside: bool) -> str:
-        view = SimpleNamespace(claim=Claim(1.0, delta))
+        view = SimpleNamespace(claim=ViewClaim(1.0, delta))
         return verdict(cast("Any", SimpleNamespace(view=view, inside=inside)))
 
     assert len({said(0.5, inside=True), said(0.5, inside=False), said(1.0, inside=True)}) == 3

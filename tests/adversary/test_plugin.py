@@ -12,7 +12,7 @@ from gopa.adversary.library import chosen
 from tests.inner_pytest import run_inside
 
 PIPELINE = """
-from gopa.adversary.ground import SMALL
+from gopa.adversary.setup import SMALL
 
 def test_mean(gopa_aggregator):
     with gopa_aggregator(SMALL.terms) as aggregator:
@@ -24,7 +24,7 @@ def test_other_things():
 """
 
 OFF = """
-from gopa.adversary.ground import SMALL
+from gopa.adversary.setup import SMALL
 
 def test_mean(gopa_aggregator):
     with gopa_aggregator(SMALL.terms, mode="off") as aggregator:
@@ -33,7 +33,7 @@ def test_mean(gopa_aggregator):
 
 ONE_ROUND_OF_TWO = """
 from dataclasses import replace
-from gopa.adversary.ground import SMALL
+from gopa.adversary.setup import SMALL
 
 def test_mean(gopa_aggregator):
     with gopa_aggregator(replace(SMALL.terms, rounds=2)) as aggregator:
@@ -41,7 +41,7 @@ def test_mean(gopa_aggregator):
 """
 
 STRICT = """
-from gopa.adversary.ground import SMALL
+from gopa.adversary.setup import SMALL
 
 def test_mean(gopa_aggregator):
     with gopa_aggregator(SMALL.terms) as aggregator:
@@ -58,7 +58,7 @@ def careless(monkeypatch):
 """
 
 OWN_SCRIPT = """
-from gopa.adversary.ground import SMALL
+from gopa.adversary.setup import SMALL
 
 def test_mean(gopa_aggregator):
     gopa_aggregator(SMALL.terms, script={0: "join"})
@@ -66,7 +66,7 @@ def test_mean(gopa_aggregator):
 
 IN_A_FIXTURE = """
 import pytest
-from gopa.adversary.ground import SMALL
+from gopa.adversary.setup import SMALL
 
 @pytest.fixture
 def mean(gopa_aggregator):
@@ -79,7 +79,7 @@ def test_mean(mean):
 
 OTHER_SESSIONS = """
 from dataclasses import replace
-from gopa.adversary.ground import FIVE, SMALL, VECTOR
+from gopa.adversary.setup import FIVE, SMALL, VECTOR
 
 SESSIONS = {{
     "signed": (SMALL.terms, {{"mode": "signed"}}, [1, 0, 1, 0.5]),
@@ -207,7 +207,7 @@ def test_a_session_that_a_fixture_runs(tmp_path: Path) -> None:
     assert "test_mean[out-of-range-input] PASSED" in out
     assert "test_mean[lying-result] SKIPPED" in out
     assert "lying-result ended the session before the test" in out
-    careless = NO_PROOFS + "\nfrom gopa.adversary.ground import SMALL\n"
+    careless = NO_PROOFS + "\nfrom gopa.adversary.setup import SMALL\n"
     code, out = run(tmp_path, IN_A_FIXTURE, "--gopa-attacks=out-of-range-input", conftest=careless)
     assert code == 1, out
     assert "a wrong sum was accepted" in out

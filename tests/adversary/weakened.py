@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from gopa.adversary import Row, attacks, named
+from gopa.adversary import AttackResult, attacks, named
 from gopa.adversary.attack import SessionAttack
 from gopa.adversary.boards import require_honest_session
 from gopa.adversary.catalogue.board import ShownAttack
@@ -39,7 +39,7 @@ def _forget_twins() -> None:
     require_honest_session.cache_clear()
 
 
-def came_of(name: str) -> Row:
+def came_of(name: str) -> AttackResult:
     """What comes of the attack in the weakened build, whose honest sessions are as ever."""
     with weakened(name):
         return named(name).run()
@@ -51,7 +51,7 @@ def line(name: str) -> str:
     return _columns(name, _caught_by(name), WEAKNESSES[name].without, happens)
 
 
-def what_happens(row: Row) -> str:
+def what_happens(row: AttackResult) -> str:
     """What an attack comes to, in words."""
     if not row.succeeded:
         return _NOTHING

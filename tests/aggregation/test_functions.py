@@ -13,9 +13,9 @@ import pytest
 
 import gopa
 from gopa import UsageError
-from gopa.aggregation.bins import OneHot
-from gopa.aggregation.moments import HALF_DISTANCE, Moments
-from gopa.aggregation.options import Asked
+from gopa.aggregation.histograms import OneHot
+from gopa.aggregation.options import AggregationRequest
+from gopa.aggregation.variances import HALF_DISTANCE, Moments
 from tests.aggregation.plans import planned, terms
 from tests.aggregation.test_weighting import stream
 
@@ -88,12 +88,15 @@ def test_weighted_vectors_of_bounded_length() -> None:
 
 
 def test_masks_that_stay_in_the_sum_are_gaussian_and_small() -> None:
-    asked = Asked.of(None, {**TARGET, "trust": "honest-but-curious"})
+    asked = AggregationRequest.of(None, {**TARGET, "trust": "honest-but-curious"})
     made = asked.plan(n=60, range=(0, 1), dimension=1)
     assert made.terms.mask == "gaussian"
     finer = planned(n=60, epsilon=4, mask="gaussian")
     assert made.terms.mask_deviation < finer.terms.mask_deviation / 2
-    assert Asked.of(None, TARGET).plan(n=60, range=(0, 1), dimension=1).terms.mask == "uniform"
+    assert (
+        AggregationRequest.of(None, TARGET).plan(n=60, range=(0, 1), dimension=1).terms.mask
+        == "uniform"
+    )
 
 
 def test_the_async_twins() -> None:
@@ -128,7 +131,7 @@ def test_a_histogram_counts_every_value_once() -> None:
 def test_the_noise_of_a_histogram_is_that_of_its_sensitivity() -> None:
     """The squared sensitivity is 2 steps^2 whatever the number of bins, up to rounding up."""
     for bins in (2, 5, 40):
-        made = Asked.of(None, TARGET).plan(
+        made = AggregationRequest.of(None, TARGET).plan(
             n=60, range=(0, 1), dimension=bins, norm="0.70710678118654752441", integers=True
         )
         steps = made.terms.steps
@@ -233,7 +236,9 @@ def test_the_sensitivity_of_a_number_and_its_square() -> None:
 
 
 def test_rows_of_a_variance_stay_within_the_sensitivity_of_the_plan() -> None:
-    made = Asked.of(None, TARGET).plan(n=60, range=(0, 1), dimension=2, norm="0.567044")
+    made = AggregationRequest.of(None, TARGET).plan(
+        n=60, range=(0, 1), dimension=2, norm="0.567044"
+    )
     assert made.terms.squared_sensitivity < 2 * made.terms.steps**2
     steps = made.terms.steps
     positions = [Fraction(i, 200) for i in range(201)]

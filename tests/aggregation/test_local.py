@@ -13,7 +13,7 @@ import pytest
 
 import gopa
 from gopa import Aggregator, InvalidValue, LocalAggregator, OutOfRange, RoundAborted, UsageError
-from gopa.aggregation.errors import WeightTooSmall
+from gopa.aggregation.result import WeightTooSmall
 from tests.aggregation.plans import planned, terms
 
 VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 1.0]

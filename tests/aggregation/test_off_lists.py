@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gopa.aggregation.off_lists import Conditions, Lists, crossing, follow
 from gopa.graph import Graph, complete, from_edges, k_out_graph, ring
-from gopa.messages.organiser import Cause, Why
+from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.phases import Phase
 from tests.aggregation.plans import terms
 
@@ -41,7 +41,7 @@ def test_a_silent_party_is_removed_in_its_phase(phase: Phase) -> None:
     lists = run(complete(6), {2: phase}, conditions())
     assert lists.abort is None
     assert lists.final == (0, 1, 3, 4, 5)
-    assert lists.removed == {2: (phase, Cause.ABSENT)}
+    assert lists.removed == {2: (phase, RemovalCause.ABSENT)}
     assert (2 in lists.committed) == (phase > Phase.COMMIT)
 
 
@@ -49,25 +49,25 @@ def test_silence_in_rollback_matters_only_to_those_who_owe_an_opening() -> None:
     assert run(complete(6), {2: Phase.ROLLBACK, 5: Phase.UNMASK}, conditions()).abort is not None
     lists = run(complete(6), {1: Phase.PUBLISH, 2: Phase.ROLLBACK}, conditions())
     assert lists.removed == {
-        1: (Phase.PUBLISH, Cause.ABSENT),
-        2: (Phase.ROLLBACK, Cause.ABSENT),
+        1: (Phase.PUBLISH, RemovalCause.ABSENT),
+        2: (Phase.ROLLBACK, RemovalCause.ABSENT),
     }
     assert lists.final == (0, 3, 4, 5)
     edges = from_edges(6, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0)])
     far = run(edges, {1: Phase.PUBLISH, 4: Phase.ROLLBACK}, conditions(loss=1))
-    assert (far.abort, far.culprits) == (Why.NOT_UNMASKED, (4,))
-    assert far.removed == {1: (Phase.PUBLISH, Cause.ABSENT)}
+    assert (far.abort, far.culprits) == (AbortReason.NOT_UNMASKED, (4,))
+    assert far.removed == {1: (Phase.PUBLISH, RemovalCause.ABSENT)}
 
 
 def test_losing_too_many_neighbours_removes_the_honest() -> None:
     """A ring with loss 1: party 1 loses both neighbours; nothing is its fault."""
     leaving = {0: Phase.PUBLISH, 2: Phase.PUBLISH}
     lists = run(ring(8), leaving, conditions(parties=8, loss=1))
-    assert lists.removed[1] == (Phase.PUBLISH, Cause.LOST)
+    assert lists.removed[1] == (Phase.PUBLISH, RemovalCause.LOST)
     assert lists.final == (3, 4, 5, 6, 7)
     assert lists.abort is None
     several = run(ring(8), leaving, conditions(parties=8, survivors=6, loss=1))
-    assert (several.abort, several.culprits) == (Why.TOO_FEW_LEFT, (0, 2))
+    assert (several.abort, several.culprits) == (AbortReason.TOO_FEW_LEFT, (0, 2))
 
 
 def test_honest_but_curious_rounds_end_with_the_close_of_publish() -> None:
@@ -79,13 +79,13 @@ def test_honest_but_curious_rounds_end_with_the_close_of_publish() -> None:
 
 def test_a_missing_confirmation_is_tolerated_within_the_loss_and_a_missing_seed_is_not() -> None:
     lost = run(complete(6), {3: Phase.CONFIRM}, conditions())
-    assert (lost.abort, lost.culprits, lost.masked) == (Why.NOT_UNMASKED, (3,), True)
+    assert (lost.abort, lost.culprits, lost.masked) == (AbortReason.NOT_UNMASKED, (3,), True)
     with_shares = conditions(threshold_numerator=1, threshold_denominator=2)
     assert run(complete(6), {3: Phase.CONFIRM}, with_shares).abort is None
     assert 3 in run(complete(6), {3: Phase.CONFIRM}, with_shares).final
     three = dict.fromkeys((1, 2, 3), Phase.CONFIRM)
     refused = run(complete(6), three, with_shares)
-    assert (refused.abort, refused.culprits) == (Why.NOT_CONFIRMED, (1, 2, 3))
+    assert (refused.abort, refused.culprits) == (AbortReason.NOT_CONFIRMED, (1, 2, 3))
 
 
 def test_shares_of_too_few_neighbours_recover_nothing() -> None:
@@ -93,14 +93,14 @@ def test_shares_of_too_few_neighbours_recover_nothing() -> None:
     high = conditions(threshold_numerator=4, threshold_denominator=5)
     assert run(complete(6), {3: Phase.UNMASK}, high).abort is None
     leaving = {3: Phase.UNMASK, 4: Phase.RECOVER}
-    assert run(complete(6), leaving, high).abort is Why.NOT_UNMASKED
+    assert run(complete(6), leaving, high).abort is AbortReason.NOT_UNMASKED
 
 
 def test_who_withholds_an_opening_may_leave_too_few() -> None:
     leaving = {1: Phase.PUBLISH, 2: Phase.ROLLBACK}
     assert run(complete(6), leaving, conditions(survivors=4)).abort is None
     few = run(complete(6), leaving, conditions(survivors=5, loss=1))
-    assert (few.abort, few.culprits) == (Why.TOO_FEW_LEFT, (1, 2))
+    assert (few.abort, few.culprits) == (AbortReason.TOO_FEW_LEFT, (1, 2))
     assert not few.masked
 
 
@@ -108,12 +108,12 @@ def test_rollbacks_are_bounded() -> None:
     leaving = {0: Phase.PUBLISH, 1: Phase.ROLLBACK}
     assert run(complete(6), leaving, conditions(max_rollbacks=2)).abort is None
     stopped = run(complete(6), leaving, conditions(max_rollbacks=1))
-    assert (stopped.abort, stopped.masked) == (Why.TOO_MANY_ROLLBACKS, False)
+    assert (stopped.abort, stopped.masked) == (AbortReason.TOO_MANY_ROLLBACKS, False)
 
 
 def test_too_few_parties_begin_nothing() -> None:
     assert run(complete(4), {}, conditions()).abort is None
-    assert run(complete(3), {}, conditions()).abort is Why.TOO_FEW_JOINED
+    assert run(complete(3), {}, conditions()).abort is AbortReason.TOO_FEW_JOINED
 
 
 @given(
@@ -143,7 +143,7 @@ def test_lists_keep_the_rules(
     assert not silent_early & set(lists.published)
     for party, (phase, cause) in lists.removed.items():
         assert party not in final
-        assert (cause is Cause.ABSENT) <= (leaving.get(party, Phase.RECOVER) <= phase)
+        assert (cause is RemovalCause.ABSENT) <= (leaving.get(party, Phase.RECOVER) <= phase)
     assert set(lists.culprits) <= leaving.keys()
 
 

@@ -34,7 +34,7 @@ MASKS: dict[str, dict[str, Any]] = {
 @pytest.fixture
 def swift(monkeypatch: pytest.MonkeyPatch) -> None:
     """Proofs that cost nothing."""
-    monkeypatch.setattr(sessions, "Session", partial(sessions.Session, toolkit=SWIFT))
+    monkeypatch.setattr(sessions, "LocalSession", partial(sessions.LocalSession, toolkit=SWIFT))
 
 
 def outcome(mode: Any, script: Any, **changes: Any) -> Any:

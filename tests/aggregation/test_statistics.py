@@ -19,9 +19,8 @@ import pytest
 
 from gopa import LocalAggregator, Result
 from gopa.aggregation import sessions
-from gopa.aggregation.moments import Moments
-from gopa.aggregation.spread import variance_of
 from gopa.aggregation.structure import flat
+from gopa.aggregation.variances import Moments, variance_of
 from gopa.planning import Terms
 from tests.aggregation.plans import lasting, planned, terms
 from tests.simulation.doubles import SWIFT
@@ -108,7 +107,7 @@ def test_the_mean_in_signed_mode(chance: float) -> None:
 @pytest.mark.parametrize("chance", [0.0, 0.1])
 def test_the_mean_in_full_mode(chance: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Proofs are those of `doubles`; the long test below has real ones."""
-    monkeypatch.setattr(sessions, "Session", partial(sessions.Session, toolkit=SWIFT))
+    monkeypatch.setattr(sessions, "LocalSession", partial(sessions.LocalSession, toolkit=SWIFT))
     made = lasting(rounds=50, charged=3)
     script = dropouts(made.parties, chance)
     with LocalAggregator(made, mode="full", seed=5, script=script) as aggregator:

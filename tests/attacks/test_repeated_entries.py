@@ -14,9 +14,9 @@ import pytest
 from bulletin_board import TrustPolicy
 from gopa.adversary import Malicious
 from gopa.adversary.deeds import leave, skip, wrong_edge
-from gopa.adversary.ground import RECOVERING, SIGNED, SMALL, TWO_ROUNDS
 from gopa.adversary.malicious import script_of
 from gopa.adversary.outcome import accepting
+from gopa.adversary.setup import RECOVERING, SIGNED, SMALL, TWO_ROUNDS
 from gopa.auditing import Anchors, Report, audit
 from gopa.simulation.board import SimulatedBoard
 

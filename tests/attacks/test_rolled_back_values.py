@@ -14,14 +14,14 @@ import pytest
 from gopa.messages.manifest import Mode
 from gopa.messages.party import PUBLISH
 from gopa.messages.phases import Phase
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.party import Post
 from gopa.planning.terms import Terms
-from gopa.simulation import Behaviour, RoundRecord, Script, Simulation, Stage
+from gopa.simulation import Behaviour, RoundRecord, Script, Simulation, SimulationOptions
 from gopa.simulation.actor import Actor
 from gopa.simulation.contents import body_of
-from gopa.simulation.departures import Honest, Late
-from gopa.simulation.scene import Scene
+from gopa.simulation.departures import Honest, PostsLate
+from gopa.simulation.scene import PartyScene
 from tests.attacks.stripping import stripped
 from tests.randomness import seeded
 from tests.simulation.prying import Coalition, edge_of
@@ -55,7 +55,7 @@ class Kept(Honest):
 
     kept: list[bytes] = field(default_factory=list, compare=False)
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         del scene
         if post.phase is not Phase.PUBLISH:
             return [post]
@@ -84,7 +84,7 @@ class Played:
         return tuple(x + y for x, y in zip(self.inputs[TARGET], noise, strict=True))
 
 
-def play(terms: Terms, setting: Setting, lateness: Behaviour) -> Played:
+def play(terms: Terms, setting: SessionSetting, lateness: Behaviour) -> Played:
     """`knowing` is a coalition that has the target's own seed as well."""
     colluding, knowing = Coalition(COLLUDERS), Coalition((*COLLUDERS, TARGET))
 
@@ -92,7 +92,7 @@ def play(terms: Terms, setting: Setting, lateness: Behaviour) -> Played:
         colluding.watch(actor)
         knowing.watch(actor)
 
-    stage = Stage(remember_noise=True, watch=watch)
+    stage = SimulationOptions(remember_noise=True, watch=watch)
     script = Script().misbehave(TARGET, lateness)
     simulation = Simulation(terms, rng=seeded(5), setting=setting, script=script, stage=stage)
     inputs = inputs_for(terms, 5)
@@ -118,15 +118,19 @@ def require_hidden(played: Played, value: bytes) -> None:
 
 
 @in_every_mode
-def test_late_value_stays_hidden_when_all_edges_are_open(terms: Terms, setting: Setting) -> None:
-    played = play(terms, setting, Late(Phase.PUBLISH))
+def test_late_value_stays_hidden_when_all_edges_are_open(
+    terms: Terms, setting: SessionSetting
+) -> None:
+    played = play(terms, setting, PostsLate(Phase.PUBLISH))
     board = played.simulation.parties[0].scene.board
     (posted,) = board.stream(played.author, Phase.PUBLISH, 1)
     require_hidden(played, posted.entry.body)
 
 
 @in_every_mode
-def test_withheld_value_stays_hidden_from_whoever_kept_it(terms: Terms, setting: Setting) -> None:
+def test_withheld_value_stays_hidden_from_whoever_kept_it(
+    terms: Terms, setting: SessionSetting
+) -> None:
     behaviour = Kept()
     played = play(terms, setting, behaviour)
     board = played.simulation.parties[0].scene.board

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from gopa.graph import from_edges
-from gopa.messages.organiser import Cause, Why
+from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.party import PUBLISH
 from gopa.messages.phases import Phase
 from gopa.rounds.toolkit import Toolkit
-from gopa.simulation import Script, Simulation, Stage
+from gopa.simulation import Script, Simulation, SimulationOptions
 from tests.attacks.stripping import stripped
 from tests.randomness import seeded
 from tests.simulation.prying import Coalition, edge_of
@@ -54,7 +54,7 @@ def test_victim_stays_hidden_up_to_the_bound_and_is_out_beyond_it(lost: int) -> 
     coalition, script = Coalition(LEAVERS), Script()
     for party in LEAVERS[:lost]:
         script = script.drop(party, before=Phase.PUBLISH)
-    stage = Stage(remember_noise=True, watch=coalition.watch)
+    stage = SimulationOptions(remember_noise=True, watch=coalition.watch)
     simulation = Simulation(SCALAR, rng=seeded(5), setting=FULL, script=script, stage=stage)
     inputs = inputs_for(SCALAR, 5)
     record = simulation.run_round(inputs)
@@ -65,7 +65,7 @@ def test_victim_stays_hidden_up_to_the_bound_and_is_out_beyond_it(lost: int) -> 
         assert VICTIM in record.included
         assert first.unmasked == first.final
     else:
-        assert first.abort is Why.TOO_FEW_LEFT
+        assert first.abort is AbortReason.TOO_FEW_LEFT
         assert (first.released, first.unmasked) == (False, ())
 
 
@@ -80,7 +80,7 @@ def test_victim_whose_neighbours_alone_are_dropped_is_removed_with_its_mask_clos
     coalition = Coalition((0, 1))
     terms = replace(SCALAR, loss=loss)
     toolkit = Toolkit(graph=lambda *_: from_edges(terms.parties, EDGES))
-    stage = Stage(toolkit=toolkit, remember_noise=True, watch=coalition.watch)
+    stage = SimulationOptions(toolkit=toolkit, remember_noise=True, watch=coalition.watch)
     script = Script().drop(0, before=Phase.PUBLISH).drop(1, before=Phase.PUBLISH)
     simulation = Simulation(terms, rng=seeded(5), setting=FULL, script=script, stage=stage)
     inputs = inputs_for(terms, 5)
@@ -92,10 +92,14 @@ def test_victim_whose_neighbours_alone_are_dropped_is_removed_with_its_mask_clos
     last_edge = edge_of(1, author, simulation.parties[6].author)
     assert record.sums is not None
     if loss == 1:
-        assert removed == {0: Cause.ABSENT, 1: Cause.ABSENT, SPARSE_VICTIM: Cause.LOST}
+        assert removed == {
+            0: RemovalCause.ABSENT,
+            1: RemovalCause.ABSENT,
+            SPARSE_VICTIM: RemovalCause.LOST,
+        }
         assert last_edge in coalition.keys
         assert (1, author) not in coalition.seeds
     else:
-        assert removed == {0: Cause.ABSENT, 1: Cause.ABSENT}
+        assert removed == {0: RemovalCause.ABSENT, 1: RemovalCause.ABSENT}
         assert last_edge not in coalition.keys
         assert (1, author) in coalition.seeds

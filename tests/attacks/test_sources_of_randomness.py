@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from gopa.adversary.ground import FOUR
+from gopa.adversary.setup import FOUR
 from gopa.aggregation import LocalAggregator
 from gopa.messages.manifest import Roster
 
@@ -17,7 +17,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGES: Final = ("bulletin_board", "commitments", "gopa", "wire", "zkp")
 
 STATISTICS: Final = frozenset(
-    {"gopa/graph/spectrum.py", "gopa/cli/attack_privacy.py", "gopa/cli/simulate_inputs.py"}
+    {"gopa/graph/spectrum.py", "gopa/cli/attack_privacy.py", "gopa/cli/simulate_output.py"}
 )
 """Modules that estimate or make up something, and draw no secret, may use the generators of numpy.
 

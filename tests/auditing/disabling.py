@@ -10,15 +10,15 @@ import pytest
 
 from gopa.auditing.checks import BY_NUMBER, Status
 from gopa.auditing.report import AuditFault, CheckResult
-from gopa.auditing.tally import Tally
+from gopa.auditing.tally import CheckTally
 from gopa.messages.framing import Message
 from gopa.messages.limits import chunks_of
 from gopa.messages.organiser import read_control
 from gopa.rounds.real_proofs import RealProofs
-from gopa.rules.accusations import Court
+from gopa.rules.accusations import AccusationJudge
 from gopa.rules.closes import given_in
-from gopa.rules.rounds import Rounds
-from gopa.rules.verdict import BreaksRule
+from gopa.rules.findings import BreaksRule
+from gopa.rules.rounds import RoundSequence
 
 Disable: TypeAlias = Callable[[pytest.MonkeyPatch], None]
 
@@ -27,19 +27,19 @@ def ignored(number: str) -> Disable:
     """Whatever speaks against the check is dropped: it passes."""
 
     def disable(patch: pytest.MonkeyPatch) -> None:
-        add, result = Tally.add, Tally._result
+        add, result = CheckTally.add, CheckTally._result
 
-        def add_others(tally: Tally, fault: AuditFault) -> None:
+        def add_others(tally: CheckTally, fault: AuditFault) -> None:
             if fault.check != number:
                 add(tally, fault)
 
-        def passed(tally: Tally, asked: str) -> CheckResult:
+        def passed(tally: CheckTally, asked: str) -> CheckResult:
             if asked == number:
                 return CheckResult(BY_NUMBER[number], Status.PASS, "", 0)
             return result(tally, asked)
 
-        patch.setattr(Tally, "add", add_others)
-        patch.setattr(Tally, "_result", passed)
+        patch.setattr(CheckTally, "add", add_others)
+        patch.setattr(CheckTally, "_result", passed)
 
     return disable
 
@@ -61,9 +61,9 @@ def overlooked(number: str) -> Disable:
     rules = set(BY_NUMBER[number].rules)
 
     def disable(patch: pytest.MonkeyPatch) -> None:
-        accept = Rounds._accept
+        accept = RoundSequence._accept
 
-        def tolerant(rounds: Rounds, message: Message) -> None:
+        def tolerant(rounds: RoundSequence, message: Message) -> None:
             try:
                 accept(rounds, message)
             except BreaksRule as error:
@@ -72,7 +72,7 @@ def overlooked(number: str) -> Disable:
                 if message.round == rounds.number and rounds.in_round:
                     rounds._seq = message.seq + chunks_of(len(message.body))
 
-        patch.setattr(Rounds, "_accept", tolerant)
+        patch.setattr(RoundSequence, "_accept", tolerant)
 
     return disable
 
@@ -82,9 +82,9 @@ def believed(number: str) -> Disable:
     rules = set(BY_NUMBER[number].rules)
 
     def disable(patch: pytest.MonkeyPatch) -> None:
-        accept = Rounds._accept
+        accept = RoundSequence._accept
 
-        def tolerant(rounds: Rounds, message: Message) -> None:
+        def tolerant(rounds: RoundSequence, message: Message) -> None:
             try:
                 accept(rounds, message)
             except BreaksRule as error:
@@ -96,7 +96,7 @@ def believed(number: str) -> Disable:
                 assert right is not None
                 accept(rounds, replace(message, kind=int(right.kind), body=right.body))
 
-        patch.setattr(Rounds, "_accept", tolerant)
+        patch.setattr(RoundSequence, "_accept", tolerant)
 
     return disable
 
@@ -111,8 +111,8 @@ def unproved(method: str) -> Disable:
 
 
 def nobody_convicted(patch: pytest.MonkeyPatch) -> None:
-    def convict(court: Court, messages: Iterable[Message]) -> dict[bytes, object]:
+    def convict(court: AccusationJudge, messages: Iterable[Message]) -> dict[bytes, object]:
         del court, messages
         return {}
 
-    patch.setattr(Court, "convict", convict)
+    patch.setattr(AccusationJudge, "convict", convict)

@@ -6,24 +6,24 @@ import hashlib
 from dataclasses import replace
 
 from gopa.auditing.checks import CHECKS, Status
-from gopa.auditing.json_report import to_json_dict
 from gopa.auditing.report import (
     Anchor,
     Anchoring,
     AuditFault,
     CheckResult,
-    Claimed,
     Culprit,
     Exclusion,
     ListReport,
     LogReport,
+    PrivacyClaim,
     PrivacyReport,
     Remark,
     Report,
     RoundReport,
     SessionReport,
-    Shown,
+    ShownEntry,
     Verdict,
+    to_json_dict,
 )
 
 OUTSIDE = Anchoring(Anchor.OUTSIDE, Anchor.OUTSIDE)
@@ -94,9 +94,11 @@ def privacy_report() -> PrivacyReport:
     return PrivacyReport(
         epsilon="0.5",
         claims=(
-            Claimed("any 2 parties fixed before the coins", "9.97e-07", "1e-12", "the theorem"),
-            Claimed("each single curious party", "4.4E-15", "0", "connections"),
-            Claimed("a limit that was broken", "1", "0", "too few survivors"),
+            PrivacyClaim(
+                "any 2 parties fixed before the coins", "9.97e-07", "1e-12", "the theorem"
+            ),
+            PrivacyClaim("each single curious party", "4.4E-15", "0", "connections"),
+            PrivacyClaim("a limit that was broken", "1", "0", "too few survivors"),
         ),
         noise="GaussianTable",
         mask="uniform",
@@ -143,7 +145,7 @@ def fault(number: int = 9, *, handled: bool = True) -> AuditFault:
         what="no proof of an input in range with its noise",
         expected="a proof that holds",
         got="a proof that does not hold",
-        entries=(Shown(31, key(31)), Shown(4711, b"")),
+        entries=(ShownEntry(31, key(31)), ShownEntry(4711, b"")),
         proved=True,
         handled=handled,
     )

@@ -18,20 +18,19 @@ from typing import Any, Final
 import pytest
 
 from bulletin_board import NoteSigner, TrustPolicy
-from bulletin_board.note import KeyKind, Note, cosign
-from gopa.adversary.ground import FOUR
+from bulletin_board.note import KeyKind, SignedNote, cosign
+from gopa.adversary.setup import FOUR
 from gopa.auditing import Anchors, auditor
 from gopa.auditing.checks import Status
 from gopa.auditing.state import LogState
-from gopa.messages.party import OPENING, About, Opening
+from gopa.messages.party import OPENING, About, EdgeOpenings
 from gopa.messages.phases import Kind, Phase
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.party import Post
 from gopa.party.policy import LocalPolicy
-from gopa.rules.publish import PublishStage
-from gopa.rules.rollback import RollbackStage
-from gopa.rules.rounds import Rounds
-from gopa.rules.unmask import UnmaskStage
+from gopa.rules.final_phases import UnmaskRules
+from gopa.rules.publish import PublishRules, RollbackRules
+from gopa.rules.rounds import RoundSequence
 from gopa.simulation import Script
 from gopa.simulation.departures import Honest
 from gopa.simulation.faults import (
@@ -41,7 +40,7 @@ from gopa.simulation.faults import (
     WrongMask,
     WrongSeed,
 )
-from gopa.simulation.scene import Scene
+from gopa.simulation.scene import PartyScene
 from tests.auditing.disabling import (
     Disable,
     believed,
@@ -158,7 +157,7 @@ def _with_quorum() -> Anchors:
 
 
 def _cosigned(entries: Sequence[bytes]) -> bytes:
-    note = Note.parse(note_of(entries, clean().signer))
+    note = SignedNote.parse(note_of(entries, clean().signer))
     return note.with_signatures([cosign(note.text, _witness(), 1_000)]).to_bytes()
 
 
@@ -258,20 +257,20 @@ def twin_of(world: World, script: Script | None = None) -> Callable[[], Given]:
 class OpensMore(Honest):
     """Opens an edge to somebody who is still there, beside those that it owes."""
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if post.phase is not Phase.ROLLBACK:
             return [post]
         return [scene.altered(post, OPENING, _twice)]
 
 
-def _twice(content: Opening) -> Opening:
+def _twice(content: EdgeOpenings) -> EdgeOpenings:
     first = content.edges[0]
     there = 0 if first.neighbour else 2
     edges = sorted((*content.edges, replace(first, neighbour=there)), key=lambda e: e.neighbour)
     return replace(content, edges=tuple(edges))
 
 
-def _any_opening(stage: RollbackStage, message: Any) -> Opening:
+def _any_opening(stage: RollbackRules, message: Any) -> EdgeOpenings:
     opening = OPENING.decode(message.body)
     owed = stage.owed.get(stage.book.places[message.author], {})
     return replace(opening, edges=tuple(e for e in opening.edges if e.neighbour in owed))
@@ -285,7 +284,7 @@ def _none_wrong(*_: object, **__: object) -> frozenset[int]:
     return frozenset()
 
 
-ANY_OPENING: Final = replaced(RollbackStage, "_read", _any_opening)
+ANY_OPENING: Final = replaced(RollbackRules, "_read", _any_opening)
 ANY_MANIFEST: Final = replaced(
     import_module("gopa.messages.manifest"), "require_agreement", _nothing
 )
@@ -294,8 +293,8 @@ ANY_PLAN: Final = replaced(LocalPolicy, "_require_privacy", _nothing)
 ANY_TERMS: Final = together(ANY_WORTH, ANY_PLAN, replaced(LocalPolicy, "require_joined", _nothing))
 """Nobody asks what a plan is worth."""
 
-ANY_VALUE: Final = replaced(PublishStage, "_require_openings", _nothing)
-ANY_SEED: Final = replaced(UnmaskStage, "_wrong", _none_wrong)
+ANY_VALUE: Final = replaced(PublishRules, "_require_openings", _nothing)
+ANY_SEED: Final = replaced(UnmaskRules, "_wrong", _none_wrong)
 ANY_MAGIC: Final = together(
     replaced(import_module("bulletin_board.archive"), "MAGIC", OTHER_MAGIC),
     replaced(import_module("gopa.auditing.sources"), "MAGIC", OTHER_MAGIC),
@@ -305,7 +304,7 @@ ANY_SIGNATURE: Final = replaced(
 )
 ANY_CHECKPOINT: Final = replaced(import_module("gopa.rules.rounds"), "require_given", _nothing)
 
-WORDY: Final = World(FOUR, Setting(word_width=8))
+WORDY: Final = World(FOUR, SessionSetting(word_width=8))
 BOASTING: Final = World(replace(FOUR, delta=Decimal("1e-9")))
 ONE_LEAVES: Final = Script().drop(3, before=Phase.PUBLISH)
 
@@ -384,7 +383,9 @@ NEGATIVES: Final = (
     Negative("2.1", _another_round, overlooked("2.1"), plain_twin),
     Negative("2.2", _out_of_order, overlooked("2.2"), plain_twin),
     Negative("2.3", _stopped, ignored("2.3"), plain_twin, status=Status.MISSING),
-    Negative("2.4", _lost_a_message, replaced(Rounds, "broken_control", _nothing), plain_twin),
+    Negative(
+        "2.4", _lost_a_message, replaced(RoundSequence, "broken_control", _nothing), plain_twin
+    ),
     Negative("3.1", _unsigned, ANY_SIGNATURE, plain_twin),
     Negative("3.2", _two_results, ignored("3.2"), plain_twin),
     Negative("3.3", _acts_on_nothing, overlooked("3.3"), plain_twin),

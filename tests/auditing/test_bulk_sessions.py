@@ -14,7 +14,7 @@ from bench.audit_session import made_session, write_session
 from bulletin_board import Submission
 from bulletin_board.archive import ArchiveParts
 from bulletin_board.note import Checkpoint
-from bulletin_board.note.signed import Note
+from bulletin_board.note.notes import SignedNote
 from gopa.auditing import Verdict, audit
 from gopa.messages.party import COMMIT
 from gopa.messages.phases import Phase
@@ -40,7 +40,7 @@ def path(terms: Terms, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def entries_of(path: Path) -> list[Submission]:
     with path.open("rb") as stream:
         parts = ArchiveParts(stream)
-        checkpoint = Checkpoint.from_text(Note.parse(parts.note).text)
+        checkpoint = Checkpoint.from_text(SignedNote.parse(parts.note).text)
         return [Submission.decode(raw) for raws in parts.bundles(checkpoint) for raw in raws]
 
 

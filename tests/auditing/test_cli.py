@@ -13,7 +13,7 @@ import pytest
 from gopa import cli
 from gopa.auditing import Verdict
 from gopa.auditing.sources import open_transcript
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from tests.auditing.conftest import Gopa
 from tests.auditing.logs import TRANSCRIPTS, clean, note_of, played
 from tests.auditing.schema import problems
@@ -283,7 +283,7 @@ def test_names_from_the_log_cannot_speak_to_the_terminal(gopa: Gopa, tmp_path: P
 
 def test_a_title_cannot_speak_to_the_terminal(gopa: Gopa, tmp_path: Path) -> None:
     title = "\x1b[31m\x9b\x7f\u202e\u2028<script>"
-    log = played(World(setting=Setting(title=title)))
+    log = played(World(setting=SessionSetting(title=title)))
     wild = tmp_path / "log.gopa"
     wild.write_bytes(log.archive())
     anchors = tmp_path / "keys.txt"

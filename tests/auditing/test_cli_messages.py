@@ -11,7 +11,7 @@ from bulletin_board import Submission
 from gopa.auditing import Verdict, audit
 from gopa.auditing.evidence import LARGEST_EVIDENCE, MAGIC, TwoEntries
 from gopa.auditing.judging import judge
-from gopa.cli.audit_files import require_places
+from gopa.cli.audit_evidence import require_places
 from gopa.cli.audit_screen import judged_screen, screen
 from tests.auditing.conftest import Gopa
 from tests.auditing.logs import archived, clean

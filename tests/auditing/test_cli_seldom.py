@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from gopa.auditing.checks import Status
-from gopa.cli.audit_files import replace as written
+from gopa.cli.audit_evidence import replace as written
 from gopa.cli.audit_screen import screen
 from tests.auditing.conftest import Gopa
 from tests.auditing.html_samples import report, round_report, with_status

@@ -7,7 +7,15 @@ import pytest
 
 from bulletin_board import ArchiveReader, Submission, TrustPolicy
 from gopa.auditing.auditor import options_of, run
-from gopa.auditing.evidence import Evidence, Fork, Messages, Placed, Prefix, Statement, TwoEntries
+from gopa.auditing.evidence import (
+    Evidence,
+    FaultStatement,
+    Fork,
+    Messages,
+    Placed,
+    Prefix,
+    TwoEntries,
+)
 from gopa.auditing.judging import judge
 from gopa.auditing.proving import evidence_of
 from gopa.auditing.report import Culprit
@@ -89,7 +97,7 @@ def test_messages_of_an_honest_session_convict_nobody() -> None:
     for size in range(1, len(entries) + 1):
         author = Submission.decode(log.entries[size - 1]).entry.author.data
         for rule in (b"04-J3", b"04-K3", b"04-V1", b"04-S4", b"04-K2"):
-            statement = Statement(author, rule, 1)
+            statement = FaultStatement(author, rule, 1)
             data = Evidence(statement, Messages(entries[:size])).to_bytes()
             assert not judge(data).convicts
 
@@ -126,7 +134,7 @@ def dealers_of_another_seed(log: Log) -> set[bytes]:
     note, found = note_of(log.entries, log.signer), set()
     for author in {Submission.decode(raw).entry.author.data for raw in log.entries}:
         shown = Prefix(note, (), tuple(log.entries))
-        if judge(Evidence(Statement(author, b"04-U5", 1), shown).to_bytes()).convicts:
+        if judge(Evidence(FaultStatement(author, b"04-U5", 1), shown).to_bytes()).convicts:
             found.add(author)
     return found
 
@@ -197,7 +205,7 @@ def test_a_log_of_the_accuser_convicts_no_organiser() -> None:
     assert not judge(replace(found, shown=signed).to_bytes()).convicts
     log = clean()
     entries = (*log.entries[:3], *log.entries[4:7])
-    statement = Statement(log.manifest.organiser, b"04-J6", 1)
+    statement = FaultStatement(log.manifest.organiser, b"04-J6", 1)
     without_a_join = Prefix(note_of(entries, accuser), (), entries)
     assert not judge(Evidence(statement, without_a_join).to_bytes()).convicts
 

@@ -13,7 +13,7 @@ from bulletin_board.tree import RightEdge, bundles, leaf_hash
 from gopa.auditing import Anchors, Verdict, audit
 from gopa.auditing.auditor import options_of
 from gopa.auditing.checks import Status
-from gopa.auditing.following import Follower
+from gopa.auditing.following import LogFollower
 from gopa.auditing.report import Culprit, Report
 from tests.auditing.logs import clean, ends, note_of, played
 from tests.vectors.transcripts.worlds import World
@@ -40,7 +40,7 @@ class Followed:
         self.saved: list[bytes] = []
         self._opened = ExitStack()
         options = options_of(anchors=clean().anchors, since=since)
-        self.follower = Follower(str(root), options, None, self._opened, self.saved.append)
+        self.follower = LogFollower(str(root), options, None, self._opened, self.saved.append)
 
     def poll(self) -> Report | None:
         return self.follower.poll()
@@ -166,7 +166,7 @@ def test_several_sessions_have_to_be_told_apart(tmp_path: Path) -> None:
     for anchors, ends_well in ((log.anchors, True), (policy, False)):
         options = options_of(anchors=anchors, trust_embedded=True)
         with ExitStack() as opened:
-            follower = Follower(str(tmp_path), options, None, opened, lambda _: None)
+            follower = LogFollower(str(tmp_path), options, None, opened, lambda _: None)
             if ends_well:
                 report = follower.poll()
                 assert report is not None
@@ -181,7 +181,7 @@ def test_a_note_that_was_nonsense_once_is_forgotten(tmp_path: Path) -> None:
     (tmp_path / "checkpoint").write_bytes(b"nonsense")
     options = options_of(trust_embedded=True)
     with ExitStack() as opened:
-        follower = Follower(str(tmp_path), options, None, opened, lambda _: None)
+        follower = LogFollower(str(tmp_path), options, None, opened, lambda _: None)
         assert follower.poll() is None
         shown(tmp_path, clean().entries)
         report = follower.poll()

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from bulletin_board import Submission
 from gopa.auditing.auditor import options_of, run
-from gopa.auditing.evidence import Evidence, Prefix, Statement
+from gopa.auditing.evidence import Evidence, FaultStatement, Prefix
 from gopa.auditing.judging import judge
 from gopa.auditing.proving import evidence_of
 from gopa.auditing.report import Culprit
-from gopa.messages.framing import Place, Posted, sign_message
+from gopa.messages.framing import MessageSlot, Posted, sign_message
 from gopa.messages.party import About
 from gopa.messages.phases import Phase
 from gopa.rounds.toolkit import Toolkit
@@ -47,7 +47,7 @@ def closed(log: Log, entries: tuple[bytes, ...]) -> Log:
         ledger.observe(Posted(index, submission.leaf, submission.entry))
     control = ledger.next_control(len(entries))
     assert control is not None
-    place = Place(
+    place = MessageSlot(
         log.manifest.session,
         Phase.ORGANISER,
         control.kind,
@@ -94,7 +94,7 @@ def test_who_accused_truly_is_not_convicted_in_another_log(tmp_path: Path) -> No
     assert all(each.statement.author != accuser for each in files)
     note = note_of(forked.entries, forked.signer)
     for rule in (b"04-A1", b"04-A5"):
-        statement = Statement(accuser, rule, 1)
+        statement = FaultStatement(accuser, rule, 1)
         assert not judge(Evidence(statement, Prefix(note, (), forked.entries)).to_bytes()).convicts
 
 

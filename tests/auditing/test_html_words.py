@@ -15,7 +15,7 @@ from gopa.auditing.checks import Status
 from gopa.auditing.html.page import to_html
 from gopa.auditing.html.words import ABORTS, reason
 from gopa.auditing.report import Report, Verdict
-from gopa.messages.organiser import Cause, Why
+from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.phases import Phase
 from gopa.simulation import Script
 from gopa.simulation.faults import BadProof
@@ -111,16 +111,16 @@ def test_a_session_without_a_result_says_why() -> None:
     assert "too few parties were left" in words(card)
 
 
-@pytest.mark.parametrize("cause", Cause)
+@pytest.mark.parametrize("cause", RemovalCause)
 @pytest.mark.parametrize("phase", Phase)
-def test_every_exclusion_has_a_sentence(phase: Phase, cause: Cause) -> None:
+def test_every_exclusion_has_a_sentence(phase: Phase, cause: RemovalCause) -> None:
     said = reason(phase.name.lower(), cause.name.lower(), "04-K4")
     assert len(said.split()) > 2
     assert not said.startswith("was left out")
 
 
 def test_every_reason_to_stop_has_a_sentence() -> None:
-    assert set(ABORTS) == {why.name.lower() for why in Why}
+    assert set(ABORTS) == {why.name.lower() for why in AbortReason}
 
 
 def test_faults_name_entries_rules_and_who() -> None:

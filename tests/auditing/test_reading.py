@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 
 from bulletin_board import ArchiveReader, Checkpoint, LogReader, Submission, sign_entry
-from bulletin_board.archive import MAGIC
-from bulletin_board.mirror import write_mirror
-from bulletin_board.source import DirectorySource
+from bulletin_board.archive import MAGIC, write_mirror
+from bulletin_board.reader import DirectorySource
 from gopa.auditing import Report, Verdict, audit
 from gopa.auditing.checks import Status
 from gopa.auditing.report import Culprit

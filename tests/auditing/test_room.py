@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
-from gopa.cli import room
-from gopa.cli.room import NoRoom, make_room
+from gopa.cli import preload as room
+from gopa.cli.preload import NoRoom, make_room
 from tests.auditing.transcripts import anchors_of, path_of
 
 GIVEN: Final = [64, 100, 120, 140, 200, 260, 300, 340, 380, 420]

@@ -13,8 +13,8 @@ import pytest
 
 import gopa
 from bulletin_board import ArchiveReader, LogReader
-from bulletin_board.mirror import write_mirror
-from bulletin_board.source import COSIGNED, DirectorySource
+from bulletin_board.archive import write_mirror
+from bulletin_board.reader import COSIGNED, DirectorySource
 from gopa.auditing import Anchors, Report, Verdict, audit
 from gopa.auditing.auditor import options_of, read_log
 from gopa.auditing.checks import Status

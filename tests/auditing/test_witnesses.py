@@ -14,12 +14,12 @@ import pytest
 
 from bulletin_board import NoteSigner, TrustPolicy
 from bulletin_board.client.forks import FORK_EVIDENCE
-from bulletin_board.note import KeyKind, Note, cosign
-from bulletin_board.note.lines import SignatureLine
+from bulletin_board.note import KeyKind, SignedNote, cosign
+from bulletin_board.note.keys import SignatureLine
 from gopa.auditing import Anchors, Verdict, audit
 from gopa.auditing.auditor import options_of, run
-from gopa.auditing.evidence import Evidence, Fork, Statement
-from gopa.auditing.following import Follower
+from gopa.auditing.evidence import Evidence, FaultStatement, Fork
+from gopa.auditing.following import LogFollower
 from gopa.auditing.judging import judge
 from gopa.auditing.proving import evidence_of
 from gopa.auditing.report import Culprit, Report
@@ -50,17 +50,17 @@ def anchors(quorum: str = "any") -> Anchors:
 
 def cosigned(entries: Sequence[bytes], names: str) -> bytes:
     """The note of a log with these entries and the cosignatures of the witnesses a, b or c."""
-    note = Note.parse(note_of(entries, clean().signer))
+    note = SignedNote.parse(note_of(entries, clean().signer))
     lines = [cosign(note.text, witness(f"{each}.example"), 1_000 + len(entries)) for each in names]
     return note.with_signatures(lines).to_bytes()
 
 
 def broken(note: bytes) -> bytes:
     """The note with its last line spoilt."""
-    found = Note.parse(note)
+    found = SignedNote.parse(note)
     *good, last = found.signatures
     spoilt = last.signature[:-1] + bytes([last.signature[-1] ^ 1])
-    return Note(found.text, (*good, replace(last, signature=spoilt))).to_bytes()
+    return SignedNote(found.text, (*good, replace(last, signature=spoilt))).to_bytes()
 
 
 def audited(
@@ -135,17 +135,17 @@ def test_a_broken_line_of_a_witness_neither_convicts_nor_clears(tmp_path: Path) 
     assert isinstance(shown_fork, Fork)
     fork = FORK_EVIDENCE.decode(shown_fork.evidence)
 
-    def with_older(older: Note) -> bytes:
+    def with_older(older: SignedNote) -> bytes:
         changed = replace(fork, older=older.to_bytes())
         evidence = Evidence.parse(data)
         return replace(evidence, shown=Fork(FORK_EVIDENCE.encode(changed))).to_bytes()
 
-    note = Note.parse(fork.older)
+    note = SignedNote.parse(fork.older)
     log_line, good = note.signatures
     bad = replace(good, signature=bytes([good.signature[0] ^ 1]) + good.signature[1:])
     assert isinstance(bad, SignatureLine)
     for lines, count in (((good,), 1), ((bad,), 0), ((bad, good), 1), ((), 0)):
-        changed = with_older(Note(note.text, (log_line, *lines)))
+        changed = with_older(SignedNote(note.text, (log_line, *lines)))
         judgement = judge(changed, policy=anchors().policy)
         assert (judgement.convicts, len(judgement.witnesses)) == (True, count)
 
@@ -155,9 +155,9 @@ def test_a_fork_convicts_only_if_that_is_what_is_said(tmp_path: Path) -> None:
     evidence = Evidence.parse(data)
     assert judge(data, policy=anchors().policy).convicts
     for statement in (
-        Statement(key_of("b"), b"05-C4", 0),
-        Statement(bytes(32), b"04-K3", 0),
-        Statement(bytes(32), b"05-C4", 1),
+        FaultStatement(key_of("b"), b"05-C4", 0),
+        FaultStatement(bytes(32), b"04-K3", 0),
+        FaultStatement(bytes(32), b"05-C4", 1),
     ):
         other = replace(evidence, statement=statement).to_bytes()
         assert not judge(other, policy=anchors().policy).convicts
@@ -211,7 +211,7 @@ def test_who_follows_a_board_names_them_too(tmp_path: Path) -> None:
     with ExitStack() as opened:
         show(entries[:9], "ab")
         options = options_of(anchors=anchors())
-        follower = Follower(str(tmp_path), options, None, opened, lambda _: None)
+        follower = LogFollower(str(tmp_path), options, None, opened, lambda _: None)
         report = follower.poll()
         assert report is not None
         assert report.faults == ()
@@ -221,5 +221,5 @@ def test_who_follows_a_board_names_them_too(tmp_path: Path) -> None:
         found = [each for each in named(report) if each[0] is not Culprit.UNATTRIBUTABLE]
         assert found == [BOARD, (Culprit.WITNESS, key_of("b"), "05-W1")]
         (fork,) = follower.state.forks
-        data = Evidence(Statement(bytes(32), b"05-C4", 0), Fork(fork)).to_bytes()
+        data = Evidence(FaultStatement(bytes(32), b"05-C4", 0), Fork(fork)).to_bytes()
         assert len(judge(data, policy=anchors().policy).witnesses) == 1

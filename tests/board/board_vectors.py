@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence
-from bulletin_board.client.unproven import UNPROVEN_PAIR, UnprovenPair
-from bulletin_board.note import KeyKind, Note, SignatureLine, cosign, sign_note
-from bulletin_board.witness.request import AddCheckpoint
+from bulletin_board.client.forks import FORK_EVIDENCE, UNPROVEN_PAIR, ForkEvidence, UnprovenPair
+from bulletin_board.note import KeyKind, SignatureLine, SignedNote, cosign, sign_note
+from bulletin_board.witness.core import AddCheckpoint
 from tests.board.tools import append, log_key, memory_log, signer, submission, submissions
 
 SIZE = 7
@@ -37,7 +36,7 @@ def records() -> dict[str, object]:
 
 
 def _cosigned(checkpoint: bytes) -> bytes:
-    note = Note.parse(checkpoint)
+    note = SignedNote.parse(checkpoint)
     witness = signer("witness.example/1", KeyKind.WITNESS)
     return note.with_signatures([cosign(note.text, witness, 1_700_000_000)]).to_bytes()
 
@@ -61,7 +60,7 @@ def _unproven(checkpoint: bytes) -> bytes:
 
 def _rejected(checkpoint: bytes) -> dict[str, str]:
     """Each differs from the good checkpoint as its name says; all but one are signed."""
-    note = Note.parse(checkpoint)
+    note = SignedNote.parse(checkpoint)
     size = f"\n{SIZE}\n"
     line = note.signatures[0]
     bad = SignatureLine(line.name, line.key_id, bytes(64))
@@ -76,7 +75,7 @@ def _rejected(checkpoint: bytes) -> dict[str, str]:
     signed = {name: sign_note(text, signer()).to_bytes().decode() for name, text in texts.items()}
     return signed | {
         "good then bad signature": note.with_signatures([bad]).to_bytes().decode(),
-        "bad then good signature": Note(note.text, (bad, line)).to_bytes().decode(),
+        "bad then good signature": SignedNote(note.text, (bad, line)).to_bytes().decode(),
         "not signed by the log": sign_note(note.text, signer("other.example/log"))
         .to_bytes()
         .decode(),

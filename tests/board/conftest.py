@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bulletin_board.server import start as start_module
+from bulletin_board.server import run as start_module
 from tests.board.waiting import LONG
 
 SHORT = 0.5

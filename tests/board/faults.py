@@ -11,12 +11,17 @@ from pathlib import Path
 from typing import Literal
 
 from bulletin_board.storage import Storage, StorageError
-from bulletin_board.storage.database import Database, Parameters, Row
-from bulletin_board.storage.directory import BoardDirectory
-from bulletin_board.storage.files import OsFiles
-from bulletin_board.storage.public import PublicDirectory
-from bulletin_board.storage.snapshots import FileSnapshots
-from bulletin_board.storage.sqlite import INDEX_SCHEMA, LOCK_SCHEMA, SqliteIndex, SqliteLock
+from bulletin_board.storage.directory import BoardDirectory, FileSnapshots
+from bulletin_board.storage.files import OsFiles, PublicDirectory
+from bulletin_board.storage.sqlite import (
+    INDEX_SCHEMA,
+    LOCK_SCHEMA,
+    Database,
+    Parameters,
+    Row,
+    SqliteIndex,
+    SqliteLock,
+)
 
 How = Literal["kill", "error", "error-after", "interrupt"]
 

@@ -12,7 +12,7 @@ from threading import enumerate as enumerate_threads
 
 import pytest
 
-from bulletin_board.admission import Reason, Refused
+from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.client.http import LARGEST_REFUSAL, HttpTransport, NetworkError, Response
 from bulletin_board.compression import gzipped
 from bulletin_board.problems import parse_problem, problem_body
@@ -134,13 +134,13 @@ def test_a_hostile_refusal_costs_a_client_nothing() -> None:
         def submit() -> None:
             with pytest.raises(Refused) as refused:
                 board.submit(entry_bytes(0))
-            assert refused.value.reason is Reason.UNAVAILABLE
+            assert refused.value.reason is RefusalReason.UNAVAILABLE
 
         assert seconds(submit) < 2.0
 
 
 def test_problems_have_a_limit() -> None:
-    known = problem_body(Refused(Reason.BUSY))
-    assert parse_problem(known + b" " * 16_000).reason is Reason.BUSY
+    known = problem_body(Refused(RefusalReason.BUSY))
+    assert parse_problem(known + b" " * 16_000).reason is RefusalReason.BUSY
     with pytest.raises(MalformedMessage):
         parse_problem(known + b" " * 16_384)

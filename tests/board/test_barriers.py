@@ -16,18 +16,16 @@ from starlette.requests import Request  # noqa: TC002 - a light module
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bulletin_board.admission import Anyone, Reason, Refused
+from bulletin_board.admission import Anyone, RefusalReason, Refused
 from bulletin_board.committer import Committer
 from bulletin_board.durable import EvidenceFolder
 from bulletin_board.entry import Entry
 from bulletin_board.note import SignedCheckpoint
 from bulletin_board.proof import Receipt, verify_receipt
-from bulletin_board.reader import LogReader
+from bulletin_board.reader import LogReader, MemorySource
 from bulletin_board.sequencer import Accepted, Sequencer, first_checkpoint
-from bulletin_board.server.limits import ServerLimits
-from bulletin_board.server.service import BoardService
+from bulletin_board.server.service import BoardService, ServerLimits
 from bulletin_board.server.static import OutgrownFiles
-from bulletin_board.source import MemorySource
 from bulletin_board.storage import memory_storage
 from bulletin_board.witness import collect as collect_module
 from bulletin_board.witness import standing as standing_module
@@ -234,7 +232,7 @@ def test_a_barrier_whose_proof_cannot_be_made_is_not_acknowledged(tmp_path: Path
     service.collector.reader = damaged  # type: ignore[method-assign]
     with pytest.raises(Refused) as caught:
         asyncio.run(answers(1))
-    assert caught.value.reason is Reason.UNAVAILABLE
+    assert caught.value.reason is RefusalReason.UNAVAILABLE
     service.close()
 
 

@@ -14,27 +14,25 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bulletin_board.admission import Anyone, Reason, Refused
+from bulletin_board.admission import Anyone, RefusalReason, Refused
 from bulletin_board.client.aio import AsyncBoardClient
 from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence, verify_fork
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
 from bulletin_board.client.state import DirectoryState, MemoryState
 from bulletin_board.entry import Entry
-from bulletin_board.note import KeyKind, Note, NoteSigner, cosign, sign_note
+from bulletin_board.note import KeyKind, NoteSigner, SignedNote, cosign, sign_note
 from bulletin_board.policy import Peer
 from bulletin_board.problems import parse_problem, problem_body
 from bulletin_board.proof import Receipt
 from bulletin_board.reader import LogReader
 from bulletin_board.sequencer import Sequencer
-from bulletin_board.server.limits import ServerLimits
+from bulletin_board.server.service import ServerLimits
 from bulletin_board.storage import Overtaken
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.tree import leaf_hash, tree_root
 from bulletin_board.witness.ask import WitnessRefusal, ask_witness
-from bulletin_board.witness.core import Answer
-from bulletin_board.witness.request import LARGEST_REQUEST, AddCheckpoint
-from bulletin_board.witness.service import Witness
-from bulletin_board.witness.store import WitnessStore
+from bulletin_board.witness.core import LARGEST_REQUEST, AddCheckpoint, Answer
+from bulletin_board.witness.service import Witness, WitnessStore
 from tests.board.asking import ask, raw_exchange
 from tests.board.live import LiveWitness, client, live_board, live_witness, witnessed
 from tests.board.tools import (
@@ -93,11 +91,11 @@ def test_refusals_are_typed(url: str) -> None:
     board.submit(entry_bytes(0, author=3))
     with pytest.raises(Refused) as caught:
         board.submit(entry_bytes(0, author=3, body=b"x"))
-    assert caught.value.reason is Reason.CONFLICT
+    assert caught.value.reason is RefusalReason.CONFLICT
     assert caught.value.evidence is not None
     with pytest.raises(Refused) as caught:
         board.submit(b"junk")
-    assert caught.value.reason is Reason.MALFORMED
+    assert caught.value.reason is RefusalReason.MALFORMED
 
 
 class Flaky(HttpTransport):
@@ -137,7 +135,7 @@ def test_retry_after_is_obeyed() -> None:
         def request(
             self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
         ) -> Response:
-            refusal = Refused(Reason.BUSY, "", 7)
+            refusal = Refused(RefusalReason.BUSY, "", 7)
             return Response(503, {"retry-after": "7"}, problem_body(refusal))
 
     board = client("http://x", transport=Busy(), attempts=3)
@@ -145,7 +143,7 @@ def test_retry_after_is_obeyed() -> None:
     board._patience = board._patience.__class__(3, 0.01, 30.0)
     with pytest.raises(Refused) as caught:
         board.submit(entry_bytes(0))
-    assert (caught.value.reason, waits) == (Reason.BUSY, [7.0, 7.0])
+    assert (caught.value.reason, waits) == (RefusalReason.BUSY, [7.0, 7.0])
 
 
 # Forks
@@ -288,7 +286,7 @@ def test_a_receipt_whose_entry_is_absent_is_refused() -> None:
 
 
 def test_problems_round_trip() -> None:
-    for reason in Reason:
+    for reason in RefusalReason:
         refusal = Refused(reason, "why", None, 1, 2)
         found = parse_problem(problem_body(refusal), 3)
         assert (found.reason, found.message, found.evidence) == (reason, "why", 2)
@@ -466,7 +464,7 @@ def test_a_witness_answers_strangers_and_junk(witness: LiveWitness) -> None:
     (five,) = snapshots(5)
     ask = witness.service.add_checkpoint
     good = request(five, 0)
-    text = Note.parse(five["checkpoint"]).text
+    text = SignedNote.parse(five["checkpoint"]).text
     stranger = sign_note(text.replace("board", "other"), signer("other.example/log"))
     assert ask(AddCheckpoint(0, (), stranger.to_bytes()).to_bytes()).status == 404
     forged = sign_note(text, signer("other.example/log"))
@@ -534,7 +532,7 @@ def test_without_a_quorum_a_close_is_not_acknowledged(tmp_path: Path) -> None:
             client(url).submit(entry_bytes(0))
             with pytest.raises(Refused) as caught:
                 client(url, attempts=2).submit(entry_bytes(0, phase=9))
-            assert caught.value.reason is Reason.QUORUM
+            assert caught.value.reason is RefusalReason.QUORUM
             client(url).submit(entry_bytes(1))
 
 

@@ -16,7 +16,7 @@ import pytest
 from bulletin_board.client.board import Patience
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
 from bulletin_board.client.state import DirectoryState, MemoryState
-from bulletin_board.note import KeyKind, Note, cosign
+from bulletin_board.note import KeyKind, SignedNote, cosign
 from bulletin_board.policy import TrustPolicy
 from tests.board.live import client
 from tests.board.tools import append, entry_bytes, log_key, memory_log, signer, submission, trust
@@ -34,7 +34,7 @@ WITNESSED = TrustPolicy.parse(f"log {log_key()}\nwitness w {WITNESS.verifier}\nq
 
 
 def cosigned(checkpoint: bytes) -> bytes:
-    note = Note.parse(checkpoint)
+    note = SignedNote.parse(checkpoint)
     return note.with_signatures([cosign(note.text, WITNESS, 1_000)]).to_bytes()
 
 

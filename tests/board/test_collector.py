@@ -13,18 +13,23 @@ import pytest
 
 from bulletin_board.client.http import NetworkError, Response, Transport
 from bulletin_board.durable import EvidenceFolder
-from bulletin_board.note import KeyKind, Note, NoteSigner, SignatureLine, SignedCheckpoint, cosign
+from bulletin_board.note import (
+    KeyKind,
+    NoteSigner,
+    SignatureLine,
+    SignedCheckpoint,
+    SignedNote,
+    cosign,
+)
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import LogReader
 from bulletin_board.server.static import OutgrownFiles
 from bulletin_board.witness import collect as collect_module
 from bulletin_board.witness import standing as standing_module
 from bulletin_board.witness.collect import MOST_WAITING, Collector
-from bulletin_board.witness.core import Proposal, read_request
-from bulletin_board.witness.request import AddCheckpoint
-from bulletin_board.witness.service import Witness
-from bulletin_board.witness.standing import MOST_REFUSALS, Standing, State
-from bulletin_board.witness.store import WitnessStore
+from bulletin_board.witness.core import AddCheckpoint, Proposal, read_request
+from bulletin_board.witness.service import Witness, WitnessStore
+from bulletin_board.witness.standing import MOST_REFUSALS, WitnessStanding, WitnessState
 from tests.board.tools import (
     append,
     log_key,
@@ -74,7 +79,7 @@ def forging(body: bytes) -> Response:
 
 
 def truncated(body: bytes) -> Response:
-    text = Note.parse(AddCheckpoint.parse(body).checkpoint).text
+    text = SignedNote.parse(AddCheckpoint.parse(body).checkpoint).text
     line = cosign(text, key(1), 1_000)
     short = SignatureLine(line.name, line.key_id, line.signature[:-1])
     return Response(200, {}, str(short).encode())
@@ -120,7 +125,7 @@ def many_lines(root: Path) -> Behaviour:
 
     def answer(body: bytes) -> Response:
         found = ask(body)
-        text = Note.parse(AddCheckpoint.parse(body).checkpoint).text
+        text = SignedNote.parse(AddCheckpoint.parse(body).checkpoint).text
         lines = [str(cosign(text, key(0), 1_000 + number)) for number in range(100)]
         return Response(found.status, {}, "".join(lines).encode())
 
@@ -172,7 +177,7 @@ def test_all_sign(tmp_path: Path) -> None:
         policy(2, 2).check_quorum(reader.signed)
         standings = collector.standings()
         assert [standings[name].time for name in ("w0", "w1")] == [1_000, 1_000]
-        assert {found.state for found in standings.values()} == {State.COSIGNING}
+        assert {found.state for found in standings.values()} == {WitnessState.COSIGNING}
         assert collector.wait_for(5, 0.1) is None
     assert published[-1].note == reader.signed.note
 
@@ -184,7 +189,7 @@ def test_a_bad_witness_does_not_stop_the_others(tmp_path: Path, bad: Behaviour) 
         assert reader is not None
         policy(2, 3).check_quorum(reader.signed)
         assert collector.standings()["w1"].time is None
-        assert until(lambda: collector.standings()["w1"].state is State.FAILING)
+        assert until(lambda: collector.standings()["w1"].state is WitnessState.FAILING)
         assert not collector.problem
     with collecting(3, honest(0, tmp_path), bad, honest(2, tmp_path)) as (collector, _):
         assert collector.wait_for(4, 1.0) is None
@@ -230,14 +235,14 @@ LIARS = [refusing, larger, contradicting]
 @pytest.mark.parametrize("liar", LIARS)
 def test_a_witness_that_refuses_excludes_only_itself(tmp_path: Path, liar: Behaviour) -> None:
     with collecting(2, honest(0, tmp_path), liar, honest(2, tmp_path)) as (collector, published):
-        assert until(lambda: collector.standings()["w1"].state is State.EXCLUDED)
+        assert until(lambda: collector.standings()["w1"].state is WitnessState.EXCLUDED)
         reader = collector.wait_for(4, LONG)
         assert reader is not None
         policy(2, 3).check_quorum(reader.signed)
         assert not collector.problem
         assert collector.standings()["w1"].refusals == MOST_REFUSALS
         assert collector.standings()["w1"].reason
-        assert {collector.standings()[w].state for w in ("w0", "w2")} == {State.COSIGNING}
+        assert {collector.standings()[w].state for w in ("w0", "w2")} == {WitnessState.COSIGNING}
     assert published
 
 
@@ -245,7 +250,7 @@ def test_a_witness_that_refuses_excludes_only_itself(tmp_path: Path, liar: Behav
 @pytest.mark.parametrize("liar", LIARS)
 def test_without_enough_others_the_board_fails_closed(tmp_path: Path, liar: Behaviour) -> None:
     with collecting(3, honest(0, tmp_path), liar, honest(2, tmp_path)) as (collector, published):
-        assert until(lambda: collector.standings()["w1"].state is State.EXCLUDED)
+        assert until(lambda: collector.standings()["w1"].state is WitnessState.EXCLUDED)
         assert collector.problem
         assert is_hopeless(collector, 4)
     assert published == []
@@ -281,7 +286,7 @@ def test_retries_are_bounded_and_a_witness_may_recant(tmp_path: Path) -> None:
         return refusing(body) if len(calls) < MOST_REFUSALS else good(body)
 
     with collecting(1, recanting) as (collector, _):
-        assert until(lambda: collector.standings()["w0"].state is State.COSIGNING)
+        assert until(lambda: collector.standings()["w0"].state is WitnessState.COSIGNING)
         assert collector.wait_for(4, LONG) is not None
         assert collector.problem == ""
         assert collector.standings()["w0"].refusals == MOST_REFUSALS - 1
@@ -293,41 +298,41 @@ def test_retries_are_bounded_and_a_witness_may_recant(tmp_path: Path) -> None:
         return refusing(body)
 
     with collecting(1, stubborn) as (collector, _):
-        assert until(lambda: collector.standings()["w0"].state is State.EXCLUDED)
+        assert until(lambda: collector.standings()["w0"].state is WitnessState.EXCLUDED)
         assert until(lambda: not any(thread.is_alive() for thread in collector._threads))
         assert len(calls) == MOST_REFUSALS
 
 
 def test_pauses_grow_and_end() -> None:
-    standing, pauses = Standing(), []
-    while standing.state is not State.EXCLUDED:
+    standing, pauses = WitnessStanding(), []
+    while standing.state is not WitnessState.EXCLUDED:
         standing = standing.after_refusing("no")
         pauses.append(standing.pause)
     assert pauses == [1, 2, 4, 8, 16, 32]
-    failing, pauses = Standing(), []
+    failing, pauses = WitnessStanding(), []
     for _ in range(5_000):
         failing = failing.after_failing("silent")
         pauses.append(failing.pause)
     assert pauses[:5] == [1, 2, 4, 8, 8]
     assert set(pauses[3:]) == {8}
-    assert failing.state is State.FAILING
+    assert failing.state is WitnessState.FAILING
     assert failing.after_cosigning(3).pause == 0
-    assert failing.after_cosigning(3).state is State.COSIGNING
-    assert Standing().state is State.WAITING
+    assert failing.after_cosigning(3).state is WitnessState.COSIGNING
+    assert WitnessStanding().state is WitnessState.WAITING
 
 
 def test_silence_between_refusals_starts_no_new_count() -> None:
     """Else a liar that keeps quiet now and then is asked for ever."""
-    standing = Standing()
+    standing = WitnessStanding()
     for number in range(MOST_REFUSALS):
-        assert standing.state is not State.EXCLUDED
+        assert standing.state is not WitnessState.EXCLUDED
         standing = standing.after_refusing("no").after_failing("silent")
         assert standing.reason == "no"
         assert standing.pause >= 2**number
-    assert standing.state is State.EXCLUDED
+    assert standing.state is WitnessState.EXCLUDED
     assert (standing.refusals, standing.failures) == (MOST_REFUSALS, MOST_REFUSALS)
     recanted = standing.after_cosigning(3).after_refusing("no")
-    assert (recanted.state, recanted.time) == (State.REFUSING, 3)
+    assert (recanted.state, recanted.time) == (WitnessState.REFUSING, 3)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -335,7 +340,7 @@ def test_silence_between_refusals_starts_no_new_count() -> None:
 def test_the_evidence_of_a_refusal_is_complete(tmp_path: Path, liar: Behaviour) -> None:
     folder = tmp_path / "evidence"
     with collecting(1, liar, evidence=folder) as (collector, published):
-        assert until(lambda: collector.standings()["w0"].state is State.EXCLUDED)
+        assert until(lambda: collector.standings()["w0"].state is WitnessState.EXCLUDED)
         assert published == []
     stored = list(folder.iterdir())
     assert stored
@@ -503,7 +508,7 @@ def test_a_cosignature_that_comes_too_late_changes_nothing(tmp_path: Path) -> No
     collector.notify()
     assert collector.wait_for(8, LONG) is not None
     release.set()
-    assert until(lambda: collector.standings()["w1"].state is State.COSIGNING)
+    assert until(lambda: collector.standings()["w1"].state is WitnessState.COSIGNING)
     assert until(lambda: len(log.published) >= 3)
     collector.close()
     assert [found.failures for found in collector.standings().values()] == [0, 0]
@@ -532,7 +537,7 @@ def test_a_checkpoint_without_a_quorum_gives_way_to_a_newer_one(
     log.current = log.signed[5]
     collector = log.collector(2, honest(0, tmp_path), back_later)
     collector.start()
-    assert until(lambda: collector.standings()["w0"].state is State.COSIGNING)
+    assert until(lambda: collector.standings()["w0"].state is WitnessState.COSIGNING)
     time.sleep(0.3)  # the round is over, the log has not grown: what was collected stays
     assert until(lambda: 5 in tried)
     log.current = log.signed[9]
@@ -558,7 +563,7 @@ def test_a_slow_second_cosignature_still_makes_the_quorum(
     log.current = log.signed[5]
     collector = log.collector(2, honest(0, tmp_path), slow)
     collector.start()
-    assert until(lambda: collector.standings()["w0"].state is State.COSIGNING)
+    assert until(lambda: collector.standings()["w0"].state is WitnessState.COSIGNING)
     for _ in range(20):
         collector.notify()
         time.sleep(0.02)

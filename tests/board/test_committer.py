@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from bulletin_board.admission import Reason, Refused
+from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.committer import Committer, CommitterLimits, _Job
 from bulletin_board.fsck import fsck_directory
+from bulletin_board.reader import DirectorySource
 from bulletin_board.sequencer import Accepted, Outcome, Sequencer
 from bulletin_board.server.service import BoardService
-from bulletin_board.source import DirectorySource
 from bulletin_board.storage import Inconsistent, LostLock, StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from tests.board.faults import Plan, faulty_storage
@@ -45,7 +45,7 @@ def test_100_threads_and_one_slot(tmp_path: Path) -> None:
     winners = [outcome for outcome in outcomes if isinstance(outcome, Accepted)]
     refused = [outcome for outcome in outcomes if isinstance(outcome, Refused)]
     assert (len(winners), len(refused)) == (1, 99)
-    assert {(r.reason, r.first, r.evidence) for r in refused} == {(Reason.CONFLICT, 0, 1)}
+    assert {(r.reason, r.first, r.evidence) for r in refused} == {(RefusalReason.CONFLICT, 0, 1)}
     report = fsck_directory(board.public, trust(), signatures=True)
     assert (report.size, report.equivocations) == (2, 1)
 
@@ -68,7 +68,7 @@ def test_closing_commits_what_waits(tmp_path: Path) -> None:
     assert fsck_directory(board.public, trust()).size == 500
     with pytest.raises(Refused) as caught:
         committer.submit(submission(501))
-    assert caught.value.reason is Reason.UNAVAILABLE
+    assert caught.value.reason is RefusalReason.UNAVAILABLE
 
 
 def must(outcome: Outcome) -> int:
@@ -119,7 +119,7 @@ def test_a_full_queue_is_busy(tmp_path: Path) -> None:
     posts = [submission(number) for number in range(10)]
     with pytest.raises(Refused) as caught:
         list(map(committer.submit, posts))
-    assert caught.value.reason is Reason.BUSY
+    assert caught.value.reason is RefusalReason.BUSY
     assert caught.value.retry_after is not None
     release.set()
     committer.close()
@@ -222,7 +222,7 @@ def test_a_failed_write_is_survived(tmp_path: Path) -> None:
     release.set()
     outcome = future.result(LONG)
     assert isinstance(outcome, Refused)
-    assert outcome.reason is Reason.UNAVAILABLE
+    assert outcome.reason is RefusalReason.UNAVAILABLE
     plan.armed = False
     assert until(lambda: committer.sequencer is not None)
     assert must(committer.submit(submission(0)).result(LONG)) == 0
@@ -252,7 +252,7 @@ def test_a_writer_that_was_replaced_does_not_come_back(tmp_path: Path) -> None:
         release.set()
         outcome = future.result(LONG)
         assert isinstance(outcome, Refused)
-        assert outcome.reason is Reason.UNAVAILABLE
+        assert outcome.reason is RefusalReason.UNAVAILABLE
         time.sleep(0.3)
         assert isinstance(committer.fatal, LostLock)
         assert committer.sequencer is None
@@ -292,7 +292,7 @@ def test_a_log_that_cannot_be_opened_for_a_while_is_opened_again(tmp_path: Path)
     assert service.problem()
     with pytest.raises(Refused) as caught:
         committer.submit(submission(0))
-    assert caught.value.reason is Reason.UNAVAILABLE
+    assert caught.value.reason is RefusalReason.UNAVAILABLE
     away.clear()
     assert until(lambda: committer.sequencer is not None)
     assert committer.fatal is None
@@ -363,6 +363,6 @@ def test_a_post_that_slips_in_while_the_log_closes_is_answered(tmp_path: Path) -
     release.set()
     outcome = late.result(LONG)
     assert isinstance(outcome, Refused)
-    assert outcome.reason is Reason.UNAVAILABLE
+    assert outcome.reason is RefusalReason.UNAVAILABLE
     closing.join(LONG)
     assert not closing.is_alive()

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from bulletin_board import verified as verified_module
-from bulletin_board.archive import ArchiveParts, ArchiveReader, write_archive
+from bulletin_board import reader as verified_module
+from bulletin_board.archive import ArchiveParts, ArchiveReader, write_archive, write_mirror
 from bulletin_board.bundle import decode_bundle, encode_bundle
 from bulletin_board.entry import Submission, sign_entry
 from bulletin_board.fsck import fsck, fsck_directory
-from bulletin_board.mirror import write_mirror
-from bulletin_board.note import Checkpoint, Note, SignatureLine, sign_note
+from bulletin_board.note import Checkpoint, SignatureLine, SignedNote, sign_note
 from bulletin_board.proof import Receipt
 from bulletin_board.reader import LogReader
 from bulletin_board.sequencer import Sequencer
@@ -132,7 +131,7 @@ def resign(root: Path, text: str) -> None:
 
 
 def text_of(root: Path) -> str:
-    return Note.parse((root / "checkpoint").read_bytes()).text
+    return SignedNote.parse((root / "checkpoint").read_bytes()).text
 
 
 def test_a_directory_that_cannot_be_listed_is_not_passed_over(
@@ -180,7 +179,7 @@ def test_extension_lines(tmp_path: Path) -> None:
 def test_a_second_bad_signature_of_one_key(tmp_path: Path) -> None:
     root = small_log(tmp_path)
     accepts(root)
-    note = Note.parse((root / "checkpoint").read_bytes())
+    note = SignedNote.parse((root / "checkpoint").read_bytes())
     line = note.signatures[0]
     worse = note.with_signatures([SignatureLine(line.name, line.key_id, bytes(64))])
     (root / "checkpoint").write_bytes(worse.to_bytes())

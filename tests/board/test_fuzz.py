@@ -10,20 +10,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bulletin_board.admission import Reason, Refused
+from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.archive import ArchiveReader, write_archive
 from bulletin_board.bundle import decode_bundle, decode_tile, encode_bundle
-from bulletin_board.client.forks import FORK_EVIDENCE, verify_fork
-from bulletin_board.client.unproven import UNPROVEN_PAIR, UnprovenPair, open_pair
+from bulletin_board.client.forks import (
+    FORK_EVIDENCE,
+    UNPROVEN_PAIR,
+    UnprovenPair,
+    open_pair,
+    verify_fork,
+)
 from bulletin_board.entry import SIGNED_ENTRY, Submission
-from bulletin_board.note import Checkpoint, Note, VerifierKey, open_checkpoint
+from bulletin_board.note import Checkpoint, SignedNote, VerifierKey, open_checkpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.problems import parse_problem, problem_body
 from bulletin_board.proof import Receipt
 from bulletin_board.reader import LogReader
 from bulletin_board.tree import parse_path
-from bulletin_board.witness.core import Answer, read_request
-from bulletin_board.witness.request import AddCheckpoint
+from bulletin_board.witness.core import AddCheckpoint, Answer, read_request
 from tests.board.tools import log_key, memory_log, source_of, submission, trust
 from wire.errors import ProtocolError
 
@@ -54,10 +58,10 @@ REQUEST = AddCheckpoint(2, tuple(LOG.consistency_proof(2)), CHECKPOINT).to_bytes
 Parser = Callable[[bytes], bytes | None]
 
 PARSERS: dict[str, tuple[bytes, Parser]] = {
-    "note": (CHECKPOINT, lambda d: Note.parse(d).to_bytes()),
+    "note": (CHECKPOINT, lambda d: SignedNote.parse(d).to_bytes()),
     "checkpoint": (CHECKPOINT, lambda d: open_checkpoint(d, log_key()).to_bytes()),
     "text": (
-        Note.parse(CHECKPOINT).text.encode(),
+        SignedNote.parse(CHECKPOINT).text.encode(),
         lambda d: Checkpoint.from_text(d.decode("latin-1")).to_text().encode("latin-1"),
     ),
     "vkey": (
@@ -69,7 +73,7 @@ PARSERS: dict[str, tuple[bytes, Parser]] = {
     "tile": (bytes(64), lambda d: b"".join(decode_tile(d, 2))),
     "receipt": (RECEIPT, lambda d: Receipt.parse(d).to_bytes()),
     "policy": (trust().to_bytes(), lambda d: (TrustPolicy.parse(d), None)[1]),
-    "problem": (problem_body(Refused(Reason.BUSY)), lambda d: (parse_problem(d), None)[1]),
+    "problem": (problem_body(Refused(RefusalReason.BUSY)), lambda d: (parse_problem(d), None)[1]),
     "request": (REQUEST, lambda d: AddCheckpoint.parse(d).to_bytes()),
     "witness": (REQUEST, witness_request),
     "fork": (

@@ -19,15 +19,15 @@ import pytest
 
 from bulletin_board.admission import Refused
 from bulletin_board.compression import without_encoding
+from bulletin_board.reader import DirectorySource, MemorySource, MissingResource
 from bulletin_board.server import connection as connection_module
-from bulletin_board.server import limits as limits_module
 from bulletin_board.server import seats as seats_module
+from bulletin_board.server import service as limits_module
 from bulletin_board.server.connection import BoundedConnection
-from bulletin_board.server.limits import RateLimit, ServerLimits
 from bulletin_board.server.metrics import Metrics
+from bulletin_board.server.service import RateLimit, ServerLimits
 from bulletin_board.server.static import OutgrownFiles, Pieces, live_directory
 from bulletin_board.server.view import NoView, SessionPicture, overview
-from bulletin_board.source import DirectorySource, MemorySource, MissingResource
 from tests.board.asking import ask, head, post, raw_exchange
 from tests.board.live import client, live_board
 from tests.board.tools import append, entry_bytes, new_board, open_log, submissions

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bulletin_board.admission import Reason, Refused
+from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.committer import Committer
 from bulletin_board.entry import LARGEST_BODY, Submission
 from bulletin_board.lookup import (
@@ -29,15 +29,14 @@ from bulletin_board.lookup import (
     Lookup,
     open_answer,
 )
-from bulletin_board.reader import LogReader
+from bulletin_board.reader import DirectorySource, LogReader
 from bulletin_board.sequencer import Sequencer, first_checkpoint
 from bulletin_board.server import lookup as lookup_module
 from bulletin_board.server.lookup import Lookups
 from bulletin_board.server.service import BoardService
-from bulletin_board.source import DirectorySource
 from bulletin_board.storage import memory_storage
 from bulletin_board.storage.directory import BoardDirectory
-from bulletin_board.storage.places import SqlitePlaces
+from bulletin_board.storage.sqlite import SqliteIndexReader
 from bulletin_board.tree import (
     inclusion_proof,
     subset_proof,
@@ -326,13 +325,13 @@ def offline(tmp_path: Path) -> Iterator[tuple[BoardDirectory, Lookups]]:
     for at in range(0, len(MIXED), 100):
         log.append([Submission.decode(raw) for raw in MIXED[at : at + 100]])
     log.close()
-    places, public = SqlitePlaces.open(board.index_path), DirectorySource(board.public)
+    places, public = SqliteIndexReader.open(board.index_path), DirectorySource(board.public)
     lookups = Lookups(places, public, lambda: len(MIXED))
     yield board, lookups
     lookups.close()
 
 
-def refused(work: Awaitable[bytes]) -> Reason:
+def refused(work: Awaitable[bytes]) -> RefusalReason:
     async def wait() -> bytes:
         return await work
 
@@ -347,7 +346,7 @@ def test_a_log_that_is_damaged_proves_nothing(offline: tuple[BoardDirectory, Loo
     for path in board.public.glob("tile/0/*"):
         path.unlink() if path.is_file() else None
     assert asyncio.run(lookups.consistency(100, len(MIXED)))  # what is remembered is not read
-    assert refused(lookups.consistency(101, 500)) is Reason.UNAVAILABLE
+    assert refused(lookups.consistency(101, 500)) is RefusalReason.UNAVAILABLE
 
 
 def test_an_index_that_is_damaged_finds_nothing(offline: tuple[BoardDirectory, Lookups]) -> None:
@@ -357,7 +356,7 @@ def test_an_index_that_is_damaged_finds_nothing(offline: tuple[BoardDirectory, L
     with closing(sqlite3.connect(board.index_path)) as database:
         database.execute("DROP TABLE slots")
         database.commit()
-    assert refused(lookups.answer(wanted)) is Reason.UNAVAILABLE
+    assert refused(lookups.answer(wanted)) is RefusalReason.UNAVAILABLE
 
 
 def test_few_sessions_are_remembered(
@@ -378,8 +377,8 @@ def test_a_board_may_offer_no_lookups() -> None:
     committer = Committer(lambda: Sequencer(storage, signer(), anyone))
     service = BoardService(committer, storage.public, trust())
     assert not service.problem()
-    assert refused(service.look_up(b"")) is Reason.UNAVAILABLE
-    assert refused(service.consistency(1, 2)) is Reason.UNAVAILABLE
+    assert refused(service.look_up(b"")) is RefusalReason.UNAVAILABLE
+    assert refused(service.consistency(1, 2)) is RefusalReason.UNAVAILABLE
     service.close()
 
 

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from bulletin_board.admission import Reason, Refused
+from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.entry import Submission
 from bulletin_board.lookup import (
     LOOKUP,
     Lookup,
     open_answer,
 )
+from bulletin_board.reader import DirectorySource
 from bulletin_board.server.lookup import LookupLimits, Lookups
-from bulletin_board.source import DirectorySource
 from bulletin_board.storage import StorageError
-from bulletin_board.storage.places import SqlitePlaces
+from bulletin_board.storage.sqlite import SqliteIndexReader
 from tests.board.live import client, live_board
 from tests.board.lookups import (
     author,
@@ -53,7 +53,7 @@ class Board:
         self.size: int | None = self.signed.size
         self.busy: Callable[[], bool] = lambda: False
         self.lookups = Lookups(
-            SqlitePlaces.open(place.index_path),
+            SqliteIndexReader.open(place.index_path),
             DirectorySource(place.public),
             lambda: self.size,
             self._busy,
@@ -83,7 +83,7 @@ def test_too_many_rows_are_refused(tmp_path: Path) -> None:
         ):
             with pytest.raises(Refused) as caught:
                 board.ask(wanted)
-            assert caught.value.reason is Reason.TOO_WIDE
+            assert caught.value.reason is RefusalReason.TOO_WIDE
     finally:
         board.lookups.close()
 
@@ -113,7 +113,7 @@ def test_what_is_not_committed_is_not_shown(tmp_path: Path) -> None:
         board.size = 12  # the index may know more than has been published
         with pytest.raises(Refused) as caught:
             board.ask(question(13, 0, phases=(0,)))
-        assert caught.value.reason is Reason.UNAVAILABLE
+        assert caught.value.reason is RefusalReason.UNAVAILABLE
         board.size = None  # the log is closed
         with pytest.raises(Refused) as caught:
             board.ask(question(1, 0, phases=(0,)))
@@ -145,7 +145,7 @@ def test_only_so_many_lookups_wait(tmp_path: Path) -> None:
         found = asyncio.run(crowd())
         assert sum(isinstance(each, bytes) for each in found) == 3
         busy = [each for each in found if isinstance(each, Refused)]
-        assert [each.reason for each in busy] == [Reason.BUSY] * 7
+        assert [each.reason for each in busy] == [RefusalReason.BUSY] * 7
         assert board.ask(question(30, 0, phases=(0,)))
     finally:
         board.lookups.close()
@@ -170,7 +170,7 @@ def test_posts_go_before_lookups(tmp_path: Path) -> None:
 
 def test_the_view_of_the_index_cannot_write(tmp_path: Path) -> None:
     board = Board(tmp_path / "log", ROWS, LookupLimits())
-    places = SqlitePlaces.open(board.place.index_path)
+    places = SqliteIndexReader.open(board.place.index_path)
     assert places.posted(SESSION, author(0), 0, 0, 100)
     with pytest.raises(StorageError):
         places._database.execute("DELETE FROM slots")
@@ -186,7 +186,7 @@ def test_a_damaged_index_or_log_is_no_answer(tmp_path: Path) -> None:
         bundle = next((board.place.public / "tile" / "entries").rglob("*.p/*"))
         tile = next((board.place.public / "tile" / "0").rglob("*.p/*"))
         fresh = Lookups(
-            SqlitePlaces.open(board.place.index_path),
+            SqliteIndexReader.open(board.place.index_path),
             DirectorySource(board.place.public),
             lambda: board.size,
         )
@@ -194,14 +194,14 @@ def test_a_damaged_index_or_log_is_no_answer(tmp_path: Path) -> None:
         tile.unlink()
         with pytest.raises(Refused) as caught:
             asyncio.run(fresh.answer(LOOKUP.encode(wanted)))
-        assert caught.value.reason is Reason.UNAVAILABLE
+        assert caught.value.reason is RefusalReason.UNAVAILABLE
         fresh.close()
         index = sqlite3.connect(board.place.index_path)
         index.execute("DROP TABLE slots")
         index.close()
         with pytest.raises(Refused) as caught:
             board.ask(wanted)
-        assert caught.value.reason is Reason.UNAVAILABLE
+        assert caught.value.reason is RefusalReason.UNAVAILABLE
     finally:
         board.lookups.close()
 

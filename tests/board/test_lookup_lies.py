@@ -22,7 +22,7 @@ from bulletin_board.lookup import (
 )
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.directory import BoardDirectory
-from bulletin_board.storage.places import SqlitePlaces
+from bulletin_board.storage.sqlite import SqliteIndexReader
 from bulletin_board.tree import (
     subset_proof,
     tree_root,
@@ -230,7 +230,7 @@ def test_pages_end(url: str) -> None:
 
 def test_a_board_directory_is_where_its_index_is(tmp_path: Path) -> None:
     with pytest.raises(StorageError):
-        SqlitePlaces.open(BoardDirectory(tmp_path / "nowhere").index_path)
+        SqliteIndexReader.open(BoardDirectory(tmp_path / "nowhere").index_path)
 
 
 # Consistency proofs

@@ -11,13 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from bulletin_board.archive import ArchiveReader, write_archive
-from bulletin_board.mirror import write_mirror
-from bulletin_board.reader import LogReader
-from bulletin_board.source import DirectorySource
+from bulletin_board.archive import ArchiveReader, write_archive, write_mirror
+from bulletin_board.reader import DirectorySource, LogReader
 from bulletin_board.storage.directory import BoardDirectory
-from bulletin_board.witness.store import WitnessStore
-from gopa.cli.board_input import check_certificate, own_key, witness_signer
+from bulletin_board.witness.service import WitnessStore
+from gopa.cli.board_options import check_certificate, own_key, witness_signer
 from tests.board.certificates import write_certificate
 from tests.board.tools import append, new_board, open_log, submissions, trust
 from wire.errors import UsageError

@@ -11,17 +11,17 @@ import pytest
 from bulletin_board.note import (
     Checkpoint,
     KeyKind,
-    Note,
     NoteSigner,
     SignatureLine,
+    SignedNote,
     VerifierKey,
     cosign,
     open_checkpoint,
     sign_note,
     verify_note,
 )
+from bulletin_board.text import visible
 from bulletin_board.tree import EMPTY_ROOT, leaf_hash
-from bulletin_board.visible import visible
 from tests.board.tools import ORIGIN, log_key, signer
 from wire.errors import InvalidSignature, MalformedMessage, ProtocolError, UsageError
 from wire.secret import SecretBytes
@@ -97,7 +97,7 @@ def lines(*added: str) -> bytes:
 
 
 def good_line() -> SignatureLine:
-    return Note.parse(note()).signatures[0]
+    return SignedNote.parse(note()).signatures[0]
 
 
 def bad_line() -> SignatureLine:
@@ -117,7 +117,7 @@ def test_a_bad_signature_of_a_known_key_rejects_even_after_a_good_one() -> None:
     open_checkpoint(lines(), log_key())
     with pytest.raises(InvalidSignature):
         open_checkpoint(lines(str(bad_line())), log_key())
-    flipped = Note(TEXT, (bad_line(), good_line()))
+    flipped = SignedNote(TEXT, (bad_line(), good_line()))
     with pytest.raises(InvalidSignature):
         open_checkpoint(flipped.to_bytes(), log_key())
 
@@ -161,9 +161,9 @@ def test_a_checkpoint_of_another_origin_is_refused() -> None:
 )
 def test_malformed_notes(change: object) -> None:
     assert callable(change)
-    Note.parse(note())
+    SignedNote.parse(note())
     with pytest.raises(MalformedMessage):
-        Note.parse(change(note()))
+        SignedNote.parse(change(note()))
 
 
 def test_every_bit_of_a_checkpoint_counts() -> None:
@@ -182,23 +182,23 @@ def test_every_bit_of_a_checkpoint_counts() -> None:
 
 def test_a_cosignature_is_known_by_its_witness_only() -> None:
     line = cosign(TEXT, witness(), 1_700_000_000)
-    both = Note.parse(note()).with_signatures([line])
-    assert Note.parse(both.to_bytes()) == both
+    both = SignedNote.parse(note()).with_signatures([line])
+    assert SignedNote.parse(both.to_bytes()) == both
     (found,) = verify_note(both, [witness().verifier])
     assert found[0] == witness().verifier
     assert verify_note(both, [witness(2).verifier]) == ()
     later = SignatureLine(line.name, line.key_id, (1_700_000_001).to_bytes(8) + line.signature[8:])
     with pytest.raises(InvalidSignature):
-        verify_note(Note(TEXT, (later,)), [witness().verifier])
+        verify_note(SignedNote(TEXT, (later,)), [witness().verifier])
     far = SignatureLine(line.name, line.key_id, b"\xff" * 8 + line.signature[8:])
     with pytest.raises(InvalidSignature):
-        verify_note(Note(TEXT, (far,)), [witness().verifier])
+        verify_note(SignedNote(TEXT, (far,)), [witness().verifier])
     message = f"cosignature/v1\ntime {2**63}\n{TEXT}".encode()
     signed = SignatureLine(
         line.name, line.key_id, (2**63).to_bytes(8) + witness().signing_key.sign(message)
     )
     with pytest.raises(InvalidSignature) as caught:
-        verify_note(Note(TEXT, (signed,)), [witness().verifier])
+        verify_note(SignedNote(TEXT, (signed,)), [witness().verifier])
     assert caught.value.check == "05-N5"
     with pytest.raises(UsageError):
         cosign(TEXT, signer(), 1)
@@ -285,7 +285,7 @@ def test_the_bounds_of_a_checkpoint() -> None:
 def test_the_bounds_of_a_time() -> None:
     last = cosign(TEXT, witness(), 2**63 - 1)
     assert last.signature[:8] == (2**63 - 1).to_bytes(8)
-    assert verify_note(Note(TEXT, (last,)), [witness().verifier])
+    assert verify_note(SignedNote(TEXT, (last,)), [witness().verifier])
     assert cosign(TEXT, witness(), 0).signature[:8] == bytes(8)
     for time in (2**63, -1):
         with pytest.raises(UsageError):
@@ -308,37 +308,37 @@ def test_the_bounds_of_a_note() -> None:
         SignatureLine.parse(f"{DASH} stranger {base64.b64encode(b'abcd').decode()}")
     with pytest.raises(MalformedMessage):
         SignatureLine.parse(f"{DASH} stranger")
-    most = Note(TEXT, (good_line(), *[line] * 127))
-    assert len(Note.parse(most.to_bytes()).signatures) == 128
+    most = SignedNote(TEXT, (good_line(), *[line] * 127))
+    assert len(SignedNote.parse(most.to_bytes()).signatures) == 128
     with pytest.raises(MalformedMessage):
-        Note.parse(Note(TEXT, (good_line(), *[line] * 128)).to_bytes())
+        SignedNote.parse(SignedNote(TEXT, (good_line(), *[line] * 128)).to_bytes())
     free = 65_536 - len(note())
     longest = note() + str(SignatureLine("x", b"abcd", bytes(48_000))).encode()
     filler = "y" * (65_536 - len(longest)) + "\n"
     assert free > len(filler)
-    padded = Note(filler + TEXT, Note.parse(longest).signatures).to_bytes()
+    padded = SignedNote(filler + TEXT, SignedNote.parse(longest).signatures).to_bytes()
     assert len(padded) == 65_537
-    assert Note.parse(padded.replace(b"yy", b"y", 1)).text.endswith(TEXT)
+    assert SignedNote.parse(padded.replace(b"yy", b"y", 1)).text.endswith(TEXT)
     with pytest.raises(MalformedMessage):
-        Note.parse(padded)
+        SignedNote.parse(padded)
 
 
 @pytest.mark.parametrize("control", [*range(9), 9, *range(11, 32)])
 def test_no_control_character_is_in_a_note(control: int) -> None:
     text = f"a{chr(control)}b\n"
-    assert Note.parse(sign_note("ab\n", signer()).to_bytes()).text == "ab\n"
+    assert SignedNote.parse(sign_note("ab\n", signer()).to_bytes()).text == "ab\n"
     with pytest.raises(MalformedMessage):
-        Note.parse(sign_note(text, signer()).to_bytes())
+        SignedNote.parse(sign_note(text, signer()).to_bytes())
 
 
 @pytest.mark.parametrize("change", [lambda s: s[:-1], lambda s: s + b"\0", lambda s: s[:0]])
 def test_a_signature_has_its_length(change: Callable[[bytes], bytes]) -> None:
     """Of a known key: of an unknown one nobody knows the length."""
     for line, key in ((good_line(), log_key()), (cosign(TEXT, witness(), 5), witness().verifier)):
-        assert verify_note(Note(TEXT, (line,)), [key])
+        assert verify_note(SignedNote(TEXT, (line,)), [key])
         other = SignatureLine(line.name, line.key_id, change(line.signature))
         with pytest.raises(InvalidSignature) as caught:
-            verify_note(Note(TEXT, (other,)), [key])
+            verify_note(SignedNote(TEXT, (other,)), [key])
         assert caught.value.check in {"05-N4", "05-N5"}
 
 

@@ -14,11 +14,11 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bulletin_board.admission import Reason, Refused
+from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.client.http import HttpTransport
-from bulletin_board.note import KeyKind, Note, VerifierKey, cosign
-from bulletin_board.policy import Group, Peer, TrustPolicy
-from bulletin_board.server import start as start_module
+from bulletin_board.note import KeyKind, SignedNote, VerifierKey, cosign
+from bulletin_board.policy import Peer, TrustPolicy, WitnessGroup
+from bulletin_board.server import run as start_module
 from bulletin_board.storage import Overtaken, Unconfirmed
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.text import encode_base64
@@ -152,7 +152,7 @@ def test_a_backup_does_not_open_on_a_cosignature_of_then(tmp_path: Path) -> None
         with live_board(place.root, policy=trusted) as url:
             client(url).submit(entry_bytes(0))
             assert until(lambda: len(trusted.cosignatures(client(url).update())) == 1)
-            old = Note.parse((place.public / "checkpoint").read_bytes())
+            old = SignedNote.parse((place.public / "checkpoint").read_bytes())
         backup = copy_of(place, tmp_path / "backup")
         now[0] = time.time()
         with live_board(place.root, policy=trusted) as url:  # the witness says it again, of now
@@ -176,7 +176,7 @@ def test_a_cosignature_counts_if_its_time_is_that_of_the_answer(
     place = new_board(tmp_path / "log")
     with live_board(place.root) as url:
         client(url).submit(entry_bytes(0))
-    text = Note.parse((place.public / "checkpoint").read_bytes()).text
+    text = SignedNote.parse((place.public / "checkpoint").read_bytes()).text
     key = signer("witness.example/1", KeyKind.WITNESS)
     line = str(cosign(text, key, int(time.time()) + seconds)).encode()
     with answering(1, 200, line) as (one, _):
@@ -232,7 +232,7 @@ def test_the_risk_of_a_fork_is_taken_once(tmp_path: Path) -> None:
         assert after_a_failed_write(witnessed(1, one), 0, 300) == 1
         with pytest.raises(Refused) as caught:
             after_a_failed_write(witnessed(1, silent), 2, 100)
-        assert caught.value.reason is Reason.UNAVAILABLE
+        assert caught.value.reason is RefusalReason.UNAVAILABLE
 
 
 def test_those_that_are_ahead_and_not_needed_stop_nothing(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_one_that_was_silent_at_first_stops_the_log_later(
                 try:
                     client(url, attempts=1).submit(entry_bytes(0))
                 except Refused as error:
-                    return error.reason is Reason.UNAVAILABLE
+                    return error.reason is RefusalReason.UNAVAILABLE
                 return False
 
             assert until(refused)
@@ -300,7 +300,7 @@ def test_a_witness_that_has_cosigned_since_the_start_cannot_stop_the_log(tmp_pat
 def located(threshold: int, *urls: str) -> TrustPolicy:
     """A policy with a witness for each address; an empty one is none."""
     found = {f"w{n}": Peer(_witness_key(n), url) for n, url in enumerate(urls)}
-    everybody = {"all": Group(threshold, tuple(found))}
+    everybody = {"all": WitnessGroup(threshold, tuple(found))}
     return TrustPolicy(Peer(log_key()), found, everybody, "all")
 
 

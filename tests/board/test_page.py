@@ -20,7 +20,7 @@ import urllib3
 
 from bulletin_board.client.http import HttpTransport
 from bulletin_board.server.page import CONTENT_SECURITY_POLICY, PAGE
-from bulletin_board.server.view import Party, SessionPicture
+from bulletin_board.server.view import PartyPicture, SessionPicture
 from tests.board.live import client, free_port, live_board, live_witness, witnessed
 from tests.board.tools import ORIGIN, SESSION, entry_bytes
 from tests.board.waiting import LONG, until
@@ -48,9 +48,9 @@ class EvilView:
         if session != SESSION:
             return None
         parties = [
-            Party("p1", EVIL, "joined"),
-            Party("p2", HIDDEN, "late"),
-            Party("p3", "x" * 300, ""),
+            PartyPicture("p1", EVIL, "joined"),
+            PartyPicture("p2", HIDDEN, "late"),
+            PartyPicture("p3", "x" * 300, ""),
         ]
         edges = [("p1", "p2"), ("p2", "p3"), ("p1", "absent")]
         return SessionPicture(EVIL, {1: f"join {EVIL}"}, parties, edges)

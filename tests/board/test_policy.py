@@ -7,8 +7,8 @@ import pytest
 from bulletin_board.note import (
     Checkpoint,
     KeyKind,
-    Note,
     NoteSigner,
+    SignedNote,
     VerifierKey,
     cosign,
     sign_note,
@@ -61,7 +61,7 @@ def test_too_few_witnesses(witnesses: tuple[int, ...]) -> None:
 
 def test_the_same_witness_twice_counts_once() -> None:
     policy = TrustPolicy.parse(POLICY.encode())
-    twice = Note.parse(checkpoint(1)).with_signatures([cosign(TEXT, witness(1), 5)])
+    twice = SignedNote.parse(checkpoint(1)).with_signatures([cosign(TEXT, witness(1), 5)])
     assert len(twice.signatures) == 3
     with pytest.raises(InvalidProof):
         policy.open(twice.to_bytes())
@@ -71,7 +71,7 @@ def test_a_bad_cosignature_of_a_known_witness_rejects() -> None:
     policy = TrustPolicy.parse(POLICY.encode())
     wrong = cosign(TEXT.replace("\n3\n", "\n4\n"), witness(3), 5)
     with pytest.raises(InvalidSignature):
-        policy.open(Note.parse(checkpoint(1, 2)).with_signatures([wrong]).to_bytes())
+        policy.open(SignedNote.parse(checkpoint(1, 2)).with_signatures([wrong]).to_bytes())
 
 
 def test_nested_groups_and_words() -> None:

@@ -12,16 +12,15 @@ from pathlib import Path
 import pytest
 
 from bulletin_board import sequencer as sequencer_module
-from bulletin_board.admission import Anyone, Reason, Refused, Roster
+from bulletin_board.admission import Anyone, RefusalReason, Refused, RosterAdmission
 from bulletin_board.entry import Entry
 from bulletin_board.fsck import fsck_directory
 from bulletin_board.reindex import rebuild_index
 from bulletin_board.resuming import seal, unseal
 from bulletin_board.sequencer import Accepted, Sequencer
 from bulletin_board.storage import Inconsistent, IndexRow, InUse, StorageError
-from bulletin_board.storage.database import Database
 from bulletin_board.storage.directory import BoardDirectory
-from bulletin_board.storage.sqlite import SqliteIndex
+from bulletin_board.storage.sqlite import Database, SqliteIndex
 from tests.board.tools import (
     append,
     copy_of,
@@ -102,7 +101,9 @@ def test_what_the_policy_knew_is_known(tmp_path: Path) -> None:
     place = new_board(tmp_path / "log")
 
     def board() -> Sequencer:
-        return Sequencer(place.storage(), signer(), lambda: Roster([party().public.data], 3))
+        return Sequencer(
+            place.storage(), signer(), lambda: RosterAdmission([party().public.data], 3)
+        )
 
     log = board()
     append(log, submissions(2))
@@ -111,7 +112,7 @@ def test_what_the_policy_knew_is_known(tmp_path: Path) -> None:
     outcomes = log.append(submissions(4))
     assert [isinstance(each, Accepted) for each in outcomes] == [True, True, True, False]
     assert isinstance(outcomes[3], Refused)
-    assert outcomes[3].reason is Reason.QUOTA
+    assert outcomes[3].reason is RefusalReason.QUOTA
     log.close()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bulletin_board import sequencer as sequencer_module
-from bulletin_board.admission import Anyone, Reason, Refused, Roster
+from bulletin_board.admission import Anyone, RefusalReason, Refused, RosterAdmission
 from bulletin_board.entry import Entry, Submission
 from bulletin_board.fsck import fsck
 from bulletin_board.note import KeyKind, SignedCheckpoint, cosign
@@ -67,7 +67,7 @@ def test_the_first_conflict_is_kept_and_later_ones_are_refused() -> None:
     assert must_accept(outcomes[0]).index == 0
     for outcome in outcomes[1:]:
         found = refusal(outcome)
-        assert (found.reason, found.first, found.evidence) == (Reason.CONFLICT, 0, 1)
+        assert (found.reason, found.first, found.evidence) == (RefusalReason.CONFLICT, 0, 1)
     assert log.signed.size == 2
     assert fsck(source_of(files), trust(), signatures=True).equivocations == 1
     assert refusal(log.append([submission(0, body=b"late")])[0]).evidence == 1
@@ -94,11 +94,11 @@ def test_a_flood_of_conflicts_does_not_grow_the_log(tmp_path: Path) -> None:
 
 def test_a_roster_and_its_quota() -> None:
     storage = memory_storage(first_checkpoint(signer()))
-    log = Sequencer(storage, signer(), lambda: Roster([party(0).public.data], quota=3))
+    log = Sequencer(storage, signer(), lambda: RosterAdmission([party(0).public.data], quota=3))
     outcomes = log.append([*submissions(4), submission(0, author=1)])
     assert [isinstance(outcome, Accepted) for outcome in outcomes] == [True] * 3 + [False] * 2
-    assert refusal(outcomes[3]).reason is Reason.QUOTA
-    assert refusal(outcomes[4]).reason is Reason.UNREGISTERED
+    assert refusal(outcomes[3]).reason is RefusalReason.QUOTA
+    assert refusal(outcomes[4]).reason is RefusalReason.UNREGISTERED
 
 
 class ClosesAfter(Anyone):
@@ -110,7 +110,7 @@ class ClosesAfter(Anyone):
 
     def admit(self, entry: Entry) -> None:
         if self.closed and entry.phase == 1:
-            raise Refused(Reason.PHASE)
+            raise Refused(RefusalReason.PHASE)
 
     def observe(self, index: int, entry: Entry, *, evidence: bool = False) -> None:
         super().observe(index, entry, evidence=evidence)
@@ -121,10 +121,10 @@ def test_a_post_after_the_close_in_the_same_batch_is_late(tmp_path: Path) -> Non
     board = new_board(tmp_path / "log")
     log = Sequencer(board.storage(), signer(), ClosesAfter)
     outcomes = log.append([submission(0), submission(0, phase=9), submission(1)])
-    assert refusal(outcomes[2]).reason is Reason.PHASE
+    assert refusal(outcomes[2]).reason is RefusalReason.PHASE
     log.close()
     log = Sequencer(board.storage(), signer(), ClosesAfter)  # rebuilt from the log
-    assert refusal(log.append([submission(2)])[0]).reason is Reason.PHASE
+    assert refusal(log.append([submission(2)])[0]).reason is RefusalReason.PHASE
     assert must_accept(log.append([submission(0)])[0]).fresh is False
     log.close()
 

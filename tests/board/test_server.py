@@ -20,14 +20,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bulletin_board.admission import Refused, Roster
+from bulletin_board.admission import Refused, RosterAdmission
 from bulletin_board.fsck import fsck_directory
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.proof import Receipt, verify_receipt
-from bulletin_board.server.limits import RateLimit, ServerLimits
-from bulletin_board.server.start import start_board
+from bulletin_board.reader import CHECKPOINT, MemorySource, MissingResource
+from bulletin_board.server.run import start_board
+from bulletin_board.server.service import RateLimit, ServerLimits
 from bulletin_board.server.static import find_resource
-from bulletin_board.source import CHECKPOINT, MemorySource, MissingResource
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.tree import resources
 from tests.board.asking import ask, head, post, raw_exchange
@@ -228,8 +228,8 @@ def test_changed_entries_are_refused(url: str, seed: int, data: st.DataObject) -
 
 
 def test_unregistered_keys_and_quotas(tmp_path: Path) -> None:
-    def roster() -> Roster:
-        return Roster([party(1).public.data], quota=2)
+    def roster() -> RosterAdmission:
+        return RosterAdmission([party(1).public.data], quota=2)
 
     with live_board(tmp_path / "log", admission=roster) as url:
         assert post(url, entry_bytes(0, author=1)).status == 201

@@ -11,8 +11,7 @@ import pytest
 
 from bulletin_board.archive import HEADER
 from bulletin_board.bundle import decode_bundle, decode_tile, encode_bundle, truncate_bundle
-from bulletin_board.client.forks import FORK_EVIDENCE, verify_fork
-from bulletin_board.client.unproven import UNPROVEN_PAIR, open_pair
+from bulletin_board.client.forks import FORK_EVIDENCE, UNPROVEN_PAIR, open_pair, verify_fork
 from bulletin_board.entry import (
     LARGEST_ENTRY,
     SIGNED_ENTRY,

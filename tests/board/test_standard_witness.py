@@ -11,8 +11,8 @@ import urllib3
 
 from bulletin_board.note import (
     KeyKind,
-    Note,
     SignatureLine,
+    SignedNote,
     VerifierKey,
     cosignature_time,
     sign_note,
@@ -21,7 +21,7 @@ from bulletin_board.note import (
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.text import encode_base64
 from bulletin_board.tree import EMPTY_ROOT, leaf_hash
-from bulletin_board.witness.request import AddCheckpoint
+from bulletin_board.witness.core import AddCheckpoint
 from tests.board.live import LiveWitness, live_witness, witnessed
 from tests.board.tools import ORIGIN, log_key, memory_log, signer
 from wire.errors import InvalidProof, MalformedMessage
@@ -83,7 +83,7 @@ def test_extension_lines_are_cosigned_and_not_read(witness: LiveWitness) -> None
     done = add(witness, 0, one)
     assert done.status == 200
     key = signer("witness.example/1", KeyKind.WITNESS).verifier
-    assert len(verify_note(Note.parse(one + done.body), [key])) == 1
+    assert len(verify_note(SignedNote.parse(one + done.body), [key])) == 1
     assert add(witness, 0, one) == Said(409, ["text/x.tlog.size"], b"1\n")
     assert add(witness, 1, two).status == 200
     assert add(witness, 1, checkpoint(1, leaf_hash(b"one"), f"{EXTENSION}\n")).status == 400
@@ -115,7 +115,7 @@ def test_cosignatures_of_ml_dsa_are_lines_of_strangers(witness: LiveWitness) -> 
         signed = trusted.open(note + lines)
         assert len(trusted.cosignatures(signed)) == 1
         assert trusted.cosignatures(signed)[0].time == cosignature_time(
-            Note.parse(note + line).signatures[1].signature
+            SignedNote.parse(note + line).signatures[1].signature
         )
     with pytest.raises(InvalidProof):
         trusted.open(note + str(other).encode())

@@ -17,12 +17,12 @@ from bulletin_board.fsck import fsck_directory
 from bulletin_board.note import KeyKind
 from bulletin_board.sequencer import Sequencer, first_checkpoint
 from bulletin_board.storage import (
+    EntryLocation,
     Inconsistent,
     Index,
     InUse,
     Lock,
     LostLock,
-    Place,
     Staged,
     StagedEntry,
     StorageError,
@@ -509,7 +509,7 @@ def test_an_index_keeps_its_promises(tmp_path: Path, make: Callable[[Path], Inde
     assert (index.size(), index.places(slot), index.staged()) == (0, (), ())
     index.stage(0, staged(*items[:3]), 1)
     index.stage(3, staged(*items[3:5]), 1)
-    assert index.places(slot) == (Place(0, items[0].leaf),)
+    assert index.places(slot) == (EntryLocation(0, items[0].leaf),)
     assert [(batch.start, batch.end) for batch in index.staged()] == [(0, 3), (3, 5)]
     assert [batch.start for batch in index.staged(1)] == [3]
     assert index.staged(3)[0].entries == (items[3].raw, items[4].raw)
@@ -552,7 +552,7 @@ def test_what_is_staged_gives_way_to_newer_epochs_only(
     index.stage(3, staged(items[7]), 5)
     with pytest.raises(StorageError):
         index.stage(3, staged(items[8]), 4)
-    assert index.places(items[7].entry.slot) == (Place(3, items[7].leaf),)
+    assert index.places(items[7].entry.slot) == (EntryLocation(3, items[7].leaf),)
     index.stage(3, staged(*items[3:5]), 6)
     assert index.places(items[7].entry.slot) == ()
     assert index.size() == 5

@@ -33,7 +33,7 @@ from bulletin_board.tree import (
     verify_consistency,
     verify_inclusion,
 )
-from bulletin_board.tree import nodes as nodes_module
+from bulletin_board.tree import tiles as nodes_module
 from bulletin_board.tree.tiles import Bundle
 from tests.external import vectors
 from wire.errors import InvalidProof, MalformedMessage, UsageError

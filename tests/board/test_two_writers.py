@@ -21,7 +21,7 @@ from bulletin_board.fsck import fsck_directory
 from bulletin_board.note import SignedCheckpoint
 from bulletin_board.sequencer import Accepted, Sequencer
 from bulletin_board.storage import LostLock, StorageError
-from bulletin_board.storage import database as database_module
+from bulletin_board.storage import sqlite as database_module
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.tree import verify_consistency
 from tests.board.faults import Plan, faulty_storage

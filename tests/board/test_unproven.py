@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from bulletin_board.client.forks import verify_fork
-from bulletin_board.client.http import HttpTransport, NetworkError, Response
-from bulletin_board.client.state import DirectoryState, MemoryState
-from bulletin_board.client.unproven import (
+from bulletin_board.client.forks import (
     UNPROVEN_PAIR,
     StaleMirror,
     UnprovenHistory,
     UnprovenPair,
     open_pair,
+    verify_fork,
 )
-from bulletin_board.source import MissingResource
+from bulletin_board.client.http import HttpTransport, NetworkError, Response
+from bulletin_board.client.state import DirectoryState, MemoryState
+from bulletin_board.reader import MissingResource
 from tests.board.live import client
 from tests.board.tools import append, log_key, memory_log, signer, submission, submissions
 from wire.errors import FaultyBoard, InvalidSignature, MalformedMessage

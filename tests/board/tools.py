@@ -11,8 +11,8 @@ from bulletin_board.admission import AdmissionPolicy, Anyone
 from bulletin_board.entry import VERSION, Entry, Submission, sign_entry
 from bulletin_board.note import KeyKind, NoteSigner, VerifierKey
 from bulletin_board.policy import TrustPolicy
+from bulletin_board.reader import MemorySource
 from bulletin_board.sequencer import Accepted, Outcome, Sequencer, first_checkpoint
-from bulletin_board.source import MemorySource
 from bulletin_board.storage import Storage, memory_storage
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.storage.memory import MemoryFiles

@@ -16,7 +16,7 @@ from gopa.rounds.real_proofs import RealProofs
 from wire.errors import BackendError, UsageError
 
 if TYPE_CHECKING:
-    from gopa.adversary.attack import Attack, Row
+    from gopa.adversary.attack import Attack, AttackResult
 
 NAME, FAMILY = "spoiled-proof", "values"
 
@@ -101,7 +101,7 @@ def test_served_attacks_run_over_http_and_others_are_told_apart() -> None:
 def test_the_summary_says_how_many_cannot_be_served(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
 
-    def recorded(each: Attack) -> Row:
+    def recorded(each: Attack) -> AttackResult:
         ran.append(each.name)
         return each.run()
 

@@ -10,11 +10,11 @@ import pytest
 
 from gopa.cli.join import ABORTED_EXIT, UNREACHABLE_EXIT
 from gopa.cli.join_words import OUTSIDE_WORDS, tell
-from gopa.cli.session_progress import Happened, Standing
+from gopa.cli.session_progress import CurrentActivity, Happened
 from gopa.messages.phases import Phase
 from gopa.party import Part
-from gopa.sessions.herald import News
 from gopa.sessions.organising import Deadlines
+from gopa.sessions.round_progress import RoundStatus
 from gopa.sessions.vault import identity
 from tests.board.waiting import until
 from tests.cli.joining import events, stand
@@ -123,14 +123,14 @@ class Heard:
     def happened(self, what: Happened) -> None:
         self.lines.append(what.text)
 
-    def standing(self, now: Standing | None) -> None:
+    def standing(self, now: CurrentActivity | None) -> None:
         self.now.append("" if now is None else now.text)
 
 
 @pytest.mark.parametrize("part", [None, *(each for each in Part if each is not Part.ACTIVE)])
 def test_a_person_reads_whether_the_party_is_in(part: Part | None) -> None:
     heard = Heard()
-    tell(heard, News(3, 2, 0, Phase.PUBLISH, 12, None, part))  # type: ignore[arg-type]
+    tell(heard, RoundStatus(3, 2, 0, Phase.PUBLISH, 12, None, part))  # type: ignore[arg-type]
     for (text,) in (heard.lines, heard.now):
         assert ("not in this round" in text) is (part is not None)
         assert part is None or OUTSIDE_WORDS[part] in text

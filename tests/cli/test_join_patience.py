@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bulletin_board.client.http import NetworkError
-from gopa.cli.join_board import BoardUnreachable, PatientConnect, SessionAbsent
+from gopa.cli.join_words import BoardUnreachable, PatientConnect, SessionAbsent
 from gopa.cli.session_progress import progress
-from gopa.sessions.following.follower import Follower
+from gopa.sessions.following.follower import BoardFollower
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import MemoryVault
 from tests.sessions.hostile.worlds import world
@@ -55,7 +55,7 @@ def test_a_session_that_is_not_found_is_given_up(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Follower, "bytes_read", property(lambda _: 100))
+    monkeypatch.setattr(BoardFollower, "bytes_read", property(lambda _: 100))
     with world(tmp_path, SCALAR) as here:
         watched(here.ticket, (None, DOWN), found=True)
         with pytest.raises(error):

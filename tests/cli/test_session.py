@@ -107,7 +107,7 @@ def _plan_once(wanted: tuple[tuple[str, object], ...]) -> Plan:
 def plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same target is planned once: that takes seconds."""
     monkeypatch.setattr(
-        "gopa.cli.plan_options.make_plan", lambda **wanted: _plan_once(tuple(wanted.items()))
+        "gopa.cli.plan.make_plan", lambda **wanted: _plan_once(tuple(wanted.items()))
     )
 
 
@@ -173,7 +173,7 @@ def test_keygen_takes_one_way_to_seal(tmp_path: Path) -> None:
 def test_a_passphrase_is_asked_for_twice_where_somebody_sits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gopa.cli.session_secrets.sys", SimpleNamespace(stdin=Terminal()))
+    monkeypatch.setattr("gopa.cli.session_access.sys", SimpleNamespace(stdin=Terminal()))
     words = "correct horse\n"
     line = ["keygen", str(tmp_path / "me"), "--passphrase"]
     wrong = CliRunner().invoke(commands, line, input=words + "mistaken\n")

@@ -9,11 +9,11 @@ import pytest
 from rich.console import Console
 
 from gopa.cli.session_progress import (
+    CurrentActivity,
     Happened,
     JsonLines,
     Screen,
     Silent,
-    Standing,
     left,
     progress,
 )
@@ -36,7 +36,7 @@ def test_json_lines_are_one_object_each() -> None:
     out = io.StringIO()
     with JsonLines(out) as shown:
         shown.happened(Happened("result", "the mean is 3", {"mean": [3.0]}))
-        shown.standing(Standing("joining", 3, 8, 1234.5))
+        shown.standing(CurrentActivity("joining", 3, 8, 1234.5))
         shown.standing(None)
     assert [json.loads(line) for line in out.getvalue().splitlines()] == [
         {"event": "result", "mean": [3.0]},
@@ -48,13 +48,13 @@ def test_screen_keeps_lines_and_replaces_what_is_going_on() -> None:
     console, out = terminal()
     clock = Time(1_000.0)
     with Screen(console, clock) as shown:
-        shown.standing(Standing("joining", 3, 8, 1_065.0))
+        shown.standing(CurrentActivity("joining", 3, 8, 1_065.0))
         assert "joining" in _frame(shown)
         assert "3/8" in _frame(shown)
         assert "1:05 left" in _frame(shown)
         clock.now += 5
         assert "1:00 left" in _frame(shown)
-        shown.standing(Standing("committing"))
+        shown.standing(CurrentActivity("committing"))
         assert "joining" not in _frame(shown)
         shown.happened(Happened("result", "round 1: the mean is 3"))
         shown.standing(None)
@@ -67,7 +67,7 @@ def test_screen_shows_control_characters_as_text() -> None:
     console, out = terminal()
     with Screen(console) as shown:
         shown.happened(Happened("board-lost", "away: \x1b[2J[red]x[/red]"))
-        shown.standing(Standing("away \x1b]0;title\x07"))
+        shown.standing(CurrentActivity("away \x1b]0;title\x07"))
         assert "\x07" not in _frame(shown)
     assert "\x1b[2J[red]" not in out.getvalue()
     assert "[red]x[/red]" in out.getvalue()
@@ -92,6 +92,6 @@ def test_who_is_no_terminal_is_not_disturbed(capsys: pytest.CaptureFixture[str])
     assert isinstance(shown, Silent)
     with shown:
         shown.happened(Happened("x", "y"))
-        shown.standing(Standing("z"))
+        shown.standing(CurrentActivity("z"))
     assert capsys.readouterr() == ("", "")
     assert isinstance(progress(as_json=True), JsonLines)

@@ -12,15 +12,14 @@ import pytest
 from rich.console import Console
 
 from gopa.cli.join_words import OUTSIDE_WORDS, facts_of, sentence
-from gopa.cli.session_progress import Happened, Standing
+from gopa.cli.session_progress import CurrentActivity, Happened, Telling, result_facts, result_text
 from gopa.cli.session_status import _table
-from gopa.cli.session_words import Telling, result_facts, result_text
-from gopa.messages.organiser import Result
+from gopa.messages.organiser import ResultMessage
 from gopa.messages.phases import Phase
 from gopa.party import Part
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.organising import AwaitingBeacon, BadBeacon, BoardFound, BoardLost, Happening
-from gopa.sessions.organising.status import OpenRound, SessionStatus
+from gopa.sessions.organising.reading import OpenRound, SessionStatus
 from gopa.sessions.ticket import Ticket
 from gopa.simulation import Script
 from tests.board.tools import log_key
@@ -41,7 +40,7 @@ class Heard:
     def happened(self, what: Happened) -> None:
         self.events.append(what)
 
-    def standing(self, now: Standing | None) -> None:
+    def standing(self, now: CurrentActivity | None) -> None:
         raise AssertionError(now)
 
     def __enter__(self) -> Self:
@@ -74,7 +73,7 @@ def test_what_holds_a_session_up_is_said(
 
 def test_a_sum_of_weights_is_no_mean_of_values() -> None:
     """The largest weight is not in the manifest, and the last coordinate is a weight."""
-    result = Result(bytes(32), 0, (40,) * MANIFEST.terms.dimension, (), 0, 1)
+    result = ResultMessage(bytes(32), 0, (40,) * MANIFEST.terms.dimension, (), 0, 1)
     weighted = replace(MANIFEST, weighted=True)
     assert {"mean", "stderr"} <= result_facts(MANIFEST, result, 4).keys()
     assert result_facts(weighted, result, 4) == {"included": 4, "sums": list(result.sums)}

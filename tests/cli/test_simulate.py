@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 import gopa
 from gopa.cli import commands
-from gopa.cli.simulate_inputs import random_inputs, silence
+from gopa.cli.simulate_output import random_inputs, silence
 from gopa.planning import plan
 from wire.errors import UsageError
 

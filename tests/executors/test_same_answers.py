@@ -19,7 +19,7 @@ from bulletin_board import VerifierKey
 from gopa import LocalAggregator
 from gopa.executors import RayExecutor
 from gopa.rules import check_log
-from gopa.simulation import Simulation, Stage
+from gopa.simulation import Simulation, SimulationOptions
 from tests.executors.recording import Recording
 from tests.randomness import seeded
 from tests.simulation.worlds import FULL, RECOVERING, inputs_for
@@ -47,7 +47,7 @@ PUBLIC = {
     "gopa.rounds.proofs.PossessionClaim",
     "gopa.rounds.proofs.SharedKeyClaim",
     "wire.ed25519.PublicKey",
-    "wire.ed25519.Signed",
+    "wire.ed25519.SignatureClaim",
     "zkp.noise_table.GaussianTable",
 }
 """Types that may leave the process: what stands in a log."""
@@ -69,7 +69,7 @@ def pool(kind: str, on_ray: RayExecutor) -> Iterator[Executor]:
 
 def archive(executor: Executor | None, threads: ThreadPoolExecutor | None = None) -> bytes:
     """A small session in full mode, with recovery, all of it from one seed."""
-    stage = Stage(executor=executor, threads=threads)
+    stage = SimulationOptions(executor=executor, threads=threads)
     simulation = Simulation(WORLD, rng=seeded("executors"), setting=FULL, stage=stage)
     record = simulation.run_round(inputs_for(WORLD))
     assert record.sums is not None

@@ -10,7 +10,7 @@ from typing import BinaryIO, Final
 
 from bulletin_board import Checkpoint, Submission
 from bulletin_board.archive import ArchiveParts
-from bulletin_board.note import Note
+from bulletin_board.note import SignedNote
 from gopa.messages.framing import Assembler, Message, Posted
 
 TRANSCRIPTS: Final = Path(__file__).parents[2] / "specs" / "vectors" / "transcripts"
@@ -51,7 +51,7 @@ def archives() -> Sequence[bytes]:
 
 def _bundles(stream: BinaryIO) -> Iterator[list[bytes]]:
     parts = ArchiveParts(stream)
-    return parts.bundles(Checkpoint.from_text(Note.parse(parts.note).text))
+    return parts.bundles(Checkpoint.from_text(SignedNote.parse(parts.note).text))
 
 
 def _messages(path: Path) -> Sequence[Message]:

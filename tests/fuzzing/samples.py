@@ -8,25 +8,31 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bulletin_board.archive import ArchiveHeader
-from bulletin_board.client.forks import ForkEvidence
-from bulletin_board.client.unproven import UnprovenPair
+from bulletin_board.client.forks import ForkEvidence, UnprovenPair
 from bulletin_board.entry import SIGNED_ENTRY
 from bulletin_board.lookup import LOOKUP_ANSWER
 from bulletin_board.reader import LogReader
 from bulletin_board.resuming import Snapshot
-from gopa.auditing.evidence import Evidence, Fork, Messages, Placed, Prefix, Statement, TwoEntries
+from gopa.auditing.evidence import (
+    Evidence,
+    FaultStatement,
+    Fork,
+    Messages,
+    Placed,
+    Prefix,
+    TwoEntries,
+)
 from gopa.beacon import QUICKNET
 from gopa.masks import UniformMask
 from gopa.messages.phases import Kind
-from gopa.party.states import Waiting
-from gopa.sessions.organising.records import STANDING, Covered, Opened, Said
-from gopa.sessions.parties import failures
+from gopa.party.states import BetweenRounds
+from gopa.sessions.organising.records import STANDING, Covered, PhaseStart, StoredMessage
+from gopa.sessions.parties import memory as failures
 from gopa.sessions.parties.memory import MEMORY, KeptInput
 from gopa.sessions.parties.records import RECORD
 from gopa.sessions.vault import identity
-from gopa.sessions.vault.frames import File, Place
+from gopa.sessions.vault.frames import File, RecordPlace, Seal
 from gopa.sessions.vault.protection import Passphrase, Purpose, SealingKey, Unsealed, protect
-from gopa.sessions.vault.seal import Seal
 from tests.board.lookups import answer_of, question
 from tests.board.tools import memory_log, source_of, trust
 from tests.fuzzing.corpus import entries
@@ -68,7 +74,7 @@ def _vaults() -> Iterator[Any]:
     with TemporaryDirectory() as place:
         identity.create(Path(place) / "key", rng=rng)
         yield identity._read(Path(place) / "key")
-    yield Place(bytes(16), File.JOURNAL, 3, 7)
+    yield RecordPlace(bytes(16), File.JOURNAL, 3, 7)
     yield SigningKey.generate(rng).public
     yield from (sealed, passphrase, Unsealed(bytes(32)))
     yield Seal(1, bytes(16), sealed)
@@ -79,7 +85,7 @@ def _memories() -> Iterator[Any]:
     vault = played().vault
     memory = MEMORY.decode(vault.memory() or b"")
     yield memory
-    yield from (memory.chain, memory.tally, memory.stage, memory.last, Waiting())
+    yield from (memory.chain, memory.tally, memory.stage, memory.last, BetweenRounds())
     yield from played().seat.told[:40]
     for copy in vault.copies[-12:]:
         for record in copy.journal()[:6]:
@@ -91,8 +97,8 @@ def _memories() -> Iterator[Any]:
     office.run()
     yield STANDING.decode(office.vault.memory() or b"")
     yield from (
-        Said(Kind.CLOSE, 1, tuple(entries()[:2])),
-        Opened(bytes(32), 7),
+        StoredMessage(Kind.CLOSE, 1, tuple(entries()[:2])),
+        PhaseStart(bytes(32), 7),
         Covered(3, b"checkpoint"),
     )
     for error in (FaultyParty("it lied", bytes(32), bytes(32)), MalformedMessage("no", "field", 3)):
@@ -102,7 +108,7 @@ def _memories() -> Iterator[Any]:
 
 def _evidence() -> Iterator[Any]:
     one, two, three = entries()[:3]
-    statement = Statement(SIGNED_ENTRY.decode(one).entry.author.data, b"04-E3", 1)
+    statement = FaultStatement(SIGNED_ENTRY.decode(one).entry.author.data, b"04-E3", 1)
     for shown in (
         TwoEntries(one, two),
         Messages((Placed(1, one), Placed(4, three))),

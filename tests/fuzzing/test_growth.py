@@ -21,34 +21,40 @@ import pytest
 from bulletin_board import Submission, problems
 from bulletin_board import policy as policy_module
 from bulletin_board.archive import ArchiveReader, write_archive
-from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence
-from bulletin_board.client.unproven import UNPROVEN_PAIR, UnprovenPair, open_pair
+from bulletin_board.client.forks import (
+    FORK_EVIDENCE,
+    UNPROVEN_PAIR,
+    ForkEvidence,
+    UnprovenPair,
+    open_pair,
+)
 from bulletin_board.compression import gzipped, takes_gzip, without_encoding
 from bulletin_board.lookup import LOOKUP_ANSWER, MOST_FOUND, FoundEntry, LookupAnswer
-from bulletin_board.note import open_checkpoint, signed
+from bulletin_board.note import notes as signed
+from bulletin_board.note import open_checkpoint
 from bulletin_board.proof import Receipt
 from bulletin_board.reader import LogReader
-from bulletin_board.witness import request
-from bulletin_board.witness.request import AddCheckpoint
+from bulletin_board.witness import core as request
+from bulletin_board.witness.core import AddCheckpoint
 from gopa.auditing import anchors as anchors_module
 from gopa.auditing.evidence import (
     EVIDENCE,
     MOST_ENTRIES,
     Evidence,
+    FaultStatement,
     Messages,
     Placed,
-    Statement,
 )
 from gopa.beacon import chain_info
-from gopa.cli.board_admission import read_keys
-from gopa.cli.session_roster import read_answers
+from gopa.cli.board_serve import read_keys
+from gopa.cli.session_create import read_answers
 from gopa.sessions import ticket as ticket_module
 from gopa.sessions.organising import beacons
 from gopa.sessions.organising.beacons import DrandFile
 from tests.board.tools import entry_bytes, log_key, memory_log, source_of, trust
 from tests.fuzzing.test_texts import FILES, INVITATION, KEY, TEXTS, Parser
 from wire.errors import GopaError
-from wire.json_text import MOST_DIGITS, read_json
+from wire.strict_json import MOST_DIGITS, read_json
 
 SIZES: Final = (10_000, 100_000, 1_000_000)
 FACTOR: Final = 30
@@ -237,7 +243,7 @@ def answer_of(size: int) -> bytes:
 def evidence_of(size: int) -> bytes:
     """Evidence with as many messages of one byte as fit."""
     rows = tuple(Placed(index, b"x") for index in range(min(MOST_ENTRIES, size // 11)))
-    return EVIDENCE.encode(Evidence(Statement(bytes(32), b"04-J3", 1), Messages(rows)))
+    return EVIDENCE.encode(Evidence(FaultStatement(bytes(32), b"04-J3", 1), Messages(rows)))
 
 
 @pytest.mark.parametrize(

@@ -15,19 +15,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bulletin_board import VerifierKey
-from bulletin_board.admission import Reason, Refused
-from bulletin_board.note import Note
+from bulletin_board.admission import RefusalReason, Refused
+from bulletin_board.note import SignedNote
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.problems import parse_problem, problem_body
 from gopa.adversary.privacy import read_plan
 from gopa.auditing import Anchors
 from gopa.auditing.evidence import Evidence
 from gopa.beacon import QUICKNET, parse_chain_info
+from gopa.cli.arguments import read_value
 from gopa.cli.plan import as_record
-from gopa.cli.session_roster import read_invitations, read_roster
-from gopa.cli.simulate_inputs import read_inputs
-from gopa.cli.values import read_value
-from gopa.sessions.invitations import Enrolment, Invitation
+from gopa.cli.session_create import read_invitations, read_roster
+from gopa.cli.simulate_output import read_inputs
+from gopa.sessions.invitations import Invitation, InvitationAnswer
 from gopa.sessions.organising.beacons import parse_round
 from gopa.sessions.ticket import Ticket
 from tests.board.tools import log_key, trust
@@ -75,20 +75,20 @@ JSON: Final[dict[str, tuple[bytes, Parser]]] = {
     "ticket": (TICKET.to_json(), Ticket.from_json),
     "round of drand": (json.dumps(ROUND).encode(), parse_round),
     "chain of drand": (json.dumps(CHAIN).encode(), parse_chain_info),
-    "problem": (problem_body(Refused(Reason.QUOTA, "too much", None, 3, 4)), parse_problem),
+    "problem": (problem_body(Refused(RefusalReason.QUOTA, "too much", None, 3, 4)), parse_problem),
 }
 """Documents of strangers: refused as malformed, and never otherwise."""
 
 TEXTS: Final[dict[str, tuple[bytes, Parser]]] = {
     **JSON,
     "invitation": (INVITATION.reveal().encode(), _of_text(Invitation.parse)),
-    "enrolment": (str(INVITATION.enrol(KEY.data)).encode(), _of_text(Enrolment.parse)),
+    "enrolment": (str(INVITATION.enrol(KEY.data)).encode(), _of_text(InvitationAnswer.parse)),
     "verifier key": (str(log_key()).encode(), _of_text(VerifierKey.parse)),
     "policy": (trust().to_bytes(), TrustPolicy.parse),
     "anchors": (Anchors(trust(), bytes(32)).to_bytes(), Anchors.parse),
     "note": (
         b"board.example/log\n3\nAAAA\n\n\xe2\x80\x94 board.example/log AAAAAAAA\n",
-        Note.parse,
+        SignedNote.parse,
     ),
     "evidence": (_evidence(), Evidence.parse),
 }

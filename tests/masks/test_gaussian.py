@@ -15,8 +15,8 @@ import pytest
 
 from commitments.group import Group
 from commitments.reference.wide_table import ReferenceWideTable
-from gopa.masks import gaussian
-from gopa.masks.gaussian import LARGEST_DEVIATION, RoundedGaussian
+from gopa.masks import law as gaussian
+from gopa.masks.law import LARGEST_DEVIATION, RoundedGaussian
 from tests.group.values import stream
 from wire.domains import MASK_TABLE
 from wire.errors import UsageError

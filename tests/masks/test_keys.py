@@ -19,7 +19,7 @@ from gopa.masks import (
     share_key,
     shared_point,
 )
-from gopa.masks.self_mask import self_key
+from gopa.masks.self_masks import self_key
 from tests.group.backends import installed_groups
 from tests.group.values import FEW
 from tests.masks.samples import EDGE, HIGH, LOW, OWN, SESSION, both_ends, id_of, key_pair, secret

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gopa.masks import pack_words, packed_size, unpack_words, word_type
-from gopa.masks.packing import MOST_WORDS
+from gopa.masks.words import MOST_WORDS
 from tests.group.values import MANY
 from wire.errors import MalformedMessage, UsageError
 

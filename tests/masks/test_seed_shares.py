@@ -18,7 +18,7 @@ from gopa.masks import (
     self_mask,
     shareable_seed,
 )
-from gopa.masks.shares import RECOVERY_CHECK, SHARE_CHECK
+from gopa.masks.self_masks import RECOVERY_CHECK, SHARE_CHECK
 from tests.masks.samples import OWN
 from tests.randomness import seeded
 from wire.errors import InvalidProof, MalformedMessage, UsageError

@@ -10,7 +10,7 @@ from commitments import Pedersen, VectorPedersen
 from commitments.group import Group
 from gopa.masks import SelfContext, edge_mask, self_mask
 from gopa.masks.law import UniformMask
-from gopa.masks.self_mask import self_key
+from gopa.masks.self_masks import self_key
 from tests.masks.samples import HIGH, LOW, OWN, SESSION, id_of, secret
 from wire.domains import SELF_BLINDING, SELF_VALUES, stream_domain
 from wire.errors import UsageError

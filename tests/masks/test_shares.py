@@ -28,7 +28,7 @@ from gopa.masks import (
     self_mask,
     share_key,
 )
-from gopa.masks.shares import RECOVERY_CHECK, SHARE_CHECK
+from gopa.masks.self_masks import RECOVERY_CHECK, SHARE_CHECK
 from tests.group.backends import installed_groups
 from tests.group.values import FEW, ORDER
 from tests.masks.samples import EDGE, HIGH, LOW, OWN, SESSION, both_ends, secret, share_key_of

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from gopa.masks import shares
+from gopa.masks import self_masks as shares
 from wire import domains
 
 ROOT: Final = Path(__file__).resolve().parents[2]

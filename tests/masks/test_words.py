@@ -27,7 +27,7 @@ from gopa.masks import (
     unpack_words,
     word_type,
 )
-from gopa.masks.self_mask import self_key
+from gopa.masks.self_masks import self_key
 from tests.group.backends import installed_groups
 from tests.group.values import FEW
 from tests.masks.samples import EDGE, HIGH, LOW, OWN, SESSION, id_of, secret

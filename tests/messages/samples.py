@@ -22,26 +22,26 @@ from gopa.messages.manifest import (
 )
 from gopa.messages.organiser import (
     Abort,
-    Cause,
+    AbortReason,
     Close,
     Coins,
-    Enrolled,
     Members,
     Open,
     Released,
     Removal,
-    Result,
+    RemovalCause,
+    ResultMessage,
     Roll,
-    Why,
+    RollEntry,
 )
 from gopa.messages.party import (
     About,
     Accusation,
     Commit,
     Confirm,
+    EdgeOpenings,
     Join,
     OpenedEdge,
-    Opening,
     Publish,
     Recover,
     RecoveredShare,
@@ -152,14 +152,14 @@ def h(number: int) -> bytes:
 
 
 ROLL = Close(
-    h(1), 9, Phase.JOIN, b"", Roll((Enrolled(h(2), h(3), h(4)), Enrolled(h(5), h(6), h(7))), 0)
+    h(1), 9, Phase.JOIN, b"", Roll((RollEntry(h(2), h(3), h(4)), RollEntry(h(5), h(6), h(7))), 0)
 )
 MESSAGES: dict[str, tuple[Kind, Any]] = {
     "open": (Kind.OPEN, Open(h(1), 3, 2)),
     "close of join": (Kind.CLOSE, ROLL),
     "close of join with a round of the beacon": (
         Kind.CLOSE,
-        Close(h(1), 9, Phase.JOIN, b"", Roll((Enrolled(h(2), h(3), b""),), 4_242_424)),
+        Close(h(1), 9, Phase.JOIN, b"", Roll((RollEntry(h(2), h(3), b""),), 4_242_424)),
     ),
     "close of coins": (
         Kind.CLOSE,
@@ -179,9 +179,11 @@ MESSAGES: dict[str, tuple[Kind, Any]] = {
     ),
     "result": (
         Kind.RESULT,
-        Result(h(1), 44, (-5, 2**61), (Removal(1, Phase.PUBLISH, Cause.ABSENT),), 1, 2),
+        ResultMessage(
+            h(1), 44, (-5, 2**61), (Removal(1, Phase.PUBLISH, RemovalCause.ABSENT),), 1, 2
+        ),
     ),
-    "abort": (Kind.ABORT, Abort(h(1), 44, Why.NOT_CONFIRMED, Released.NONE, (0, 3))),
+    "abort": (Kind.ABORT, Abort(h(1), 44, AbortReason.NOT_CONFIRMED, Released.NONE, (0, 3))),
     "join": (Kind.JOIN, Join(h(1), h(2), b"\x03" * 64, h(4), h(5), h(6))),
     "join in signed mode": (Kind.JOIN, Join(h(1), h(2), b"\x03" * 64, b"", b"", b"")),
     "reveal": (Kind.REVEAL, Reveal(h(1), h(2))),
@@ -196,7 +198,7 @@ MESSAGES: dict[str, tuple[Kind, Any]] = {
     "accusation": (Kind.ACCUSATION, Accusation(h(1), About.SHARE, 7, h(2), b"\x03" * 96)),
     "publish": (Kind.PUBLISH, Publish(h(1), h(2), h(3))),
     "publish in signed mode": (Kind.PUBLISH, Publish(h(1), b"\x01\x02\x03", b"")),
-    "opening": (Kind.OPENING, Opening(h(1), (OpenedEdge(1, h(2)), OpenedEdge(70_000, h(3))))),
+    "opening": (Kind.OPENING, EdgeOpenings(h(1), (OpenedEdge(1, h(2)), OpenedEdge(70_000, h(3))))),
     "confirm": (Kind.CONFIRM, Confirm(h(1))),
     "unmask": (Kind.UNMASK, Unmask(h(1), h(2))),
     "recover": (Kind.RECOVER, Recover(h(1), (RecoveredShare(4, b"\x05" * 64),))),

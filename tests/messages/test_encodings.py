@@ -14,11 +14,9 @@ from gopa.messages.organiser import CLOSE, RESULT, Close, Coins, Members, Roll
 from gopa.messages.party import COMMIT, OPENING, PUBLISH
 from gopa.messages.phases import KIND_IN, ORGANISER_KINDS, Kind, Phase
 from tests.messages.samples import MESSAGES, ROLL, h, manifests
-from wire.codec import Codec, Record
-from wire.codec.choices import Select
-from wire.codec.integers import Boolean, Enumeration, Integer
-from wire.codec.opaque import Fixed, Opaque
-from wire.codec.vectors import Vector
+from wire.codec import Codec, RecordCodec
+from wire.codec.scalars import Boolean, Enumeration, Integer, Select
+from wire.codec.sequences import Fixed, Opaque, VectorCodec
 from wire.errors import MalformedMessage, UsageError
 
 SAMPLES: dict[str, tuple[Codec[Any], Any]] = {
@@ -97,13 +95,13 @@ def values_of(codec: Codec[Any]) -> st.SearchStrategy[Any]:  # noqa: PLR0911 - o
         case Opaque():
             most = min(codec._maximum, codec._minimum + 70)
             return st.binary(min_size=codec._minimum, max_size=most)
-        case Vector():
+        case VectorCodec():
             least = codec._minimum
             items = st.lists(values_of(codec._item), min_size=least, max_size=least + 3)
             return items.map(tuple)
         case Select():
             return st.one_of([record_values(case.body) for case in codec._cases])
-        case Record():
+        case RecordCodec():
             return record_values(codec)
     raise AssertionError(type(codec))
 

@@ -21,7 +21,7 @@ from gopa.messages.framing import (
     Broken,
     Equivocation,
     Message,
-    Place,
+    MessageSlot,
     Posted,
     party_id,
     sign_message,
@@ -35,7 +35,7 @@ SESSION = h(9)
 ALICE, BOB = signing_key("alice"), signing_key("bob")
 
 
-def place(**changes: Any) -> Place:
+def place(**changes: Any) -> MessageSlot:
     values: dict[str, Any] = {
         "session": SESSION,
         "phase": Phase.PUBLISH,
@@ -44,7 +44,7 @@ def place(**changes: Any) -> Place:
         "seq": 0,
         "previous": NO_LEAF,
     }
-    return Place(**values | changes)
+    return MessageSlot(**values | changes)
 
 
 def posted(entries: Iterable[bytes], first: int = 0) -> list[Posted]:

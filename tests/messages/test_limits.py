@@ -10,31 +10,38 @@ import pytest
 
 from commitments import ristretto255
 from gopa.beacon import QUICKNET
-from gopa.messages.agreement import most_neighbours
 from gopa.messages.bodies import BODIES
 from gopa.messages.limits import chunks_of, largest_body, noise_proof_size, weighing_size
-from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, OpenAdmission, Trust
+from gopa.messages.manifest import (
+    CommitReveal,
+    DrandBeacon,
+    Manifest,
+    Mode,
+    OpenAdmission,
+    Trust,
+    most_neighbours,
+)
 from gopa.messages.organiser import (
     Abort,
-    Cause,
+    AbortReason,
     Close,
     Coins,
-    Enrolled,
     Members,
     Released,
     Removal,
-    Result,
+    RemovalCause,
+    ResultMessage,
     Roll,
-    Why,
+    RollEntry,
 )
 from gopa.messages.party import (
     About,
     Accusation,
     Commit,
     Confirm,
+    EdgeOpenings,
     Join,
     OpenedEdge,
-    Opening,
     Publish,
     Recover,
     RecoveredShare,
@@ -75,7 +82,7 @@ def longest(given: Manifest) -> dict[Phase, Any]:
     if reveals:
         found[Phase.COINS] = Reveal(h(1), h(1))
     if given.trust is Trust.MALICIOUS:
-        found[Phase.ROLLBACK] = Opening(h(1), (OpenedEdge(1, h(1)),) * DEGREE)
+        found[Phase.ROLLBACK] = EdgeOpenings(h(1), (OpenedEdge(1, h(1)),) * DEGREE)
         found[Phase.CONFIRM] = Confirm(h(1))
         found[Phase.UNMASK] = Unmask(h(1), h(1))
     if needed is not None:
@@ -130,7 +137,7 @@ def closes(given: Manifest) -> list[tuple[Kind, Any]]:
     reveals = isinstance(given.beacon, CommitReveal)
     bits = bytes(-(-parties // 8))
     checkpoint = bytes(65_535 if given.quorum else 0)
-    enrolled = Enrolled(h(1), h(1), h(1) if reveals else b"")
+    enrolled = RollEntry(h(1), h(1), h(1) if reveals else b"")
     signature = bytes(96 if given.terms.beacon == "drand" else 0)
     coins = Coins(bits, (h(1),) * parties if reveals else (), signature, signature)
     return [
@@ -139,12 +146,12 @@ def closes(given: Manifest) -> list[tuple[Kind, Any]]:
         (Kind.CLOSE, Close(h(1), 1, Phase.COMMIT, checkpoint, Members(bits, final=True))),
         (
             Kind.RESULT,
-            Result(
+            ResultMessage(
                 h(1), 1, (1,) * given.terms.dimension,
-                (Removal(1, Phase.JOIN, Cause.LOST),) * parties, 1, 1,
+                (Removal(1, Phase.JOIN, RemovalCause.LOST),) * parties, 1, 1,
             ),
         ),
-        (Kind.ABORT, Abort(h(1), 1, Why.ORGANISER, Released.NONE, (1,) * parties)),
+        (Kind.ABORT, Abort(h(1), 1, AbortReason.ORGANISER, Released.NONE, (1,) * parties)),
     ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from bulletin_board.note import KeyKind, NoteSigner
 from gopa.beacon import QUICKNET
-from gopa.masks.gaussian import LARGEST_DEVIATION, RoundedGaussian
+from gopa.masks.law import LARGEST_DEVIATION, RoundedGaussian
 from gopa.messages.manifest import (
     MANIFEST,
     CommitReveal,

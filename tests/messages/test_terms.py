@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gopa.messages.terms import TERMS
+from gopa.messages.manifest import TERMS
 from gopa.planning.terms import Terms
 from tests.messages.samples import terms
 from tests.planning.classic import plan

@@ -9,7 +9,7 @@ import pytest
 
 from bulletin_board import Submission
 from bulletin_board.entry import LARGEST_BODY
-from gopa.messages.framing import NO_LEAF, Message, Place, Posted, sign_message
+from gopa.messages.framing import NO_LEAF, Message, MessageSlot, Posted, sign_message
 from gopa.messages.phases import Kind, Phase
 from gopa.party.chain import Chain
 from tests.randomness import seeded
@@ -25,7 +25,7 @@ START = Chain(KEY.public.data, SESSION)
 def message(
     body: bytes, *, number: int = 0, seq: int = 0, key: SigningKey = KEY, previous: bytes = NO_LEAF
 ) -> tuple[bytes, ...]:
-    place = Place(SESSION, Phase.ORGANISER, Kind.CLOSE, number, seq, previous)
+    place = MessageSlot(SESSION, Phase.ORGANISER, Kind.CLOSE, number, seq, previous)
     return sign_message(body, place, key).entries
 
 
@@ -147,7 +147,7 @@ def test_only_the_organiser_of_the_session_is_followed() -> None:
 
 @pytest.mark.parametrize("phase", [Phase.JOIN, Phase.PUBLISH])
 def test_entry_in_a_partys_phase_convicts(phase: Phase) -> None:
-    place = Place(SESSION, phase, Kind.JOIN, 1, 0, NO_LEAF)
+    place = MessageSlot(SESSION, phase, Kind.JOIN, 1, 0, NO_LEAF)
     entries = posted(sign_message(b"x", place, KEY).entries, 1)
     with pytest.raises(FaultyParty):
         follow(begun(), entries)

@@ -10,14 +10,14 @@ import pytest
 
 from bulletin_board import Submission
 from gopa.graph import ring
-from gopa.messages.framing import NO_LEAF, Place, Posted, sign_message
+from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, sign_message
 from gopa.messages.party import JOIN, REVEAL, Join, Reveal
 from gopa.messages.phases import KIND_IN, Kind, Phase
-from gopa.organiser import Setting
-from gopa.party import Fetch, Fetched, Halted, Party, Post, State, Supplied
+from gopa.organiser import SessionSetting
+from gopa.party import Fetch, Fetched, Halted, Party, PartyState, Post, Supplied
 from gopa.party.states import Checking, Stopped
 from gopa.rounds.toolkit import Toolkit
-from gopa.simulation import Simulation, Stage
+from gopa.simulation import Simulation, SimulationOptions
 from gopa.simulation.actor import Actor
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
@@ -34,7 +34,7 @@ class Asking:
 
     simulation: Simulation
     party: Party
-    state: State
+    state: PartyState
     wanted: Fetch
 
     @property
@@ -48,7 +48,7 @@ class Asking:
 
     def post(self, body: bytes, kind: Kind | None = None, seq: int = 0) -> Posted:
         """A message of the other party in the phase that is read, where its own one stands."""
-        place = Place(
+        place = MessageSlot(
             self.simulation.session,
             self.wanted.phase,
             kind or KIND_IN[self.wanted.phase],
@@ -72,11 +72,13 @@ class Asking:
 
 
 @lru_cache(maxsize=4)
-def asking(setting: Setting = FULL, toolkit: Toolkit = RING) -> Asking:
+def asking(setting: SessionSetting = FULL, toolkit: Toolkit = RING) -> Asking:
     inputs = inputs_for(SCALAR)
     simulation = simulate(SCALAR, setting, toolkit=toolkit)
     simulation.run_round(inputs)
-    again = Simulation(SCALAR, rng=seeded(1), setting=setting, stage=Stage(toolkit=toolkit))
+    again = Simulation(
+        SCALAR, rng=seeded(1), setting=setting, stage=SimulationOptions(toolkit=toolkit)
+    )
     party = again.parties[SUBJECT].party
     state, _ = party.step(party.start(), Supplied(0, tuple(inputs[SUBJECT])))
     told = {simulation.manifest.organiser, simulation.parties[SUBJECT].author}
@@ -213,7 +215,7 @@ def require_refused(found: Asking, change: Change) -> None:
 
 
 @pytest.mark.parametrize("setting", [FULL, TEST_COINS], ids=["reveals", "joins"])
-def test_a_second_entry_changes_nothing(setting: Setting) -> None:
+def test_a_second_entry_changes_nothing(setting: SessionSetting) -> None:
     """Else anybody could stop everybody, while the rules keep it in the list."""
     found = asking(setting)
     (posted,) = filter(found.is_other, found.answer)
@@ -221,7 +223,7 @@ def test_a_second_entry_changes_nothing(setting: Setting) -> None:
 
 
 @pytest.mark.parametrize("setting", [FULL, TEST_COINS], ids=["reveals", "joins"])
-def test_messages_of_another_round_are_no_answer(setting: Setting) -> None:
+def test_messages_of_another_round_are_no_answer(setting: SessionSetting) -> None:
     found = asking(setting)
     (posted,) = filter(found.is_other, found.answer)
     require_committed(found, found.instead(posted))

@@ -9,12 +9,12 @@ import pytest
 from bulletin_board import Submission
 from bulletin_board.entry import LARGEST_BODY, VERSION, Entry
 from bulletin_board.tree import leaf_hash
-from gopa.messages.framing import NO_LEAF, Place, Posted, sign_message
+from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, sign_message
 from gopa.messages.limits import chunks_of, largest_body
 from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Kind, Phase
 from gopa.organiser import new_manifest
-from gopa.party import Halted, LocalPolicy, Party, State
+from gopa.party import Halted, LocalPolicy, Party, PartyState
 from tests.board.tools import log_key
 from tests.randomness import seeded
 from tests.simulation.worlds import VECTOR
@@ -44,10 +44,10 @@ MANIFEST = new_manifest(
 MOST = chunks_of(largest_body(MANIFEST, Phase.ORGANISER))
 
 
-def begun() -> tuple[Party, State]:
+def begun() -> tuple[Party, PartyState]:
     """A party that has seen the manifest."""
     party = Party(MANIFEST, PARTIES[0], Trusting(LONG.epsilon, LONG.delta), rng=seeded(2))
-    place = Place(MANIFEST.session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
+    place = MessageSlot(MANIFEST.session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
     state = party.start()
     for index, raw in enumerate(sign_message(MANIFEST.to_bytes(), place, ORGANISER).entries):
         state, outputs = party.step(state, posted(MANIFEST, index, 0, raw=raw))

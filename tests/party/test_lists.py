@@ -9,9 +9,9 @@ import pytest
 
 from gopa.beacon import QUICKNET
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, OpenAdmission
-from gopa.messages.organiser import CLOSE, Close, Coins, Enrolled, Members, Roll
+from gopa.messages.organiser import CLOSE, Close, Coins, Members, Roll, RollEntry
 from gopa.messages.phases import Phase
-from gopa.party.lists import read_coins, read_roll
+from gopa.party.reading import read_coins, read_roll
 from tests.messages.samples import POLICY, h, manifest, signing_key, terms
 from wire.errors import MalformedMessage
 
@@ -28,7 +28,7 @@ def roll(agreed: Manifest) -> Roll:
     nonce = h(9) if isinstance(agreed.beacon, CommitReveal) else b""
     number = 7 if isinstance(agreed.beacon, DrandBeacon) else 0
     authors = sorted(signing_key(f"party {place}").public.data for place in range(5))
-    parties = tuple(Enrolled(author, h(20 + i), nonce) for i, author in enumerate(authors))
+    parties = tuple(RollEntry(author, h(20 + i), nonce) for i, author in enumerate(authors))
     return Roll(parties, number)
 
 
@@ -61,7 +61,7 @@ ROLLS: dict[str, tuple[Manifest, Change, str]] = {
     "too few": (REVEALED, lambda r: replace(r, parties=r.parties[:2]), "parties"),
     "too many": (
         ANYBODY,
-        lambda r: replace(r, parties=(*r.parties, Enrolled(b"\xff" * 32, h(30), h(9)))),
+        lambda r: replace(r, parties=(*r.parties, RollEntry(b"\xff" * 32, h(30), h(9)))),
         "parties",
     ),
     "another order": (REVEALED, lambda r: replace(r, parties=r.parties[::-1]), "parties"),

@@ -13,19 +13,19 @@ from gopa.messages.organiser import (
     RESULT,
     Close,
     Coins,
-    Enrolled,
     Members,
-    Result,
+    ResultMessage,
     Roll,
+    RollEntry,
 )
 from gopa.messages.party import OPENING
 from gopa.messages.phases import Kind, Phase
-from gopa.organiser import Publish
+from gopa.organiser import SendMessage
 from gopa.party.states import Stopped
 from gopa.planning.terms import Terms
 from gopa.simulation import OrganiserBehaviour, RoundRecord, Script, Simulation
 from gopa.simulation.contents import body_of
-from gopa.simulation.departures import Late, Skip
+from gopa.simulation.departures import PostsLate, Skip
 from gopa.simulation.organiser_faults import (
     AlteredAbort,
     AlteredClose,
@@ -147,7 +147,7 @@ def test_rollback_whose_list_stays_but_is_not_called_final() -> None:
 
 def close_of(phase: Phase) -> Callable[[Close], Close]:
     """A close of another phase than the open one, at the same place."""
-    contents = {Phase.JOIN: Roll((Enrolled(bytes(32), bytes(32), bytes(32)),), 0)}
+    contents = {Phase.JOIN: Roll((RollEntry(bytes(32), bytes(32), bytes(32)),), 0)}
     everybody = Members(b"\xff", final=False)
     content = contents.get(phase, everybody)
     return lambda close: replace(close, phase=phase, content=content)
@@ -175,7 +175,7 @@ class ClosedInsteadOfTheResult:
 
     phase: Phase
 
-    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
         if control.kind is not Kind.RESULT:
             return [control]
         result = RESULT.decode(body_of(control.entries))
@@ -249,7 +249,7 @@ def test_nobody_unmasks_when_too_few_confirmed_around_somebody_else(
 
 def test_who_confirmed_late_gives_no_shares() -> None:
     """Nobody would count them ([U3])."""
-    script = Script().misbehave(6, Skip(Phase.UNMASK)).misbehave(3, Late(Phase.CONFIRM))
+    script = Script().misbehave(6, Skip(Phase.UNMASK)).misbehave(3, PostsLate(Phase.CONFIRM))
     simulation, record = run(script, None, RECOVERING)
     board = simulation.parties[0].scene.board
     gave = {
@@ -277,7 +277,7 @@ def test_list_with_too_few_parties_stops_everybody() -> None:
 class Wrong:
     """A result that contradicts what parties counted."""
 
-    change: Callable[[Result], Result]
+    change: Callable[[ResultMessage], ResultMessage]
 
 
 RESULTS = {

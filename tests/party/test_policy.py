@@ -11,11 +11,11 @@ import pytest
 from bulletin_board import KeyKind, NoteSigner
 from gopa.beacon import QUICKNET
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, OpenAdmission
-from gopa.organiser import Setting, new_manifest
+from gopa.organiser import SessionSetting, new_manifest
 from gopa.party import LocalPolicy, Party, Refusal
 from gopa.planning import guarantee
 from gopa.planning.terms import Terms
-from gopa.simulation import Script, Witnesses
+from gopa.simulation import Script, SimulatedWitnesses
 from gopa.simulation.setup import permissive
 from tests.beacon.rounds import FASTNET
 from tests.randomness import seeded
@@ -27,7 +27,7 @@ from wire.secret import SecretBytes
 LOG = NoteSigner("log.test", KeyKind.LOG, SecretBytes(bytes(32)))
 KEYS = sorted((SigningKey.generate(seeded(i)) for i in range(8)), key=lambda key: key.public.data)
 ORGANISER = SigningKey.generate(seeded("organiser"))
-WITNESSES = Witnesses.fresh(2, seeded("witnesses"), time=0)
+WITNESSES = SimulatedWitnesses.fresh(2, seeded("witnesses"), time=0)
 STRICT = LocalPolicy(
     epsilon=SCALAR.epsilon, delta=SCALAR.delta, corrupt_share=Fraction(1, 8), simulation=True
 )
@@ -35,7 +35,7 @@ STRICT = LocalPolicy(
 
 def manifest(
     terms: Terms = SCALAR,
-    setting: Setting | None = None,
+    setting: SessionSetting | None = None,
     *,
     witnessed: bool = False,
     roster: OpenAdmission | None = None,
@@ -76,12 +76,14 @@ def test_manifest_below_the_policy(policy: LocalPolicy, field: str) -> None:
 
 
 OFFERS = {
-    "simulation": (manifest(setting=Setting(simulation=True)), "simulation"),
+    "simulation": (manifest(setting=SessionSetting(simulation=True)), "simulation"),
     "nobody is distrusted": (manifest(CURIOUS, LENIENT), "mode"),
     "anybody may join": (manifest(roster=OpenAdmission(8)), "admission"),
     "unknown beacon": (
         manifest(
-            replace(SCALAR, beacon="drand"), Setting(beacon=DrandBeacon(FASTNET)), witnessed=True
+            replace(SCALAR, beacon="drand"),
+            SessionSetting(beacon=DrandBeacon(FASTNET)),
+            witnessed=True,
         ),
         "chain",
     ),
@@ -105,7 +107,9 @@ def test_lenient_trust_is_asked_for_by_name() -> None:
 
 def test_known_beacon_with_witnesses_is_accepted() -> None:
     offered = manifest(
-        replace(SCALAR, beacon="drand"), Setting(beacon=DrandBeacon(QUICKNET)), witnessed=True
+        replace(SCALAR, beacon="drand"),
+        SessionSetting(beacon=DrandBeacon(QUICKNET)),
+        witnessed=True,
     )
     replace(STRICT, witnesses=True).require(offered, KEYS[0].public.data)
 

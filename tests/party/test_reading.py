@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from bulletin_board.entry import LARGEST_BODY, Submission
-from gopa.messages.framing import NO_LEAF, Assembler, Message, Place, Posted, sign_message
+from gopa.messages.framing import NO_LEAF, Assembler, Message, MessageSlot, Posted, sign_message
 from gopa.messages.party import COMMIT, Commit
 from gopa.messages.phases import Kind, Phase
 from gopa.party import Fetch
@@ -25,7 +25,7 @@ LONG = CLOSE + bytes(LARGEST_BODY)
 
 
 def entries(body: bytes, *, seq: int = 0, kind: Kind = Kind.COMMIT) -> list[bytes]:
-    place = Place(SESSION, Phase.COMMIT, kind, 1, seq, NO_LEAF)
+    place = MessageSlot(SESSION, Phase.COMMIT, kind, 1, seq, NO_LEAF)
     return list(sign_message(body, place, KEY).entries)
 
 

@@ -25,14 +25,15 @@ from gopa.party import (
     Output,
     Part,
     Party,
+    PartyState,
     Post,
-    State,
     Supplied,
     TimedOut,
     Witnessed,
 )
 from gopa.party.states import (
     Accusing,
+    BetweenRounds,
     Checking,
     Comparing,
     Confirmed,
@@ -44,13 +45,12 @@ from gopa.party.states import (
     Settled,
     Stopped,
     Unmasked,
-    Waiting,
 )
-from gopa.simulation import Script, Simulation, Stage
+from gopa.simulation import Script, Simulation, SimulationOptions
 from gopa.simulation.actor import Actor
 from gopa.simulation.departures import Skip
 from gopa.simulation.faults import BadEdge
-from gopa.simulation.randomness import Streams
+from gopa.simulation.randomness import SeededStreams
 from gopa.simulation.setup import permissive
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
@@ -75,7 +75,7 @@ class Log:
     def party(self) -> Party:
         """The same party with the same randomness."""
         scene = self.actor.scene
-        made = Simulation(SCALAR, rng=seeded(1), stage=Stage(toolkit=SWIFT))
+        made = Simulation(SCALAR, rng=seeded(1), stage=SimulationOptions(toolkit=SWIFT))
         assert made.session == scene.session
         return made.parties[SUBJECT].party
 
@@ -85,11 +85,13 @@ def honest() -> Log:
     return Log()
 
 
-def tell_again(log: Log, *, until: Phase | None = None) -> list[tuple[State, tuple[Output, ...]]]:
+def tell_again(
+    log: Log, *, until: Phase | None = None
+) -> list[tuple[PartyState, tuple[Output, ...]]]:
     """Every state of the party, when it hears the log once more and its fetches are answered."""
     party = log.party()
     state = party.start()
-    history: list[tuple[State, tuple[Output, ...]]] = []
+    history: list[tuple[PartyState, tuple[Output, ...]]] = []
     state, outputs = party.step(state, Supplied(0, tuple(log.inputs[SUBJECT])))
     history.append((state, outputs))
     organiser = log.simulation.manifest.organiser
@@ -108,7 +110,7 @@ def tell_again(log: Log, *, until: Phase | None = None) -> list[tuple[State, tup
     return history
 
 
-def stages(history: list[tuple[State, tuple[Output, ...]]]) -> list[type]:
+def stages(history: list[tuple[PartyState, tuple[Output, ...]]]) -> list[type]:
     """The kinds of stages in their order, each once."""
     kinds = [type(state.stage) for state, _ in history]
     return list(dict.fromkeys(kinds))
@@ -116,9 +118,9 @@ def stages(history: list[tuple[State, tuple[Output, ...]]]) -> list[type]:
 
 def test_stages_of_an_honest_round() -> None:
     names = [kind.__name__ for kind in stages(tell_again(honest()))]
-    before = ["Waiting", "Joined", "Enrolled", "Checking", "Committed"]
+    before = ["BetweenRounds", "Joined", "Enrolled", "Checking", "Committed"]
     assert names == [*before, "Comparing", "Published", "Confirmed", "Counting", "Unmasked"]
-    assert isinstance(tell_again(honest())[-1][0].stage, Waiting)
+    assert isinstance(tell_again(honest())[-1][0].stage, BetweenRounds)
 
 
 def test_steps_are_a_function_of_state_event_and_randomness() -> None:
@@ -143,7 +145,7 @@ def test_steps_are_a_function_of_state_event_and_randomness() -> None:
     ]
 
 
-def posts_of(history: list[tuple[State, tuple[Output, ...]]]) -> list[Post]:
+def posts_of(history: list[tuple[PartyState, tuple[Output, ...]]]) -> list[Post]:
     return [each for _, outputs in history for each in outputs if isinstance(each, Post)]
 
 
@@ -279,7 +281,7 @@ def test_timeout_ends_the_round_for_the_party(phase: Phase) -> None:
             assert all(isinstance(output, Finished) for output in outputs)
             finished += [output for output in outputs if isinstance(output, Finished)]
     assert [each.part for each in finished] == [Part.TIMED_OUT]
-    assert isinstance(state.stage, Waiting)
+    assert isinstance(state.stage, BetweenRounds)
 
 
 def test_who_is_out_of_a_round_counts_its_release_all_the_same() -> None:
@@ -319,7 +321,7 @@ def test_timeout_while_the_log_is_read(kind: type) -> None:
         party.step(state, answer)
 
 
-def suspecting(log: Log) -> tuple[State, Fetch]:
+def suspecting(log: Log) -> tuple[PartyState, Fetch]:
     """A party that has seen a lie about an edge and reads who joined with which key."""
     history = tell_again(log)
     state = next(state for state, _ in history if isinstance(state.stage, Accusing))
@@ -394,7 +396,7 @@ def test_commits_of_neighbours_are_read_and_reveals_and_confirmations_of_everybo
         scene.manifest,
         scene.key,
         permissive(SCALAR),
-        rng=Streams(draw(seeded(1), 32)).named(f"party {SUBJECT}"),
+        rng=SeededStreams(draw(seeded(1), 32)).named(f"party {SUBJECT}"),
         toolkit=RING,
     )
     state, fetches = party.start(), []
@@ -413,7 +415,7 @@ def test_commits_of_neighbours_are_read_and_reveals_and_confirmations_of_everybo
         (Phase.COMMIT, 2),
         (Phase.CONFIRM, 7),
     ]
-    assert isinstance(state.stage, Waiting)
+    assert isinstance(state.stage, BetweenRounds)
     assert state.tally.decided
 
 

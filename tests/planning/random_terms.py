@@ -9,7 +9,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
-from gopa.planning.joined import Judgement, Worth, explain_judgement
+from gopa.planning.joined import TermsJudgement, Worth, explain_judgement
 from gopa.planning.terms import Terms
 from tests.planning.terms_vectors import COMPLETE
 from wire.errors import UsageError
@@ -94,7 +94,7 @@ def compared(seed: str, count: int, second: Any, record: Any) -> Counter[tuple[s
     """How often the package says one thing and the second verifier another."""
     seen = Counter[tuple[str, str]]()
     for terms in terms_at_random(seed, count):
-        found: Judgement = explain_judgement(terms)
+        found: TermsJudgement = explain_judgement(terms)
         theirs = second.judged(*given(terms, record))
         seen[found.worth.value, theirs] += 1
         pair = {found.worth.value, theirs}

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gopa.planning.accountant import composed, delta_of_rounds
-from gopa.planning.convolution import Masses, convolve
+from gopa.planning.convolution import Masses, convolve, noise_sum
+from gopa.planning.exposure import composed, delta_of_rounds, delta_of_vectors
 from gopa.planning.gaussian import (
     central_deviation,
     check_target,
@@ -21,10 +21,7 @@ from gopa.planning.gaussian import (
     gaussian_mu,
     zcdp_delta,
 )
-from gopa.planning.loss import LossDistribution, loss_of_gaussian, loss_of_shift
-from gopa.planning.noise_sum import noise_sum
-from gopa.planning.round_privacy import theorem_d
-from gopa.planning.vectors import delta_of_vectors
+from gopa.planning.loss import LossDistribution, loss_of_gaussian, loss_of_shift, theorem_d
 from tests.planning.exact import delta_of_view, noise_view
 from tests.planning.laws import log_concave, sum_of
 from wire.errors import UsageError

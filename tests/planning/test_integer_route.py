@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from gopa.graph import complete, from_edges, k_out_graph, ring
-from gopa.planning.continuous import worst_theta
-from gopa.planning.integer_route import (
+from tests.planning.continuous import worst_theta
+from tests.planning.exact import delta_of_view, noise_view, with_masks
+from tests.planning.integer_noise import (
     best_certificate,
     integer_delta,
     theta_bound,
     worst_theta_integer,
 )
-from tests.planning.exact import delta_of_view, noise_view, with_masks
 from wire.errors import UsageError
 
 

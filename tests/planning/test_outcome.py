@@ -22,12 +22,12 @@ from gopa.graph import (
     spectrum,
     worst_flow_energy,
 )
-from gopa.planning import Claim, Outcome, Plan, privacy, protection
-from gopa.planning.accountant import delta_of_rounds
-from gopa.planning.component import flow_energy
+from gopa.planning import DeltaClaim, Plan, RoundFacts, privacy, protection
+from gopa.planning.convolution import noise_sum
+from gopa.planning.exposure import delta_of_rounds
 from gopa.planning.joined import delta_of_component
-from gopa.planning.noise_sum import noise_sum
 from gopa.planning.outcome import _broken_limit
+from gopa.planning.protection import flow_energy
 from tests.planning.classic import plan
 from tests.randomness import seeded
 from wire.errors import UsageError
@@ -40,10 +40,10 @@ def planned() -> Plan:
     return plan(n=N, epsilon=2, delta=1e-4, corrupt=4, dropout=0.05, mask="uniform")
 
 
-def finished(planned: Plan, **changes: object) -> Outcome:
+def finished(planned: Plan, **changes: object) -> RoundFacts:
     graph = k_out_graph(bytes(32), N, planned.terms.k)
     everybody = tuple(range(N))
-    outcome = Outcome(planned.terms, graph, everybody, unmasked=everybody)
+    outcome = RoundFacts(planned.terms, graph, everybody, unmasked=everybody)
     return dataclasses.replace(outcome, **changes)  # type: ignore[arg-type]
 
 
@@ -52,7 +52,7 @@ def some_edge(planned: Plan) -> tuple[int, int]:
     return int(first[0]), int(second[0])
 
 
-def claims(outcome: Outcome) -> dict[str, Claim]:
+def claims(outcome: RoundFacts) -> dict[str, DeltaClaim]:
     statement = privacy.of(outcome, rng=seeded(0))
     names = ("planned", "observer", "curious", "known")
     return dict(zip(names, statement.claims, strict=False))
@@ -126,7 +126,7 @@ def test_curious_parties_of_a_large_round(mask: str) -> None:
     large = plan(n=300, epsilon=2, delta=1e-5, corrupt=30, charged=0, mask=mask)
     everybody = tuple(range(300))
     graph = k_out_graph(bytes(32), 300, large.terms.k)
-    outcome = Outcome(large.terms, graph, everybody, unmasked=everybody)
+    outcome = RoundFacts(large.terms, graph, everybody, unmasked=everybody)
     found = claims(outcome)
     assert found["observer"].delta <= found["curious"].delta <= 1e-5
     around = claims(dataclasses.replace(outcome, graph=ring(300)))["curious"]
@@ -137,7 +137,7 @@ def test_a_path_of_many_parties_falls_apart() -> None:
     long = plan(n=300, epsilon=2, delta=1e-5, corrupt=30, charged=0, mask="uniform")
     everybody = tuple(range(300))
     line = from_edges(300, [(u, u + 1) for u in range(299)])
-    found = claims(Outcome(long.terms, line, everybody, unmasked=everybody))
+    found = claims(RoundFacts(long.terms, line, everybody, unmasked=everybody))
     assert found["observer"].delta <= 1e-5
     assert found["curious"].delta > 1e-3
 
@@ -193,7 +193,7 @@ def test_too_few_survivors_break_the_plan_even_if_nobody_lost_much(planned: Plan
     graph = k_out_graph(bytes(32), N, 4)
     for count, broken in ((planned.terms.survivors, False), (planned.terms.survivors - 1, True)):
         left = tuple(range(count))
-        outcome = Outcome(terms, graph, left, unmasked=left)
+        outcome = RoundFacts(terms, graph, left, unmasked=left)
         assert bool(_broken_limit(outcome)) == broken
 
 
@@ -257,10 +257,10 @@ def test_earlier_releases_have_the_same_terms(planned: Plan) -> None:
 def test_any_number_of_parties_within_the_plan(mask: str) -> None:
     made = plan(n=200, epsilon=1, delta=1e-5, corrupt=0.5, dropout=0.1, mask=mask)
 
-    def planned_claim(joined: int) -> Claim:
+    def planned_claim(joined: int) -> DeltaClaim:
         everybody = tuple(range(min(joined, 200)))
         graph = k_out_graph(bytes(32), joined, made.terms.k)
-        return claims(Outcome(made.terms, graph, everybody, unmasked=everybody))["planned"]
+        return claims(RoundFacts(made.terms, graph, everybody, unmasked=everybody))["planned"]
 
     for joined in (200, 190, made.terms.survivors):
         assert planned_claim(joined).delta == made.total_delta <= 1e-5
@@ -353,10 +353,10 @@ def test_claims_that_share_a_spectrum_are_those_of_each_alone(
     if number == 5:
         graph = graph.without([(0, int(other)) for other in graph.neighbours(0)])
     included = tuple(sorted(rng.choice(90, size=86, replace=False).tolist()))
-    outcome = Outcome(terms, graph, included)
+    outcome = RoundFacts(terms, graph, included)
     if number % 2:
         again = k_out_graph(bytes([99 - number]) * 32, 90, terms.k)
-        outcome = dataclasses.replace(outcome, earlier=(Outcome(terms, again, included),))
+        outcome = dataclasses.replace(outcome, earlier=(RoundFacts(terms, again, included),))
     together = privacy.of(outcome, rng=seeded(0)).claims
     unknown = [release.graph.induced(list(included)) for release in outcome.releases]
     copies = [from_edges(each.parties, np.stack(each.edges(), axis=1).tolist()) for each in unknown]
@@ -377,7 +377,7 @@ def test_one_spectrum_for_all_claims(gaussian: Plan, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(linalg, "eigvalsh", counting)
     graph = k_out_graph(b"one" + bytes(29), 90, gaussian.terms.k)
-    statement = privacy.of(Outcome(gaussian.terms, graph, tuple(range(90))), rng=seeded(0))
+    statement = privacy.of(RoundFacts(gaussian.terms, graph, tuple(range(90))), rng=seeded(0))
     assert all(claim.delta < 1e-3 for claim in statement.claims)
     assert computed == [90]
 

@@ -11,15 +11,14 @@ import pytest
 
 from gopa.graph import complete, worst_flow_energy
 from gopa.planning import Plan, guarantee
-from gopa.planning.accountant import delta_of_rounds
+from gopa.planning.convolution import noise_sum
+from gopa.planning.dropouts import Course, plan_losses
 from gopa.planning.expansion import Population, disconnected, flow_bound
+from gopa.planning.exposure import delta_of_rounds, delta_of_vectors
 from gopa.planning.gaussian import gaussian_mu
-from gopa.planning.losses import Course, plan_losses
 from gopa.planning.noise_choice import gaussian_table
-from gopa.planning.noise_sum import noise_sum
 from gopa.planning.result import decimal_above, float_below
 from gopa.planning.terms import MOST_DEVIATION
-from gopa.planning.vectors import delta_of_vectors
 from tests.planning.classic import plan
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, WeightedBits, decode_noise_law

@@ -6,16 +6,7 @@ import statistics
 
 import pytest
 
-from gopa.graph import complete, k_out_graph, ring, spread_energy
-from gopa.planning.continuous import (
-    sufficient_mask_deviation,
-    theta,
-    theta_from_gap,
-    theta_from_spread,
-    worst_theta,
-)
-from gopa.planning.gaussian import central_deviation
-from gopa.planning.thesis import (
+from bench.thesis import (
     Reading,
     Setting,
     complete_row,
@@ -23,6 +14,15 @@ from gopa.planning.thesis import (
     simulated_row,
     theorem_row,
     worst_spread,
+)
+from gopa.graph import complete, k_out_graph, ring, spread_energy
+from gopa.planning.gaussian import central_deviation
+from tests.planning.continuous import (
+    sufficient_mask_deviation,
+    theta,
+    theta_from_gap,
+    theta_from_spread,
+    worst_theta,
 )
 from tests.randomness import seeded
 from wire.errors import UsageError

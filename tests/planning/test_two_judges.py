@@ -14,10 +14,10 @@ import pytest
 from bench.terms import HARD, UNKNOWN, costs
 from gopa.graph.flows import flow_levels
 from gopa.planning import plan
+from gopa.planning.convolution import noise_sum
+from gopa.planning.exposure import Coordinate, granted_rounding
 from gopa.planning.joined import Worth, explain_judgement
-from gopa.planning.noise_sum import noise_sum
 from gopa.planning.terms import Terms
-from gopa.planning.vectors import Coordinate, granted_rounding
 from tests.planning.random_terms import compared, given
 from tests.planning.terms_vectors import COMPLETE, LONG, SPARSE
 from tests.planning.worst_terms import LAWS, all_terms, honest_at_the_limit

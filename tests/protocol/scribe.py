@@ -40,7 +40,7 @@ from gopa.masks import (
     sign,
     word_type,
 )
-from gopa.messages.framing import NO_LEAF, Place, Posted, party_id, sign_message
+from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, party_id, sign_message
 from gopa.messages.manifest import CommitReveal, Manifest, Mode, Trust
 from gopa.messages.organiser import ABORT, CLOSE, OPEN, RESULT
 from gopa.messages.party import (
@@ -57,9 +57,9 @@ from gopa.messages.party import (
     Accusation,
     Commit,
     Confirm,
+    EdgeOpenings,
     Join,
     OpenedEdge,
-    Opening,
     Publish,
     Recover,
     RecoveredShare,
@@ -71,7 +71,7 @@ from gopa.rounds.context import RoundContext, commit, opening_of
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim, SharedKeyClaim
 from gopa.rounds.statements import bit_coins, noise_plan, table_coins
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import BeaconValue, Control, Findings, Ledger, RoundView, check
+from gopa.rules import BeaconValue, Control, Findings, Ledger, RoundPicture, check
 from tests.randomness import seeded
 from wire.domains import INPUT_AND_NOISE
 from wire.ed25519 import SigningKey
@@ -133,7 +133,7 @@ class ScribeParty:
 
     # What it says in each phase
 
-    def join(self, view: RoundView) -> Join:
+    def join(self, view: RoundPicture) -> Join:
         world, context = self.world, self.world.context
         group = context.group
         self.secret = group.random_scalars(1, self.rng)[0]
@@ -154,10 +154,10 @@ class ScribeParty:
             seed = self._fresh_seeds(values)
         return Join(view.acts_on, key, proof, nonce_hash, given, seed)
 
-    def reveal(self, view: RoundView) -> Reveal:
+    def reveal(self, view: RoundPicture) -> Reveal:
         return Reveal(view.acts_on, self.nonce)
 
-    def commit(self, view: RoundView) -> Commit:
+    def commit(self, view: RoundPicture) -> Commit:
         context = self.world.context
         neighbours = self.world.neighbours(self.place)
         edges = tuple(self._edge_bytes(v) for v in neighbours)
@@ -172,7 +172,7 @@ class ScribeParty:
             return Commit(view.acts_on, edges, own, b"", b"", b"", *self._dealt(neighbours))
         return self._proved(view, edges, neighbours)
 
-    def accusation(self, view: RoundView, other: int, about: About = About.EDGE) -> Accusation:
+    def accusation(self, view: RoundPicture, other: int, about: About = About.EDGE) -> Accusation:
         shared = self._shared(other).to_bytes()
         roll = view.roll
         claim = SharedKeyClaim(
@@ -190,7 +190,7 @@ class ScribeParty:
         assert group.decode_point(shared)
         return Accusation(view.acts_on, about, other, shared, proof)
 
-    def publish(self, view: RoundView) -> Publish:
+    def publish(self, view: RoundPicture) -> Publish:
         context = self.world.context
         live = self._live(view)
         if not context.full:
@@ -206,21 +206,21 @@ class ScribeParty:
         value = values.reveal().to_bytes()
         return Publish(view.acts_on, value, blinding.reveal().to_bytes())
 
-    def opening(self, view: RoundView) -> Opening:
+    def opening(self, view: RoundPicture) -> EdgeOpenings:
         gone = [v for v in self._live(view) if v not in view.members]
         opened = {other for pair in self.world.opened for other in pair if self.place in pair}
         owed = sorted(set(gone) - opened)
         edges = tuple(OpenedEdge(v, self._edge_key(v).reveal()) for v in owed)
         self.world.opened |= {(self.place, v) for v in owed}
-        return Opening(view.acts_on, edges)
+        return EdgeOpenings(view.acts_on, edges)
 
-    def confirm(self, view: RoundView) -> Confirm:
+    def confirm(self, view: RoundPicture) -> Confirm:
         return Confirm(view.acts_on)
 
-    def unmask(self, view: RoundView) -> Unmask:
+    def unmask(self, view: RoundPicture) -> Unmask:
         return Unmask(view.acts_on, self.seed)
 
-    def recover(self, view: RoundView) -> Recover:
+    def recover(self, view: RoundPicture) -> Recover:
         shares = []
         for dealer in view.dealers[self.place]:
             posted = self.world.commits[dealer]
@@ -247,14 +247,16 @@ class ScribeParty:
         draws = np.frombuffer(self.rng(8 * len(self.values)), dtype=np.uint64)
         return [int(draw % np.uint64(2 * radius + 1)) - radius for draw in draws]
 
-    def _drawn_noise(self, view: RoundView) -> SecretScalarVec:
+    def _drawn_noise(self, view: RoundPicture) -> SecretScalarVec:
         context = self.world.context
         if isinstance(self.seeds, NoiseSeeds):
             return self.seeds.noise(table_coins(context, view.joint, self.own_id))
         assert self.seeds is not None
         return self.seeds.noise(bit_coins(context, view.joint, self.own_id))
 
-    def _proved(self, view: RoundView, edges: tuple[bytes, ...], neighbours: list[int]) -> Commit:
+    def _proved(
+        self, view: RoundPicture, edges: tuple[bytes, ...], neighbours: list[int]
+    ) -> Commit:
         context, group = self.world.context, self.world.context.group
         noise = self._drawn_noise(view)
         order = group.order
@@ -301,7 +303,7 @@ class ScribeParty:
         )
         return tuple(data[at : at + 32] for at in range(0, len(data), 32)), sealed
 
-    def _live(self, view: RoundView) -> list[int]:
+    def _live(self, view: RoundPicture) -> list[int]:
         """Neighbours that are listed and posted the same bytes."""
         listed = next(each.members for each in view.lists if each.phase is Phase.COMMIT)
         mine = dict(
@@ -420,7 +422,7 @@ class World:
         return self.manifest.session
 
     @property
-    def view(self) -> RoundView:
+    def view(self) -> RoundPicture:
         found = self.ledger.state.round
         assert found is not None
         return found
@@ -468,7 +470,7 @@ class World:
         number = self.view.number if number is None else number
         author = key.public.data
         slot = author, int(phase), number
-        place = Place(
+        place = MessageSlot(
             session=self.session,
             phase=phase,
             kind=KIND_IN[phase] if kind is None else kind,
@@ -568,7 +570,7 @@ class World:
             self.control()
 
 
-_SAYS: dict[Phase, Callable[[ScribeParty, RoundView], Any]] = {
+_SAYS: dict[Phase, Callable[[ScribeParty, RoundPicture], Any]] = {
     Phase.JOIN: ScribeParty.join,
     Phase.COINS: ScribeParty.reveal,
     Phase.COMMIT: ScribeParty.commit,

@@ -15,7 +15,7 @@ from gopa.beacon.coins import graph_seed, seed_of_choices
 from gopa.graph import Graph, chosen_by, from_edges
 from gopa.messages.manifest import CommitReveal, DrandBeacon
 from gopa.messages.members import pack_members
-from gopa.messages.organiser import Coins, Enrolled, Roll
+from gopa.messages.organiser import Coins, Roll, RollEntry
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import graph_of_round, losses, peel
 from gopa.rounds.toolkit import Toolkit
@@ -34,7 +34,7 @@ def context(k: int, *, reveals: bool, number: int = 1) -> RoundContext:
 
 
 def roll_of(parties: int) -> Roll:
-    enrolled = Enrolled(bytes(32), bytes(32), bytes(32))
+    enrolled = RollEntry(bytes(32), bytes(32), bytes(32))
     return Roll((enrolled,) * parties, 0)
 
 

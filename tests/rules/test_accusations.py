@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gopa.messages.organiser import Abort, Cause
+from gopa.messages.organiser import Abort, RemovalCause
 from gopa.messages.party import About, Accusation, Commit
 from gopa.messages.phases import Phase
 from tests.protocol.scribe import Change, World
@@ -52,8 +52,8 @@ def to_publish(world: World, liars: Iterable[tuple[int, int]]) -> None:
     world.control()
 
 
-def convicted(place: int, rule: str) -> tuple[int, Phase, Cause, str]:
-    return place, Phase.PUBLISH, Cause.CONVICTED, rule
+def convicted(place: int, rule: str) -> tuple[int, Phase, RemovalCause, str]:
+    return place, Phase.PUBLISH, RemovalCause.CONVICTED, rule
 
 
 @pytest.mark.parametrize("real", [False, True], ids=["doubles", "proofs"])
@@ -147,7 +147,7 @@ def test_an_accuser_that_is_not_listed_is_blamed_and_removed_once() -> None:
     world.run(skip={Phase.COMMIT: [1]}, until=Phase.PUBLISH)
     accuse(world, 1, 3)
     world.run()
-    gone = (1, Phase.COMMIT, Cause.ABSENT, "04-K4")
+    gone = (1, Phase.COMMIT, RemovalCause.ABSENT, "04-K4")
     require(world, [gone], [(1, "04-A1")], [0, 2, 3, 4])
 
 

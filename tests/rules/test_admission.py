@@ -11,25 +11,33 @@ from typing import Any
 
 import pytest
 
-from bulletin_board import Accepted, Entry, Reason, Refused, Sequencer, Submission, first_checkpoint
+from bulletin_board import (
+    Accepted,
+    Entry,
+    RefusalReason,
+    Refused,
+    Sequencer,
+    Submission,
+    first_checkpoint,
+)
 from bulletin_board.admission import AdmissionPolicy
 from bulletin_board.entry import LARGEST_BODY, sign_entry
 from bulletin_board.storage.memory import memory_storage
 from gopa import admission_places
 from gopa.admission import LARGEST_MANIFEST, Limits, ProtocolAdmission
 from gopa.admission_places import OpenSessions
-from gopa.messages.framing import NO_LEAF, Place, sign_message
+from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
 from gopa.messages.manifest import CommitReveal, OpenAdmission, Roster, session_id
 from gopa.messages.organiser import (
     ABORT,
     CLOSE,
     OPEN,
     Abort,
+    AbortReason,
     Close,
     Members,
     Open,
     Released,
-    Why,
 )
 from gopa.messages.party import About
 from gopa.messages.phases import KIND_IN, Kind, Phase
@@ -143,9 +151,9 @@ def attempt(  # noqa: PLR0917 - a place in the log
     kind: int | None = None,
     number: int = 1,
     seq: int = 0,
-) -> Reason | None:
+) -> RefusalReason | None:
     """Why the first entry of a message is refused; None if it is not."""
-    place = Place(
+    place = MessageSlot(
         session=world.session,
         phase=phase,  # type: ignore[arg-type]
         kind=KIND_IN.get(phase, Kind.OPEN) if kind is None else kind,  # type: ignore[arg-type, call-overload]
@@ -166,11 +174,11 @@ def test_only_the_open_phase_takes_messages() -> None:
     key, body = world.parties[1].key, world.view.acts_on
     assert attempt(policy, world, key, Phase.COMMIT, body) is None
     for phase in set(KIND_IN) - {Phase.COMMIT}:
-        assert attempt(policy, world, key, phase, body) is Reason.PHASE
-    assert attempt(policy, world, key, Phase.COMMIT, body, number=2) is Reason.PHASE
-    assert attempt(policy, world, key, Phase.COMMIT, body, Kind.JOIN) is Reason.MALFORMED
-    assert attempt(policy, world, key, 77, body) is Reason.MALFORMED
-    assert attempt(policy, world, key, Phase.ORGANISER, body) is Reason.MALFORMED
+        assert attempt(policy, world, key, phase, body) is RefusalReason.PHASE
+    assert attempt(policy, world, key, Phase.COMMIT, body, number=2) is RefusalReason.PHASE
+    assert attempt(policy, world, key, Phase.COMMIT, body, Kind.JOIN) is RefusalReason.MALFORMED
+    assert attempt(policy, world, key, 77, body) is RefusalReason.MALFORMED
+    assert attempt(policy, world, key, Phase.ORGANISER, body) is RefusalReason.MALFORMED
 
 
 def test_accusations_are_heard_while_values_are_published() -> None:
@@ -178,7 +186,7 @@ def test_accusations_are_heard_while_values_are_published() -> None:
     key, body = world.parties[1].key, world.view.acts_on
     assert attempt(policy, world, key, Phase.ACCUSE, body) is None
     assert attempt(policy, world, key, Phase.PUBLISH, body) is None
-    assert attempt(policy, world, key, Phase.ROLLBACK, body) is Reason.PHASE
+    assert attempt(policy, world, key, Phase.ROLLBACK, body) is RefusalReason.PHASE
 
 
 def test_only_parties_of_the_last_list_go_on() -> None:
@@ -188,11 +196,14 @@ def test_only_parties_of_the_last_list_go_on() -> None:
     admit_all(policy, world.raws)
     body = world.view.acts_on
     assert attempt(policy, world, world.parties[1].key, Phase.PUBLISH, body) is None
-    assert attempt(policy, world, world.parties[4].key, Phase.PUBLISH, body) is Reason.UNREGISTERED
+    assert (
+        attempt(policy, world, world.parties[4].key, Phase.PUBLISH, body)
+        is RefusalReason.UNREGISTERED
+    )
     stranger = signing_key("stranger")
-    assert attempt(policy, world, stranger, Phase.PUBLISH, body) is Reason.UNREGISTERED
+    assert attempt(policy, world, stranger, Phase.PUBLISH, body) is RefusalReason.UNREGISTERED
     organiser = attempt(policy, world, world.organiser, Phase.PUBLISH, body)
-    assert organiser is Reason.UNREGISTERED
+    assert organiser is RefusalReason.UNREGISTERED
 
 
 def test_one_message_in_a_phase() -> None:
@@ -201,9 +212,10 @@ def test_one_message_in_a_phase() -> None:
     posted = world.post(party.key, Phase.CONFIRM, body)
     policy.admit(posted.entry)
     policy.observe(posted.index, posted.entry)
-    assert attempt(policy, world, party.key, Phase.CONFIRM, body, seq=1) is Reason.SEQUENCE
+    assert attempt(policy, world, party.key, Phase.CONFIRM, body, seq=1) is RefusalReason.SEQUENCE
     assert (
-        attempt(policy, world, world.parties[2].key, Phase.CONFIRM, body, seq=1) is Reason.SEQUENCE
+        attempt(policy, world, world.parties[2].key, Phase.CONFIRM, body, seq=1)
+        is RefusalReason.SEQUENCE
     )
     assert attempt(policy, world, world.parties[2].key, Phase.CONFIRM, body) is None
 
@@ -220,11 +232,14 @@ def test_one_opening_for_each_rollback() -> None:
         policy.observe(posted.index, posted.entry)
     party = world.parties[0]
     body = world.view.acts_on + bytes(100)
-    assert attempt(policy, world, party.key, Phase.ROLLBACK, body, seq=1) is Reason.SEQUENCE
+    assert attempt(policy, world, party.key, Phase.ROLLBACK, body, seq=1) is RefusalReason.SEQUENCE
     world.control()
     policy.observe(world.log[-1].index, world.log[-1].entry)
     assert attempt(policy, world, party.key, Phase.ROLLBACK, body, seq=1) is None
-    assert attempt(policy, world, world.parties[4].key, Phase.ROLLBACK, body) is Reason.UNREGISTERED
+    assert (
+        attempt(policy, world, world.parties[4].key, Phase.ROLLBACK, body)
+        is RefusalReason.UNREGISTERED
+    )
 
 
 def test_accusations_are_counted() -> None:
@@ -234,7 +249,7 @@ def test_accusations_are_counted() -> None:
         assert attempt(policy, world, key, Phase.ACCUSE, body, seq=number) is None
         posted = world.post(key, Phase.ACCUSE, body)
         policy.observe(posted.index, posted.entry)
-    assert attempt(policy, world, key, Phase.ACCUSE, body, seq=8) is Reason.SEQUENCE
+    assert attempt(policy, world, key, Phase.ACCUSE, body, seq=8) is RefusalReason.SEQUENCE
 
 
 def test_evidence_changes_nothing() -> None:
@@ -245,7 +260,9 @@ def test_evidence_changes_nothing() -> None:
     policy.observe(first.index, first.entry)
     second = world.post(party.key, Phase.CONFIRM, bytes(32), seq=0)
     policy.observe(second.index, second.entry)
-    assert attempt(policy, world, party.key, Phase.CONFIRM, bytes(32), seq=1) is Reason.SEQUENCE
+    assert (
+        attempt(policy, world, party.key, Phase.CONFIRM, bytes(32), seq=1) is RefusalReason.SEQUENCE
+    )
 
 
 @pytest.mark.parametrize(
@@ -255,8 +272,8 @@ def test_no_message_is_larger_than_the_manifest_allows(phase: Phase) -> None:
     world, policy = standing(phase)
     key = world.parties[1].key
     assert attempt(policy, world, key, phase, bytes(32)) is None
-    assert attempt(policy, world, key, phase, bytes(20_000)) is Reason.TOO_LARGE
-    assert attempt(policy, world, key, phase, bytes(2 * LARGEST_BODY)) is Reason.TOO_LARGE
+    assert attempt(policy, world, key, phase, bytes(20_000)) is RefusalReason.TOO_LARGE
+    assert attempt(policy, world, key, phase, bytes(2 * LARGEST_BODY)) is RefusalReason.TOO_LARGE
 
 
 def test_chunks_continue_each_other() -> None:
@@ -264,24 +281,24 @@ def test_chunks_continue_each_other() -> None:
         Phase.PUBLISH, kind="signed", dimension=16_000, steps=1, squared_sensitivity=12
     )
     key = world.parties[1].key
-    place = Place(world.session, Phase.PUBLISH, Kind.PUBLISH, 1, 0, NO_LEAF)
+    place = MessageSlot(world.session, Phase.PUBLISH, Kind.PUBLISH, 1, 0, NO_LEAF)
     raws = sign_message(bytes(64_030), place, key).entries
     entries = [Submission.decode(raw).entry for raw in raws]
     assert len(entries) == 2
 
-    def reason(entry: Any) -> Reason | None:
+    def reason(entry: Any) -> RefusalReason | None:
         try:
             policy.admit(entry)
         except Refused as refusal:
             return refusal.reason
         return None
 
-    assert reason(entries[1]) is Reason.SEQUENCE
-    assert reason(replace(entries[0], body=b"short")) is Reason.MALFORMED
+    assert reason(entries[1]) is RefusalReason.SEQUENCE
+    assert reason(replace(entries[0], body=b"short")) is RefusalReason.MALFORMED
     assert reason(entries[0]) is None
     policy.observe(len(world.log), entries[0])
-    assert reason(replace(entries[1], chunks=3)) is Reason.SEQUENCE
-    assert reason(replace(entries[1], seq=0)) is Reason.SEQUENCE
+    assert reason(replace(entries[1], chunks=3)) is RefusalReason.SEQUENCE
+    assert reason(replace(entries[1], seq=0)) is RefusalReason.SEQUENCE
     assert reason(entries[1]) is None
 
 
@@ -297,19 +314,21 @@ def test_the_organiser_keeps_its_order() -> None:
     assert due is not None
     key = world.organiser
 
-    def control(body: bytes, kind: Kind, seq: int = due.seq, number: int = 1) -> Reason | None:
+    def control(
+        body: bytes, kind: Kind, seq: int = due.seq, number: int = 1
+    ) -> RefusalReason | None:
         return attempt(policy, world, key, Phase.ORGANISER, body, kind, number, seq)
 
     assert control(due.body, Kind.CLOSE) is None
-    assert control(due.body, Kind.CLOSE, seq=due.seq + 1) is Reason.SEQUENCE
-    assert control(due.body, Kind.CLOSE, number=2) is Reason.PHASE
-    assert control(due.body, Kind.OPEN) is Reason.MALFORMED
-    assert control(due.body[:-1], Kind.CLOSE) is Reason.MALFORMED
-    assert control(bytes(34) + b"\x00\x00", Kind.OPEN) is Reason.PHASE
+    assert control(due.body, Kind.CLOSE, seq=due.seq + 1) is RefusalReason.SEQUENCE
+    assert control(due.body, Kind.CLOSE, number=2) is RefusalReason.PHASE
+    assert control(due.body, Kind.OPEN) is RefusalReason.MALFORMED
+    assert control(due.body[:-1], Kind.CLOSE) is RefusalReason.MALFORMED
+    assert control(bytes(34) + b"\x00\x00", Kind.OPEN) is RefusalReason.PHASE
     later = altered(CLOSE, due, cut=len(world.log) + 1)
-    assert control(later, Kind.CLOSE) is Reason.MALFORMED
+    assert control(later, Kind.CLOSE) is RefusalReason.MALFORMED
     other = altered(CLOSE, due, phase=Phase.PUBLISH)
-    assert control(other, Kind.CLOSE) is Reason.PHASE
+    assert control(other, Kind.CLOSE) is RefusalReason.PHASE
 
 
 def test_a_round_begins_after_the_last_one() -> None:
@@ -321,8 +340,13 @@ def test_a_round_begins_after_the_last_one() -> None:
     assert due is not None
     key = world.organiser
     assert attempt(policy, world, key, Phase.ORGANISER, due.body, Kind.OPEN, 2) is None
-    assert attempt(policy, world, key, Phase.ORGANISER, due.body, Kind.OPEN, 3) is Reason.PHASE
-    assert attempt(policy, world, key, Phase.ORGANISER, due.body, Kind.OPEN, 1, 99) is Reason.PHASE
+    assert (
+        attempt(policy, world, key, Phase.ORGANISER, due.body, Kind.OPEN, 3) is RefusalReason.PHASE
+    )
+    assert (
+        attempt(policy, world, key, Phase.ORGANISER, due.body, Kind.OPEN, 1, 99)
+        is RefusalReason.PHASE
+    )
 
 
 def test_closes_wait_for_witnesses_where_the_session_asks_for_them() -> None:
@@ -347,7 +371,7 @@ def first_of(world: World) -> Any:
     return world.log[0].entry
 
 
-def refusal(policy: ProtocolAdmission, entry: Any) -> Reason | None:
+def refusal(policy: ProtocolAdmission, entry: Any) -> RefusalReason | None:
     try:
         policy.admit(entry)
     except Refused as refused:
@@ -359,13 +383,13 @@ def test_sessions_begin_with_their_manifest() -> None:
     world = make()
     world.control()
     policy = ProtocolAdmission()
-    assert refusal(policy, world.log[1].entry) is Reason.SESSION
+    assert refusal(policy, world.log[1].entry) is RefusalReason.SESSION
     assert refusal(policy, first_of(world)) is None
-    assert refusal(policy, replace(first_of(world), session=bytes(32))) is Reason.MALFORMED
+    assert refusal(policy, replace(first_of(world), session=bytes(32))) is RefusalReason.MALFORMED
     other = make(rounds=2)
     swapped = replace(first_of(other), session=world.session)
-    assert refusal(policy, swapped) is Reason.MALFORMED
-    assert refusal(policy, replace(first_of(world), kind=int(Kind.OPEN))) is Reason.SESSION
+    assert refusal(policy, swapped) is RefusalReason.MALFORMED
+    assert refusal(policy, replace(first_of(world), kind=int(Kind.OPEN))) is RefusalReason.SESSION
 
 
 def large() -> World:
@@ -385,15 +409,15 @@ def test_a_manifest_of_several_entries_is_its_authors() -> None:
     first, last = (posted.entry for posted in world.log)
     policy = ProtocolAdmission()
     longest = -(-LARGEST_MANIFEST // LARGEST_BODY)
-    assert refusal(policy, last) is Reason.SEQUENCE
+    assert refusal(policy, last) is RefusalReason.SEQUENCE
     assert refusal(policy, replace(first, chunks=longest)) is None
-    assert refusal(policy, replace(first, chunks=longest + 2)) is Reason.TOO_LARGE
+    assert refusal(policy, replace(first, chunks=longest + 2)) is RefusalReason.TOO_LARGE
     assert refusal(policy, first) is None
     policy.observe(0, first)
     assert policy.sessions == {}
     somebody = signing_key("somebody").public
-    assert refusal(policy, replace(last, author=somebody)) is Reason.SESSION
-    assert refusal(policy, first) is Reason.SEQUENCE
+    assert refusal(policy, replace(last, author=somebody)) is RefusalReason.SESSION
+    assert refusal(policy, first) is RefusalReason.SEQUENCE
     assert refusal(policy, last) is None
     policy.observe(1, last)
     assert policy.sessions.keys() == {world.session}
@@ -405,7 +429,7 @@ def test_a_manifest_names_its_author() -> None:
     policy = ProtocolAdmission()
     assert refusal(policy, entry) is None
     strange = replace(entry, author=signing_key("somebody").public)
-    assert refusal(policy, strange) is Reason.MALFORMED
+    assert refusal(policy, strange) is RefusalReason.MALFORMED
     policy.observe(0, strange)
     assert policy.sessions == {}
 
@@ -419,13 +443,21 @@ def test_what_an_older_policy_let_in_changes_nothing() -> None:
     body, session = world.view.acts_on, policy.sessions[world.session]
     controls = Phase.ORGANISER, due.body, due.kind
     before = deepcopy(session)
-    refused: list[tuple[SigningKey, Phase, bytes, Kind, int, int, Reason]] = [
-        (organiser, *controls, 2, 0, Reason.PHASE),
-        (organiser, *controls, 1, due.seq + 1, Reason.SEQUENCE),
-        (organiser, *controls, 1, due.seq - 1, Reason.SEQUENCE),
-        (organiser, Phase.COMMIT, body, Kind.COMMIT, 1, 0, Reason.UNREGISTERED),
-        (party.key, Phase.COMMIT, body, Kind.COMMIT, 2, 0, Reason.PHASE),
-        (signing_key("stranger"), Phase.COMMIT, body, Kind.COMMIT, 1, 0, Reason.UNREGISTERED),
+    refused: list[tuple[SigningKey, Phase, bytes, Kind, int, int, RefusalReason]] = [
+        (organiser, *controls, 2, 0, RefusalReason.PHASE),
+        (organiser, *controls, 1, due.seq + 1, RefusalReason.SEQUENCE),
+        (organiser, *controls, 1, due.seq - 1, RefusalReason.SEQUENCE),
+        (organiser, Phase.COMMIT, body, Kind.COMMIT, 1, 0, RefusalReason.UNREGISTERED),
+        (party.key, Phase.COMMIT, body, Kind.COMMIT, 2, 0, RefusalReason.PHASE),
+        (
+            signing_key("stranger"),
+            Phase.COMMIT,
+            body,
+            Kind.COMMIT,
+            1,
+            0,
+            RefusalReason.UNREGISTERED,
+        ),
     ]
     assert attempt(policy, world, organiser, *controls, 1, due.seq) is None
     for key, phase, said, kind, number, seq, reason in refused:
@@ -450,16 +482,16 @@ def test_a_session_goes_no_further_than_it_can_be_read(kind: Kind) -> None:
     world.phase()
     session = policy.sessions[world.session]
     seq = len([each for each in world.log if each.entry.phase == Phase.ORGANISER]) - 1
-    place = Place(world.session, Phase.ORGANISER, kind, 1, seq, NO_LEAF)
+    place = MessageSlot(world.session, Phase.ORGANISER, kind, 1, seq, NO_LEAF)
     (raw,) = sign_message(world.view.acts_on, place, world.organiser).entries
     entry = Submission.decode(raw).entry
-    assert refusal(policy, entry) is Reason.MALFORMED
+    assert refusal(policy, entry) is RefusalReason.MALFORMED
     broken = [session.broken]
     policy.observe(len(world.log), entry)
     assert [*broken, session.broken] == [False, True]
     assert attempt(
         policy, world, world.organiser, Phase.ORGANISER, b"", Kind.CLOSE, 1, seq + 1
-    ) is (Reason.PHASE)
+    ) is (RefusalReason.PHASE)
     assert attempt(policy, world, world.parties[1].key, Phase.COMMIT, bytes(32)) is None
 
 
@@ -469,15 +501,19 @@ def test_a_round_that_did_not_open_has_no_end(kind: Kind) -> None:
     policy = ProtocolAdmission()
     admit_all(policy, world.raws)
     key = world.parties[1].key
-    assert attempt(policy, world, key, Phase.JOIN, bytes(32)) is Reason.PHASE
+    assert attempt(policy, world, key, Phase.JOIN, bytes(32)) is RefusalReason.PHASE
     bodies = {
         Kind.CLOSE: CLOSE.encode(
             Close(world.log[0].leaf, 1, Phase.COMMIT, b"", Members(b"\x1f", final=False))
         ),
-        Kind.ABORT: ABORT.encode(Abort(world.log[0].leaf, 1, Why.ORGANISER, Released.NONE, ())),
+        Kind.ABORT: ABORT.encode(
+            Abort(world.log[0].leaf, 1, AbortReason.ORGANISER, Released.NONE, ())
+        ),
     }
     body = bodies[kind]
-    assert attempt(policy, world, world.organiser, Phase.ORGANISER, body, kind) is Reason.PHASE
+    assert (
+        attempt(policy, world, world.organiser, Phase.ORGANISER, body, kind) is RefusalReason.PHASE
+    )
     posted = world.post(world.organiser, Phase.ORGANISER, body, kind, 1)
     policy.observe(posted.index, posted.entry)
     assert policy.sessions[world.session].round is None
@@ -492,7 +528,10 @@ def test_who_did_not_join_says_nothing_in_the_round() -> None:
     admit_all(policy, world.raws)
     body = world.view.acts_on
     assert attempt(policy, world, world.parties[1].key, Phase.COINS, body) is None
-    assert attempt(policy, world, world.parties[4].key, Phase.COINS, body) is Reason.UNREGISTERED
+    assert (
+        attempt(policy, world, world.parties[4].key, Phase.COINS, body)
+        is RefusalReason.UNREGISTERED
+    )
 
 
 def test_operators_limit_who_begins_sessions() -> None:
@@ -500,9 +539,9 @@ def test_operators_limit_who_begins_sessions() -> None:
     entry = first_of(world)
     own = world.organiser.public.data
     assert refusal(ProtocolAdmission(Limits.of(organisers=[own])), entry) is None
-    assert refusal(ProtocolAdmission(Limits.of(organisers=[])), entry) is Reason.SESSION
+    assert refusal(ProtocolAdmission(Limits.of(organisers=[])), entry) is RefusalReason.SESSION
     assert refusal(ProtocolAdmission(Limits.of(sessions=[world.session])), entry) is None
-    assert refusal(ProtocolAdmission(Limits.of(sessions=[])), entry) is Reason.SESSION
+    assert refusal(ProtocolAdmission(Limits.of(sessions=[])), entry) is RefusalReason.SESSION
 
 
 def test_open_sessions_are_limited_and_not_those_that_are_over() -> None:
@@ -512,19 +551,19 @@ def test_open_sessions_are_limited_and_not_those_that_are_over() -> None:
     policy = ProtocolAdmission(Limits.of(most_sessions=1))
     entries = [Submission.decode(raw).entry for raw in world.raws]
     for index, entry in enumerate(entries):
-        assert refusal(policy, other) is (Reason.FULL if index > 1 else None)
+        assert refusal(policy, other) is (RefusalReason.FULL if index > 1 else None)
         policy.admit(entry)
         policy.observe(index, entry)
     assert policy.sessions[world.session].over
     assert refusal(policy, other) is None
     again = Open(world.log[-1].leaf, 1, 0)
-    assert refusal(policy, control(world, OPEN.encode(again), Kind.OPEN, 2)) is Reason.PHASE
+    assert refusal(policy, control(world, OPEN.encode(again), Kind.OPEN, 2)) is RefusalReason.PHASE
 
 
 def control(world: World, body: bytes, kind: Kind, number: int) -> Entry:
     """The organiser's first entry in a round."""
     organiser = world.organiser
-    place = Place(world.session, Phase.ORGANISER, kind, number, 0, NO_LEAF, 0, bytes(32))
+    place = MessageSlot(world.session, Phase.ORGANISER, kind, number, 0, NO_LEAF, 0, bytes(32))
     (raw,) = sign_message(body, place, organiser).entries
     return Submission.decode(raw).entry
 
@@ -553,7 +592,7 @@ def test_manifests_that_stand_still_give_way() -> None:
         policy.admit(each)
         policy.observe(index, each)
         index += 1
-    assert refusal(policy, last) is Reason.SEQUENCE
+    assert refusal(policy, last) is RefusalReason.SEQUENCE
     assert len(policy._pending.known) == 20
 
 
@@ -585,12 +624,12 @@ def test_a_restart_with_organisers_frees_a_board_that_strangers_filled() -> None
         return policy
 
     open_to_all = replayed(Limits.of(most_sessions=1))
-    assert refusal(open_to_all, first_of(world)) is Reason.FULL
+    assert refusal(open_to_all, first_of(world)) is RefusalReason.FULL
     own = [signing_key("another organiser").public.data]
     closed = replayed(Limits.of(own, most_sessions=1))
     assert closed.sessions == {}
     assert not closed._pending.known
-    assert refusal(closed, first_of(world)) is Reason.SESSION
+    assert refusal(closed, first_of(world)) is RefusalReason.SESSION
     own.append(world.organiser.public.data)
     assert replayed(Limits.of(own)).sessions.keys() == {stranger.session}
     registered = replayed(Limits.of(sessions=[world.session]))
@@ -641,7 +680,7 @@ def test_a_crowd_puts_out_nobody_who_came_before_it() -> None:
     openings = [world.log[1].entry, late.log[1].entry]
     assert [refusal(policy, each) for each in openings] == [None, None]
     taken(policy, *crowd[104:])
-    assert [refusal(policy, each) for each in openings] == [None, Reason.SESSION]
+    assert [refusal(policy, each) for each in openings] == [None, RefusalReason.SESSION]
     assert late.session not in policy.sessions
     taken(policy, openings[0])
     assert policy._open.going_on == {world.session}
@@ -673,7 +712,7 @@ def test_a_board_is_full_when_rounds_go_on_in_all_sessions() -> None:
         world.control()
         assert refusal(policy, newcomer) is None
         taken(policy, *(posted.entry for posted in world.log))
-    assert refusal(policy, newcomer) is Reason.FULL
+    assert refusal(policy, newcomer) is RefusalReason.FULL
 
 
 @pytest.mark.parametrize("made", [make, large])
@@ -730,4 +769,7 @@ def test_open_admission_is_bounded() -> None:
         assert refusal(policy, posted.entry) is None
         policy.observe(posted.index, posted.entry)
     last = world.parties[8]
-    assert refusal(policy, world.say(last, Phase.JOIN, last.join(world.view)).entry) is Reason.FULL
+    assert (
+        refusal(policy, world.say(last, Phase.JOIN, last.join(world.view)).entry)
+        is RefusalReason.FULL
+    )

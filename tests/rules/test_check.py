@@ -21,7 +21,7 @@ from bulletin_board import (
 from bulletin_board.admission import Anyone
 from bulletin_board.storage.memory import memory_storage
 from bulletin_board.tree import EMPTY_ROOT, RightEdge
-from gopa.messages.framing import Place, sign_message
+from gopa.messages.framing import MessageSlot, sign_message
 from gopa.messages.organiser import CLOSE, Members
 from gopa.messages.party import Publish
 from gopa.messages.phases import KIND_IN, Kind, Phase
@@ -147,7 +147,7 @@ def say_seen(  # noqa: PLR0917 - a message with its place
     seq: int = 0,
 ) -> None:
     """The party posts this and says that it has seen this root."""
-    place = Place(
+    place = MessageSlot(
         session=world.session,
         phase=phase,
         kind=KIND_IN[phase],
@@ -237,7 +237,7 @@ def test_an_organiser_that_was_shown_another_log_is_not_convicted() -> None:
     due = world.ledger.next_control(len(world.log))
     assert due is not None
     body = altered(CLOSE, due, content=Members(b"\x0f", final=False))
-    place = Place(
+    place = MessageSlot(
         session=world.session,
         phase=Phase.ORGANISER,
         kind=Kind.CLOSE,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gopa.messages.organiser import CLOSE, OPEN, Cause, Close, Members, Open
+from gopa.messages.organiser import CLOSE, OPEN, Close, Members, Open, RemovalCause
 from gopa.messages.phases import Kind, Phase
 from tests.protocol.scribe import World
 from tests.rules.worlds import altered, baseline, make, require
@@ -67,7 +67,7 @@ def test_a_cut_may_exclude_honest_entries() -> None:
     world.say(late, Phase.COMMIT, late.commit(world.view))
     world.control(cut=cut)
     world.run()
-    row = (2, Phase.COMMIT, Cause.ABSENT, "04-C6")
+    row = (2, Phase.COMMIT, RemovalCause.ABSENT, "04-C6")
     found = require(world, [row], (), [0, 1, 3, 4])
     assert [(note.rule, note.author, note.entries) for note in found.notes] == [
         ("04-C6", late.author, (cut,))
@@ -83,7 +83,7 @@ def test_nonces_that_were_seen_can_be_cut_off_and_count_as_withheld() -> None:
     world.control(cut=len(world.log) - 2)
     assert world.view.withheld == 2
     world.run()
-    rows = [(place, Phase.COINS, Cause.ABSENT, "04-C6") for place in (3, 4)]
+    rows = [(place, Phase.COINS, RemovalCause.ABSENT, "04-C6") for place in (3, 4)]
     require(world, rows, (), [0, 1, 2])
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from gopa.graph import Graph
 from gopa.messages.members import pack_members
-from gopa.messages.organiser import Abort, Cause, Coins, Why
+from gopa.messages.organiser import Abort, AbortReason, Coins, RemovalCause
 from gopa.messages.party import REVEAL, Reveal
 from gopa.messages.phases import Phase
 from gopa.rounds.context import RoundContext
@@ -22,7 +22,7 @@ def test_a_nonce_fits_its_hash() -> None:
     baseline()
     world = make()
     world.run(change={Phase.COINS: {3: changed(nonce=bytes(32))}})
-    removed = [(3, Phase.COINS, Cause.INVALID, "04-V1")]
+    removed = [(3, Phase.COINS, RemovalCause.INVALID, "04-V1")]
     found = require(world, removed, [(3, "04-V1")], [0, 1, 2, 4])
     assert found.rounds[0].withheld == 1
 
@@ -58,8 +58,8 @@ def test_too_many_withheld_nonces_abort() -> None:
     world.run(skip={Phase.COINS: [0, 1, 4]})
     ended = world.view.ended
     assert isinstance(ended, Abort)
-    assert (ended.reason, ended.culprits) == (Why.TOO_MANY_WITHHELD, (0, 1, 4))
-    removed = [(place, Phase.COINS, Cause.ABSENT, "04-V1") for place in (0, 1, 4)]
+    assert (ended.reason, ended.culprits) == (AbortReason.TOO_MANY_WITHHELD, (0, 1, 4))
+    removed = [(place, Phase.COINS, RemovalCause.ABSENT, "04-V1") for place in (0, 1, 4)]
     require(world, removed)
 
 
@@ -69,8 +69,8 @@ def test_too_few_members_abort() -> None:
     world.run(skip={Phase.JOIN: [0], Phase.COINS: [1]})
     ended = world.view.ended
     assert isinstance(ended, Abort)
-    assert (ended.reason, ended.culprits) == (Why.TOO_FEW_LEFT, (0,))
-    require(world, [(0, Phase.COINS, Cause.ABSENT, "04-V1")])
+    assert (ended.reason, ended.culprits) == (AbortReason.TOO_FEW_LEFT, (0,))
+    require(world, [(0, Phase.COINS, RemovalCause.ABSENT, "04-V1")])
 
 
 def other_nonces(close: object) -> object:

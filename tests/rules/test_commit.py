@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gopa.graph import from_edges
-from gopa.messages.organiser import Abort, Cause, Members, Why
+from gopa.messages.organiser import Abort, AbortReason, Members, RemovalCause
 from gopa.messages.party import Commit
 from gopa.messages.phases import Phase
 from gopa.rules import outcome_of
@@ -19,8 +19,8 @@ NOT_A_POINT = b"\xff" * 32
 REST = [0, 1, 3, 4]
 
 
-def gone(rule: str, place: int = 2) -> list[tuple[int, Phase, Cause, str]]:
-    return [(place, Phase.COMMIT, Cause.INVALID, rule)]
+def gone(rule: str, place: int = 2) -> list[tuple[int, Phase, RemovalCause, str]]:
+    return [(place, Phase.COMMIT, RemovalCause.INVALID, rule)]
 
 
 def fewer_edges(commit: Commit) -> Commit:
@@ -128,9 +128,13 @@ def test_too_few_commits_abort() -> None:
     world.run(skip={Phase.COMMIT: [0, 1, 2]})
     ended = world.view.ended
     assert isinstance(ended, Abort)
-    assert (ended.reason, ended.culprits, ended.released) == (Why.TOO_FEW_LEFT, (0, 1, 2), 0)
-    lost = [(p, Phase.COMMIT, Cause.LOST, "04-L2") for p in (3, 4)]
-    missing = [(p, Phase.COMMIT, Cause.ABSENT, "04-K4") for p in (0, 1, 2)]
+    assert (ended.reason, ended.culprits, ended.released) == (
+        AbortReason.TOO_FEW_LEFT,
+        (0, 1, 2),
+        0,
+    )
+    lost = [(p, Phase.COMMIT, RemovalCause.LOST, "04-L2") for p in (3, 4)]
+    missing = [(p, Phase.COMMIT, RemovalCause.ABSENT, "04-K4") for p in (0, 1, 2)]
     require(world, [*missing, *lost])
 
 
@@ -139,8 +143,8 @@ def test_who_lost_too_many_neighbours_is_peeled_off() -> None:
     path = from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4)])
     world = make(graph=lambda *_: path, loss=0)
     world.run(skip={Phase.COMMIT: [4]})
-    rows = [(4, Phase.COMMIT, Cause.ABSENT, "04-K4")]
-    rows += [(place, Phase.COMMIT, Cause.LOST, "04-L2") for place in range(4)]
+    rows = [(4, Phase.COMMIT, RemovalCause.ABSENT, "04-K4")]
+    rows += [(place, Phase.COMMIT, RemovalCause.LOST, "04-L2") for place in range(4)]
     found = require(world, rows)
     assert found.rounds[0].culprits == (4,)
 
@@ -150,8 +154,8 @@ def test_peeling_leaves_components_that_lost_nobody() -> None:
     world = make(graph=lambda *_: split, loss=0)
     world.run(skip={Phase.COMMIT: [4]})
     rows = [
-        (4, Phase.COMMIT, Cause.ABSENT, "04-K4"),
-        (3, Phase.COMMIT, Cause.LOST, "04-L2"),
+        (4, Phase.COMMIT, RemovalCause.ABSENT, "04-K4"),
+        (3, Phase.COMMIT, RemovalCause.LOST, "04-L2"),
     ]
     require(world, rows, included=[0, 1, 2])
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from gopa.messages.framing import Place, sign_message
+from gopa.messages.framing import MessageSlot, sign_message
 from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import ABORT, Why
+from gopa.messages.organiser import ABORT, AbortReason
 from gopa.messages.phases import Phase
 from gopa.rules import RoundFindings
 from tests.protocol.scribe import World
@@ -57,7 +57,7 @@ def test_a_cut_below_the_last_seed_is_the_organisers_veto_and_nobody_elses() -> 
     cut = cut_below(world, [2])
     found, ended = the_round(world), len(world.log) - 1
     assert ABORT.decode(world.log[ended].entry.body).culprits == (2,)
-    assert (found.abort, found.culprits, found.veto) == (Why.NOT_UNMASKED, (), (ended, cut))
+    assert (found.abort, found.culprits, found.veto) == (AbortReason.NOT_UNMASKED, (), (ended, cut))
     organiser = author_of(world.manifest)
     assert vetoes(world) == {("04-X7", organiser, ended), ("04-X7", organiser, cut)}
     assert not world.check().faults
@@ -118,7 +118,7 @@ def test_of_a_veto_nobody_is_to_blame_and_who_was_absent_is_barred() -> None:
     world.run(until=Phase.CONFIRM)
     cut = cut_below(world, [2], [3, 4])
     found = the_round(world)
-    assert (found.abort, found.culprits) == (Why.NOT_CONFIRMED, ())
+    assert (found.abort, found.culprits) == (AbortReason.NOT_CONFIRMED, ())
     assert found.veto == (len(world.log) - 1, cut)
     world.control()
     assert barred(world) == {3, 4}
@@ -129,7 +129,7 @@ def test_too_few_all_the_same_is_no_veto() -> None:
     world.run(until=Phase.CONFIRM)
     cut_below(world, [1], [2, 3, 4])
     found = the_round(world)
-    assert (found.abort, found.culprits, found.veto) == (Why.NOT_CONFIRMED, (2, 3, 4), ())
+    assert (found.abort, found.culprits, found.veto) == (AbortReason.NOT_CONFIRMED, (2, 3, 4), ())
     world.control()
     assert barred(world) == {2, 3, 4}
 
@@ -157,7 +157,7 @@ def test_whoever_leaves_before_commit_is_a_culprit_of_an_abort_and_not_barred() 
     found = the_round(world)
     roll = [each.author for each in world.view.roll]
     absent = {world.parties[number].author for number in (1, 2, 3, 4)}
-    assert found.abort is Why.TOO_FEW_LEFT
+    assert found.abort is AbortReason.TOO_FEW_LEFT
     assert {roll[position] for position in found.culprits} == absent & set(roll)
     assert found.culprits
     assert found.veto == ()
@@ -178,7 +178,7 @@ def test_a_seed_that_was_cut_off_is_known_when_recovery_fails() -> None:
     world.control()
     found, ended = the_round(world), len(world.log) - 1
     assert ABORT.decode(world.log[ended].entry.body).culprits == (2,)
-    assert (found.abort, found.culprits, found.veto) == (Why.NOT_UNMASKED, (), (ended,))
+    assert (found.abort, found.culprits, found.veto) == (AbortReason.NOT_UNMASKED, (), (ended,))
 
 
 def test_shares_that_were_cut_off_are_a_veto() -> None:
@@ -200,7 +200,7 @@ def test_an_abort_for_no_reason_is_a_veto_of_what_is_there(complete: bool) -> No
     assert world.ledger.fails(len(world.log)) is not complete
     give_up(world)
     found = the_round(world)
-    assert (found.abort, found.culprits) == (Why.ORGANISER, ())
+    assert (found.abort, found.culprits) == (AbortReason.ORGANISER, ())
     assert found.veto == ((len(world.log) - 1,) if complete else ())
     world.control()
     assert barred(world) == set()
@@ -223,7 +223,7 @@ def test_a_cut_is_not_below_what_the_organiser_says_it_has_seen(more: int) -> No
     cut = len(world.log) - 1
     due = world.ledger.next_control(cut)
     assert due is not None
-    place = Place(
+    place = MessageSlot(
         world.session,
         Phase.ORGANISER,
         due.kind,
@@ -237,4 +237,4 @@ def test_a_cut_is_not_below_what_the_organiser_says_it_has_seen(more: int) -> No
         world.append(raw)
     found = world.check()
     assert {rule for _, rule in blamed(world, found)} == ({"04-C2"} if more else set())
-    assert found.rounds[0].abort == (None if more else Why.NOT_UNMASKED)
+    assert found.rounds[0].abort == (None if more else AbortReason.NOT_UNMASKED)

@@ -13,22 +13,22 @@ from gopa.messages.organiser import (
     ABORT,
     RESULT,
     Abort,
-    Cause,
+    AbortReason,
     Members,
     Released,
     Removal,
-    Result,
-    Why,
+    RemovalCause,
+    ResultMessage,
 )
 from gopa.messages.party import RECOVER, Recover, RecoveredShare
 from gopa.messages.phases import Kind, Phase
 from tests.protocol.scribe import Change, World, changed
 from tests.rules.worlds import baseline, make, require
 
-FIRST = (2, Phase.PUBLISH, Cause.ABSENT, "04-P2")
+FIRST = (2, Phase.PUBLISH, RemovalCause.ABSENT, "04-P2")
 
 
-def aborted(world: World) -> tuple[Why, tuple[int, ...], Released]:
+def aborted(world: World) -> tuple[AbortReason, tuple[int, ...], Released]:
     ended = world.view.ended
     assert isinstance(ended, Abort)
     return ended.reason, ended.culprits, ended.released
@@ -50,7 +50,7 @@ def test_too_few_confirmations_abort() -> None:
     baseline()
     world = make()
     world.run(skip={Phase.CONFIRM: [0, 2, 3]})
-    assert aborted(world) == (Why.NOT_CONFIRMED, (0, 2, 3), Released.MASKED)
+    assert aborted(world) == (AbortReason.NOT_CONFIRMED, (0, 2, 3), Released.MASKED)
     found = require(world)
     assert found.rounds[0].released
     assert found.rounds[0].unmasked == ()
@@ -65,7 +65,7 @@ def test_a_party_whose_neighbours_do_not_confirm_aborts() -> None:
     require(honest, included=range(6))
     world = make(graph=lambda *_: graph, **terms)
     world.run(skip={Phase.CONFIRM: [1, 2]})
-    assert aborted(world) == (Why.NOT_CONFIRMED, (1, 2), Released.MASKED)
+    assert aborted(world) == (AbortReason.NOT_CONFIRMED, (1, 2), Released.MASKED)
     require(world)
 
 
@@ -76,8 +76,8 @@ def test_dropouts_and_missing_confirmations_add_up() -> None:
     require(world, [FIRST], (), [0, 1, 3, 4])
     world = make()
     world.run(skip={Phase.COINS: [1], Phase.PUBLISH: [2], Phase.CONFIRM: [3]})
-    assert aborted(world) == (Why.NOT_CONFIRMED, (3,), Released.MASKED)
-    rows = [(1, Phase.COINS, Cause.ABSENT, "04-V1"), FIRST]
+    assert aborted(world) == (AbortReason.NOT_CONFIRMED, (3,), Released.MASKED)
+    rows = [(1, Phase.COINS, RemovalCause.ABSENT, "04-V1"), FIRST]
     require(world, rows)
 
 
@@ -86,7 +86,7 @@ def test_confirming_another_close_is_no_confirmation() -> None:
     baseline()
     world = make()
     world.run(change={Phase.CONFIRM: {p: changed(acts_on=bytes(32)) for p in (0, 1, 4)}})
-    assert aborted(world) == (Why.NOT_CONFIRMED, (0, 1, 4), Released.MASKED)
+    assert aborted(world) == (AbortReason.NOT_CONFIRMED, (0, 1, 4), Released.MASKED)
     require(world)
 
 
@@ -113,7 +113,7 @@ def test_a_missing_seed_aborts_without_recovery(kind: str) -> None:
     baseline(kind)
     world = make(kind)
     world.run(skip={Phase.UNMASK: [3]})
-    assert aborted(world) == (Why.NOT_UNMASKED, (3,), Released.MASKED)
+    assert aborted(world) == (AbortReason.NOT_UNMASKED, (3,), Released.MASKED)
     found = require(world)
     assert found.rounds[0].unmasked == (0, 1, 2, 4)
 
@@ -123,7 +123,7 @@ def test_a_wrong_seed_is_no_seed(kind: str) -> None:
     baseline(kind)
     world = make(kind)
     world.run(change={Phase.UNMASK: {3: changed(seed=bytes(32))}})
-    assert aborted(world) == (Why.NOT_UNMASKED, (3,), Released.MASKED)
+    assert aborted(world) == (AbortReason.NOT_UNMASKED, (3,), Released.MASKED)
     require(world, (), [(3, "04-U1")])
 
 
@@ -138,7 +138,7 @@ def test_a_copied_self_mask_cannot_be_opened() -> None:
     world.say(world.at(3), Phase.COMMIT, replace(commit, self_mask=world.commits[1].self_mask))
     world.control()
     world.run(change={Phase.UNMASK: {3: lambda _: original.unmask(world.view)}})
-    assert aborted(world) == (Why.NOT_UNMASKED, (3,), Released.MASKED)
+    assert aborted(world) == (AbortReason.NOT_UNMASKED, (3,), Released.MASKED)
     require(world, (), [(3, "04-U1")])
 
 
@@ -177,7 +177,7 @@ def test_a_threshold_of_shares_is_enough_and_less_is_not(kind: str) -> None:
     require(enough, (), (), range(5))
     world = make(kind)
     world.run(skip={Phase.UNMASK: [3], Phase.RECOVER: [0, 1]})
-    assert aborted(world) == (Why.NOT_UNMASKED, (3,), Released.MASKED)
+    assert aborted(world) == (AbortReason.NOT_UNMASKED, (3,), Released.MASKED)
     require(world)
 
 
@@ -223,7 +223,7 @@ def test_a_share_counts_at_the_point_of_whoever_gives_it_out_alone(kind: str) ->
     world = make(kind)
     copy: Change = lambda m: replace(m, shares=seen[0].shares)  # noqa: E731
     world.run(skip={Phase.UNMASK: [3]}, change={Phase.RECOVER: {0: watch, 1: copy, 2: copy}})
-    assert aborted(world) == (Why.NOT_UNMASKED, (3,), Released.MASKED)
+    assert aborted(world) == (AbortReason.NOT_UNMASKED, (3,), Released.MASKED)
     require(world, (), [(1, "04-U3"), (2, "04-U3")])
 
 
@@ -252,7 +252,7 @@ def dealt_otherwise(kind: str, *, skip: dict[Phase, list[int]], **changes: Any) 
 def test_a_dealer_of_another_seed_is_convicted_and_barred_for_good(kind: str) -> None:
     baseline(kind, rounds=2)
     world = dealt_otherwise(kind, skip={Phase.UNMASK: [3], Phase.RECOVER: [1]}, rounds=2)
-    assert aborted(world) == (Why.NOT_UNMASKED, (3,), Released.MASKED)
+    assert aborted(world) == (AbortReason.NOT_UNMASKED, (3,), Released.MASKED)
     found = require(world, (), [(3, "04-U5")])
     (fault,) = found.faults
     party = world.parties[3].author
@@ -279,7 +279,7 @@ def test_what_was_dealt_is_not_asked_of_whoever_opens_its_own_seed(kind: str) ->
 def test_too_few_shares_of_another_seed_convict_nobody(kind: str) -> None:
     baseline(kind)
     world = dealt_otherwise(kind, skip={Phase.UNMASK: [3], Phase.RECOVER: [0, 1]})
-    assert aborted(world) == (Why.NOT_UNMASKED, (3,), Released.MASKED)
+    assert aborted(world) == (AbortReason.NOT_UNMASKED, (3,), Released.MASKED)
     require(world)
 
 
@@ -288,7 +288,7 @@ def test_another_seed_convicts_its_dealer_alone(kind: str) -> None:
     """An honest party is gone beside it, whose mask is recovered in vain."""
     baseline(kind)
     world = dealt_otherwise(kind, skip={Phase.UNMASK: [2, 3]})
-    assert aborted(world) == (Why.NOT_UNMASKED, (3,), Released.MASKED)
+    assert aborted(world) == (AbortReason.NOT_UNMASKED, (3,), Released.MASKED)
     require(world, (), [(3, "04-U5")])
 
 
@@ -315,7 +315,7 @@ def test_a_party_without_neighbours_deals_nothing(kind: str) -> None:
     assert (honest.commits[4].coefficients, honest.commits[4].shares) == ((), ())
     world = make(kind, graph=lambda *_: graph)
     world.run(skip={Phase.UNMASK: [4]})
-    assert aborted(world) == (Why.NOT_UNMASKED, (4,), Released.MASKED)
+    assert aborted(world) == (AbortReason.NOT_UNMASKED, (4,), Released.MASKED)
     require(world)
 
 
@@ -372,12 +372,12 @@ RESULTS: list[tuple[str, Change, str]] = [
     ("hidden exclusion", changed(removed=()), "04-Z3"),
     (
         "invented exclusion",
-        lambda r: replace(r, removed=(Removal(0, Phase.COMMIT, Cause.ABSENT), *r.removed)),
+        lambda r: replace(r, removed=(Removal(0, Phase.COMMIT, RemovalCause.ABSENT), *r.removed)),
         "04-Z3",
     ),
     (
         "another cause",
-        lambda r: replace(r, removed=(Removal(2, Phase.PUBLISH, Cause.INVALID),)),
+        lambda r: replace(r, removed=(Removal(2, Phase.PUBLISH, RemovalCause.INVALID),)),
         "04-Z3",
     ),
     ("another attempt", changed(attempt=1), "04-X3"),
@@ -409,16 +409,16 @@ def test_a_result_where_an_abort_is_due() -> None:
     due = world.ledger.next_control(len(world.log))
     assert due is not None
     assert due.kind is Kind.ABORT
-    body = RESULT.encode(Result(due.previous, len(world.log), (0,), (), 0, 1))
+    body = RESULT.encode(ResultMessage(due.previous, len(world.log), (0,), (), 0, 1))
     world.post(world.organiser, Phase.ORGANISER, body, Kind.RESULT)
     require(world, (), [("organiser", "04-U4")])
 
 
 ABORTS: list[tuple[str, Change, str]] = [
-    ("another reason", changed(reason=Why.TOO_FEW_LEFT), "04-X1"),
+    ("another reason", changed(reason=AbortReason.TOO_FEW_LEFT), "04-X1"),
     ("other culprits", changed(culprits=(1,)), "04-X1"),
     ("nothing was released", changed(released=Released.NONE), "04-X2"),
-    ("its own with culprits", changed(reason=Why.ORGANISER), "04-X1"),
+    ("its own with culprits", changed(reason=AbortReason.ORGANISER), "04-X1"),
 ]
 
 
@@ -428,7 +428,7 @@ ABORTS: list[tuple[str, Change, str]] = [
 def test_wrong_aborts(change: Change, rule: str) -> None:
     honest = make()
     honest.run(skip={Phase.UNMASK: [2]})
-    assert aborted(honest) == (Why.NOT_UNMASKED, (2,), Released.MASKED)
+    assert aborted(honest) == (AbortReason.NOT_UNMASKED, (2,), Released.MASKED)
     world = make()
     world.run(skip={Phase.UNMASK: [2]}, until=Phase.UNMASK)
     world.phase(skip=[2])
@@ -447,7 +447,7 @@ def test_the_organiser_may_abort_at_any_time(phase: Phase) -> None:
     assert abort is not None
     world.post(world.organiser, Phase.ORGANISER, abort.body, abort.kind, abort.round)
     released = Released.MASKED if phase in {Phase.CONFIRM, Phase.UNMASK} else Released.NONE
-    assert aborted(world) == (Why.ORGANISER, (), released)
+    assert aborted(world) == (AbortReason.ORGANISER, (), released)
     require(world, [FIRST] if phase > Phase.PUBLISH else [])
     assert world.ledger.abort(len(world.log)) is None
     world.run()
@@ -461,7 +461,7 @@ def test_an_abort_that_no_rule_demands() -> None:
     world.run(until=Phase.UNMASK)
     world.phase()
     cut = len(world.log)
-    abort = Abort(world.view.acts_on, cut, Why.NOT_UNMASKED, Released.MASKED, (2,))
+    abort = Abort(world.view.acts_on, cut, AbortReason.NOT_UNMASKED, Released.MASKED, (2,))
     world.post(world.organiser, Phase.ORGANISER, ABORT.encode(abort), Kind.ABORT)
     require(world, (), [("organiser", "04-X1")])
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bulletin_board.entry import LARGEST_BODY
-from gopa.messages.organiser import Cause
+from gopa.messages.organiser import RemovalCause
 from gopa.messages.party import CONFIRM, REVEAL, Confirm, Reveal
 from gopa.messages.phases import Kind, Phase
 from gopa.rules import Ledger
@@ -45,7 +45,7 @@ def test_equivocation_below_the_cut_strikes(phase: Phase) -> None:
     if world.view.ended is None:
         world.run()
     place = None if phase is Phase.JOIN else 2
-    rows = [] if phase > Phase.PUBLISH else [(place, phase, Cause.STRUCK, "04-E3")]
+    rows = [] if phase > Phase.PUBLISH else [(place, phase, RemovalCause.STRUCK, "04-E3")]
     everybody = [0, 1, 2, 3] if phase is Phase.JOIN else [0, 1, 3, 4]
     included = range(5) if phase > Phase.PUBLISH else everybody
     found = require(world, rows, [(2, "04-E3")], included)
@@ -65,7 +65,7 @@ def test_equivocation_above_the_cut_changes_nothing_in_the_phase() -> None:
     world.control(cut=cut)
     assert world.view.members == (0, 1, 2, 3, 4)
     world.run()
-    row = (2, Phase.PUBLISH, Cause.STRUCK, "04-E3")
+    row = (2, Phase.PUBLISH, RemovalCause.STRUCK, "04-E3")
     require(world, [row], [(2, "04-E3")], [0, 1, 3, 4])
 
 
@@ -78,8 +78,8 @@ def test_a_struck_party_in_rollback() -> None:
     world.control()
     world.run()
     rows = [
-        (2, Phase.PUBLISH, Cause.ABSENT, "04-P2"),
-        (4, Phase.ROLLBACK, Cause.STRUCK, "04-E3"),
+        (2, Phase.PUBLISH, RemovalCause.ABSENT, "04-P2"),
+        (4, Phase.ROLLBACK, RemovalCause.STRUCK, "04-E3"),
     ]
     require(world, rows, [(4, "04-E3")], [0, 1, 3])
 
@@ -141,7 +141,7 @@ def test_a_message_before_its_phase_takes_the_slot(phase: Phase) -> None:
     assert found.faults == ()
     rows = {(row.phase, row.cause, row.rule) for row in found.rounds[0].removals}
     if phase < Phase.CONFIRM:
-        assert rows == {(phase, Cause.INVALID, "04-E4")}
+        assert rows == {(phase, RemovalCause.INVALID, "04-E4")}
         assert found.rounds[0].sums == world.expected_sums([0, 1, 3, 4])
     else:
         assert rows == set()
@@ -162,7 +162,7 @@ def test_a_replay_of_an_earlier_round_is_invalid() -> None:
     world.phase()
     world.control()
     world.run()
-    rows = [(None, Phase.JOIN, Cause.INVALID, "04-E4")]
+    rows = [(None, Phase.JOIN, RemovalCause.INVALID, "04-E4")]
     require(world, rows, (), [0, 1, 2, 3], number=2)
 
 
@@ -203,7 +203,7 @@ def test_another_kind_of_message() -> None:
     world.post(party.key, Phase.COINS, body, Kind.JOIN)
     world.control()
     world.run()
-    row = (2, Phase.COINS, Cause.INVALID, "04-E2")
+    row = (2, Phase.COINS, RemovalCause.INVALID, "04-E2")
     require(world, [row], [(2, "04-E2")], [0, 1, 3, 4])
 
 
@@ -278,6 +278,6 @@ def test_late_messages_are_noted_and_change_nothing() -> None:
     view = replace(world.view, acts_on=world.said[-1].previous)
     world.say(party, Phase.COMMIT, party.commit(view))
     world.run()
-    row = (2, Phase.COMMIT, Cause.ABSENT, "04-K4")
+    row = (2, Phase.COMMIT, RemovalCause.ABSENT, "04-K4")
     found = require(world, [row], (), [0, 1, 3, 4])
     assert [(note.rule, note.count) for note in found.notes] == [("04-C2", 1)]

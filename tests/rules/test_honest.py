@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gopa.messages.organiser import Cause, Result
+from gopa.messages.organiser import RemovalCause, ResultMessage
 from gopa.messages.phases import Phase
 from gopa.rules import Fault, Role, check_log, outcome_of
 from tests.randomness import seeded
@@ -37,7 +37,7 @@ def test_a_party_that_drops_out_is_rolled_back(kind: str) -> None:
     baseline(kind)
     world = make(kind)
     world.run(skip={Phase.PUBLISH: [2]})
-    removed = [(2, Phase.PUBLISH, Cause.ABSENT, "04-P2")]
+    removed = [(2, Phase.PUBLISH, RemovalCause.ABSENT, "04-P2")]
     found = require(world, removed, included=[0, 1, 3, 4]).rounds[0]
     assert found.opened == ((0, 2), (1, 2), (2, 3), (2, 4))
     assert found.unmasked == (0, 1, 3, 4)
@@ -66,7 +66,7 @@ def test_a_party_that_drops_out_early_is_left_out(phase: Phase) -> None:
     world.run(skip={phase: [2]})
     included = (0, 1, 2, 3) if phase is Phase.JOIN else (0, 1, 3, 4)
     rule = {Phase.COINS: "04-V1", Phase.COMMIT: "04-K4"}.get(phase, "")
-    removed = [] if phase is Phase.JOIN else [(2, phase, Cause.ABSENT, rule)]
+    removed = [] if phase is Phase.JOIN else [(2, phase, RemovalCause.ABSENT, rule)]
     found = require(world, removed, included=included).rounds[0]
     assert found.opened == ()
     assert found.withheld == (phase is Phase.COINS)
@@ -77,10 +77,10 @@ def test_the_result_names_who_was_removed() -> None:
     world = make()
     world.run(skip={Phase.COMMIT: [4], Phase.PUBLISH: [1]})
     ended = world.view.ended
-    assert isinstance(ended, Result)
+    assert isinstance(ended, ResultMessage)
     assert [(each.position, each.phase, each.cause) for each in ended.removed] == [
-        (1, Phase.PUBLISH, Cause.ABSENT),
-        (4, Phase.COMMIT, Cause.ABSENT),
+        (1, Phase.PUBLISH, RemovalCause.ABSENT),
+        (4, Phase.COMMIT, RemovalCause.ABSENT),
     ]
 
 

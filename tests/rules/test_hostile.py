@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gopa.messages.organiser import Result
+from gopa.messages.organiser import ResultMessage
 from gopa.messages.phases import KIND_IN, Kind, Phase
 from gopa.rules import Ledger
 from tests.messages.samples import signing_key
@@ -71,7 +71,7 @@ def test_a_hostile_party_blames_nobody_but_itself(plan: list[Junk]) -> None:
     found = world.check()
     assert found == world.ledger.findings()
     assert {who for who, _ in blamed(world, found) if who != "stranger"} <= {4}
-    assert isinstance(world.view.ended, Result) or world.view.ended.culprits == (4,)
+    assert isinstance(world.view.ended, ResultMessage) or world.view.ended.culprits == (4,)
     one = found.rounds[0]
     if one.sums is not None:
         assert one.final is not None

@@ -8,7 +8,7 @@ import pytest
 
 from gopa.messages.framing import party_id
 from gopa.messages.manifest import CommitReveal, OpenAdmission
-from gopa.messages.organiser import Abort, Cause, Roll, Why
+from gopa.messages.organiser import Abort, AbortReason, RemovalCause, Roll
 from gopa.messages.party import JOIN, Join
 from gopa.messages.phases import Phase
 from gopa.rounds.proofs import PossessionClaim
@@ -23,8 +23,8 @@ NOT_A_POINT = b"\xff" * 32
 FOUR = [0, 1, 2, 3]
 
 
-def gone(rule: str) -> list[tuple[None, Phase, Cause, str]]:
-    return [(None, Phase.JOIN, Cause.INVALID, rule)]
+def gone(rule: str) -> list[tuple[None, Phase, RemovalCause, str]]:
+    return [(None, Phase.JOIN, RemovalCause.INVALID, rule)]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_too_few_parties_abort_the_round() -> None:
     world.run(skip={Phase.JOIN: [0, 1, 2]})
     ended = world.view.ended
     assert isinstance(ended, Abort)
-    assert (ended.reason, ended.culprits, ended.released) == (Why.TOO_FEW_JOINED, (), 0)
+    assert (ended.reason, ended.culprits, ended.released) == (AbortReason.TOO_FEW_JOINED, (), 0)
     require(world)
 
 

@@ -12,10 +12,16 @@ from commitments import Pedersen, VectorPedersen, ristretto255
 from commitments.group import Group, PointVec
 from gopa.graph import Graph, complete, from_edges, k_out_graph
 from gopa.rounds.context import commit
-from gopa.rules import matching
-from gopa.rules.edges import Edges, good_points
-from gopa.rules.matching import Matching
-from gopa.rules.openings import Claimed, _weights, public, wrong_openings
+from gopa.rules import commit as matching
+from gopa.rules.commit import Matching
+from gopa.rules.roll_and_edges import (
+    ClaimedOpenings,
+    Edges,
+    _weights,
+    good_points,
+    public,
+    wrong_openings,
+)
 from tests.group.backends import installed_groups
 from tests.randomness import seeded
 from wire.errors import UsageError
@@ -23,7 +29,7 @@ from wire.errors import UsageError
 GROUPS = installed_groups()
 
 
-def claimed(group: Group, dimension: int, count: int, wrong: Sequence[int] = ()) -> Claimed:
+def claimed(group: Group, dimension: int, count: int, wrong: Sequence[int] = ()) -> ClaimedOpenings:
     """Openings of random vectors; `wrong` ones hide something else in one coordinate."""
     key = Pedersen(group) if dimension == 1 else VectorPedersen(group, dimension)
     rng = seeded(f"openings {dimension} {count}")
@@ -35,7 +41,7 @@ def claimed(group: Group, dimension: int, count: int, wrong: Sequence[int] = ())
         row.reveal() + group.scalars(shift) if at in wrong else row.reveal()
         for at, row in enumerate(rows)
     ]
-    return Claimed(key, shown, blindings.reveal(), group.points(points))
+    return ClaimedOpenings(key, shown, blindings.reveal(), group.points(points))
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.backend)
@@ -51,7 +57,7 @@ def test_wrong_blindings_are_named() -> None:
     group = ristretto255()
     honest = claimed(group, 1, 5)
     shift = group.scalars([0, 0, 1, 0, 0])
-    wrong = Claimed(honest.key, honest.rows, honest.blindings + shift, honest.points)
+    wrong = ClaimedOpenings(honest.key, honest.rows, honest.blindings + shift, honest.points)
     assert wrong_openings(wrong, seeded("weights")) == {2}
 
 
@@ -60,7 +66,7 @@ def test_errors_that_cancel_are_both_named() -> None:
     honest = claimed(group, 1, 4)
     assert wrong_openings(honest, seeded("weights")) == frozenset()
     rows = [honest.rows[0] + group.scalars([1]), honest.rows[1] - group.scalars([1])]
-    wrong = Claimed(
+    wrong = ClaimedOpenings(
         honest.key,
         [*map(public, rows), *honest.rows[2:]],
         honest.blindings,
@@ -83,14 +89,14 @@ def test_shapes_have_to_agree() -> None:
     honest = claimed(group, 3, 4)
     assert wrong_openings(honest, seeded("weights")) == frozenset()
     with pytest.raises(UsageError):
-        Claimed(honest.key, honest.rows[:-1], honest.blindings, honest.points)
+        ClaimedOpenings(honest.key, honest.rows[:-1], honest.blindings, honest.points)
     with pytest.raises(UsageError):
-        Claimed(Pedersen(group), honest.rows, honest.blindings, honest.points)
+        ClaimedOpenings(Pedersen(group), honest.rows, honest.blindings, honest.points)
 
 
 def test_nothing_claimed_is_nothing_wrong() -> None:
     group = ristretto255()
-    nothing = Claimed(Pedersen(group), [], group.scalars([]), group.points([]))
+    nothing = ClaimedOpenings(Pedersen(group), [], group.scalars([]), group.points([]))
     assert wrong_openings(nothing, seeded("weights")) == frozenset()
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bulletin_board.entry import Slot
-from bulletin_board.slots import SlotTable
+from bulletin_board.entry import Slot, SlotTable
 from gopa.messages.framing import party_id
-from gopa.messages.organiser import Enrolled, Roll
-from gopa.rules.ahead import BATCH, CheckedAhead
-from gopa.rules.commits import Commits, Dealt
-from gopa.rules.enrolment import Enrolment, FirstInputs, FirstSeeds
-from gopa.rules.evidence import View, Views
-from gopa.rules.made import Made
+from gopa.messages.organiser import Roll, RollEntry
+from gopa.rules.commit import BATCH, CheckedAhead
+from gopa.rules.evidence import SeenRoot, Views
+from gopa.rules.join import LazySequence
+from gopa.rules.roll_and_edges import Commits, Dealt, FirstInputs, FirstSeeds, PackedRoll
 from wire.errors import BackendError
 
 
@@ -23,15 +21,15 @@ def named(number: int) -> bytes:
 @pytest.mark.parametrize("hash_size", [0, 32])
 def test_an_enrolment_is_its_roll(hash_size: int) -> None:
     parties = tuple(
-        Enrolled(named(7 * each), named(100 + each), bytes([each]) * hash_size)
+        RollEntry(named(7 * each), named(100 + each), bytes([each]) * hash_size)
         for each in range(1, 6)
     )
     roll = Roll(parties, 9)
-    enrolment = Enrolment(roll)
+    enrolment = PackedRoll(roll)
     assert enrolment.roll() == roll
-    assert enrolment == Enrolment(roll)
-    assert hash(enrolment) == hash(Enrolment(roll))
-    assert enrolment != Enrolment(Roll(parties[1:], 9))
+    assert enrolment == PackedRoll(roll)
+    assert hash(enrolment) == hash(PackedRoll(roll))
+    assert enrolment != PackedRoll(Roll(parties[1:], 9))
     assert enrolment[-1] == parties[-1]
     assert enrolment[1:3] == list(parties[1:3])
     assert dict(enrolment.places) == {each.author: at for at, each in enumerate(parties)}
@@ -40,9 +38,9 @@ def test_an_enrolment_is_its_roll(hash_size: int) -> None:
     assert enrolment.places.get(named(8)) is None
     assert list(enrolment.ids) == [party_id(each.author) for each in parties]
     for at, each in enumerate(parties):
-        shown = Enrolled(enrolment.author(at), enrolment.key(at), enrolment.nonce_hash(at))
+        shown = RollEntry(enrolment.author(at), enrolment.key(at), enrolment.nonce_hash(at))
         assert shown == each
-    assert not Enrolment(Roll((), 0))
+    assert not PackedRoll(Roll((), 0))
 
 
 def test_the_first_message_with_a_seed_counts() -> None:
@@ -106,10 +104,10 @@ def test_views_of_another_root_are_named_with_their_entries() -> None:
     views.add(2, named(3), 9)
     views.add(300, named(1), 10)
     assert sorted(views.sizes()) == [2, 2, 300]
-    assert views.strange({2: named(3), 300: named(1)}) == (View(2, named(9), (8,)),)
+    assert views.strange({2: named(3), 300: named(1)}) == (SeenRoot(2, named(9), (8,)),)
     assert views.strange({2: named(3)}) == (
-        View(2, named(9), (8,)),
-        View(300, named(1), (7, 10)),
+        SeenRoot(2, named(9), (8,)),
+        SeenRoot(300, named(1), (7, 10)),
     )
 
 
@@ -120,7 +118,7 @@ def test_made_items_are_made_when_asked_for() -> None:
         asked.append(number)
         return number * number
 
-    made = Made(square, range(10))
+    made = LazySequence(square, range(10))
     assert len(made) == 10
     assert asked == []
     assert made[3] == 9
@@ -141,7 +139,7 @@ def test_claims_are_checked_once_and_bad_ones_named(background: bool) -> None:
     for number in range(count):
         ahead.add(named(number), number)
         assert len(ahead._waiting) <= BATCH
-        ahead.go_on()
+        ahead.flush_full_batches()
         assert len(ahead._waiting) < BATCH
     expected = {named(number) for number in range(7, count, 100)}
     assert ahead.bad() == ahead.bad() == expected
@@ -158,7 +156,7 @@ def test_a_check_that_fails_is_no_check(background: bool) -> None:
     ahead = CheckedAhead[int](check, background=background)
     for number in range(8 * BATCH):
         ahead.add(named(number), number)
-        ahead.go_on()
+        ahead.flush_full_batches()
     for _ in range(2):
         with pytest.raises(BackendError):
             ahead.bad()

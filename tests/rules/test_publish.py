@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gopa.masks import pack_words, unpack_words
-from gopa.messages.organiser import Abort, Cause, Members, Why
+from gopa.messages.organiser import Abort, AbortReason, Members, RemovalCause
 from gopa.messages.party import Publish
 from gopa.messages.phases import Phase
 from gopa.rules import publish
@@ -18,8 +18,8 @@ ORDER = 2**252 + 27742317777372353535851937790883648493
 REST = [0, 1, 3, 4]
 
 
-def gone(rule: str, place: int = 2) -> list[tuple[int, Phase, Cause, str]]:
-    return [(place, Phase.PUBLISH, Cause.INVALID, rule)]
+def gone(rule: str, place: int = 2) -> list[tuple[int, Phase, RemovalCause, str]]:
+    return [(place, Phase.PUBLISH, RemovalCause.INVALID, rule)]
 
 
 def shifted(by: int, coordinate: int = 0) -> Change:
@@ -144,7 +144,7 @@ def test_a_late_value_is_rolled_back_and_its_self_mask_stays_closed() -> None:
     world.run(until=Phase.PUBLISH)
     world.control(cut=late(world, 2))
     world.run()
-    removed = [(2, Phase.PUBLISH, Cause.ABSENT, "04-C6")]
+    removed = [(2, Phase.PUBLISH, RemovalCause.ABSENT, "04-C6")]
     found = require(world, removed, (), REST)
     assert found.rounds[0].unmasked == tuple(REST)
     assert found.rounds[0].opened == ((0, 2), (1, 2), (2, 3), (2, 4))
@@ -157,9 +157,13 @@ def test_too_few_values_abort_and_release_nothing() -> None:
     world.run(skip={Phase.PUBLISH: [0, 1, 2]})
     ended = world.view.ended
     assert isinstance(ended, Abort)
-    assert (ended.reason, ended.culprits, ended.released) == (Why.TOO_FEW_LEFT, (0, 1, 2), 0)
-    missing = [(p, Phase.PUBLISH, Cause.ABSENT, "04-P2") for p in (0, 1, 2)]
-    lost = [(p, Phase.PUBLISH, Cause.LOST, "04-L2") for p in (3, 4)]
+    assert (ended.reason, ended.culprits, ended.released) == (
+        AbortReason.TOO_FEW_LEFT,
+        (0, 1, 2),
+        0,
+    )
+    missing = [(p, Phase.PUBLISH, RemovalCause.ABSENT, "04-P2") for p in (0, 1, 2)]
+    lost = [(p, Phase.PUBLISH, RemovalCause.LOST, "04-L2") for p in (3, 4)]
     require(world, [*missing, *lost])
 
 
@@ -169,8 +173,8 @@ def test_without_rollbacks_every_dropout_aborts() -> None:
     world.run(skip={Phase.PUBLISH: [2]})
     ended = world.view.ended
     assert isinstance(ended, Abort)
-    assert (ended.reason, ended.culprits) == (Why.TOO_MANY_ROLLBACKS, (2,))
-    require(world, [(2, Phase.PUBLISH, Cause.ABSENT, "04-P2")])
+    assert (ended.reason, ended.culprits) == (AbortReason.TOO_MANY_ROLLBACKS, (2,))
+    require(world, [(2, Phase.PUBLISH, RemovalCause.ABSENT, "04-P2")])
 
 
 @pytest.mark.parametrize(

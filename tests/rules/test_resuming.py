@@ -11,7 +11,7 @@ import pytest
 
 from bulletin_board import Entry, Refused, Submission
 from gopa.admission import Limits, ProtocolAdmission
-from gopa.session_tracker import Session
+from gopa.session_tracker import TrackedSession
 from tests.protocol.scribe import World
 from tests.rules.test_admission import LOGS, beginnings, large, whole
 from tests.rules.worlds import make
@@ -57,7 +57,7 @@ def _known(policy: ProtocolAdmission) -> tuple[object, ...]:
     return policy.sessions, policy._size, waiting, going_on, on_their_way, pending._bytes
 
 
-def _forget_what_is_over(session: Session) -> None:
+def _forget_what_is_over(session: TrackedSession) -> None:
     if session.round is not None and session.round.ended is not None:
         session.round.streams.clear()
         session.round.floors.clear()

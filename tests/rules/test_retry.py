@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gopa.graph import from_edges
-from gopa.messages.organiser import OPEN, Abort, Open, Result
+from gopa.messages.organiser import OPEN, Abort, Open, ResultMessage
 from gopa.messages.party import Commit
 from gopa.messages.phases import Kind, Phase
 from tests.protocol.scribe import Change, World, changed
@@ -64,7 +64,7 @@ def test_a_result_counts_its_releases() -> None:
     world.run(until=Phase.CONFIRM)
     give_up(world)
     world.run()
-    assert isinstance(world.view.ended, Result)
+    assert isinstance(world.view.ended, ResultMessage)
     assert (world.view.ended.attempt, world.view.ended.releases) == (1, 2)
     require(world, included=range(5), number=2)
 

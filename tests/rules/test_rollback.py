@@ -7,18 +7,18 @@ from dataclasses import replace
 import pytest
 
 from gopa.graph import from_edges
-from gopa.messages.organiser import Abort, Cause, Members, Why
-from gopa.messages.party import OpenedEdge, Opening
+from gopa.messages.organiser import Abort, AbortReason, Members, RemovalCause
+from gopa.messages.party import EdgeOpenings, OpenedEdge
 from gopa.messages.phases import Kind, Phase
 from tests.protocol.scribe import Change, World
 from tests.rules.worlds import baseline, make, require
 
-FIRST = (2, Phase.PUBLISH, Cause.ABSENT, "04-P2")
+FIRST = (2, Phase.PUBLISH, RemovalCause.ABSENT, "04-P2")
 
 
 def refused(
-    place: int, cause: Cause = Cause.ABSENT, rule: str = "04-O3"
-) -> tuple[int, Phase, Cause, str]:
+    place: int, cause: RemovalCause = RemovalCause.ABSENT, rule: str = "04-O3"
+) -> tuple[int, Phase, RemovalCause, str]:
     return place, Phase.ROLLBACK, cause, rule
 
 
@@ -53,7 +53,7 @@ def test_a_wrong_key_opens_nothing(kind: str) -> None:
     to_rollback(world)
     world.phase(change={4: lambda o: replace(o, edges=(OpenedEdge(2, bytes(32)),))})
     world.run()
-    row = refused(4, Cause.INVALID, "04-O2")
+    row = refused(4, RemovalCause.INVALID, "04-O2")
     require(world, [FIRST, row], [(4, "04-O2")], [0, 1, 3])
 
 
@@ -74,7 +74,7 @@ def test_an_opening_has_exactly_what_is_owed(edges: Change) -> None:
     to_rollback(world)
     world.phase(change={4: lambda o: replace(o, edges=edges(o.edges))})
     world.run()
-    row = refused(4, Cause.INVALID, "04-O1")
+    row = refused(4, RemovalCause.INVALID, "04-O1")
     require(world, [FIRST, row], [(4, "04-O1")], [0, 1, 3])
 
 
@@ -86,10 +86,10 @@ def test_who_owes_nothing_opens_nothing() -> None:
     assert world.view.owed == {1: (2,), 3: (2,)}
     assert world.view.expected == {world.at(1).author, world.at(3).author}
     key = world.at(0)._edge_key(4).reveal()
-    opening = Opening(world.view.acts_on, (OpenedEdge(4, key),))
+    opening = EdgeOpenings(world.view.acts_on, (OpenedEdge(4, key),))
     world.say(world.at(0), Phase.ROLLBACK, opening)
     world.run()
-    require(world, [FIRST, refused(0, Cause.INVALID, "04-O1")], [(0, "04-O1")], [1, 3, 4])
+    require(world, [FIRST, refused(0, RemovalCause.INVALID, "04-O1")], [(0, "04-O1")], [1, 3, 4])
 
 
 def test_a_late_opening_does_not_count() -> None:
@@ -102,7 +102,7 @@ def test_a_late_opening_does_not_count() -> None:
     world.say(late, Phase.ROLLBACK, late.opening(view))
     world.control(cut=cut)
     world.run()
-    cut_off = refused(4, Cause.ABSENT, "04-C6")
+    cut_off = refused(4, RemovalCause.ABSENT, "04-C6")
     found = require(world, [FIRST, cut_off], (), [0, 1, 3])
     assert [note.rule for note in found.notes] == ["04-C6"]
 
@@ -115,7 +115,11 @@ def test_rollbacks_are_bounded() -> None:
     world.control()
     ended = world.view.ended
     assert isinstance(ended, Abort)
-    assert (ended.reason, ended.culprits, ended.released) == (Why.TOO_MANY_ROLLBACKS, (4,), 0)
+    assert (ended.reason, ended.culprits, ended.released) == (
+        AbortReason.TOO_MANY_ROLLBACKS,
+        (4,),
+        0,
+    )
     require(world, [FIRST, refused(4)])
 
 
@@ -172,7 +176,7 @@ def test_an_edge_inside_the_final_list_is_never_opened() -> None:
     world.phase()
     world.control()
     key = world.at(0)._edge_key(1).reveal()
-    world.say(world.at(0), Phase.ROLLBACK, Opening(acts_on, (OpenedEdge(1, key),)))
+    world.say(world.at(0), Phase.ROLLBACK, EdgeOpenings(acts_on, (OpenedEdge(1, key),)))
     world.run()
     found = require(world, [FIRST], [(0, "04-O5")], [0, 1, 3, 4])
     assert (0, 1) in found.rounds[0].opened
@@ -185,7 +189,7 @@ def test_an_opening_shown_to_another_log_is_nobodys_fault() -> None:
     world.phase()
     world.control()
     key = world.at(0)._edge_key(1).reveal()
-    world.say(world.at(0), Phase.ROLLBACK, Opening(bytes(32), (OpenedEdge(1, key),)))
+    world.say(world.at(0), Phase.ROLLBACK, EdgeOpenings(bytes(32), (OpenedEdge(1, key),)))
     world.run()
     found = require(world, [FIRST], (), [0, 1, 3, 4])
     assert (0, 1) in found.rounds[0].opened
@@ -211,7 +215,7 @@ def test_who_confirmed_opens_nothing(
     world.phase()
     world.control()
     world.phase(skip=silent)
-    opening = Opening(acts_on, (OpenedEdge(2, bytes(32)),))
+    opening = EdgeOpenings(acts_on, (OpenedEdge(2, bytes(32)),))
     world.say(world.at(0), Phase.ROLLBACK, opening, kind=kind)
     world.run(skip={Phase.CONFIRM: silent})
     require(world, [FIRST], faults, [0, 1, 3, 4])
@@ -249,7 +253,7 @@ def test_a_confirmation_binds_also_where_the_round_ends_with_it(silent: list[int
     world.control()
     ended = world.view.ended
     assert isinstance(ended, Abort)
-    assert ended.reason is Why.NOT_CONFIRMED
+    assert ended.reason is AbortReason.NOT_CONFIRMED
     require(world, [FIRST], [(0, "04-F3")])
 
 
@@ -278,7 +282,7 @@ def test_who_confirmed_and_opens_an_edge_inside_breaks_two_rules() -> None:
     world.control()
     world.phase()
     key = world.at(0)._edge_key(1).reveal()
-    world.say(world.at(0), Phase.ROLLBACK, Opening(acts_on, (OpenedEdge(1, key),)))
+    world.say(world.at(0), Phase.ROLLBACK, EdgeOpenings(acts_on, (OpenedEdge(1, key),)))
     world.run()
     faults = [(0, "04-F3"), (0, "04-O5")]
     found = require(world, [FIRST], faults, [0, 1, 3, 4])
@@ -293,7 +297,7 @@ def test_a_key_in_another_kind_of_message_is_no_opening() -> None:
         world.phase()
         world.control()
         key = world.at(0)._edge_key(1).reveal()
-        shown = Opening(bytes(32), (OpenedEdge(1, key),))
+        shown = EdgeOpenings(bytes(32), (OpenedEdge(1, key),))
         world.say(world.at(0), Phase.ROLLBACK, shown, kind=kind)
         world.run()
         found = require(world, [FIRST], (), [0, 1, 3, 4])

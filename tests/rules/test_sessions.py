@@ -7,18 +7,18 @@ from decimal import Decimal
 
 import pytest
 
-from bulletin_board import Entry, Reason, Refused
+from bulletin_board import Entry, RefusalReason, Refused
 from bulletin_board.entry import Submission
 from bulletin_board.tree import leaf_hash
 from gopa.admission import ProtocolAdmission
-from gopa.messages.framing import NO_LEAF, Place, Posted, sign_message
+from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, sign_message
 from gopa.messages.manifest import CommitReveal, session_id
 from gopa.messages.organiser import OPEN, Open
 from gopa.messages.phases import Kind, Phase
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Ledger
-from gopa.rules.session import is_undecided, require_worth
-from gopa.rules.verdict import BreaksRule
+from gopa.rules.findings import BreaksRule
+from gopa.rules.ledger import is_undecided, require_worth
 from tests.messages.samples import manifest, signing_key
 from tests.planning import terms_vectors
 from tests.protocol.scribe import World
@@ -37,7 +37,7 @@ def posted(raw: bytes, index: int) -> Posted:
 
 
 def first_entries(body: bytes, session: bytes, name: str = "organiser") -> list[bytes]:
-    place = Place(session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
+    place = MessageSlot(session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
     return list(sign_message(body, place, signing_key(name)).entries)
 
 
@@ -85,7 +85,7 @@ def test_vectors_that_no_proof_could_cover() -> None:
         with pytest.raises(Refused) as caught:
             policy.admit(entry.entry)
         policy.observe(0, entry.entry)
-    assert caught.value.reason is Reason.MALFORMED
+    assert caught.value.reason is RefusalReason.MALFORMED
     assert policy.sessions == {}
     assert [fault.rule for fault in ledger.findings().faults] == ["04-S2"]
     assert ledger.state.failed
@@ -106,7 +106,7 @@ def test_what_stands_in_front_of_the_manifest_changes_nothing() -> None:
     honest.run()
     agreed = honest.manifest
     front = first_entries(b"not the manifest", agreed.session, "somebody")
-    stranger = Place(agreed.session, Phase.JOIN, Kind.JOIN, 1, 0, NO_LEAF)
+    stranger = MessageSlot(agreed.session, Phase.JOIN, Kind.JOIN, 1, 0, NO_LEAF)
     front += sign_message(bytes(300), stranger, signing_key("stranger")).entries
     ledger = fresh()
     for index, raw in enumerate([*front, honest.raws[0]]):
@@ -149,7 +149,7 @@ def test_huge_claims_of_chunks_before_the_manifest_are_not_kept() -> None:
     agreed = manifest(small_terms(), beacon=CommitReveal())
     ledger = fresh()
     for index in range(20):
-        place = Place(agreed.session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
+        place = MessageSlot(agreed.session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
         signed = sign_message(bytes(60_001), place, signing_key(f"somebody {index}"))
         ledger.observe(posted(signed.entries[0], index))
     assert len(ledger._assembler._partial) <= 8

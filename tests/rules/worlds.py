@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from gopa.messages.manifest import CommitReveal, Manifest, Mode, TestCoins, Trust
-from gopa.messages.organiser import Cause, Result
+from gopa.messages.organiser import RemovalCause, ResultMessage
 from gopa.messages.phases import Phase
 from gopa.planning.terms import Terms
 from gopa.rounds.graph import graph_of_round
@@ -118,7 +118,7 @@ def baseline(kind: str = "scalar", **changes: Any) -> Findings:
     """What an unmodified session gives: nothing to complain about, and the right sums."""
     world = make(kind, **changes)
     world.run()
-    assert isinstance(world.view.ended, Result)
+    assert isinstance(world.view.ended, ResultMessage)
     assert world.view.ended.sums == world.expected_sums(range(world.manifest.terms.parties))
     found = world.check()
     assert found.faults == ()
@@ -127,7 +127,7 @@ def baseline(kind: str = "scalar", **changes: Any) -> Findings:
     return found
 
 
-Row: TypeAlias = tuple[int | None, Phase, Cause, str]
+Row: TypeAlias = tuple[int | None, Phase, RemovalCause, str]
 
 
 def altered(codec: Codec[Any], due: Control | None, **fields: Any) -> bytes:

@@ -16,11 +16,11 @@ from bulletin_board.client.state import ClientState, MemoryState
 from bulletin_board.policy import TrustPolicy
 from gopa.admission import ProtocolAdmission
 from gopa.messages.manifest import Manifest
-from gopa.organiser import Setting, new_manifest
+from gopa.organiser import SessionSetting, new_manifest
 from gopa.planning.terms import Terms
 from gopa.rules import Findings, check_log
 from gopa.sessions.client import Client
-from gopa.sessions.following import Link
+from gopa.sessions.following import BoardLink
 from gopa.sessions.ticket import Ticket
 from gopa.simulation.setup import permissive
 from tests.board.live import live_board
@@ -56,7 +56,9 @@ class Scene:
 
     def raws(self, transport: Transport | None = None) -> list[bytes]:
         """The log as it is served now, whoever has cosigned it."""
-        way = Link(self.ticket.board, trust(), MemoryState(), rng=os.urandom, transport=transport)
+        way = BoardLink(
+            self.ticket.board, trust(), MemoryState(), rng=os.urandom, transport=transport
+        )
         return list(way.client.reader().entries())
 
     def entries(self, transport: Transport | None = None) -> list[Entry]:
@@ -77,7 +79,7 @@ def staged(
     root: Path,
     terms: Terms,
     *,
-    setting: Setting | None = None,
+    setting: SessionSetting | None = None,
     policy: TrustPolicy | None = None,
     ahead: Ahead | None = None,
     first: SigningKey | None = None,
@@ -121,6 +123,8 @@ def staged(
 
 def link(
     ticket: Ticket, state: ClientState, transport: Transport | None = None, rng: Rng = os.urandom
-) -> Link:
+) -> BoardLink:
     """A way to the board of the ticket, of little patience."""
-    return Link(ticket.board, ticket.trust, state, rng=rng, transport=transport, patience=BRIEF)
+    return BoardLink(
+        ticket.board, ticket.trust, state, rng=rng, transport=transport, patience=BRIEF
+    )

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from gopa.sessions.background import Background
+from gopa.sessions.client import Background
 
 NAME = "of this test"
 

@@ -12,9 +12,9 @@ import pytest
 from gopa.beacon import QUICKNET
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest
 from gopa.party import Dated, Event, Party
-from gopa.party.states import Enrolled, State, Waiting
-from gopa.sessions.patience import Waiting as Patience
-from gopa.sessions.seat import Seat
+from gopa.party.states import BetweenRounds, Enrolled, PartyState
+from gopa.sessions.party_runner import PartyRunner
+from gopa.sessions.patience import RoundPatience as Patience
 from tests.messages.samples import POLICY, manifest
 from tests.rules.worlds import small_terms
 
@@ -26,7 +26,7 @@ class Told:
     """A party that keeps what it is told."""
 
     manifest: Manifest
-    state: State
+    state: PartyState
     events: list[Event] = field(default_factory=list)
     wanted: None = None
 
@@ -39,11 +39,11 @@ class Told:
 
 def told(agreed: Manifest, stage: Any, *dates: float) -> list[Event]:
     """What the party is told while the clock shows these dates."""
-    state = State(cast("Any", None), stage)
+    state = PartyState(cast("Any", None), stage)
     party = Told(agreed, state)
     shown = iter(dates)
     waiting = Patience(date=lambda: next(shown))
-    seat = object.__new__(Seat)
+    seat = object.__new__(PartyRunner)
     seat._party, seat._waiting, seat._executor = cast("Any", party), waiting, None
     for _ in dates:
         asyncio.run(seat._date())
@@ -57,7 +57,9 @@ def test_the_first_time_counts_and_is_rounded_up() -> None:
     assert told(DRAND, ENROLLED, 1_700_000_000.2, 1_700_000_009.0) == [Dated(1_700_000_001)]
 
 
-@pytest.mark.parametrize("stage", [Waiting(), replace(ENROLLED, noted=5)], ids=["waits", "told"])
+@pytest.mark.parametrize(
+    "stage", [BetweenRounds(), replace(ENROLLED, noted=5)], ids=["waits", "told"]
+)
 def test_nothing_is_said_where_no_time_is_wanted(stage: Any) -> None:
     assert told(DRAND, ENROLLED, 3.0)
     assert told(DRAND, stage, 3.0) == []

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from gopa.messages.organiser import OPEN, Open, Result
+from gopa.messages.organiser import OPEN, Open, ResultMessage
 from gopa.messages.phases import Kind, Phase
-from gopa.rules import RoundView
-from gopa.sessions.herald import Herald, News
+from gopa.rules import RoundPicture
+from gopa.sessions.round_progress import RoundProgress, RoundStatus
 from tests.protocol.scribe import World
 from tests.rules.worlds import make
 
 
-def hear(world: World, herald: Herald, start: int = 0) -> list[News | None]:
+def hear(world: World, herald: RoundProgress, start: int = 0) -> list[RoundStatus | None]:
     """What the organiser's entries from this index on are news of."""
     own = world.organiser.public.data
     return [herald.hear(each) for each in world.log[start:] if each.entry.author.data == own]
 
 
-def agree(news: News | None, view: RoundView) -> None:
+def agree(news: RoundStatus | None, view: RoundPicture) -> None:
     assert news is not None
     assert (news.round, news.logical, news.attempt) == (view.number, view.logical, view.attempt)
     assert (news.opens, news.ended) == (view.opens, view.ended)
@@ -28,7 +28,7 @@ def agree(news: News | None, view: RoundView) -> None:
 
 def test_news_agree_with_the_rules_behind_every_message() -> None:
     world = make(rounds=2)
-    herald, heard = Herald(world.manifest), 0
+    herald, heard = RoundProgress(world.manifest), 0
     assert herald.news is None
     for skip in ({Phase.PUBLISH: [2]}, {Phase.COMMIT: [0]}):
         world.control()
@@ -49,18 +49,18 @@ def test_a_message_of_several_entries_is_one_piece_of_news() -> None:
     """A result for 16,000 coordinates does not fit into one entry."""
     world = make("signed", dimension=16_000, steps=1, squared_sensitivity=12)
     world.run()
-    said = hear(world, Herald(world.manifest))
+    said = hear(world, RoundProgress(world.manifest))
     assert said[-3:-1] == [None, None]
     assert said[-4] is not None
     assert said[-1] is not None
-    assert isinstance(said[-1].ended, Result)
+    assert isinstance(said[-1].ended, ResultMessage)
 
 
 @pytest.mark.parametrize("kind", [Kind.CLOSE, Kind.RESULT, Kind.ABORT, Kind.OPEN])
 def test_nothing_more_is_said_of_a_round_that_cannot_be_read(kind: Kind) -> None:
     world = make()
     world.run(until=Phase.COMMIT)
-    herald = Herald(world.manifest)
+    herald = RoundProgress(world.manifest)
     hear(world, herald)
     agree(herald.news, world.view)
     at = len(world.log)
@@ -84,7 +84,7 @@ def test_who_begins_in_the_middle_of_a_round_hears_of_the_next_one() -> None:
     middle = len(world.log)
     world.run()
     world.control()
-    herald, fresh = Herald(world.manifest), Herald(world.manifest)
+    herald, fresh = RoundProgress(world.manifest), RoundProgress(world.manifest)
     assert set(hear(world, herald, middle)[:-1]) == {None}
     agree(herald.news, world.view)
     assert any(news is not None and news.round == 1 for news in hear(world, fresh))

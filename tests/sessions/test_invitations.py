@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from gopa.sessions.invitations import Enrolment, Invitation, admitted
+from gopa.sessions.invitations import Invitation, InvitationAnswer, admitted
 from tests.randomness import seeded
 from wire.ed25519 import SigningKey
 from wire.errors import MalformedMessage, UsageError
 
 
-def invited(count: int) -> tuple[list[Invitation], list[Enrolment]]:
+def invited(count: int) -> tuple[list[Invitation], list[InvitationAnswer]]:
     invitations = [Invitation.fresh(seeded(i)) for i in range(count)]
     keys = [SigningKey.generate(seeded(100 + i)).public.data for i in range(count)]
     return invitations, [each.enrol(key) for each, key in zip(invitations, keys, strict=True)]
@@ -51,7 +51,7 @@ def test_tokens_and_lines_are_read_strictly() -> None:
     invitations, answers = invited(1)
     token, line = invitations[0].reveal(), str(answers[0])
     assert Invitation.parse(f" {token}\n").name == invitations[0].name
-    assert Enrolment.parse(line) == answers[0]
+    assert InvitationAnswer.parse(line) == answers[0]
     for wrong in ("", token[:-1], token + "a", token[16:], token.replace("gopa", "goba"), "0" * 48):
         with pytest.raises(UsageError) as refusal:
             Invitation.parse(wrong)
@@ -66,7 +66,7 @@ def test_tokens_and_lines_are_read_strictly() -> None:
         f"enrolment {words[1]} {'ff' * 32} {words[3]}",
     ):
         with pytest.raises(MalformedMessage):
-            Enrolment.parse(wrong)
+            InvitationAnswer.parse(wrong)
 
 
 def test_a_token_is_not_shown() -> None:

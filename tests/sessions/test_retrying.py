@@ -12,18 +12,17 @@ from typing import Any, TypeVar
 import pytest
 
 from bulletin_board import Refused
-from bulletin_board.admission import Reason
+from bulletin_board.admission import RefusalReason
+from bulletin_board.client.forks import UnprovenHistory
 from bulletin_board.client.http import NetworkError
-from bulletin_board.client.unproven import UnprovenHistory
-from bulletin_board.source import CHECKPOINT, MissingResource
+from bulletin_board.reader import CHECKPOINT, MissingResource
 from gopa.messages.framing import Posted
 from gopa.party import Fetch
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.entrance import Alone
-from gopa.sessions.following import Horizon, Link, SelectiveLog
-from gopa.sessions.patience import Waiting
-from gopa.sessions.retrying import shown, until_shown
+from gopa.sessions.following import BoardLink, Horizon, SelectiveLog
+from gopa.sessions.patience import RoundPatience, shown, until_shown
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Vault
 from tests.sessions.live.worlds import Gathering, gathering
@@ -32,7 +31,7 @@ from wire.errors import FaultyBoard, InvalidProof, MalformedMessage, ProtocolErr
 from wire.randomness import Rng
 
 ONCE = replace(SCALAR, rounds=1)
-EAGER = Waiting(retry_seconds=0.01)
+EAGER = RoundPatience(retry_seconds=0.01)
 SHAKEN = 0
 QUESTIONS = {"manifest", "grown", "spoken", "controls", "own", "answer", "complete", "submit"}
 _T = TypeVar("_T")
@@ -51,7 +50,7 @@ PASSING: list[ProtocolError] = [
 class Shaky(SelectiveLog):
     """Answers each kind of question only after it has failed in every way that passes."""
 
-    def __init__(self, link: Link, session: bytes) -> None:
+    def __init__(self, link: BoardLink, session: bytes) -> None:
         super().__init__(link, session)
         self.asked: Counter[str] = Counter()
 
@@ -101,7 +100,9 @@ class Shaking(Alone):
     log: Shaky
 
     def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SelectiveLog:
-        self.log = Shaky(Link(ticket.board, ticket.trust, vault.board, rng=rng), ticket.session)
+        self.log = Shaky(
+            BoardLink(ticket.board, ticket.trust, vault.board, rng=rng), ticket.session
+        )
         return self.log
 
 
@@ -132,7 +133,11 @@ def test_a_party_asks_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [FaultyBoard("the log has forked"), Refused(Reason.PHASE), TypeError("a mistake of ours")],
+    [
+        FaultyBoard("the log has forked"),
+        Refused(RefusalReason.PHASE),
+        TypeError("a mistake of ours"),
+    ],
     ids=["fork", "refusal", "bug"],
 )
 def test_what_does_not_pass_is_raised(error: Exception) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bulletin_board import KeyKind, TrustPolicy
-from gopa.organiser import Setting, new_manifest
+from gopa.organiser import SessionSetting, new_manifest
 from gopa.sessions.entrance import checked_manifest
 from gopa.sessions.ticket import LARGEST_TICKET, Ticket
 from tests.board.tools import log_key, signer
@@ -176,7 +176,7 @@ def test_ticket_holds_for_its_manifest_alone() -> None:
             organiser=organiser,
             log=log_key(),
             rng=seeded(seed),
-            setting=Setting(),
+            setting=SessionSetting(),
             policy=policy,
         )
 

@@ -8,15 +8,15 @@ from functools import lru_cache
 
 import pytest
 
-from bulletin_board.note import Note
+from bulletin_board.note import SignedNote
 from gopa.beacon import QUICKNET, latest_cosignature_time
 from gopa.messages.manifest import DrandBeacon
 from gopa.messages.organiser import Close, Coins
 from gopa.messages.phases import Phase
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.party import Dated, Part
 from gopa.rules import BeaconValue
-from gopa.simulation import RoundRecord, Script, Simulation, Stage, Witnesses
+from gopa.simulation import RoundRecord, Script, SimulatedWitnesses, Simulation, SimulationOptions
 from gopa.simulation.organiser_faults import AlteredClose
 from tests.beacon.rounds import ROUNDS, Published
 from tests.randomness import seeded
@@ -41,12 +41,12 @@ class OneRound:
 
 def session(
     published: Published,
-    witnesses: Witnesses | None,
+    witnesses: SimulatedWitnesses | None,
     script: Script | None = None,
     roll_time: int | None = None,
 ) -> Simulation:
-    setting = Setting(beacon=DrandBeacon(published.chain))
-    stage = Stage(
+    setting = SessionSetting(beacon=DrandBeacon(published.chain))
+    stage = SimulationOptions(
         witnesses=witnesses,
         beacon=OneRound(published),
         remember_noise=True,
@@ -56,9 +56,9 @@ def session(
     return Simulation(terms, rng=seeded(1), setting=setting, script=script, stage=stage)
 
 
-def witnesses_at(published: Published, periods_before: int) -> Witnesses:
+def witnesses_at(published: Published, periods_before: int) -> SimulatedWitnesses:
     time = published.chain.time_of(published.number) - periods_before * published.chain.period
-    return Witnesses.fresh(3, seeded("witnesses"), time=time)
+    return SimulatedWitnesses.fresh(3, seeded("witnesses"), time=time)
 
 
 def test_coins_come_from_the_beacon() -> None:
@@ -152,16 +152,16 @@ def close_with(lie: Callable[[bytes], bytes]) -> RoundRecord:
 
 def cosigned_late(checkpoint: bytes) -> bytes:
     """The log's own signature, and witnesses that were one period too late."""
-    note = Note.parse(checkpoint)
-    bare = Note(note.text, note.signatures[:1])
+    note = SignedNote.parse(checkpoint)
+    bare = SignedNote(note.text, note.signatures[:1])
     return witnesses_at(QUICK, 1).cosigned(bare.to_bytes())
 
 
 LIES: dict[str, Callable[[bytes], bytes]] = {
     "cosigned too late": cosigned_late,
     "no checkpoint": lambda _: b"",
-    "no cosignatures": lambda data: Note(
-        Note.parse(data).text, Note.parse(data).signatures[:1]
+    "no cosignatures": lambda data: SignedNote(
+        SignedNote.parse(data).text, SignedNote.parse(data).signatures[:1]
     ).to_bytes(),
 }
 

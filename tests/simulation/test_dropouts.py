@@ -7,12 +7,12 @@ from itertools import product
 
 import pytest
 
-from gopa.messages.organiser import Cause, Why
+from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.phases import Phase
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
 from gopa.simulation import RoundRecord, Script
-from gopa.simulation.departures import Late, Skip
+from gopa.simulation.departures import PostsLate, Skip
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import (
     CURIOUS,
@@ -41,7 +41,7 @@ LEFT = Script().drop(6, before=Phase.PUBLISH)
 
 
 def run(
-    script: Script, terms: Terms = RECOVERING, setting: Setting = FULL, *, real: bool = False
+    script: Script, terms: Terms = RECOVERING, setting: SessionSetting = FULL, *, real: bool = False
 ) -> RoundRecord:
     simulation = simulate(terms, setting, script, toolkit=None if real else SWIFT)
     inputs = inputs_for(terms)
@@ -50,7 +50,7 @@ def run(
     return record
 
 
-def removed(record: RoundRecord) -> dict[int, tuple[Phase, Cause]]:
+def removed(record: RoundRecord) -> dict[int, tuple[Phase, RemovalCause]]:
     """Who is on the roll and not in the final list."""
     rows = record.attempts[0].removals
     return {row.position: (row.phase, row.cause) for row in rows if row.position is not None}
@@ -74,11 +74,11 @@ def test_one_dropout(kind: str, when: str, phase: Phase) -> None:
     record = run(script, *RECOVERIES[kind], real=kind == "masks")
     missed = phase if when == "before" else following(phase)
     assert record.sums is not None
-    expected = {6: (Phase.PUBLISH, Cause.ABSENT)}
+    expected = {6: (Phase.PUBLISH, RemovalCause.ABSENT)}
     if missed <= Phase.ROLLBACK and missed is not Phase.JOIN:
-        expected[2] = (missed, Cause.ABSENT)
+        expected[2] = (missed, RemovalCause.ABSENT)
     if missed is Phase.JOIN:
-        expected = {5: (Phase.PUBLISH, Cause.ABSENT)}  # positions are those of the roll
+        expected = {5: (Phase.PUBLISH, RemovalCause.ABSENT)}  # positions are those of the roll
     assert removed(record) == expected
     assert (2 in record.included) == (missed > Phase.ROLLBACK)
     assert record.attempts[0].recovered == ((2,) if missed in {Phase.CONFIRM, Phase.UNMASK} else ())
@@ -127,26 +127,26 @@ def test_too_many_dropouts_abort_and_release_nothing_or_masked_values(phase: Pha
     final = phase in {Phase.CONFIRM, Phase.UNMASK} or phase is Phase.ROLLBACK
     assert first.released == final
     reasons = {
-        Phase.COINS: Why.TOO_MANY_WITHHELD,
-        Phase.CONFIRM: Why.NOT_CONFIRMED,
-        Phase.UNMASK: Why.NOT_UNMASKED,
-        Phase.ROLLBACK: Why.NOT_CONFIRMED,  # nothing is owed: they are missed one phase later
+        Phase.COINS: AbortReason.TOO_MANY_WITHHELD,
+        Phase.CONFIRM: AbortReason.NOT_CONFIRMED,
+        Phase.UNMASK: AbortReason.NOT_UNMASKED,
+        Phase.ROLLBACK: AbortReason.NOT_CONFIRMED,  # missed one phase later
     }
-    assert first.abort is reasons.get(phase, Why.TOO_FEW_LEFT)
+    assert first.abort is reasons.get(phase, AbortReason.TOO_FEW_LEFT)
     if phase is not Phase.COINS:
         assert not first.unmasked or phase is Phase.UNMASK
 
 
 @pytest.mark.parametrize("phase", SPOKEN, ids=lambda phase: phase.name.lower())
 def test_late_message_counts_as_none(phase: Phase) -> None:
-    record = run(LEFT.misbehave(2, Late(phase)))
+    record = run(LEFT.misbehave(2, PostsLate(phase)))
     assert record.sums is not None
     assert (2 in record.included) == (phase > Phase.ROLLBACK)
 
 
 def test_who_confirms_late_gives_no_shares() -> None:
     """They would not count, and posting them is a fault: the machine keeps them."""
-    record = run(LEFT.misbehave(2, Late(Phase.CONFIRM)).drop(3, before=Phase.UNMASK))
+    record = run(LEFT.misbehave(2, PostsLate(Phase.CONFIRM)).drop(3, before=Phase.UNMASK))
     assert record.attempts[0].recovered == (3,)
     assert record.findings.faults == ()
 
@@ -169,7 +169,7 @@ def test_dropout_in_signed_mode() -> None:
 def test_dropout_without_recovery_costs_an_attempt() -> None:
     """The values were masked; whoever vetoed is barred from the second attempt."""
     record = run(Script().drop(2, before=Phase.UNMASK, rounds={1}), SCALAR)
-    assert [attempt.abort for attempt in record.attempts] == [Why.NOT_UNMASKED, None]
+    assert [attempt.abort for attempt in record.attempts] == [AbortReason.NOT_UNMASKED, None]
     assert record.attempts[0].released
     assert record.included == (0, 1, 3, 4, 5, 6, 7)
 

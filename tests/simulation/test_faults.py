@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from gopa.messages.organiser import Cause, Why
+from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.party import About
 from gopa.messages.phases import Phase
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
 from gopa.simulation import Behaviour, RoundRecord, Script
-from gopa.simulation.departures import Garbage, Late, Replay, Skip, Twice, TwiceLater
+from gopa.simulation.departures import Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
 from gopa.simulation.faults import (
     BadEdge,
     BadNonce,
@@ -56,9 +56,9 @@ class Case:
     lie: Behaviour
     rule: str | None
     phase: Phase | None
-    cause: Cause | None = None
+    cause: RemovalCause | None = None
     terms: Terms = RECOVERING
-    setting: Setting = FULL
+    setting: SessionSetting = FULL
     others: Callable[[Script], Script] = lambda script: script
 
 
@@ -74,7 +74,12 @@ def vetoes(script: Script) -> Script:
     return script.misbehave(VICTIM, Skip(Phase.UNMASK))
 
 
-INVALID, STRUCK, CONVICTED, ABSENT = Cause.INVALID, Cause.STRUCK, Cause.CONVICTED, Cause.ABSENT
+INVALID, STRUCK, CONVICTED, ABSENT = (
+    RemovalCause.INVALID,
+    RemovalCause.STRUCK,
+    RemovalCause.CONVICTED,
+    RemovalCause.ABSENT,
+)
 SEEDS = {
     "wrong share of a seed": Case(BadShare(), "04-A4", Phase.PUBLISH, CONVICTED),
     "false accusation, share of a seed": Case(
@@ -120,7 +125,7 @@ CASES = {
         WrongOpening(), "04-O2", Phase.ROLLBACK, INVALID, SCALAR, SIGNED, leaves
     ),
     "refuses to open": Case(Skip(Phase.ROLLBACK), None, Phase.ROLLBACK, ABSENT, others=leaves),
-    "opens late": Case(Late(Phase.ROLLBACK), None, Phase.ROLLBACK, ABSENT, others=leaves),
+    "opens late": Case(PostsLate(Phase.ROLLBACK), None, Phase.ROLLBACK, ABSENT, others=leaves),
     "opens twice": Case(Twice(Phase.ROLLBACK), "04-E3", Phase.ROLLBACK, STRUCK, others=leaves),
     "refuses to confirm": Case(Skip(Phase.CONFIRM), None, None),
     "refuses to unmask, recovered": Case(Skip(Phase.UNMASK), None, None),
@@ -205,13 +210,13 @@ def test_convicted_party_is_barred_from_all_later_rounds() -> None:
 
 
 @pytest.mark.parametrize("setting", [FULL, SIGNED], ids=["vectors", "words"])
-def test_dealer_of_another_seed_vetoes_one_attempt_of_the_session(setting: Setting) -> None:
+def test_dealer_of_another_seed_vetoes_one_attempt_of_the_session(setting: SessionSetting) -> None:
     script = Script().misbehave(LIAR, OtherSeed(), Skip(Phase.UNMASK))
     simulation = simulate(RECOVERING_VECTOR, setting, script)
     first, second = (
         simulation.run_round(inputs_for(RECOVERING_VECTOR, number)) for number in (1, 2)
     )
-    assert [each.abort for each in first.attempts] == [Why.NOT_UNMASKED, None]
+    assert [each.abort for each in first.attempts] == [AbortReason.NOT_UNMASKED, None]
     assert first.attempts[0].culprits == (LIAR,)
     assert [each.abort for each in second.attempts] == [None]
     for number, record in ((1, first), (2, second)):
@@ -226,7 +231,7 @@ def test_refusal_to_unmask_without_recovery_vetoes_one_attempt() -> None:
     inputs = inputs_for(SCALAR)
     record = simulation.run_round(inputs)
     require_sound(simulation, record, inputs)
-    assert [each.abort for each in record.attempts] == [Why.NOT_UNMASKED, None]
+    assert [each.abort for each in record.attempts] == [AbortReason.NOT_UNMASKED, None]
     assert record.attempts[0].culprits == (LIAR,)
     assert record.attempts[1].barred == (simulation.parties[LIAR].author,)
 

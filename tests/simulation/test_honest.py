@@ -12,9 +12,9 @@ import pytest
 from bulletin_board import ArchiveReader, TrustPolicy, VerifierKey
 from bulletin_board.storage.directory import BoardDirectory
 from gopa.messages.phases import Phase
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
-from gopa.simulation import Simulation, Stage
+from gopa.simulation import Simulation, SimulationOptions
 from tests.randomness import seeded
 from tests.simulation.worlds import (
     CURIOUS,
@@ -47,7 +47,7 @@ WORLDS = {
 
 
 @pytest.mark.parametrize(("terms", "setting"), WORLDS.values(), ids=WORLDS)
-def test_sum_is_exact_and_nobody_is_blamed(terms: Terms, setting: Setting) -> None:
+def test_sum_is_exact_and_nobody_is_blamed(terms: Terms, setting: SessionSetting) -> None:
     simulation, inputs = simulate(terms, setting), inputs_for(terms)
     if setting.weighted:
         inputs = [
@@ -111,7 +111,7 @@ def test_archive_holds_the_whole_log() -> None:
 
 def test_log_can_live_in_a_directory(tmp_path: Path) -> None:
     in_memory = simulate()
-    on_disk = Simulation(SCALAR, rng=seeded(1), stage=Stage(directory=tmp_path / "log"))
+    on_disk = Simulation(SCALAR, rng=seeded(1), stage=SimulationOptions(directory=tmp_path / "log"))
     inputs = inputs_for(SCALAR)
     assert in_memory.run_round(inputs).sums == on_disk.run_round(inputs).sums
     assert list(on_disk.log().entries()) == list(in_memory.log().entries())
@@ -126,7 +126,7 @@ def test_manifest_says_that_it_is_a_simulation() -> None:
 
 def test_cost_of_one_party() -> None:
     """Bytes of entries with about 36 neighbours would be four times those of 7."""
-    stage = Stage(clock=time.process_time)
+    stage = SimulationOptions(clock=time.process_time)
     simulation = Simulation(SCALAR, rng=seeded(1), stage=stage)
     record = simulation.run_round(inputs_for(SCALAR))
     for usage in record.usage:
@@ -137,7 +137,7 @@ def test_cost_of_one_party() -> None:
 
 def test_progress_reports_every_phase_once_for_each_party() -> None:
     seen: list[tuple[Phase, int, int]] = []
-    stage = Stage(progress=lambda *at: seen.append(at))
+    stage = SimulationOptions(progress=lambda *at: seen.append(at))
     Simulation(SCALAR, rng=seeded(1), stage=stage).run_round(inputs_for(SCALAR))
     phases = [Phase.JOIN, Phase.COINS, Phase.COMMIT, Phase.PUBLISH, Phase.CONFIRM, Phase.UNMASK]
     assert seen == [(phase, number, 8) for phase in phases for number in range(1, 9)]

@@ -12,7 +12,7 @@ from bulletin_board.tree import RightEdge, leaf_hash
 from gopa.adversary.deeds.organising import GivesUp
 from gopa.messages.framing import Posted
 from gopa.messages.manifest import CommitReveal, Manifest, Mode, OpenAdmission
-from gopa.messages.organiser import ABORT, CLOSE, OPEN, RESULT, Abort, Members, Roll, Why
+from gopa.messages.organiser import ABORT, CLOSE, OPEN, RESULT, Abort, AbortReason, Members, Roll
 from gopa.messages.phases import Kind, Phase
 from gopa.organiser import (
     Cosigned,
@@ -20,15 +20,15 @@ from gopa.organiser import (
     Idle,
     Organiser,
     PhaseOver,
-    Publish,
     Seen,
-    Setting,
+    SendMessage,
+    SessionSetting,
     WantCheckpoint,
     new_manifest,
 )
 from gopa.planning.terms import Terms
 from gopa.rules import Findings, check
-from gopa.simulation import Script, Simulation, Stage, Witnesses
+from gopa.simulation import Script, SimulatedWitnesses, Simulation, SimulationOptions
 from gopa.simulation.board import SimulatedBoard
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Garbage, Skip
@@ -52,7 +52,7 @@ class Desk:
     """An organiser and a board, without any party."""
 
     def __init__(self, *, witnessed: bool = False) -> None:
-        self.witnesses = Witnesses.fresh(2, seeded("witnesses"), time=1)
+        self.witnesses = SimulatedWitnesses.fresh(2, seeded("witnesses"), time=1)
         self.manifest = new_manifest(
             SCALAR,
             ROSTER,
@@ -65,9 +65,9 @@ class Desk:
         self.organiser = Organiser(self.manifest, KEY, rng=seeded(2), toolkit=SWIFT)
         self.post(self.organiser.start())
 
-    def post(self, outputs: tuple[object, ...]) -> Publish:
+    def post(self, outputs: tuple[object, ...]) -> SendMessage:
         (published,) = outputs
-        assert isinstance(published, Publish)
+        assert isinstance(published, SendMessage)
         for posted in self.board.post(published.entries):
             assert self.organiser.step(posted) == ()
         return published
@@ -80,7 +80,7 @@ def test_open_then_abort_when_nobody_joins() -> None:
     assert (opened.kind, opened.round, content.logical, content.attempt) == (Kind.OPEN, 1, 0, 0)
     ended = desk.post(desk.organiser.step(PhaseOver(desk.board.size)))
     abort = ABORT.decode(body_of(ended.entries))
-    assert (ended.kind, abort.reason) == (Kind.ABORT, Why.TOO_FEW_JOINED)
+    assert (ended.kind, abort.reason) == (Kind.ABORT, AbortReason.TOO_FEW_JOINED)
     again = OPEN.decode(body_of(desk.post(desk.organiser.step(PhaseOver(9))).entries))
     assert (again.logical, again.attempt) == (0, 1)
 
@@ -110,7 +110,7 @@ def test_phase_ends_early_when_everybody_has_spoken() -> None:
     key = simulation._organiser_scene.key
     twin = Organiser(simulation.manifest, key, rng=seeded(9), toolkit=SWIFT)
     first = twin.start()[0]
-    assert isinstance(first, Publish)
+    assert isinstance(first, SendMessage)
     published, size = [first], 0
     for posted in simulation._board.entries:
         if posted.entry.author.data == simulation.manifest.organiser and posted.index:
@@ -118,7 +118,7 @@ def test_phase_ends_early_when_everybody_has_spoken() -> None:
             twin.step(Seen(size, posted.entry.seen_root))
             told = Idle(size) if posted.entry.kind != Kind.OPEN else PhaseOver(size)
             outputs = twin.step(told)
-            published += [output for output in outputs if isinstance(output, Publish)]
+            published += [output for output in outputs if isinstance(output, SendMessage)]
         twin.step(posted)
         size = posted.index + 1
     log = list(simulation.log().entries())
@@ -135,7 +135,7 @@ def test_organiser_may_give_up_at_any_time_in_a_round() -> None:
     ended = desk.post(desk.organiser.step(GiveUp(desk.board.size)))
     abort = ABORT.decode(body_of(ended.entries))
     assert isinstance(abort, Abort)
-    assert (abort.reason, abort.culprits) == (Why.ORGANISER, ())
+    assert (abort.reason, abort.culprits) == (AbortReason.ORGANISER, ())
     assert desk.organiser.step(GiveUp(desk.board.size)) == ()
 
 
@@ -145,7 +145,7 @@ def test_an_organiser_goes_on_from_what_its_key_has_signed() -> None:
     script = Script().organise(GivesUp(Phase.COMMIT))
     simulation = simulate(SCALAR, script=script, toolkit=SWIFT)
     record = simulation.run_round(inputs_for(SCALAR))
-    assert [each.abort for each in record.attempts] == [Why.ORGANISER, None]
+    assert [each.abort for each in record.attempts] == [AbortReason.ORGANISER, None]
     assert record.sums is not None
     assert not record.findings.faults
 
@@ -181,7 +181,7 @@ def test_an_organiser_that_gives_up_vetoes_no_result(skip: tuple[int, ...]) -> N
     assert organiser.fails(len(log)) is bool(skip)
     assert organiser.carries_on(len(log)) is not bool(skip)
     (ended,) = organiser.step(GiveUp(len(log)))
-    assert isinstance(ended, Publish)
+    assert isinstance(ended, SendMessage)
     assert ended.kind is (Kind.ABORT if skip else Kind.RESULT)
 
 
@@ -196,8 +196,8 @@ def test_an_organiser_closes_nothing_before_it_has_read_what_it_has_seen() -> No
 
 def test_close_waits_for_a_cosigned_checkpoint() -> None:
     """All closes but that of join carry one, so the organiser asks for it in time."""
-    witnesses = Witnesses.fresh(2, seeded("witnesses"), time=1)
-    stage = Stage(witnesses=witnesses, toolkit=SWIFT)
+    witnesses = SimulatedWitnesses.fresh(2, seeded("witnesses"), time=1)
+    stage = SimulationOptions(witnesses=witnesses, toolkit=SWIFT)
     simulation = Simulation(SCALAR, rng=seeded(1), stage=stage)
     record = simulation.run_round(inputs_for(SCALAR))
     assert record.sums is not None
@@ -248,9 +248,9 @@ def test_equal_plans_give_different_sessions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("terms", "setting"), [(SCALAR, Setting(mode=Mode.SIGNED)), (CURIOUS, LENIENT)]
+    ("terms", "setting"), [(SCALAR, SessionSetting(mode=Mode.SIGNED)), (CURIOUS, LENIENT)]
 )
-def test_words_are_as_wide_as_the_sum(terms: Terms, setting: Setting) -> None:
+def test_words_are_as_wide_as_the_sum(terms: Terms, setting: SessionSetting) -> None:
     made = manifest_of(terms, setting)
     largest = terms.parties * (terms.steps + terms.noise.radius)
     assert made.word_width >= largest.bit_length() + 1
@@ -259,7 +259,7 @@ def test_words_are_as_wide_as_the_sum(terms: Terms, setting: Setting) -> None:
     assert caught.value.field == "word_width"
 
 
-def manifest_of(terms: Terms, setting: Setting) -> Manifest:
+def manifest_of(terms: Terms, setting: SessionSetting) -> Manifest:
     return new_manifest(
         terms, ROSTER, organiser=KEY.public.data, log=LOG.verifier, rng=seeded(1), setting=setting
     )
@@ -288,7 +288,7 @@ def forked(*, seen: bool) -> tuple[Findings, Findings]:
         edge.extend([posted.leaf for posted in log])
         organiser.step(Seen(len(log), edge.root()))
     (close,) = organiser.step(PhaseOver(len(log)))
-    assert isinstance(close, Publish)
+    assert isinstance(close, SendMessage)
     (raw,) = close.entries
     last = Posted(len(log), leaf_hash(raw), Submission.decode(raw).entry)
     assert last.entry.seen_size == (len(log) if seen else 0)
@@ -349,7 +349,7 @@ def test_who_drops_out_does_so_once() -> None:
 class Mute:
     """An organiser that never says a word."""
 
-    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
         del scene, control
         return ()
 

@@ -6,8 +6,8 @@ import pytest
 
 from gopa.messages.phases import Phase
 from gopa.planning.terms import Terms
-from gopa.simulation import Behaviour, Script, Simulation, Stage
-from gopa.simulation.departures import Late, Skip
+from gopa.simulation import Behaviour, Script, Simulation, SimulationOptions
+from gopa.simulation.departures import PostsLate, Skip
 from gopa.simulation.faults import BadEdge, WrongOpening, WrongSeed
 from tests.randomness import seeded
 from tests.simulation.prying import Coalition, left_over
@@ -19,7 +19,7 @@ TARGET = 2
 def session(
     script: Script, coalition: Coalition, terms: Terms = RECOVERING
 ) -> tuple[Simulation, list[list[int]]]:
-    stage = Stage(remember_noise=True, watch=coalition.watch)
+    stage = SimulationOptions(remember_noise=True, watch=coalition.watch)
     simulation = Simulation(terms, rng=seeded(5), setting=FULL, script=script, stage=stage)
     return simulation, inputs_for(terms, 5)
 
@@ -57,10 +57,10 @@ def test_coalition_that_lacks_one_honest_neighbour_learns_nothing(
 @pytest.mark.parametrize(
     "script",
     [
-        Script().misbehave(TARGET, Late(Phase.PUBLISH)),
+        Script().misbehave(TARGET, PostsLate(Phase.PUBLISH)),
         Script().drop(7, before=Phase.PUBLISH).misbehave(TARGET, Skip(Phase.ROLLBACK)),
         Script().drop(7, before=Phase.PUBLISH).misbehave(TARGET, WrongOpening()),
-        Script().drop(7, before=Phase.PUBLISH).misbehave(TARGET, Late(Phase.ROLLBACK)),
+        Script().drop(7, before=Phase.PUBLISH).misbehave(TARGET, PostsLate(Phase.ROLLBACK)),
         Script().misbehave(TARGET, BadEdge()),
     ],
     ids=["published late", "opened nothing", "opened wrongly", "opened late", "convicted"],

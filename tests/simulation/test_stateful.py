@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from gopa.messages.phases import Phase
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
 from gopa.simulation import Behaviour
-from gopa.simulation.departures import Drop, Garbage, Late, Replay, Skip, Twice
+from gopa.simulation.departures import Drop, Garbage, PostsLate, Replay, Skip, Twice
 from gopa.simulation.faults import (
     BadEdge,
     BadNonce,
@@ -57,7 +57,7 @@ PHASES = st.sampled_from(
 SILENCES: st.SearchStrategy[Behaviour] = st.one_of(
     st.builds(Drop, PHASES, st.booleans()),
     st.builds(Skip, PHASES),
-    st.builds(Late, PHASES),
+    st.builds(PostsLate, PHASES),
     st.builds(Replay, PHASES),
 )
 LIES: st.SearchStrategy[Behaviour] = st.one_of(
@@ -83,7 +83,7 @@ class Sessions(RuleBasedStateMachine):
     """Honest parties are never blamed and never stop; every result is exact."""
 
     @initialize(world=st.sampled_from(WORLDS), seed=st.integers(0, 2**32))
-    def begin(self, world: tuple[Terms, Setting], seed: int) -> None:
+    def begin(self, world: tuple[Terms, SessionSetting], seed: int) -> None:
         self.terms, self.setting = world
         self.simulation = simulate(self.terms, self.setting, seed=seed, toolkit=SWIFT)
         self.liars: set[int] = set()

@@ -9,9 +9,9 @@ from io import BytesIO
 import pytest
 
 from gopa.messages.phases import Phase
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
-from gopa.simulation import Script, Simulation, Stage
+from gopa.simulation import Script, Simulation, SimulationOptions
 from gopa.simulation.actor import Actor
 from tests.randomness import seeded
 from tests.simulation.worlds import FULL, RECOVERING, SCALAR, SIGNED, inputs_for
@@ -20,9 +20,13 @@ WORLDS = {"full": (SCALAR, FULL), "recovering": (RECOVERING, FULL), "signed": (S
 SILENT = Script().drop(1, before=Phase.PUBLISH).drop(4, after=Phase.COINS)
 
 
-def log(terms: Terms, setting: Setting, threads: ThreadPoolExecutor | None) -> bytes:
+def log(terms: Terms, setting: SessionSetting, threads: ThreadPoolExecutor | None) -> bytes:
     simulation = Simulation(
-        terms, rng=seeded(7), setting=setting, script=SILENT, stage=Stage(threads=threads)
+        terms,
+        rng=seeded(7),
+        setting=setting,
+        script=SILENT,
+        stage=SimulationOptions(threads=threads),
     )
     for seed in (1, 2):
         simulation.run_round(inputs_for(terms, seed))
@@ -51,7 +55,7 @@ def test_parties_work_in_the_threads_and_are_shown_in_order() -> None:
         seen.append(actor.index)
 
     with ThreadPoolExecutor(3, "parties") as pool:
-        stage = Stage(
+        stage = SimulationOptions(
             threads=pool,
             clock=clock,
             watch=watch,
@@ -72,6 +76,6 @@ def test_an_error_in_a_thread_is_the_callers() -> None:
         raise ZeroDivisionError
 
     with ThreadPoolExecutor(2) as pool:
-        assert Simulation(SCALAR, rng=seeded(1), stage=Stage(threads=pool)).parties
+        assert Simulation(SCALAR, rng=seeded(1), stage=SimulationOptions(threads=pool)).parties
         with pytest.raises(ZeroDivisionError):
-            Simulation(SCALAR, rng=seeded(1), stage=Stage(threads=pool, clock=clock))
+            Simulation(SCALAR, rng=seeded(1), stage=SimulationOptions(threads=pool, clock=clock))

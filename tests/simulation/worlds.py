@@ -8,11 +8,11 @@ from dataclasses import replace
 from decimal import Decimal
 
 from gopa.messages.manifest import Mode, TestCoins, Trust
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import check_log
-from gopa.simulation import RoundRecord, Script, Simulation, Stage
+from gopa.simulation import RoundRecord, Script, Simulation, SimulationOptions
 from tests.randomness import seeded
 from zkp.noise_table import GaussianTable, irwin_hall
 
@@ -47,22 +47,22 @@ CURIOUS = replace(SCALAR, mask="gaussian", mask_deviation=50, survivors=8, loss=
 VECTOR = replace(SCALAR, dimension=3, squared_sensitivity=1200, noise=irwin_hall(2, 4))
 RECOVERING_VECTOR = replace(VECTOR, threshold_numerator=1, threshold_denominator=2)
 
-FULL = Setting()
-SIGNED = Setting(mode=Mode.SIGNED)
-LENIENT = Setting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS)
-TEST_COINS = Setting(beacon=TestCoins())
+FULL = SessionSetting()
+SIGNED = SessionSetting(mode=Mode.SIGNED)
+LENIENT = SessionSetting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS)
+TEST_COINS = SessionSetting(beacon=TestCoins())
 
 
 def simulate(
     terms: Terms = SCALAR,
-    setting: Setting = FULL,
+    setting: SessionSetting = FULL,
     script: Script | None = None,
     *,
     seed: int | str = 1,
     toolkit: Toolkit | None = None,
 ) -> Simulation:
     """A session that remembers the noise of all parties."""
-    stage = Stage(toolkit=toolkit, remember_noise=True)
+    stage = SimulationOptions(toolkit=toolkit, remember_noise=True)
     return Simulation(terms, rng=seeded(seed), setting=setting, script=script, stage=stage)
 
 

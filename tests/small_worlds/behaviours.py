@@ -19,8 +19,8 @@ from gopa.messages.party import (
     About,
     Accusation,
     Commit,
+    EdgeOpenings,
     OpenedEdge,
-    Opening,
     Publish,
 )
 from gopa.messages.phases import Phase
@@ -31,7 +31,7 @@ from gopa.rounds.proofs import SharedKeyClaim
 from gopa.simulation.contents import body_of, first_entry
 from gopa.simulation.departures import Honest
 from gopa.simulation.faults import OtherSeed, flipped
-from gopa.simulation.scene import Scene
+from gopa.simulation.scene import PartyScene
 from wire.randomness import draw
 from wire.secret import SecretBytes
 
@@ -42,7 +42,7 @@ class Cut(Honest):
 
     phase: Phase
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if post.phase is not self.phase:
             return [post]
         seq = first_entry(post.entries).seq
@@ -56,13 +56,13 @@ class Echo(Honest):
     phase: Phase
     victim: bytes
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if post.phase is not self.phase:
             return [post]
         scene.memory["echo"] = first_entry(post.entries).seq
         return []
 
-    def last_words(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         seq = scene.memory.pop("echo", None) if phase is self.phase else None
         close = scene.state.chain.leaf
         seen = [
@@ -79,7 +79,7 @@ class EdgeOfItsOwn(Honest):
 
     neighbour: bytes
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         at = _neighbour_at(scene, post, self.neighbour)
         if at is None:
             return [post]
@@ -95,12 +95,12 @@ class EdgeOfItsOwn(Honest):
 class EdgeMissing(Honest):
     """Commits to one edge less than it has neighbours, or to one that is nobody's."""
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if post.phase is not Phase.COMMIT:
             return [post]
         return [scene.altered(post, COMMIT, lambda c: replace(c, edges=self._edges(scene, c)))]
 
-    def _edges(self, scene: Scene, content: Commit) -> tuple[bytes, ...]:
+    def _edges(self, scene: PartyScene, content: Commit) -> tuple[bytes, ...]:
         return content.edges[:-1] if content.edges else (_encoding(scene),)
 
 
@@ -108,7 +108,7 @@ class EdgeMissing(Honest):
 class ProofOfNothing(Honest):
     """Commits with a proof in which one bit is wrong."""
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if post.phase is not Phase.COMMIT:
             return [post]
         return [scene.altered(post, COMMIT, self._change)]
@@ -123,7 +123,7 @@ class ShareOfNothing(Honest):
 
     neighbour: bytes
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         at = _neighbour_at(scene, post, self.neighbour)
         if at is None:
             return [post]
@@ -145,7 +145,7 @@ class Accuse(Honest):
     about: About = About.EDGE
     proved: bool = True
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if post.phase is Phase.ACCUSE:
             scene.memory["accusations"] = first_entry(post.entries).seq + 1
         stage = scene.before.stage
@@ -158,7 +158,7 @@ class Accuse(Honest):
         body = ACCUSATION.encode(self._content(scene, comparing, place))
         return [scene.sign(Phase.ACCUSE, body, scene.memory.pop("accusations", 0)), post]
 
-    def _content(self, scene: Scene, comparing: Comparing, place: int) -> Accusation:
+    def _content(self, scene: PartyScene, comparing: Comparing, place: int) -> Accusation:
         committed, leaf = comparing.committed, comparing.leaf
         view = committed.view
         parties = view.enrolment.roll.parties
@@ -182,17 +182,17 @@ class Accuse(Honest):
 class Tell(Honest):
     """Confirms the final close and then opens all of its edges inside the final list."""
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         before, now = scene.before.stage, scene.state.stage
         if isinstance(before, Published) and isinstance(now, Confirmed):
             keys = [(v, before.keys[v]) for v in sorted(before.keys) if v in now.final]
-            scene.memory["told"] = Opening(
+            scene.memory["told"] = EdgeOpenings(
                 now.leaf, tuple(OpenedEdge(v, key.reveal()) for v, key in keys)
             )
             scene.memory["told at"] = before.next_seq
         return [post]
 
-    def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         told = scene.memory.pop("told", None) if phase is Phase.CONFIRM else None
         if told is None or not told.edges:
             return []
@@ -208,7 +208,7 @@ class Conspire(Honest):
 
     partner: bytes
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if post.phase is Phase.ACCUSE and self._is_partner(scene, post):
             return []
         at = _neighbour_at(scene, post, self.partner)
@@ -218,20 +218,20 @@ class Conspire(Honest):
             return [scene.altered(post, PUBLISH, lambda content: self._publish(scene, content))]
         return [post]
 
-    def _mask(self, scene: Scene) -> EdgeMask:
+    def _mask(self, scene: PartyScene) -> EdgeMask:
         """Known to both; a uniform one is as huge as masks get."""
         ends = sorted([self.partner, scene.key.public.data])
         key = SecretBytes(party_id(b"".join(ends)))
         return edge_mask(scene.toolkit.group, key, UniformMask(), scene.manifest.terms.dimension)
 
-    def _commit(self, scene: Scene, content: Commit, at: int) -> Commit:
+    def _commit(self, scene: PartyScene, content: Commit, at: int) -> Commit:
         stage, mask = scene.state.stage, self._mask(scene)
         assert isinstance(stage, Committed)
         scene.memory["conspired"] = True
         data = commit(stage.view.context.key, mask.values, mask.blinding).to_bytes()
         return replace(content, edges=_with(content.edges, at, data))
 
-    def _publish(self, scene: Scene, content: Publish) -> Publish:
+    def _publish(self, scene: PartyScene, content: Publish) -> Publish:
         """The machine holds the edge for void and has left it out."""
         stage, group = scene.state.stage, scene.toolkit.group
         assert isinstance(stage, Published)
@@ -247,14 +247,14 @@ class Conspire(Honest):
             blinding=(blinding + mask.blinding * factor).reveal().to_bytes(),
         )
 
-    def _is_partner(self, scene: Scene, post: Post) -> bool:
+    def _is_partner(self, scene: PartyScene, post: Post) -> bool:
         stage = scene.state.stage
         assert isinstance(stage, Published)
         accused = ACCUSATION.decode(body_of(post.entries)).accused
         return stage.view.enrolment.positions.get(self.partner) == accused
 
 
-def _neighbour_at(scene: Scene, post: Post, author: bytes) -> int | None:
+def _neighbour_at(scene: PartyScene, post: Post, author: bytes) -> int | None:
     """Which of its edges leads to the author, while it commits."""
     stage = scene.state.stage
     if post.phase is not Phase.COMMIT or not isinstance(stage, Committed):
@@ -263,7 +263,7 @@ def _neighbour_at(scene: Scene, post: Post, author: bytes) -> int | None:
     return stage.view.neighbours.index(place) if place in stage.view.neighbours else None
 
 
-def _encoding(scene: Scene) -> bytes:
+def _encoding(scene: PartyScene) -> bytes:
     """What an edge could be committed to, and no other party would."""
     stage = scene.state.stage
     assert isinstance(stage, Committed)
@@ -294,5 +294,5 @@ __all__ = [
 class VetoWithAnotherSeed(Honest):
     """Deals right shares of another seed than its own, and keeps its own."""
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         return [] if post.phase is Phase.UNMASK else OtherSeed().says(scene, post)

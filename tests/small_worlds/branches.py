@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bulletin_board.entry import Submission
-from gopa.messages.framing import NO_LEAF, Place, Posted, sign_message
+from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, sign_message
 from gopa.messages.members import pack_members
 from gopa.messages.organiser import CLOSE, Close, Members
 from gopa.messages.party import CONFIRM, OPENING, RECOVER, Confirm
 from gopa.messages.phases import Kind, Phase
-from gopa.party import Event, Fetch, Fetched, Output, Post, State
+from gopa.party import Event, Fetch, Fetched, Output, PartyState, Post
 from gopa.party.states import Published
 from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit
-from gopa.simulation import Simulation, Stage
+from gopa.simulation import Simulation, SimulationOptions
 from gopa.simulation.actor import Actor
 from tests.randomness import seeded
 from tests.simulation.worlds import FULL, inputs_for
@@ -29,7 +29,7 @@ class Forking:
     """A round of real parties up to publish, and an organiser that goes on as it likes."""
 
     simulation: Simulation
-    states: dict[int, State] = field(default_factory=dict)
+    states: dict[int, PartyState] = field(default_factory=dict)
     inputs: list[list[int]] = field(default_factory=list)
 
     @classmethod
@@ -39,14 +39,14 @@ class Forking:
 
     @classmethod
     def begun(cls, terms: Terms, toolkit: Toolkit | None = None) -> Forking:
-        states: dict[int, State] = {}
+        states: dict[int, PartyState] = {}
 
         def watch(actor: Actor) -> None:
             stage = actor.state.stage
             if isinstance(stage, Published) and actor.index not in states:
                 states[actor.index] = actor.state
 
-        stage = Stage(toolkit=toolkit, watch=watch, remember_noise=True)
+        stage = SimulationOptions(toolkit=toolkit, watch=watch, remember_noise=True)
         simulation = Simulation(terms, rng=seeded("forking"), setting=FULL, stage=stage)
         inputs = inputs_for(terms)
         simulation.run_round(inputs)
@@ -75,7 +75,7 @@ class _Telling:
     forking: Forking
     branch: Branch
     corrupt: frozenset[int]
-    states: dict[int, State]
+    states: dict[int, PartyState]
     index: int = 0
     seq: int = 0
     leaf: bytes = NO_LEAF
@@ -112,7 +112,7 @@ class _Telling:
         simulation = self.forking.simulation
         packed = pack_members(members, len(simulation.parties))
         close = Close(self.leaf, self.index, phase, b"", Members(packed, final))
-        place = Place(simulation.session, Phase.ORGANISER, Kind.CLOSE, 1, self.seq, self.leaf)
+        place = MessageSlot(simulation.session, Phase.ORGANISER, Kind.CLOSE, 1, self.seq, self.leaf)
         signed = sign_message(CLOSE.encode(close), place, simulation._organiser_scene.key)
         posted = _posted(signed.entries, self.index)[0]
         self.index, self.seq, self.leaf = self.index + 1, self.seq + 1, posted.leaf
@@ -134,7 +134,7 @@ class _Telling:
     def _confirmed(self, posts: dict[int, list[Posted]]) -> frozenset[int]:
         """Who confirms; corrupt parties always do."""
         for u in sorted(self.corrupt & self.branch.listed):
-            place = Place(
+            place = MessageSlot(
                 self.forking.simulation.session, Phase.CONFIRM, Kind.CONFIRM, 1, 0, NO_LEAF
             )
             key = self.forking.simulation.parties[u].scene.key

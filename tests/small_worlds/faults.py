@@ -20,7 +20,16 @@ from typing import Final, TypeAlias
 from gopa.messages.party import About
 from gopa.messages.phases import Phase
 from gopa.simulation import Behaviour
-from gopa.simulation.departures import Drop, Garbage, Honest, Late, Replay, Skip, Twice, TwiceLater
+from gopa.simulation.departures import (
+    Drop,
+    Garbage,
+    Honest,
+    PostsLate,
+    Replay,
+    Skip,
+    Twice,
+    TwiceLater,
+)
 from gopa.simulation.faults import (
     BadNonce,
     BadPossession,
@@ -138,7 +147,7 @@ def _silences() -> Iterator[Fault]:
         yield Fault(f"no {phase.name.lower()}", lambda _, p=phase: Skip(p), absent=phase)  # type: ignore[misc]
     for phase in (Phase.COMMIT, Phase.PUBLISH, Phase.ROLLBACK, Phase.CONFIRM, Phase.UNMASK):
         name = f"late {phase.name.lower()}"
-        yield Fault(name, lambda _, p=phase: Late(p), absent=phase, late=True)  # type: ignore[misc]
+        yield Fault(name, lambda _, p=phase: PostsLate(p), absent=phase, late=True)  # type: ignore[misc]
 
 
 def _lies() -> Iterator[Fault]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 
-from gopa.messages.organiser import Cause, Why
+from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.phases import Phase
 from tests.small_worlds.court import convictions
 from tests.small_worlds.graphs import pair
@@ -57,13 +57,13 @@ class _Course:
         for u in self.world.barred & everybody:
             self.outcome.faults.discard((u, "04-J3"))  # its proof is not even read
             if out.get(u, (None, "04-J3"))[1] == "04-J3":
-                out[u] = Cause.INVALID, "04-X5"
+                out[u] = RemovalCause.INVALID, "04-X5"
         self._remove(
-            {u: each for u, each in out.items() if each[0] is not Cause.ABSENT}, Phase.JOIN
+            {u: each for u, each in out.items() if each[0] is not RemovalCause.ABSENT}, Phase.JOIN
         )
         self.speech.close(Phase.JOIN)
         if len(everybody) - len(out) < self.world.survivors:
-            self._abort(Why.TOO_FEW_JOINED, {}, Phase.JOIN)
+            self._abort(AbortReason.TOO_FEW_JOINED, {}, Phase.JOIN)
         return everybody - out.keys()
 
     def _coins(self, roll: set[int]) -> set[int]:
@@ -71,10 +71,10 @@ class _Course:
         self._remove(out, Phase.COINS)
         self.speech.close(Phase.COINS)
         if len(out) > self.world.loss:
-            self._abort(Why.TOO_MANY_WITHHELD, out, Phase.COINS)
+            self._abort(AbortReason.TOO_MANY_WITHHELD, out, Phase.COINS)
         members = roll - out.keys()
         if len(members) < self.world.survivors:
-            self._abort(Why.TOO_FEW_LEFT, out, Phase.COINS)
+            self._abort(AbortReason.TOO_FEW_LEFT, out, Phase.COINS)
         self.withheld = len(out)
         edges = frozenset(edge for edge in self.world.edges if members.issuperset(edge))
         self.world = self.speech.world = replace(self.world, edges=edges)
@@ -104,12 +104,12 @@ class _Course:
         for u in listed - out.keys() - convicted.keys() - fits:
             self._misfit(u, out)
         for u, rule in convicted.items():
-            if u not in out or out[u][0] is not Cause.STRUCK:
-                out[u] = Cause.CONVICTED, rule
+            if u not in out or out[u][0] is not RemovalCause.STRUCK:
+                out[u] = RemovalCause.CONVICTED, rule
         self.outcome.faults |= set(convicted.items())
         members = self._shortened(listed, out, Phase.PUBLISH)
         if self._owed(live, members) and not self.world.rollbacks:
-            self._abort(Why.TOO_MANY_ROLLBACKS, out, Phase.PUBLISH)
+            self._abort(AbortReason.TOO_MANY_ROLLBACKS, out, Phase.PUBLISH)
         return members
 
     def _rollback(self, live: set[tuple[int, int]], members: set[int]) -> set[int]:
@@ -120,8 +120,8 @@ class _Course:
             out = self._openings(owed, members)
             before, members = members, self._shortened(members, out, Phase.ROLLBACK, step)
             if members != before and step >= self.world.rollbacks:
-                self._abort(Why.TOO_MANY_ROLLBACKS, out, Phase.ROLLBACK, step)
-            for u in before - {v for v in out if out[v][0] is not Cause.LOST}:
+                self._abort(AbortReason.TOO_MANY_ROLLBACKS, out, Phase.ROLLBACK, step)
+            for u in before - {v for v in out if out[v][0] is not RemovalCause.LOST}:
                 self.outcome.opened |= {pair(u, v) for v in owed.get(u, ())}
                 self.keys[u] &= before
             if members == before:
@@ -136,7 +136,7 @@ class _Course:
         self._tell(final, live)
         confirmed = final - out.keys()
         if not self._enough(final, confirmed):
-            self._abort(Why.NOT_CONFIRMED, out, Phase.CONFIRM)
+            self._abort(AbortReason.NOT_CONFIRMED, out, Phase.CONFIRM)
         for u in self._echoing & confirmed:
             if not self._enough(final, confirmed - {u}):  # its own words are not in the log
                 self.speech.halted.add(u)
@@ -155,11 +155,11 @@ class _Course:
         if not out:
             return
         if self.world.threshold is None:
-            self._abort(Why.NOT_UNMASKED, out, Phase.UNMASK)
+            self._abort(AbortReason.NOT_UNMASKED, out, Phase.UNMASK)
         closed = self._recover(set(out), confirmed)
         if closed:
             self.outcome.vetoed = closed <= _cut_off(out)
-            self._abort(Why.NOT_UNMASKED, {u: out[u] for u in closed}, Phase.RECOVER)
+            self._abort(AbortReason.NOT_UNMASKED, {u: out[u] for u in closed}, Phase.RECOVER)
         self.outcome.recovered, self.outcome.unmasked = set(out), set(final)
 
     def _recover(self, missing: set[int], confirmed: set[int]) -> set[int]:
@@ -205,7 +205,7 @@ class _Course:
         """[P1]: the published value has other masks than those that count."""
         if self.world.full:
             self.outcome.faults.add((u, "04-P1"))
-            out[u] = Cause.INVALID, "04-P1"
+            out[u] = RemovalCause.INVALID, "04-P1"
         else:
             self.outcome.moved.add(u)
 
@@ -221,7 +221,7 @@ class _Course:
     def _openings(self, owed: dict[int, set[int]], members: set[int]) -> Verdicts:
         """Who does not open what it owes, or opens more since it misjudged an edge."""
         ready = {u: self.keys[u] - members for u in members if not self.keys[u] <= members}
-        out: Verdicts = dict.fromkeys(owed.keys() - ready.keys(), (Cause.ABSENT, "04-O3"))
+        out: Verdicts = dict.fromkeys(owed.keys() - ready.keys(), (RemovalCause.ABSENT, "04-O3"))
         unlike = {u for u in ready if ready.get(self.world.about.get(u, u)) != ready[u]}
         out |= self.speech.heard(ready, Phase.ROLLBACK, unlike)
         wrong = {u for u in ready if ready[u] != owed.get(u, set())}
@@ -230,9 +230,9 @@ class _Course:
             del out[u]  # it owes nothing: who says nothing is not missed
         for u in ready.keys() - out.keys():
             if u in wrong and not self._is_late(u, Phase.ROLLBACK):
-                out[u] = Cause.INVALID, "04-O1"
+                out[u] = RemovalCause.INVALID, "04-O1"
                 self.outcome.faults.add((u, "04-O1"))
-        return out | dict.fromkeys(members & self.speech.struck, (Cause.STRUCK, "04-E3"))
+        return out | dict.fromkeys(members & self.speech.struck, (RemovalCause.STRUCK, "04-E3"))
 
     def _tell(self, final: set[int], live: set[tuple[int, int]]) -> None:
         """[O5], [F3]: edges that were opened behind the final close, and the confirmation."""
@@ -250,11 +250,11 @@ class _Course:
             if not lost:
                 break
             kept -= lost
-            out |= dict.fromkeys(lost, (Cause.LOST, "04-L2"))
+            out |= dict.fromkeys(lost, (RemovalCause.LOST, "04-L2"))
         self._remove(out, phase, step)
         self.speech.close(phase)
         if len(kept) < self.world.survivors:
-            self._abort(Why.TOO_FEW_LEFT, {u: out[u] for u in named}, phase, step)
+            self._abort(AbortReason.TOO_FEW_LEFT, {u: out[u] for u in named}, phase, step)
         return kept
 
     def _is_lost(self, u: int, kept: set[int]) -> bool:
@@ -268,13 +268,13 @@ class _Course:
     def _hold_against(self, out: Verdicts, wrong: Iterable[int], phase: Phase) -> None:
         """[C6]: of these the message would not have counted either."""
         for u in _cut_off(out).intersection(wrong):
-            out[u] = Cause.ABSENT, MISSING[phase]
+            out[u] = RemovalCause.ABSENT, MISSING[phase]
 
     def _is_late(self, u: int, phase: Phase) -> bool:
         fault = self.world.faults.get(u)
         return fault is not None and fault.late and fault.absent is phase
 
-    def _abort(self, why: Why, out: Verdicts, phase: Phase, step: int = 0) -> None:
+    def _abort(self, why: AbortReason, out: Verdicts, phase: Phase, step: int = 0) -> None:
         """[X1], and [X7]: what comes of the same world in which those cut off were not late."""
         late = _cut_off(out)
         self.outcome.abort, self.outcome.stopped_at = why, (phase, step)
@@ -296,4 +296,4 @@ def _cut_off(out: Verdicts) -> set[int]:
 
 def _named(out: Verdicts) -> list[int]:
     """Who was missing or wrong; not who lost its neighbours ([X1])."""
-    return [u for u, (cause, _) in out.items() if cause is not Cause.LOST]
+    return [u for u, (cause, _) in out.items() if cause is not RemovalCause.LOST]

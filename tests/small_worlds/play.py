@@ -10,11 +10,11 @@ from typing import Final
 
 from gopa.messages.manifest import Mode
 from gopa.messages.phases import Phase
-from gopa.organiser import PhaseOver, Setting
+from gopa.organiser import PhaseOver, SessionSetting
 from gopa.planning.terms import Terms
 from gopa.rounds.proofs import Proofs
 from gopa.rounds.toolkit import GraphOfRound, Toolkit
-from gopa.simulation import RoundRecord, Simulation, Stage
+from gopa.simulation import RoundRecord, Simulation, SimulationOptions
 from tests.randomness import seeded
 from tests.rounds.doubles import ProofDoubles
 from tests.simulation.prying import Coalition
@@ -105,8 +105,8 @@ def staged(
     simulation = (BelowTheLast if below else Simulation)(
         terms,
         rng=seeded(seed),
-        setting=Setting(mode=mode, max_rollbacks=world.rollbacks),
-        stage=Stage(
+        setting=SessionSetting(mode=mode, max_rollbacks=world.rollbacks),
+        stage=SimulationOptions(
             toolkit=Toolkit(proofs=proofs, graph=_drawn(world.edges)),
             remember_noise=True,
             watch=secrets.watch,

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from gopa.messages.organiser import Cause
+from gopa.messages.organiser import RemovalCause
 from gopa.messages.phases import Phase
 from tests.small_worlds.faults import Fault
 from tests.small_worlds.world import CUT_OFF, Outcome, World
 
-Verdicts: TypeAlias = dict[int, tuple[Cause, str]]
+Verdicts: TypeAlias = dict[int, tuple[RemovalCause, str]]
 """Why parties are not in a list."""
 
 MISSING: Final = {
@@ -59,7 +59,7 @@ class Speech:
             verdict = self._verdict(u, phase, meant, unlike)
             if verdict is not None:
                 out[u] = verdict
-            if verdict is None or verdict[0] is not Cause.ABSENT:
+            if verdict is None or verdict[0] is not RemovalCause.ABSENT:
                 self.outcome.spoke.setdefault(phase, set()).add(u)
         return out
 
@@ -82,25 +82,29 @@ class Speech:
 
     def _verdict(  # noqa: PLR0911 - one return for each way to fail
         self, u: int, phase: Phase, meant: set[int], unlike: Collection[int]
-    ) -> tuple[Cause, str] | None:
+    ) -> tuple[RemovalCause, str] | None:
         fault, lists = self.world.faults.get(u), phase <= Phase.ROLLBACK
         if u in self.struck and lists:
-            return Cause.STRUCK, "04-E3"
+            return RemovalCause.STRUCK, "04-E3"
         silent = u in self.halted or self.world.is_gone(u, phase)
         if silent or (fault is not None and fault.absent is phase):
             cut_off = not silent and fault is not None and fault.late and self.world.below
-            return Cause.ABSENT, CUT_OFF if cut_off else MISSING.get(phase, "")
+            return RemovalCause.ABSENT, CUT_OFF if cut_off else MISSING.get(phase, "")
         if fault is None:
             return None
         if fault.twice is phase and fault.behind is None:
             self._strike(u)
-            return (Cause.STRUCK, "04-E3") if lists else None
+            return (RemovalCause.STRUCK, "04-E3") if lists else None
         if fault.replays is phase:  # it acts on a close of another round ([E4])
             only_absent = phase not in MISSING or phase is Phase.ROLLBACK
-            cause = Cause.ABSENT if only_absent and phase is not Phase.JOIN else Cause.INVALID
+            cause = (
+                RemovalCause.ABSENT
+                if only_absent and phase is not Phase.JOIN
+                else RemovalCause.INVALID
+            )
             return cause, MISSING[phase] if phase is Phase.ROLLBACK else "04-E4"
         if fault.echo is phase and self.world.about[u] not in meant:
-            return Cause.ABSENT, MISSING.get(phase, "")
+            return RemovalCause.ABSENT, MISSING.get(phase, "")
         return self._judged(u, self._rule(u, fault, phase, unlike))
 
     def _rule(self, u: int, fault: Fault, phase: Phase, unlike: Collection[int]) -> str:
@@ -111,7 +115,7 @@ class Speech:
             return ""
         return OF_OTHER_LENGTH[phase] if u in unlike else ECHOED.get(phase, "")
 
-    def _judged(self, u: int, rule: str) -> tuple[Cause, str] | None:
+    def _judged(self, u: int, rule: str) -> tuple[RemovalCause, str] | None:
         """In signed mode nothing shows a wrong masked value."""
         if rule == "04-P1" and not self.world.full:
             self.outcome.moved.add(u)
@@ -119,4 +123,4 @@ class Speech:
         if not rule:
             return None
         self.outcome.faults.add((u, rule))
-        return Cause.INVALID, rule
+        return RemovalCause.INVALID, rule

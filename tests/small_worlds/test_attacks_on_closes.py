@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from bulletin_board.entry import Submission
-from gopa.messages.framing import Place, Posted, sign_message
+from gopa.messages.framing import MessageSlot, Posted, sign_message
 from gopa.messages.members import pack_members, unpack_members
 from gopa.messages.organiser import CLOSE, Close, Members
 from gopa.messages.party import OPENING
 from gopa.messages.phases import Kind, Phase
-from gopa.party import Fetch, Fetched, Halted, Output, Post, State
+from gopa.party import Fetch, Fetched, Halted, Output, PartyState, Post
 from gopa.party.states import Confirmed, Published, Unmasked
-from gopa.simulation import Script, Simulation, Stage
+from gopa.simulation import Script, Simulation, SimulationOptions
 from gopa.simulation.actor import Actor
 from gopa.simulation.departures import Skip
 from tests.randomness import seeded
@@ -32,7 +32,7 @@ class Moments:
     """The states of all parties right before a step that the test wants to repeat otherwise."""
 
     stage: type[Confirmed | Unmasked]
-    states: dict[int, State] = field(default_factory=dict)
+    states: dict[int, PartyState] = field(default_factory=dict)
 
     def watch(self, actor: Actor) -> None:
         if isinstance(actor.state.stage, self.stage) and actor.index not in self.states:
@@ -48,7 +48,7 @@ def played(
         rng=seeded("fork"),
         setting=FULL,
         script=script,
-        stage=Stage(toolkit=SWIFT, watch=moments.watch),
+        stage=SimulationOptions(toolkit=SWIFT, watch=moments.watch),
     )
     simulation.run_round(inputs_for(SCALAR))
     return simulation, moments
@@ -64,7 +64,7 @@ def closes(simulation: Simulation) -> dict[Phase, Posted]:
 
 def signed(simulation: Simulation, close: Close, like: Posted, seq: int | None = None) -> Posted:
     """Another close of the organiser, at the same place of another log."""
-    place = Place(
+    place = MessageSlot(
         simulation.session,
         Phase.ORGANISER,
         Kind.CLOSE,
@@ -77,8 +77,8 @@ def signed(simulation: Simulation, close: Close, like: Posted, seq: int | None =
 
 
 def shown(
-    simulation: Simulation, state: State, party: int, posted: Posted
-) -> tuple[State, tuple[Output, ...]]:
+    simulation: Simulation, state: PartyState, party: int, posted: Posted
+) -> tuple[PartyState, tuple[Output, ...]]:
     return simulation.parties[party].party.step(state, posted)
 
 

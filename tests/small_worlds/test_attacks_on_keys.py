@@ -14,20 +14,20 @@ from gopa.beacon.coins import seed_of_choices
 from gopa.graph import all_choices
 from gopa.masks import EdgeContext, SharedPoint, UniformMask, edge_key, edge_mask
 from gopa.messages.framing import party_id
-from gopa.messages.organiser import Cause
+from gopa.messages.organiser import RemovalCause
 from gopa.messages.party import (
     ACCUSATION,
     COMMIT,
     JOIN,
     OPENING,
     Commit,
+    EdgeOpenings,
     Join,
     OpenedEdge,
-    Opening,
 )
 from gopa.messages.phases import Kind, Phase
 from gopa.rounds.context import commit
-from gopa.rules import RoundView
+from gopa.rules import RoundPicture
 from tests.protocol import scribe
 from tests.protocol.scribe import Change, ScribeParty, World
 from tests.randomness import seeded
@@ -111,7 +111,7 @@ def found_out(world: World, known: int, target: int) -> set[tuple[int, int]]:
 def with_static_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """A weak variant: the first thing that a party draws, its key, is the same in each round."""
 
-    def joins(party: ScribeParty, view: RoundView) -> Join:
+    def joins(party: ScribeParty, view: RoundPicture) -> Join:
         rng, drawn = party.rng, [seeded(f"static {party.author.hex()}")]
         party.rng = lambda count: drawn.pop()(count) if drawn else rng(count)
         said = party.join(view)
@@ -174,7 +174,7 @@ def test_an_edge_that_is_committed_twice_is_void_once(kind: str) -> None:
     assert world.view.void == {(0, 2)}
     world.say(world.parties[0], Phase.ACCUSE, world.parties[0].accusation(world.view, 2))
     world.run()
-    row = (2, Phase.PUBLISH, Cause.CONVICTED, "04-A3")
+    row = (2, Phase.PUBLISH, RemovalCause.CONVICTED, "04-A3")
     require(world, [row], [(2, "04-A3")], [0, 1, 3, 4])
 
 
@@ -187,7 +187,7 @@ def test_who_accuses_itself_or_nobody_is_convicted(accused: int) -> None:
     accusation = replace(accuser.accusation(world.view, 1), accused=accused)
     world.say(accuser, Phase.ACCUSE, accusation)
     world.run()
-    row = (0, Phase.PUBLISH, Cause.CONVICTED, "04-A1")
+    row = (0, Phase.PUBLISH, RemovalCause.CONVICTED, "04-A1")
     require(world, [row], [(0, "04-A1")], [1, 2, 3, 4])
 
 
@@ -196,14 +196,14 @@ def test_who_opens_an_edge_to_itself_or_nobody_opens_nothing(neighbour: int) -> 
     baseline()
     world = make()
 
-    def change(message: Opening) -> Opening:
+    def change(message: EdgeOpenings) -> EdgeOpenings:
         return replace(message, edges=(OpenedEdge(neighbour, message.edges[0].key),))
 
     changes: dict[Phase, dict[int, Change]] = {Phase.ROLLBACK: {0: change}}
     world.run(skip={Phase.PUBLISH: [3]}, change=changes)
     rows = [
-        (0, Phase.ROLLBACK, Cause.INVALID, "04-O1"),
-        (3, Phase.PUBLISH, Cause.ABSENT, "04-P2"),
+        (0, Phase.ROLLBACK, RemovalCause.INVALID, "04-O1"),
+        (3, Phase.PUBLISH, RemovalCause.ABSENT, "04-P2"),
     ]
     require(world, rows, [(0, "04-O1")], [1, 2, 4])
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from gopa.messages.organiser import Why
+from gopa.messages.organiser import AbortReason
 from gopa.messages.phases import Phase
 from gopa.rounds.real_proofs import RealProofs
 from gopa.simulation.departures import Drop
@@ -121,11 +121,13 @@ def test_recovery_by_thresholds(full: bool, graph: int, threshold: Fraction) -> 
             require_sound(played)
             ends.add(played.record.attempts[0].abort)
     assert None in ends or graph != -1
-    assert Why.NOT_UNMASKED in ends or (graph != 0 and threshold < Fraction(3, 4))
+    assert AbortReason.NOT_UNMASKED in ends or (graph != 0 and threshold < Fraction(3, 4))
 
 
-@pytest.mark.parametrize(("graph", "ends"), [(0, Why.NOT_UNMASKED), (-1, None)])
-def test_who_did_not_write_its_confirmation_keeps_its_shares(graph: int, ends: Why | None) -> None:
+@pytest.mark.parametrize(("graph", "ends"), [(0, AbortReason.NOT_UNMASKED), (-1, None)])
+def test_who_did_not_write_its_confirmation_keeps_its_shares(
+    graph: int, ends: AbortReason | None
+) -> None:
     """Everybody else counts it as confirmed; enough others give shares where there are more."""
     edges = connected_shapes(4)[graph]
     bare = World(4, edges, survivors=3, loss=1, threshold=HALF)

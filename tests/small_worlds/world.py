@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final
 
-from gopa.messages.organiser import Cause, Why
+from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.phases import Phase
 from tests.small_worlds.faults import Fault
 from tests.small_worlds.graphs import Edges
@@ -95,7 +95,7 @@ class Row:
     party: int
     phase: Phase
     step: int
-    cause: Cause
+    cause: RemovalCause
     rule: str
 
 
@@ -118,7 +118,7 @@ class Outcome:
     moved: set[int] = field(default_factory=set)
     laggards: set[int] = field(default_factory=set)
     final: frozenset[int] | None = None
-    abort: Why | None = None
+    abort: AbortReason | None = None
     culprits: frozenset[int] = frozenset()
     vetoed: bool = False
     stopped_at: tuple[Phase, int] | None = None
@@ -133,7 +133,7 @@ class Outcome:
         """[X5]: the convicted, the struck, and whoever posted an invalid proof."""
         proofs = {"04-E3", "04-J3", "04-K3"}
         found = {u for u, rule in self.faults if rule in proofs or rule.startswith("04-A")}
-        return found | {row.party for row in self.removals if row.cause is Cause.STRUCK}
+        return found | {row.party for row in self.removals if row.cause is RemovalCause.STRUCK}
 
     @property
     def barred_from_retries(self) -> set[int]:
@@ -142,7 +142,7 @@ class Outcome:
             row.party
             for row in self.removals
             if row.phase in {Phase.PUBLISH, Phase.ROLLBACK}
-            and row.cause is not Cause.LOST
+            and row.cause is not RemovalCause.LOST
             and row.rule != CUT_OFF
         }
         return late | self.laggards

@@ -17,7 +17,7 @@ from bulletin_board import ArchiveReader, Submission, TrustPolicy
 from gopa.messages.manifest import Mode
 from gopa.rules import Findings, check_log
 from gopa.rules.findings import Role, RoundFindings
-from gopa.rules.session import is_undecided
+from gopa.rules.ledger import is_undecided
 from tests.randomness import seeded
 from wire.errors import ProtocolError
 

@@ -14,15 +14,15 @@ from typing import Final
 import pytest
 
 import gopa
-from gopa.adversary.ground import VECTOR
+from gopa.adversary.setup import VECTOR
 from gopa.messages.manifest import TestCoins
 from gopa.messages.party import About
 from gopa.messages.phases import Phase
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.planning.joined import Worth, explain_judgement
 from gopa.planning.terms import Terms
 from gopa.simulation import Behaviour, Script, Simulation
-from gopa.simulation.departures import Drop, Garbage, Late, Replay, Skip, Twice, TwiceLater
+from gopa.simulation.departures import Drop, Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
 from gopa.simulation.faults import (
     BadEdge,
     BadNonce,
@@ -58,17 +58,17 @@ def of_few(terms: Terms) -> Terms:
     return replace(terms, parties=5, k=4, survivors=3, loss=2, rounds=2, noise=noise)
 
 
-WORLDS: Final[dict[str, tuple[Terms, Setting]]] = {
+WORLDS: Final[dict[str, tuple[Terms, SessionSetting]]] = {
     "recovering": (replace(of_few(RECOVERING), parties=6, k=5, survivors=4), FULL),
     "scalar": (of_few(SCALAR), FULL),
     "sparse": (replace(worlds.SPARSE, k=4, loss=1), FULL),
     "vector": (VECTOR, FULL),
     "seeds of vectors": (worlds.SEEDS.terms, FULL),
     "seeds of words": (replace(worlds.SEEDS.terms, rounds=2), SIGNED),
-    "weighted": (VECTOR, Setting(weighted=True)),
+    "weighted": (VECTOR, SessionSetting(weighted=True)),
     "words": (replace(of_few(SCALAR), dimension=3, squared_sensitivity=1200), SIGNED),
     "curious": (of_few(CURIOUS), LENIENT),
-    "test coins": (of_few(SCALAR), Setting(beacon=TestCoins())),
+    "test coins": (of_few(SCALAR), SessionSetting(beacon=TestCoins())),
 }
 PHASES: Final = [phase for phase in Phase if phase not in {Phase.ORGANISER, Phase.ACCUSE}]
 TRIES: Final = pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def departure(source: random.Random, terms: Terms, *, full: bool) -> Behaviour:
     if terms.threshold is not None:
         lies += [BadShare(), WrongRecovery(), OtherSeed()]
     silences: list[Behaviour] = [
-        *(Drop(phase, before=True), Drop(phase, before=False), Skip(phase), Late(phase)),
+        *(Drop(phase, before=True), Drop(phase, before=False), Skip(phase), PostsLate(phase)),
         *(Replay(phase), Twice(phase), TwiceLater(phase, other), Garbage(phase)),
     ]
     return source.choice(source.choice([lies, silences, silences]))

@@ -24,8 +24,8 @@ from gopa.messages.party import (
     RECOVER,
     About,
     Accusation,
+    EdgeOpenings,
     OpenedEdge,
-    Opening,
     Recover,
     RecoveredShare,
 )
@@ -371,7 +371,7 @@ def test_openings_around_the_confirmation() -> None:
     world.phase(skip=[4])
     world.post(world.at(1).key, Phase.ROLLBACK, bodies[1])
     key = world.at(3)._edge_key(5).reveal()
-    inside = Opening(close, (OpenedEdge(5, key),))
+    inside = EdgeOpenings(close, (OpenedEdge(5, key),))
     world.post(world.at(3).key, Phase.ROLLBACK, OPENING.encode(inside))
     world.post(world.at(4).key, Phase.ROLLBACK, bodies[4])
     world.post(world.at(5).key, Phase.ROLLBACK, bytes(32) + bodies[5][32:])
@@ -388,7 +388,7 @@ def test_an_opening_of_who_owes_nothing_is_invalid() -> None:
     world.run(skip={Phase.PUBLISH: [2]}, until=Phase.ROLLBACK)
     assert 0 not in world.view.owed
     world.phase()
-    opening = Opening(world.view.acts_on, (OpenedEdge(2, bytes(32)),))
+    opening = EdgeOpenings(world.view.acts_on, (OpenedEdge(2, bytes(32)),))
     world.say(world.at(0), Phase.ROLLBACK, opening)
     world.run()
     faults = {(fault.author, fault.rule) for fault in world.check().faults}

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from tests.external import vectors
 from tests.wire import edwards
-from wire.ed25519 import PublicKey, Signed, verify, verify_many
+from wire.ed25519 import PublicKey, SignatureClaim, verify, verify_many
 from wire.errors import InvalidSignature, MalformedMessage
 
 
@@ -102,10 +102,12 @@ def by_oracle(vector: Vector) -> bool:
 
 def by_batches(listed: list[Vector], workers: int) -> list[int]:
     """Keys that are no keys fall out first; then one call for all the others."""
-    items: dict[int, Signed] = {}
+    items: dict[int, SignatureClaim] = {}
     for vector in listed:
         try:
-            items[vector.id] = Signed(PublicKey(vector.key), vector.message, vector.signature)
+            items[vector.id] = SignatureClaim(
+                PublicKey(vector.key), vector.message, vector.signature
+            )
         except MalformedMessage:
             continue
     ids = list(items)

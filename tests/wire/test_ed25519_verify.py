@@ -12,7 +12,7 @@ import pytest
 
 from tests.randomness import seeded
 from tests.wire import edwards
-from wire.ed25519 import PublicKey, Signed, SigningKey, verify, verify_many
+from wire.ed25519 import PublicKey, SignatureClaim, SigningKey, verify, verify_many
 from wire.errors import InvalidSignature, UsageError
 
 RNG = seeded("ed25519")
@@ -89,13 +89,13 @@ def test_S_at_and_above_the_order() -> None:
     assert refused(MESSAGE, SIGNATURE[:32] + below) == "00-E8"
 
 
-def signature_with_torsion(a: int, at_key: edwards.Point, at_R: edwards.Point) -> Signed:
+def signature_with_torsion(a: int, at_key: edwards.Point, at_R: edwards.Point) -> SignatureClaim:
     """A signature that would hold if points that differ by small order were the same."""
     r = 987_654_321
     key = edwards.encode(edwards.add(edwards.multiply(a, edwards.BASE), at_key))
     R = edwards.encode(edwards.add(edwards.multiply(r, edwards.BASE), at_R))
     S = (r + edwards.challenge(R, key, MESSAGE) * a) % edwards.L
-    return Signed(PublicKey(key), MESSAGE, R + S.to_bytes(32, "little"))
+    return SignatureClaim(PublicKey(key), MESSAGE, R + S.to_bytes(32, "little"))
 
 
 def test_mixed_order_points_are_judged_without_cofactor_as_the_oracle_does() -> None:
@@ -124,7 +124,7 @@ def test_wrong_types_are_the_callers_bug(key: Any, message: Any, signature: Any)
     with pytest.raises(UsageError):
         verify(key, message, signature)
     with pytest.raises(UsageError):
-        verify_many([Signed(key, message, signature)])
+        verify_many([SignatureClaim(key, message, signature)])
 
 
 @pytest.fixture(scope="module", params=["none", "threads", "processes"])
@@ -139,9 +139,9 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor | None]:
             yield processes
 
 
-def many(count: int) -> list[Signed]:
+def many(count: int) -> list[SignatureClaim]:
     messages = [b"message %d" % index for index in range(count)]
-    return [Signed(KEY.public, message, KEY.sign(message)) for message in messages]
+    return [SignatureClaim(KEY.public, message, KEY.sign(message)) for message in messages]
 
 
 @pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 100])

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from wire.json_text import MOST_DEPTH, read_json
+from wire.strict_json import MOST_DEPTH, read_json
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
 

@@ -12,14 +12,13 @@ from tests.randomness import seeded
 from tests.zkp.noise_samples import party
 from tests.zkp.proof_vectors import Case, byte_cases, expectation, transcript
 from zkp.gaussian_noise import (
+    Draw,
     GaussianNoiseStatement,
     prove_gaussian_noise,
     verify_gaussian_noise,
 )
-from zkp.interval import Interval
-from zkp.noise_draw import Draw
 from zkp.noise_table import GaussianTable, decode_noise_law
-from zkp.range import RangeStatement
+from zkp.range import Interval, RangeStatement
 
 CONTEXT = b"a party of a session"
 DEFAULT = GaussianTable(64, 1)

@@ -16,10 +16,9 @@ from zkp.gaussian_noise import (
     prove_gaussian_noise,
     verify_gaussian_noise,
 )
-from zkp.interval import Interval
 from zkp.noise_table import GaussianTable
 from zkp.proof_kind import ProofKind
-from zkp.range import RangeStatement
+from zkp.range import Interval, RangeStatement
 from zkp.transcript import Transcript
 
 DEFAULT = GaussianTable(64, 1)

@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from commitments.group import Group
 from wire.errors import InvalidProof, MalformedMessage
-from zkp.bits import Statement
+from zkp.bits import BitStatement
 from zkp.transcript import Transcript
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "specs" / "vectors"
@@ -20,7 +20,7 @@ PROTOCOL: Final = b"gopa/v1 test vectors"
 class AsBits(Protocol):
     """A statement that is one about hidden bits."""
 
-    def as_bits(self) -> Statement: ...
+    def as_bits(self) -> BitStatement: ...
 
 
 S = TypeVar("S")

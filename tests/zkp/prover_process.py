@@ -14,7 +14,7 @@ from commitments import Opening, Pedersen, ristretto255
 from tests.randomness import seeded
 from wire.secret import SecretBytes
 from zkp import bits, sigma
-from zkp.bits import Committed, Row, Shape, Statement
+from zkp.bits import BitForm, BitStatement, CommittedValue, ConstraintShape
 from zkp.sigma.statements import opening
 from zkp.transcript import Transcript
 
@@ -38,8 +38,10 @@ def prove(kind: str) -> bytes:
     # A bit argument: the value is one bit, its blinding the planted secret.
     one = group.secret_scalars([1])
     commitment = key.commit(one, secret[1:])
-    statement = Statement.of(
-        Shape(group, 1, [Committed(Row(((0, 1),)))]), constants=[0], commitments=[commitment]
+    statement = BitStatement.of(
+        ConstraintShape(group, 1, [CommittedValue(BitForm(((0, 1),)))]),
+        constants=[0],
+        commitments=[commitment],
     )
     openings = bits.Openings(commitments=[Opening(key, one, secret[1:])])
     return bits.prove(statement, one, openings, transcript(), rng=seeded("memory"))

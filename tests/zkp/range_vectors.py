@@ -10,8 +10,7 @@ from commitments import Pedersen, ristretto255
 from commitments.group import Group
 from tests.randomness import seeded
 from tests.zkp.proof_vectors import Case, byte_cases, expectation, transcript
-from zkp.interval import Interval
-from zkp.range import RangeStatement, prove_range, verify_range
+from zkp.range import Interval, RangeStatement, prove_range, verify_range
 
 CONTEXT = b"a party of a session"
 

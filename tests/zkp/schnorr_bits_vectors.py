@@ -15,14 +15,13 @@ from tests.zkp import gaussian_noise_vectors, range_vectors
 from tests.zkp.noise_samples import party
 from tests.zkp.proof_vectors import Case, expectation, transcript
 from zkp.gaussian_noise import (
+    Draw,
     GaussianNoiseStatement,
     prove_gaussian_noise,
     verify_gaussian_noise,
 )
-from zkp.interval import Interval
-from zkp.noise_draw import Draw
 from zkp.noise_table import GaussianTable
-from zkp.range import RangeStatement, prove_range, verify_range
+from zkp.range import Interval, RangeStatement, prove_range, verify_range
 from zkp.transcript import Transcript
 
 Statement: TypeAlias = RangeStatement | GaussianNoiseStatement

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from wire.errors import InvalidProof, MalformedMessage
-from zkp.sponge import DuplexSponge
+from zkp.transcript import DuplexSponge
 
 P: Final = 2**31 - 1
 WIDTH: Final = 4

@@ -17,12 +17,18 @@ from commitments.group import Group
 from tests.randomness import seeded
 from tests.zkp.p256 import p256_group
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
-from zkp.batch import Claim, verify_batch, verify_items
+from zkp.batch import ProofClaim, verify_batch, verify_items
 from zkp.equations import Equation, Term
-from zkp.interval import Interval
-from zkp.range import RangeStatement, prove_range, verify_range
+from zkp.range import (
+    Interval,
+    RangeStatement,
+    VectorRangeStatement,
+    prove_range,
+    prove_vector_range,
+    verify_range,
+    verify_vector_range,
+)
 from zkp.transcript import Transcript
-from zkp.vector_range import VectorRangeStatement, prove_vector_range, verify_vector_range
 
 Statement = RangeStatement | VectorRangeStatement
 
@@ -35,8 +41,8 @@ class Item:
     proof: bytes
     context: bytes
 
-    def claim(self) -> Claim:
-        return Claim(self.statement, self.proof, transcript(self.context))
+    def claim(self) -> ProofClaim:
+        return ProofClaim(self.statement, self.proof, transcript(self.context))
 
     def verify(self) -> None:
         if isinstance(self.statement, RangeStatement):
@@ -156,9 +162,9 @@ class Shifted:
         return replace(first, terms=(*first.terms, error)), *rest
 
 
-def shifted_claims(items: Sequence[Item], errors: dict[int, int]) -> list[Claim]:
+def shifted_claims(items: Sequence[Item], errors: dict[int, int]) -> list[ProofClaim]:
     return [
-        Claim(Shifted(item.statement, errors.get(i, 0)), item.proof, transcript(item.context))
+        ProofClaim(Shifted(item.statement, errors.get(i, 0)), item.proof, transcript(item.context))
         for i, item in enumerate(items)
     ]
 
@@ -214,7 +220,7 @@ class Empty:
 def test_proofs_of_two_groups_do_not_mix(group: Group) -> None:
     first = mixture(group)[0]
     check([first])
-    other = Claim(Empty(p256_group()), b"", transcript(b""))
+    other = ProofClaim(Empty(p256_group()), b"", transcript(b""))
     with pytest.raises(UsageError):
         verify_batch([first.claim(), other], rng=seeded(1))
 
@@ -231,7 +237,7 @@ def test_one_bad_in_a_thousand() -> None:
     items = [distinct[i % 8] for i in range(1000)]
     bad = with_byte_changed(items[777], -32)
 
-    def claims(stream: Sequence[Item]) -> Iterator[Claim]:
+    def claims(stream: Sequence[Item]) -> Iterator[ProofClaim]:
         return (item.claim() for item in stream)
 
     verify_batch(claims(items), rng=os.urandom)
@@ -272,12 +278,12 @@ def test_claims_are_taken_one_by_one(group: Group, monkeypatch: pytest.MonkeyPat
 # Work for executors is named by module-level functions and numbers: both pickle.
 
 
-def load(number: int) -> Claim:
+def load(number: int) -> ProofClaim:
     item = mixture(ristretto255())[number % 10]
     return (with_byte_changed(item, -32) if number in BAD else item).claim()
 
 
-def load_or_refuse(number: int) -> Claim:
+def load_or_refuse(number: int) -> ProofClaim:
     if number == 4:
         raise MalformedMessage("a commitment does not decode", "commitment", 0)
     return load(number)

@@ -12,7 +12,7 @@ from tests.external import vectors
 from tests.zkp import sumcheck
 from tests.zkp.p256 import p256_group
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError
-from zkp.sponge import DuplexSponge, decode_challenges, derive_session_id, frame
+from zkp.transcript import DuplexSponge, decode_challenges, derive_session_id, frame
 
 P256: Final = p256_group()
 MODULI: Final = {"P-256": P256.order, "Mersenne31": sumcheck.P}

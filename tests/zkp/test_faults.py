@@ -30,7 +30,7 @@ from zkp import Interval, RangeStatement, prove_range, sigma
 from zkp import bits as bit_argument
 from zkp.l2 import L2Statement, prove_l2
 from zkp.nonces import NonceSource
-from zkp.sigma import AnyOf, Witnesses
+from zkp.sigma import AnyOf, ChildWitnesses
 from zkp.sigma.bits import prove as prove_bit_by_bit
 from zkp.sigma.statements import discrete_log, opening, witness
 from zkp.transcript import Transcript
@@ -116,7 +116,7 @@ def threshold_prover(group: Group) -> Prover:
     x = secret(group, "x")
     other = group.generator * secret(group, "y")
     statement = AnyOf(1, (discrete_log(group, group.generator * x), discrete_log(group, other)))
-    known = Witnesses(witness(group, x), None)
+    known = ChildWitnesses(witness(group, x), None)
     return lambda: sigma.prove(statement, known, context(), rng=seeded(1))
 
 

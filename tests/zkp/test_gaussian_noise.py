@@ -16,16 +16,15 @@ from tests.group.backends import proving_groups
 from tests.randomness import seeded
 from tests.zkp.noise_samples import DEFAULT, SMALL, UNIT, Party, commit, party, transcript
 from wire.errors import ProtocolError, UsageError
-from zkp.batch import Claim, verify_batch
+from zkp.batch import ProofClaim, verify_batch
 from zkp.gaussian_noise import (
     GaussianNoiseStatement,
     NoiseSeeds,
     NoiseWitness,
     prove_gaussian_noise,
 )
-from zkp.interval import Interval
 from zkp.noise_table import GaussianTable
-from zkp.range import RangeStatement
+from zkp.range import Interval, RangeStatement
 from zkp.transcript import Transcript
 
 GROUPS = st.sampled_from(proving_groups())
@@ -245,9 +244,9 @@ def test_batches_name_the_bad_ones() -> None:
     made = [party(group, SMALL, [i], [7], [i], seed=i) for i in range(8)]
     proofs = [each.prove(transcript(b"%d" % i)) for i, each in enumerate(made)]
 
-    def claims(shift: int) -> list[Claim]:
+    def claims(shift: int) -> list[ProofClaim]:
         return [
-            Claim(each.statement, proof, transcript(b"%d" % (i if i != 5 else i + shift)))
+            ProofClaim(each.statement, proof, transcript(b"%d" % (i if i != 5 else i + shift)))
             for i, (each, proof) in enumerate(zip(made, proofs, strict=True))
         ]
 

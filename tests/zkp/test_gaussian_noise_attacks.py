@@ -15,12 +15,10 @@ from commitments.group import Group
 from tests.group.backends import proving_groups
 from tests.zkp.noise_samples import SMALL, UNIT, Party, commit, party, transcript
 from wire.errors import InvalidProof, ProtocolError, UsageError
-from zkp.gaussian_noise import GaussianNoiseStatement
-from zkp.interval import Interval
-from zkp.noise_draw import Draw, draw
+from zkp.gaussian_noise import Draw, GaussianNoiseStatement, draw
 from zkp.noise_table import GaussianTable
 from zkp.proof_kind import ProofKind
-from zkp.range import RangeStatement
+from zkp.range import Interval, RangeStatement
 from zkp.vectors import constant
 
 GROUPS = st.sampled_from(proving_groups())
@@ -158,7 +156,7 @@ def test_the_carry_is_a_bit(group: Group, carry: int, monkeypatch: pytest.Monkey
     def blind(group: Group, value: int, length: int) -> object:
         return _AlwaysEqual() if length == len(told) else constant(group, value, length)
 
-    monkeypatch.setattr("zkp.bits.bit_commitment.constant", blind)
+    monkeypatch.setattr("zkp.bits.witness.constant", blind)
     honest.verify(forge(monkeypatch, honest, lying_bits(true, BITS)))
     with pytest.raises(InvalidProof):
         liar.verify(forge(monkeypatch, liar, lying_bits(true, told)))

@@ -28,7 +28,7 @@ from zkp import (
     verify_range,
     verify_vector_range,
 )
-from zkp.batch import Claim, verify_batch
+from zkp.batch import ProofClaim, verify_batch
 from zkp.l2 import L2Statement, prove_l2, verify_l2
 from zkp.last_largest import LastLargestStatement, prove_last_largest, verify_last_largest
 
@@ -114,7 +114,7 @@ def test_the_identity_is_refused(group: Group, name: str) -> None:
     honest, opening = committed(group, kind, 5)
     proof = kind.prove(honest, opening)
     kind.verify(honest, proof)
-    batch = [Claim(honest, proof, transcript())] if kind.in_batches else []
+    batch = [ProofClaim(honest, proof, transcript())] if kind.in_batches else []
     verify_batch(batch, rng=seeded(1))
 
     empty, zeros = committed(group, kind, 0)
@@ -130,7 +130,7 @@ def test_a_proof_that_would_hold_is_refused(group: Group, name: str) -> None:
     """Made by a prover that does not look, for a verifier that does not, and for ours."""
     kind = KINDS[name]
     empty, zeros = committed(group, kind, 0)
-    with mock.patch.object(bits.Statement, "has_identity", new=False):
+    with mock.patch.object(bits.BitStatement, "has_identity", new=False):
         if name == "range, bit by bit":
             # The Sigma statement has an element that is the identity: rule I8 of 02.
             with pytest.raises(UsageError):
@@ -143,7 +143,7 @@ def test_a_proof_that_would_hold_is_refused(group: Group, name: str) -> None:
     assert refused.value.check == "06-A2"
 
     honest, opening = committed(group, kind, 5)
-    good = Claim(honest, kind.prove(honest, opening), transcript())
+    good = ProofClaim(honest, kind.prove(honest, opening), transcript())
     with pytest.raises(InvalidProof) as culprits:
-        verify_batch([good, Claim(empty, proof, transcript())], rng=seeded(1))
+        verify_batch([good, ProofClaim(empty, proof, transcript())], rng=seeded(1))
     assert culprits.value.culprits == (1,)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from commitments.group import Group
 from wire.errors import UsageError
-from zkp.interval import Interval, require_unambiguous, secret_bits
+from zkp.range import Interval, require_unambiguous, secret_bits
 
 ENDS = st.integers(-(10**30), 10**30)
 

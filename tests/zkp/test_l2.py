@@ -19,11 +19,11 @@ from tests.randomness import seeded
 from tests.zkp.noise_samples import transcript
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
 from zkp import sigma
-from zkp.batch import Claim, verify_batch
+from zkp.batch import ProofClaim, verify_batch
 from zkp.equations import holds
 from zkp.l2 import L2Statement, prove_l2, verify_l2
 from zkp.sigma.equations import relation_equations
-from zkp.sigma.narg import Form
+from zkp.sigma.proof import Form
 
 GROUPS = st.sampled_from(proving_groups())
 
@@ -238,9 +238,9 @@ def test_twenty_thousand_changes_are_refused(group: Group, data: st.DataObject) 
 def test_batches_name_the_bad_ones(group: Group) -> None:
     statement, proof = small(group)
 
-    def claims(bound: int) -> list[Claim]:
+    def claims(bound: int) -> list[ProofClaim]:
         changed = replace(statement, bound=bound)
-        return [Claim(each, proof, transcript()) for each in (statement, changed, statement)]
+        return [ProofClaim(each, proof, transcript()) for each in (statement, changed, statement)]
 
     verify_batch(claims(6), rng=seeded(1))
     with pytest.raises(InvalidProof) as refused:

@@ -14,10 +14,9 @@ from tests.group.backends import proving_groups
 from tests.randomness import seeded
 from tests.zkp.test_range import transcript
 from wire.errors import InvalidProof, ProtocolError, UsageError
-from zkp.batch import Claim, verify_batch
-from zkp.interval import Interval
+from zkp.batch import ProofClaim, verify_batch
 from zkp.last_largest import LastLargestStatement, prove_last_largest, verify_last_largest
-from zkp.vector_range import VectorRangeStatement, prove_vector_range, verify_vector_range
+from zkp.range import Interval, VectorRangeStatement, prove_vector_range, verify_vector_range
 
 GROUPS = st.sampled_from(proving_groups())
 
@@ -149,8 +148,8 @@ def test_commitment_dimension_and_context_are_bound(group: Group) -> None:
 def test_batches_name_the_bad(group: Group) -> None:
     made = [prove(group, [value, 5], 5) for value in range(4)]
 
-    def claims() -> list[Claim]:
-        return [Claim(statement, proof, transcript()) for statement, proof in made]
+    def claims() -> list[ProofClaim]:
+        return [ProofClaim(statement, proof, transcript()) for statement, proof in made]
 
     verify_batch(claims(), rng=seeded(3))
     made[2] = (made[1][0], made[2][1])

@@ -16,7 +16,7 @@ from commitments.group import SecretScalarVec
 from tests.zkp.prover_process import DOMAIN, SEED
 from wire.secret import SecretBytes
 from zkp.nonces import NonceSource
-from zkp.sponge import frame
+from zkp.transcript import frame
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/mem").exists(), reason="the memory of a process is a file on Linux only"

@@ -20,11 +20,10 @@ from tests.zkp import (
 )
 from tests.zkp.proof_vectors import Case, transcript
 from wire.errors import InvalidProof, ProtocolError
-from zkp.batch import Claim, verify_batch
+from zkp.batch import ProofClaim, verify_batch
 from zkp.gaussian_noise import verify_gaussian_noise
 from zkp.l2 import verify_l2
-from zkp.range import verify_range
-from zkp.vector_range import verify_vector_range
+from zkp.range import verify_range, verify_vector_range
 from zkp.weighted_noise import verify_weighted_noise
 
 SOURCES: dict[Any, Callable[..., None]] = {
@@ -48,8 +47,8 @@ def accepted(group: Group) -> tuple[Case[Any], ...]:
     return tuple(found)
 
 
-def claim(made: Case[Any]) -> Claim:
-    return Claim(made.statement, made.proof, transcript(made.context))
+def claim(made: Case[Any]) -> ProofClaim:
+    return ProofClaim(made.statement, made.proof, transcript(made.context))
 
 
 def culprits(cases: list[Case[Any]]) -> tuple[int, ...]:

@@ -13,9 +13,8 @@ from scipy import stats
 from commitments import ristretto255
 from tests.zkp.noise_samples import DEFAULT
 from wire.errors import UsageError
-from zkp.bits import Row
-from zkp.gaussian_noise import DrawRows
-from zkp.noise_draw import draw, slack_bits
+from zkp.bits import BitForm
+from zkp.gaussian_noise import DrawRows, draw, slack_bits
 from zkp.noise_table import GaussianTable
 
 ORDER = ristretto255().order
@@ -34,7 +33,7 @@ def forms(table: GaussianTable) -> np.ndarray:
     count = table.rows + 2 * slack_bits(table) + 1
     matrix = np.zeros((4, count), dtype=np.int64)
     for place, row in enumerate((rows.one_row, rows.inside, rows.seed, rows.noise)):
-        assert isinstance(row, Row)
+        assert isinstance(row, BitForm)
         assert not row.varying
         for position, coefficient in row.fixed:
             matrix[place, position] += coefficient

@@ -15,7 +15,7 @@ FILES: Final = (
     "zkp/weighted_noise.py",
     "zkp/l2.py",
     "zkp/last_largest.py",
-    "zkp/noise_draw.py",
+    "zkp/gaussian_noise.py",
     "zkp/sigma/bits.py",
 )
 

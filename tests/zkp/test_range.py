@@ -14,8 +14,7 @@ from commitments.group import Group
 from tests.group.backends import proving_groups
 from tests.randomness import seeded
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
-from zkp.interval import Interval
-from zkp.range import RangeStatement, prove_range, verify_range
+from zkp.range import Interval, RangeStatement, prove_range, verify_range
 from zkp.transcript import Transcript
 
 GROUPS = st.sampled_from(proving_groups())

@@ -11,7 +11,7 @@ import pytest
 from tests.group.backends import installed_groups
 from tests.zkp.sigma.samples import sample
 from wire.domains import PROVER_NONCES, SIGMA_BATCH_WEIGHTS, TRANSCRIPT
-from zkp import sponge
+from zkp import transcript as sponge
 from zkp.sigma import Form, statements
 
 ROOT: Final = Path(__file__).resolve().parents[2]

@@ -16,9 +16,8 @@ from tests.group.backends import installed_groups
 from tests.randomness import seeded
 from tests.zkp.p256 import p256_group
 from wire.errors import InvalidProof, UsageError
-from zkp import sponge
-from zkp.sponge import DuplexSponge, derive_session_id, frame
-from zkp.transcript import Transcript
+from zkp import transcript as sponge
+from zkp.transcript import DuplexSponge, Transcript, derive_session_id, frame
 
 GROUP: Final = installed_groups()[0]
 

@@ -14,8 +14,7 @@ from tests.group.backends import proving_groups
 from tests.randomness import seeded
 from tests.zkp.test_range import transcript
 from wire.errors import InvalidProof, ProtocolError, UsageError
-from zkp.interval import Interval
-from zkp.vector_range import VectorRangeStatement, prove_vector_range, verify_vector_range
+from zkp.range import Interval, VectorRangeStatement, prove_vector_range, verify_vector_range
 
 GROUPS = st.sampled_from(proving_groups())
 
@@ -65,7 +64,7 @@ def test_one_coordinate_outside_is_refused(
         prove_vector_range(statement, opening, transcript(), rng=seeded(2))
     monkeypatch.setattr("zkp.bits.prover.require_satisfied", lambda *_: None)
     monkeypatch.setattr("zkp.bits.prover.require_valid", lambda *_: None)
-    monkeypatch.setattr("zkp.vector_range.secret_bits", lambda *_: honest_bits)
+    monkeypatch.setattr("zkp.range.secret_bits", lambda *_: honest_bits)
     forged = prove_vector_range(statement, opening, transcript(), rng=seeded(2))
     with pytest.raises(InvalidProof):
         check(statement, forged)

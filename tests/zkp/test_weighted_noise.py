@@ -20,9 +20,9 @@ from tests.randomness import seeded
 from tests.zkp.noise_samples import transcript
 from wire.errors import InvalidProof, ProtocolError, UsageError
 from zkp import bits
-from zkp.batch import Claim, verify_batch
-from zkp.interval import Interval
+from zkp.batch import ProofClaim, verify_batch
 from zkp.noise_table import WeightedBits, WeightRun, binomial, irwin_hall
+from zkp.range import Interval
 from zkp.transcript import Transcript
 from zkp.weighted_noise import (
     NoiseBits,
@@ -196,7 +196,7 @@ def test_bits_committed_after_the_coins_are_refused(group: Group) -> None:
         verify_weighted_noise(published, proof, transcript())
     assert refused.value.check == "06-A12"
     with pytest.raises(InvalidProof):
-        verify_batch([Claim(published, proof, transcript())], rng=seeded(6))
+        verify_batch([ProofClaim(published, proof, transcript())], rng=seeded(6))
 
 
 def test_private_coins_serve_once(group: Group) -> None:
@@ -359,9 +359,9 @@ def test_batches_name_the_bad_ones(group: Group) -> None:
     mine, theirs, proof = two_parties(group)
     other = theirs.prove()
 
-    def claims(second: bytes) -> list[Claim]:
+    def claims(second: bytes) -> list[ProofClaim]:
         pairs = [(mine, proof), (theirs, second), (mine, proof)]
-        return [Claim(each.statement, data, transcript()) for each, data in pairs]
+        return [ProofClaim(each.statement, data, transcript()) for each, data in pairs]
 
     verify_batch(claims(other), rng=seeded(1))
     with pytest.raises(InvalidProof) as refused:

@@ -10,8 +10,7 @@ from commitments import Commitment, VectorPedersen, ristretto255
 from commitments.group import Group
 from tests.randomness import seeded
 from tests.zkp.proof_vectors import Case, byte_cases, expectation, transcript
-from zkp.interval import Interval
-from zkp.vector_range import VectorRangeStatement, prove_vector_range, verify_vector_range
+from zkp.range import Interval, VectorRangeStatement, prove_vector_range, verify_vector_range
 
 CONTEXT = b"a party of a session"
 
@@ -63,7 +62,7 @@ def false_case(
     with (
         mock.patch("zkp.bits.prover.require_satisfied"),
         mock.patch("zkp.bits.prover.require_valid"),
-        mock.patch("zkp.vector_range.secret_bits", return_value=bits),
+        mock.patch("zkp.range.secret_bits", return_value=bits),
     ):
         made = case(group, f"the vector {values}", values, (0, 5))
     return replace(made, base=base.name)

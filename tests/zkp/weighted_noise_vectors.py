@@ -11,8 +11,8 @@ from commitments.group import Group
 from tests.randomness import seeded
 from tests.zkp.proof_vectors import Case, byte_cases, expectation, transcript
 from zkp.bits import Openings
-from zkp.interval import Interval
 from zkp.noise_table import WeightedBits, binomial, decode_noise_law, irwin_hall
+from zkp.range import Interval
 from zkp.weighted_noise import (
     WeightedNoisePlan,
     WeightedNoiseStatement,

@@ -14,19 +14,15 @@ message, which then encodes, decodes and describes it. Normative rules:
     EDGES.decode(EDGES.encode((Edge(bytes(32), 7),)))
 """
 
-from wire.codec.base import Codec
-from wire.codec.choices import Case, optional, select
-from wire.codec.converted import converted
-from wire.codec.integers import boolean, enumeration, i64, u8, u16, u32, u64
-from wire.codec.opaque import fixed, opaque
-from wire.codec.presentation import describe
-from wire.codec.records import Record, record
-from wire.codec.vectors import array, vector
+from wire.codec.base import Codec, describe
+from wire.codec.records import RecordCodec, converted, record
+from wire.codec.scalars import Case, boolean, enumeration, i64, optional, select, u8, u16, u32, u64
+from wire.codec.sequences import array, fixed, opaque, vector
 
 __all__ = [
     "Case",
     "Codec",
-    "Record",
+    "RecordCodec",
     "array",
     "boolean",
     "converted",

@@ -1,12 +1,26 @@
-"""What every codec is: two sizes, a reading side, a writing side, a notation."""
+"""Defines what a codec is: two sizes, a reading side, a writing side, a notation."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from wire.errors import MalformedMessage, UsageError
+
+
+def describe(codec: Codec[Any]) -> str:
+    """Every named type in `codec`, innermost first, in the notation of `specs/00-wire.md`.
+
+    Specifications quote this text and a test compares the two, so neither can
+    drift. Two different types of one name raise `UsageError`.
+    """
+    seen: dict[str, str] = {}
+    for name, text in codec.definitions():
+        if seen.setdefault(name, text) != text:
+            raise UsageError(f"two different types are called {name}")
+    return "\n\n".join(seen.values())
+
 
 T = TypeVar("T")
 
@@ -14,8 +28,8 @@ LARGEST_SIZE = 2**32 - 1
 """No codec accepts more bytes than a four-byte length can announce."""
 
 
-class Fault(Exception):
-    """Internal: the innermost codec found something wrong.
+class DecodeFault(Exception):
+    """Says that the innermost codec found something wrong. Internal.
 
     Enclosing codecs prepend their step to `path` while it travels outwards;
     `Codec.decode` and `Codec.encode` turn it into the public error.
@@ -33,8 +47,8 @@ class Fault(Exception):
         self.path = f"{step}{joint}{self.path}"
 
 
-class Reader:
-    """A position in received bytes. Nothing reads at or past `limit`."""
+class ByteReader:
+    """Reads received bytes from a position on, and nothing at or past `limit`."""
 
     __slots__ = ("data", "limit", "position")
 
@@ -48,7 +62,7 @@ class Reader:
         start = self.position
         stop = start + size
         if stop > self.limit:
-            raise Fault(f"needs {size} bytes, {self.limit - start} are left", start)
+            raise DecodeFault(f"needs {size} bytes, {self.limit - start} are left", start)
         self.position = stop
         return self.data[start:stop]
 
@@ -84,7 +98,7 @@ class Codec(ABC, Generic[T]):
         out = bytearray()
         try:
             self.write(value, out)
-        except Fault as fault:
+        except DecodeFault as fault:
             raise UsageError(fault.message, fault.path) from None
         return bytes(out)
 
@@ -99,10 +113,10 @@ class Codec(ABC, Generic[T]):
         if len(data) > self.max_size:
             message = f"{len(data)} bytes where at most {self.max_size} are allowed"
             raise MalformedMessage(message, "", self.max_size)
-        reader = Reader(data)
+        reader = ByteReader(data)
         try:
             value = self.read(reader)
-        except Fault as fault:
+        except DecodeFault as fault:
             raise MalformedMessage(fault.message, fault.path, fault.offset) from None
         if reader.position != len(data):
             message = f"{len(data) - reader.position} bytes after the end of the message"
@@ -119,12 +133,12 @@ class Codec(ABC, Generic[T]):
         yield from ()
 
     @abstractmethod
-    def read(self, reader: Reader) -> T:
-        """For enclosing codecs: consume one value or raise `Fault`."""
+    def read(self, reader: ByteReader) -> T:
+        """For enclosing codecs: consume one value or raise `DecodeFault`."""
 
     @abstractmethod
     def write(self, value: T, out: bytearray) -> None:
-        """For enclosing codecs: append one value or raise `Fault`."""
+        """For enclosing codecs: append one value or raise `DecodeFault`."""
 
     def unpack_run(self, data: bytes) -> tuple[T, ...] | None:
         """For vectors: many values at once, or None where they are read one by one."""
@@ -144,3 +158,12 @@ def checked_sizes(minimum: int, maximum: int, what: str) -> tuple[int, int]:
     if not 0 <= minimum <= maximum <= LARGEST_SIZE:
         raise UsageError(f"the bounds of {what} need 0 <= minimum <= maximum < 2^32")
     return minimum, maximum
+
+
+def spec_name(cls: type) -> str:
+    """The name of a type in specifications: its own, or what its class gives as `__spec_name__`.
+
+    A class may be named by its role in the code, while the format that everybody implements
+    keeps the name that specifications print.
+    """
+    return str(getattr(cls, "__spec_name__", cls.__name__))

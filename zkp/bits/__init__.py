@@ -5,7 +5,7 @@ Specification 06. How to use it:
     shape = Shape(group, bits, [Public(row), Committed(row), Vector(rows), ...])
 
 is the fixed part, made once and kept (its digest stands for it in transcripts). A
-`Row` holds fixed (position, coefficient) pairs and, in `varying`, positions whose
+`BitForm` holds fixed (position, coefficient) pairs and, in `varying`, positions whose
 coefficients come with each statement.
 
     statement = Statement.of(shape, constants=[...], commitments=[...], vectors=[...],
@@ -32,27 +32,31 @@ dimensions)`:
 vectors: `group.secret_scalars([0, 1, ...])`.
 """
 
-from zkp.bits.bit_commitment import BitCommitment, commit_bits
-from zkp.bits.constraints import Committed, Constraint, Public, Row, Vector
-from zkp.bits.encoding import proof_size
-from zkp.bits.layout import Layout, layout_of
+from zkp.bits.layout import Layout, layout_of, proof_size
 from zkp.bits.prover import prove, prove_committed
-from zkp.bits.shape import Shape
-from zkp.bits.statement import Statement
+from zkp.bits.shape import (
+    BitForm,
+    CommittedValue,
+    CommittedVector,
+    Constraint,
+    ConstraintShape,
+    Public,
+)
+from zkp.bits.statement import BitStatement
 from zkp.bits.verifier import equations, verify
-from zkp.bits.witness import Openings
+from zkp.bits.witness import BitCommitment, Openings, commit_bits
 
 __all__ = [
     "BitCommitment",
-    "Committed",
+    "BitForm",
+    "BitStatement",
+    "CommittedValue",
+    "CommittedVector",
     "Constraint",
+    "ConstraintShape",
     "Layout",
     "Openings",
     "Public",
-    "Row",
-    "Shape",
-    "Statement",
-    "Vector",
     "commit_bits",
     "equations",
     "layout_of",

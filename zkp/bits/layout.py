@@ -1,4 +1,7 @@
-"""Where everything stands in the vectors of a bit argument (specification 06, rule A4)."""
+"""Says where everything stands in the vectors and in the bytes of a bit argument.
+
+Specification 06, rule A4 and section 5.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from typing import Final
 
 from commitments import VectorPedersen
 from commitments.generators import MAX_BASES
-from commitments.group import Group, PointVec
-from wire.errors import UsageError
+from commitments.group import Group, PointVec, ScalarVec
+from wire.errors import MalformedMessage, UsageError
 from zkp.equations import Family
 
 LEFT: Final = Family(b"bits/left")
@@ -22,7 +25,7 @@ MOST_POSITIONS: Final = MAX_BASES >> 1
 _MOST_ONES: Final = 3
 
 
-class Step(Enum):
+class FoldingStep(Enum):
     """One step of the inner-product argument."""
 
     FOLD = "fold"
@@ -67,24 +70,24 @@ class Layout:
         return self.length - self.extension
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[FoldingStep, ...]:
         """How the inner-product argument shrinks the vectors to one element."""
         found, length = [], self.length
         while length > 1:
-            step = Step.GIVE if length % 2 else Step.FOLD
+            step = FoldingStep.GIVE if length % 2 else FoldingStep.FOLD
             found.append(step)
-            length = length - 1 if step is Step.GIVE else length // 2
+            length = length - 1 if step is FoldingStep.GIVE else length // 2
         return tuple(found)
 
     @cached_property
     def folds(self) -> int:
         """Steps that send two points."""
-        return self.steps.count(Step.FOLD)
+        return self.steps.count(FoldingStep.FOLD)
 
     @cached_property
     def pairs(self) -> int:
         """Pairs of scalars sent: one for each step that gives away, and the last."""
-        return self.steps.count(Step.GIVE) + 1
+        return self.steps.count(FoldingStep.GIVE) + 1
 
     @property
     def point_count(self) -> int:
@@ -126,3 +129,49 @@ def left_bases(group: Group, layout: Layout) -> PointVec:
 def distinct_dimensions(dimensions: Sequence[int]) -> tuple[int, ...]:
     """Several commitments under one key share their positions."""
     return tuple(sorted(set(dimensions)))
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """All messages of an argument; the counts are those of its layout.
+
+    `points`: A, S, T_1, T_2, then L and R of each fold. `scalars`: t, tau, mu, then
+    the pairs given away, the last pair included.
+    """
+
+    points: PointVec
+    scalars: ScalarVec
+
+    def to_bytes(self) -> bytes:
+        """All points, then all scalars."""
+        return self.points.to_bytes() + self.scalars.to_bytes()
+
+
+def proof_size(group: Group, layout: Layout) -> int:
+    """The number of bytes of every proof of this layout."""
+    return layout.point_count * group.point_size + layout.scalar_count * group.scalar_size
+
+
+def decode_proof(group: Group, layout: Layout, data: bytes) -> Proof:
+    """Strict decoding (rule A7).
+
+    Raises:
+        MalformedMessage: wrong length, a point that does not decode or is the
+            identity, or a scalar that is not canonical.
+    """
+    expected = proof_size(group, layout)
+    if len(data) != expected:
+        raise MalformedMessage(
+            f"a proof of {expected} bytes was expected, not {len(data)}", "proof"
+        )
+    split = layout.point_count * group.point_size
+    try:
+        points = group.decode_points(data[:split], layout.point_count)
+    except MalformedMessage as error:
+        raise MalformedMessage(error.message, "proof", error.offset) from error
+    try:
+        scalars = group.decode_scalars(data[split:], layout.scalar_count)
+    except MalformedMessage as error:
+        offset = None if error.offset is None else split + error.offset
+        raise MalformedMessage(error.message, "proof", offset) from error
+    return Proof(points, scalars)

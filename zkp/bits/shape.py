@@ -1,4 +1,4 @@
-"""The fixed part of a statement: which bits enter which constraint, and how.
+"""Describes which hidden bits enter which linear constraint, and names it by a digest.
 
 A shape is made once and serves any number of statements. Its digest stands for it
 in every transcript, so ten thousand proofs of one shape hash its rows once.
@@ -7,22 +7,105 @@ Specification 06, rules A2 and A3.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Final, TypeAlias
 
 from commitments.group import Group, ScalarVec
+from wire.domains import BIT_SHAPE
 from wire.errors import UsageError
-from zkp.bits.constraints import (
-    Committed,
-    Constraint,
-    Row,
-    Vector,
-    require_positions,
-    rows_of,
-    shape_digest,
-)
 from zkp.bits.layout import Layout, distinct_dimensions, layout_of
+from zkp.transcript import frame
 from zkp.vectors import constant
+
+_PUBLIC: Final = 0
+_COMMITTED: Final = 1
+_VECTOR: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class BitForm:
+    """A linear form in the hidden bits.
+
+    `fixed` holds (position, coefficient) pairs. `varying` holds positions whose
+    coefficients each statement brings along. A position may occur several times:
+    its coefficients add up.
+    """
+
+    fixed: tuple[tuple[int, int], ...]
+    varying: tuple[int, ...] = ()
+
+    @classmethod
+    def weighted(cls, first: int, weights: Iterable[int]) -> BitForm:
+        """Fixed weights on consecutive positions from `first` on."""
+        return cls(tuple(enumerate(weights, start=first)))
+
+    def __add__(self, other: BitForm) -> BitForm:
+        return BitForm(self.fixed + other.fixed, self.varying + other.varying)
+
+
+@dataclass(frozen=True, slots=True)
+class Public:
+    """<row, bits> + constant = 0."""
+
+    row: BitForm
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedValue:
+    """<row, bits> + constant is the value in a Pedersen commitment."""
+
+    row: BitForm
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedVector:
+    """<rows[j], bits> + constant j is coordinate j in a vector Pedersen commitment."""
+
+    rows: tuple[BitForm, ...]
+
+
+Constraint: TypeAlias = Public | CommittedValue | CommittedVector
+
+
+def rows_of(constraint: Constraint) -> tuple[BitForm, ...]:
+    """The rows of a constraint, one for each value it speaks of."""
+    return constraint.rows if isinstance(constraint, CommittedVector) else (constraint.row,)
+
+
+def require_positions(rows: Sequence[BitForm], bits: int) -> None:
+    """Raises `UsageError` for a row that names a bit that is not there."""
+    for row in rows:
+        for position in chain((position for position, _ in row.fixed), row.varying):
+            if type(position) is not int or not 0 <= position < bits:
+                raise UsageError(f"a row names position {position!r}, the bits are 0..{bits - 1}")
+
+
+def shape_digest(group: Group, bits: int, constraints: Sequence[Constraint]) -> bytes:
+    """32 bytes that no other shape has (rule A3)."""
+    hashed = hashlib.sha256(frame(BIT_SHAPE) + frame(group.name.encode()))
+    hashed.update(_u32(bits) + _u32(len(constraints)))
+    for constraint in constraints:
+        hashed.update(_kind(constraint))
+        for row in rows_of(constraint):
+            hashed.update(_u32(len(row.fixed)))
+            hashed.update(b"".join(_u32(position) for position, _ in row.fixed))
+            hashed.update(group.scalars([value for _, value in row.fixed]).to_bytes())
+            hashed.update(_u32(len(row.varying)))
+            hashed.update(b"".join(map(_u32, row.varying)))
+    return hashed.digest()
+
+
+def _kind(constraint: Constraint) -> bytes:
+    if isinstance(constraint, CommittedVector):
+        return bytes([_VECTOR]) + _u32(len(constraint.rows))
+    return bytes([_COMMITTED if isinstance(constraint, CommittedValue) else _PUBLIC])
+
+
+def _u32(value: int) -> bytes:
+    return value.to_bytes(4, "big")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +120,7 @@ class _Layer:
     values: list[int]
 
 
-class Shape:
+class ConstraintShape:
     """The constraints of a statement without its constants and commitments. Immutable."""
 
     __slots__ = (
@@ -67,7 +150,7 @@ class Shape:
         if not constraints:
             raise UsageError("a statement needs at least one constraint")
         rows = [row for constraint in constraints for row in rows_of(constraint)]
-        vectors = [len(c.rows) for c in constraints if isinstance(c, Vector)]
+        vectors = [len(c.rows) for c in constraints if isinstance(c, CommittedVector)]
         self.group = group
         self.constraints: tuple[Constraint, ...] = tuple(constraints)
         self.vector_dimensions: tuple[int, ...] = tuple(vectors)
@@ -89,7 +172,7 @@ class Shape:
         self.digest: bytes = shape_digest(group, bits, constraints)
         self._prepare(rows)
 
-    def _prepare(self, rows: Sequence[Row]) -> None:
+    def _prepare(self, rows: Sequence[BitForm]) -> None:
         length = self.layout.bit_positions
         fixed = ((i, *entry) for i, row in enumerate(rows) for entry in row.fixed)
         self._fixed = [
@@ -116,7 +199,7 @@ class Shape:
         return total
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Shape):
+        if not isinstance(other, ConstraintShape):
             return NotImplemented
         return self.group == other.group and self.digest == other.digest
 
@@ -130,7 +213,7 @@ class Shape:
 def _committed_rows(constraints: Sequence[Constraint]) -> list[int]:
     found, at = [], 0
     for constraint in constraints:
-        if isinstance(constraint, Committed):
+        if isinstance(constraint, CommittedValue):
             found.append(at)
         at += len(rows_of(constraint))
     return found
@@ -142,7 +225,7 @@ def _numbering(constraints: Sequence[Constraint], layout: Layout) -> tuple[list[
     Public and committed rows are numbered first, in order; then come the rows of
     the vector constraints by increasing dimension.
     """
-    starts, at = {}, sum(not isinstance(constraint, Vector) for constraint in constraints)
+    starts, at = {}, sum(not isinstance(constraint, CommittedVector) for constraint in constraints)
     for dimension in layout.dimensions:
         starts[dimension], at = at, at + dimension
     seen = dict.fromkeys(layout.dimensions, 0)
@@ -150,7 +233,7 @@ def _numbering(constraints: Sequence[Constraint], layout: Layout) -> tuple[list[
     repeats: list[int] = []
     scalar = 0
     for constraint in constraints:
-        if isinstance(constraint, Vector):
+        if isinstance(constraint, CommittedVector):
             dimension = len(constraint.rows)
             numbers += range(starts[dimension], starts[dimension] + dimension)
             repeats += [seen[dimension]] * dimension

@@ -1,4 +1,9 @@
-"""Statements about hidden bits (specification 06, rules A2 and A3)."""
+"""States what is proved about hidden bits, and runs the conversation (specification 06, A2 and A3).
+
+The conversation says what is absorbed when, and which challenges follow. Prover and verifier run
+the same functions, so they cannot disagree on the order. Every message is absorbed before the
+challenge that follows it (rule A5).
+"""
 
 from __future__ import annotations
 
@@ -9,13 +14,12 @@ from typing import TYPE_CHECKING
 from commitments import Commitment, Pedersen, VectorPedersen
 from commitments.group import Group, PointVec, Scalar, ScalarVec
 from wire.errors import UsageError
-from zkp.bits.rounds import Mixing
-from zkp.bits.shape import Shape
+from zkp.bits.shape import ConstraintShape
 from zkp.transcript import Transcript
 from zkp.vectors import concatenate
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer  # collections.abc.Buffer from Python 3.12 on
+    from typing_extensions import Buffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class Combined:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Statement:
+class BitStatement:
     """A shape with everything that one proof adds to it. Public.
 
     `constants` has one scalar for each row, in the order of the constraints; a
@@ -52,7 +56,7 @@ class Statement:
     no sum wraps.
     """
 
-    shape: Shape
+    shape: ConstraintShape
     constants: ScalarVec
     commitments: PointVec
     vectors: PointVec
@@ -61,13 +65,13 @@ class Statement:
     @classmethod
     def of(
         cls,
-        shape: Shape,
+        shape: ConstraintShape,
         *,
         constants: Iterable[int] | Buffer,
         commitments: Sequence[Commitment] = (),
         vectors: Sequence[Commitment] = (),
         varying: Iterable[int] | Buffer = (),
-    ) -> Statement:
+    ) -> BitStatement:
         """Put a statement together.
 
         Raises:
@@ -141,3 +145,51 @@ class Statement:
             extension=extension,
             links=links,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Mixing:
+    """The challenges that merge all rows into one (step 2)."""
+
+    rho: Scalar
+    eta: Scalar
+    xi: ScalarVec
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentRounds:
+    """The messages of one argument, in order, on one transcript."""
+
+    transcript: Transcript
+    group: Group
+
+    def bits(self, point: PointVec, dimensions: int) -> Mixing:
+        """A, then rho, eta and one xi for each distinct dimension."""
+        self.transcript.absorb_points(b"bits/A", point)
+        drawn = self.transcript.challenges(b"bits/rho eta xi", self.group, 2 + dimensions)
+        return Mixing(drawn[0], drawn[1], drawn[2:])
+
+    def blinders(self, point: PointVec) -> tuple[Scalar, Scalar]:
+        """S, then y and z."""
+        self.transcript.absorb_points(b"bits/S", point)
+        drawn = self.transcript.challenges(b"bits/y z", self.group, 2)
+        return drawn[0], drawn[1]
+
+    def polynomial(self, points: PointVec) -> Scalar:
+        """T_1 and T_2, then x."""
+        self.transcript.absorb_points(b"bits/T", points)
+        return self.transcript.challenge(b"bits/x", self.group)
+
+    def evaluation(self, scalars: ScalarVec) -> Scalar:
+        """t, tau and mu, then w."""
+        self.transcript.absorb_scalars(b"bits/t tau mu", scalars)
+        return self.transcript.challenge(b"bits/w", self.group)
+
+    def fold(self, points: PointVec) -> Scalar:
+        """L and R, then u."""
+        self.transcript.absorb_points(b"bits/L R", points)
+        return self.transcript.challenge(b"bits/u", self.group)
+
+    def pair(self, scalars: ScalarVec) -> None:
+        """A pair of scalars given away, or the last one."""
+        self.transcript.absorb_scalars(b"bits/l r", scalars)

@@ -14,10 +14,8 @@ from commitments.group import Group, Point, Scalar, ScalarVec
 from commitments.pedersen import BLINDING_FAMILY, VALUE_FAMILY
 from commitments.vector_pedersen import VECTOR_FAMILY
 from wire.errors import InvalidProof
-from zkp.bits.encoding import Proof, decode_proof
-from zkp.bits.layout import INNER, LEFT, RIGHT, Layout, Step
-from zkp.bits.rounds import Rounds
-from zkp.bits.statement import Combined, Statement
+from zkp.bits.layout import INNER, LEFT, RIGHT, FoldingStep, Layout, Proof, decode_proof
+from zkp.bits.statement import ArgumentRounds, BitStatement, Combined
 from zkp.equations import Equation, Family, Term, require_all
 from zkp.transcript import Transcript
 from zkp.vectors import vector
@@ -32,7 +30,7 @@ EARLY_COMMITMENT_CHECK: Final = "06-A12"
 
 
 def verify(
-    statement: Statement,
+    statement: BitStatement,
     proof: bytes,
     transcript: Transcript,
     *,
@@ -51,7 +49,7 @@ def verify(
 
 
 def equations(
-    statement: Statement,
+    statement: BitStatement,
     proof: bytes,
     transcript: Transcript,
     *,
@@ -76,23 +74,23 @@ def equations(
     return conversation.evaluation(), conversation.inner_product()
 
 
-def require_no_identity(statement: Statement) -> None:
+def require_no_identity(statement: BitStatement) -> None:
     """Raises `InvalidProof` where a commitment of the statement is the identity (rule A2)."""
     if statement.has_identity:
         raise InvalidProof("a commitment of the statement is the identity", IDENTITY_CHECK)
 
 
-def _replay(statement: Statement, proof: Proof, transcript: Transcript) -> _Conversation:
+def _replay(statement: BitStatement, proof: Proof, transcript: Transcript) -> _Conversation:
     """Absorb all messages and draw all challenges, in the prover's order."""
     group, layout = statement.group, statement.shape.layout
-    rounds = Rounds(transcript, group)
+    rounds = ArgumentRounds(transcript, group)
     mixing = rounds.bits(proof.points[:1], len(layout.dimensions))
     y, z = rounds.blinders(proof.points[1:2])
     x = rounds.polynomial(proof.points[2:4])
     w = rounds.evaluation(proof.scalars[:3])
     folds, point, scalar = [], 4, 3
     for step in layout.steps:
-        if step is Step.FOLD:
+        if step is FoldingStep.FOLD:
             folds.append(rounds.fold(proof.points[point : point + 2]))
             point += 2
         else:
@@ -118,7 +116,7 @@ def _replay(statement: Statement, proof: Proof, transcript: Transcript) -> _Conv
 class _Conversation:
     """A statement, a proof and the challenges between them."""
 
-    statement: Statement
+    statement: BitStatement
     proof: Proof
     combined: Combined
     y: Scalar
@@ -190,7 +188,7 @@ class _Conversation:
         pair, fold = len(evens) - 1, len(self.folds)
         left, right = evens[pair:], odds[pair:]
         for step in reversed(self._layout.steps):
-            if step is Step.FOLD:
+            if step is FoldingStep.FOLD:
                 fold -= 1
                 u, inverse = self.folds[fold], self.fold_inverses[fold]
                 left = (left * inverse).concat(left * u)

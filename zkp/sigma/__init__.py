@@ -1,14 +1,17 @@
 """Sigma protocols: prove knowledge of scalars that satisfy public equations."""
 
 from zkp.sigma.batch import BatchVerifier
-from zkp.sigma.conjunction import conjoin
-from zkp.sigma.narg import Form
 from zkp.sigma.notation import RelationBuilder
-from zkp.sigma.proof import prove, verify
-from zkp.sigma.prover import Witness, Witnesses
-from zkp.sigma.relation import LinearRelation
-from zkp.sigma.shape import Equation, ImageTerm, Shape, Term
-from zkp.sigma.statement import AllOf, AnyOf, Statement
+from zkp.sigma.proof import Form, prove, verify
+from zkp.sigma.prover import ChildWitnesses, Witness
+from zkp.sigma.relation import (
+    ImageTerm,
+    LinearRelation,
+    RelationEquation,
+    RelationShape,
+    RelationTerm,
+)
+from zkp.sigma.statement import AllOf, AnyOf, Statement, conjoin
 from zkp.sigma.statements import (
     discrete_log,
     dleq,
@@ -27,16 +30,16 @@ __all__ = [
     "AllOf",
     "AnyOf",
     "BatchVerifier",
-    "Equation",
+    "ChildWitnesses",
     "Form",
     "ImageTerm",
     "LinearRelation",
     "RelationBuilder",
-    "Shape",
+    "RelationEquation",
+    "RelationShape",
+    "RelationTerm",
     "Statement",
-    "Term",
     "Witness",
-    "Witnesses",
     "conjoin",
     "discrete_log",
     "dleq",

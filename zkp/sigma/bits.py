@@ -18,17 +18,15 @@ from commitments import Pedersen
 from commitments.group import Group, PointVec, SecretScalarVec
 from wire.errors import MalformedMessage, UsageError
 from wire.randomness import Rng
-from zkp.bits.constraints import Committed, Row, Vector
-from zkp.bits.statement import Statement
+from zkp.bits.shape import BitForm, CommittedValue, CommittedVector
+from zkp.bits.statement import BitStatement
 from zkp.bits.verifier import require_no_identity
-from zkp.bits.witness import Openings, Secrets
-from zkp.sigma.narg import Form, checking
+from zkp.bits.witness import Openings, WitnessScalars
 from zkp.sigma.notation import RelationBuilder
-from zkp.sigma.proof import prove_unchecked
+from zkp.sigma.proof import Form, checking, prove_unchecked
 from zkp.sigma.proof import verify as verify_sigma
-from zkp.sigma.prover import Witnesses
-from zkp.sigma.relation import LinearRelation
-from zkp.sigma.shape import Shape
+from zkp.sigma.prover import ChildWitnesses
+from zkp.sigma.relation import LinearRelation, RelationShape
 from zkp.sigma.statement import AllOf, AnyOf
 from zkp.sigma.statements import witness
 from zkp.transcript import Transcript
@@ -37,7 +35,7 @@ _FORM: Final = Form.COMPACT
 
 
 def prove(
-    statement: Statement,
+    statement: BitStatement,
     bits: SecretScalarVec,
     openings: Openings,
     transcript: Transcript,
@@ -55,7 +53,7 @@ def prove(
     group, count = statement.group, _bit_count(statement)
     if statement.has_identity:
         raise UsageError("a commitment of the statement is the identity: commit again")
-    secrets = Secrets.of(statement, openings)
+    secrets = WitnessScalars.of(statement, openings)
     values = bits.reveal().ints()
     if len(values) != count or not {0, 1}.issuperset(values):
         raise UsageError(f"the statement takes {count} hidden values, each 0 or 1")
@@ -69,7 +67,7 @@ def prove(
     points = Pedersen(group).commit(bits, blindings).points
     transcript.absorb_points(b"schnorr-bits/commitments", points)
     sides = [_one_side(group, blindings, place, bit) for place, bit in enumerate(values)]
-    parts = Witnesses(*sides, _differences(statement, blindings, secrets.blindings))
+    parts = ChildWitnesses(*sides, _differences(statement, blindings, secrets.blindings))
     relation = _relation(statement, points)
     own = prove_unchecked(relation, parts, transcript, rng=rng, form=_FORM)
     source.require_used(blindings)
@@ -79,7 +77,7 @@ def prove(
     return proof
 
 
-def verify(statement: Statement, proof: bytes, transcript: Transcript) -> None:
+def verify(statement: BitStatement, proof: bytes, transcript: Transcript) -> None:
     """Check a proof made by `prove`.
 
     Raises:
@@ -109,16 +107,16 @@ def verify(statement: Statement, proof: bytes, transcript: Transcript) -> None:
         raise MalformedMessage(error.message, "proof", offset) from error
 
 
-def _bit_count(statement: Statement) -> int:
+def _bit_count(statement: BitStatement) -> int:
     constraints = statement.shape.constraints
-    if any(isinstance(constraint, Vector) for constraint in constraints):
+    if any(isinstance(constraint, CommittedVector) for constraint in constraints):
         raise UsageError("bit-by-bit proofs are about Pedersen commitments, not vector commitments")
     if not all(_coefficients(statement)):
         raise UsageError("a row without coefficients says nothing about the bits: leave it out")
     return statement.shape.layout.bits
 
 
-def _coefficients(statement: Statement) -> list[dict[int, int]]:
+def _coefficients(statement: BitStatement) -> list[dict[int, int]]:
     """For each constraint the coefficients that are not zero, by position."""
     varying = iter(statement.varying.ints())
     order, found = statement.group.order, []
@@ -132,13 +130,13 @@ def _coefficients(statement: Statement) -> list[dict[int, int]]:
     return found
 
 
-def _rows(statement: Statement) -> Iterator[Row]:
+def _rows(statement: BitStatement) -> Iterator[BitForm]:
     for constraint in statement.shape.constraints:
-        if not isinstance(constraint, Vector):
+        if not isinstance(constraint, CommittedVector):
             yield constraint.row
 
 
-def _relation(statement: Statement, points: PointVec) -> AllOf:
+def _relation(statement: BitStatement, points: PointVec) -> AllOf:
     """Every commitment hides a bit, and every constraint holds (rule R22)."""
     group = statement.group
     key = Pedersen(group)
@@ -153,7 +151,7 @@ def _relation(statement: Statement, points: PointVec) -> AllOf:
     return AllOf((*sides, _constraints(statement, bases, points)))
 
 
-def _constraints(statement: Statement, bases: PointVec, points: PointVec) -> LinearRelation:
+def _constraints(statement: BitStatement, bases: PointVec, points: PointVec) -> LinearRelation:
     """The sum of each row, plus its constant, minus its commitment, is a multiple of H."""
     rows = _coefficients(statement)
     used = sorted({position for row in rows for position in row})
@@ -165,20 +163,20 @@ def _constraints(statement: Statement, bases: PointVec, points: PointVec) -> Lin
     for constraint, row, constant in zip(statement.shape.constraints, rows, constants, strict=True):
         total = reduce(add, [factor * own[at] for at, factor in row.items()])
         total = total + constant * G
-        if isinstance(constraint, Committed):
+        if isinstance(constraint, CommittedValue):
             total = total - next(committed)
         build.equation(total, build.scalar() * H)
     elements = bases.concat(points.gather(used)).concat(statement.commitments)
     return LinearRelation(build.shape(), elements)
 
 
-def _one_side(group: Group, blindings: SecretScalarVec, place: int, bit: int) -> Witnesses:
+def _one_side(group: Group, blindings: SecretScalarVec, place: int, bit: int) -> ChildWitnesses:
     known = witness(group, blindings[place])
-    return Witnesses(None, known) if bit else Witnesses(known, None)
+    return ChildWitnesses(None, known) if bit else ChildWitnesses(known, None)
 
 
 def _differences(
-    statement: Statement, blindings: SecretScalarVec, outer: SecretScalarVec
+    statement: BitStatement, blindings: SecretScalarVec, outer: SecretScalarVec
 ) -> SecretScalarVec:
     """For each constraint the blinding of its sum, minus that of its commitment."""
     group, constraints = statement.group, statement.shape.constraints
@@ -186,14 +184,14 @@ def _differences(
     commitments = iter(range(len(outer)))
     for constraint, row in zip(constraints, _coefficients(statement), strict=True):
         total = blindings.gather(list(row)).inner(group.scalars(row.values()))
-        if isinstance(constraint, Committed):
+        if isinstance(constraint, CommittedValue):
             total = total - outer[next(commitments)]
         joint = joint.concat(witness(group, total))
     return joint
 
 
 @lru_cache(maxsize=8)
-def _bit_shapes(group: Group) -> tuple[Shape, Shape]:
+def _bit_shapes(group: Group) -> tuple[RelationShape, RelationShape]:
     """C = rH, and C - G = rH."""
     zero = RelationBuilder(group)
     H, C = zero.elements(2)

@@ -11,11 +11,9 @@ from typing import Final
 
 from wire.errors import MalformedMessage
 from zkp.equations import Equation, Term
-from zkp.sigma.narg import Form, challenge_bytes, require_length
-from zkp.sigma.proof import bind_proof, bind_statement
+from zkp.sigma.proof import Form, bind_proof, bind_statement, challenge_bytes, require_length
 from zkp.sigma.relation import LinearRelation
-from zkp.sponge import decode_challenges
-from zkp.transcript import Transcript
+from zkp.transcript import Transcript, decode_challenges
 from zkp.vectors import constant
 
 CHECK: Final = "02-N4"

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from commitments.group import Group
 from wire.errors import UsageError
-from zkp.sigma.shape import Equation, ImageTerm, Shape, Term
+from zkp.sigma.relation import ImageTerm, RelationEquation, RelationShape, RelationTerm
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class RelationBuilder:
         self._group = group
         self._scalar_count = 0
         self._element_count = 1
-        self._equations: list[Equation] = []
+        self._equations: list[RelationEquation] = []
 
     @property
     def generator(self) -> Combination:
@@ -111,14 +111,14 @@ class RelationBuilder:
         constants += [s for s in (-right).summands if s.scalar is None]
         image = tuple(ImageTerm(s.element, s.coefficient) for s in constants)
         terms = tuple(
-            Term(s.scalar, s.element, s.coefficient)
+            RelationTerm(s.scalar, s.element, s.coefficient)
             for s in (-left).summands + right.summands
             if s.scalar is not None
         )
-        self._equations.append(Equation(image, terms))
+        self._equations.append(RelationEquation(image, terms))
 
-    def shape(self) -> Shape:
-        """The equations so far. `Shape.violation` says whether they are complete.
+    def shape(self) -> RelationShape:
+        """The equations so far. `RelationShape.violation` says whether they are complete.
 
         Raises:
             UsageError: a declared scalar appears in no equation.
@@ -126,7 +126,7 @@ class RelationBuilder:
         used = {term.scalar for equation in self._equations for term in equation.terms}
         if len(used) != self._scalar_count:
             raise UsageError("a declared scalar appears in no equation: use it or leave it out")
-        return Shape(self._group, tuple(self._equations), self._element_count)
+        return RelationShape(self._group, tuple(self._equations), self._element_count)
 
 
 def _element(index: int) -> Combination:

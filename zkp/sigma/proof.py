@@ -1,12 +1,205 @@
-"""Proofs inside a transcript: what protocols call (specification 02, section 6)."""
+"""Makes and checks Sigma proofs, as byte strings and inside a transcript (specification 02).
+
+Byte strings are in sections 4 and 5; section 6 is what protocols call.
+
+Two forms of the same proof. *Batchable* carries commitments and is what
+`BatchVerifier` takes; *compact* carries the challenge instead and is shorter
+where a statement has several equations. For a single `LinearRelation` the strings
+are those of draft-irtf-cfrg-sigma-protocols.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+
+from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalarVec
+from wire.errors import ComputationFault, InvalidProof, MalformedMessage, UsageError
 from wire.randomness import Rng
-from zkp.sigma.narg import Form, checking, require_length, unchecked_narg, verify_narg
-from zkp.sigma.prover import Witness, flatten_witness, randomness_count
-from zkp.sigma.statement import Statement, fresh_copy
-from zkp.transcript import Transcript
+from zkp.error_offsets import errors_offset_by
+from zkp.nonces import require_equal
+from zkp.sigma.prover import SigmaProver, Witness, flatten_witness, is_satisfied, randomness_count
+from zkp.sigma.relation import LinearRelation
+from zkp.sigma.statement import Statement, count, fresh_copy, leaf_challenges, leaves
+from zkp.transcript import DuplexSponge, Transcript, challenge_width, decode_challenges
+
+
+class Form(Enum):
+    """How a proof is written down. A proof in one form never verifies in the other."""
+
+    BATCHABLE = "DSFS"
+    COMPACT = "CMPT"
+
+    def label(self, statement: Statement) -> bytes:
+        """What separates the proofs of one form, kind of statement and group from all others."""
+        kind = "" if isinstance(statement, LinearRelation) else "composed-"
+        return f"{kind}{self.value}-with-sigma-proofs_Shake128_{statement.group.name}".encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A challenge and the scalars of one proof, as the verification equation sees them."""
+
+    statement: Statement
+    challenge: Scalar
+    coefficients: ScalarVec
+    responses: ScalarVec
+
+    def commitment(self) -> PointVec:
+        """The only commitment with which this conversation is accepted."""
+        demanded = self.statement.group.points([])
+        at = 0
+        challenges = leaf_challenges(self.statement, self.challenge, self.coefficients)
+        for leaf, challenge in zip(leaves(self.statement), challenges, strict=True):
+            end = at + leaf.shape.scalar_count
+            demanded = demanded.concat(leaf.simulate(challenge, self.responses[at:end]))
+            at = end
+        return demanded
+
+
+def prove_narg(
+    form: Form,
+    session_id: bytes,
+    statement: Statement,
+    witness: Witness,
+    randomness: SecretScalarVec,
+) -> bytes:
+    """One proof under an explicit session identifier and explicit randomness.
+
+    The caller makes sure that the session identifier stands for the form and the
+    whole context, and that the randomness is uniform and used once: `prove` does
+    both.
+
+    Raises:
+        UsageError: the statement is degenerate or the witness does not satisfy it.
+        ComputationFault: a computation went wrong. Nothing is released.
+    """
+    if statement.violation:
+        raise statement.violation.as_usage_error()
+    proof = unchecked_narg(form, session_id, statement, witness, randomness)
+    with checking(statement, witness):
+        verify_narg(form, session_id, fresh_copy(statement), proof)
+    return proof
+
+
+@contextmanager
+def checking(statement: Statement, witness: Witness) -> Iterator[None]:
+    """Verify a proof of one's own inside, before anything leaves the prover.
+
+    That finds a witness that does not fit, and also a computation gone wrong: a faulty
+    response can give the witness away.
+    """
+    try:
+        yield
+    except (InvalidProof, MalformedMessage) as error:
+        if not is_satisfied(statement, witness):
+            raise UsageError("the witness does not satisfy the statement") from None
+        raise ComputationFault("a finished proof does not hold: prove again") from error
+
+
+def unchecked_narg(
+    form: Form,
+    session_id: bytes,
+    statement: Statement,
+    witness: Witness,
+    randomness: SecretScalarVec,
+) -> bytes:
+    """As `prove_narg`, for a caller that verifies the proof itself and releases none that fails.
+
+    Raises:
+        ComputationFault: the proof was made with other random scalars than these.
+    """
+    prover = SigmaProver(statement, witness, randomness)
+    commitment = prover.commit()
+    encoded = commitment.to_bytes()
+    challenge = decode_challenges(statement.group, challenge_bytes(session_id, statement, encoded))
+    coefficients, responses = prover.respond(challenge[0])
+    require_equal(statement.group, prover.randomness(), randomness)
+    first = encoded if form is Form.BATCHABLE else challenge.to_bytes()
+    return first + coefficients.to_bytes() + responses.to_bytes()
+
+
+def verify_narg(form: Form, session_id: bytes, statement: Statement, proof: bytes) -> None:
+    """Check one proof under an explicit session identifier.
+
+    Raises:
+        InvalidProof: the statement is degenerate or the proof does not hold.
+        MalformedMessage: no prover writes such bytes.
+    """
+    if statement.violation:
+        raise statement.violation.as_invalid_proof()
+    require_length(form, statement, proof)
+    if form is Form.BATCHABLE:
+        _verify_batchable(session_id, statement, proof)
+    else:
+        _verify_compact(session_id, statement, proof)
+
+
+def proof_length(form: Form, statement: Statement) -> int:
+    """The number of bytes of every proof of the statement."""
+    group, dimensions = statement.group, count(statement)
+    scalars = group.scalar_size * (dimensions.coefficients + dimensions.responses)
+    if form is Form.BATCHABLE:
+        return group.point_size * dimensions.commitments + scalars
+    return group.scalar_size + scalars
+
+
+def require_bytes(proof: bytes) -> None:
+    """Raises `UsageError` for anything else, such as a buffer that may change later."""
+    if type(proof) is not bytes:
+        raise UsageError(f"a proof is bytes, not {type(proof).__name__}")
+
+
+def require_length(form: Form, statement: Statement, proof: bytes) -> None:
+    """Raises `MalformedMessage` for a proof of the wrong length."""
+    require_bytes(proof)
+    expected = proof_length(form, statement)
+    if len(proof) != expected:  # N1
+        raise MalformedMessage(
+            f"a proof of {expected} bytes was expected, not {len(proof)}", "proof"
+        )
+
+
+def challenge_bytes(session_id: bytes, statement: Statement, commitment: bytes) -> bytes:
+    """The squeezed bytes that decode to the challenge."""
+    sponge = DuplexSponge(session_id)
+    sponge.absorb(statement.serialize())
+    sponge.absorb(commitment)
+    return sponge.squeeze(challenge_width(statement.group))
+
+
+def _verify_batchable(session_id: bytes, statement: Statement, proof: bytes) -> None:
+    group, dimensions = statement.group, count(statement)
+    split = group.point_size * dimensions.commitments
+    with errors_offset_by(0):
+        commitment = group.decode_points(proof[:split], dimensions.commitments)  # N2
+    scalars = _decode_scalars(group, proof, split)  # N3
+    challenge = decode_challenges(group, challenge_bytes(session_id, statement, proof[:split]))[0]
+    conversation = _conversation(statement, challenge, scalars)
+    if conversation.commitment() != commitment:  # N4
+        raise InvalidProof("the verification equation does not hold", "02-N4")
+
+
+def _verify_compact(session_id: bytes, statement: Statement, proof: bytes) -> None:
+    scalars = _decode_scalars(statement.group, proof, 0)  # N3
+    commitment = _conversation(statement, scalars[0], scalars[1:]).commitment()
+    if commitment.find_identity() is not None:  # N5
+        raise InvalidProof("a commitment is the identity", "02-N5")
+    squeezed = challenge_bytes(session_id, statement, commitment.to_bytes())
+    if decode_challenges(statement.group, squeezed)[0] != scalars[0]:  # N6
+        raise InvalidProof("the challenge is not the one the commitment gives", "02-N6")
+
+
+def _decode_scalars(group: Group, proof: bytes, start: int) -> ScalarVec:
+    with errors_offset_by(start):
+        return group.decode_scalars(proof[start:], (len(proof) - start) // group.scalar_size)
+
+
+def _conversation(statement: Statement, challenge: Scalar, scalars: ScalarVec) -> Conversation:
+    split = count(statement).coefficients
+    return Conversation(statement, challenge, scalars[:split], scalars[split:])
 
 
 def prove(

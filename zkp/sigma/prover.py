@@ -15,27 +15,26 @@ from typing import NoReturn, TypeAlias
 from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalar, SecretScalarVec
 from wire.errors import UsageError
 from zkp.sigma.relation import LinearRelation
-from zkp.sigma.statement import AllOf, AnyOf, Statement, count
-from zkp.sigma.threshold import evaluate, interpolate
+from zkp.sigma.statement import AllOf, AnyOf, Statement, count, evaluate, interpolate
 
 
-class Witnesses:
-    """One witness for each child of a composed statement, in order.
+class ChildWitnesses:
+    """Holds one witness for each child of a composed statement, in order.
 
     Under `AnyOf` a part is None where the witness is not known.
     """
 
     __slots__ = ("parts",)
 
-    def __init__(self, *parts: SecretScalarVec | Witnesses | None) -> None:
+    def __init__(self, *parts: SecretScalarVec | ChildWitnesses | None) -> None:
         self.parts = parts
 
     def __repr__(self) -> str:
         return f"<Witnesses of {len(self.parts)} statements>"
 
 
-Witness: TypeAlias = SecretScalarVec | Witnesses
-"""For a relation its secret scalars, for a composed statement `Witnesses`."""
+Witness: TypeAlias = SecretScalarVec | ChildWitnesses
+"""For a relation its secret scalars, for a composed statement `ChildWitnesses`."""
 
 
 def randomness_count(statement: Statement) -> int:
@@ -44,8 +43,8 @@ def randomness_count(statement: Statement) -> int:
     return dimensions.responses + dimensions.coefficients
 
 
-class Prover:
-    """The state between commitment and response. It answers one challenge only.
+class SigmaProver:
+    """Holds the state between commitment and response. It answers one challenge only.
 
     Two answers from one commitment give the witness away, so a second call is
     refused.
@@ -263,7 +262,7 @@ def _items(scalars: SecretScalarVec) -> list[SecretScalar]:
 
 def _leaf_witness(relation: LinearRelation, witness: Witness) -> SecretScalarVec:
     expected = relation.shape.scalar_count
-    if isinstance(witness, Witnesses) or len(witness) != expected:
+    if isinstance(witness, ChildWitnesses) or len(witness) != expected:
         raise UsageError(f"the witness of this relation is a vector of {expected} secret scalars")
     return witness
 
@@ -274,7 +273,7 @@ def _pairs(
     children = statement.children
     if witness is None:
         return [(child, None) for child in children]
-    if not isinstance(witness, Witnesses) or len(witness.parts) != len(children):
+    if not isinstance(witness, ChildWitnesses) or len(witness.parts) != len(children):
         raise UsageError(f"this statement takes Witnesses of its {len(children)} children")
     if isinstance(statement, AllOf) and any(part is None for part in witness.parts):
         raise UsageError("a conjunction needs the witness of every child")

@@ -1,24 +1,117 @@
-"""Statements made of statements: all of them, or at least t of n (specification 02, section 5).
+"""Makes statements of statements: all of them, or at least t of n (specification 02, section 5).
 
 A witness that is used inside a threshold and outside of it is *not* linked: the
 proof says that some scalars satisfy each statement, not that they are the same
 scalars. To link them, put a commitment to the scalar into both statements and
 prove its opening in each branch.
+
+How the challenge of a threshold statement is split (specification 02, section 5).
+
+The challenges of n children are the values P(1), .., P(n) of a polynomial of degree
+at most n - t with P(0) the challenge of the whole. The proof carries the other
+coefficients, so sub-challenges that do not belong together cannot be written down.
+A prover may choose n - t values freely before it sees P(0); t are left to chance.
+
+Several relations as one, with scalars in common (specification 02, section 5).
+
+This is how one secret is proved to satisfy several statements at once. `AllOf`
+does not say that: it keeps the witnesses of its children apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
-from commitments.group import Group, Scalar, ScalarVec
+from commitments.group import Group, Scalar, ScalarVec, SecretScalar
 from wire.errors import UsageError
-from zkp.sigma.relation import LinearRelation
-from zkp.sigma.shape import Violation
-from zkp.sigma.threshold import evaluate
+from zkp.sigma.relation import (
+    ImageTerm,
+    LinearRelation,
+    RelationEquation,
+    RelationShape,
+    RelationTerm,
+    Violation,
+)
+
+S = TypeVar("S", Scalar, SecretScalar)
+
+
+def evaluate(group: Group, polynomial: Sequence[S], at: int) -> S:
+    """The value at `at` of the polynomial with these coefficients, constant term first."""
+    place = group.scalar(at)
+    value = polynomial[-1]
+    for coefficient in polynomial[-2::-1]:
+        value = value * place + coefficient
+    return value
+
+
+def interpolate(order: int, values: Mapping[int, int]) -> list[int]:
+    """The coefficients of the polynomial of least length through (place, value) pairs.
+
+    Places are distinct mod the prime `order`. The polynomial has as many
+    coefficients as there are pairs, constant term first.
+    """
+    result: list[int] = []
+    vanishing = [1]  # product of (X - place) over the places done so far
+    for place, value in values.items():
+        missing = value - _at(order, result, place)
+        step = missing * pow(_at(order, vanishing, place), -1, order) % order
+        result = [*result, 0]
+        result = [(a + step * b) % order for a, b in zip(result, vanishing, strict=True)]
+        shifted, scaled = [0, *vanishing], [*(place * b for b in vanishing), 0]
+        vanishing = [(a - b) % order for a, b in zip(shifted, scaled, strict=True)]
+    return result
+
+
+def _at(order: int, polynomial: Sequence[int], place: int) -> int:
+    value = 0
+    for coefficient in reversed(polynomial):
+        value = (value * place + coefficient) % order
+    return value
+
+
+def conjoin(parts: Sequence[tuple[LinearRelation, Sequence[int]]]) -> LinearRelation:
+    """All relations hold, for one list of scalars.
+
+    Beside each relation stands, for each of its scalars, the index of that scalar
+    in the joint witness: equal indices mean the same secret. Elements are kept
+    apart, in order.
+
+    Raises:
+        UsageError: no parts, several groups, or a list of indices that does not fit.
+    """
+    if not parts:
+        raise UsageError("give at least one relation")
+    first = parts[0][0]
+    points = first.group.points([])
+    equations: list[RelationEquation] = []
+    for relation, indices in parts:
+        if relation.group != first.group:
+            raise UsageError("the relations must be over one group")
+        if len(indices) != relation.shape.scalar_count:
+            raise UsageError("give one joint index for each scalar of the relation")
+        equations += _renumber(relation.shape, indices, len(points))
+        points = points.concat(relation.points)
+    return LinearRelation(RelationShape(first.group, tuple(equations), 1 + len(points)), points)
+
+
+def _renumber(shape: RelationShape, scalars: Sequence[int], offset: int) -> list[RelationEquation]:
+    def element(index: int) -> int:
+        return index + offset if index else 0
+
+    return [
+        RelationEquation(
+            tuple(ImageTerm(element(t.element), t.coefficient) for t in e.image),
+            tuple(
+                RelationTerm(scalars[t.scalar], element(t.element), t.coefficient) for t in e.terms
+            ),
+        )
+        for e in shape.equations
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +205,7 @@ def fresh_copy(statement: Statement) -> Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class ProofSize:
     """How many group elements and scalars a proof of a statement has."""
 
     commitments: int
@@ -120,13 +213,13 @@ class Counts:
     responses: int
 
 
-def count(statement: Statement) -> Counts:
+def count(statement: Statement) -> ProofSize:
     """The dimensions of a proof. They depend on the statement alone."""
     if isinstance(statement, LinearRelation):
-        return Counts(statement.shape.equation_count, 0, statement.shape.scalar_count)
+        return ProofSize(statement.shape.equation_count, 0, statement.shape.scalar_count)
     own = statement.degree if isinstance(statement, AnyOf) else 0
     parts = [count(child) for child in statement.children]
-    return Counts(
+    return ProofSize(
         sum(part.commitments for part in parts),
         sum(part.coefficients for part in parts) + own,
         sum(part.responses for part in parts),

@@ -23,8 +23,7 @@ from commitments.group import (
 )
 from wire.errors import UsageError
 from zkp.sigma.notation import Combination, RelationBuilder
-from zkp.sigma.relation import LinearRelation
-from zkp.sigma.shape import Shape
+from zkp.sigma.relation import LinearRelation, RelationShape
 
 
 class CommitmentBases(Protocol):
@@ -148,7 +147,7 @@ def _pair(group: Group, bases: CommitmentBases) -> PointVec:
 
 
 @lru_cache(maxsize=8)
-def _discrete_log_shape(group: Group) -> Shape:
+def _discrete_log_shape(group: Group) -> RelationShape:
     build = RelationBuilder(group)
     x, X = build.scalar(), build.element()
     build.equation(X, x * build.generator)
@@ -156,7 +155,7 @@ def _discrete_log_shape(group: Group) -> Shape:
 
 
 @lru_cache(maxsize=64)
-def _representation_shape(group: Group, n: int) -> Shape:
+def _representation_shape(group: Group, n: int) -> RelationShape:
     build = RelationBuilder(group)
     bases, image = build.elements(n), build.element()
     scalars = build.scalars(n)
@@ -165,7 +164,7 @@ def _representation_shape(group: Group, n: int) -> Shape:
 
 
 @lru_cache(maxsize=64)
-def dleq_shape(group: Group, n: int) -> Shape:
+def dleq_shape(group: Group, n: int) -> RelationShape:
     """The shape of `dleq` with n bases, for statements that are received as bytes."""
     build = RelationBuilder(group)
     x, bases, images = build.scalar(), build.elements(n), build.elements(n + 1)
@@ -175,7 +174,7 @@ def dleq_shape(group: Group, n: int) -> Shape:
 
 
 @lru_cache(maxsize=64)
-def _same_logarithm_shape(group: Group, n: int) -> Shape:
+def _same_logarithm_shape(group: Group, n: int) -> RelationShape:
     build = RelationBuilder(group)
     x, bases, images = build.scalar(), build.elements(n), build.elements(n)
     for base, image in zip(bases, images, strict=True):
@@ -184,7 +183,7 @@ def _same_logarithm_shape(group: Group, n: int) -> Shape:
 
 
 @lru_cache(maxsize=64)
-def _equal_values_shape(group: Group, n: int) -> Shape:
+def _equal_values_shape(group: Group, n: int) -> RelationShape:
     build = RelationBuilder(group)
     v, blindings = build.scalar(), build.scalars(n)
     for r in blindings:
@@ -194,7 +193,7 @@ def _equal_values_shape(group: Group, n: int) -> Shape:
 
 
 @lru_cache(maxsize=8)
-def _product_shape(group: Group) -> Shape:
+def _product_shape(group: Group) -> RelationShape:
     build = RelationBuilder(group)
     G, H, A, B, C = build.elements(5)
     a, r, b, s, bridge = build.scalars(5)
@@ -205,7 +204,9 @@ def _product_shape(group: Group) -> Shape:
 
 
 @lru_cache(maxsize=64)
-def _linear_among_values_shape(group: Group, coefficients: tuple[int, ...], constant: int) -> Shape:
+def _linear_among_values_shape(
+    group: Group, coefficients: tuple[int, ...], constant: int
+) -> RelationShape:
     build = RelationBuilder(group)
     G, H, *commitments = build.elements(2 + len(coefficients))
     r = build.scalar()

@@ -8,7 +8,7 @@ from typing import Final, Protocol, TypeAlias
 
 from bulletin_board import Entry, Submission
 from bulletin_board.client.http import Response
-from bulletin_board.source import CHECKPOINT, COSIGNED
+from bulletin_board.reader import CHECKPOINT, COSIGNED
 from gopa.messages.organiser import CLOSE
 from gopa.messages.phases import Kind, Phase
 
@@ -18,7 +18,7 @@ CHECKPOINTS: Final = frozenset({f"/{CHECKPOINT}", f"/{COSIGNED}"})
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class BoardRequest:
     """One request; `path` is below the board's address, `limit` the most that will be read."""
 
     method: str
@@ -35,14 +35,14 @@ class Asked:
         return Submission.decode(self.body or b"").entry
 
 
-Onward: TypeAlias = Callable[[Asked], Response]
+Onward: TypeAlias = Callable[[BoardRequest], Response]
 """What would happen to a request otherwise."""
 
 
 class Tampering(Protocol):
     """What a front does to a request or to its answer. Called by several threads at once."""
 
-    def __call__(self, asked: Asked, onward: Onward) -> Response:
+    def __call__(self, asked: BoardRequest, onward: Onward) -> Response:
         """Raises `NetworkError` as if no answer had come."""
 
 

@@ -1,11 +1,111 @@
-"""What must never happen in a served session, whatever the board and the organiser do."""
+"""Says what must never happen in a served session, whatever the board and the organiser do.
+
+It asks which masks are known to whoever sees all faces of the board.
+"""
 
 from __future__ import annotations
 
-from gopa.adversary.boards.known import known_of
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from bulletin_board import Entry
 from gopa.adversary.boards.outcome import ServedOutcome, of
+from gopa.graph import Graph
+from gopa.messages.party import OPENING, RECOVER
 from gopa.messages.phases import Phase
+from gopa.planning.terms import Terms
 from wire.errors import ProtocolError
+
+Edge = frozenset[bytes]
+"""Two keys of parties."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One round: edges between honest parties that nobody opened, and whose self-mask is known.
+
+    `fewest` is how many honest values a plan hides in one sum, at least.
+    """
+
+    hidden: frozenset[Edge]
+    bare: frozenset[bytes]
+    fewest: int
+
+    def bared(self) -> Iterator[tuple[bytes, ...]]:
+        """Parties that are joined by hidden edges to bare ones only, and to too few of them."""
+        left = set(self.bare)
+        while left:
+            group = self._joined(left.pop())
+            left -= group
+            if group <= self.bare and len(group) < self.fewest:
+                yield tuple(sorted(group))
+
+    def _joined(self, key: bytes) -> set[bytes]:
+        group, grown = {key}, True
+        while grown:
+            beside = {end for edge in self.hidden if edge & group for end in edge}
+            grown = not beside <= group
+            group |= beside
+        return group
+
+
+def known_of(outcome: ServedOutcome) -> Iterator[Known]:
+    """Every round that has a graph; faces share what was said before anybody had a value out."""
+    faces = [face.findings for face in outcome.faces]
+    manifest = next((found.manifest for found in faces if found.manifest is not None), None)
+    if manifest is None or len(outcome.liars) > manifest.terms.corrupt:
+        return
+    rolls = {
+        found.number: (found.roll, found.graph)
+        for each in faces
+        for found in each.rounds
+        if found.graph is not None
+    }
+    honest = {key for at, key in enumerate(outcome.keys) if at not in outcome.liars}
+    for number, (roll, graph) in sorted(rolls.items(), key=lambda item: item[0]):
+        said = [each for each in outcome.said if each.round == number]
+        yield _Round(manifest.terms, roll, graph, honest.intersection(roll), said).known()
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """A graph over a roll, and what everybody has said."""
+
+    terms: Terms
+    roll: tuple[bytes, ...]
+    graph: Graph
+    honest: AbstractSet[bytes]
+    said: Sequence[Entry]
+
+    def known(self) -> Known:
+        edges = {frozenset((u, v)) for u in self.honest for v in self._beside(u) & self.honest}
+        bare = {each.author.data for each in of(self.said, Phase.UNMASK)} | set(self._recovered())
+        fewest = self.terms.survivors - self.terms.corrupt
+        hidden = frozenset(edges.difference(self._opened()))
+        return Known(hidden, frozenset(bare & self.honest), fewest)
+
+    def _beside(self, key: bytes) -> set[bytes]:
+        around = self.graph.neighbours(self.roll.index(key)).tolist()
+        return {self.roll[v] for v in around if v < len(self.roll)}
+
+    def _opened(self) -> Iterator[Edge]:
+        for each in of(self.said, Phase.ROLLBACK):
+            for edge in OPENING.decode(each.body).edges:
+                if edge.neighbour < len(self.roll):
+                    yield frozenset((each.author.data, self.roll[edge.neighbour]))
+
+    def _recovered(self) -> Iterator[bytes]:
+        """Whose shares are enough, with those of neighbours that lie."""
+        givers = {key: self._beside(key) - self.honest for key in self.roll}
+        for each in of(self.said, Phase.RECOVER):
+            for share in RECOVER.decode(each.body).shares:
+                if share.dealer < len(self.roll):
+                    givers[self.roll[share.dealer]].add(each.author.data)
+        for key, who in givers.items():
+            needed = self.terms.shares_needed(len(self._beside(key)))
+            if needed is not None and len(who) >= needed:
+                yield key
 
 
 def harm(outcome: ServedOutcome) -> tuple[str, ...]:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bulletin_board import Entry, Submission, TrustPolicy
-from gopa.adversary.boards.face import Face
-from gopa.adversary.boards.guests import Guest
-from gopa.adversary.boards.liar import TurnedAway, rule_of
-from gopa.adversary.boards.stage import Stage
+from gopa.adversary.boards.clients import HonestClient
+from gopa.adversary.boards.log_fork import LogFork
+from gopa.adversary.boards.lying_client import TurnedAway, rule_of
+from gopa.adversary.boards.served_session import ServedSession
 from gopa.adversary.outcome import PASSED_OVER, Catch, How, accepting
 from gopa.auditing import Anchors, Report, audit
 from gopa.auditing.evidence import FORKED, Evidence, Fork
@@ -177,7 +177,7 @@ class ServedOutcome:
                 yield Catch(rule, "board", How.NOTICED)
 
 
-def outcome_of(stage: Stage, *, honest_organiser: bool, stuck: str = "") -> ServedOutcome:
+def outcome_of(stage: ServedSession, *, honest_organiser: bool, stuck: str = "") -> ServedOutcome:
     """What the session came to. Everybody has gone home; the faces are still served."""
     said = [Submission.decode(raw).entry for raw in sorted(stage.board.handed)]
     errors = [chair.error for chair in stage.chairs if chair.error is not None]
@@ -197,7 +197,7 @@ def outcome_of(stage: Stage, *, honest_organiser: bool, stuck: str = "") -> Serv
     )
 
 
-def _end(stage: Stage, guest: Guest) -> End:
+def _end(stage: ServedSession, guest: HonestClient) -> End:
     got = guest.contribution
     return End(
         number=guest.number,
@@ -210,7 +210,7 @@ def _end(stage: Stage, guest: Guest) -> End:
     )
 
 
-def _convicts(stage: Stage, evidence: bytes | None) -> bool:
+def _convicts(stage: ServedSession, evidence: bytes | None) -> bool:
     """What somebody who has nothing but the log's key says about it."""
     if evidence is None:
         return False
@@ -219,7 +219,7 @@ def _convicts(stage: Stage, evidence: bytes | None) -> bool:
     return judgement.convicts and judgement.culprit is Culprit.BOARD
 
 
-def _face(stage: Stage, face: Face) -> FaceOutcome:
+def _face(stage: ServedSession, face: LogFork) -> FaceOutcome:
     reader = stage.board.client(face, quorum=face is stage.board.main).reader()
     digest = hashlib.sha256(stage.manifest.to_bytes()).digest()
     anchors = Anchors(stage.ticket.trust, digest)
@@ -238,7 +238,7 @@ def _face(stage: Stage, face: Face) -> FaceOutcome:
     return FaceOutcome(findings, report, _plausible(stage, findings), passed_over)
 
 
-def _plausible(stage: Stage, findings: Findings) -> bool:
+def _plausible(stage: ServedSession, findings: Findings) -> bool:
     """Whether every sum lies as close to that of the inputs as noise can bring it."""
     terms, keys = stage.manifest.terms, [key.public.data for key in stage.identities]
     for found in findings.rounds:

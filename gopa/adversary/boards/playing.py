@@ -7,21 +7,21 @@ from collections.abc import Awaitable, Callable
 from functools import lru_cache, partial
 from typing import TypeAlias
 
-from gopa.adversary.boards.front import NeverHappened
 from gopa.adversary.boards.harm import harm
 from gopa.adversary.boards.outcome import ServedOutcome, outcome_of
-from gopa.adversary.boards.stage import Stage, staged
-from gopa.adversary.ground import Ground
+from gopa.adversary.boards.served_session import ServedSession, staged
+from gopa.adversary.boards.transport import NeverHappened
+from gopa.adversary.setup import SessionSetup
 from gopa.adversary.trial import TwinFailed
-from gopa.rules import RoundView
+from gopa.rules import RoundPicture
 from gopa.simulation import Script
 
-Play: TypeAlias = Callable[[Stage], Awaitable[None]]
+Play: TypeAlias = Callable[[ServedSession], Awaitable[None]]
 """What happens: who enters, what the front does, and what is waited for."""
 
 
 def played(
-    ground: Ground, play: Play, *, honest_organiser: bool = True, retries: bool = False
+    ground: SessionSetup, play: Play, *, honest_organiser: bool = True, retries: bool = False
 ) -> ServedOutcome:
     """What comes of a play. A play that waits in vain is stuck, and ended."""
     with staged(ground, retries=retries) as stage:
@@ -30,7 +30,7 @@ def played(
 
 
 @lru_cache(maxsize=16)
-def require_honest_session(ground: Ground) -> None:
+def require_honest_session(ground: SessionSetup) -> None:
     """Raises `TwinFailed` unless a session over a front that does nothing has a right result."""
     outcome = played(ground, nobody_lies)
     everybody = all(end.included for end in outcome.ends)
@@ -38,7 +38,7 @@ def require_honest_session(ground: Ground) -> None:
         raise TwinFailed(f"without lies: {outcome.result}, {harm(outcome)}, {outcome.caught}")
 
 
-async def nobody_lies(stage: Stage) -> None:
+async def nobody_lies(stage: ServedSession) -> None:
     """Everybody takes part in a round, and the front passes everything on."""
     stage.chair()
     stage.gather()
@@ -51,7 +51,7 @@ def lying(script: Script) -> Play:
     The organiser waits for everybody who keeps the rules. Liars speak last where they want to.
     """
 
-    async def play(stage: Stage) -> None:
+    async def play(stage: ServedSession) -> None:
         stage.chair(in_vain=partial(_only_liars_are_late, stage))
         for number in range(len(stage.identities)):
             if number in script.parties:
@@ -63,7 +63,7 @@ def lying(script: Script) -> Play:
     return play
 
 
-def _only_liars_are_late(stage: Stage, current: RoundView) -> bool:
+def _only_liars_are_late(stage: ServedSession, current: RoundPicture) -> bool:
     """Whether liars alone are waited for, and have said whatever they want to say."""
     if not current.expected <= {liar.key for liar in stage.liars}:
         return False
@@ -71,7 +71,7 @@ def _only_liars_are_late(stage: Stage, current: RoundView) -> bool:
     return all(finished)
 
 
-async def _perform(stage: Stage, play: Play) -> str:
+async def _perform(stage: ServedSession, play: Play) -> str:
     """What it waited for in vain."""
     try:
         await play(stage)

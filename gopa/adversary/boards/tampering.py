@@ -15,7 +15,7 @@ from bulletin_board.client.http import NetworkError, Response
 from bulletin_board.lookup import LOOKUP as LOOKUP_CODEC
 from bulletin_board.lookup import LOOKUP_ANSWER, LookupAnswer
 from bulletin_board.tree import subset_proof
-from gopa.adversary.boards.asking import CHECKPOINTS, LOOKUP, Asked, Onward, Tampering, Which
+from gopa.adversary.boards.asking import CHECKPOINTS, LOOKUP, BoardRequest, Onward, Tampering, Which
 
 Node = Callable[[int, int], bytes]
 """The hash of a node of the tree, by level and number."""
@@ -35,7 +35,7 @@ _NONSENSE: Final[Sequence[tuple[int, bytes]]] = (
 def losing(which: Which, lost: list[Entry]) -> Tampering:
     """These posts never arrive; `lost` gets them."""
 
-    def tamper(asked: Asked, onward: Onward) -> Response:
+    def tamper(asked: BoardRequest, onward: Onward) -> Response:
         entry = asked.posted
         if entry is None or not which(entry):
             return onward(asked)
@@ -48,7 +48,7 @@ def losing(which: Which, lost: list[Entry]) -> Tampering:
 def hiding(which: Which, nodes: Callable[[], Node]) -> Tampering:
     """Lookups omit these entries; `nodes` gives the tree for the proof of what is left."""
 
-    def tamper(asked: Asked, onward: Onward) -> Response:
+    def tamper(asked: BoardRequest, onward: Onward) -> Response:
         answer = onward(asked)
         if asked.path != LOOKUP or answer.status != 200:
             return answer
@@ -73,7 +73,7 @@ def standing_still() -> Tampering:
     kept: dict[str, Response] = {}
     lock = threading.Lock()
 
-    def tamper(asked: Asked, onward: Onward) -> Response:
+    def tamper(asked: BoardRequest, onward: Onward) -> Response:
         if asked.path not in CHECKPOINTS:
             return onward(asked)
         with lock:
@@ -90,7 +90,7 @@ def garbled(times: int, endless: Onward) -> Tampering:
     nonsense: Iterator[tuple[int, bytes]] = cycle(_NONSENSE)
     lock = threading.Lock()
 
-    def tamper(asked: Asked, onward: Onward) -> Response:
+    def tamper(asked: BoardRequest, onward: Onward) -> Response:
         with lock:
             answered[asked.path] += 1
             turn = answered[asked.path]
@@ -110,7 +110,7 @@ def false_receipts(
     """So many of these posts are dropped into `lost`; the answer is the receipt of `other`."""
     lock = threading.Lock()
 
-    def tamper(asked: Asked, onward: Onward) -> Response:
+    def tamper(asked: BoardRequest, onward: Onward) -> Response:
         entry = asked.posted
         if entry is None or not which(entry):
             return onward(asked)

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from functools import partial
 
 from gopa.adversary.aims import counted, counted_later
-from gopa.adversary.attack import Cast, attack
+from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import accuse, hold, skip, wrong_edge
-from gopa.adversary.ground import RECOVERING, SMALL, TWO_ROUNDS
 from gopa.adversary.malicious import Actor, Malicious
 from gopa.adversary.needs import RECOVERY
+from gopa.adversary.setup import RECOVERING, SMALL, TWO_ROUNDS
 from gopa.messages.party import About
 
 _attack = partial(attack, family="accusations", aim=counted, ground=RECOVERING)
 
 
 @_attack("false-accusation", "04-A1", ground=SMALL)
-def false_accusation(cast: Cast) -> Sequence[Actor]:
+def false_accusation(cast: AttackRoles) -> Sequence[Actor]:
     """Accuses the victim about an edge on which both agree, with the right key and its proof.
 
     Caught: only an edge that is void can be complained about.
@@ -27,7 +27,7 @@ def false_accusation(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("false-accusation-of-a-share", "04-A5", needs=(RECOVERY,))
-def false_accusation_of_a_share(cast: Cast) -> Sequence[Actor]:
+def false_accusation_of_a_share(cast: AttackRoles) -> Sequence[Actor]:
     """Accuses the victim of having dealt a wrong share, with the right key and its proof.
 
     Caught: everybody opens the share with that key, and it fits.
@@ -37,7 +37,7 @@ def false_accusation_of_a_share(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("forged-accusation", "04-A2", needs=(RECOVERY,))
-def forged_accusation(cast: Cast) -> Sequence[Actor]:
+def forged_accusation(cast: AttackRoles) -> Sequence[Actor]:
     """Accuses the victim of a wrong share, and shows a key with which it cannot be opened.
 
     Caught: the proof that this is the key of the two does not hold.
@@ -47,7 +47,7 @@ def forged_accusation(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("frame-the-neighbour", "04-A3", ground=SMALL, over_http=("04-A2", "04-A3"))
-def frame_the_neighbour(cast: Cast) -> Sequence[Actor]:
+def frame_the_neighbour(cast: AttackRoles) -> Sequence[Actor]:
     """Spoils the edge to the victim itself, then accuses the victim with a key that never was.
 
     Caught: the victim shows the right key, which convicts the liar; the forged one fails.
@@ -68,7 +68,7 @@ def frame_the_neighbour(cast: Cast) -> Sequence[Actor]:
     ground=TWO_ROUNDS,
     over_http=("04-C2",),
 )
-def late_accusation(cast: Cast) -> Sequence[Actor]:
+def late_accusation(cast: AttackRoles) -> Sequence[Actor]:
     """Accuses falsely behind the close of publish, where it changes no list any more.
 
     Caught: it is judged before the next round opens.

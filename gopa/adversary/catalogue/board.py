@@ -9,20 +9,20 @@ from decimal import Decimal
 from typing import Final, TypeAlias
 
 from bulletin_board import KeyKind, NoteSigner, TrustPolicy
-from gopa.adversary.attack import Row, Story, register, story_of
+from gopa.adversary.attack import AttackResult, Story, register, story_of
 from gopa.adversary.deeds import leave, twice_later
-from gopa.adversary.ground import FOUR, SMALL, Ground
 from gopa.adversary.malicious import Malicious, script_of
 from gopa.adversary.outcome import Catch, How, accepting
+from gopa.adversary.setup import FOUR, SMALL, SessionSetup
 from gopa.adversary.trial import TwinFailed
 from gopa.auditing import Anchors, Report, audit
 from gopa.auditing.checks import BY_NUMBER, Status
-from gopa.messages.framing import NO_LEAF, Place, sign_message
+from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
 from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Kind, Phase
 from gopa.organiser import new_manifest
 from gopa.simulation.board import SimulatedBoard
-from gopa.simulation.randomness import Streams
+from gopa.simulation.randomness import SeededStreams
 from gopa.simulation.setup import LOG_NAME
 from wire.ed25519 import SigningKey
 from wire.secret import SecretBytes
@@ -34,7 +34,7 @@ _RULE_OF_MISSING: Final = {"2.3": "11-V3", "1.5": "11-K1", "0.3": "11-I3"}
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownLog:
     """A log as an auditor gets it, with what it brings itself."""
 
     log: SimulatedBoard
@@ -57,7 +57,7 @@ class Shown:
 Aim: TypeAlias = Callable[[Report], bool]
 """Whether the attack reached what it was after."""
 
-Play: TypeAlias = Callable[[], tuple[Shown, Shown]]
+Play: TypeAlias = Callable[[], tuple[ShownLog, ShownLog]]
 """What an honest board or organiser would show, and what is shown instead."""
 
 
@@ -72,7 +72,7 @@ class ShownAttack:
     aim: Aim
     play: Play
 
-    def run(self) -> Row:
+    def run(self) -> AttackResult:
         """Try it on an auditor that has accepted the honest log.
 
         Raises:
@@ -86,7 +86,7 @@ class ShownAttack:
         caught = tuple(dict.fromkeys((*_faults(report), *_missing(report))))
         found = {catch.rule for catch in caught}
         blamed = [catch.who for catch in caught if catch.how is How.CONVICTED]
-        return Row(
+        return AttackResult(
             attack=self.name,
             caught=caught,
             blamed=tuple(dict.fromkeys(blamed)),
@@ -120,18 +120,18 @@ def unconvicted(report: Report) -> bool:
 
 
 @shown("truncate-log", "11-V3", aim=accepted)
-def truncate_log() -> tuple[Shown, Shown]:
+def truncate_log() -> tuple[ShownLog, ShownLog]:
     """A board shows a signed beginning of the log, from before the round came to its result.
 
     Caught: a round that has not come to an end is missing, and never valid.
     Costs: nothing but the auditor's belief: a slow board looks the same.
     """
     log, anchors = _session(SMALL)
-    return Shown(log, anchors), Shown(_copied(log, _raws(log)[:-_KEPT]), anchors)
+    return ShownLog(log, anchors), ShownLog(_copied(log, _raws(log)[:-_KEPT]), anchors)
 
 
 @shown("hide-the-newest", "11-K1", aim=accepted)
-def hide_the_newest() -> tuple[Shown, Shown]:
+def hide_the_newest() -> tuple[ShownLog, ShownLog]:
     """A board leaves out the last entry, in which a party convicts itself of two signatures.
 
     Without it the session is as whole as with it.
@@ -141,11 +141,11 @@ def hide_the_newest() -> tuple[Shown, Shown]:
     """
     log, anchors = _session(SMALL, Malicious(1, at="publish", do=twice_later("unmask")))
     begun = _copied(log, _raws(log)[:-1])
-    return Shown(log, anchors, log.checkpoint), Shown(begun, anchors, log.checkpoint)
+    return ShownLog(log, anchors, log.checkpoint), ShownLog(begun, anchors, log.checkpoint)
 
 
 @shown("rewrite-log", "05-C4", aim=accepted)
-def rewrite_log() -> tuple[Shown, Shown]:
+def rewrite_log() -> tuple[ShownLog, ShownLog]:
     """Board and organiser play a session twice, and show the other one than was seen before.
 
     In the other one a party never published; each of them is valid by itself.
@@ -156,11 +156,11 @@ def rewrite_log() -> tuple[Shown, Shown]:
     seen, anchors = _session(SMALL)
     other, _ = _session(SMALL, Malicious(3, at="publish", do=leave()))
     early = _copied(seen, _raws(seen)[:-_KEPT])
-    return Shown(seen, anchors, early.checkpoint), Shown(other, anchors, early.checkpoint)
+    return ShownLog(seen, anchors, early.checkpoint), ShownLog(other, anchors, early.checkpoint)
 
 
 @shown("dropped-receipt", "05-C", aim=accepted)
-def dropped_receipt() -> tuple[Shown, Shown]:
+def dropped_receipt() -> tuple[ShownLog, ShownLog]:
     """A board gives a party a receipt for its value, and shows a log that never had it.
 
     Caught: the receipt proves an entry that stands elsewhere, or nowhere.
@@ -170,11 +170,11 @@ def dropped_receipt() -> tuple[Shown, Shown]:
     other, _ = _session(SMALL, Malicious(3, at="publish", do=leave()))
     index = log.stream(_last_author(log, Phase.PUBLISH), Phase.PUBLISH, 1)[0].index
     receipts = (log.reader().receipt(index).to_bytes(),)
-    return Shown(log, anchors, None, receipts), Shown(other, anchors, None, receipts)
+    return ShownLog(log, anchors, None, receipts), ShownLog(other, anchors, None, receipts)
 
 
 @shown("another-manifest", "11-I3", aim=accepted, family="organiser")
-def another_manifest() -> tuple[Shown, Shown]:
+def another_manifest() -> tuple[ShownLog, ShownLog]:
     """The organiser announces one manifest and runs the session under another one.
 
     Caught: the auditor brings the hash of the manifest that was announced.
@@ -184,18 +184,18 @@ def another_manifest() -> tuple[Shown, Shown]:
     other, elsewhere = _session(replace(SMALL, seed=b"another manifest"))
     told = replace(elsewhere, manifest=anchors.manifest)
     session = other.entries[0].entry.session
-    return Shown(announced, anchors), Shown(other, told, session=session)
+    return ShownLog(announced, anchors), ShownLog(other, told, session=session)
 
 
 @shown("manifest-claims-too-much", "04-S3", aim=unconvicted, family="organiser")
-def manifest_claims_too_much() -> tuple[Shown, Shown]:
+def manifest_claims_too_much() -> tuple[ShownLog, ShownLog]:
     """The organiser claims a smaller delta than its plan is worth.
 
     Caught: everybody recomputes what the terms are worth; parties refuse to take part.
     Costs: the log convicts it, and nobody joins.
     """
     log, anchors = _session(SMALL)
-    streams = Streams(b"a manifest that claims too much")
+    streams = SeededStreams(b"a manifest that claims too much")
     signer = NoteSigner(LOG_NAME, KeyKind.LOG, SecretBytes(streams.named("log")(32)))
     organiser = SigningKey.generate(streams.named("organiser"))
     drawn = streams.named("keys")
@@ -210,13 +210,13 @@ def manifest_claims_too_much() -> tuple[Shown, Shown]:
         policy=None,
     )
     manifest = replace(honest, terms=replace(honest.terms, delta=Decimal("0.000001")))
-    place = Place(manifest.session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
+    place = MessageSlot(manifest.session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
     board = SimulatedBoard(signer)
     board.post(sign_message(manifest.to_bytes(), place, organiser).entries)
-    return Shown(log, anchors), Shown(board, _anchors(signer, manifest))
+    return ShownLog(log, anchors), ShownLog(board, _anchors(signer, manifest))
 
 
-def _session(ground: Ground, *liars: Malicious) -> tuple[SimulatedBoard, Anchors]:
+def _session(ground: SessionSetup, *liars: Malicious) -> tuple[SimulatedBoard, Anchors]:
     simulation = ground.simulation(script_of(liars))
     simulation.run_round(ground.inputs())
     board = simulation.parties[0].scene.board

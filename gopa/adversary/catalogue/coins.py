@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from bulletin_board.note import Note
+from bulletin_board.note import SignedNote
 from gopa.adversary.aims import gets_off, listed_at
-from gopa.adversary.attack import Cast, attack
+from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import another_nonce
 from gopa.adversary.deeds.organising import with_nonce_of
-from gopa.adversary.ground import FOUR, SMALL, Ground
 from gopa.adversary.malicious import Actor, Malicious, MaliciousOrganiser
 from gopa.adversary.needs import DRAND as FROM_DRAND
 from gopa.adversary.needs import NONCES
+from gopa.adversary.setup import FOUR, SMALL, SessionSetup
 from gopa.beacon import QUICKNET, latest_cosignature_time
 from gopa.messages.manifest import DrandBeacon
 from gopa.messages.organiser import Close
 from gopa.messages.phases import Phase
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.rules import BeaconValue
 from gopa.simulation.organiser_faults import AlteredClose
 
@@ -34,7 +34,7 @@ _attack = partial(attack, family="coins", ground=SMALL)
 
 
 @dataclass(frozen=True, slots=True)
-class PastRound:
+class KnownBeaconRound:
     """A beacon of which one round is known, that quicknet has published."""
 
     number: int
@@ -52,18 +52,18 @@ class PastRound:
 
 _IN_TIME: Final = latest_cosignature_time(QUICKNET, _NUMBER)
 
-DRAND: Final = Ground(
+DRAND: Final = SessionSetup(
     replace(FOUR, beacon="drand"),
-    Setting(beacon=DrandBeacon(QUICKNET)),
+    SessionSetting(beacon=DrandBeacon(QUICKNET)),
     witnesses=2,
-    beacon=PastRound(_NUMBER, _SIGNATURE),
+    beacon=KnownBeaconRound(_NUMBER, _SIGNATURE),
     witness_time=_IN_TIME,
 )
 """Coins come from drand. Checking its signature needs the extra `gopa[drand]`."""
 
 
 @_attack("wrong-nonce", "04-V1", aim=listed_at(Phase.COINS))
-def wrong_nonce(cast: Cast) -> Sequence[Actor]:
+def wrong_nonce(cast: AttackRoles) -> Sequence[Actor]:
     """Reveals another nonce than the one whose hash it joined with, when it has seen the others'.
 
     Caught: the nonce does not fit its hash on the roll.
@@ -73,7 +73,7 @@ def wrong_nonce(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("exchanged-nonce", "04-C3", aim=gets_off, needs=(NONCES,))
-def exchanged_nonce(cast: Cast) -> Sequence[Actor]:
+def exchanged_nonce(cast: AttackRoles) -> Sequence[Actor]:
     """The organiser lists another nonce for a party it colludes with, to choose a graph.
 
     Caught: everybody reads all nonces, and this one does not fit its hash on the roll.
@@ -83,7 +83,7 @@ def exchanged_nonce(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("late-witnesses", "04-V4", aim=gets_off, ground=DRAND, needs=(FROM_DRAND,))
-def late_witnesses(cast: Cast) -> Sequence[Actor]:
+def late_witnesses(cast: AttackRoles) -> Sequence[Actor]:
     """The roll is made when the beacon's value is known, and witnesses cosign it afterwards.
 
     Needs the extra `gopa[drand]`, and says so where it is missing.
@@ -96,7 +96,7 @@ def late_witnesses(cast: Cast) -> Sequence[Actor]:
 
 
 def _cosigned_late(close: Close) -> Close:
-    note = Note.parse(close.checkpoint)
-    bare = Note(note.text, note.signatures[:1]).to_bytes()
+    note = SignedNote.parse(close.checkpoint)
+    bare = SignedNote(note.text, note.signatures[:1]).to_bytes()
     late = DRAND.cosigners(_IN_TIME + QUICKNET.period).cosigned(bare)
     return replace(close, checkpoint=late)

@@ -13,17 +13,17 @@ from gopa.adversary.aims import (
     redrawn,
     unrecorded,
 )
-from gopa.adversary.attack import Cast, attack
+from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import hold, late, leave, listen, mirrored_input, skip, spoil_proof
-from gopa.adversary.ground import ROOMY, SMALL, SPARSE, TWO_ROUNDS
 from gopa.adversary.malicious import Actor, Malicious
 from gopa.adversary.needs import PROOFS
+from gopa.adversary.setup import ROOMY, SMALL, SPARSE, TWO_ROUNDS
 
 _attack = partial(attack, family="dropouts", ground=SMALL)
 
 
 @_attack("abort-after-coins", "04-K4", aim=unrecorded)
-def abort_after_coins(cast: Cast) -> Sequence[Actor]:
+def abort_after_coins(cast: AttackRoles) -> Sequence[Actor]:
     """Looks at the coins, and so at its noise, and leaves because it does not like it.
 
     Caught: its absence is in the log, and in the result, which names everybody that is not in it.
@@ -33,7 +33,7 @@ def abort_after_coins(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("withheld-nonce", "04-V1", aim=unrecorded)
-def withheld_nonce(cast: Cast) -> Sequence[Actor]:
+def withheld_nonce(cast: AttackRoles) -> Sequence[Actor]:
     """Keeps its nonce when it has seen those of the others, to choose between two coins.
 
     Caught: who reveals nothing is no member; the coins it could choose from are reported.
@@ -43,7 +43,7 @@ def withheld_nonce(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("draws-until-it-likes", "04-L3", aim=redrawn, ground=TWO_ROUNDS)
-def draws_until_it_likes(cast: Cast) -> Sequence[Actor]:
+def draws_until_it_likes(cast: AttackRoles) -> Sequence[Actor]:
     """Two colluders leave after the coins in every attempt, until the coins suit them.
 
     Caught: each abort names them, and a result has no more attempts than the plan pays for.
@@ -57,7 +57,7 @@ def draws_until_it_likes(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("late-return", "04-P2", "04-C2", aim=in_the_final_list)
-def late_return(cast: Cast) -> Sequence[Actor]:
+def late_return(cast: AttackRoles) -> Sequence[Actor]:
     """Publishes behind the close, when the others are about to open its edges, to be taken back.
 
     Caught: what comes behind the close changes no list, and lists never grow.
@@ -67,7 +67,7 @@ def late_return(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("withheld-publish", "04-P2", aim=harmful)
-def withheld_publish(cast: Cast) -> Sequence[Actor]:
+def withheld_publish(cast: AttackRoles) -> Sequence[Actor]:
     """A board holds the victim's value back until all its edges are open, then shows it.
 
     Caught: the victim is not in the final list, sees that, and never opens its self-mask.
@@ -77,7 +77,7 @@ def withheld_publish(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("selective-dropping", "04-L2", "04-P2", aim=harmful, ground=SPARSE)
-def selective_dropping(cast: Cast) -> Sequence[Actor]:
+def selective_dropping(cast: AttackRoles) -> Sequence[Actor]:
     """A board drops all neighbours of the victim but one, who tells it their mask.
 
     Caught: whoever lost more neighbours than the plan allows is removed, and stops by itself.
@@ -91,7 +91,7 @@ def selective_dropping(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("return-after-conviction", "04-K3", "04-X5", aim=all_counted, ground=TWO_ROUNDS)
-def return_after_conviction(cast: Cast) -> Sequence[Actor]:
+def return_after_conviction(cast: AttackRoles) -> Sequence[Actor]:
     """Is convicted of a false proof in the first round, and takes part in the second.
 
     Caught: whoever posted an invalid proof is barred from all later rounds.
@@ -101,7 +101,7 @@ def return_after_conviction(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("changed-input-in-retry", "04-J5", aim=counted, ground=ROOMY, needs=(PROOFS,))
-def changed_input_in_retry(cast: Cast) -> Sequence[Actor]:
+def changed_input_in_retry(cast: AttackRoles) -> Sequence[Actor]:
     """Takes another input in the second attempt, when its accomplice has seen the first sum.
 
     Caught: the commitment to the input is, byte for byte, that of the first attempt.

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from functools import partial
 
 from gopa.adversary.aims import counted, delayed, unblamed
-from gopa.adversary.attack import Cast, attack
+from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import twice, twice_later
-from gopa.adversary.ground import SMALL
 from gopa.adversary.malicious import Actor, Malicious
+from gopa.adversary.setup import SMALL
 
 _attack = partial(attack, family="equivocation", aim=counted, ground=SMALL)
 
 
 @_attack("equivocate", "04-E3")
-def equivocate(cast: Cast) -> Sequence[Actor]:
+def equivocate(cast: AttackRoles) -> Sequence[Actor]:
     """Signs two values for the slot of its publish, to show one to each half of the readers.
 
     Caught: the board keeps the second entry as evidence.
@@ -25,7 +25,7 @@ def equivocate(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("equivocate-key", "04-E3")
-def equivocate_key(cast: Cast) -> Sequence[Actor]:
+def equivocate_key(cast: AttackRoles) -> Sequence[Actor]:
     """Signs two joins, so that neighbours might share other keys with it.
 
     Caught: the board keeps the second entry as evidence.
@@ -35,7 +35,7 @@ def equivocate_key(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("equivocate-nonce", "04-E3")
-def equivocate_nonce(cast: Cast) -> Sequence[Actor]:
+def equivocate_nonce(cast: AttackRoles) -> Sequence[Actor]:
     """Signs two reveals, so that readers might compute other coins.
 
     Caught: the board keeps the second entry as evidence.
@@ -45,7 +45,7 @@ def equivocate_nonce(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("equivocate-commitments", "04-E3")
-def equivocate_commitments(cast: Cast) -> Sequence[Actor]:
+def equivocate_commitments(cast: AttackRoles) -> Sequence[Actor]:
     """Signs two commits, so that it could go on with either.
 
     Caught: the board keeps the second entry as evidence.
@@ -55,7 +55,7 @@ def equivocate_commitments(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("equivocate-confirmation", "04-E3", aim=unblamed)
-def equivocate_confirmation(cast: Cast) -> Sequence[Actor]:
+def equivocate_confirmation(cast: AttackRoles) -> Sequence[Actor]:
     """Signs two confirmations, as it would for two final closes of a fork.
 
     Caught: the board keeps the second entry as evidence.
@@ -65,7 +65,7 @@ def equivocate_confirmation(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("second-signature-after-the-final-close", "04-E3", aim=delayed)
-def second_signature(cast: Cast) -> Sequence[Actor]:
+def second_signature(cast: AttackRoles) -> Sequence[Actor]:
     """Signs a second value behind the final close: to be struck now would undo the final list.
 
     Caught: evidence counts below the cut of a list and changes none that is posted.

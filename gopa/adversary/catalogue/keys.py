@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from gopa.adversary.aims import counted, listed_at, stranger_listed
-from gopa.adversary.attack import Cast, attack
+from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import (
     bring_stranger,
     common_key,
@@ -16,15 +16,15 @@ from gopa.adversary.deeds import (
     related_key,
     unproved_key,
 )
-from gopa.adversary.ground import RECOVERING, SMALL
 from gopa.adversary.malicious import Actor, Malicious
+from gopa.adversary.setup import RECOVERING, SMALL
 from gopa.messages.phases import Phase
 
 _attack = partial(attack, family="keys", aim=listed_at(Phase.JOIN), ground=SMALL)
 
 
 @_attack("unproved-key", "04-J3", aim=counted)
-def unproved_key_(cast: Cast) -> Sequence[Actor]:
+def unproved_key_(cast: AttackRoles) -> Sequence[Actor]:
     """Joins with a key and a proof of possession that does not hold.
 
     Caught: possession is proved before anybody is on the roll.
@@ -34,7 +34,7 @@ def unproved_key_(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("copied-dh-key", "04-J3")
-def copied_key(cast: Cast) -> Sequence[Actor]:
+def copied_key(cast: AttackRoles) -> Sequence[Actor]:
     """Joins with the victim's key and the victim's proof of possession.
 
     Without the check both would hold one key, and the victim would be thrown out as well.
@@ -46,7 +46,7 @@ def copied_key(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("related-dh-key", "04-J3", aim=listed_at(Phase.COMMIT))
-def related_key_(cast: Cast) -> Sequence[Actor]:
+def related_key_(cast: AttackRoles) -> Sequence[Actor]:
     """Joins with twice the victim's key, and commits to edges that nobody can agree with.
 
     Each neighbour then shows the key that it shares with the liar, which is twice the victim's.
@@ -61,7 +61,7 @@ def related_key_(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("key-of-two", "04-J4", ground=RECOVERING)
-def key_of_two(cast: Cast) -> Sequence[Actor]:
+def key_of_two(cast: AttackRoles) -> Sequence[Actor]:
     """Two colluders join with one key, whose secret both have and prove.
 
     Caught: holders of one key are all removed.
@@ -72,7 +72,7 @@ def key_of_two(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("no-key", "04-J2")
-def no_key_(cast: Cast) -> Sequence[Actor]:
+def no_key_(cast: AttackRoles) -> Sequence[Actor]:
     """Joins with the identity for a key: everybody would know all masks with it.
 
     Caught: a key is a canonical point and not the identity; besides, nothing proves possession.
@@ -82,7 +82,7 @@ def no_key_(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("stranger", "04-J1", aim=stranger_listed)
-def stranger(cast: Cast) -> Sequence[Actor]:
+def stranger(cast: AttackRoles) -> Sequence[Actor]:
     """Brings somebody along who is not on the roster, with a key and proofs of its own.
 
     Caught: only entries of the roster count.

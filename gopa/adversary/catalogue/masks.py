@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from gopa.adversary.aims import counted, harmful, listed_at
-from gopa.adversary.attack import Cast, attack
+from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import (
     conspire,
     copy_self_mask,
@@ -20,9 +20,9 @@ from gopa.adversary.deeds import (
     wrong_edge,
     wrong_share,
 )
-from gopa.adversary.ground import RECOVERING, ROOMY, SIGNED, SMALL
 from gopa.adversary.malicious import Actor, Deed, Malicious
 from gopa.adversary.needs import PROOFS, RECOVERY
+from gopa.adversary.setup import RECOVERING, ROOMY, SIGNED, SMALL
 from gopa.messages.phases import Phase
 
 _BIAS: Final = 1_000_000
@@ -31,7 +31,7 @@ _attack = partial(attack, family="masks", aim=counted, ground=RECOVERING)
 
 
 @_attack("wrong-mask", "04-A3")
-def wrong_mask(cast: Cast) -> Sequence[Actor]:
+def wrong_mask(cast: AttackRoles) -> Sequence[Actor]:
     """Commits to another mask on the edge to the victim than their keys give.
 
     Caught: the edge is void and masks nothing; the victim shows the key, which convicts the liar.
@@ -41,7 +41,7 @@ def wrong_mask(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("wrong-mask-signed", "04-A3", ground=SIGNED)
-def wrong_mask_signed(cast: Cast) -> Sequence[Actor]:
+def wrong_mask_signed(cast: AttackRoles) -> Sequence[Actor]:
     """The same in a session without proofs, where edges are hashes of keys.
 
     Caught: the edge is void and masks nothing; the victim shows the key, which convicts the liar.
@@ -51,7 +51,7 @@ def wrong_mask_signed(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("one-mask-twice", "04-A3")
-def one_mask_twice(cast: Cast) -> Sequence[Actor]:
+def one_mask_twice(cast: AttackRoles) -> Sequence[Actor]:
     """Commits to one mask for two of its edges.
 
     Caught: the neighbour that finds another mask than its own shows the key.
@@ -61,7 +61,7 @@ def one_mask_twice(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("missing-edge", "04-K1", aim=listed_at(Phase.COMMIT), ground=SMALL)
-def missing_edge_(cast: Cast) -> Sequence[Actor]:
+def missing_edge_(cast: AttackRoles) -> Sequence[Actor]:
     """Commits to one edge less than it has neighbours, so that one of them has no mask with it.
 
     Caught: there is exactly one edge for each neighbour.
@@ -71,7 +71,7 @@ def missing_edge_(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("no-shares", "04-K1", aim=listed_at(Phase.COMMIT), needs=(RECOVERY,))
-def no_shares_(cast: Cast) -> Sequence[Actor]:
+def no_shares_(cast: AttackRoles) -> Sequence[Actor]:
     """Deals nobody a share of its self-mask, so that nobody could recover it after a veto.
 
     Caught: there is exactly one share for each neighbour.
@@ -81,7 +81,7 @@ def no_shares_(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("wrong-share", "04-A4", needs=(RECOVERY,))
-def wrong_share_(cast: Cast) -> Sequence[Actor]:
+def wrong_share_(cast: AttackRoles) -> Sequence[Actor]:
     """Deals the victim a share that does not fit, so that fewer could recover its self-mask.
 
     Caught: the victim checks the share and shows the key it was sealed with.
@@ -91,7 +91,7 @@ def wrong_share_(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("zero-self-mask", "04-K2", aim=listed_at(Phase.COMMIT), ground=SMALL, needs=(PROOFS,))
-def zero_self_mask(cast: Cast) -> Sequence[Actor]:
+def zero_self_mask(cast: AttackRoles) -> Sequence[Actor]:
     """Commits to no self-mask: a value that is rolled back would be bare once its edges are open.
 
     Caught: a self-mask is a canonical point and not the identity.
@@ -105,7 +105,7 @@ def zero_self_mask(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("copied-self-mask", "04-P1", aim=listed_at(Phase.PUBLISH), ground=SMALL, needs=(PROOFS,))
-def copied_self_mask(cast: Cast) -> Sequence[Actor]:
+def copied_self_mask(cast: AttackRoles) -> Sequence[Actor]:
     """Commits to the victim's self-mask, to take part with one that it never has to open.
 
     Caught: its value does not open the product of its commitments.
@@ -115,7 +115,7 @@ def copied_self_mask(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("hidden-residual", "04-O3", aim=harmful, ground=ROOMY)
-def hidden_residual(cast: Cast) -> Sequence[Actor]:
+def hidden_residual(cast: AttackRoles) -> Sequence[Actor]:
     """Two colluders agree on a huge mask that cancels; one leaves, the other does not open it.
 
     The mask of an edge that stays closed would stay in the sum: any bias they like.
@@ -130,7 +130,7 @@ def hidden_residual(cast: Cast) -> Sequence[Actor]:
     ]
 
 
-def _quietly(cast: Cast, deed: Deed) -> Sequence[Actor]:
+def _quietly(cast: AttackRoles, deed: Deed) -> Sequence[Actor]:
     """A lie about an edge, by somebody who does not complain that the edge is void."""
     return [
         Malicious(cast.liar, at="commit", do=deed),

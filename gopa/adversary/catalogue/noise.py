@@ -7,11 +7,11 @@ from functools import partial
 from typing import Final
 
 from gopa.adversary.aims import all_counted, counted, listed_at
-from gopa.adversary.attack import Cast, attack
+from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import common_seed, copy_seed, lucky_noise, old_seed, shift
-from gopa.adversary.ground import RECOVERING, SMALL, TWO_ROUNDS
 from gopa.adversary.malicious import Actor, Malicious
 from gopa.adversary.needs import PROOFS
+from gopa.adversary.setup import RECOVERING, SMALL, TWO_ROUNDS
 from gopa.messages.phases import Phase
 
 _LEAST: Final = 2
@@ -20,7 +20,7 @@ _attack = partial(attack, family="noise", ground=RECOVERING, needs=(PROOFS,))
 
 
 @_attack("noise-off-by-one", "04-K3", aim=counted)
-def noise_off_by_one(cast: Cast) -> Sequence[Actor]:
+def noise_off_by_one(cast: AttackRoles) -> Sequence[Actor]:
     """Contributes one unit of noise more than seed and coins decide.
 
     Caught: the proof of the commit links the output to the draw, and fails.
@@ -30,7 +30,7 @@ def noise_off_by_one(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("noise-chosen-after-coins", "04-K3", aim=counted)
-def noise_chosen_after_coins(cast: Cast) -> Sequence[Actor]:
+def noise_chosen_after_coins(cast: AttackRoles) -> Sequence[Actor]:
     """Looks at the coins, tries seeds until the noise is large, and proves that one right.
 
     Caught: the proof is checked for the seed that was committed in the join.
@@ -40,7 +40,7 @@ def noise_chosen_after_coins(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("copied-noise-seed", "04-J5", aim=listed_at(Phase.JOIN), ground=SMALL)
-def copied_noise_seed(cast: Cast) -> Sequence[Actor]:
+def copied_noise_seed(cast: AttackRoles) -> Sequence[Actor]:
     """Joins with the victim's commitment to its seed, so that two noises would be related.
 
     Caught: no seed appears twice in a session; the later join is removed.
@@ -51,7 +51,7 @@ def copied_noise_seed(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("shared-noise-seed", "04-J5", aim=all_counted)
-def shared_noise_seed(cast: Cast) -> Sequence[Actor]:
+def shared_noise_seed(cast: AttackRoles) -> Sequence[Actor]:
     """Two colluders join with one seed that both know, and prove everything about it.
 
     Caught: no seed appears twice in a session; the later join is removed.
@@ -62,7 +62,7 @@ def shared_noise_seed(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("reused-noise-seed", "04-J5", aim=counted, ground=TWO_ROUNDS)
-def reused_noise_seed(cast: Cast) -> Sequence[Actor]:
+def reused_noise_seed(cast: AttackRoles) -> Sequence[Actor]:
     """Uses the seed of its noise again in the next round, where it knows what comes of it.
 
     Caught: no seed appears twice in a session; the later join is removed.

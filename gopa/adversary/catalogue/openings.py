@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from gopa.adversary.aims import counted, delayed, harmful, stopped, unblamed
-from gopa.adversary.attack import Cast, attack
+from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import (
     betray,
     late,
@@ -18,7 +18,9 @@ from gopa.adversary.deeds import (
     wrong_recovery,
     wrong_seed,
 )
-from gopa.adversary.ground import (
+from gopa.adversary.malicious import Actor, Deed, Malicious
+from gopa.adversary.needs import RECOVERY, SEEDS
+from gopa.adversary.setup import (
     IMPATIENT,
     RECOVERING,
     RECOVERING_SIGNED,
@@ -29,14 +31,12 @@ from gopa.adversary.ground import (
     SMALL,
     STRICT,
 )
-from gopa.adversary.malicious import Actor, Deed, Malicious
-from gopa.adversary.needs import RECOVERY, SEEDS
 
 _attack = partial(attack, family="openings", aim=harmful, ground=SIGNED_ROOMY)
 
 
 @_attack("refuse-open", "04-O3")
-def refuse_open(cast: Cast) -> Sequence[Actor]:
+def refuse_open(cast: AttackRoles) -> Sequence[Actor]:
     """Does not open the edge to somebody who left, so that its mask stays in the sum.
 
     Caught: whoever owes an edge and does not open it is removed too; its other edges are opened.
@@ -46,7 +46,7 @@ def refuse_open(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("late-opening", "04-O3")
-def late_opening(cast: Cast) -> Sequence[Actor]:
+def late_opening(cast: AttackRoles) -> Sequence[Actor]:
     """Opens the edge to somebody who left behind the close, to say later that it did.
 
     Caught: an opening counts below the cut; whoever owes one is removed.
@@ -56,7 +56,7 @@ def late_opening(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("wrong-opening", "04-O2")
-def wrong_opening(cast: Cast) -> Sequence[Actor]:
+def wrong_opening(cast: AttackRoles) -> Sequence[Actor]:
     """Opens the edge to somebody who left with another key, which shifts the sum.
 
     Caught: the key does not make what both ends committed to.
@@ -66,7 +66,7 @@ def wrong_opening(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("opens-more", "04-O1", aim=counted, ground=ROOMY)
-def opens_more(cast: Cast) -> Sequence[Actor]:
+def opens_more(cast: AttackRoles) -> Sequence[Actor]:
     """Opens the edge to the victim, who is still there, beside the one that it owes.
 
     Caught: an opening has exactly the edges that are owed.
@@ -76,7 +76,7 @@ def opens_more(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("betray", "04-O5", aim=unblamed, ground=SMALL, over_http=("04-C2",))
-def betray_(cast: Cast) -> Sequence[Actor]:
+def betray_(cast: AttackRoles) -> Sequence[Actor]:
     """Confirms the final close, and then opens its edges inside of the list all the same.
 
     Caught: both messages are signed; nothing is left to open that is not its own.
@@ -86,7 +86,7 @@ def betray_(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("endless-refusals", "04-O4", "04-X5", aim=stopped, ground=IMPATIENT)
-def endless_refusals(cast: Cast) -> Sequence[Actor]:
+def endless_refusals(cast: AttackRoles) -> Sequence[Actor]:
     """One leaves and another refuses to open, in every attempt, so that rollbacks never end.
 
     Caught: rollbacks are bounded; whoever left or refused sits out the next attempt.
@@ -96,7 +96,7 @@ def endless_refusals(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("refuse-confirm", "04-F2", "04-X5", aim=stopped, ground=STRICT)
-def refuse_confirm(cast: Cast) -> Sequence[Actor]:
+def refuse_confirm(cast: AttackRoles) -> Sequence[Actor]:
     """Does not confirm the final list, in every attempt, so that nobody unmasks.
 
     Caught: the abort names it, and it sits out the next attempt.
@@ -106,7 +106,7 @@ def refuse_confirm(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("refuse-unmask", "04-U4", "04-X5", aim=stopped, ground=SMALL)
-def refuse_unmask(cast: Cast) -> Sequence[Actor]:
+def refuse_unmask(cast: AttackRoles) -> Sequence[Actor]:
     """Sees the result, which it alone still hides, and keeps its self-mask, again and again.
 
     Caught: the abort names it, and it sits out the next attempt.
@@ -116,7 +116,7 @@ def refuse_unmask(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("veto-against-recovery", "04-U4", aim=delayed, ground=RECOVERING, needs=(RECOVERY,))
-def veto_against_recovery(cast: Cast) -> Sequence[Actor]:
+def veto_against_recovery(cast: AttackRoles) -> Sequence[Actor]:
     """Keeps its self-mask closed where its neighbours hold shares of it.
 
     Caught: enough of them give theirs, and the round has its result.
@@ -126,7 +126,7 @@ def veto_against_recovery(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("wrong-seed", "04-U1", ground=SIGNED)
-def wrong_seed_(cast: Cast) -> Sequence[Actor]:
+def wrong_seed_(cast: AttackRoles) -> Sequence[Actor]:
     """Opens another seed than the one that it committed to, which shifts the sum.
 
     Caught: the seed does not make its self-mask.
@@ -136,7 +136,7 @@ def wrong_seed_(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("wrong-recovery", "04-U3", aim=unblamed, ground=RECOVERING, needs=(RECOVERY,))
-def wrong_recovery_(cast: Cast) -> Sequence[Actor]:
+def wrong_recovery_(cast: AttackRoles) -> Sequence[Actor]:
     """Gives out another share than it was dealt, to keep the mask of a vetoing accomplice closed.
 
     Caught: the share does not fit the dealer's coefficients; those of others are enough.
@@ -149,7 +149,7 @@ def wrong_recovery_(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("another-seed", "04-U5", aim=unblamed, ground=RECOVERING_VECTORS, needs=(SEEDS,))
-def another_seed(cast: Cast) -> Sequence[Actor]:
+def another_seed(cast: AttackRoles) -> Sequence[Actor]:
     """Deals shares of another seed than its own and keeps its own, to veto in spite of recovery.
 
     Caught: what the neighbours recover does not make its self-mask.
@@ -159,7 +159,7 @@ def another_seed(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("another-seed-signed", "04-U5", ground=RECOVERING_SIGNED, needs=(SEEDS,))
-def another_seed_signed(cast: Cast) -> Sequence[Actor]:
+def another_seed_signed(cast: AttackRoles) -> Sequence[Actor]:
     """The same where self-masks are hashes of seeds, and another seed would shift the sum.
 
     Caught: what the neighbours recover does not make its self-mask.
@@ -168,14 +168,14 @@ def another_seed_signed(cast: Cast) -> Sequence[Actor]:
     return _dealing_another_seed(cast)
 
 
-def _dealing_another_seed(cast: Cast) -> Sequence[Actor]:
+def _dealing_another_seed(cast: AttackRoles) -> Sequence[Actor]:
     return [
         Malicious(cast.liar, at="commit", do=other_seed()),
         Malicious(cast.liar, at="unmask", do=skip()),
     ]
 
 
-def _after_somebody_left(cast: Cast, deed: Deed) -> Sequence[Actor]:
+def _after_somebody_left(cast: AttackRoles, deed: Deed) -> Sequence[Actor]:
     return [
         Malicious(cast.leaver, at="publish", do=leave()),
         Malicious(cast.liar, at="rollback", do=deed),

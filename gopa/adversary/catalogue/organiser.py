@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from bulletin_board.note import Note
+from bulletin_board.note import SignedNote
 from gopa.adversary.aims import (
     believed,
     committed_among_puppets,
@@ -17,7 +17,7 @@ from gopa.adversary.aims import (
     redrawn,
     unmasked_unconfirmed,
 )
-from gopa.adversary.attack import Cast, attack
+from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import leave, skip
 from gopa.adversary.deeds.organising import (
     AbortsInstead,
@@ -38,10 +38,10 @@ from gopa.adversary.deeds.organising import (
     without_checkpoint,
 )
 from gopa.adversary.deeds.puppets import Puppeteer
-from gopa.adversary.ground import FOUR, SMALL, TWO_ROUNDS, WITNESSED
 from gopa.adversary.malicious import Actor, Malicious, MaliciousOrganiser
 from gopa.adversary.needs import NONCES, WITNESSES
-from gopa.messages.organiser import Cause, Close, Released, Removal, Why
+from gopa.adversary.setup import FOUR, SMALL, TWO_ROUNDS, WITNESSED
+from gopa.messages.organiser import AbortReason, Close, Released, Removal, RemovalCause
 from gopa.messages.phases import Phase
 from gopa.simulation import OrganiserBehaviour
 from gopa.simulation.organiser_faults import (
@@ -63,7 +63,7 @@ _attack = partial(attack, family="organiser", aim=gets_off, ground=SMALL)
 
 
 @_attack("lying-result", "04-Z1", aim=believed)
-def lying_result(cast: Cast) -> Sequence[Actor]:
+def lying_result(cast: AttackRoles) -> Sequence[Actor]:
     """Announces a sum that is a thousand steps larger than the one that the log gives.
 
     Caught: whoever audits computes the sum from the log; parties know how large it can be.
@@ -74,7 +74,7 @@ def lying_result(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("hidden-exclusion", "04-Z3", aim=believed)
-def hidden_exclusion(cast: Cast) -> Sequence[Actor]:
+def hidden_exclusion(cast: AttackRoles) -> Sequence[Actor]:
     """Announces a result as if nobody had been left out.
 
     Caught: the result names exactly whom the log removes.
@@ -84,19 +84,19 @@ def hidden_exclusion(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("invented-exclusion", "04-Z3", aim=believed)
-def invented_exclusion(cast: Cast) -> Sequence[Actor]:
+def invented_exclusion(cast: AttackRoles) -> Sequence[Actor]:
     """Announces with the result that somebody honest had been left out.
 
     Caught: the result names exactly whom the log removes.
     Costs: the log convicts it, and there is no result.
     """
     del cast
-    removal = Removal(_ELSE, Phase.PUBLISH, Cause.ABSENT)
+    removal = Removal(_ELSE, Phase.PUBLISH, RemovalCause.ABSENT)
     return _posts(AlteredResult(inventing(removal)))
 
 
 @_attack("hidden-release", "04-X4", aim=believed)
-def hidden_release(cast: Cast) -> Sequence[Actor]:
+def hidden_release(cast: AttackRoles) -> Sequence[Actor]:
     """Announces a result as the first release, though an attempt before gave values away too.
 
     Caught: final closes of a logical round are counted in the log, and by every party.
@@ -107,7 +107,7 @@ def hidden_release(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("made-up-result", "04-U4")
-def made_up_result(cast: Cast) -> Sequence[Actor]:
+def made_up_result(cast: AttackRoles) -> Sequence[Actor]:
     """Announces a sum though a self-mask is still closed and nobody can know one.
 
     Caught: the rules demand an abort.
@@ -118,7 +118,7 @@ def made_up_result(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("wrong-roll", "04-J6", aim=honest_left_out)
-def wrong_roll(cast: Cast) -> Sequence[Actor]:
+def wrong_roll(cast: AttackRoles) -> Sequence[Actor]:
     """Leaves somebody honest off the roll, who joined in time.
 
     Caught: the roll is a function of the log; the party itself sees that it is missing.
@@ -129,7 +129,7 @@ def wrong_roll(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("left-out-of-commit", "04-C3", aim=honest_left_out)
-def left_out_of_commit(cast: Cast) -> Sequence[Actor]:
+def left_out_of_commit(cast: AttackRoles) -> Sequence[Actor]:
     """Leaves somebody honest off the list of commit, whose proof holds.
 
     Caught: the list is a function of the log; the party itself sees that it is missing.
@@ -140,7 +140,7 @@ def left_out_of_commit(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("left-out-of-publish", "04-C3", aim=honest_left_out)
-def left_out_of_publish(cast: Cast) -> Sequence[Actor]:
+def left_out_of_publish(cast: AttackRoles) -> Sequence[Actor]:
     """Leaves somebody honest off the list of publish and has all its edges opened.
 
     Caught: the list is a function of the log; the party itself sees that it is missing.
@@ -151,7 +151,7 @@ def left_out_of_publish(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("exchanged-key", "04-J6")
-def exchanged_key(cast: Cast) -> Sequence[Actor]:
+def exchanged_key(cast: AttackRoles) -> Sequence[Actor]:
     """Puts a key of its own in the place of the victim's on the roll, to stand in the middle.
 
     Caught: the roll has the keys that were joined with; the victim itself sees another one.
@@ -161,7 +161,7 @@ def exchanged_key(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("final-too-early", "04-P3")
-def final_too_early(cast: Cast) -> Sequence[Actor]:
+def final_too_early(cast: AttackRoles) -> Sequence[Actor]:
     """Calls a close of publish final though edges to somebody who left have to be opened.
 
     Caught: whether a close is final follows from the list; whoever owes an edge stops.
@@ -171,7 +171,7 @@ def final_too_early(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("final-too-late", "04-P3")
-def final_too_late(cast: Cast) -> Sequence[Actor]:
+def final_too_late(cast: AttackRoles) -> Sequence[Actor]:
     """Asks for openings though nobody owes one.
 
     Caught: whether a close is final follows from the list.
@@ -182,7 +182,7 @@ def final_too_late(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("cut-moved", "04-C2")
-def cut_moved(cast: Cast) -> Sequence[Actor]:
+def cut_moved(cast: AttackRoles) -> Sequence[Actor]:
     """Puts the cut of a close above its own index, so that what comes later would count.
 
     Caught: a cut is at most the index of its close.
@@ -193,7 +193,7 @@ def cut_moved(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("cut-goes-back", "04-C2")
-def cut_goes_back(cast: Cast) -> Sequence[Actor]:
+def cut_goes_back(cast: AttackRoles) -> Sequence[Actor]:
     """Puts the cut of a close below that of the one before, so that what counted would not.
 
     Caught: cuts never go back.
@@ -204,7 +204,7 @@ def cut_goes_back(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("too-few-go-on", "04-L3")
-def too_few_go_on(cast: Cast) -> Sequence[Actor]:
+def too_few_go_on(cast: AttackRoles) -> Sequence[Actor]:
     """Goes on with two parties, where the plan needs three and the rules an abort.
 
     Caught: a list with fewer than the plan needs aborts the round; parties stop at one.
@@ -219,7 +219,7 @@ def too_few_go_on(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("early-cut", "04-X7", "04-C6", aim=held_against_the_honest)
-def early_cut(cast: Cast) -> Sequence[Actor]:
+def early_cut(cast: AttackRoles) -> Sequence[Actor]:
     """Sees the result, and aborts with a cut below the last seed, which the log has.
 
     Caught: what stands in the log before the abort is held against nobody; the audit begins
@@ -231,7 +231,7 @@ def early_cut(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("early-cut-of-what-was-seen", "04-C2")
-def early_cut_of_what_was_seen(cast: Cast) -> Sequence[Actor]:
+def early_cut_of_what_was_seen(cast: AttackRoles) -> Sequence[Actor]:
     """Does the same and names the newest checkpoint that it has verified, as it should.
 
     Caught: it counts everything that it says it has seen.
@@ -242,7 +242,7 @@ def early_cut_of_what_was_seen(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("early-cuts-bar", "04-C6", "04-X7", aim=held_against_the_honest)
-def early_cuts_bar(cast: Cast) -> Sequence[Actor]:
+def early_cuts_bar(cast: AttackRoles) -> Sequence[Actor]:
     """Cuts off the last value, then the last seed, to have a retry without their authors.
 
     Caught: nobody is barred whose message is in the log before the close.
@@ -254,7 +254,7 @@ def early_cuts_bar(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("two-closes", "04-E3", "04-C5")
-def two_closes(cast: Cast) -> Sequence[Actor]:
+def two_closes(cast: AttackRoles) -> Sequence[Actor]:
     """Signs two closes of publish for one slot: neighbours would open edges while others unmask.
 
     Caught: the board keeps the second as evidence, and whoever sees it stops.
@@ -265,7 +265,7 @@ def two_closes(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("two-closes-in-a-row", "04-E4", "04-C5")
-def two_closes_in_a_row(cast: Cast) -> Sequence[Actor]:
+def two_closes_in_a_row(cast: AttackRoles) -> Sequence[Actor]:
     """Posts two closes of publish at two places of one log, both about the same values.
 
     Caught: a message of the organiser acts on its last one.
@@ -276,7 +276,7 @@ def two_closes_in_a_row(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("skipped-confirmations", "04-F2", "04-C5", aim=unmasked_unconfirmed)
-def skipped_confirmations(cast: Cast) -> Sequence[Actor]:
+def skipped_confirmations(cast: AttackRoles) -> Sequence[Actor]:
     """Says that everybody confirmed when nobody could, so that they open their self-masks.
 
     Caught: every party reads the confirmations itself before it opens anything.
@@ -287,7 +287,7 @@ def skipped_confirmations(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("puppets", "04-J6", "04-C5", aim=committed_among_puppets, needs=(NONCES,))
-def puppets(cast: Cast) -> Sequence[Actor]:
+def puppets(cast: AttackRoles) -> Sequence[Actor]:
     """Enrols a party that never joined, with a key and nonce of its own, to be dealt shares.
 
     Caught: before it commits every party reads the reveal of each member, which its author signed.
@@ -299,7 +299,7 @@ def puppets(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("phases-out-of-order", "04-C1")
-def phases_out_of_order(cast: Cast) -> Sequence[Actor]:
+def phases_out_of_order(cast: AttackRoles) -> Sequence[Actor]:
     """Closes publish where commit has to be closed, to have values before anybody compared edges.
 
     Caught: closes come in the order of the phases.
@@ -310,7 +310,7 @@ def phases_out_of_order(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("one-attempt-more", "04-X3", aim=redrawn, ground=TWO_ROUNDS)
-def one_attempt_more(cast: Cast) -> Sequence[Actor]:
+def one_attempt_more(cast: AttackRoles) -> Sequence[Actor]:
     """Two colluders spoil every attempt, and the organiser opens one more than there are.
 
     Caught: attempts are bounded by the plan, which pays for each of them.
@@ -325,18 +325,18 @@ def one_attempt_more(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("abort-without-reason", "04-X1")
-def abort_without_reason(cast: Cast) -> Sequence[Actor]:
+def abort_without_reason(cast: AttackRoles) -> Sequence[Actor]:
     """Ends a round for too few parties where there are enough, to draw another graph.
 
     Caught: reasons follow from the log; its own abort says that it is its own.
     Costs: the log convicts it, and the session ends.
     """
     del cast
-    return _posts(AbortsInstead(Phase.COMMIT, Why.TOO_FEW_LEFT))
+    return _posts(AbortsInstead(Phase.COMMIT, AbortReason.TOO_FEW_LEFT))
 
 
 @_attack("abort-blames-innocent", "04-X1")
-def abort_blames_innocent(cast: Cast) -> Sequence[Actor]:
+def abort_blames_innocent(cast: AttackRoles) -> Sequence[Actor]:
     """Names the victim as culprit of an abort that somebody else is to blame for.
 
     Caught: culprits follow from the log.
@@ -347,7 +347,7 @@ def abort_blames_innocent(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("abort-denies-release", "04-X2")
-def abort_denies_release(cast: Cast) -> Sequence[Actor]:
+def abort_denies_release(cast: AttackRoles) -> Sequence[Actor]:
     """Ends a round behind the final close and says that no masked value was released.
 
     Caught: an abort says that values were released exactly if a final close precedes.
@@ -358,7 +358,7 @@ def abort_denies_release(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("wrong-attempt", "04-X3")
-def wrong_attempt(cast: Cast) -> Sequence[Actor]:
+def wrong_attempt(cast: AttackRoles) -> Sequence[Actor]:
     """Opens the first round as a second attempt, to have drawn once without a trace.
 
     Caught: rounds and attempts are numbered without gaps.
@@ -369,7 +369,7 @@ def wrong_attempt(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("unwitnessed-close", "04-C4", ground=WITNESSED, needs=(WITNESSES,))
-def unwitnessed_close(cast: Cast) -> Sequence[Actor]:
+def unwitnessed_close(cast: AttackRoles) -> Sequence[Actor]:
     """Rests a close on a checkpoint that only the log has signed, as a fork would have to.
 
     Caught: a close carries a checkpoint with a quorum of cosignatures.
@@ -380,7 +380,7 @@ def unwitnessed_close(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("close-without-checkpoint", "04-C4", ground=WITNESSED, needs=(WITNESSES,))
-def close_without_checkpoint(cast: Cast) -> Sequence[Actor]:
+def close_without_checkpoint(cast: AttackRoles) -> Sequence[Actor]:
     """Posts a close that rests on no checkpoint at all.
 
     Caught: a close carries a checkpoint with a quorum of cosignatures.
@@ -394,7 +394,7 @@ def _posts(behaviour: OrganiserBehaviour, *others: Actor) -> Sequence[Actor]:
     return [MaliciousOrganiser(behaviour), *others]
 
 
-def _leaves(cast: Cast) -> Malicious:
+def _leaves(cast: AttackRoles) -> Malicious:
     return Malicious(cast.leaver, at="publish", do=leave())
 
 
@@ -408,5 +408,5 @@ def _without_and_open(close: Close) -> Close:
 
 
 def _unwitnessed(close: Close) -> Close:
-    note = Note.parse(close.checkpoint)
-    return replace(close, checkpoint=Note(note.text, note.signatures[:1]).to_bytes())
+    note = SignedNote.parse(close.checkpoint)
+    return replace(close, checkpoint=SignedNote(note.text, note.signatures[:1]).to_bytes())

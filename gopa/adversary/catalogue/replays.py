@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from gopa.adversary.aims import counted, unblamed
-from gopa.adversary.attack import Cast, attack
+from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import (
     claim_another_log,
     garbage,
@@ -18,14 +18,14 @@ from gopa.adversary.deeds import (
     say_again,
     shift,
 )
-from gopa.adversary.ground import RECOVERING, SIGNED_TWICE, TWO_ROUNDS
 from gopa.adversary.malicious import Actor, Malicious
+from gopa.adversary.setup import RECOVERING, SIGNED_TWICE, TWO_ROUNDS
 
 _attack = partial(attack, family="replays", aim=counted, ground=RECOVERING)
 
 
 @_attack("replay-round", "04-E4", ground=SIGNED_TWICE)
-def replay_round(cast: Cast) -> Sequence[Actor]:
+def replay_round(cast: AttackRoles) -> Sequence[Actor]:
     """Publishes in the second round what it published in the first, with the masks of that one.
 
     No proof would notice: the session has none.
@@ -37,7 +37,7 @@ def replay_round(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("replayed-possession", "04-J3", ground=TWO_ROUNDS)
-def replayed_possession(cast: Cast) -> Sequence[Actor]:
+def replayed_possession(cast: AttackRoles) -> Sequence[Actor]:
     """Joins the second round with its key of the first and the proof that came with it.
 
     With a static key an edge that is opened in one round would open it in others.
@@ -49,7 +49,7 @@ def replayed_possession(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("replay-session", "04-J3")
-def replay_session(cast: Cast) -> Sequence[Actor]:
+def replay_session(cast: AttackRoles) -> Sequence[Actor]:
     """Joins with a key and a proof of possession that it made for another session.
 
     Caught: the proof is bound to the session.
@@ -59,7 +59,7 @@ def replay_session(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("second-message", "04-E2", aim=unblamed)
-def second_message(cast: Cast) -> Sequence[Actor]:
+def second_message(cast: AttackRoles) -> Sequence[Actor]:
     """Publishes twice, in two slots, so that readers might take one or the other.
 
     Caught: a party has one message in a phase, the first.
@@ -69,7 +69,7 @@ def second_message(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("garbage", "04-S4")
-def garbage_(cast: Cast) -> Sequence[Actor]:
+def garbage_(cast: AttackRoles) -> Sequence[Actor]:
     """Publishes its value with a byte behind it: two readers might read two messages.
 
     Caught: no honest message is as long, and a message is consumed exactly.
@@ -79,7 +79,7 @@ def garbage_(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("oversized-message", "04-S4")
-def oversized_message(cast: Cast) -> Sequence[Actor]:
+def oversized_message(cast: AttackRoles) -> Sequence[Actor]:
     """Publishes its value with fifty thousand bytes behind it, for everybody to read and keep.
 
     Caught: the manifest bounds the size of every message, and no honest one is larger.
@@ -89,7 +89,7 @@ def oversized_message(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("half-a-message", "04-S4", "04-P2", over_http=("04-E1",))
-def half_a_message(cast: Cast) -> Sequence[Actor]:
+def half_a_message(cast: AttackRoles) -> Sequence[Actor]:
     """Publishes its value as the second of two chunks of which the first never comes.
 
     Caught: no honest message of this phase has two chunks.
@@ -99,7 +99,7 @@ def half_a_message(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("hides-behind-a-fork", "04-P1")
-def hides_behind_a_fork(cast: Cast) -> Sequence[Actor]:
+def hides_behind_a_fork(cast: AttackRoles) -> Sequence[Actor]:
     """Publishes a larger value than it proved, and says that it was shown another log.
 
     Caught: the value does not open the product of its commitments.

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from gopa.adversary.ground import FOUR, SPARE, Ground
 from gopa.adversary.served import served
+from gopa.adversary.setup import FOUR, SPARE, SessionSetup
 from gopa.messages.party import OPENING
 from gopa.messages.phases import Phase
 
 if TYPE_CHECKING:
-    from gopa.adversary.boards import Guest, ServedOutcome, Stage, Which
+    from gopa.adversary.boards import HonestClient, ServedOutcome, ServedSession, Which
 
 VICTIM: Final = 0
 _NONSENSE: Final = 5
 _FALSE_RECEIPTS: Final = 2
 _PATIENT_REQUESTS: Final = 40
 
-_ONE_WITNESS: Final = Ground(FOUR, witnesses=1)
+_ONE_WITNESS: Final = SessionSetup(FOUR, witnesses=1)
 
 
 def unconvicted(outcome: ServedOutcome) -> bool:
@@ -77,7 +77,7 @@ def fallen(outcome: ServedOutcome) -> bool:
 
 
 @served("fork", "05-C4", aim=unconvicted, with_organiser=True)
-async def fork(stage: Stage) -> None:
+async def fork(stage: ServedSession) -> None:
     """All parties have committed; then all but one are shown a log in which that one has not.
 
     The organiser goes on there.
@@ -89,7 +89,7 @@ async def fork(stage: Stage) -> None:
 
 
 @served("fork-after-final-close", "05-C4", aim=unconvicted, with_organiser=True)
-async def fork_after_final_close(stage: Stage) -> None:
+async def fork_after_final_close(stage: ServedSession) -> None:
     """Parties have seen a final list; then all but one are shown a log without that one's value.
 
     There the organiser closes another list, so that edges to it would be opened.
@@ -101,7 +101,7 @@ async def fork_after_final_close(stage: Stage) -> None:
 
 
 @served("withheld-entry", "05-C4", aim=unconvicted)
-async def withheld_entry(stage: Stage) -> None:
+async def withheld_entry(stage: ServedSession) -> None:
     """A board acknowledges a value with a good receipt, and shows a log that never has it.
 
     Caught: the checkpoint in the receipt and the one that is shown later are of two histories.
@@ -120,7 +120,7 @@ async def withheld_entry(stage: Stage) -> None:
 
 
 @served("stale-view", "12-W8", aim=kept_waiting)
-async def stale_view(stage: Stage) -> None:
+async def stale_view(stage: ServedSession) -> None:
     """From some moment on a party is shown the same checkpoint for ever, and the round goes on.
 
     Caught: it is out of the list; its patience ends, it erases what the round needs and says so.
@@ -141,7 +141,7 @@ async def stale_view(stage: Stage) -> None:
 
 
 @served("lying-lookup", "12-W3", aim=left_out)
-async def lying_lookup(stage: Stage) -> None:
+async def lying_lookup(stage: ServedSession) -> None:
     """Lookups of one party never show what one of its neighbours has committed to.
 
     Caught: before a party goes without somebody who is listed, it reads the log itself.
@@ -154,7 +154,7 @@ async def lying_lookup(stage: Stage) -> None:
 
 
 @served("dropped-post", "04-P2", aim=exposed)
-async def dropped_post(stage: Stage) -> None:
+async def dropped_post(stage: ServedSession) -> None:
     """A board loses the value of one party until the organiser has waited long enough.
 
     The value was on the wire, so whoever lost it may have kept it.
@@ -173,7 +173,7 @@ async def dropped_post(stage: Stage) -> None:
 
 
 @served("truncated-after-restart", "05-C4", aim=unconvicted)
-async def truncated_after_restart(stage: Stage) -> None:
+async def truncated_after_restart(stage: ServedSession) -> None:
     """A board comes back with an old copy of its log, and goes on from there.
 
     Caught: parties and organiser have seen a newer checkpoint, of which this is no part.
@@ -192,7 +192,7 @@ async def truncated_after_restart(stage: Stage) -> None:
 
 
 @served("rewritten-history", "05-C4", aim=unconvicted)
-async def rewritten_history(stage: Stage) -> None:
+async def rewritten_history(stage: ServedSession) -> None:
     """When all is over a board shows a log in which a value was never published.
 
     The party comes back, after a restart, to see what became of it.
@@ -210,7 +210,7 @@ async def rewritten_history(stage: Stage) -> None:
 
 
 @served("malformed-answers", "05-C2", aim=fallen)
-async def malformed_answers(stage: Stage) -> None:
+async def malformed_answers(stage: ServedSession) -> None:
     """A board answers with fields of wrong types, deep nesting, bytes that are no text, or no end.
 
     Caught: answers are read up to their bound and decoded strictly; the same is asked again.
@@ -225,7 +225,7 @@ async def malformed_answers(stage: Stage) -> None:
 
 
 @served("wrong-receipt", "05-T2", aim=left_out)
-async def wrong_receipt(stage: Stage) -> None:
+async def wrong_receipt(stage: ServedSession) -> None:
     """A board drops a value, and answers with a receipt that is good for another entry.
 
     Caught: a receipt counts only for the bytes that were posted; they are posted again.
@@ -245,7 +245,7 @@ async def wrong_receipt(stage: Stage) -> None:
 
 
 @served("split-organiser", "04-C5", aim=exposed, with_organiser=True)
-async def split_organiser(stage: Stage) -> None:
+async def split_organiser(stage: ServedSession) -> None:
     """Two closes on two faces: on one, neighbours open their edges to a party that is out of it.
 
     On the other one that party alone has published, and is told that all have confirmed its list.
@@ -272,7 +272,7 @@ async def split_organiser(stage: Stage) -> None:
 
 
 @served("three-branches", "04-U4", "05-C4", aim=laid_bare, ground=SPARE, with_organiser=True)
-async def three_branches(stage: Stage) -> None:
+async def three_branches(stage: ServedSession) -> None:
     """Three faces after all have published, and recovery: the bound on losses is spent twice.
 
     On a face of its own one party opens as many edges as it may lose. On another one some of its
@@ -306,7 +306,7 @@ async def three_branches(stage: Stage) -> None:
 
 
 @served("value-behind-the-close", "04-P2", "04-C2", aim=taken_back)
-async def value_behind_the_close(stage: Stage) -> None:
+async def value_behind_the_close(stage: ServedSession) -> None:
     """A board keeps a value until the edges to its author are being opened, and then shows it.
 
     Its log takes the value behind the close of publish, for everybody to read.
@@ -334,7 +334,7 @@ async def value_behind_the_close(stage: Stage) -> None:
     ground=_ONE_WITNESS,
     with_organiser=True,
 )
-async def fork_without_witness(stage: Stage) -> None:
+async def fork_without_witness(stage: ServedSession) -> None:
     """All but one are led into a log that lacks what that one commits to; the organiser goes on.
 
     They have seen nothing of the other log, which a witness has cosigned, so that there
@@ -362,12 +362,12 @@ async def fork_without_witness(stage: Stage) -> None:
     await stage.done(others)
 
 
-def _all_said(stage: Stage, phase: Phase, guests: Sequence[Guest]) -> bool:
+def _all_said(stage: ServedSession, phase: Phase, guests: Sequence[HonestClient]) -> bool:
     return stage.taken(phase) == len(guests)
 
 
 @served("restored-backup", "05-W8", aim=came_back, ground=_ONE_WITNESS)
-async def restored_backup(stage: Stage) -> None:
+async def restored_backup(stage: ServedSession) -> None:
     """A board comes back with a backup of all that it has, and takes entries in another order.
 
     All parts of the backup agree, so nothing on its own disks says that it has signed more.
@@ -381,7 +381,7 @@ async def restored_backup(stage: Stage) -> None:
     await stage.restored(lambda entry: entry.phase == Phase.UNMASK)
 
 
-async def _forked(stage: Stage, phase: Phase, *, final: bool = False) -> None:
+async def _forked(stage: ServedSession, phase: Phase, *, final: bool = False) -> None:
     """Others than the victim are shown a log without what it said in this phase.
 
     With `final` they have seen the organiser's close of it.
@@ -408,12 +408,12 @@ async def _forked(stage: Stage, phase: Phase, *, final: bool = False) -> None:
     await stage.done(others)
 
 
-async def _done_with(stage: Stage, victim: Guest) -> None:
+async def _done_with(stage: ServedSession, victim: HonestClient) -> None:
     """Wait for everybody; a victim that has fallen leaves the others without a result."""
     await stage.done([victim])
     if victim.error is None:
         await stage.done()
 
 
-def _published(stage: Stage) -> Which:
+def _published(stage: ServedSession) -> Which:
     return stage.of(VICTIM, Phase.PUBLISH)

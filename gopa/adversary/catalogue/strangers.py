@@ -10,7 +10,7 @@ from gopa.adversary.outcome import Catch, How
 from gopa.adversary.served import served
 
 if TYPE_CHECKING:
-    from gopa.adversary.boards import ServedOutcome, Stage
+    from gopa.adversary.boards import ServedOutcome, ServedSession
 
 _PATIENT_REQUESTS: Final = 40
 _STRANGER: Final = "stranger"
@@ -23,7 +23,7 @@ def kept_out(outcome: ServedOutcome) -> bool:
 
 
 @served("manifest-squat", "05-D5", aim=kept_out)
-async def manifest_squat(stage: Stage) -> None:
+async def manifest_squat(stage: ServedSession) -> None:
     """Strangers post more manifests than a board keeps, halves and whole ones, and open no round.
 
     Then the organiser comes with its own.
@@ -48,7 +48,7 @@ async def manifest_squat(stage: Stage) -> None:
 
 
 @served("idle-crowd", "05-H2", aim=kept_out)
-async def idle_crowd(stage: Stage) -> None:
+async def idle_crowd(stage: ServedSession) -> None:
     """Strangers open more connections than a board takes, and say nothing, or half a request.
 
     Caught: whoever has waited longest with its request loses its connection to a newcomer.

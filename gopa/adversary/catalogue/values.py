@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from gopa.adversary.aims import counted, listed_at
-from gopa.adversary.attack import Cast, attack
+from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import (
     copy_input,
     copy_proof,
@@ -17,9 +17,9 @@ from gopa.adversary.deeds import (
     spoil_value,
     spoil_weighing,
 )
-from gopa.adversary.ground import RECOVERING, VECTORS, WEIGHTED
 from gopa.adversary.malicious import Actor, Malicious
 from gopa.adversary.needs import PROOFS, WEIGHTS
+from gopa.adversary.setup import RECOVERING, VECTORS, WEIGHTED
 from gopa.messages.phases import Phase
 
 _BEYOND: Final = 1000
@@ -28,7 +28,7 @@ _attack = partial(attack, family="values", aim=counted, ground=RECOVERING, needs
 
 
 @_attack("out-of-range-input", "04-K3")
-def out_of_range_input(cast: Cast) -> Sequence[Actor]:
+def out_of_range_input(cast: AttackRoles) -> Sequence[Actor]:
     """Contributes an input far above the range, consistently from the join to the value.
 
     Caught: the proof of the commit is about an input in range, and fails.
@@ -38,7 +38,7 @@ def out_of_range_input(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("negative-input", "04-K3")
-def negative_input(cast: Cast) -> Sequence[Actor]:
+def negative_input(cast: AttackRoles) -> Sequence[Actor]:
     """Contributes an input below zero, which would wrap around the order of the group.
 
     Caught: the proof of the commit is about an input in range, and fails.
@@ -48,7 +48,7 @@ def negative_input(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("zero-noise", "04-K3")
-def zero_noise(cast: Cast) -> Sequence[Actor]:
+def zero_noise(cast: AttackRoles) -> Sequence[Actor]:
     """Contributes its input without the noise that its seed and the coins decide.
 
     Caught: the proof of the commit links the output to the draw, and fails.
@@ -61,7 +61,7 @@ def zero_noise(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("scale-noise", "04-K3")
-def scaled_noise(cast: Cast) -> Sequence[Actor]:
+def scaled_noise(cast: AttackRoles) -> Sequence[Actor]:
     """Contributes ten times its noise, to spoil the mean while it looks like chance.
 
     Caught: the proof of the commit links the output to the draw, and fails.
@@ -74,7 +74,7 @@ def scaled_noise(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("late-change-of-value", "04-P1")
-def late_change(cast: Cast) -> Sequence[Actor]:
+def late_change(cast: AttackRoles) -> Sequence[Actor]:
     """Proves everything, then publishes a value that is larger than the one it proved.
 
     Caught: the value does not open the product of its commitments.
@@ -84,7 +84,7 @@ def late_change(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("spoiled-value", "04-P1")
-def spoiled_value(cast: Cast) -> Sequence[Actor]:
+def spoiled_value(cast: AttackRoles) -> Sequence[Actor]:
     """Publishes a value in which one bit is wrong.
 
     Caught: the value does not open the product of its commitments.
@@ -94,7 +94,7 @@ def spoiled_value(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("spoiled-proof", "04-K3")
-def spoiled_proof(cast: Cast) -> Sequence[Actor]:
+def spoiled_proof(cast: AttackRoles) -> Sequence[Actor]:
     """Commits with a proof in which one bit is wrong.
 
     Caught: the proof does not hold.
@@ -104,7 +104,7 @@ def spoiled_proof(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("copied-proof", "04-K3", aim=listed_at(Phase.COMMIT))
-def copied_proof(cast: Cast) -> Sequence[Actor]:
+def copied_proof(cast: AttackRoles) -> Sequence[Actor]:
     """Commits to a victim's output with the victim's proof.
 
     Caught: the proof is bound to the party, and fails for any other.
@@ -114,7 +114,7 @@ def copied_proof(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("copied-commitment", "04-K3")
-def copied_commitment(cast: Cast) -> Sequence[Actor]:
+def copied_commitment(cast: AttackRoles) -> Sequence[Actor]:
     """Joins with the victim's commitment to its input, to be bound to the same input unseen.
 
     Caught: the proof of the commit is about that commitment, and only the victim can open it.
@@ -124,7 +124,7 @@ def copied_commitment(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("out-of-range-vector", "04-K3", ground=VECTORS)
-def out_of_range_vector(cast: Cast) -> Sequence[Actor]:
+def out_of_range_vector(cast: AttackRoles) -> Sequence[Actor]:
     """Contributes a vector with one coordinate far above the range, consistently.
 
     Caught: the proof of the commit is about every coordinate, and fails.
@@ -134,7 +134,7 @@ def out_of_range_vector(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("value-above-weight", "04-K3", ground=WEIGHTED, needs=(PROOFS, WEIGHTS))
-def value_above_weight(cast: Cast) -> Sequence[Actor]:
+def value_above_weight(cast: AttackRoles) -> Sequence[Actor]:
     """Contributes a value in range that is above its weight, and so counts more than it may.
 
     Caught: no coordinate may exceed the last one; the proof of that fails.
@@ -144,7 +144,7 @@ def value_above_weight(cast: Cast) -> Sequence[Actor]:
 
 
 @_attack("spoiled-weighing", "04-K3", ground=WEIGHTED, needs=(PROOFS, WEIGHTS))
-def spoiled_weighing(cast: Cast) -> Sequence[Actor]:
+def spoiled_weighing(cast: AttackRoles) -> Sequence[Actor]:
     """Commits with one wrong bit in the proof that its weight is the largest coordinate.
 
     Caught: it is judged together with the proof about input and noise.
@@ -153,5 +153,5 @@ def spoiled_weighing(cast: Cast) -> Sequence[Actor]:
     return [Malicious(cast.liar, at="commit", do=spoil_weighing())]
 
 
-def _everywhere(cast: Cast, by: int) -> Sequence[Actor]:
+def _everywhere(cast: AttackRoles, by: int) -> Sequence[Actor]:
     return [Malicious(cast.liar, at=phase, do=shift(by)) for phase in ("join", "commit", "publish")]

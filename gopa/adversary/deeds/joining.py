@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from commitments import ristretto255
 from gopa.adversary.deeds.kinds import change, copied, instead, knowing, means_of, only_at
 from gopa.adversary.malicious import Deed
-from gopa.messages.framing import NO_LEAF, Place, party_id, sign_message
+from gopa.messages.framing import NO_LEAF, MessageSlot, party_id, sign_message
 from gopa.messages.party import JOIN, Join
 from gopa.messages.phases import KIND_IN, Phase
 from gopa.party import Post, Supplied
@@ -19,8 +19,8 @@ from gopa.rounds.proofs import PossessionClaim
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest, Rounds, acts
 from gopa.simulation.faults import flipped
-from gopa.simulation.randomness import Streams
-from gopa.simulation.scene import Scene
+from gopa.simulation.randomness import SeededStreams
+from gopa.simulation.scene import PartyScene
 from wire.ed25519 import SigningKey
 
 
@@ -59,9 +59,9 @@ def related_key(victim: int) -> Deed:
 def common_key(name: bytes) -> Deed:
     """Joins with a key whose secret follows from a name, as everybody else with that name."""
 
-    def lie(scene: Scene, content: Join) -> Join:
+    def lie(scene: PartyScene, content: Join) -> Join:
         group = scene.toolkit.group
-        secret = group.random_scalars(1, Streams(name).named("secret"))[0]
+        secret = group.random_scalars(1, SeededStreams(name).named("secret"))[0]
         context = RoundContext(scene.manifest, scene.session, scene.round, group)
         key = (group.generator * secret).to_bytes()
         own = party_id(scene.key.public.data)
@@ -84,7 +84,7 @@ def copy_seed(victim: int) -> Deed:
 def another_input() -> Deed:
     """Joins with a commitment to nothing that it knows."""
 
-    def lie(scene: Scene, content: Join) -> Join:
+    def lie(scene: PartyScene, content: Join) -> Join:
         group = scene.toolkit.group
         point = group.generator * group.random_scalars(1, scene.rng)[0]
         return replace(content, input=point.to_bytes())
@@ -100,7 +100,7 @@ def old_key() -> Deed:
 def key_of_another_session() -> Deed:
     """Joins with a proof of possession that it made for another session."""
 
-    def lie(scene: Scene, content: Join) -> Join:
+    def lie(scene: PartyScene, content: Join) -> Join:
         joined = scene.state.stage
         if not isinstance(joined, Joined):
             return content
@@ -122,7 +122,7 @@ def mirrored_input() -> Deed:
 def bring_stranger() -> Deed:
     """Lets somebody who is not on the roster join beside it, with a key of its own."""
 
-    def both(scene: Scene, post: Post) -> list[Post]:
+    def both(scene: PartyScene, post: Post) -> list[Post]:
         stranger = SigningKey.generate(scene.rng)
         group = scene.toolkit.group
         context = RoundContext(scene.manifest, scene.session, scene.round, group)
@@ -134,7 +134,7 @@ def bring_stranger() -> Deed:
         content = replace(content, key=key, possession=proof)
         if context.full:
             content = replace(content, input=given, seed=seed)
-        place = Place(scene.session, Phase.JOIN, KIND_IN[Phase.JOIN], post.round, 0, NO_LEAF)
+        place = MessageSlot(scene.session, Phase.JOIN, KIND_IN[Phase.JOIN], post.round, 0, NO_LEAF)
         entries = sign_message(JOIN.encode(content), place, stranger).entries
         return [post, Post(Phase.JOIN, post.round, entries)]
 
@@ -153,7 +153,7 @@ class _OldKey(Honest):
     phase: Phase
     rounds: Rounds
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         joined = scene.state.stage
         if post.phase is not self.phase or not isinstance(joined, Joined):
             return [post]
@@ -171,7 +171,7 @@ class _OldKey(Honest):
         return [scene.altered(post, JOIN, lie)]
 
 
-def _mirrored(scene: Scene, post: Post) -> Sequence[Post]:
+def _mirrored(scene: PartyScene, post: Post) -> Sequence[Post]:
     joined, state = scene.state.stage, scene.state
     if not isinstance(joined, Joined):
         return [post]

@@ -14,21 +14,21 @@ from gopa.messages.parameters import Roster
 from gopa.messages.party import Commit, Join
 from gopa.messages.phases import KIND_IN, Phase
 from gopa.party import Post
-from gopa.party.means import Means
+from gopa.party.context import PartyContext
 from gopa.party.states import Committed, Joined
 from gopa.simulation import Behaviour, permissive
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest, Rounds, acts
-from gopa.simulation.scene import Scene
+from gopa.simulation.scene import PartyScene
 from wire.errors import UsageError
 
 Change: TypeAlias = Callable[[Any], Any]
 """From the content of a message, such as a `Publish`, to what is said instead."""
 
-Knowing: TypeAlias = Callable[[Scene, Any], Any]
+Knowing: TypeAlias = Callable[[PartyScene, Any], Any]
 """The same with the scene: what the party knows, its keys, the log."""
 
-Instead: TypeAlias = Callable[[Scene, Post], Sequence[Post]]
+Instead: TypeAlias = Callable[[PartyScene, Post], Sequence[Post]]
 """From what the machine would post to what is posted."""
 
 Mix: TypeAlias = Callable[[Any, Any], Any]
@@ -66,7 +66,7 @@ def only_at(phase: Phase, deed: Deed) -> Deed:
     return checked
 
 
-def key_of(scene: Scene, number: int) -> bytes:
+def key_of(scene: PartyScene, number: int) -> bytes:
     """The key of a party by its number; `UsageError` if there are not so many."""
     admission = scene.manifest.admission
     keys = sorted(admission.keys) if isinstance(admission, Roster) else []
@@ -75,15 +75,15 @@ def key_of(scene: Scene, number: int) -> bytes:
     return keys[number]
 
 
-def require_full(scene: Scene) -> None:
+def require_full(scene: PartyScene) -> None:
     """Raises `NotApplicable` in a session without proofs and commitments."""
     require_met((PROOFS,), scene.manifest)
 
 
-def means_of(scene: Scene) -> Means:
+def means_of(scene: PartyScene) -> PartyContext:
     """What the party's machine works with, but with the liar's randomness."""
     policy = permissive(scene.manifest.terms)
-    return Means(scene.manifest, scene.session, scene.key, policy, scene.toolkit, scene.rng)
+    return PartyContext(scene.manifest, scene.session, scene.key, policy, scene.toolkit, scene.rng)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class _Changed(Honest):
     rounds: Rounds
     alter: Knowing
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
         codec = BODIES[KIND_IN[self.phase]]
@@ -113,7 +113,7 @@ class _Replaced(Honest):
     rounds: Rounds
     post: Instead
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
         return self.post(scene, post)
@@ -126,13 +126,13 @@ class _Copied(Honest):
     victim: int
     mix: Mix
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
         scene.memory["own", self] = body_of(post.entries)
         return []
 
-    def last_words(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         own = scene.memory.pop(("own", self), None) if phase is self.phase else None
         if own is None:
             return []
@@ -145,7 +145,7 @@ class _Copied(Honest):
         return [scene.sign(phase, codec.encode(content))]
 
 
-def _believed(scene: Scene, content: Any) -> Any:
+def _believed(scene: PartyScene, content: Any) -> Any:
     """The same content. The liar's own machine goes on as if it had said that itself."""
     stage = scene.state.stage
     if isinstance(stage, Joined) and isinstance(content, Join):

@@ -21,7 +21,7 @@ from gopa.simulation import Behaviour
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest, Rounds, acts
 from gopa.simulation.faults import flipped, of_another_seed
-from gopa.simulation.scene import Scene
+from gopa.simulation.scene import PartyScene
 from wire.errors import UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes
@@ -30,7 +30,7 @@ from wire.secret import SecretBytes
 def wrong_edge(neighbour: int) -> Deed:
     """Commits to another mask on the edge to one neighbour than the keys of both give."""
 
-    def lie(scene: Scene, content: Commit) -> Commit:
+    def lie(scene: PartyScene, content: Commit) -> Commit:
         at = _place_of(scene, neighbour)
         if at is None:
             return content
@@ -66,7 +66,7 @@ def copy_self_mask(victim: int) -> Deed:
 def no_self_mask() -> Deed:
     """Takes part without a self-mask: for commit, the identity, and for publish."""
 
-    def unmasked(scene: Scene, content: Publish) -> Publish:
+    def unmasked(scene: PartyScene, content: Publish) -> Publish:
         stage, group = scene.state.stage, scene.toolkit.group
         if not isinstance(stage, Published) or stage.seed is None:
             return content
@@ -90,7 +90,7 @@ def no_self_mask() -> Deed:
 def wrong_share(neighbour: int) -> Deed:
     """Deals one neighbour a share that does not fit its coefficients."""
 
-    def lie(scene: Scene, content: Commit) -> Commit:
+    def lie(scene: PartyScene, content: Commit) -> Commit:
         require_met((RECOVERY,), scene.manifest)
         at = _place_of(scene, neighbour)
         if at is None:
@@ -103,7 +103,7 @@ def wrong_share(neighbour: int) -> Deed:
 def other_seed() -> Deed:
     """Deals right shares of another seed than that of its self-mask."""
 
-    def lie(scene: Scene, content: Commit) -> Commit:
+    def lie(scene: PartyScene, content: Commit) -> Commit:
         require_met((SEEDS,), scene.manifest)
         return of_another_seed(scene, content)
 
@@ -130,7 +130,7 @@ class _Conspiring(Honest):
     partner: int
     number: int | None
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post):
             return [post]
         if post.phase is Phase.ACCUSE and self._accuses_partner(scene, post):
@@ -141,7 +141,7 @@ class _Conspiring(Honest):
             return [scene.altered(post, PUBLISH, lambda content: self._publish(scene, content))]
         return [post]
 
-    def _commit(self, scene: Scene, content: Commit) -> Commit:
+    def _commit(self, scene: PartyScene, content: Commit) -> Commit:
         require_full(scene)
         at, stage = _place_of(scene, self.partner), scene.state.stage
         if at is None or not isinstance(stage, Committed):
@@ -151,7 +151,7 @@ class _Conspiring(Honest):
         data = commit(stage.view.context.key, mask.values, mask.blinding).to_bytes()
         return replace(content, edges=_with(content.edges, at, data))
 
-    def _publish(self, scene: Scene, content: Publish) -> Publish:
+    def _publish(self, scene: PartyScene, content: Publish) -> Publish:
         """The machine holds the edge for void and has left it out."""
         stage, group = scene.state.stage, scene.toolkit.group
         partner = key_of(scene, self.partner)
@@ -163,7 +163,7 @@ class _Conspiring(Honest):
         factor = group.scalar(sign(party_id(scene.key.public.data), party_id(partner)))
         return _with_mask(scene, content, mask.values, mask.blinding, factor)
 
-    def _mask(self, scene: Scene) -> EdgeMask:
+    def _mask(self, scene: PartyScene) -> EdgeMask:
         """Known to both ends."""
         ends = sorted([key_of(scene, self.partner), scene.key.public.data])
         key = SecretBytes(party_id(b"".join(ends)))
@@ -173,7 +173,7 @@ class _Conspiring(Honest):
             return mask
         return replace(mask, values=group.secret_scalars([self.number] * dimension))
 
-    def _accuses_partner(self, scene: Scene, post: Post) -> bool:
+    def _accuses_partner(self, scene: PartyScene, post: Post) -> bool:
         stage = scene.state.stage
         if not isinstance(stage, Published):
             return False
@@ -181,7 +181,7 @@ class _Conspiring(Honest):
         return stage.view.enrolment.positions.get(key_of(scene, self.partner)) == accused
 
 
-def _place_of(scene: Scene, party: int) -> int | None:
+def _place_of(scene: PartyScene, party: int) -> int | None:
     """Which of its edges leads to the party; None if none does."""
     stage = scene.state.stage
     if not isinstance(stage, Committed):
@@ -191,7 +191,7 @@ def _place_of(scene: Scene, party: int) -> int | None:
     return neighbours.index(position) if position in neighbours else None
 
 
-def _anything(scene: Scene) -> bytes:
+def _anything(scene: PartyScene) -> bytes:
     """What an edge could be committed to, and nobody else would."""
     stage = scene.state.stage
     if isinstance(stage, Committed) and not stage.view.context.full:
@@ -205,7 +205,11 @@ def _with(items: tuple[Any, ...], at: int, item: object) -> tuple[Any, ...]:
 
 
 def _with_mask(
-    scene: Scene, content: Publish, mask: SecretScalarVec, blinding: SecretScalar, factor: Scalar
+    scene: PartyScene,
+    content: Publish,
+    mask: SecretScalarVec,
+    blinding: SecretScalar,
+    factor: Scalar,
 ) -> Publish:
     """A published value with a multiple of another mask added to it."""
     group = scene.toolkit.group

@@ -19,19 +19,19 @@ from gopa.party.committing import commit_round
 from gopa.party.states import Checking, Committed, Joined
 from gopa.rounds.statements import table_coins
 from gopa.simulation.departures import Honest, Rounds, acts
-from gopa.simulation.randomness import Streams
-from gopa.simulation.scene import Scene
+from gopa.simulation.randomness import SeededStreams
+from gopa.simulation.scene import PartyScene
 from zkp import NoiseSeeds
 from zkp.noise_table import GaussianTable
 
-Seeds: TypeAlias = Callable[[Scene, Joined], NoiseSeeds | None]
+Seeds: TypeAlias = Callable[[PartyScene, Joined], NoiseSeeds | None]
 """Other seeds than those of the join; None to leave them."""
 
 
 def common_seed(name: bytes) -> Deed:
     """Joins with a seed of noise that follows from a name, as everybody else with that name."""
 
-    def seeds(scene: Scene, joined: Joined) -> NoiseSeeds | None:
+    def seeds(scene: PartyScene, joined: Joined) -> NoiseSeeds | None:
         return _fresh(scene, name) if isinstance(joined.seeds, NoiseSeeds) else None
 
     return only_at(Phase.JOIN, lambda phase, rounds: _Reseeded(phase, rounds, seeds))
@@ -40,7 +40,7 @@ def common_seed(name: bytes) -> Deed:
 def old_seed() -> Deed:
     """Joins with the seed of its noise in the round before: then the noises are related."""
 
-    def seeds(scene: Scene, joined: Joined) -> NoiseSeeds | None:
+    def seeds(scene: PartyScene, joined: Joined) -> NoiseSeeds | None:
         before = scene.memory.get("seeds of its noise")
         own = joined.seeds
         if not isinstance(own, NoiseSeeds):
@@ -65,7 +65,7 @@ class _Reseeded(Honest):
     rounds: Rounds
     seeds: Seeds
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         joined = scene.state.stage
         if post.phase is not self.phase or not isinstance(joined, Joined):
             return [post]
@@ -87,7 +87,7 @@ class _Lucky(Honest):
     rounds: Rounds
     least: int
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         checking, committed = scene.before.stage, scene.state.stage
         if post.phase is not self.phase or not acts(self.rounds, post):
             return [post]
@@ -110,12 +110,12 @@ class _Lucky(Honest):
         return [each for each in said if isinstance(each, Post)]
 
 
-def _tries(scene: Scene) -> Iterator[NoiseSeeds]:
+def _tries(scene: PartyScene) -> Iterator[NoiseSeeds]:
     return (_fresh(scene, b"luck %d" % number) for number in count())
 
 
-def _fresh(scene: Scene, name: bytes) -> NoiseSeeds:
-    terms, rng = scene.manifest.terms, Streams(name).named("seed of noise")
+def _fresh(scene: PartyScene, name: bytes) -> NoiseSeeds:
+    terms, rng = scene.manifest.terms, SeededStreams(name).named("seed of noise")
     if not isinstance(terms.noise, GaussianTable):
         raise NotApplicable("noise does not come from a table here", "at")
     return NoiseSeeds.fresh(scene.toolkit.group, terms.noise, terms.dimension, rng=rng)

@@ -12,8 +12,8 @@ from gopa.messages.party import (
     OPENING,
     About,
     Accusation,
+    EdgeOpenings,
     OpenedEdge,
-    Opening,
     Recover,
     RecoveredShare,
 )
@@ -25,13 +25,13 @@ from gopa.simulation import Behaviour
 from gopa.simulation.contents import first_entry
 from gopa.simulation.departures import Honest, Rounds, acts
 from gopa.simulation.faults import flipped
-from gopa.simulation.scene import Scene
+from gopa.simulation.scene import PartyScene
 
 
 def wrong_key() -> Deed:
     """Opens its first owed edge with another key."""
 
-    def lie(content: Opening) -> Opening:
+    def lie(content: EdgeOpenings) -> EdgeOpenings:
         first, *rest = content.edges
         return replace(content, edges=(replace(first, key=flipped(first.key)), *rest))
 
@@ -41,7 +41,7 @@ def wrong_key() -> Deed:
 def open_more(neighbour: int) -> Deed:
     """Opens the edge to somebody who is still there, beside those that it owes."""
 
-    def lie(scene: Scene, content: Opening) -> Opening:
+    def lie(scene: PartyScene, content: EdgeOpenings) -> EdgeOpenings:
         stage = scene.before.stage
         if not isinstance(stage, Published):
             return content
@@ -102,15 +102,15 @@ class _Betraying(Honest):
     phase: Phase
     rounds: Rounds
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         before, now = scene.before.stage, scene.state.stage
         if acts(self.rounds, post) and isinstance(before, Published) and isinstance(now, Confirmed):
             kept = [(v, before.keys[v]) for v in sorted(before.keys) if v in now.final]
             edges = tuple(OpenedEdge(v, key.reveal()) for v, key in kept)
-            scene.memory["betrayed"] = Opening(now.leaf, edges), before.next_seq
+            scene.memory["betrayed"] = EdgeOpenings(now.leaf, edges), before.next_seq
         return [post]
 
-    def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         content, seq = scene.memory.pop("betrayed", (None, 0)) if phase is self.phase else (None, 0)
         if content is None or not content.edges:
             return []
@@ -126,7 +126,7 @@ class _Accusing(Honest):
     proved: bool
     forged: bool
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post):
             return [post]
         if post.phase is Phase.ACCUSE:
@@ -143,7 +143,7 @@ class _Accusing(Honest):
         seq = scene.memory.pop(("accusations", scene.round), 0)
         return [scene.sign(Phase.ACCUSE, body, seq), post]
 
-    def _content(self, scene: Scene, comparing: Comparing, accused: int) -> Accusation:
+    def _content(self, scene: PartyScene, comparing: Comparing, accused: int) -> Accusation:
         committed, leaf = comparing.committed, comparing.leaf
         view = committed.view
         parties = view.enrolment.roll.parties

@@ -12,25 +12,25 @@ from typing import Any
 
 from bulletin_board import Submission
 from gopa.messages.bodies import BODIES
-from gopa.messages.framing import NO_LEAF, Place, sign_message
+from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
 from gopa.messages.organiser import (
     ABORT,
     CLOSE,
     Abort,
+    AbortReason,
     Close,
     Coins,
-    Enrolled,
     Members,
     Open,
     Released,
     Removal,
-    Result,
+    ResultMessage,
     Roll,
-    Why,
+    RollEntry,
     read_control,
 )
 from gopa.messages.phases import Kind, Phase
-from gopa.organiser import Publish
+from gopa.organiser import SendMessage
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Control, Ledger
 from gopa.rules.closes import given_in
@@ -46,7 +46,7 @@ class AlteredOpen:
     change: Callable[[Any], Any]
     number: int = 1
 
-    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
         if control.kind is not Kind.OPEN or control.round != self.number:
             return [control]
         return [scene.altered(control, BODIES[Kind.OPEN], self.change)]
@@ -60,11 +60,11 @@ class GivesUp:
     released: Released = Released.NONE
     number: int = 1
 
-    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
         close = close_of(control)
         if close is None or close.phase is not self.phase or control.round != self.number:
             return [control]
-        abort = Abort(close.acts_on, close.cut, Why.ORGANISER, self.released, ())
+        abort = Abort(close.acts_on, close.cut, AbortReason.ORGANISER, self.released, ())
         return [scene.instead(control, Kind.ABORT, ABORT.encode(abort))]
 
 
@@ -73,9 +73,9 @@ class AbortsInstead:
     """Ends a round by an abort for a reason that the rules do not see."""
 
     phase: Phase
-    reason: Why
+    reason: AbortReason
 
-    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
         close = close_of(control)
         if close is None or close.phase is not self.phase:
             return [control]
@@ -90,11 +90,11 @@ class AnotherResult:
     sums: tuple[int, ...]
     number: int | None = None
 
-    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
         if control.kind is not Kind.ABORT or self.number not in {None, control.round}:
             return [control]
         abort = ABORT.decode(body_of(control.entries))
-        result = Result(abort.acts_on, abort.cut, self.sums, (), 0, 1)
+        result = ResultMessage(abort.acts_on, abort.cut, self.sums, (), 0, 1)
         return [scene.instead(control, Kind.RESULT, BODIES[Kind.RESULT].encode(result))]
 
 
@@ -109,17 +109,17 @@ class ClosesAgain:
     change: Callable[[Close], Close]
     follows: bool = False
 
-    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
         close = close_of(control)
         if close is None or close.phase is not self.phase:
             return [control]
         first = Submission.decode(control.entries[0])
         seq, leaf = first.entry.seq + 1, first.leaf
-        place = Place(scene.session, Phase.ORGANISER, Kind.CLOSE, control.round, seq, leaf)
+        place = MessageSlot(scene.session, Phase.ORGANISER, Kind.CLOSE, control.round, seq, leaf)
         acts_on = leaf if self.follows else close.acts_on
         body = CLOSE.encode(self.change(replace(close, acts_on=acts_on)))
         second = sign_message(body, place, scene.key).entries
-        return [control, Publish(Kind.CLOSE, control.round, second)]
+        return [control, SendMessage(Kind.CLOSE, control.round, second)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class CutsOff:
     rounds: Collection[int] = frozenset({1})
     admits: bool = False
 
-    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
         if control.round not in self.rounds:
             return [control]
         ledger, cut = Ledger(Toolkit(), rng=scene.rng), None
@@ -149,12 +149,14 @@ class CutsOff:
         early = ledger.next_control(cut, checkpoint=given.checkpoint, beacon=given.beacon)
         return [control] if early is None else [self._signed(scene, early)]
 
-    def _signed(self, scene: OrganiserScene, early: Control) -> Publish:
+    def _signed(self, scene: OrganiserScene, early: Control) -> SendMessage:
         size, root = scene.board.size, scene.board.root
         seen = (size, root) if self.admits else (0, NO_LEAF)
         where = early.kind, early.round, early.seq, early.previous
-        place = Place(scene.session, Phase.ORGANISER, *where, *seen)
-        return Publish(early.kind, early.round, sign_message(early.body, place, scene.key).entries)
+        place = MessageSlot(scene.session, Phase.ORGANISER, *where, *seen)
+        return SendMessage(
+            early.kind, early.round, sign_message(early.body, place, scene.key).entries
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +165,13 @@ class Vanishes:
 
     phase: Phase
 
-    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
         del scene
         close = close_of(control)
         return [] if close is not None and close.phase is self.phase else [control]
 
 
-def close_of(control: Publish) -> Close | None:
+def close_of(control: SendMessage) -> Close | None:
     """The content of a close; None for other messages of an organiser."""
     return CLOSE.decode(body_of(control.entries)) if control.kind is Kind.CLOSE else None
 
@@ -226,22 +228,22 @@ def without_checkpoint(close: Close) -> Close:
     return replace(close, checkpoint=b"")
 
 
-def added(by: int) -> Callable[[Result], Result]:
+def added(by: int) -> Callable[[ResultMessage], ResultMessage]:
     """A first sum that is larger by so much."""
     return lambda result: replace(result, sums=(result.sums[0] + by, *result.sums[1:]))
 
 
-def hiding_removals(result: Result) -> Result:
+def hiding_removals(result: ResultMessage) -> ResultMessage:
     """A result that says nothing about who was removed."""
     return replace(result, removed=())
 
 
-def inventing(removal: Removal) -> Callable[[Result], Result]:
+def inventing(removal: Removal) -> Callable[[ResultMessage], ResultMessage]:
     """A result that says that somebody was removed who was not."""
     return lambda result: replace(result, removed=(removal,))
 
 
-def hiding_releases(result: Result) -> Result:
+def hiding_releases(result: ResultMessage) -> ResultMessage:
     """A result that hides that values of an earlier attempt are out too."""
     return replace(result, releases=1)
 
@@ -256,7 +258,7 @@ def attempt_of(logical: int, attempt: int) -> Callable[[Open], Open]:
     return lambda content: replace(content, logical=logical, attempt=attempt)
 
 
-def _with_enrolled(close: Close, at: int, change: Callable[[Enrolled], Enrolled]) -> Close:
+def _with_enrolled(close: Close, at: int, change: Callable[[RollEntry], RollEntry]) -> Close:
     content = close.content
     if not isinstance(content, Roll) or at >= len(content.parties):
         return close

@@ -9,16 +9,16 @@ from bulletin_board import Submission
 from gopa.adversary.deeds.organising import close_of
 from gopa.adversary.malicious import Deed
 from gopa.beacon import reveal_hash
-from gopa.messages.framing import Place, party_id, sign_message
+from gopa.messages.framing import MessageSlot, party_id, sign_message
 from gopa.messages.members import pack_members
-from gopa.messages.organiser import CLOSE, Close, Coins, Enrolled, Roll
+from gopa.messages.organiser import CLOSE, Close, Coins, Roll, RollEntry
 from gopa.messages.party import REVEAL
 from gopa.messages.phases import Kind, Phase
-from gopa.organiser import Publish
+from gopa.organiser import SendMessage
 from gopa.party import Post
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Drop
-from gopa.simulation.scene import OrganiserScene, Scene
+from gopa.simulation.scene import OrganiserScene, PartyScene
 
 _TWICE = bytes.fromhex("6a493210f7499cd17fecb510ae0cea23a110e8d5b901f8acadd3095c73a3b919")
 _NONCE = bytes(range(32))
@@ -34,13 +34,13 @@ class Puppeteer:
 
     _scene: OrganiserScene | None = field(default=None, repr=False)
     _author: bytes = b""
-    _roll: Publish | None = None
+    _roll: SendMessage | None = None
 
     def absent(self) -> Deed:
         """Is gone from before this phase to the end of the round, and a puppet has its place."""
         return lambda phase, rounds: _Replaced(phase, True, rounds, self)
 
-    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
         close = close_of(control)
         if close is None or close.phase is not Phase.JOIN or not self._author:
             return [control]
@@ -66,7 +66,7 @@ class Puppeteer:
         coins = Coins(members, listed, b"", b"")
         body = CLOSE.encode(Close(submission.leaf, scene.board.size, Phase.COINS, b"", coins))
         seq = submission.entry.seq + 1
-        place = Place(
+        place = MessageSlot(
             scene.session, Phase.ORGANISER, Kind.CLOSE, self._roll.round, seq, submission.leaf
         )
         return [Post(Phase.ORGANISER, place.round, sign_message(body, place, scene.key).entries)]
@@ -77,7 +77,7 @@ class Puppeteer:
             return close
         place = scene.session, 1, party_id(self._author)
         nonce_hash = reveal_hash(*place, _NONCE)
-        puppet = Enrolled(self._author, _TWICE, nonce_hash)
+        puppet = RollEntry(self._author, _TWICE, nonce_hash)
         parties = sorted((*content.parties, puppet), key=lambda party: party.author)
         return replace(close, content=replace(content, parties=tuple(parties)))
 
@@ -88,11 +88,11 @@ class _Replaced(Drop):
 
     organiser: Puppeteer = field(default_factory=Puppeteer)
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         self.organiser.replaces(scene.key.public.data)
         return Drop.says(self, scene, post)
 
-    def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         del scene
         return self.organiser.closes_coins() if phase is self.phase else []
 

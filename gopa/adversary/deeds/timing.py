@@ -16,7 +16,7 @@ from gopa.simulation.departures import (
     Drop,
     Garbage,
     Honest,
-    Late,
+    PostsLate,
     Replay,
     Rounds,
     Skip,
@@ -24,7 +24,7 @@ from gopa.simulation.departures import (
     TwiceLater,
     acts,
 )
-from gopa.simulation.scene import Scene
+from gopa.simulation.scene import PartyScene
 
 _ELSEWHERE: Final = b"\x0e" * 32
 
@@ -47,7 +47,7 @@ def leave() -> Deed:
 def last_word() -> Deed:
     """Says this, and is gone to the end of the round."""
 
-    def says(scene: Scene, post: Post) -> Sequence[Post]:
+    def says(scene: PartyScene, post: Post) -> Sequence[Post]:
         scene.silenced = True
         return [post]
 
@@ -61,7 +61,7 @@ def skip() -> Deed:
 
 def late() -> Deed:
     """Posts behind the close of the phase."""
-    return Late
+    return PostsLate
 
 
 def hold(behind: str) -> Deed:
@@ -97,7 +97,7 @@ def echo(victim: int) -> Deed:
 def say_again() -> Deed:
     """Posts its message of this phase, and once more in the next slot."""
 
-    def again(scene: Scene, post: Post) -> Sequence[Post]:
+    def again(scene: PartyScene, post: Post) -> Sequence[Post]:
         body, first = body_of(post.entries), first_entry(post.entries)
         return [post, scene.sign(post.phase, body, first.seq + len(post.entries))]
 
@@ -112,7 +112,7 @@ def claim_another_log() -> Deed:
 def oversized(by: int = 50_000) -> Deed:
     """Posts its message of this phase with so many bytes behind it."""
 
-    def longer(scene: Scene, post: Post) -> Sequence[Post]:
+    def longer(scene: PartyScene, post: Post) -> Sequence[Post]:
         body, first = body_of(post.entries), first_entry(post.entries)
         return [scene.sign(post.phase, body + bytes(by), first.seq)]
 
@@ -128,12 +128,12 @@ def half() -> Deed:
     )
 
 
-def _claims_another_log(scene: Scene, post: Post) -> Sequence[Post]:
+def _claims_another_log(scene: PartyScene, post: Post) -> Sequence[Post]:
     entry = replace(first_entry(post.entries), seen_size=2, seen_root=_ELSEWHERE)
     return [_signed(entry, scene, post)]
 
 
-def _signed(entry: Entry, scene: Scene, post: Post) -> Post:
+def _signed(entry: Entry, scene: PartyScene, post: Post) -> Post:
     return Post(post.phase, post.round, (sign_entry(entry, scene.key),))
 
 
@@ -143,12 +143,12 @@ class _Held(Honest):
     behind: Phase
     rounds: Rounds = None
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
         scene.memory.setdefault(self, []).append(post)
         return []
 
-    def after(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         held: Sequence[Post] = scene.memory.pop(self, []) if phase is self.behind else []
         return held

@@ -16,7 +16,7 @@ from gopa.rounds.context import RoundContext, commit
 from gopa.simulation import Behaviour
 from gopa.simulation.departures import Rounds
 from gopa.simulation.faults import flipped
-from gopa.simulation.scene import Scene
+from gopa.simulation.scene import PartyScene
 from gopa.simulation.secrets import noise_for_tests
 from wire.errors import UsageError
 
@@ -33,7 +33,7 @@ def shift(by: int) -> Deed:
 def scale_noise(factor: int) -> Deed:
     """Speaks of noise `factor` times what was drawn, 0 for none: for commit and publish."""
 
-    def difference(scene: Scene) -> Sequence[int]:
+    def difference(scene: PartyScene) -> Sequence[int]:
         noise = _noise(scene)
         return [(factor - 1) * each for each in noise]
 
@@ -43,7 +43,7 @@ def scale_noise(factor: int) -> Deed:
 def spoil_proof() -> Deed:
     """Commits with one wrong bit in the proof about input and noise."""
 
-    def lie(scene: Scene, content: Commit) -> Commit:
+    def lie(scene: PartyScene, content: Commit) -> Commit:
         require_full(scene)
         return replace(content, proof=flipped(content.proof, 40))
 
@@ -53,7 +53,7 @@ def spoil_proof() -> Deed:
 def spoil_weighing() -> Deed:
     """Commits with one wrong bit in the proof that the weight is the largest coordinate."""
 
-    def lie(scene: Scene, content: Commit) -> Commit:
+    def lie(scene: PartyScene, content: Commit) -> Commit:
         require_met((WEIGHTS, PROOFS), scene.manifest)
         return replace(content, weighing=flipped(content.weighing, 40))
 
@@ -94,7 +94,7 @@ def copy_input(victim: int) -> Deed:
     return only_at(Phase.JOIN, copied(victim, mix))
 
 
-def _spoken_of(difference: Callable[[Scene], Sequence[int]]) -> Deed:
+def _spoken_of(difference: Callable[[PartyScene], Sequence[int]]) -> Deed:
     """Adds a difference to whatever the phase says about the values."""
     fields = {Phase.JOIN: "input", Phase.COMMIT: "output"}
 
@@ -105,7 +105,7 @@ def _spoken_of(difference: Callable[[Scene], Sequence[int]]) -> Deed:
             raise UsageError("this deed is for join, commit and publish", "at")
         name = fields[phase]
 
-        def altered(scene: Scene, content: Any) -> Any:
+        def altered(scene: PartyScene, content: Any) -> Any:
             moved = _moved(scene, getattr(content, name), difference(scene))
             return replace(content, **{name: moved})
 
@@ -114,14 +114,14 @@ def _spoken_of(difference: Callable[[Scene], Sequence[int]]) -> Deed:
     return made
 
 
-def _publish(scene: Scene, content: Publish, difference: Sequence[int]) -> Publish:
+def _publish(scene: PartyScene, content: Publish, difference: Sequence[int]) -> Publish:
     require_full(scene)
     group, wide = scene.toolkit.group, _wide(scene, difference)
     values = group.decode_scalars(content.value, len(wide))
     return replace(content, value=(values + group.scalars(wide)).to_bytes())
 
 
-def _moved(scene: Scene, data: bytes, difference: Sequence[int]) -> bytes:
+def _moved(scene: PartyScene, data: bytes, difference: Sequence[int]) -> bytes:
     """The commitment to other values with the same blinding."""
     require_full(scene)
     group = scene.toolkit.group
@@ -131,13 +131,13 @@ def _moved(scene: Scene, data: bytes, difference: Sequence[int]) -> bytes:
     return (group.decode_point(data) + by.points[0]).to_bytes()
 
 
-def _wide(scene: Scene, difference: Sequence[int]) -> list[int]:
+def _wide(scene: PartyScene, difference: Sequence[int]) -> list[int]:
     """With zeros for the coordinates that stay."""
     missing = scene.manifest.terms.dimension - len(difference)
     return [*difference, *([0] * missing)]
 
 
-def _noise(scene: Scene) -> Sequence[int]:
+def _noise(scene: PartyScene) -> Sequence[int]:
     """What it has drawn in this round, from its state when it committed or compared."""
     require_full(scene)
     stage = scene.state.stage

@@ -4,17 +4,16 @@ Best tests of one input against another, on views of coalitions: a bound from be
 epsilon and delta, with its confidence. It finds leaks and proves none absent.
 """
 
-from gopa.adversary.privacy.audit import CONFIDENCE, Row, measure_all
+from gopa.adversary.privacy.audit import CONFIDENCE, ViewResult, measure_all, noticed
+from gopa.adversary.privacy.audited_plan import house_views
 from gopa.adversary.privacy.broken import BREAKAGES, Breakage, broken_views
-from gopa.adversary.privacy.claims import View
+from gopa.adversary.privacy.claims import MeasuredView
 from gopa.adversary.privacy.coalitions import COALITIONS, Coalition, views_of
-from gopa.adversary.privacy.house import house_views
 from gopa.adversary.privacy.laws import Law, Masks
-from gopa.adversary.privacy.linking import Link, link, links
-from gopa.adversary.privacy.measuring import Claim, Measurement, measure
+from gopa.adversary.privacy.linking import ViewComparison, link, links
+from gopa.adversary.privacy.measuring import Measurement, ViewClaim, measure
 from gopa.adversary.privacy.plan_file import read_plan
-from gopa.adversary.privacy.power import noticed
-from gopa.adversary.privacy.scenes import Scene
+from gopa.adversary.privacy.scenes import ReleaseScene
 from gopa.adversary.privacy.views import Release, World
 
 __all__ = [
@@ -22,16 +21,16 @@ __all__ = [
     "COALITIONS",
     "CONFIDENCE",
     "Breakage",
-    "Claim",
     "Coalition",
     "Law",
-    "Link",
     "Masks",
+    "MeasuredView",
     "Measurement",
     "Release",
-    "Row",
-    "Scene",
-    "View",
+    "ReleaseScene",
+    "ViewClaim",
+    "ViewComparison",
+    "ViewResult",
     "World",
     "broken_views",
     "house_views",

@@ -1,19 +1,56 @@
-"""Many games at once, with bounds that hold for all of them together."""
+"""Plays many games at once, with bounds that hold for all of them together.
+
+It says how small an excess over a claim would be noticed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from gopa.adversary.privacy.claims import View
-from gopa.adversary.privacy.measuring import Measurement, measure
-from gopa.adversary.privacy.power import noticed
+import numpy as np
+from scipy.special import ndtr
+
+from gopa.adversary.privacy.bounds import Floats, delta_below
+from gopa.adversary.privacy.claims import MeasuredView
+from gopa.adversary.privacy.measuring import INTERVALS, Measurement, ViewClaim, measure
 from gopa.adversary.privacy.views import World
+from gopa.planning.gaussian import gaussian_mu
 from wire.errors import UsageError
 
-if TYPE_CHECKING:
-    import numpy as np
+MOST: Final = 100.0
+"""Larger excesses are not looked for."""
+
+_THRESHOLDS: Final = np.linspace(-4.0, 8.0, 241)
+
+
+def noticed(claim: ViewClaim, draws: int, risk: float) -> float:
+    """The smallest excess for which expected counts contradict the claim.
+
+    As a factor: noise so many times too small for the claim, or an input that may move so
+    many times too far. A mechanism as strong as the claim and of normal noise stands for
+    all others. About half of all runs notice this much, nearly all notice a little more.
+    Infinite where not even `MOST` would be noticed.
+    """
+    if claim.delta >= 1:
+        return float("inf")
+    mu = gaussian_mu(claim.epsilon, max(claim.delta, 1e-12))
+    low, high = 1.0, MOST
+    if not _seen(mu * high, claim, draws, risk):
+        return float("inf")
+    for _ in range(20):
+        middle = float(np.sqrt(low * high))
+        low, high = (low, middle) if _seen(mu * middle, claim, draws, risk) else (middle, high)
+    return high
+
+
+def _seen(mu: float, claim: ViewClaim, draws: int, risk: float) -> bool:
+    thresholds: Floats = _THRESHOLDS + mu / 2
+    hits, alarms = draws * ndtr(mu - thresholds), draws * ndtr(-thresholds)
+    bounds = delta_below(hits, alarms, draws, claim.epsilon, risk / INTERVALS)
+    return bool(bounds.max() > claim.delta)
+
 
 CONFIDENCE: Final = 0.999
 
@@ -24,13 +61,13 @@ _MOST_NUMBERS: Final = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Row:
+class ViewResult:
     """One view: what was claimed and measured, and the excess that would have been noticed.
 
     `noticed` is a factor: noise so many times too small, or more, would have been found.
     """
 
-    view: View
+    view: MeasuredView
     measured: Measurement
     noticed: float
 
@@ -41,12 +78,12 @@ class Row:
 
 
 def measure_all(
-    views: Sequence[View],
+    views: Sequence[MeasuredView],
     rng: np.random.Generator,
     *,
     draws: int | None = None,
     confidence: float = CONFIDENCE,
-) -> Iterator[Row]:
+) -> Iterator[ViewResult]:
     """A row for each view, in order. With this confidence *all* their bounds hold.
 
     `draws` views of each input, or as many as take about a second.
@@ -61,7 +98,7 @@ def measure_all(
     for view in views:
         count = draws_for(view.world) if draws is None else draws
         found = measure(view.world, view.claim, count, risk, rng)
-        yield Row(view, found, noticed(view.claim, found.draws, risk))
+        yield ViewResult(view, found, noticed(view.claim, found.draws, risk))
 
 
 def draws_for(world: World) -> int:

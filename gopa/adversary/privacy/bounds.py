@@ -31,7 +31,7 @@ def at_most(hits: npt.ArrayLike, draws: float, risk: float) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class TrialCounts:
     """How often a test said "moved": among views in which it was so, and among the others.
 
     Each was counted over `draws` views. The test was chosen before they were drawn.
@@ -56,7 +56,7 @@ class Counts:
 def delta_below(
     hits: npt.ArrayLike, alarms: npt.ArrayLike, draws: float, epsilon: float, risk: float
 ) -> Floats:
-    """`Counts.delta` for many tests at once."""
+    """`TrialCounts.delta` for many tests at once."""
     found = at_least(hits, draws, risk) - math.exp(epsilon) * at_most(alarms, draws, risk)
     return np.asarray(np.maximum(found, 0.0), dtype=np.float64)
 
@@ -64,7 +64,7 @@ def delta_below(
 def epsilon_below(
     hits: npt.ArrayLike, alarms: npt.ArrayLike, draws: float, delta: float, risk: float
 ) -> Floats:
-    """`Counts.epsilon` for many tests at once."""
+    """`TrialCounts.epsilon` for many tests at once."""
     gain = np.maximum(at_least(hits, draws, risk) - delta, 1e-300)
     found = np.log(gain) - np.log(at_most(alarms, draws, risk))
     return np.asarray(np.maximum(found, 0.0), dtype=np.float64)

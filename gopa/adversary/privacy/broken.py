@@ -12,17 +12,17 @@ from typing import Final
 
 import numpy as np
 
-from gopa.adversary.privacy.claims import View, claim_of, plan_label, world_of
-from gopa.adversary.privacy.coalitions import FEWEST, LATE, ORGANISER, ROLLBACK, VETO
-from gopa.adversary.privacy.house import (
+from gopa.adversary.privacy.audited_plan import (
     NARROW,
     RETRY_UNIFORM,
     TWO_GAUSSIAN,
     TWO_UNIFORM,
     UNIFORM,
 )
+from gopa.adversary.privacy.claims import MeasuredView, claim_of, plan_label, world_of
+from gopa.adversary.privacy.coalitions import FEWEST, LATE, ORGANISER, ROLLBACK, VETO
 from gopa.adversary.privacy.laws import Masks
-from gopa.adversary.privacy.scenes import Scene, graph_of, most_exposed
+from gopa.adversary.privacy.scenes import ReleaseScene, graph_of, most_exposed
 from gopa.adversary.privacy.views import Release, World
 from gopa.planning.terms import Terms
 from wire.errors import UsageError
@@ -33,7 +33,7 @@ NARROW_BITS: Final = 4
 
 _TRIES: Final = 1000
 
-Break = Callable[[Terms, np.random.Generator], View]
+Break = Callable[[Terms, np.random.Generator], MeasuredView]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,54 +45,54 @@ class Breakage:
     terms: Callable[[], Terms]
     make: Break
 
-    def view(self, rng: np.random.Generator) -> View:
+    def view(self, rng: np.random.Generator) -> MeasuredView:
         """The game, under the name of what is wrong."""
         return replace(self.make(self.terms(), rng), name=self.name, coalition=self.what)
 
 
-def _sound(view: View | None) -> View:
+def _sound(view: MeasuredView | None) -> MeasuredView:
     if view is None:
         raise UsageError("these terms leave no room for the view that is to be broken", "terms")
     return view
 
 
-def _in(view: View, world: World) -> View:
+def _in(view: MeasuredView, world: World) -> MeasuredView:
     """The same claim about another world."""
     return replace(view, world=world)
 
 
-def small_noise(terms: Terms, rng: np.random.Generator) -> View:
+def small_noise(terms: Terms, rng: np.random.Generator) -> MeasuredView:
     """Every draw divided by four."""
     view = _sound(ORGANISER.view(terms, rng))
     return _in(view, replace(view.world, noise=view.world.noise.shrunk(NOISE_FACTOR)))
 
 
-def narrow_gaussian(terms: Terms, rng: np.random.Generator) -> View:
+def narrow_gaussian(terms: Terms, rng: np.random.Generator) -> MeasuredView:
     """Masks of one step."""
     view = _sound(FEWEST.view(terms, rng))
     return _in(view, replace(view.world, masks=Masks(1)))
 
 
-def narrow_uniform(terms: Terms, rng: np.random.Generator) -> View:
+def narrow_uniform(terms: Terms, rng: np.random.Generator) -> MeasuredView:
     """Masks of a few bits, which do not wrap."""
     view = _sound(ORGANISER.view(terms, rng))
     return _in(view, replace(view.world, masks=Masks(0, NARROW_BITS)))
 
 
-def small_k(terms: Terms, rng: np.random.Generator) -> View:
+def small_k(terms: Terms, rng: np.random.Generator) -> MeasuredView:
     """One choice for each party: somebody has no honest neighbour."""
     few = replace(terms, k=1)
     corrupt = frozenset(range(terms.corrupt))
     for _ in range(_TRIES):
         graph = graph_of(few, terms.parties, rng)
-        scene = Scene(graph, most_exposed(graph, corrupt, few), corrupt)
+        scene = ReleaseScene(graph, most_exposed(graph, corrupt, few), corrupt)
         if len(scene.release().members) == 1:
             break
     sound = _sound(FEWEST.view(terms, rng))
-    return View("", plan_label(few), "", world_of(few, [scene]), sound.claim)
+    return MeasuredView("", plan_label(few), "", world_of(few, [scene]), sound.claim)
 
 
-def mask_fewer(terms: Terms, rng: np.random.Generator) -> View:
+def mask_fewer(terms: Terms, rng: np.random.Generator) -> MeasuredView:
     """One of the masks of the victim is missing, and no other honest party shares one with it."""
     view = _sound(FEWEST.view(terms, rng))
     only = view.world.releases[0]
@@ -102,23 +102,23 @@ def mask_fewer(terms: Terms, rng: np.random.Generator) -> View:
     )
 
 
-def no_noise_after_dropout(terms: Terms, rng: np.random.Generator) -> View:
+def no_noise_after_dropout(terms: Terms, rng: np.random.Generator) -> MeasuredView:
     """Whoever has to open an edge publishes its value again, without noise."""
     scene = ROLLBACK.build(terms, rng)[0]
     opening = {each for edge in scene.opened for each in edge} - scene.gone
     silent = frozenset(at for at, party in enumerate(scene.honest) if party in opening)
     world = replace(world_of(terms, [scene]), releases=(replace(scene.release(), silent=silent),))
-    return View("", plan_label(terms), "", world, claim_of(terms, [scene], rng))
+    return MeasuredView("", plan_label(terms), "", world, claim_of(terms, [scene], rng))
 
 
-def both_secrets(terms: Terms, rng: np.random.Generator) -> View:
+def both_secrets(terms: Terms, rng: np.random.Generator) -> MeasuredView:
     """A value that was rolled back has its self-mask opened too."""
     view = _sound(LATE.view(terms, rng))
     only = view.world.releases[0]
     return _in(view, replace(view.world, releases=(replace(only, closed=frozenset()),)))
 
 
-def reused_masks(terms: Terms, rng: np.random.Generator) -> View:
+def reused_masks(terms: Terms, rng: np.random.Generator) -> MeasuredView:
     """The victim drops out of the first attempt, its edges are opened, and serve again."""
     scenes = VETO.build(terms, rng)
     claim = claim_of(terms, scenes, rng)
@@ -126,7 +126,7 @@ def reused_masks(terms: Terms, rng: np.random.Generator) -> View:
     known = [(retry.victim, int(each)) for each in retry.graph.neighbours(retry.victim)]
     world: World = world_of(terms, scenes[-1:])
     again: Release = replace(retry, graph=retry.graph.without(known))
-    return View("", plan_label(terms), "", replace(world, releases=(again,)), claim)
+    return MeasuredView("", plan_label(terms), "", replace(world, releases=(again,)), claim)
 
 
 BREAKAGES: Final[Sequence[Breakage]] = (
@@ -162,6 +162,6 @@ BREAKAGES: Final[Sequence[Breakage]] = (
 """What `--broken` measures; every one of them is outside the claim."""
 
 
-def broken_views(rng: np.random.Generator) -> list[View]:
+def broken_views(rng: np.random.Generator) -> list[MeasuredView]:
     """The games of all of them."""
     return [each.view(rng) for each in BREAKAGES]

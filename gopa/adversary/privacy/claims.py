@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gopa.adversary.privacy.laws import Law, Masks
-from gopa.adversary.privacy.measuring import Claim
-from gopa.adversary.privacy.scenes import Scene
+from gopa.adversary.privacy.measuring import ViewClaim
+from gopa.adversary.privacy.scenes import ReleaseScene
 from gopa.adversary.privacy.views import World
 from gopa.planning.joined import guarantee
 from gopa.planning.outcome import privacy
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class View:
+class MeasuredView:
     """A game with its name, what the coalition has in it, and what is claimed of it."""
 
     name: str
     plan: str
     coalition: str
     world: World
-    claim: Claim
+    claim: ViewClaim
 
 
-def claim_of(terms: Terms, scenes: Sequence[Scene], rng: np.random.Generator) -> Claim:
+def claim_of(terms: Terms, scenes: Sequence[ReleaseScene], rng: np.random.Generator) -> ViewClaim:
     """What is claimed of this coalition, at the epsilon of the terms.
 
     A coalition so small that it was fixed before the coins has the word of the terms. Where
@@ -44,23 +44,23 @@ def claim_of(terms: Terms, scenes: Sequence[Scene], rng: np.random.Generator) ->
     claims = privacy.of(last, rng=rng.bytes).claims
     planned, named, word = claims[0].delta, claims[-1].delta, float_below(terms.delta)
     if any(scene.victim in scene.gone for scene in scenes):
-        return Claim(float_below(terms.epsilon), min(planned, word))
+        return ViewClaim(float_below(terms.epsilon), min(planned, word))
     if any(len(scene.corrupt) > terms.corrupt for scene in scenes):
         delta = named
     elif guarantee(terms).total > word:
         delta = word
     else:
         delta = min(planned, named) if all(map(_is_whole, scenes)) else named
-    return Claim(float_below(terms.epsilon), delta)
+    return ViewClaim(float_below(terms.epsilon), delta)
 
 
-def _is_whole(scene: Scene) -> bool:
+def _is_whole(scene: ReleaseScene) -> bool:
     """Whether the victim is connected with all honest parties of the result."""
     release = scene.release()
     return len(release.members) == release.graph.parties
 
 
-def world_of(terms: Terms, scenes: Sequence[Scene]) -> World:
+def world_of(terms: Terms, scenes: Sequence[ReleaseScene]) -> World:
     """The game of these releases, for the largest change that the terms allow."""
     return World(
         releases=tuple(scene.release() for scene in scenes),

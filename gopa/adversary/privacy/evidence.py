@@ -9,7 +9,7 @@ from bulletin_board import Entry, LogReader, Submission
 from gopa.masks import Share, decode_share, unpack_words
 from gopa.messages.party import COMMIT, OPENING, PUBLISH, RECOVER, UNMASK, Commit
 from gopa.messages.phases import Kind
-from gopa.party.masking import share_point
+from gopa.party.committing import share_point
 from gopa.rounds.context import RoundContext
 from gopa.rules import RoundFindings
 from wire.errors import UsageError
@@ -19,7 +19,7 @@ Numbers = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class RoundMessages:
     """The messages of one round, by position of the roll. They are those of honest parties.
 
     `edges` are keys that were opened, by both ends; `shares` lie at points, by dealer.
@@ -32,14 +32,14 @@ class Evidence:
     shares: dict[int, dict[int, Share]] = field(default_factory=dict)
 
 
-def evidence_of(log: LogReader, context: RoundContext, found: RoundFindings) -> Evidence:
+def evidence_of(log: LogReader, context: RoundContext, found: RoundFindings) -> RoundMessages:
     """Everything that the log has of a round, also what came too late to count.
 
     Raises:
         UsageError: a message of several entries; small sessions have none.
     """
     places = {key: place for place, key in enumerate(found.roll)}
-    evidence = Evidence()
+    evidence = RoundMessages()
     for entry in _entries(log, found.number):
         place = places.get(entry.author.data)
         if place is not None:
@@ -56,7 +56,7 @@ def _entries(log: LogReader, number: int) -> Iterator[Entry]:
             yield entry
 
 
-def _read(evidence: Evidence, entry: Entry, place: int, context: RoundContext) -> None:
+def _read(evidence: RoundMessages, entry: Entry, place: int, context: RoundContext) -> None:
     body = entry.body
     if entry.kind == Kind.COMMIT:
         evidence.commits[place] = COMMIT.decode(body)

@@ -3,28 +3,63 @@
 From the log of a real session and the secrets of a coalition everything is taken off that
 can be taken off. What is left must be input, noise and the masks of exactly those edges that
 a simulated view has, to the last bit; and it must follow the laws that these are drawn from.
+
+Numbers from real sessions are tested against the laws that simulated views are drawn from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import numpy as np
+from scipy.special import chdtrc
 
 from commitments import ristretto255
 from gopa.adversary.privacy.evidence import centred, evidence_of, modulus, total_of
-from gopa.adversary.privacy.fit import place, uniform_fit
 from gopa.adversary.privacy.laws import Law, Masks
 from gopa.adversary.privacy.live import FULL_SESSIONS, SESSIONS, Live, Played
-from gopa.adversary.privacy.scenes import Scene
-from gopa.adversary.privacy.stripping import Rest, Stripper
+from gopa.adversary.privacy.scenes import ReleaseScene
+from gopa.adversary.privacy.stripping import StrippedValue, Stripper
 from gopa.graph import Graph
 from gopa.planning.convolution import Masses
 from gopa.rounds.context import RoundContext
 from gopa.rules import RoundFindings
 
-if TYPE_CHECKING:
-    import numpy as np
+_EXPECTED: Final = 8
+"""So many draws, or a little more, are expected in each cell."""
+
+_MOST_CELLS: Final = 64
+
+
+def place(value: int, law: Law, rng: np.random.Generator) -> float:
+    """Where a draw stands in its law: uniform on [0, 1) if it is of this law.
+
+    The chance of less, and a random part of the chance of the value itself. -1 for what the
+    law cannot give.
+    """
+    row = value - law.first
+    if not 0 <= row < len(law.chances) or law.chances[row] == 0:
+        return -1.0
+    return float(law.chances[:row].sum() + rng.random() * law.chances[row])
+
+
+def uniform_fit(places: Sequence[float]) -> float | None:
+    """About the chance that uniform numbers look less uniform than these: Pearson's test.
+
+    0 if one lies outside of [0, 1); None if there are too few numbers to tell anything.
+    """
+    found = np.asarray(places)
+    cells = min(_MOST_CELLS, len(found) // _EXPECTED)
+    if ((found < 0) | (found >= 1 + 1e-9)).any():
+        return 0.0
+    if cells < 2:
+        return None
+    counts = np.bincount(np.minimum((found * cells).astype(int), cells - 1), minlength=cells)
+    expected = len(found) / cells
+    return float(chdtrc(cells - 1, float(((counts - expected) ** 2).sum() / expected)))
+
 
 UNLIKELY: Final = 1e-7
 """Laws that fit worse than this are other laws."""
@@ -36,8 +71,8 @@ _CUT: Final = 1e-30
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """What a kind of session showed.
+class ViewComparison:
+    """Says what a kind of session showed when simulated and real views were compared.
 
     Of `values` masked values on the logs, `wrong` are not what they should be. `totals` and
     `singles` say how well sums of components and single values fit their laws, None where
@@ -67,14 +102,14 @@ class _Tally:
     singles: list[float] = field(default_factory=list)
 
 
-def link(live: Live, rounds: int, rng: np.random.Generator) -> Link:
+def link(live: Live, rounds: int, rng: np.random.Generator) -> ViewComparison:
     """Runs sessions of so many logical rounds together and compares every honest value."""
     tally = _Tally()
     for first in range(0, rounds, _ROUNDS):
         played = live.played(min(_ROUNDS, rounds - first), rng.bytes)
         for found in played.simulation.findings().rounds:
             _compare(played, found, tally, rng)
-    return Link(
+    return ViewComparison(
         live.name,
         tally.rounds,
         tally.values,
@@ -84,7 +119,7 @@ def link(live: Live, rounds: int, rng: np.random.Generator) -> Link:
     )
 
 
-def links(rounds: int, rng: np.random.Generator) -> Iterator[Link]:
+def links(rounds: int, rng: np.random.Generator) -> Iterator[ViewComparison]:
     """All kinds; a fifth as many rounds where everything is proved."""
     for live in SESSIONS:
         yield link(live, max(2, rounds // 5) if live in FULL_SESSIONS else rounds, rng)
@@ -112,7 +147,7 @@ def _compare(played: Played, found: RoundFindings, tally: _Tally, rng: np.random
 
 
 def _as_drawn(
-    found: RoundFindings, rest: Rest, at: int, coalition: frozenset[int], *, stays: bool
+    found: RoundFindings, rest: StrippedValue, at: int, coalition: frozenset[int], *, stays: bool
 ) -> bool:
     """Whether exactly the masks are left that a simulated view of this round has.
 
@@ -122,7 +157,7 @@ def _as_drawn(
     if found.graph is None or found.final is None:
         return False
     outside = frozenset(range(len(found.roll))) - set(found.final)
-    scene = Scene(found.graph, at, coalition, frozenset() if stays else outside)
+    scene = ReleaseScene(found.graph, at, coalition, frozenset() if stays else outside)
     if at in scene.gone:
         return rest.closed
     honest, release = scene.honest, scene.release()
@@ -133,7 +168,7 @@ def _as_drawn(
 def _fit(  # noqa: PLR0913, PLR0917 - what a round is, and where to put what it shows
     played: Played,
     found: RoundFindings,
-    rests: Mapping[int, Rest],
+    rests: Mapping[int, StrippedValue],
     context: RoundContext,
     tally: _Tally,
     rng: np.random.Generator,

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final
 
-from gopa.adversary.ground import FOUR
-from gopa.adversary.privacy.stripping import Secrets
+from gopa.adversary.privacy.stripping import PartySecrets
+from gopa.adversary.setup import FOUR
 from gopa.messages.parameters import Mode, Trust
 from gopa.messages.phases import Phase
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.party.states import Committed
 from gopa.planning.terms import Terms
-from gopa.simulation import Script, Simulation, Stage
+from gopa.simulation import Script, Simulation, SimulationOptions
 from gopa.simulation.actor import Actor
-from gopa.simulation.departures import Late
+from gopa.simulation.departures import PostsLate
 from wire.randomness import Rng
 from zkp.noise_table import GaussianTable, binomial
 
@@ -32,7 +32,7 @@ class Live:
 
     name: str
     terms: Terms
-    setting: Setting
+    setting: SessionSetting
     script: Script
     coalition: tuple[int, ...] = (0, 1)
 
@@ -52,8 +52,8 @@ class Live:
     def played(self, rounds: int, rng: Rng) -> Played:
         """A session of so many logical rounds, and every secret of it."""
         terms = replace(self.terms, rounds=rounds)
-        memory = Memory()
-        stage = Stage(remember_noise=True, watch=memory)
+        memory = SecretsRecorder()
+        stage = SimulationOptions(remember_noise=True, watch=memory)
         simulation = Simulation(
             terms, rng=rng, setting=self.setting, script=self.script, stage=stage
         )
@@ -64,17 +64,17 @@ class Live:
 
 
 @dataclass(slots=True)
-class Memory:
+class SecretsRecorder:
     """Keeps what parties know behind their commits, by round and position."""
 
-    secrets: dict[tuple[int, int], Secrets] = field(default_factory=dict)
+    secrets: dict[tuple[int, int], PartySecrets] = field(default_factory=dict)
 
     def __call__(self, actor: Actor) -> None:
         stage = actor.state.stage
         if isinstance(stage, Committed):
             keys = {other: edge.key for other, edge in stage.edges.items()}
             where = stage.opened.context.round, stage.view.position
-            self.secrets[where] = Secrets(actor.index, keys, stage.seed)
+            self.secrets[where] = PartySecrets(actor.index, keys, stage.seed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,10 +83,10 @@ class Played:
 
     live: Live
     simulation: Simulation
-    secrets: Mapping[tuple[int, int], Secrets]
+    secrets: Mapping[tuple[int, int], PartySecrets]
     inputs: Sequence[Sequence[int]]
 
-    def of_round(self, number: int) -> dict[int, Secrets]:
+    def of_round(self, number: int) -> dict[int, PartySecrets]:
         """The secrets of one round by position."""
         return {place: found for (at, place), found in self.secrets.items() if at == number}
 
@@ -112,12 +112,12 @@ _RECOVERING: Final = replace(_SEVEN, threshold_numerator=1, threshold_denominato
 _RETRIED: Final = replace(_SEVEN, charged=1, attempts=2)
 _VECTORS: Final = replace(_SEVEN, dimension=3, squared_sensitivity=48, noise=binomial(8))
 _SHARED: Final = replace(_VECTORS, threshold_numerator=1, threshold_denominator=2)
-_SIGNED: Final = Setting(mode=Mode.SIGNED)
-_CURIOUS: Final = Setting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS)
+_SIGNED: Final = SessionSetting(mode=Mode.SIGNED)
+_CURIOUS: Final = SessionSetting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS)
 
 _GONE: Final = Script().drop(5, before=Phase.PUBLISH)
-_LATE: Final = Script().misbehave(4, Late(Phase.PUBLISH))
-_SILENT: Final = Script().drop(2, before=Phase.UNMASK).misbehave(5, Late(Phase.PUBLISH))
+_LATE: Final = Script().misbehave(4, PostsLate(Phase.PUBLISH))
+_SILENT: Final = Script().drop(2, before=Phase.UNMASK).misbehave(5, PostsLate(Phase.PUBLISH))
 _ODD: Final = frozenset(range(1, LAST_ROUND, 2))
 _VETO: Final = Script().drop(0, before=Phase.UNMASK, rounds=_ODD)
 
@@ -131,10 +131,10 @@ SIGNED_SESSIONS: Final = (
     Live("signed, Gaussian masks, late values", _GAUSSIAN, _CURIOUS, _LATE),
 )
 FULL_SESSIONS: Final = (
-    Live("full, recovery", _RECOVERING, Setting(), _SILENT),
-    Live("full, Gaussian masks, late values", _GAUSSIAN, Setting(), _LATE),
-    Live("full, vectors", _VECTORS, Setting(), _GONE),
-    Live("full, vectors, recovery", _SHARED, Setting(), _SILENT),
+    Live("full, recovery", _RECOVERING, SessionSetting(), _SILENT),
+    Live("full, Gaussian masks, late values", _GAUSSIAN, SessionSetting(), _LATE),
+    Live("full, vectors", _VECTORS, SessionSetting(), _GONE),
+    Live("full, vectors, recovery", _SHARED, SessionSetting(), _SILENT),
 )
 SESSIONS: Final = (*SIGNED_SESSIONS, *FULL_SESSIONS)
 """Both modes and both laws of masks, and every way in which a key or a seed is opened."""

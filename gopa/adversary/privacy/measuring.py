@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from gopa.adversary.privacy.bounds import Counts, Floats, delta_below, epsilon_below
+from gopa.adversary.privacy.bounds import Floats, TrialCounts, delta_below, epsilon_below
 from gopa.adversary.privacy.distinguishers import CERTAIN, Score, all_scores, scores_for
 from gopa.adversary.privacy.views import World, views
 from wire.errors import UsageError
@@ -30,8 +30,8 @@ Worth = Callable[[Floats, Floats, float], Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """What is said of a view."""
+class ViewClaim:
+    """States what a plan claims of a view."""
 
     epsilon: float
     delta: float
@@ -45,14 +45,14 @@ class Measurement:
     views of each input were counted, `test` the score that did best.
     """
 
-    claim: Claim
+    claim: ViewClaim
     epsilon: float
     delta: float
     draws: int
     risk: float
     test: str
-    for_epsilon: Counts
-    for_delta: Counts
+    for_epsilon: TrialCounts
+    for_delta: TrialCounts
 
     @property
     def inside(self) -> bool:
@@ -71,15 +71,15 @@ class _Test:
     sign: int
     threshold: float
 
-    def counts(self, moved: Floats, still: Floats) -> Counts:
+    def counts(self, moved: Floats, still: Floats) -> TrialCounts:
         yes, no = (moved, still) if self.sign == 1 else (still, moved)
         hits = self.sign * yes[self.score] >= self.threshold
         alarms = self.sign * no[self.score] >= self.threshold
-        return Counts(int(hits.sum()), int(alarms.sum()), yes.shape[1])
+        return TrialCounts(int(hits.sum()), int(alarms.sum()), yes.shape[1])
 
 
 def measure(
-    world: World, claim: Claim, draws: int, risk: float, rng: np.random.Generator
+    world: World, claim: ViewClaim, draws: int, risk: float, rng: np.random.Generator
 ) -> Measurement:
     """Draws `draws` views of each input and counts what the best test finds.
 

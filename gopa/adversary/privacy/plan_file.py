@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gopa.planning.terms import Terms
 from wire.errors import MalformedMessage, UsageError
-from wire.json_text import read_json
+from wire.strict_json import read_json
 from zkp.noise_table import NoiseLaw, decode_noise_law
 
 _DECIMALS: Final = frozenset({"low", "high", "epsilon", "delta", "beta"})

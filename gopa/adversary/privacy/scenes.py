@@ -11,7 +11,7 @@ from scipy import linalg
 from gopa.adversary.privacy.laws import Law
 from gopa.adversary.privacy.views import Release
 from gopa.graph import Graph, complete, k_out_graph
-from gopa.planning.outcome import Outcome
+from gopa.planning.outcome import RoundFacts
 from gopa.planning.terms import Terms
 
 _DENSE = 1000
@@ -19,7 +19,7 @@ _DENSE = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scene:
+class ReleaseScene:
     """One release: the graph of the roll, the victim, the coalition, and who is not in it."""
 
     graph: Graph
@@ -57,9 +57,9 @@ class Scene:
         honest = self.honest
         return Release(self.graph.induced(honest), honest.index(self.victim))
 
-    def outcome(self, terms: Terms, earlier: Iterable[Outcome] = ()) -> Outcome:
+    def outcome(self, terms: Terms, earlier: Iterable[RoundFacts] = ()) -> RoundFacts:
         """The public facts, and who the coalition is, for the library's own account."""
-        return Outcome(
+        return RoundFacts(
             terms=terms,
             graph=self.graph,
             included=self.included,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from commitments import Pedersen
-from gopa.adversary.privacy.evidence import Evidence, Numbers, modulus
+from gopa.adversary.privacy.evidence import Numbers, RoundMessages, modulus
 from gopa.masks import (
     SelfContext,
     add_edge_words,
@@ -23,7 +23,7 @@ from gopa.masks import (
     word_type,
 )
 from gopa.messages.framing import party_id
-from gopa.party.masking import mask_law
+from gopa.party.committing import mask_law
 from gopa.rounds.context import RoundContext
 from gopa.rules import RoundFindings
 from wire.errors import UsageError
@@ -31,7 +31,7 @@ from wire.secret import Guarded, SecretBytes
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Secrets(Guarded):
+class PartySecrets(Guarded):
     """What one party knows behind its commit: the keys of its edges, and its seed."""
 
     party: int
@@ -40,7 +40,7 @@ class Secrets(Guarded):
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class StrippedValue:
     """A value without everything that the coalition knows.
 
     `hidden` are the neighbours whose masks are still in it, `closed` says that its
@@ -58,9 +58,9 @@ class Stripper:
 
     context: RoundContext
     found: RoundFindings
-    evidence: Evidence
+    evidence: RoundMessages
 
-    def rests(self, coalition: Mapping[int, Secrets]) -> dict[int, Rest]:
+    def rests(self, coalition: Mapping[int, PartySecrets]) -> dict[int, StrippedValue]:
         """Of every value on the log whose party is not of the coalition."""
         return {
             place: self._rest(place, coalition)
@@ -69,7 +69,7 @@ class Stripper:
         }
 
     def expected(
-        self, place: int, plain: Numbers, rest: Rest, everybody: Mapping[int, Secrets]
+        self, place: int, plain: Numbers, rest: StrippedValue, everybody: Mapping[int, PartySecrets]
     ) -> Numbers:
         """Input and noise, with the masks that `rest` says are left: known to a simulation."""
         total = list(plain)
@@ -80,7 +80,7 @@ class Stripper:
             total = self._plus(total, self._own(own.seed, place))
         return self._reduced(total)
 
-    def _rest(self, place: int, coalition: Mapping[int, Secrets]) -> Rest:
+    def _rest(self, place: int, coalition: Mapping[int, PartySecrets]) -> StrippedValue:
         values, hidden = list(self.evidence.values[place]), []
         for other in self._neighbours(place):
             key = self._known(place, other, coalition)
@@ -92,7 +92,7 @@ class Stripper:
         if mask is not None:
             values = self._minus(values, mask)
         closed = mask is None and self._has_self_masks
-        return Rest(self._reduced(values), tuple(hidden), closed)
+        return StrippedValue(self._reduced(values), tuple(hidden), closed)
 
     @property
     def _has_self_masks(self) -> bool:
@@ -107,7 +107,7 @@ class Stripper:
         return [each for each in around if each in listed and {place, each} not in void]
 
     def _known(
-        self, place: int, other: int, coalition: Mapping[int, Secrets]
+        self, place: int, other: int, coalition: Mapping[int, PartySecrets]
     ) -> SecretBytes | None:
         if other in coalition:
             return coalition[other].keys[place]

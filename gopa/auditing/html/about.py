@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gopa.auditing.html.data import Row
+from gopa.auditing.html.data import ReportObject
 from gopa.auditing.html.figures import short
 from gopa.auditing.html.markup import (
     NOTHING,
@@ -43,7 +43,7 @@ _SIGNED: Final = (
 _NAMES: Final = "Who the people behind the keys are is not known from a log."
 
 
-def meaning(report: Row) -> Markup:
+def meaning(report: ReportObject) -> Markup:
     """What may be concluded, and what may not."""
     name, session = report.text("verdict"), report.part_or_none("session")
     signed = session is not None and plain_name(session.text("mode")) == "signed"
@@ -60,7 +60,7 @@ def meaning(report: Row) -> Markup:
     return lines(parts)
 
 
-def _assumptions(rounds: Sequence[Row]) -> list[str]:
+def _assumptions(rounds: Sequence[ReportObject]) -> list[str]:
     found: dict[str, None] = {}
     for each in rounds:
         privacy = each.part_or_none("privacy")
@@ -76,7 +76,7 @@ def _listed(head: str, items: Sequence[str]) -> Markup:
     return lines([element("h3", text(head)), shown, left_off(len(items) - _MOST_LINES, "lines")])
 
 
-def yourself(report: Row) -> Markup:
+def yourself(report: ReportObject) -> Markup:
     """The commands, and what to compare."""
     log = report.part_or_none("log")
     parts = [
@@ -98,11 +98,11 @@ def yourself(report: Row) -> Markup:
     return lines(parts)
 
 
-def _state(log: Row) -> Markup:
+def _state(log: ReportObject) -> Markup:
     return pairs([("entries", text(f"{log.number('size'):,}")), ("root", code(log.text("root")))])
 
 
-def facts(report: Row) -> Markup:
+def facts(report: ReportObject) -> Markup:
     """Log and session, with all their names."""
     log, session = report.part_or_none("log"), report.part_or_none("session")
     parts = []
@@ -113,7 +113,7 @@ def facts(report: Row) -> Markup:
     return lines(parts)
 
 
-def _log(log: Row) -> Markup:
+def _log(log: ReportObject) -> Markup:
     names = log.texts("witnesses")
     witnesses = joined(said(name) for name in names[:_MOST_WITNESSES])
     more = len(names) - _MOST_WITNESSES
@@ -129,7 +129,7 @@ def _log(log: Row) -> Markup:
     )
 
 
-def _choices(session: Row) -> str:
+def _choices(session: ReportObject) -> str:
     """Among how many coins liars choose."""
     helped, alone = session.text("coin_choices"), session.text("coin_choices_alone")
     if not helped:
@@ -140,7 +140,7 @@ def _choices(session: Row) -> str:
     )
 
 
-def _session(session: Row) -> Markup:
+def _session(session: ReportObject) -> Markup:
     mode, trust = plain_name(session.text("mode")), plain_name(session.text("trust"))
     beacon = plain_name(session.text("beacon"))
     bounds = f"{session.text('low')} to {session.text('high')}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
-from gopa.auditing.html.data import Row
+from gopa.auditing.html.data import ReportObject
 from gopa.auditing.html.figures import counted, key_name
 from gopa.auditing.html.markup import (
     NOTHING,
@@ -39,7 +39,7 @@ _COLUMNS: Final = 3
 _LONGEST: Final = 500
 
 
-def checks(found: Sequence[Row]) -> Markup:
+def checks(found: Sequence[ReportObject]) -> Markup:
     """All checks by family, each with what was asked and how it ended."""
     if not found:
         return NOTHING
@@ -56,7 +56,7 @@ def checks(found: Sequence[Row]) -> Markup:
     return lines([element("h3", text("Checks")), shown])
 
 
-def _family(name: str, rows: Sequence[Row]) -> Markup:
+def _family(name: str, rows: Sequence[ReportObject]) -> Markup:
     number = rows[0].text("number").partition(".")[0]
     head = element(
         "th", text(f"{number} {name}"), kind="family", scope="rowgroup", colspan=str(_COLUMNS)
@@ -64,7 +64,7 @@ def _family(name: str, rows: Sequence[Row]) -> Markup:
     return element("tbody", element("tr", head), *(_check(each) for each in rows))
 
 
-def _check(found: Row) -> Markup:
+def _check(found: ReportObject) -> Markup:
     status = found.text("status")
     tone, word = STATUSES.get(status, ("open", status))
     notes = [found.text("detail")]
@@ -78,7 +78,7 @@ def _check(found: Row) -> Markup:
     return row([text(found.text("number")), asked, answer])
 
 
-def faults(found: Sequence[Row]) -> Markup:
+def faults(found: Sequence[ReportObject]) -> Markup:
     """Every fault: who, which rule, what should have been, where it shows."""
     if not found:
         return NOTHING
@@ -90,7 +90,7 @@ def faults(found: Sequence[Row]) -> Markup:
     return lines([*parts, left_off(len(found) - len(shown), "faults")])
 
 
-def _fault(found: Row) -> Markup:
+def _fault(found: ReportObject) -> Markup:
     handled = found.flag("handled")
     head = Markup(culprit(found) + text(": ") + said(found.text("what"), _LONGEST))
     where = f"round {found.number('round')}" if found.number("round") else "the whole session"
@@ -118,7 +118,7 @@ def _fault(found: Row) -> Markup:
     )
 
 
-def _entries(entries: Sequence[Row]) -> Markup:
+def _entries(entries: Sequence[ReportObject]) -> Markup:
     shown = [_entry(each) for each in entries[:_MOST_ENTRIES]]
     more = len(entries) - len(shown)
     return Markup(
@@ -126,12 +126,12 @@ def _entries(entries: Sequence[Row]) -> Markup:
     )
 
 
-def _entry(entry: Row) -> Markup:
+def _entry(entry: ReportObject) -> Markup:
     index, leaf = f"{entry.number('index'):,}", entry.text("leaf")
     return Markup(text(f"{index} ") + code(leaf)) if leaf else text(f"{index} (not in the log)")
 
 
-def remarks(found: Sequence[Row]) -> Markup:
+def remarks(found: Sequence[ReportObject]) -> Markup:
     """What is worth knowing and nobody's fault."""
     if not found:
         return NOTHING
@@ -146,7 +146,7 @@ def remarks(found: Sequence[Row]) -> Markup:
     return lines([element("h3", text("Remarks")), words, whole, rest])
 
 
-def _remark(found: Row) -> list[Markup]:
+def _remark(found: ReportObject) -> list[Markup]:
     author, count = found.text("author"), found.number("count")
     who = Markup(text(" by ") + code(key_name(author))) if author else NOTHING
     first = ", ".join(f"{index:,}" for index in found.numbers("entries")[:_MOST_ENTRIES])

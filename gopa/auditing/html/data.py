@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from wire.errors import UsageError
 
 
-class Row:
-    """An object of the report. All methods raise `UsageError` for a field of another shape."""
+class ReportObject:
+    """Reads an object of the report. Methods raise `UsageError` for a field of another shape."""
 
     __slots__ = ("_fields",)
 
@@ -48,18 +48,18 @@ class Row:
             raise _wrong(name)
         return value
 
-    def part(self, name: str) -> Row:
+    def part(self, name: str) -> ReportObject:
         """A field that holds an object."""
-        return Row(self._get(name))
+        return ReportObject(self._get(name))
 
-    def part_or_none(self, name: str) -> Row | None:
+    def part_or_none(self, name: str) -> ReportObject | None:
         """A field that holds an object or null."""
         value = self._get(name)
-        return None if value is None else Row(value)
+        return None if value is None else ReportObject(value)
 
-    def rows(self, name: str) -> list[Row]:
+    def rows(self, name: str) -> list[ReportObject]:
         """A field that holds a list of objects."""
-        return [Row(item) for item in self._list(name)]
+        return [ReportObject(item) for item in self._list(name)]
 
     def texts(self, name: str) -> list[str]:
         """A field that holds a list of texts."""

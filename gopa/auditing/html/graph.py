@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gopa.auditing.html.data import Row
+from gopa.auditing.html.data import ReportObject
 from gopa.auditing.html.figures import counted, key_name
 from gopa.auditing.html.markup import NOTHING, Markup, element, lines, paragraph, text
 from gopa.auditing.html.words import FAULTLESS, plain_name, reason
@@ -29,7 +29,7 @@ class Picture:
 
     keys: Sequence[str]
     included: frozenset[str]
-    gone: Mapping[str, Row]
+    gone: Mapping[str, ReportObject]
     edges: Sequence[tuple[int, int]]
     opened: Sequence[tuple[int, int]]
     edge_count: int
@@ -53,7 +53,7 @@ class Picture:
         return "broke" if broke else "gone"
 
 
-def picture_of(found: Row) -> Picture:
+def picture_of(found: ReportObject) -> Picture:
     """The picture of a round."""
     keys = found.texts("joined")
     return Picture(

@@ -2,7 +2,7 @@
 
 `Markup` is a type of its own, so a type checker refuses text that was not escaped. Text
 comes from strangers: markup in it is escaped, and what hides, reorders or controls is spelled
-out by `bulletin_board.visible`. Pages are well-formed XML, too.
+out by `bulletin_board.text`. Pages are well-formed XML, too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final, NewType
 
-from bulletin_board.visible import visible
+from bulletin_board.text import visible
 
 Markup = NewType("Markup", str)
 

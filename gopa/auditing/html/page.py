@@ -14,7 +14,7 @@ from typing import Final
 
 from gopa.auditing.html.about import facts, meaning, yourself
 from gopa.auditing.html.checks import checks, faults, remarks
-from gopa.auditing.html.data import Row
+from gopa.auditing.html.data import ReportObject
 from gopa.auditing.html.markup import Markup, element, lines, paragraph, said, text, verbatim
 from gopa.auditing.html.round import rounds
 from gopa.auditing.html.style import STYLE
@@ -33,24 +33,24 @@ CONTENT_SECURITY_POLICY: Final = (
 def to_html(report: Mapping[str, object]) -> str:
     """A whole HTML document, which is well-formed XML too.
 
-    `report` is what `json_report.to_json_dict` makes, or the JSON of it read again.
+    `report` is what `report.to_json_dict` makes, or the JSON of it read again.
 
     Raises:
         UsageError: it has another shape.
     """
-    found = Row(report)
+    found = ReportObject(report)
     page = element("html", _head(found), _body(found), lang="en")
     return f"<!DOCTYPE html>\n{page}\n"
 
 
-def _title(report: Row) -> str:
+def _title(report: ReportObject) -> str:
     session = report.part_or_none("session")
     if session is None:
         return "No session could be read"
     return session.text("title") or "Untitled session"
 
 
-def _head(report: Row) -> Markup:
+def _head(report: ReportObject) -> Markup:
     return element(
         "head",
         element("meta", charset="utf-8"),
@@ -67,7 +67,7 @@ def _headed(details: Markup) -> tuple[Markup, ...]:
     return (element("h2", text("Details")), details) if details else ()
 
 
-def _body(report: Row) -> Markup:
+def _body(report: ReportObject) -> Markup:
     details = [
         checks(report.rows("checks")),
         faults(report.rows("faults")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gopa.auditing.html.data import Row
+from gopa.auditing.html.data import ReportObject
 from gopa.auditing.html.figures import between, counted, number_of, short, with_error
 from gopa.auditing.html.markup import (
     NOTHING,
@@ -26,7 +26,7 @@ _MOST_LISTED: Final = 1000
 _MOST_CHARTED: Final = 64
 
 
-def value(found: Row, session: Row | None) -> Markup:
+def value(found: ReportObject, session: ReportObject | None) -> Markup:
     """The result of one round for a person."""
     means, errors = found.texts("mean"), found.texts("stderr")
     if not means:
@@ -55,7 +55,9 @@ def _one(mean: str, error: str, what: str) -> Markup:
     return lines(said)
 
 
-def _many(means: Sequence[str], errors: Sequence[str], found: Row, session: Row | None) -> Markup:
+def _many(
+    means: Sequence[str], errors: Sequence[str], found: ReportObject, session: ReportObject | None
+) -> Markup:
     shown = [" ± ".join(filter(None, _cell(*each))) for each in _zipped(means, errors)[:_SHOWN]]
     more = f" … {len(means):,} numbers" if len(means) > _SHOWN else ""
     figure = element("p", text(",  ".join(shown) + more), kind="figure vector")
@@ -85,7 +87,7 @@ def _cell(mean: str, error: str) -> tuple[str, str]:
     return with_error(mean, error) if error else (short(mean), "")
 
 
-def _what(found: Row, session: Row | None) -> str:
+def _what(found: ReportObject, session: ReportObject | None) -> str:
     parties = counted(found.count("included"), "party", "parties")
     if session is None:
         return f"The mean over {parties}."

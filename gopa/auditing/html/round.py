@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gopa.auditing.html.data import Row
+from gopa.auditing.html.data import ReportObject
 from gopa.auditing.html.figures import chance, key_name, tiny
 from gopa.auditing.html.graph import graph, picture_of
 from gopa.auditing.html.markup import (
@@ -33,7 +33,7 @@ _MOST_NUMBERS: Final = 400
 _MOST_LISTS: Final = 60
 
 
-def rounds(found: Sequence[Row]) -> Markup:
+def rounds(found: Sequence[ReportObject]) -> Markup:
     """The last rounds in detail, the last one first."""
     if not found:
         return NOTHING
@@ -42,7 +42,7 @@ def rounds(found: Sequence[Row]) -> Markup:
     return lines([element("h3", text("Rounds")), *(_round(each) for each in shown), rest])
 
 
-def _round(found: Row) -> Markup:
+def _round(found: ReportObject) -> Markup:
     number = found.number("number")
     head = f"Round {number:,}: {_outcome(found)}"
     return element(
@@ -59,7 +59,7 @@ def _round(found: Row) -> Markup:
     )
 
 
-def _outcome(found: Row) -> str:
+def _outcome(found: ReportObject) -> str:
     outcome = found.text("outcome")
     if outcome == "abort":
         why = ABORTS.get(plain_name(found.text("abort")), found.text("abort"))
@@ -67,7 +67,7 @@ def _outcome(found: Row) -> str:
     return "a result" if outcome == "result" else "not at its end"
 
 
-def _facts(found: Row) -> Markup:
+def _facts(found: ReportObject) -> Markup:
     rows = [
         ("serves", text(f"result {found.number('logical') + 1:,} of the session")),
         ("attempt", text(f"{found.number('attempt') + 1:,}")),
@@ -81,7 +81,7 @@ def _facts(found: Row) -> Markup:
     return pairs(rows)
 
 
-def _excluded(rows: Sequence[Row]) -> Markup:
+def _excluded(rows: Sequence[ReportObject]) -> Markup:
     if not rows:
         return NOTHING
     heads = ["party", "why"]
@@ -96,7 +96,7 @@ def _excluded(rows: Sequence[Row]) -> Markup:
     return lines([*parts, left_off(len(rows) - len(shown), "parties")])
 
 
-def _exclusion(row: Row) -> list[Markup]:
+def _exclusion(row: ReportObject) -> list[Markup]:
     phase, cause, rule = row.text("phase"), row.text("cause"), row.text("rule")
     entry = row.place("entry")
     where = f"{PHASES.get(plain_name(phase), phase)}, rule {rule}"
@@ -106,7 +106,7 @@ def _exclusion(row: Row) -> list[Markup]:
     return [code(key_name(row.text("author"))), Markup(why + note(where))]
 
 
-def _lists(found: Row) -> Markup:
+def _lists(found: ReportObject) -> Markup:
     rows = found.rows("lists")
     if not rows:
         return NOTHING
@@ -116,7 +116,7 @@ def _lists(found: Row) -> Markup:
     return fold("How the list of parties shrank", whole, left_off(len(rows) - len(shown), "lists"))
 
 
-def _list(row: Row) -> list[Markup]:
+def _list(row: ReportObject) -> list[Markup]:
     phase, step = row.text("phase"), row.number("step")
     name = PHASES.get(plain_name(phase), phase) + (f" {step}" if step else "")
     final = " (final)" if row.flag("final") else ""
@@ -128,7 +128,7 @@ def _list(row: Row) -> list[Markup]:
     ]
 
 
-def _sums(found: Row) -> Markup:
+def _sums(found: ReportObject) -> Markup:
     sums, totals = found.numbers("sums"), found.texts("total")
     if not sums:
         return NOTHING
@@ -143,7 +143,7 @@ def _sums(found: Row) -> Markup:
     return fold("The exact sum", whole, left_off(len(sums) - len(shown), "coordinates"))
 
 
-def _keys(found: Row) -> Markup:
+def _keys(found: ReportObject) -> Markup:
     keys = found.texts("included")
     if not keys:
         return NOTHING
@@ -155,7 +155,7 @@ def _keys(found: Row) -> Markup:
     )
 
 
-def _privacy(privacy: Row | None) -> Markup:
+def _privacy(privacy: ReportObject | None) -> Markup:
     if privacy is None:
         return NOTHING
     epsilon = privacy.text("epsilon")
@@ -174,7 +174,7 @@ def _privacy(privacy: Row | None) -> Markup:
     return lines([claims, facts])
 
 
-def _claim(claim: Row) -> list[Markup]:
+def _claim(claim: ReportObject) -> list[Markup]:
     delta = claim.text("delta")
     shown = element("span", text(tiny(delta)), kind="short")
     if chance(delta) is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gopa.auditing.html.data import Row
+from gopa.auditing.html.data import ReportObject
 from gopa.auditing.html.figures import chance, counted, key_name, short, sure, tiny, with_error
 from gopa.auditing.html.markup import (
     NOTHING,
@@ -37,7 +37,7 @@ _MOST_NAMED: Final = 8
 _MOST_FAULTS: Final = 8
 
 
-def summary(report: Row) -> Markup:
+def summary(report: ReportObject) -> Markup:
     """Cards that can be read without any other part of the page."""
     session, rounds = report.part_or_none("session"), report.rows("rounds")
     results = [found for found in rounds if found.text("outcome") == "result"]
@@ -63,7 +63,10 @@ def _card(head: str, *content: Markup) -> Markup:
 
 
 def _result(
-    report: Row, session: Row | None, rounds: Sequence[Row], results: Sequence[Row]
+    report: ReportObject,
+    session: ReportObject | None,
+    rounds: Sequence[ReportObject],
+    results: Sequence[ReportObject],
 ) -> Markup:
     head = "What was computed"
     if not results:
@@ -90,7 +93,7 @@ def _doubt(verdict: str) -> Markup:
     return NOTHING
 
 
-def _results_row(found: Row) -> list[Markup]:
+def _results_row(found: ReportObject) -> list[Markup]:
     means, errors = found.texts("mean"), found.texts("stderr")
     if not means:
         shown = "a sum, and no mean"
@@ -103,7 +106,7 @@ def _results_row(found: Row) -> list[Markup]:
     return [text(f"{found.number('number'):,}"), text(shown), text(f"{found.count('included'):,}")]
 
 
-def _no_result(rounds: Sequence[Row]) -> str:
+def _no_result(rounds: Sequence[ReportObject]) -> str:
     if not rounds:
         return "Nothing: there is no round that could be read."
     last = rounds[-1]
@@ -114,7 +117,7 @@ def _no_result(rounds: Sequence[Row]) -> str:
     return "Nothing yet: the last round has not come to its end."
 
 
-def _parties(session: Row | None, found: Row) -> Markup:
+def _parties(session: ReportObject | None, found: ReportObject) -> Markup:
     inside, came = found.count("included"), found.count("joined")
     invited = came if session is None else max(session.number("parties"), came)
     figure = element(
@@ -147,7 +150,7 @@ def _bar(inside: int, everybody: int) -> Markup:
     )
 
 
-def _privacy(found: Row) -> Markup:
+def _privacy(found: ReportObject) -> Markup:
     head, privacy = "How private", found.part_or_none("privacy")
     if privacy is None:
         return _card(head, paragraph("Nothing that could be told apart was published."))
@@ -171,7 +174,7 @@ def _privacy(found: Row) -> Markup:
     return _card(head, figure, paragraph(meaning), element("ul", *rows))
 
 
-def _worst(claims: Sequence[Row]) -> str:
+def _worst(claims: Sequence[ReportObject]) -> str:
     """The largest delta, as the first of equals is written."""
     deltas = [claim.text("delta") for claim in claims]
     return tiny(max(deltas, key=_size)) if deltas else "?"
@@ -184,7 +187,7 @@ def _size(delta: str) -> float:
         return 1.0
 
 
-def _claim(claim: Row) -> tuple[Markup, ...]:
+def _claim(claim: ReportObject) -> tuple[Markup, ...]:
     against, odds = claim.text("against"), chance(claim.text("delta"))
     if odds is None:
         failed = element("strong", text("nothing is promised"), kind="bad")
@@ -192,7 +195,7 @@ def _claim(claim: Row) -> tuple[Markup, ...]:
     return (text(f"Against {against}: "), element("strong", text(odds)), text("."))
 
 
-def _left_out(found: Row) -> Markup:
+def _left_out(found: ReportObject) -> Markup:
     head, excluded = "Who was left out", found.rows("excluded")
     if not excluded:
         return _card(head, paragraph("Nobody: everybody who is named in the log is in the result."))
@@ -213,7 +216,7 @@ def _group(why: str, keys: Sequence[str]) -> Markup:
     return Markup(names + text(f" {why}" if len(keys) == 1 else f", each of which {why}"))
 
 
-def _cheaters(report: Row) -> Markup:
+def _cheaters(report: ReportObject) -> Markup:
     head, faults = "Who broke the rules", report.rows("faults")
     if not faults:
         whole = report.flag("complete")
@@ -240,12 +243,12 @@ def _effect(verdict: str, unhandled: bool) -> Markup:
     )
 
 
-def _fault(fault: Row) -> Markup:
+def _fault(fault: ReportObject) -> Markup:
     found = fault.text("got") or fault.text("what")
     return Markup(culprit(fault) + text(": ") + said(found, 160))
 
 
-def culprit(fault: Row) -> Markup:
+def culprit(fault: ReportObject) -> Markup:
     """Who did it, with the beginning of the key where there is one."""
     name, author = fault.text("culprit"), fault.text("author")
     kinds = {"party": "Party", "organiser": "The organiser"}

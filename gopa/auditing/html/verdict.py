@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from gopa.auditing.html.data import Row
+from gopa.auditing.html.data import ReportObject
 from gopa.auditing.html.markup import (
     NOTHING,
     SPACE,
@@ -28,7 +28,7 @@ _ANCHORED: Final = {
 }
 
 
-def verdict(report: Row) -> Markup:
+def verdict(report: ReportObject) -> Markup:
     """Symbol, headline, meaning and exit code; below it what it rests on."""
     name = report.text("verdict")
     standing = VERDICTS.get(name, UNKNOWN)
@@ -47,7 +47,7 @@ def verdict(report: Row) -> Markup:
     return lines([shown, *_banners(report, name), _reasons(report.rows("checks"))])
 
 
-def _reasons(checks: Sequence[Row]) -> Markup:
+def _reasons(checks: Sequence[ReportObject]) -> Markup:
     """Each check that was not passed, the failed ones first."""
     open_ones = [check for check in checks if check.text("status") not in _FINE]
     if not open_ones:
@@ -56,14 +56,14 @@ def _reasons(checks: Sequence[Row]) -> Markup:
     return lines([element("h2", text("Why")), bullets(map(_reason, ordered), kind="why")])
 
 
-def _reason(check: Row) -> Markup:
+def _reason(check: ReportObject) -> Markup:
     tone, word = STATUSES.get(check.text("status"), ("open", check.text("status")))
     head = text(f"Check {check.text('number')} {word}:")
     status = element("strong", symbol(tone), head, kind=f"status {tone}")
     return lines([status, text(check.text("question")), note(check.text("detail"))])
 
 
-def _banners(report: Row, name: str) -> Iterable[Markup]:
+def _banners(report: ReportObject, name: str) -> Iterable[Markup]:
     if not report.flag("anchored") and report.part_or_none("log") is not None:
         yield _banner("open", *_unanchored(report.part("anchors"), name))
     for found in report.rows("rounds"):
@@ -84,7 +84,7 @@ def _banners(report: Row, name: str) -> Iterable[Markup]:
         )
 
 
-def _unanchored(anchors: Row, name: str) -> tuple[str, str]:
+def _unanchored(anchors: ReportObject, name: str) -> tuple[str, str]:
     origins = {part: anchors.text(part) for part in _ANCHORED}
     loose = " and ".join(words for part, words in _ANCHORED.items() if origins[part] != "outside")
     advice = "audit again, as it says under “Check it yourself”."

@@ -7,7 +7,7 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class VerdictWords:
     """How a verdict is shown: a tone, which decides colour and symbol, and two sentences."""
 
     tone: str
@@ -16,39 +16,39 @@ class Standing:
 
 
 VERDICTS: Final = {
-    "VALID": Standing(
+    "VALID": VerdictWords(
         "good",
         "Valid",
         "Everything was computed as the protocol says. Whoever repeats this audit finds the same.",
     ),
-    "VALID WITH EXCLUSIONS": Standing(
+    "VALID WITH EXCLUSIONS": VerdictWords(
         "good",
         "Valid, with exclusions",
         "Everything was computed as the protocol says, and somebody was left out as its rules "
         "demand.",
     ),
-    "SIGNED-ONLY": Standing(
+    "SIGNED-ONLY": VerdictWords(
         "part",
         "Correct sum, inputs not proved",
         "Everybody signed what they sent and the sum is right. That inputs lie in the allowed "
         "range and that the protecting noise is real was not proved in this session.",
     ),
-    "INCOMPLETE": Standing(
+    "INCOMPLETE": VerdictWords(
         "open",
         "Not decided",
         "No check failed, but not everything could be checked. Below it says what is missing.",
     ),
-    "INVALID": Standing(
+    "INVALID": VerdictWords(
         "bad",
         "Not valid",
         "A check failed. Do not rely on any number of this session.",
     ),
-    "UNSUPPORTED VERSION": Standing(
+    "UNSUPPORTED VERSION": VerdictWords(
         "open",
         "Unknown version",
         "This auditor is too old for this transcript. Nothing is said about what it holds.",
     ),
-    "INTERNAL ERROR": Standing(
+    "INTERNAL ERROR": VerdictWords(
         "open",
         "The auditor failed",
         "The audit itself went wrong. Nothing is said about the transcript.",
@@ -61,9 +61,9 @@ _IF_REAL: Final = (
 )
 
 UNANCHORED: Final = {
-    "VALID": Standing("part", "Valid in itself", _IF_REAL),
-    "VALID WITH EXCLUSIONS": Standing("part", "Valid in itself, with exclusions", _IF_REAL),
-    "SIGNED-ONLY": Standing(
+    "VALID": VerdictWords("part", "Valid in itself", _IF_REAL),
+    "VALID WITH EXCLUSIONS": VerdictWords("part", "Valid in itself, with exclusions", _IF_REAL),
+    "SIGNED-ONLY": VerdictWords(
         "part",
         "Correct sum in itself, inputs not proved",
         "If this transcript is the real one, everybody signed what they sent and the sum is "
@@ -76,7 +76,7 @@ UNANCHORED: Final = {
 TRUSTED_VERDICTS: Final = frozenset(UNANCHORED)
 """Those that say that a transcript is consistent."""
 
-UNKNOWN: Final = Standing("open", "Unknown verdict", "Read the JSON report.")
+UNKNOWN: Final = VerdictWords("open", "Unknown verdict", "Read the JSON report.")
 
 STATUSES: Final = {
     "pass": ("good", "passed"),

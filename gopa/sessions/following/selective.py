@@ -1,38 +1,118 @@
-"""A session followed by asking for places. `specs/12-sessions.md`, section 3."""
+"""Follows a session by asking for places of the log instead of reading all of it.
+
+What the organiser has said is put together from lookups, round by round ([W2]).
+Specification: `specs/12-sessions.md`, section 3.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from functools import partial
+from operator import attrgetter, itemgetter
 from typing import Final
 
-from bulletin_board import Reason, Refused
+from bulletin_board import RefusalReason, Refused
 from bulletin_board.client.http import NetworkError
-from bulletin_board.lookup import MOST_AUTHORS, VERSION, Found, Lookup
-from bulletin_board.visible import visible
+from bulletin_board.lookup import MOST_AUTHORS, VERSION, Lookup, VerifiedEntry
+from bulletin_board.text import visible
 from gopa.messages.framing import Posted
-from gopa.messages.phases import KIND_IN, Phase
+from gopa.messages.phases import KIND_IN, Kind, Phase
 from gopa.party import Fetch
-from gopa.sessions.following.finding import ManifestSearch
-from gopa.sessions.following.follower import Follower, Pace, Sleep
+from gopa.sessions.following.follower import BoardFollower, BoardLink, PollingPace, Sleep, passes
 from gopa.sessions.following.interface import Horizon
-from gopa.sessions.following.link import Link, passes
-from gopa.sessions.following.reading import read_session
-from gopa.sessions.following.streams import matching
-from gopa.sessions.following.trail import Trail
+from gopa.sessions.following.streams import ManifestSearch, matching, read_session
 from wire.errors import InvalidProof, MalformedMessage, UsageError
+
+_index = attrgetter("index")
+_where = itemgetter(0)
+_KEPT = 2
+_LAST = frozenset({Kind.MANIFEST, Kind.RESULT, Kind.ABORT})
+"""Behind these the organiser speaks in the next round."""
+
+
+class Trail:
+    """The organiser's newest entries, and the place (round, seq) of the next one.
+
+    Kept are those of the round that is going on and of the one before, from index `floor` on;
+    of older rounds only where they began. The next one was looked for below index `known` and
+    lies at index `behind` or later: what a board has hidden once is found as soon as it is
+    shown, or missed.
+    """
+
+    def __init__(self, number: int = 0) -> None:
+        """The first entry that is due opens this round; the manifest is due in round 0."""
+        self._entries: list[Posted] = []
+        self._begun = [(0, number)]
+        self.floor = 0
+        self.known = 0
+        self.behind = 0
+        self.round = number
+        self.seq = 0
+
+    @property
+    def looked(self) -> int:
+        """Below this index nothing of the organiser is looked for any more."""
+        return max(self.known, self.behind)
+
+    def between(self, start: int, stop: int) -> tuple[Posted, ...]:
+        """The entries with these indexes that are kept."""
+        first = bisect_left(self._entries, start, key=_index)
+        return tuple(self._entries[first : bisect_left(self._entries, stop, key=_index)])
+
+    def round_at(self, index: int) -> int:
+        """The round that was going on there; 0 in front of the first one."""
+        return self._begun[bisect_right(self._begun, index, key=_where) - 1][1]
+
+    def rounds(self, start: int, stop: int) -> range:
+        """The rounds that were going on somewhere between these indexes, the manifest's not."""
+        return range(max(1, self.round_at(start)), self.round_at(stop - 1) + 1)
+
+    def continues(self, found: Sequence[Posted]) -> bool:
+        """Whether entries of the due round leave no gap in seq."""
+        due = self.seq
+        for posted in found:
+            if posted.entry.seq > due:
+                return False
+            due += posted.entry.seq == due
+        return True
+
+    def take(self, found: Sequence[Posted]) -> bool:
+        """Add entries, in the order of the log; whether the due round has ended in them."""
+        begun = self.round
+        for posted in found:
+            entry = posted.entry
+            self._entries.append(posted)
+            self.behind = posted.index + 1
+            if entry.round > self._begun[-1][1]:
+                self._begun.append((posted.index, entry.round))
+            if entry.round > self.round:
+                self.round, self.seq = entry.round, 0
+            if entry.round == self.round and entry.seq == self.seq:
+                self.seq += 1
+                if entry.kind in _LAST and entry.chunk + 1 == entry.chunks:
+                    self.round, self.seq = self.round + 1, 0
+        self._forget()
+        return self.round > begun
+
+    def _forget(self) -> None:
+        """What is older than the round before the one that has begun last."""
+        if len(self._begun) > _KEPT:
+            self.floor = self._begun[-_KEPT][0]
+            del self._entries[: bisect_left(self._entries, self.floor, key=_index)]
+
 
 _LOG: Final = logging.getLogger("gopa.sessions")
 _LONGEST: Final = 300
-_PACE: Final = Pace(least=0.5, most=5.0)
+_PACE: Final = PollingPace(least=0.5, most=5.0)
 _OF_PARTIES: Final = tuple(sorted(map(int, KIND_IN)))
 _OF_ORGANISER: Final = (int(Phase.ORGANISER),)
 
 
-class SelectiveLog(Follower):
+class SelectiveLog(BoardFollower):
     """A `SessionLog` that reads what its few parties need: for one party in a process.
 
     Everything is verified that a lookup shows. A lookup that cannot be trusted or had, a gap
@@ -44,10 +124,10 @@ class SelectiveLog(Follower):
 
     def __init__(
         self,
-        link: Link,
+        link: BoardLink,
         session: bytes,
         *,
-        pace: Pace = _PACE,
+        pace: PollingPace = _PACE,
         sleep: Sleep = asyncio.sleep,
         executor: Executor | None = None,
     ) -> None:
@@ -224,7 +304,9 @@ class SelectiveLog(Follower):
                 "a lookup is not answered well (%s): reading the log", visible(str(error), _LONGEST)
             )
         except Refused as refusal:
-            offered = refusal.reason is not Reason.UNAVAILABLE or refusal.retry_after is not None
+            offered = (
+                refusal.reason is not RefusalReason.UNAVAILABLE or refusal.retry_after is not None
+            )
             if passes(refusal) and offered:
                 raise NetworkError(str(refusal)) from None
         else:
@@ -242,7 +324,7 @@ class SelectiveLog(Follower):
         return await self._link.read(work)
 
 
-def _posted(found: Found) -> Posted:
+def _posted(found: VerifiedEntry) -> Posted:
     return Posted(found.index, found.submission.leaf, found.submission.entry)
 
 

@@ -10,19 +10,17 @@ from typing import Final
 from bulletin_board import LogReader
 from gopa.messages.framing import Posted
 from gopa.party import Fetch
-from gopa.sessions.following.follower import Follower, Pace, Sleep
+from gopa.sessions.following.follower import BoardFollower, BoardLink, PollingPace, Sleep
 from gopa.sessions.following.interface import Horizon
-from gopa.sessions.following.link import Link
-from gopa.sessions.following.reading import read_session
-from gopa.sessions.following.streams import Streams, matching
+from gopa.sessions.following.streams import EntryStreams, matching, read_session
 from wire.errors import UsageError
 
-_PACE: Final = Pace()
+_PACE: Final = PollingPace()
 _AT_ONCE: Final = 4_096
 """Entries between two looks at the checkpoint while a log is caught up with."""
 
 
-class WholeLog(Follower):
+class WholeLog(BoardFollower):
     """A `SessionLog` that reads every entry once, for all parties of a process.
 
     Checkpoints, bundles and signatures are verified in threads, signatures on `executor` if
@@ -32,16 +30,16 @@ class WholeLog(Follower):
 
     def __init__(
         self,
-        link: Link,
+        link: BoardLink,
         session: bytes,
         *,
-        pace: Pace = _PACE,
+        pace: PollingPace = _PACE,
         sleep: Sleep = asyncio.sleep,
         executor: Executor | None = None,
     ) -> None:
         super().__init__(link, session, pace, sleep)
         self._executor = executor
-        self._streams = Streams(session)
+        self._streams = EntryStreams(session)
         self._read = 0
 
     async def manifest(self) -> bytes:

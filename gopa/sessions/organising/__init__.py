@@ -28,11 +28,11 @@ from gopa.sessions.organising.organiser import (
     DurableOrganiser,
     LogIsShorter,
     Over,
-    Rest,
     Send,
+    WaitUntil,
 )
 from gopa.sessions.organising.reading import BoardLog, OrganiserLog
-from gopa.sessions.organising.running import Pace, passes, run
+from gopa.sessions.organising.running import OrganiserPace, passes, run
 from gopa.sessions.organising.schedule import Deadlines, Schedule
 
 __all__ = [
@@ -52,14 +52,14 @@ __all__ = [
     "Heard",
     "LogIsShorter",
     "OrganiserLog",
+    "OrganiserPace",
     "Over",
-    "Pace",
     "PhaseOpened",
-    "Rest",
     "RoundEnded",
     "Schedule",
     "Send",
     "SessionEnded",
+    "WaitUntil",
     "drand_source",
     "parse_round",
     "passes",

@@ -17,7 +17,7 @@ from bulletin_board.client.http import HttpTransport, NetworkError, Transport
 from gopa.beacon import DrandChain, verify_round
 from gopa.rules import BeaconValue
 from wire.errors import MalformedMessage, UsageError
-from wire.json_text import read_json
+from wire.strict_json import read_json
 
 LARGEST_ANSWER: Final = 4096
 """Bytes of one round. Longer texts are not read at all: how deep JSON nests is bounded by this."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gopa.messages.organiser import Abort, Result
+from gopa.messages.organiser import Abort, ResultMessage
 from gopa.messages.phases import Phase
 
 
@@ -64,7 +64,7 @@ class RoundEnded:
     round: int
     logical: int
     attempt: int
-    outcome: Result | Abort
+    outcome: ResultMessage | Abort
     included: int
     why: str
 

@@ -21,22 +21,22 @@ from gopa.organiser import (
     OrganiserEvent,
     OrganiserOutput,
     PhaseOver,
-    Publish,
     Seen,
+    SendMessage,
     WantBeacon,
     WantCheckpoint,
 )
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import BeaconValue, RoundView, SessionState
+from gopa.rules import BeaconValue, RoundPicture, SessionState
 from gopa.sessions.following.interface import Horizon
 from gopa.sessions.organising.records import (
     RECORD,
     STANDING,
     Covered,
-    Opened,
+    JournalStart,
+    PhaseStart,
     Record,
-    Said,
-    Standing,
+    StoredMessage,
 )
 from gopa.sessions.organising.schedule import Schedule
 from gopa.sessions.vault.interface import Vault
@@ -58,7 +58,7 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class WaitUntil:
     """Nothing to do before this time, or before the log has grown."""
 
     until: float | None
@@ -77,7 +77,7 @@ class Over:
     """This organiser opens no more rounds."""
 
 
-Act: TypeAlias = Send | Rest | AskBeacon | Over
+Act: TypeAlias = Send | WaitUntil | AskBeacon | Over
 
 
 class LogIsShorter(Unattributed):
@@ -116,7 +116,7 @@ class DurableOrganiser(Guarded):
         self._horizon: Horizon | None = None
         self._checkpoint = b""
         self._unsent: dict[Slot, tuple[bytes, bytes]] = {}
-        self._opened: Opened | None = None
+        self._opened: PhaseStart | None = None
         self._covered: Covered | None = None
         self._closing = False
         self._looked = b""
@@ -188,7 +188,7 @@ class DurableOrganiser(Guarded):
         """The open phase lasts so much longer: nobody could reach the board."""
         if self._opened is not None and seconds > 0 and not self._unsent:
             later = self._opened.since + int(seconds * _MILLI)
-            self._note(Opened(self._opened.leaf, min(later, self._now())))
+            self._note(PhaseStart(self._opened.leaf, min(later, self._now())))
 
     def act(self) -> Act:
         """What to do now.
@@ -196,7 +196,7 @@ class DurableOrganiser(Guarded):
         Raises `LogIsShorter` if rounds are missing in the log that this organiser has ended.
         """
         if self._horizon is None:
-            return Rest(None)
+            return WaitUntil(None)
         if self._unsent:
             return Send(tuple(raw for _, raw in self._unsent.values()))
         state = self._machine.state
@@ -223,25 +223,25 @@ class DurableOrganiser(Guarded):
         if current is not None and not again:
             begins = self._standing.since / _MILLI + self._schedule.pause
             if self._clock() < begins:
-                return Rest(begins)
+                return WaitUntil(begins)
         self._why = ""
         return self._end()
 
-    def _within(self, current: RoundView) -> Act:
+    def _within(self, current: RoundPicture) -> Act:
         """[O2]. A result that is due is said, also by an organiser that closes."""
         if self._closing and current.opens is not None:
             if self._machine.carries_on(self.size):
                 return self._end()
             return self._give_up("the session was closed")
         if self._opened is None:
-            return Rest(None)
+            return WaitUntil(None)
         if current.opens is not None and not self._complete(current):
             ends = self._ends(current, current.opens, self._opened)
             if self._clock() < ends:
-                return Rest(ends)
-        return Rest(None) if self._reads_again(current) else self._end()
+                return WaitUntil(ends)
+        return WaitUntil(None) if self._reads_again(current) else self._end()
 
-    def _reads_again(self, current: RoundView) -> bool:
+    def _reads_again(self, current: RoundPicture) -> bool:
         """Whether an abort is due: the log is read once more before it is signed ([O5]).
 
         Working it out takes time, in which others post what would have carried the round on.
@@ -251,14 +251,14 @@ class DurableOrganiser(Guarded):
         self._looked = current.acts_on
         return True
 
-    def _complete(self, current: RoundView) -> bool:
+    def _complete(self, current: RoundPicture) -> bool:
         """Whether nobody is expected any more. With open admission that is never sure."""
         admission = self._manifest.admission
         if current.opens is Phase.JOIN and isinstance(admission, OpenAdmission):
             return current.posted >= admission.most
         return not current.expected
 
-    def _ends(self, current: RoundView, phase: Phase, opened: Opened) -> float:
+    def _ends(self, current: RoundPicture, phase: Phase, opened: PhaseStart) -> float:
         begun = opened.since / _MILLI
         beacon = self._manifest.beacon
         if phase is Phase.COINS and isinstance(beacon, DrandBeacon) and current.beacon_round:
@@ -275,7 +275,7 @@ class DurableOrganiser(Guarded):
                     raise
                 return self._give_up(f"the close of coins is not possible: {error.message}")
             wanted = outputs[0] if outputs else None
-            if isinstance(wanted, Publish):
+            if isinstance(wanted, SendMessage):
                 return self._said(wanted)
             if isinstance(wanted, WantCheckpoint) and self._cosigned(wanted.size):
                 continue
@@ -285,12 +285,12 @@ class DurableOrganiser(Guarded):
                 self._name_beacon()
                 continue
             break
-        return Rest(None)
+        return WaitUntil(None)
 
     def _give_up(self, why: str) -> Act:
         self._why = why
         outputs = self._step(GiveUp(self.size))
-        return self._said(outputs[0]) if outputs else Rest(None)
+        return self._said(outputs[0]) if outputs else WaitUntil(None)
 
     def _step(self, event: OrganiserEvent) -> tuple[OrganiserOutput, ...]:
         return self._machine.step(event)
@@ -322,7 +322,7 @@ class DurableOrganiser(Guarded):
     def _await_beacon(self, number: int) -> Act:
         beacon, current = self._manifest.beacon, self.state.round
         if not isinstance(beacon, DrandBeacon) or current is None or self._opened is None:
-            return Rest(None)
+            return WaitUntil(None)
         if self._clock() >= self._ends(current, Phase.COINS, self._opened):
             return self._give_up(f"the value of round {number} of the beacon did not come")
         return AskBeacon(number, beacon.chain.time_of(number))
@@ -331,8 +331,8 @@ class DurableOrganiser(Guarded):
 
     def _said(self, output: OrganiserOutput) -> Act:
         """Store what was signed; only then it may leave."""
-        if isinstance(output, Publish):
-            self._note(Said(output.kind, output.round, output.entries))
+        if isinstance(output, SendMessage):
+            self._note(StoredMessage(output.kind, output.round, output.entries))
         return Send(tuple(raw for _, raw in self._unsent.values()))
 
     def _note(self, item: Record) -> None:
@@ -340,11 +340,11 @@ class DurableOrganiser(Guarded):
         self._recall(item)
 
     def _recall(self, item: Record) -> None:
-        if isinstance(item, Said):
+        if isinstance(item, StoredMessage):
             for raw in item.entries:
                 submission = Submission.decode(raw)
                 self._unsent[submission.entry.slot] = submission.leaf, raw
-        elif isinstance(item, Opened):
+        elif isinstance(item, PhaseStart):
             self._opened = item
         else:
             self._covered = item
@@ -375,10 +375,10 @@ class DurableOrganiser(Guarded):
         opened = self._opened
         # A clock that was set back begins the phase again: it would not end for long otherwise.
         if opened is None or opened.leaf != current.acts_on or opened.since > self._now():
-            self._note(Opened(current.acts_on, self._now()))
+            self._note(PhaseStart(current.acts_on, self._now()))
 
-    def _begin(self, ended: int) -> Standing:
-        standing = Standing(ended, self._now())
+    def _begin(self, ended: int) -> JournalStart:
+        standing = JournalStart(ended, self._now())
         self._vault.begin(STANDING.encode(standing))
         self._opened = self._covered = None
         return standing

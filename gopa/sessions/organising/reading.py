@@ -1,17 +1,30 @@
-"""How an organiser reads all of a log and posts to it. `specs/12-sessions.md`, [W1] and [W2]."""
+"""Reads all of a log for an organiser, posts to it, and tells where a session stands.
+
+Specification: `specs/12-sessions.md`, [W1] and [W2]. A status is read without checking proofs.
+Entries are verified: they are in the log, and their authors have signed them. That the organiser
+keeps the rules is for an audit to say.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from concurrent.futures import Executor
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from bulletin_board import LogReader, Submission
+from bulletin_board import Entry, LogReader, Submission
 from bulletin_board.client.board import BoardClient
-from gopa.messages.framing import Posted
+from gopa.messages.framing import Assembler, Message, Posted
+from gopa.messages.manifest import Manifest
+from gopa.messages.organiser import Abort, AbortReason, Released, ResultMessage
+from gopa.messages.phases import Kind, Phase
+from gopa.session_tracker import TrackedSession
+from gopa.sessions.entrance import checked_manifest
 from gopa.sessions.following.interface import Horizon
+from gopa.sessions.ticket import Ticket
 from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.ed25519 import SIGNATURE_SIZE, Signed, verify_many
+from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, verify_many
 from wire.errors import UsageError
 from wire.pae import pre_auth_encoding
 
@@ -72,6 +85,166 @@ class BoardLog:
         return tuple(Posted(index, each.leaf, each.entry) for index, each in found)
 
 
-def _signed(submission: Submission) -> Signed:
+def _signed(submission: Submission) -> SignatureClaim:
     message = pre_auth_encoding(ENTRY_PAYLOAD_TYPE, submission.raw[:-SIGNATURE_SIZE])
-    return Signed(submission.entry.author, message, submission.signed.signature)
+    return SignatureClaim(submission.entry.author, message, submission.signed.signature)
+
+
+def _is_phase(entry: Entry) -> bool:
+    return 0 < entry.phase < len(Phase)
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRound:
+    """A round that is over; `included` are the keys of those in the result.
+
+    `cut_off` are messages that were in the log before an abort and that its cut left out.
+    `vetoed`: as far as their number tells, the round would have gone on (04-X7).
+    """
+
+    round: int
+    logical: int
+    attempt: int
+    joined: int
+    outcome: ResultMessage | Abort
+    included: tuple[bytes, ...]
+    cut_off: tuple[int, ...] = ()
+    vetoed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRound:
+    """The round that is going on.
+
+    `step` counts rollbacks from 1 and is 0 elsewhere. `present` are the keys of those still
+    in it, as the last close says (whoever has joined, before the roll is known), `posted` of
+    those who have said something in the phase.
+    """
+
+    round: int
+    logical: int
+    attempt: int
+    phase: Phase | None
+    step: int
+    present: tuple[bytes, ...]
+    posted: tuple[bytes, ...]
+
+
+@dataclass(slots=True)
+class SessionStatus:
+    """What the log shows so far. Feed it every entry of the session, in order."""
+
+    ticket: Ticket
+    manifest: Manifest | None = None
+    past: list[FinishedRound] = field(default_factory=list)
+    unreadable: bool = False
+    _said: list[tuple[int, int, bytes]] = field(default_factory=list)
+    _first: int = 0
+    _session: TrackedSession | None = None
+    _assembler: Assembler = field(default_factory=Assembler)
+
+    def take(self, entries: Iterable[Posted]) -> None:
+        """Raises `ProtocolError`s for a manifest that is not the ticket's."""
+        for posted in entries:
+            if self._session is None:
+                self._begin(posted)
+            elif posted.entry.author.data == self._session.manifest.organiser:
+                self._control(self._session, posted)
+            else:
+                self._party(self._session, posted)
+
+    @property
+    def open(self) -> OpenRound | None:
+        """The round that is going on, if there is one."""
+        if self._session is None or self._session.round is None:
+            return None
+        found = self._session.round
+        if found.ended is not None:
+            return None
+        phase = found.opens
+        posted = {
+            author
+            for (author, in_phase), progress in found.streams.items()
+            if in_phase == phase and progress.whole
+        }
+        floors = found.floors if phase is Phase.ROLLBACK else {}
+        said = [
+            author
+            for author in posted
+            if found.streams[author, phase or 0].whole > floors.get(author, 0)
+        ]
+        return OpenRound(
+            found.number,
+            found.logical,
+            found.attempt,
+            phase,
+            found.step if phase is Phase.ROLLBACK else 0,
+            self._present(self._session),
+            tuple(sorted(said)),
+        )
+
+    def _begin(self, posted: Posted) -> None:
+        """[S1] of 04: the first whole message that hashes to the session."""
+        for item in self._assembler.observe(posted):
+            if isinstance(item, Message) and item.kind == Kind.MANIFEST and item.round == 0:
+                self.manifest = checked_manifest(self.ticket, item.body)
+                self._session = TrackedSession.of(self.manifest)
+
+    def _control(self, session: TrackedSession, posted: Posted) -> None:
+        before = session.round
+        ended = before is not None and before.ended is not None
+        phase = None if before is None else before.opens
+        if posted.entry.phase == Phase.ORGANISER:
+            self._first = self._first if posted.entry.chunk else posted.index
+            session.take_control(posted.entry)
+        self.unreadable = session.broken
+        found = session.round
+        if found is None or found.ended is None or (ended and found is before):
+            return
+        included = self._present(session) if isinstance(found.ended, ResultMessage) else ()
+        joined = 0 if found.roll is None else len(found.roll.parties)
+        cut_off, vetoed = self._left_out(session, found.ended, phase)
+        where = found.number, found.logical, found.attempt
+        self.past.append(FinishedRound(*where, joined, found.ended, included, cut_off, vetoed))
+
+    def _party(self, session: TrackedSession, posted: Posted) -> None:
+        entry, author = posted.entry, posted.entry.author.data
+        found = session.round
+        before = session.progress(author, Phase(entry.phase)).whole if _is_phase(entry) else 0
+        session.take_party(entry)
+        if found is None or entry.round != found.number or not _is_phase(entry):
+            return
+        if session.progress(author, Phase(entry.phase)).whole > before:
+            self._said.append((posted.index, entry.phase, author))
+
+    def _left_out(
+        self, session: TrackedSession, ended: ResultMessage | Abort, phase: Phase | None
+    ) -> tuple[tuple[int, ...], bool]:
+        """What an abort cut off, and whether so many would have been enough."""
+        said = [each for each in self._said if each[0] < self._first and each[1] == phase]
+        self._said.clear()
+        if not isinstance(ended, Abort) or phase is None:
+            return (), False
+        released = ended.released is Released.MASKED
+        present = set(self._present(session))
+        heard = present.intersection(author for *_, author in said)
+        cut_off = tuple(index for index, *_ in said if index >= ended.cut)
+        enough = len(heard) >= session.manifest.terms.survivors
+        if phase in {Phase.UNMASK, Phase.RECOVER}:
+            recovers = session.manifest.terms.threshold is not None
+            enough = heard == present or recovers
+        own = ended.reason is AbortReason.ORGANISER
+        return cut_off, enough and (released if own else bool(cut_off))
+
+    def _present(self, session: TrackedSession) -> tuple[bytes, ...]:
+        found = session.round
+        if found is None:
+            return ()
+        if found.roll is None:
+            return tuple(sorted(found.joining))
+        places: Iterable[int] = range(len(found.roll.parties))
+        if found.final is not None:
+            places = found.final
+        elif found.lists:
+            places = found.lists[-1][1]
+        return tuple(found.roll.parties[place].author for place in sorted(places))

@@ -15,7 +15,7 @@ MOST_CHUNKS: Final = 65_535
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class StoredMessage:
     """A signed message: exactly these bytes are sent, again and again, until the log has them."""
 
     kind: Kind
@@ -24,7 +24,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class PhaseStart:
     """The phase that the message with this leaf opened began then, in milliseconds since 1970."""
 
     leaf: bytes
@@ -42,11 +42,11 @@ class Covered:
     checkpoint: bytes
 
 
-Record: TypeAlias = Said | Opened | Covered
+Record: TypeAlias = StoredMessage | PhaseStart | Covered
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class JournalStart:
     """How many rounds had ended when the journal began, and when that was."""
 
     ended: int
@@ -65,13 +65,13 @@ RECORD: Final[Codec[Record]] = select(
     Case(
         _Tag.SAID,
         record(
-            Said,
+            StoredMessage,
             kind=enumeration(Kind, u8),
             round=u16,
             entries=vector(opaque(1, LARGEST_ENTRY), 1, MOST_CHUNKS),
         ),
     ),
-    Case(_Tag.OPENED, record(Opened, leaf=fixed(32), since=u64)),
+    Case(_Tag.OPENED, record(PhaseStart, leaf=fixed(32), since=u64)),
     Case(_Tag.COVERED, record(Covered, size=u64, checkpoint=opaque(1, LARGEST_CHECKPOINT))),
 )
-STANDING: Final[Codec[Standing]] = record(Standing, ended=u16, since=u64)
+STANDING: Final[Codec[JournalStart]] = record(JournalStart, ended=u16, since=u64)

@@ -1,21 +1,25 @@
-"""Runs an organiser against a log until it is done. `specs/12-sessions.md`, section 5."""
+"""Runs an organiser against a log until it is done. `specs/12-sessions.md`, section 5.
+
+It looks at what has changed since the log was looked at last.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, assert_never
 
 from bulletin_board import Refused
+from bulletin_board.client.forks import UnprovenHistory
 from bulletin_board.client.http import NetworkError
-from bulletin_board.client.unproven import UnprovenHistory
-from bulletin_board.source import CHECKPOINT, MissingResource
+from bulletin_board.reader import CHECKPOINT, MissingResource
 from gopa.beacon import DrandChain
 from gopa.messages.framing import NO_LEAF
 from gopa.messages.manifest import DrandBeacon
-from gopa.rules import BeaconValue, SessionState
+from gopa.messages.organiser import ResultMessage
+from gopa.rules import BeaconValue, RoundPicture, SessionState
 from gopa.sessions.following.interface import Horizon
 from gopa.sessions.organising.beacons import BeaconSource, verified
 from gopa.sessions.organising.events import (
@@ -24,12 +28,70 @@ from gopa.sessions.organising.events import (
     BoardFound,
     BoardLost,
     Happening,
+    Heard,
+    PhaseOpened,
+    RoundEnded,
     SessionEnded,
 )
-from gopa.sessions.organising.organiser import AskBeacon, DurableOrganiser, Over, Rest, Send
+from gopa.sessions.organising.organiser import AskBeacon, DurableOrganiser, Over, Send, WaitUntil
 from gopa.sessions.organising.reading import PIECE, OrganiserLog
-from gopa.sessions.organising.watching import Watcher
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
+
+
+class Watcher:
+    """Compares where a session stands with where it stood.
+
+    Rounds that had ended before the first look are not told.
+    """
+
+    def __init__(self) -> None:
+        self._looked = False
+        self._phase: tuple[int, bytes] | None = None
+        self._posted = 0
+        self._ended = 0
+
+    def look(self, organiser: DurableOrganiser) -> Iterator[Happening]:
+        """What has happened, in order."""
+        state = organiser.state
+        current = state.round
+        first, self._looked = not self._looked, True
+        if current is None:
+            return
+        if state.rounds_ended > self._ended and not first and current.ended is not None:
+            yield _ended(current, organiser.gave_up)
+        self._ended = state.rounds_ended
+        yield from self._open(current, organiser.ends)
+
+    def _open(self, current: RoundPicture, ends: float | None) -> Iterator[Happening]:
+        if current.opens is None or ends is None:
+            return
+        phase = current.number, current.acts_on
+        if phase != self._phase:
+            self._phase, self._posted = phase, current.posted
+            yield PhaseOpened(
+                round=current.number,
+                logical=current.logical,
+                attempt=current.attempt,
+                phase=current.opens,
+                step=current.step,
+                present=len(current.members) if current.lists else len(current.roll),
+                expected=len(current.expected),
+                ends=ends,
+            )
+            return
+        if current.posted != self._posted:
+            self._posted = current.posted
+            yield Heard(current.number, current.opens, current.posted, len(current.expected))
+
+
+def _ended(current: RoundPicture, why: str) -> Happening:
+    if current.ended is None:
+        raise TypeError("the round goes on")
+    included = len(current.members) if isinstance(current.ended, ResultMessage) else 0
+    return RoundEnded(
+        current.number, current.logical, current.attempt, current.ended, included, why
+    )
+
 
 _PASSING: Final = frozenset({429, 503})
 _NO_QUORUM: Final = "05-P2"
@@ -37,7 +99,7 @@ _OF_TILES: Final = "05-L"
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class OrganiserPace:
     """How often to look, and how long to bear a board that is out of reach.
 
     `clock` is the time of day, the same as the organiser's.
@@ -54,7 +116,7 @@ async def run(  # noqa: PLR0913 - every edge is injected
     log: OrganiserLog,
     *,
     beacon: BeaconSource | None = None,
-    pace: Pace = Pace(),
+    pace: OrganiserPace = OrganiserPace(),
     tell: Callable[[Happening], None] = lambda _: None,
     closing: Callable[[], bool] = lambda: False,
 ) -> SessionState:
@@ -82,7 +144,7 @@ class _Run:
         organiser: DurableOrganiser,
         log: OrganiserLog,
         beacon: BeaconSource | None,
-        pace: Pace,
+        pace: OrganiserPace,
         tell: Callable[[Happening], None],
         closing: Callable[[], bool],
     ) -> None:
@@ -117,7 +179,7 @@ class _Run:
             await self._bear(error)
             return False
         self._found()
-        if isinstance(act, Rest):
+        if isinstance(act, WaitUntil):
             await self._rest(act.until)
         elif isinstance(act, AskBeacon):
             await self._ask(act)

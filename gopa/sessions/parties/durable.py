@@ -1,8 +1,13 @@
-"""A party that survives its process. `specs/12-sessions.md`, sections 1 and 2."""
+"""Lets a party survive its process. `specs/12-sessions.md`, sections 1 and 2.
+
+The randomness of a step follows from what the party was told and a secret of the round ([R1]):
+a step that is repeated after a crash says the same words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -18,23 +23,70 @@ from gopa.party import (
     LocalPolicy,
     Output,
     Party,
+    PartyState,
     Post,
-    State,
     TimedOut,
 )
-from gopa.party.frames import forget_frames
+from gopa.party.machine import forget_frames
 from gopa.party.states import Accusing, Checking, Comparing, Counting, Done, Outside, Stopped
 from gopa.rounds.toolkit import Toolkit
-from gopa.sessions.parties.chance import START, Chance, extend
-from gopa.sessions.parties.keeping import Session, memory_of, rests, state_of
-from gopa.sessions.parties.memory import MEMORY, Memory
+from gopa.sessions.parties.keeping import RestoreContext, memory_of, rests, state_of
+from gopa.sessions.parties.memory import MEMORY, PartyMemory
 from gopa.sessions.parties.records import RECORD, event_parts, posts_parts
-from gopa.sessions.vault.errors import StateDiverged, VaultError
-from gopa.sessions.vault.interface import Vault
+from gopa.sessions.vault.interface import StateDiverged, Vault, VaultError
+from gopa.version import VERSION
+from wire.domains import SESSION_CHANCE
 from wire.ed25519 import SigningKey
 from wire.errors import MalformedMessage, UsageError
 from wire.randomness import Rng, draw
 from wire.secret import Guarded, SecretBytes
+
+START: Final = bytes(32)
+"""The chain of a journal without records."""
+
+_FIRST: Final = 1024
+
+
+def extend(chain: bytes, event: Iterable[bytes]) -> bytes:
+    """The chain with one event more, given as the parts of its encoding."""
+    hashed = hashlib.sha256(chain)
+    for part in event:
+        hashed.update(part)
+    return hashed.digest()
+
+
+class StepRng(Guarded):
+    """Draws randomness for a step alone, each step from a stream of its own. It is an `Rng`."""
+
+    __slots__ = ("_read", "_seed", "_stream")
+
+    def __init__(self) -> None:
+        self._seed: bytes | None = None
+        self._stream = b""
+        self._read = 0
+
+    def begin(self, secret: SecretBytes, chain: bytes) -> None:
+        """The step that takes the last event of this chain begins."""
+        version = VERSION.encode()
+        self._seed = SESSION_CHANCE + secret.reveal() + bytes([len(version)]) + version + chain
+        self._stream, self._read = b"", 0
+
+    def end(self) -> None:
+        """The step is over: what it read is forgotten."""
+        self._seed, self._stream, self._read = None, b"", 0
+
+    def __call__(self, count: int) -> bytes:
+        """The next bytes of the stream."""
+        if self._seed is None:
+            raise UsageError("chance is there for a step, and not between steps")
+        end = self._read + count
+        if end > len(self._stream):
+            size = max(_FIRST, 2 * end)
+            self._stream = hashlib.shake_256(self._seed).digest(size)
+        found = self._stream[self._read : end]
+        self._read = end
+        return found
+
 
 _SECRET_SIZE: Final = 32
 
@@ -89,8 +141,8 @@ class DurableParty(Guarded):
         self._vault = vault
         self._author = key.public.data
         self._rng = rng
-        self._chance = Chance()
-        self._session = Session(manifest, session or manifest.session, tools.group)
+        self._chance = StepRng()
+        self._session = RestoreContext(manifest, session or manifest.session, tools.group)
         self._party = Party(
             manifest,
             key,
@@ -113,7 +165,7 @@ class DurableParty(Guarded):
         return self._session.manifest
 
     @property
-    def state(self) -> State:
+    def state(self) -> PartyState:
         """Where the party stands."""
         return self._state
 
@@ -233,7 +285,7 @@ class DurableParty(Guarded):
         left = isinstance(step.state.stage, Outside)
         return left and not isinstance(self._state.stage, Outside)
 
-    def _begin(self, state: State, spoken: frozenset[int], last: Finished | None) -> None:
+    def _begin(self, state: PartyState, spoken: frozenset[int], last: Finished | None) -> None:
         """A new generation with a new secret. What goes on is what its memory says."""
         memory = memory_of(
             state,
@@ -260,7 +312,7 @@ class DurableParty(Guarded):
         self._heard: list[Posted] = []
         self._steps += 1
 
-    def _require_own(self, memory: Memory) -> None:
+    def _require_own(self, memory: PartyMemory) -> None:
         if memory.author != self._author:
             message = "it is that of another key: another key needs another state directory"
             raise UsageError(message, "vault")
@@ -288,7 +340,7 @@ class _Step(Guarded):
     event: Event
     parts: tuple[bytes, ...]
     chain: bytes
-    state: State
+    state: PartyState
     outputs: tuple[Output, ...]
     spoken: frozenset[int]
 

@@ -1,25 +1,25 @@
-"""What a party keeps between rounds ([H2]): everything of its state but a round's secrets.
+"""Writes down what a party keeps between rounds ([H2]): all of its state but a round's secrets.
 
-A party in the middle of a round is never written down. It is what its journal makes of it.
+A party in the middle of a round is never written down. It is what its journal makes of it. Why a
+party stopped is kept too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias
 
-from gopa.messages.organiser import ABORT, RESULT, Abort, Result
+from gopa.messages.organiser import ABORT, RESULT, Abort, ResultMessage
 from gopa.party import Finished, Part
 from gopa.party.chain import Chain
-from gopa.party.states import Done, Stopped, Tally, Waiting
-from gopa.sessions.parties.failures import FAILURE
-from gopa.sessions.parties.records import POSTED, VALUES
-from gopa.sessions.parties.runs import Run
+from gopa.party.states import AttemptCount, BetweenRounds, Done, Stopped
+from gopa.sessions.parties.records import POSTED, VALUES, Run
 from wire.codec import (
     Case,
     Codec,
-    Record,
+    RecordCodec,
     boolean,
     converted,
     enumeration,
@@ -31,11 +31,116 @@ from wire.codec import (
     select,
     u8,
     u16,
+    u32,
     u64,
     vector,
 )
-from wire.errors import UsageError
+from wire.errors import (
+    FaultyBoard,
+    FaultyParty,
+    InvalidProof,
+    InvalidSignature,
+    MalformedMessage,
+    ProtocolError,
+    SuspectedPartyOrBoard,
+    Unattributed,
+    UsageError,
+)
 from wire.secret import Guarded
+
+
+class _What(IntEnum):
+    MALFORMED = 1
+    INVALID_PROOF = 2
+    INVALID_SIGNATURE = 3
+    FAULTY_PARTY = 4
+    SUSPECTED = 5
+    FAULTY_BOARD = 6
+    UNATTRIBUTED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """All that any of them says; what one does not say is empty. `where`: field or check."""
+
+    what: _What
+    message: bytes
+    where: bytes = b""
+    offset: int | None = None
+    culprits: tuple[int, ...] = ()
+    party: bytes = b""
+    evidence: bytes = b""
+
+
+_LONGEST: Final = 65_535
+_FAILURE: Final = record(
+    _Failure,
+    what=enumeration(_What, u8),
+    message=opaque(0, _LONGEST),
+    where=opaque(0, _LONGEST),
+    offset=optional(u64),
+    culprits=vector(u32, 0, 2**20),
+    party=opaque(0, 255),
+    evidence=opaque(0, 2**24),
+)
+
+
+def _failure(error: ProtocolError) -> _Failure:
+    """What is kept; of an error of another kind its text."""
+    if isinstance(error, MalformedMessage):
+        what = _What.MALFORMED
+        return _Failure(what, _text(error.message), _text(error.field), error.offset)
+    if isinstance(error, InvalidProof):
+        signature = isinstance(error, InvalidSignature)
+        what = _What.INVALID_SIGNATURE if signature else _What.INVALID_PROOF
+        return _Failure(what, _text(error.message), _text(error.check), culprits=error.culprits)
+    if isinstance(error, FaultyParty):
+        what, evidence = _What.FAULTY_PARTY, error.evidence
+        return _Failure(what, _text(error.message), party=error.party, evidence=evidence)
+    if isinstance(error, SuspectedPartyOrBoard):
+        return _Failure(_What.SUSPECTED, _text(error.message), party=error.party)
+    if isinstance(error, FaultyBoard):
+        return _Failure(_What.FAULTY_BOARD, _text(error.message), evidence=error.evidence)
+    return _Failure(_What.UNATTRIBUTED, _text(str(error)))
+
+
+def _error(found: _Failure) -> ProtocolError:
+    error = _named(found)
+    if _failure(error) != found:
+        raise MalformedMessage("a failure that says what its kind does not")
+    return error
+
+
+def _named(found: _Failure) -> ProtocolError:
+    return _MAKERS[found.what](found, _read(found.message), _read(found.where))
+
+
+_MAKERS: Final[dict[_What, Callable[[_Failure, str, str], ProtocolError]]] = {
+    _What.MALFORMED: lambda found, message, field: MalformedMessage(message, field, found.offset),
+    _What.INVALID_PROOF: lambda found, message, check: InvalidProof(message, check, found.culprits),
+    _What.INVALID_SIGNATURE: lambda found, message, check: InvalidSignature(
+        message, check, found.culprits
+    ),
+    _What.FAULTY_PARTY: lambda found, message, _: FaultyParty(message, found.party, found.evidence),
+    _What.SUSPECTED: lambda found, message, _: SuspectedPartyOrBoard(message, found.party),
+    _What.FAULTY_BOARD: lambda found, message, _: FaultyBoard(message, found.evidence),
+    _What.UNATTRIBUTED: lambda _, message, __: Unattributed(message),
+}
+
+
+def _text(text: str) -> bytes:
+    return text[: _LONGEST // 4].encode("utf-8", "replace")
+
+
+def _read(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise MalformedMessage("the text of an error is UTF-8") from None
+
+
+FAILURE: Final[Codec[ProtocolError]] = converted(_FAILURE, _error, _failure)
+
 
 VERSION: Final = 1
 
@@ -59,7 +164,7 @@ class Left:
     part: Part
 
 
-Resting: TypeAlias = Waiting | Left | Done | Stopped
+Resting: TypeAlias = BetweenRounds | Left | Done | Stopped
 """Where a party stands that has no secret of a round."""
 
 
@@ -72,7 +177,7 @@ class _Rest(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class KeptInput(Guarded):
-    """`Given` in bytes; blinding and commitment are empty where inputs have none."""
+    """`RoundInput` in bytes; blinding and commitment are empty where inputs have none."""
 
     logical: int
     values: tuple[int, ...]
@@ -81,7 +186,7 @@ class KeptInput(Guarded):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Memory(Guarded):
+class PartyMemory(Guarded):
     """The memory of one generation. `secret` is the round secret ([R1]).
 
     `own_leaf` is that of the last entry this party made, `spoken` are rounds in which its
@@ -92,7 +197,7 @@ class Memory(Guarded):
     secret: bytes
     author: bytes
     chain: Chain
-    tally: Tally
+    tally: AttemptCount
     stage: Resting
     inputs: tuple[KeptInput, ...]
     final_seen: bool
@@ -116,7 +221,7 @@ class _Ended:
     logical: int
     attempt: int
     part: Part
-    result: Result | None
+    result: ResultMessage | None
     abort: Abort | None
 
     def __post_init__(self) -> None:
@@ -138,7 +243,7 @@ def _ended(found: Finished) -> _Ended:
         found.logical,
         found.attempt,
         found.part,
-        outcome if isinstance(outcome, Result) else None,
+        outcome if isinstance(outcome, ResultMessage) else None,
         outcome if isinstance(outcome, Abort) else None,
     )
 
@@ -161,10 +266,10 @@ _CHAIN: Final = record(
     last=i64,
 )
 _TALLY: Final = record(
-    Tally, logical=u16, attempts=u16, releases=u16, decided=boolean, excused=boolean
+    AttemptCount, logical=u16, attempts=u16, releases=u16, decided=boolean, excused=boolean
 )
-_WAITING: Final[Record[Waiting]] = record(Waiting)
-_DONE: Final[Record[Done]] = record(Done)
+_WAITING: Final[RecordCodec[BetweenRounds]] = record(BetweenRounds)
+_DONE: Final[RecordCodec[Done]] = record(Done)
 _RESTING: Final[Codec[Resting]] = select(
     "Resting",
     enumeration(_Rest, u8),
@@ -190,8 +295,8 @@ _LAST: Final = converted(
     _ended,
 )
 
-MEMORY: Final[Codec[Memory]] = record(
-    Memory,
+MEMORY: Final[Codec[PartyMemory]] = record(
+    PartyMemory,
     version=u16,
     secret=fixed(32),
     author=fixed(32),

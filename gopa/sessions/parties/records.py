@@ -1,17 +1,19 @@
-"""A record of a party's journal: an event, and what the party posted then ([H3], [R3])."""
+"""Encodes the records of a party's journal: an event, and what the party posted then ([H3], [R3]).
+
+Items stand behind their size in bytes, in any number: a journal is bounded by its size alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, TypeVar
 
 from bulletin_board.entry import ENTRY, LARGEST_ENTRY
 from gopa.messages.framing import Posted
 from gopa.messages.phases import Phase
 from gopa.party import Dated, Event, Fetched, Post, Supplied, TimedOut, Witnessed
-from gopa.sessions.parties.runs import Run
 from wire.codec import (
     Case,
     Codec,
@@ -25,7 +27,62 @@ from wire.codec import (
     u64,
     vector,
 )
+from wire.codec.base import ByteReader, DecodeFault, Notation
+from wire.codec.sequences import LengthPrefix
 from wire.secret import Guarded
+
+T = TypeVar("T")
+
+
+class Run(Codec[tuple[T, ...]]):
+    """A tuple of at most `most` bytes. Each item has at least one byte."""
+
+    def __init__(self, item: Codec[T], most: int) -> None:
+        self._item = item
+        self._most = most
+        self._prefix = LengthPrefix(0, most)
+        self.min_size = self._prefix.width
+        self.max_size = self._prefix.width + most
+
+    def prefix(self, size: int) -> bytes:
+        """What stands in front of so many bytes."""
+        return size.to_bytes(self._prefix.width)
+
+    @property
+    def notation(self) -> Notation:
+        return Notation(self._item.notation.type_name, f"<0..{self._most}>")
+
+    def definitions(self) -> Iterator[tuple[str, str]]:
+        return self._item.definitions()
+
+    def read(self, reader: ByteReader) -> tuple[T, ...]:
+        outer = reader.limit
+        reader.limit = stop = self._prefix.read(reader)
+        items: list[T] = []
+        try:
+            while reader.position < stop:
+                items.append(self._item.read(reader))
+        except DecodeFault as fault:
+            fault.enter(f"[{len(items)}]")
+            raise
+        reader.limit = outer
+        return tuple(items)
+
+    def write(self, value: tuple[T, ...], out: bytearray) -> None:
+        if type(value) is not tuple:
+            raise DecodeFault(f"needs a tuple, not {type(value).__name__}")
+        content = bytearray()
+        for number, item in enumerate(value):
+            try:
+                self._item.write(item, content)
+            except DecodeFault as fault:
+                fault.enter(f"[{number}]")
+                raise
+        if len(content) > self._most:
+            raise DecodeFault(f"needs at most {self._most} bytes, not {len(content)}")
+        out += self.prefix(len(content))
+        out += content
+
 
 MOST_COORDINATES: Final = 2**20
 _LEAF: Final = fixed(32)
@@ -63,14 +120,14 @@ _POSTS: Final = Run(_POST, 2**30)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Record(Guarded):
+class JournalRecord(Guarded):
     """What the party was told, and what it posted because of it."""
 
     event: Event
     posts: tuple[Post, ...]
 
 
-RECORD: Final[Codec[Record]] = record(Record, event=EVENT, posts=_POSTS)
+RECORD: Final[Codec[JournalRecord]] = record(JournalRecord, event=EVENT, posts=_POSTS)
 
 _KEPT_BYTES: Final = 2**25
 

@@ -1,8 +1,10 @@
 """What a party or an organiser keeps between runs. `specs/12-sessions.md`, section 1."""
 
 from gopa.sessions.vault.directory import DirectoryVault
-from gopa.sessions.vault.errors import (
+from gopa.sessions.vault.interface import (
+    MemoryVault,
     StateDiverged,
+    Vault,
     VaultBroken,
     VaultDamaged,
     VaultError,
@@ -10,8 +12,6 @@ from gopa.sessions.vault.errors import (
     VaultInUse,
     WrongSecret,
 )
-from gopa.sessions.vault.interface import Vault
-from gopa.sessions.vault.memory import MemoryVault
 from gopa.sessions.vault.protection import Passphrase, SealingKey, Secret
 
 __all__ = [

@@ -17,10 +17,19 @@ from typing import Final
 
 from bulletin_board import VerifierKey
 from bulletin_board.client.state import ClientState, DirectoryState
-from gopa.sessions.vault.errors import VaultBroken, VaultDamaged, VaultExposed
-from gopa.sessions.vault.frames import File, Found, Place, frame, only_record, records
-from gopa.sessions.vault.ownership import Ownership
+from gopa.sessions.vault.frames import (
+    File,
+    FoundRecord,
+    RecordPlace,
+    frame,
+    make_seal,
+    only_record,
+    read_seal,
+    records,
+)
+from gopa.sessions.vault.interface import VaultBroken, VaultDamaged, VaultExposed
 from gopa.sessions.vault.private_files import (
+    Ownership,
     PrivateFiles,
     erase,
     is_exposed,
@@ -28,7 +37,6 @@ from gopa.sessions.vault.private_files import (
     write_new,
 )
 from gopa.sessions.vault.protection import Secret
-from gopa.sessions.vault.seal import make_seal, read_seal
 from wire.errors import UsageError
 from wire.randomness import Rng
 from wire.secret import Guarded
@@ -199,7 +207,7 @@ class DirectoryVault(Guarded):
             self._files.truncate(path, end)
             self._files.sync_file(path)
 
-    def _records(self) -> Iterator[Found]:
+    def _records(self) -> Iterator[FoundRecord]:
         data = self._read(self._journal_path(self._generation))
         return records(self._sealing, self._place(File.JOURNAL, self._generation), data)
 
@@ -208,8 +216,8 @@ class DirectoryVault(Guarded):
             self._files.mkdir(path)
         return path
 
-    def _place(self, file: File, generation: int, number: int = 0) -> Place:
-        return Place(self._id, file, generation, number)
+    def _place(self, file: File, generation: int, number: int = 0) -> RecordPlace:
+        return RecordPlace(self._id, file, generation, number)
 
     def _memory_path(self, generation: int) -> Path:
         return self._path / f"memory-{generation}"

@@ -1,4 +1,4 @@
-"""How a record stands in a file: sealed or with a checksum, bound to its place ([H4], [H6]).
+"""Writes a record into a file, sealed or with a checksum, and binds it to its place ([H4], [H6]).
 
     frame = length (4 bytes) | check (4 bytes) | payload
     plain:  payload = content | SHA-256(label | place | content)
@@ -6,6 +6,8 @@
 
 The check is the beginning of SHA-256 of label, place and length: a damaged length is told
 from a frame that was cut off.
+
+The file `seal` of a vault holds its id and how its records are sealed ([H6]).
 """
 
 from __future__ import annotations
@@ -14,15 +16,26 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
 from typing import Final, Protocol
 
-from gopa.sessions.vault.errors import VaultDamaged
-from gopa.sessions.vault.secret_box import NONCE_SIZE, NotForThisKey, SecretBox
-from wire.codec import Codec, enumeration, fixed, record, u8, u64
+from gopa.sessions.vault.interface import VaultDamaged
+from gopa.sessions.vault.private_files import PrivateFiles, write_new
+from gopa.sessions.vault.protection import (
+    PROTECTION,
+    Protection,
+    Purpose,
+    Secret,
+    Unsealed,
+    protect,
+    unprotect,
+)
+from gopa.sessions.vault.secret_box import KEY_SIZE, NONCE_SIZE, NotForThisKey, SecretBox
+from wire.codec import Codec, enumeration, fixed, record, u8, u16, u64
 from wire.domains import VAULT_RECORD
-from wire.errors import UsageError
+from wire.errors import MalformedMessage, UsageError
 from wire.randomness import Rng, draw
-from wire.secret import Guarded
+from wire.secret import Guarded, SecretBytes
 
 _LENGTH: Final = 4
 _CHECK: Final = 4
@@ -41,7 +54,7 @@ class File(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecordPlace:
     """Where a record belongs: the vault, its file and generation, its number in the file."""
 
     vault: bytes
@@ -50,8 +63,8 @@ class Place:
     number: int
 
 
-PLACE: Final[Codec[Place]] = record(
-    Place, vault=fixed(ID_SIZE), file=enumeration(File, u8), generation=u64, number=u64
+PLACE: Final[Codec[RecordPlace]] = record(
+    RecordPlace, vault=fixed(ID_SIZE), file=enumeration(File, u8), generation=u64, number=u64
 )
 
 
@@ -94,7 +107,7 @@ class Boxed(Guarded):
         return plain[len(place) :] if plain.startswith(place) else None
 
 
-def frame(sealing: Sealing, place: Place, content: bytes) -> bytes:
+def frame(sealing: Sealing, place: RecordPlace, content: bytes) -> bytes:
     """The frame of this record."""
     encoded = PLACE.encode(place)
     payload = sealing.seal(encoded, content)
@@ -104,7 +117,7 @@ def frame(sealing: Sealing, place: Place, content: bytes) -> bytes:
     return length + _check(encoded, length) + payload
 
 
-def only_record(sealing: Sealing, place: Place, data: bytes) -> bytes:
+def only_record(sealing: Sealing, place: RecordPlace, data: bytes) -> bytes:
     """The content of a file that is one frame; raises `VaultDamaged`."""
     found = list(records(sealing, place, data))
     if len(found) != 1 or found[0].end != len(data):
@@ -113,14 +126,14 @@ def only_record(sealing: Sealing, place: Place, data: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Found(Guarded):
+class FoundRecord(Guarded):
     """A record, and where its frame ends in the file."""
 
     content: bytes
     end: int
 
 
-def records(sealing: Sealing, first: Place, data: bytes) -> Iterator[Found]:
+def records(sealing: Sealing, first: RecordPlace, data: bytes) -> Iterator[FoundRecord]:
     """The records of a file in order, up to a frame that a crash has left unfinished.
 
     A frame is unfinished if the file ends before it does, or, as file systems leave it that
@@ -129,7 +142,7 @@ def records(sealing: Sealing, first: Place, data: bytes) -> Iterator[Found]:
     """
     at, number = 0, first.number
     while at < len(data):
-        place = Place(first.vault, first.file, first.generation, number)
+        place = RecordPlace(first.vault, first.file, first.generation, number)
         found = _record(sealing, place, data, at)
         if found is None:
             return
@@ -137,7 +150,7 @@ def records(sealing: Sealing, first: Place, data: bytes) -> Iterator[Found]:
         at, number = found.end, number + 1
 
 
-def _record(sealing: Sealing, place: Place, data: bytes, at: int) -> Found | None:
+def _record(sealing: Sealing, place: RecordPlace, data: bytes, at: int) -> FoundRecord | None:
     """The record at this offset; None if it is unfinished."""
     header = data[at : at + HEADER_SIZE]
     if len(header) < HEADER_SIZE or not any(memoryview(data)[at:]):
@@ -152,7 +165,7 @@ def _record(sealing: Sealing, place: Place, data: bytes, at: int) -> Found | Non
     payload = data[begin:end]
     content = sealing.open(encoded, payload)
     if content is not None:
-        return Found(content, end)
+        return FoundRecord(content, end)
     if end == len(data) and payload.endswith(_ZEROS):
         return None
     raise _damaged(place)
@@ -166,6 +179,57 @@ def _check(place: bytes, length: bytes) -> bytes:
     return hashlib.sha256(VAULT_RECORD + place + length).digest()[:_CHECK]
 
 
-def _damaged(place: Place) -> VaultDamaged:
+def _damaged(place: RecordPlace) -> VaultDamaged:
     where = f"record {place.number} of {place.file.name.lower()} {place.generation}"
     return VaultDamaged(f"{where} was changed or moved: put back a copy of the vault")
+
+
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """Version 1 of everything in the vault. Unsealed, it protects no key."""
+
+    version: int
+    vault: bytes
+    protection: Protection
+
+    def __post_init__(self) -> None:
+        if self.version != VERSION:
+            raise UsageError(f"only version {VERSION} is known", "version")
+        if isinstance(self.protection, Unsealed) and self.protection.content:
+            raise UsageError("a vault that is not sealed has no key", "protection")
+
+
+SEAL: Final[Codec[Seal]] = record(Seal, version=u16, vault=fixed(ID_SIZE), protection=PROTECTION)
+
+
+def make_seal(files: PrivateFiles, path: Path, secret: Secret | None, rng: Rng) -> None:
+    """A new vault's seal, durably: after a crash it is there or not."""
+    protection: Protection = Unsealed(b"")
+    if secret is not None:
+        key = SecretBytes(draw(rng, KEY_SIZE))
+        protection = protect(key, Purpose.VAULT, secret, rng)
+    data = SEAL.encode(Seal(VERSION, draw(rng, ID_SIZE), protection))
+    scratch = path.with_name(f"{path.name}.new")
+    if scratch.exists():
+        files.unlink(scratch)
+    write_new(files, scratch, data)
+    files.rename(scratch, path)
+    files.sync_directory(path.parent)
+
+
+def read_seal(path: Path, secret: Secret | None, rng: Rng) -> tuple[bytes, Sealing]:
+    """The vault's id, and what opens its records.
+
+    Raises:
+        WrongSecret: it is sealed with something else.
+        VaultDamaged: the file is not a seal.
+    """
+    try:
+        seal = SEAL.decode(path.read_bytes())
+    except MalformedMessage as error:
+        raise VaultDamaged(f"{path} is no seal of a vault: {error}") from None
+    key = unprotect(seal.protection, Purpose.VAULT, secret, path)
+    return seal.vault, Boxed(SecretBox(key), rng) if len(key) else Checksummed()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from bulletin_board.storage.directory import read_secret, write_secret
-from gopa.sessions.vault.errors import VaultDamaged
+from gopa.sessions.vault.interface import VaultDamaged
 from gopa.sessions.vault.private_files import PrivateFiles
 from gopa.sessions.vault.protection import (
     PROTECTION,

@@ -1,10 +1,46 @@
-"""What keeps the memory of a party or an organiser. `specs/12-sessions.md`, section 1."""
+"""Says what a vault is: it keeps the memory of a party or an organiser between runs.
+
+Specification: `specs/12-sessions.md`, section 1. The errors say why a vault cannot be used; none
+holds anything that the vault keeps. `MemoryVault` lasts as long as its process: for many parties
+in one, and for tests.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
-from bulletin_board.client.state import ClientState
+from bulletin_board.client.state import ClientState, MemoryState
+from wire.errors import GopaError, UsageError
+from wire.secret import Guarded
+
+
+class VaultError(GopaError):
+    """The vault cannot be used; what it holds is as it was."""
+
+
+class VaultInUse(VaultError):
+    """Another process uses the vault."""
+
+
+class VaultExposed(VaultError):
+    """Others than the owner can read or enter it. It is refused, not repaired ([H1])."""
+
+
+class VaultDamaged(VaultError):
+    """A file is missing, was changed, or belongs elsewhere ([H4], [H6])."""
+
+
+class WrongSecret(VaultError):
+    """Another passphrase or key file opens this, or none where one is needed, or the reverse."""
+
+
+class VaultBroken(VaultError):
+    """A write failed: what is on the disk is known only after the vault is opened again."""
+
+
+class StateDiverged(VaultError):
+    """The journal, told again, says something else than it did ([R3])."""
 
 
 @runtime_checkable
@@ -36,3 +72,62 @@ class Vault(Protocol):
 
     def close(self) -> None:
         """Let another process use the vault."""
+
+
+class MemoryVault(Guarded):
+    """`DirectoryVault` without a directory. Parts of records are kept as they are, not copied."""
+
+    __slots__ = ("_board", "_closed", "_memory", "_records")
+
+    def __init__(
+        self,
+        memory: bytes | None = None,
+        records: Iterable[tuple[bytes, ...]] = (),
+        board: MemoryState | None = None,
+    ) -> None:
+        self._board = board or MemoryState()
+        self._memory = memory
+        self._records = list(records)
+        self._closed = False
+
+    @property
+    def board(self) -> MemoryState:
+        return self._board
+
+    def memory(self) -> bytes | None:
+        self._require_open()
+        return self._memory
+
+    def journal(self) -> tuple[bytes, ...]:
+        self._require_open()
+        return tuple(b"".join(parts) for parts in self._records)
+
+    def begin(self, memory: bytes) -> None:
+        self._require_open()
+        self._memory = memory
+        self._records = []
+
+    def append(self, *parts: bytes) -> None:
+        self._require_open()
+        if self._memory is None:
+            raise UsageError("a vault begins with a memory", "memory")
+        self._records.append(parts)
+
+    def close(self) -> None:
+        self._closed = True
+
+    def copy(self) -> MemoryVault:
+        """The same as a backup: what is done to one is not seen in the other. It is open."""
+        board = MemoryState()
+        board.checkpoint = self._board.checkpoint
+        board.evidence += self._board.evidence
+        board.pairs += self._board.pairs
+        unproven = self._board.unproven()
+        if unproven is not None:
+            board.keep_unproven(unproven)
+            board.pairs.pop()
+        return MemoryVault(self._memory, self._records, board)
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise VaultError("the vault is closed")

@@ -1,14 +1,21 @@
-"""What keeps a key at rest: nothing, a passphrase, or a key file ([H6])."""
+"""Protects a key at rest: by nothing, a passphrase, or a key file ([H6]).
+
+A key file seals vaults and identities without a passphrase. One line: the name of the format, a
+space, and 64 hexadecimal digits.
+"""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from gopa.sessions.vault.errors import WrongSecret
+from bulletin_board.storage.directory import read_secret, write_secret
+from gopa.sessions.vault.interface import VaultDamaged, WrongSecret
+from gopa.sessions.vault.private_files import PrivateFiles
 from gopa.sessions.vault.secret_box import (
     KEY_SIZE,
     NONCE_SIZE,
@@ -42,7 +49,7 @@ class Passphrase(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SealingKey(Guarded):
-    """32 random bytes, as a key file has them (`gopa.sessions.vault.key_file`)."""
+    """32 random bytes, as a key file has them (`gopa.sessions.vault.protection`)."""
 
     data: SecretBytes
 
@@ -142,3 +149,28 @@ def _unboxed(box: bytes, purpose: Purpose, key: SecretBytes, what: str) -> Secre
     if plain[0] != purpose:
         raise WrongSecret(f"{what} seals something else there")
     return SecretBytes(plain[1:])
+
+
+_NAME: Final = b"gopa-sealing-key-1 "
+_LINE: Final = re.compile(re.escape(_NAME) + rb"([0-9a-f]{64})\n")
+
+
+def create(path: Path, *, rng: Rng) -> SealingKey:
+    """A new key file that only its owner can read; `UsageError` if it exists."""
+    data = draw(rng, KEY_SIZE)
+    write_secret(path, SecretBytes(_NAME + data.hex().encode() + b"\n"))
+    PrivateFiles().sync_directory(path.parent)
+    return SealingKey(SecretBytes(data))
+
+
+def load(path: Path) -> SealingKey:
+    """The key in a key file.
+
+    Raises:
+        UsageError: the file is missing, or others can read it.
+        VaultDamaged: it is no key file.
+    """
+    found = _LINE.fullmatch(read_secret(path).reveal())
+    if found is None:
+        raise VaultDamaged(f"{path} is no key file for sealing")
+    return SealingKey(SecretBytes(bytes.fromhex(found[1].decode())))

@@ -19,7 +19,7 @@ from bulletin_board.client.http import NetworkError
 from bulletin_board.client.state import MemoryState
 from bulletin_board.entry import VERSION, sign_entry
 from gopa.adversary import named
-from gopa.adversary.boards import MaliciousBoard, NeverHappened, Way
+from gopa.adversary.boards import MaliciousBoard, NeverHappened, TamperedTransport
 from gopa.adversary.served import ServedAttack
 from gopa.messages.phases import Kind, Phase
 from tests.randomness import seeded
@@ -62,7 +62,7 @@ def board(tmp_path: Path) -> Iterator[MaliciousBoard]:
         yield MaliciousBoard(tmp_path, SIGNER, TRUST, stack, rng=seeded("board"))
 
 
-def reader_of(board: MaliciousBoard, way: Way) -> BoardClient:
+def reader_of(board: MaliciousBoard, way: TamperedTransport) -> BoardClient:
     patience = Patience(2, 0.0, 0.0)
     address, state = board.main.address, MemoryState()
     return BoardClient(address, TRUST, state, way, rng=seeded("reader"), patience=patience)

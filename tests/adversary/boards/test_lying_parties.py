@@ -8,16 +8,16 @@ from typing import Final
 
 import pytest
 
-from gopa.adversary import Cast, Malicious, Row, attacks, deeds, named
+from gopa.adversary import AttackResult, AttackRoles, Malicious, attacks, deeds, named
 from gopa.adversary.attack import SessionAttack
 from gopa.adversary.boards import lying, played
 from gopa.adversary.catalogue.coins import DRAND
-from gopa.adversary.ground import SMALL
 from gopa.adversary.malicious import script_of
 from gopa.adversary.outcome import Catch, How
 from gopa.adversary.served import Unserved, run_served, servable, unserved
+from gopa.adversary.setup import SMALL
 from gopa.party import Post
-from gopa.simulation.scene import Scene
+from gopa.simulation.scene import PartyScene
 from tests.adversary.weakened import weakened
 from wire.errors import UsageError
 
@@ -54,7 +54,7 @@ def session_attack(name: str) -> SessionAttack:
     return attack
 
 
-def require_held(row: Row) -> None:
+def require_held(row: AttackResult) -> None:
     assert (row.succeeded, row.harm, row.missed) == (False, (), ())
     assert row.held
     assert row.caught
@@ -97,7 +97,7 @@ def test_who_had_no_occasion_tries_again() -> None:
     """As a liar whose noise is zero, and that would leave it out."""
     tried: list[Sequence[Malicious]] = []
 
-    def plot(cast: Cast) -> Sequence[Malicious]:
+    def plot(cast: AttackRoles) -> Sequence[Malicious]:
         nothing_yet = len(tried) < 2  # one call looks at who lies, the next is the first session
         deed = deeds.change(lambda said: said) if nothing_yet else deeds.twice()
         tried.append([Malicious(cast.liar, at="publish", do=deed)])
@@ -118,7 +118,7 @@ def test_the_organiser_waits_for_nobody_who_is_gone() -> None:
 
 
 def test_a_deed_that_falls_over_is_not_taken_for_silence() -> None:
-    def fall(scene: Scene, post: Post) -> Sequence[Post]:
+    def fall(scene: PartyScene, post: Post) -> Sequence[Post]:
         del scene
         raise LookupError(post.phase)
 

@@ -10,12 +10,12 @@ from typing import Final
 import pytest
 
 from gopa.adversary import attacks, named
-from gopa.adversary.boards import Stage, harm, played, require_honest_session, staged
+from gopa.adversary.boards import ServedSession, harm, played, require_honest_session, staged
 from gopa.adversary.boards.harm import masks_open
 from gopa.adversary.boards.outcome import FaceOutcome
-from gopa.adversary.ground import SMALL, WITNESSED
 from gopa.adversary.outcome import Catch, How
 from gopa.adversary.served import ServedAttack
+from gopa.adversary.setup import SMALL, WITNESSED
 from gopa.auditing.checks import check_of
 from gopa.messages.phases import Phase
 from wire.ed25519 import PublicKey
@@ -84,7 +84,7 @@ def test_story_and_rules_are_complete(name: str) -> None:
     assert all(rule in OF_PARTICIPANTS or check_of(rule) for rule in attack.expects)
 
 
-async def late_value(stage: Stage, *, shown: bool) -> None:
+async def late_value(stage: ServedSession, *, shown: bool) -> None:
     """The value of party 0 comes when its edges are open; it is `shown` by the log or by nobody."""
     chair = stage.chair()
     victim, *others = stage.gather()

@@ -10,11 +10,11 @@ import pytest
 from gopa.adversary.privacy import (
     BREAKAGES,
     Breakage,
-    Claim,
     Law,
     Masks,
+    MeasuredView,
     Release,
-    View,
+    ViewClaim,
     World,
     house_views,
     measure,
@@ -23,11 +23,11 @@ from gopa.adversary.privacy import (
     views_of,
 )
 from gopa.adversary.privacy.audit import draws_for
+from gopa.adversary.privacy.audited_plan import GAUSSIAN, TWO_UNIFORM
 from gopa.adversary.privacy.coalitions import FEWEST
-from gopa.adversary.privacy.house import GAUSSIAN, TWO_UNIFORM
 from gopa.graph import complete
-from gopa.planning.noise_sum import noise_sum
-from gopa.planning.round_privacy import theorem_d
+from gopa.planning.convolution import noise_sum
+from gopa.planning.loss import theorem_d
 from tests.planning.classic import plan
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable
@@ -56,11 +56,11 @@ def test_broken_plans_are_found_out(breakage: Breakage) -> None:
     check_broken(breakage, 20_000, 22)
 
 
-def planted(factor: float) -> tuple[World, Claim]:
+def planted(factor: float) -> tuple[World, ViewClaim]:
     """Four parties whose input moves `factor` times as far as the claim allows for."""
     law = GaussianTable.with_scale("20", bits=40, rows=201)
     steps = 20
-    claim = Claim(1.0, theorem_d(noise_sum(law, 4), steps, 1.0))
+    claim = ViewClaim(1.0, theorem_d(noise_sum(law, 4), steps, 1.0))
     release = Release(complete(4), 0)
     return World((release,), Law.of(law), Masks(0), (round(steps * factor),)), claim
 
@@ -83,12 +83,12 @@ def test_what_is_said_to_be_noticed_is() -> None:
 
 
 def test_more_views_notice_less() -> None:
-    claim = Claim(1.0, 0.05)
+    claim = ViewClaim(1.0, 0.05)
     factors = [noticed(claim, draws, 1e-4) for draws in (3_000, 30_000, 300_000)]
     assert factors == sorted(factors, reverse=True)
     assert factors[-1] < 1.05
-    assert noticed(Claim(1.0, 1e-6), 300_000, 1e-4) > 1.5
-    assert noticed(Claim(1.0, 1.0), 300_000, 1e-4) == float("inf")
+    assert noticed(ViewClaim(1.0, 1e-6), 300_000, 1e-4) > 1.5
+    assert noticed(ViewClaim(1.0, 1.0), 300_000, 1e-4) == float("inf")
 
 
 def test_equal_seeds_measure_the_same() -> None:
@@ -140,7 +140,7 @@ def test_broken_plans_are_found_out_with_many_views(breakage: Breakage) -> None:
 def test_a_thousand_parties_stay_inside(mask: str) -> None:
     rng = np.random.default_rng(28)
     made = plan(n=1000, corrupt=300, epsilon=1, delta="0.05", mask=mask, attempts=2)
-    views: list[View] = views_of(made.terms, rng)
+    views: list[MeasuredView] = views_of(made.terms, rng)
     assert {view.name for view in views} >= {"neighbours", "organiser", "rollback", "veto"}
     rows = list(measure_all(views, rng, draws=6_000))
     assert [row.view.name for row in rows if not row.inside] == []

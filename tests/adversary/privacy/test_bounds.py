@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gopa.adversary.privacy.bounds import Counts, at_least, at_most
+from gopa.adversary.privacy.bounds import TrialCounts, at_least, at_most
 
 RISKS = (1e-6, 0.01, 0.2)
 
@@ -40,7 +40,7 @@ def test_epsilon_and_delta_exceed_a_claim_together() -> None:
     """One set of counts is outside by the one exactly if it is by the other."""
     seen = set()
     for hits in range(100, 700, 5):
-        counts = Counts(hits, 100, 1000)
+        counts = TrialCounts(hits, 100, 1000)
         outside = counts.delta(1.0, 0.001) > 0.05
         assert outside == (counts.epsilon(0.05, 0.001) > 1.0)
         seen.add(outside)
@@ -48,12 +48,12 @@ def test_epsilon_and_delta_exceed_a_claim_together() -> None:
 
 
 def test_certainty_has_a_large_epsilon_and_delta() -> None:
-    counts = Counts(10_000, 0, 10_000)
+    counts = TrialCounts(10_000, 0, 10_000)
     assert counts.epsilon(0.05, 1e-4) > 6
     assert counts.delta(1.0, 1e-4) > 1 - 0.01
 
 
 def test_blindness_has_none() -> None:
-    counts = Counts(500, 500, 1000)
+    counts = TrialCounts(500, 500, 1000)
     assert counts.epsilon(0.0, 0.4) == pytest.approx(0.0, abs=1e-9)
     assert counts.delta(math.log(2), 0.4) == 0.0

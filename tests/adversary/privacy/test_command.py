@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from gopa.adversary.privacy import View, broken_views
+from gopa.adversary.privacy import MeasuredView, broken_views
+from gopa.adversary.privacy.audited_plan import GAUSSIAN, UNIFORM
 from gopa.adversary.privacy.coalitions import FEWEST, LATE, ROLLBACK
-from gopa.adversary.privacy.house import GAUSSIAN, UNIFORM
 from gopa.cli import attack_privacy, commands
 from gopa.cli.plan import as_record
 from tests.planning.classic import plan
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 QUICK = ("--draws", "4000", "--sessions", "0", "--seed", "5")
 
 
-def few_views(rng: np.random.Generator) -> list[View]:
+def few_views(rng: np.random.Generator) -> list[MeasuredView]:
     """What a default run measures, less of it."""
     kinds = ((UNIFORM, FEWEST), (UNIFORM, LATE), (GAUSSIAN, ROLLBACK))
     found = [coalition.view(house.terms, rng) for house, coalition in kinds]

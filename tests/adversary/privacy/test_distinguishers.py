@@ -10,13 +10,13 @@ import pytest
 
 from gopa.adversary.privacy.distinguishers import CERTAIN, Score, scores_for
 from gopa.adversary.privacy.laws import Law, Masks
-from gopa.adversary.privacy.measuring import Claim, measure
-from gopa.adversary.privacy.scenes import Scene
+from gopa.adversary.privacy.measuring import ViewClaim, measure
+from gopa.adversary.privacy.scenes import ReleaseScene
 from gopa.adversary.privacy.views import Release, World, views
 from gopa.graph import complete, from_edges
-from gopa.planning.continuous import theta
-from gopa.planning.noise_sum import noise_sum
-from gopa.planning.round_privacy import theorem_d
+from gopa.planning.convolution import noise_sum
+from gopa.planning.loss import theorem_d
+from tests.planning.continuous import theta
 from zkp.noise_table import GaussianTable, binomial
 
 LAW = binomial(4)
@@ -85,7 +85,7 @@ def test_linear_scores_attain_the_continuous_curve() -> None:
 
 
 def test_a_total_is_no_better_than_the_whole_view_and_not_worse_with_wide_masks() -> None:
-    claim, rng = Claim(1.0, 0.05), np.random.default_rng(4)
+    claim, rng = ViewClaim(1.0, 0.05), np.random.default_rng(4)
     noise = Law.of(GaussianTable.with_scale("4", bits=30, rows=41))
     narrow, wide = (
         World((Release(complete(4), 0),), noise, Masks(deviation), (7,)) for deviation in (1, 900)
@@ -99,10 +99,10 @@ def test_a_total_is_no_better_than_the_whole_view_and_not_worse_with_wide_masks(
 def test_measured_delta_comes_close_to_theorem_d() -> None:
     """With uniform masks the theorem is an equality: most of it is found, and never more."""
     law = GaussianTable.with_scale("4", bits=30, rows=41)
-    scene = Scene(complete(6), 5, frozenset({0, 1, 2}))
+    scene = ReleaseScene(complete(6), 5, frozenset({0, 1, 2}))
     world = World((scene.release(),), Law.of(law), Masks(0), (6,))
     exact = theorem_d(noise_sum(law, 3), 6, 1.0)
-    found = measure(world, Claim(1.0, exact), 200_000, 1e-4, np.random.default_rng(5))
+    found = measure(world, ViewClaim(1.0, exact), 200_000, 1e-4, np.random.default_rng(5))
     assert found.inside
     assert 0.75 * exact < found.delta <= exact
     assert found.test == "total"

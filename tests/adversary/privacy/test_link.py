@@ -11,11 +11,11 @@ import pytest
 
 from commitments import ristretto255
 from gopa.adversary.privacy import linking
-from gopa.adversary.privacy.evidence import Evidence, evidence_of
+from gopa.adversary.privacy.evidence import RoundMessages, evidence_of
 from gopa.adversary.privacy.laws import Law, Masks
-from gopa.adversary.privacy.linking import Link, link
+from gopa.adversary.privacy.linking import ViewComparison, link
 from gopa.adversary.privacy.live import FULL_SESSIONS, SESSIONS, SIGNED_SESSIONS, Live, Played
-from gopa.adversary.privacy.stripping import Rest, Stripper
+from gopa.adversary.privacy.stripping import StrippedValue, Stripper
 from gopa.rounds.context import RoundContext
 from wire.errors import UsageError
 from wire.secret import SecretBytes
@@ -23,7 +23,7 @@ from wire.secret import SecretBytes
 ROUNDS = {live.name: 2 if live in FULL_SESSIONS else 4 for live in SESSIONS}
 
 
-def check(found: Link, rounds: int) -> None:
+def check(found: ViewComparison, rounds: int) -> None:
     assert found.rounds >= rounds
     assert found.values >= 4 * found.rounds
     assert found.wrong == 0
@@ -47,8 +47,10 @@ def test_hundreds_of_real_views_are_as_simulated(live: Live) -> None:
         assert found.singles is not None
 
 
-def tampered(monkeypatch: pytest.MonkeyPatch, change: Callable[[Evidence], None]) -> Link:
-    def changed(*arguments: object) -> Evidence:
+def tampered(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[RoundMessages], None]
+) -> ViewComparison:
+    def changed(*arguments: object) -> RoundMessages:
         evidence = evidence_of(*arguments)  # type: ignore[arg-type]
         change(evidence)
         return evidence
@@ -59,20 +61,20 @@ def tampered(monkeypatch: pytest.MonkeyPatch, change: Callable[[Evidence], None]
     return link(live, 1, rng)
 
 
-def shift_a_value(evidence: Evidence) -> None:
+def shift_a_value(evidence: RoundMessages) -> None:
     place = max(evidence.values)
     evidence.values[place] = (evidence.values[place][0] + 1, *evidence.values[place][1:])
 
 
-def forget_an_opening(evidence: Evidence) -> None:
+def forget_an_opening(evidence: RoundMessages) -> None:
     evidence.edges.pop(max(evidence.edges, key=sorted))
 
 
-def forget_a_seed(evidence: Evidence) -> None:
+def forget_a_seed(evidence: RoundMessages) -> None:
     evidence.seeds.pop(max(evidence.seeds))
 
 
-def another_seed(evidence: Evidence) -> None:
+def another_seed(evidence: RoundMessages) -> None:
     evidence.seeds[max(evidence.seeds)] = SecretBytes(bytes(32))
 
 
@@ -82,7 +84,7 @@ def another_seed(evidence: Evidence) -> None:
     ids=lambda each: each.__name__,
 )
 def test_a_log_that_says_something_else_is_noticed(
-    monkeypatch: pytest.MonkeyPatch, change: Callable[[Evidence], None]
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[RoundMessages], None]
 ) -> None:
     found = tampered(monkeypatch, change)
     assert found.wrong > 0
@@ -135,7 +137,7 @@ def one_round() -> tuple[Played, Stripper]:
     return played, Stripper(context, found, evidence_of(simulation.log(), context, found))
 
 
-def rests(*coalition: int) -> dict[int, Rest]:
+def rests(*coalition: int) -> dict[int, StrippedValue]:
     played, stripper = one_round()
     secrets = played.of_round(1)
     return stripper.rests({place: secrets[place] for place in coalition})

@@ -7,6 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gopa.adversary.privacy.audited_plan import (
+    GAUSSIAN,
+    HOUSES,
+    RECOVERING,
+    RETRY_UNIFORM,
+    TWO_UNIFORM,
+    UNIFORM,
+    VECTOR_UNIFORM,
+)
 from gopa.adversary.privacy.claims import claim_of, largest_change, world_of
 from gopa.adversary.privacy.coalitions import (
     COALITIONS,
@@ -18,20 +27,11 @@ from gopa.adversary.privacy.coalitions import (
     VETO,
     views_of,
 )
-from gopa.adversary.privacy.house import (
-    GAUSSIAN,
-    HOUSES,
-    RECOVERING,
-    RETRY_UNIFORM,
-    TWO_UNIFORM,
-    UNIFORM,
-    VECTOR_UNIFORM,
-)
-from gopa.adversary.privacy.scenes import Scene, most_exposed
+from gopa.adversary.privacy.scenes import ReleaseScene, most_exposed
 from gopa.graph import complete, from_edges
+from gopa.planning.convolution import noise_sum
 from gopa.planning.joined import guarantee
-from gopa.planning.noise_sum import noise_sum
-from gopa.planning.round_privacy import theorem_d
+from gopa.planning.loss import theorem_d
 from gopa.planning.terms import Terms
 from gopa.rounds.graph import peel
 from tests.planning.classic import plan
@@ -84,7 +84,7 @@ def test_a_veto_makes_two_releases_without_the_one_who_vetoed(rng: np.random.Gen
 
 
 def test_opened_edges_lead_out_of_the_result() -> None:
-    scene = Scene(
+    scene = ReleaseScene(
         from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4)]), 1, frozenset({0}), frozenset({3})
     )
     assert scene.opened == ((2, 3), (3, 4))
@@ -122,8 +122,8 @@ def test_a_graph_in_pieces_has_the_account_of_the_piece(rng: np.random.Generator
     terms = UNIFORM.terms
     corrupt = frozenset(range(terms.corrupt))
     pairs = [(u, v) for u in range(24) for v in range(u + 1, 24) if v != 23 or u in corrupt]
-    whole = Scene(complete(24), 23, corrupt)
-    apart = Scene(from_edges(24, pairs), 23, corrupt)
+    whole = ReleaseScene(complete(24), 23, corrupt)
+    apart = ReleaseScene(from_edges(24, pairs), 23, corrupt)
     assert len(apart.release().members) == 1
     worth = claim_of(terms, [whole], rng).delta
     assert worth <= float(terms.delta) < claim_of(terms, [apart], rng).delta

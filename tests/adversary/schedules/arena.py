@@ -9,14 +9,14 @@ from typing import Final
 
 from bulletin_board import Slot, Submission
 from bulletin_board.tree import EMPTY_ROOT, RightEdge, leaf_hash
-from gopa.messages.framing import NO_LEAF, Place, Posted, sign_message
+from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, sign_message
 from gopa.messages.organiser import CLOSE
 from gopa.messages.phases import KIND_IN, Kind, Phase
 from gopa.organiser import Organiser, PhaseOver
 from gopa.party import Event, Fetch, Post, Supplied, TimedOut, Witnessed
-from gopa.simulation import Script, Stage, permissive
+from gopa.simulation import Script, SimulationOptions, permissive
 from gopa.simulation.board import SimulatedBoard
-from gopa.simulation.randomness import Streams
+from gopa.simulation.randomness import SeededStreams
 from gopa.simulation.setup import set_up
 from tests.adversary.schedules.desk import Desk, Ending
 from tests.adversary.schedules.kept import KeptParty
@@ -61,8 +61,8 @@ class Arena:
     """
 
     def __init__(self, world: World, seed: int) -> None:
-        streams = Streams(b"schedules" + seed.to_bytes(8))
-        stage = Stage(toolkit=world.toolkit)
+        streams = SeededStreams(b"schedules" + seed.to_bytes(8))
+        stage = SimulationOptions(toolkit=world.toolkit)
         cast = set_up(world.terms, world.setting, stage, Script(), streams)
         self.world, self._streams, self._cast = world, streams, cast
         self.manifest, self.session = cast.manifest, cast.session
@@ -230,7 +230,7 @@ class Arena:
         else:
             key, session = self.parties[party].scene.key, ELSEWHERE
         kind = Kind.CLOSE if phase is Phase.ORGANISER else KIND_IN[phase]
-        place = Place(session, phase, kind, number, seq, NO_LEAF)
+        place = MessageSlot(session, phase, kind, number, seq, NO_LEAF)
         everywhere = tuple(range(len(self.sides)))
         for raw in sign_message(body, place, key).entries:
             self.pending.append(Pending(_NOBODY, raw, everywhere))

@@ -11,18 +11,18 @@ from typing import Any, Final
 import pytest
 
 from gopa.messages.framing import Message
-from gopa.messages.party import OPENING, REVEAL, UNMASK, OpenedEdge, Opening, Unmask
+from gopa.messages.party import OPENING, REVEAL, UNMASK, EdgeOpenings, OpenedEdge, Unmask
 from gopa.messages.phases import Phase
 from gopa.party import confirming
 from gopa.party.chain import Chain
 from gopa.party.states import Unmasked
 from gopa.rounds.real_proofs import RealProofs
-from gopa.rules.coins import CoinsStage
+from gopa.rules.final_phases import UnmaskRules
+from gopa.rules.join import CoinsRules
 from gopa.rules.mailbox import Mailbox, Sorter
-from gopa.rules.publish import PublishStage
-from gopa.rules.rounds import Rounds
-from gopa.rules.unmask import UnmaskStage
-from gopa.sessions.parties.chance import Chance
+from gopa.rules.publish import PublishRules
+from gopa.rules.rounds import RoundSequence
+from gopa.sessions.parties.durable import StepRng
 from tests.adversary.schedules.arena import Arena
 from tests.adversary.schedules.worlds import LongDoubles
 from wire.secret import SecretBytes
@@ -51,7 +51,7 @@ def opens_listed_edges(patch: pytest.MonkeyPatch) -> None:
         if not posts or not state.stage.keys:
             return state, posts
         edges = tuple(OpenedEdge(v, key.reveal()) for v, key in sorted(published.keys.items()))
-        body = OPENING.encode(Opening(closed.leaf, edges))
+        body = OPENING.encode(EdgeOpenings(closed.leaf, edges))
         state, post = means.say(state, Phase.ROLLBACK, body, published.next_seq)
         return state, [post]
 
@@ -65,7 +65,7 @@ def opens_after_confirming(patch: pytest.MonkeyPatch) -> None:
     def chatty(means: Any, state: Any, published: Any, inside: Any, closed: Any) -> Any:
         state, posts = honest(means, state, published, inside, closed)
         v, key = min(published.keys.items())
-        body = OPENING.encode(Opening(closed.leaf, (OpenedEdge(v, key.reveal()),)))
+        body = OPENING.encode(EdgeOpenings(closed.leaf, (OpenedEdge(v, key.reveal()),)))
         state, post = means.say(state, Phase.ROLLBACK, body, published.next_seq)
         return state, [*posts, post]
 
@@ -90,10 +90,10 @@ def unmasks_before_counting(patch: pytest.MonkeyPatch) -> None:
 
 def draws_anew(patch: pytest.MonkeyPatch) -> None:
     """A step that is made again has other chance than the first time ([R1])."""
-    honest, begin = Chance.begin, Arena.__init__
+    honest, begin = StepRng.begin, Arena.__init__
     asked: Counter[bytes] = Counter()
 
-    def fresh(self: Chance, secret: SecretBytes, chain: bytes) -> None:
+    def fresh(self: StepRng, secret: SecretBytes, chain: bytes) -> None:
         place = secret.reveal() + chain
         asked[place] += 1
         honest(self, secret, chain + asked[place].to_bytes(8))
@@ -102,7 +102,7 @@ def draws_anew(patch: pytest.MonkeyPatch) -> None:
         asked.clear()
         begin(self, *given)
 
-    patch.setattr(Chance, "begin", fresh)
+    patch.setattr(StepRng, "begin", fresh)
     patch.setattr(Arena, "__init__", forgetful)
 
 
@@ -124,12 +124,12 @@ def counts_late_values(patch: pytest.MonkeyPatch) -> None:
 
 def believes_cuts(patch: pytest.MonkeyPatch) -> None:
     """A cut may lie ahead ([C2])."""
-    honest = Rounds._proceed
+    honest = RoundSequence._proceed
 
-    def proceed(self: Rounds, message: Message, said: Any) -> None:
+    def proceed(self: RoundSequence, message: Message, said: Any) -> None:
         honest(self, replace(message, first=max(message.first, said.cut)), said)
 
-    patch.setattr(Rounds, "_proceed", proceed)
+    patch.setattr(RoundSequence, "_proceed", proceed)
     patch.setattr(Chain, "require_cut", lambda *_: None)
 
 
@@ -154,17 +154,17 @@ def believes_noise(patch: pytest.MonkeyPatch) -> None:
 
 def believes_values(patch: pytest.MonkeyPatch) -> None:
     """Masked values need not open their commitments ([P1])."""
-    patch.setattr(PublishStage, "_wrong_among", lambda *_: frozenset())
+    patch.setattr(PublishRules, "_wrong_among", lambda *_: frozenset())
 
 
 def believes_seeds(patch: pytest.MonkeyPatch) -> None:
     """Self-masks need not be those that were committed to ([U1])."""
-    patch.setattr(UnmaskStage, "_require_seeds", lambda *_: None)
+    patch.setattr(UnmaskRules, "_require_seeds", lambda *_: None)
 
 
 def believes_nonces(patch: pytest.MonkeyPatch) -> None:
     """Nonces need not fit their hashes ([V1])."""
-    patch.setattr(CoinsStage, "_read", lambda _, message: REVEAL.decode(message.body))
+    patch.setattr(CoinsRules, "_read", lambda _, message: REVEAL.decode(message.body))
 
 
 def strikes_nobody(patch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,16 @@ from gopa.adversary.deeds.organising import (
 )
 from gopa.adversary.malicious import Deed
 from gopa.messages.members import pack_members, unpack_members
-from gopa.messages.organiser import Close, Coins, Members, Open, Released, Result, Roll, Why
+from gopa.messages.organiser import (
+    AbortReason,
+    Close,
+    Coins,
+    Members,
+    Open,
+    Released,
+    ResultMessage,
+    Roll,
+)
 from gopa.messages.party import ACCUSATION, About, Accusation
 from gopa.messages.phases import Phase
 from gopa.party import Post
@@ -33,7 +42,7 @@ from gopa.simulation.organiser_faults import (
     with_final,
     without,
 )
-from gopa.simulation.scene import Scene
+from gopa.simulation.scene import PartyScene
 from tests.adversary.schedules.worlds import World
 
 
@@ -52,7 +61,7 @@ class _Slander(Honest):
     rounds: Rounds
     accusing: Behaviour
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         said = self.accusing.says(scene, post)
         return [
             scene.altered(each, ACCUSATION, lambda content: self._lie(scene, content))
@@ -61,7 +70,7 @@ class _Slander(Honest):
             for each in said
         ]
 
-    def _lie(self, scene: Scene, content: Accusation) -> Accusation:
+    def _lie(self, scene: PartyScene, content: Accusation) -> Accusation:
         group = scene.toolkit.group
         point = group.generator * group.random_scalars(1, scene.rng)[0]
         return replace(content, shared=point.to_bytes())
@@ -190,7 +199,7 @@ _AT_EVERY_CLOSE: Final[dict[str, LieAt]] = {
     "closes again and goes on at": lambda p, v, n: ClosesAgain(p, without(v, n), follows=True),
     "cuts ahead at": lambda p, _v, _n: AlteredClose(p, with_cut(3)),
     "cuts back at": lambda p, _v, _n: AlteredClose(p, with_cut(-2)),
-    "aborts at": lambda p, v, _n: AbortsInstead(p, list(Why)[v % len(Why)]),
+    "aborts at": lambda p, v, _n: AbortsInstead(p, list(AbortReason)[v % len(AbortReason)]),
     "gives up at": lambda p, v, _n: GivesUp(p, list(Released)[v % 2]),
     "goes away at": lambda p, _v, _n: Vanishes(p),
 }
@@ -254,7 +263,7 @@ def adding(position: int, parties: int) -> Callable[[Close], Close]:
     return change
 
 
-def _moved(result: Result, by: int) -> Result:
+def _moved(result: ResultMessage, by: int) -> ResultMessage:
     return replace(result, sums=(result.sums[0] + by, *result.sums[1:]))
 
 

@@ -11,7 +11,7 @@ from bulletin_board.entry import sign_entry
 from gopa.messages.framing import Posted
 from gopa.messages.party import CONFIRM, Confirm
 from gopa.messages.phases import KIND_IN, Kind, Phase
-from gopa.organiser import GiveUp, Idle, Organiser, PhaseOver, Publish, Seen
+from gopa.organiser import GiveUp, Idle, Organiser, PhaseOver, Seen, SendMessage
 from gopa.simulation.scene import OrganiserScene
 from gopa.simulation.script import OrganiserBehaviour
 
@@ -72,7 +72,7 @@ class Desk:
         return [
             raw
             for output in self.machine.step(how(self.heard))
-            if isinstance(output, Publish)
+            if isinstance(output, SendMessage)
             for raw in self._said(output)
         ]
 
@@ -102,8 +102,8 @@ class Desk:
             return posted
         return replace(posted, entry=replace(entry, body=acts_on + entry.body[_LEAF:]))
 
-    def _said(self, meant: Publish) -> list[bytes]:
-        controls: list[Publish] = [self._about_lies(meant)]
+    def _said(self, meant: SendMessage) -> list[bytes]:
+        controls: list[SendMessage] = [self._about_lies(meant)]
         for behaviour in self.behaviours:
             controls = [new for old in controls for new in behaviour.publishes(self.scene, old)]
         raws = [raw for each in controls for raw in each.entries]
@@ -112,7 +112,7 @@ class Desk:
             self._remember(meant, controls)
         return raws
 
-    def _about_lies(self, meant: Publish) -> Publish:
+    def _about_lies(self, meant: SendMessage) -> SendMessage:
         """The same message, acting on what was posted in place of the one before."""
         first = Submission.decode(meant.entries[0]).entry
         lies = {there: here for here, there in self._told.items()}
@@ -124,9 +124,9 @@ class Desk:
             body=acts_on + first.body[_LEAF:],
             prev_own_leaf=lies.get(first.prev_own_leaf, first.prev_own_leaf),
         )
-        return Publish(meant.kind, meant.round, (sign_entry(entry, self.scene.key),))
+        return SendMessage(meant.kind, meant.round, (sign_entry(entry, self.scene.key),))
 
-    def _remember(self, meant: Publish, controls: Sequence[Publish]) -> None:
+    def _remember(self, meant: SendMessage, controls: Sequence[SendMessage]) -> None:
         if not controls or meant.kind is Kind.MANIFEST:
             return
         wanted = Submission.decode(meant.entries[0])
@@ -136,4 +136,4 @@ class Desk:
 
 
 def _entries(output: object) -> tuple[bytes, ...]:
-    return output.entries if isinstance(output, Publish) else ()
+    return output.entries if isinstance(output, SendMessage) else ()

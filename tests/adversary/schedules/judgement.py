@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from bulletin_board import TrustPolicy, VerifierKey
-from gopa.adversary import Malicious, MaliciousOrganiser, Outcome
+from gopa.adversary import AttackOutcome, Malicious, MaliciousOrganiser
 from gopa.adversary.deeds import skip
 from gopa.adversary.harm import edges_opened, honest_blamed, inputs_exposed, wrong_sums
-from gopa.adversary.openness import open_to_all
 from gopa.adversary.outcome import RoundOutcome
+from gopa.adversary.trial import open_to_all
 from gopa.auditing import Anchors, Report, Verdict
 from gopa.auditing.auditor import options_of, run
 from gopa.beacon import reveal_hash
@@ -72,7 +72,7 @@ def _judge(arena: Arena, side: Side, *, second: bool) -> Judged:
     )
 
 
-def require_just(arena: Arena, side: Side, outcome: Outcome) -> None:
+def require_just(arena: Arena, side: Side, outcome: AttackOutcome) -> None:
     """No proof against anybody honest; no abort names one whose message was in time."""
     honest = {arena.parties[u].author for u in outcome.honest}
     if not arena.lying_organiser:
@@ -313,14 +313,14 @@ def _audited(arena: Arena, side: Side) -> tuple[Report, Findings]:
     return told, state.reading.check.findings()
 
 
-def _outcome(arena: Arena, side: Side, found: Findings, told: Report) -> Outcome:
+def _outcome(arena: Arena, side: Side, found: Findings, told: Report) -> AttackOutcome:
     """As the product's own judges of attacks want it."""
     actors: list[Malicious | MaliciousOrganiser] = [
         Malicious(u, Phase.PUBLISH, skip()) for u in sorted(arena.liars)
     ]
     if arena.lying_organiser:
         actors.append(MaliciousOrganiser(AlteredResult(lambda result: result)))
-    return Outcome(
+    return AttackOutcome(
         actors=tuple(actors),
         keys=tuple(actor.author for actor in arena.parties),
         organiser=arena.manifest.organiser,

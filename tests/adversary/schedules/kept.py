@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gopa.messages.manifest import Manifest
-from gopa.party import Event, LocalPolicy, Output, Party, Post, State
+from gopa.party import Event, LocalPolicy, Output, Party, PartyState, Post
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.parties import DurableParty
-from gopa.sessions.vault.memory import MemoryVault
+from gopa.sessions.vault.interface import MemoryVault
 from wire.ed25519 import SigningKey
 from wire.randomness import Rng
 
@@ -36,10 +36,10 @@ class KeptParty(Party):
         self.stumbles = False
 
     @property
-    def state(self) -> State:
+    def state(self) -> PartyState:
         return self._durable.state
 
-    def step(self, state: State, event: Event) -> tuple[State, tuple[Output, ...]]:
+    def step(self, state: PartyState, event: Event) -> tuple[PartyState, tuple[Output, ...]]:
         """The state that it is told is the one that it has."""
         del state
         lost: list[Post] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gopa.messages.phases import Phase
-from gopa.sessions.vault.errors import StateDiverged
+from gopa.sessions.vault.interface import StateDiverged
 from tests.adversary.schedules.arena import Arena
 from tests.adversary.schedules.breaks import BREAKS, unmasks_before_counting
 from tests.adversary.schedules.deeds import LIES

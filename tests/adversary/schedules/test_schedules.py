@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gopa.messages.organiser import Why
+from gopa.messages.organiser import AbortReason
 from gopa.party.states import Committed, Confirmed
 from tests.adversary.schedules.arena import Arena
 from tests.adversary.schedules.judgement import ACCEPTED, require_everything
@@ -67,6 +67,6 @@ def test_whoever_stopped_waiting_behind_its_commit_may_be_barred_from_the_retry(
     arena.silent.discard(2)
     arena.finish()
     first, retry = machine.findings().rounds[:2]
-    assert first.abort is Why.NOT_UNMASKED
+    assert first.abort is AbortReason.NOT_UNMASKED
     assert waiting.author in retry.barred
     assert not [each.halted for each in arena.parties if each.halted]

@@ -9,9 +9,9 @@ from decimal import Decimal
 from typing import Final
 
 from commitments import Opening
-from gopa.adversary.ground import FOUR
+from gopa.adversary.setup import FOUR
 from gopa.messages.manifest import Mode
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
 from gopa.rounds.proofs import NoiseClaim, Proofs
 from gopa.rounds.real_proofs import RealProofs
@@ -59,8 +59,8 @@ class World:
     real: bool = False
 
     @property
-    def setting(self) -> Setting:
-        return Setting(mode=Mode.FULL if self.full else Mode.SIGNED)
+    def setting(self) -> SessionSetting:
+        return SessionSetting(mode=Mode.FULL if self.full else Mode.SIGNED)
 
     @property
     def toolkit(self) -> Toolkit:

@@ -10,16 +10,14 @@ import pytest
 
 from bulletin_board import LogReader, Submission
 from bulletin_board.entry import sign_entry
-from gopa.messages.framing import NO_LEAF, Place, Posted, sign_message
+from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, sign_message
 from gopa.messages.manifest import OpenAdmission, session_id
 from gopa.messages.phases import Kind, Phase
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Ledger
 from gopa.sessions.entrance import checked_manifest
-from gopa.sessions.following.finding import ManifestSearch
-from gopa.sessions.following.reading import read_session
-from gopa.sessions.following.streams import Streams
-from gopa.sessions.following.trail import Trail
+from gopa.sessions.following.selective import Trail
+from gopa.sessions.following.streams import EntryStreams, ManifestSearch, read_session
 from gopa.sessions.ticket import Ticket
 from tests.board.tools import log_key, party
 from tests.messages.samples import manifest, signing_key
@@ -51,13 +49,13 @@ def test_what_hashes_to_the_session_and_is_no_manifest_begins_it_for_nobody() ->
     author, other = party(901), party(902)
     body = b"no manifest"
     session = session_id(body)
-    first = Place(session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
-    join = Place(session, Phase.JOIN, Kind.JOIN, 1, 0, NO_LEAF)
+    first = MessageSlot(session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
+    join = MessageSlot(session, Phase.JOIN, Kind.JOIN, 1, 0, NO_LEAF)
     entries = [
         *sign_message(body, first, author).entries,
         *sign_message(b"join", join, other).entries,
     ]
-    streams, ledger = Streams(session), Ledger(Toolkit(), rng=seeded("ledger"))
+    streams, ledger = EntryStreams(session), Ledger(Toolkit(), rng=seeded("ledger"))
     for index, raw in enumerate(entries):
         each = Submission.decode(raw)
         posted = Posted(index, each.leaf, each.entry)
@@ -73,9 +71,9 @@ def test_what_hashes_to_the_session_and_is_no_manifest_begins_it_for_nobody() ->
 
 def test_a_roster_keeps_strangers_out_of_memory() -> None:
     record, stranger = recorded(1), party(903)
-    place = Place(record.session, Phase.JOIN, Kind.JOIN, 1, 0, NO_LEAF)
+    place = MessageSlot(record.session, Phase.JOIN, Kind.JOIN, 1, 0, NO_LEAF)
     raws = [*record.raws, *sign_message(b"join", place, stranger).entries]
-    streams = Streams(record.session)
+    streams = EntryStreams(record.session)
     for posted in record.posted(raws):
         streams.take(posted)
     assert streams.manifest == record.manifest
@@ -86,9 +84,9 @@ def test_a_roster_keeps_strangers_out_of_memory() -> None:
 def test_open_admission_keeps_everybody() -> None:
     agreed = manifest(admission=OpenAdmission(5))
     somebody, session = party(904), agreed.session
-    first = Place(session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
-    join = Place(session, Phase.JOIN, Kind.JOIN, 1, 0, NO_LEAF)
-    streams = Streams(session)
+    first = MessageSlot(session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
+    join = MessageSlot(session, Phase.JOIN, Kind.JOIN, 1, 0, NO_LEAF)
+    streams = EntryStreams(session)
     raws = [
         *sign_message(agreed.to_bytes(), first, signing_key("organiser")).entries,
         *sign_message(b"join", join, somebody).entries,

@@ -12,7 +12,7 @@ import pytest
 
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
 from bulletin_board.client.state import DirectoryState, MemoryState
-from bulletin_board.server.start import start_board
+from bulletin_board.server.run import start_board
 from bulletin_board.storage.directory import BoardDirectory
 from gopa.sessions.following import Horizon, SelectiveLog, WholeLog
 from tests.board.live import client, free_port, serving

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bulletin_board import Reason, Refused, Submission
+from bulletin_board import RefusalReason, Refused, Submission
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
 from bulletin_board.entry import sign_entry
 from bulletin_board.lookup import LARGEST_ANSWER, LOOKUP_ANSWER, FoundEntry, Lookup
@@ -208,7 +208,7 @@ WRONG: dict[str, Callable[[Response], Response]] = {
     "garbage": lambda answer: replace(answer, body=b"?" * 100),
     "no lookups here": lambda answer: replace(answer, status=404, body=b"not found"),
     "too wide": lambda answer: replace(
-        answer, status=413, body=problem_body(Refused(Reason.TOO_WIDE))
+        answer, status=413, body=problem_body(Refused(RefusalReason.TOO_WIDE))
     ),
 }
 
@@ -267,7 +267,7 @@ def test_a_board_without_lookups_is_read(url: str, record: Recorded) -> None:
 
 @pytest.mark.parametrize("status", [503, 429])
 def test_a_busy_board_is_not_made_busier(status: int, url: str, record: Recorded) -> None:
-    busy = problem_body(Refused(Reason.BUSY if status == 503 else Reason.QUOTA))
+    busy = problem_body(Refused(RefusalReason.BUSY if status == 503 else RefusalReason.QUOTA))
     transport = Lying()
 
     async def work() -> None:

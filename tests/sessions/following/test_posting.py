@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from bulletin_board import Reason, Refused, Submission
+from bulletin_board import RefusalReason, Refused, Submission
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
 from bulletin_board.client.state import MemoryState
 from bulletin_board.problems import problem_body
-from gopa.sessions.following import Link, Pace, WholeLog
-from gopa.sessions.following.link import passes
+from gopa.sessions.following import BoardLink, PollingPace, WholeLog
+from gopa.sessions.following.follower import passes
 from tests.board.live import client, live_board
 from tests.board.tools import SESSION, entry_bytes, trust
 from tests.randomness import seeded
@@ -56,7 +56,7 @@ def test_a_crowd_posts_through_few_connections(url: str) -> None:
     ]
 
     async def work() -> None:
-        link = Link(
+        link = BoardLink(
             url, trust(), MemoryState(), rng=seeded("crowd"), transport=transport, posters=5
         )
         await asyncio.gather(*(link.submit(message) for message in messages))
@@ -78,7 +78,7 @@ def test_a_crowd_posts_through_few_connections(url: str) -> None:
 class Refusing(HttpTransport):
     """Refuses posts for a reason, or has no answer."""
 
-    def __init__(self, reason: Reason | None, retry_after: int | None) -> None:
+    def __init__(self, reason: RefusalReason | None, retry_after: int | None) -> None:
         super().__init__()
         self.reason = reason
         self.headers = {} if retry_after is None else {"retry-after": str(retry_after)}
@@ -98,22 +98,22 @@ class Refusing(HttpTransport):
 
 
 LASTING = [
-    Reason.MALFORMED,
-    Reason.SIGNATURE,
-    Reason.UNREGISTERED,
-    Reason.SESSION,
-    Reason.PHASE,
-    Reason.SEQUENCE,
-    Reason.CONFLICT,
-    Reason.TOO_LARGE,
-    Reason.MEDIA_TYPE,
-    Reason.QUOTA,
-    Reason.FULL,
+    RefusalReason.MALFORMED,
+    RefusalReason.SIGNATURE,
+    RefusalReason.UNREGISTERED,
+    RefusalReason.SESSION,
+    RefusalReason.PHASE,
+    RefusalReason.SEQUENCE,
+    RefusalReason.CONFLICT,
+    RefusalReason.TOO_LARGE,
+    RefusalReason.MEDIA_TYPE,
+    RefusalReason.QUOTA,
+    RefusalReason.FULL,
 ]
 
 
 @pytest.mark.parametrize("reason", LASTING, ids=lambda reason: reason.code)
-def test_reasons_that_do_not_pass_are_raised(reason: Reason, url: str) -> None:
+def test_reasons_that_do_not_pass_are_raised(reason: RefusalReason, url: str) -> None:
     raw = entry_bytes(0, author=200 + LASTING.index(reason))
     transport = Refusing(reason, None)
 
@@ -128,23 +128,23 @@ def test_reasons_that_do_not_pass_are_raised(reason: Reason, url: str) -> None:
 
     asyncio.run(work())
     assert not passes(Refused(reason))
-    if reason not in {Reason.QUOTA, Reason.FULL}:
+    if reason not in {RefusalReason.QUOTA, RefusalReason.FULL}:
         assert transport.asked == 1
 
 
 @pytest.mark.parametrize(
     ("reason", "retry_after"),
     [
-        (Reason.BUSY, 1),
-        (Reason.UNAVAILABLE, None),
-        (Reason.QUORUM, 1),
-        (Reason.QUOTA, 1),
+        (RefusalReason.BUSY, 1),
+        (RefusalReason.UNAVAILABLE, None),
+        (RefusalReason.QUORUM, 1),
+        (RefusalReason.QUOTA, 1),
         (None, None),
     ],
     ids=["busy", "unavailable", "quorum", "rate", "no answer"],
 )
 def test_what_may_pass_is_tried_again_and_says_so(
-    reason: Reason | None, retry_after: int | None, url: str
+    reason: RefusalReason | None, retry_after: int | None, url: str
 ) -> None:
     raw = entry_bytes(0, author=300)
     transport = Refusing(reason, retry_after)
@@ -170,7 +170,7 @@ def test_a_post_is_followed_by_a_look(url: str) -> None:
         await asyncio.sleep(seconds if seconds < 1 else 10_000)
 
     async def work() -> None:
-        pace = Pace(least=0.001, most=100.0, factor=10.0)
+        pace = PollingPace(least=0.001, most=100.0, factor=10.0)
         log = WholeLog(link_to(url), SESSION, pace=pace, sleep=sleep)
         await log.submit((entry_bytes(0, author=400),))
         size = (await log.grown(0)).size
@@ -191,7 +191,7 @@ def test_pace_grows_while_nothing_happens_and_has_an_end(url: str) -> None:
         await asyncio.sleep(0)
 
     async def work() -> None:
-        pace = Pace(least=1.0, most=8.0, factor=2.0)
+        pace = PollingPace(least=1.0, most=8.0, factor=2.0)
         log = WholeLog(link_to(url), SESSION, pace=pace, sleep=sleep)
         waiting = asyncio.ensure_future(log.grown(10**9))
         while len(naps) < 6:

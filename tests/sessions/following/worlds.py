@@ -17,14 +17,21 @@ from bulletin_board.reader import LogReader
 from bulletin_board.tree import subset_proof
 from gopa.messages.framing import Posted
 from gopa.party import Fetch
-from gopa.sessions.following import Horizon, Link, Pace, SelectiveLog, SessionLog, WholeLog
+from gopa.sessions.following import (
+    BoardLink,
+    Horizon,
+    PollingPace,
+    SelectiveLog,
+    SessionLog,
+    WholeLog,
+)
 from gopa.simulation import Simulation
 from tests.board.live import client, live_board
 from tests.board.tools import anyone, new_board, open_log, trust
 from tests.randomness import seeded
 from tests.simulation.worlds import SCALAR, SIGNED, inputs_for, simulate
 
-QUICK = Pace(least=0.01, most=0.05)
+QUICK = PollingPace(least=0.01, most=0.05)
 
 
 @dataclass(frozen=True)
@@ -80,8 +87,10 @@ def board_with(root: Path, raws: Sequence[bytes]) -> Iterator[str]:
         yield url
 
 
-def link_to(url: str, transport: Transport | None = None, state: ClientState | None = None) -> Link:
-    return Link(
+def link_to(
+    url: str, transport: Transport | None = None, state: ClientState | None = None
+) -> BoardLink:
+    return BoardLink(
         url,
         trust(),
         state or MemoryState(),

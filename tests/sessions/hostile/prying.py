@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from gopa.masks import SharedPoint
-from gopa.party.states import Given
+from gopa.party.states import RoundInput
 from wire.secret import SecretBytes
 
 _SHORTEST = 6
@@ -39,7 +39,7 @@ def secrets_of(thing: object, name: str = "") -> Iterator[Known]:  # noqa: C901 
         yield Known(name, thing.reveal())
     elif isinstance(thing, SharedPoint):
         yield Known(name, thing._point.to_bytes())
-    elif isinstance(thing, Given):
+    elif isinstance(thing, RoundInput):
         yield Known(f"{name}.values", repr(thing.values).encode())
         yield from secrets_of(thing.opening, f"{name}.opening")
     elif is_dataclass(thing) and not isinstance(thing, type):

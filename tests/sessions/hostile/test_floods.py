@@ -11,7 +11,7 @@ import pytest
 from bulletin_board.entry import LARGEST_BODY
 from gopa.messages.phases import Phase
 from gopa.party import Fetch
-from gopa.sessions.following.follower import Follower
+from gopa.sessions.following.follower import BoardFollower
 from tests.board.tools import entry_bytes, party
 from tests.sessions.following.worlds import board_with, recorded, selective, whole
 
@@ -37,7 +37,7 @@ def peak_of(work: Callable[[], Coroutine[None, None, None]]) -> int:
 
 @pytest.mark.parametrize("kind", [whole, selective])
 def test_sessions_of_strangers_are_not_held_in_memory(
-    kind: Callable[[str, bytes], Follower], flooded: str
+    kind: Callable[[str, bytes], BoardFollower], flooded: str
 ) -> None:
     """A bundle of 256 entries at a time is read. The board is in this process, too."""
     record = recorded(1)

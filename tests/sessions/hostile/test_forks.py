@@ -15,7 +15,7 @@ import pytest
 
 from bulletin_board.client.forks import verify_fork
 from bulletin_board.note import open_checkpoint
-from gopa.auditing.evidence import Evidence, Fork, Statement
+from gopa.auditing.evidence import Evidence, FaultStatement, Fork
 from gopa.auditing.judging import judge
 from gopa.auditing.report import Culprit
 from gopa.messages.phases import Phase
@@ -153,11 +153,13 @@ def require_convicted(file: Path) -> None:
     data = file.read_bytes()
     older, newer = verify_fork(data, log_key())
     assert open_checkpoint(older.to_bytes(), log_key()).root != newer.root
-    wrapped = Evidence(Statement(bytes(32), b"05-C4", 0), Fork(data)).to_bytes()
+    wrapped = Evidence(FaultStatement(bytes(32), b"05-C4", 0), Fork(data)).to_bytes()
     judgement = judge(wrapped, policy=trust())
     assert judgement.convicts
     assert judgement.culprit is Culprit.BOARD
-    honest = Evidence(Statement(bytes(32), b"05-C4", 0), Fork(data[:-1] + bytes([data[-1] ^ 1])))
+    honest = Evidence(
+        FaultStatement(bytes(32), b"05-C4", 0), Fork(data[:-1] + bytes([data[-1] ^ 1]))
+    )
     assert not judge(honest.to_bytes(), policy=trust()).convicts
 
 

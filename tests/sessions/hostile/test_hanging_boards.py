@@ -26,7 +26,7 @@ RECORD = 85
 
 @dataclass
 class Mood:
-    """What `Waiting` says, for a party whose time stands still until it is told otherwise."""
+    """What `RoundPatience` says, for a party whose time stands still until it is told otherwise."""
 
     round_seconds: float = 3_600.0
     retry_seconds: float = 0.05

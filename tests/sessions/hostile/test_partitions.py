@@ -10,7 +10,7 @@ import pytest
 
 from bulletin_board.tree import leaf_hash
 from gopa.aggregation.errors import RoundAborted
-from gopa.messages.framing import Place, sign_message
+from gopa.messages.framing import MessageSlot, sign_message
 from gopa.messages.members import pack_members
 from gopa.messages.organiser import CLOSE, Close, Members
 from gopa.messages.phases import Kind, Phase
@@ -79,7 +79,7 @@ def close_as_if_all_had_confirmed(here: World) -> None:
     last = entries[own[-1]]
     members = Members(pack_members(range(8), 8), final=False)
     close = Close(leaf_hash(raws[own[-1]]), len(raws), Phase.CONFIRM, b"", members)
-    place = Place(
+    place = MessageSlot(
         here.ticket.session,
         Phase.ORGANISER,
         Kind.CLOSE,

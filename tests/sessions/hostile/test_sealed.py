@@ -15,7 +15,8 @@ from click.testing import CliRunner, Result
 
 from gopa.cli import commands
 from gopa.messages.phases import Phase
-from gopa.sessions.vault import Passphrase, Secret, identity, key_file
+from gopa.sessions.vault import Passphrase, Secret, identity
+from gopa.sessions.vault import protection as key_file
 from tests.sessions.hostile.prying import found_in
 from tests.sessions.hostile.spying import (
     FINE,

@@ -15,7 +15,7 @@ from gopa.aggregation.errors import OutOfRange
 from gopa.messages.phases import Phase
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution
-from gopa.sessions.following import Link
+from gopa.sessions.following import BoardLink
 from gopa.sessions.vault import Passphrase, VaultError, identity
 from gopa.sessions.vault.directory import DirectoryVault
 from gopa.simulation.setup import permissive
@@ -98,7 +98,7 @@ def test_an_error_in_the_middle_shows_no_secret(
     Not before the vault: what is to be stored is in its frames as bytes.
     """
     eye = Eye(monkeypatch)
-    append, submit = DirectoryVault.append, Link.submit
+    append, submit = DirectoryVault.append, BoardLink.submit
 
     def begun() -> bool:
         return any("edges" in name for name in eye.secrets.values())
@@ -108,7 +108,7 @@ def test_an_error_in_the_middle_shows_no_secret(
             raise VaultError("the disk is full")
         append(vault, *parts)
 
-    async def submitted(way: Link, entries: tuple[bytes, ...]) -> None:
+    async def submitted(way: BoardLink, entries: tuple[bytes, ...]) -> None:
         if begun():
             raise RuntimeError("an error of this machine")
         await submit(way, entries)
@@ -125,7 +125,7 @@ def test_an_error_in_the_middle_shows_no_secret(
     if where == "the vault":
         monkeypatch.setattr(DirectoryVault, "append", stored)
     else:
-        monkeypatch.setattr(Link, "submit", submitted)
+        monkeypatch.setattr(BoardLink, "submit", submitted)
     with everything_logged() as text, world(tmp_path, FINE, setting=SIGNED) as here:
         got = asyncio.run(work(here), debug=True)
         seeds = {key._key.private_bytes_raw(): "signing seed" for key in here.identities}

@@ -20,7 +20,7 @@ from bulletin_board import Entry
 from bulletin_board.tree import leaf_hash
 from commitments import Commitment, Pedersen
 from gopa.masks import decode_commitments, decode_share, recover
-from gopa.messages.framing import Place, sign_message
+from gopa.messages.framing import MessageSlot, sign_message
 from gopa.messages.members import pack_members
 from gopa.messages.organiser import CLOSE, Close, Members
 from gopa.messages.party import COMMIT, RECOVER
@@ -122,7 +122,7 @@ def close_of_publish(here: World, raws: list[bytes], members: Iterable[int]) -> 
     leaf = leaf_hash(raws[last])
     packed = pack_members(members, here.terms.parties)
     close = Close(leaf, len(raws), Phase.PUBLISH, b"", Members(packed, final=False))
-    place = Place(
+    place = MessageSlot(
         here.ticket.session,
         Phase.ORGANISER,
         Kind.CLOSE,

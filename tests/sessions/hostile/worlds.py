@@ -18,15 +18,22 @@ from bulletin_board.client.state import ClientState, MemoryState
 from gopa.admission import ProtocolAdmission
 from gopa.messages.organiser import CLOSE
 from gopa.messages.phases import Kind, Phase
-from gopa.party.states import State
+from gopa.party.states import PartyState
 from gopa.planning.terms import Terms
 from gopa.sessions.client import Client
 from gopa.sessions.entrance import Together
-from gopa.sessions.following import Link, SelectiveLog, SessionLog, WholeLog
-from gopa.sessions.following.follower import Follower
-from gopa.sessions.organising import BoardLog, Deadlines, DurableOrganiser, Pace, Schedule, run
+from gopa.sessions.following import BoardLink, SelectiveLog, SessionLog, WholeLog
+from gopa.sessions.following.follower import BoardFollower
+from gopa.sessions.organising import (
+    BoardLog,
+    Deadlines,
+    DurableOrganiser,
+    OrganiserPace,
+    Schedule,
+    run,
+)
 from gopa.sessions.parties.durable import DurableParty
-from gopa.sessions.patience import Waiting
+from gopa.sessions.patience import RoundPatience
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import DirectoryVault, MemoryVault, Vault
 from tests.board.live import live_board
@@ -35,7 +42,7 @@ from tests.sessions.following.worlds import QUICK, stored
 from tests.sessions.scenes import Scene, link, staged
 from wire.randomness import Rng
 
-EAGER = Waiting(retry_seconds=0.05)
+EAGER = RoundPatience(retry_seconds=0.05)
 Stops = Callable[[Entry], bool]
 
 
@@ -121,11 +128,11 @@ class Through:
 
     gate: Gate
     whole: bool = False
-    links: list[Link] = field(default_factory=list)
+    links: list[BoardLink] = field(default_factory=list)
 
     def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SessionLog:
         self.links.append(link(ticket, vault.board, self.gate, rng))
-        kind: type[Follower] = WholeLog if self.whole else SelectiveLog
+        kind: type[BoardFollower] = WholeLog if self.whole else SelectiveLog
         return kind(self.links[-1], ticket.session, pace=QUICK)  # type: ignore[call-arg, return-value]
 
     async def close(self, log: SessionLog) -> None:
@@ -156,7 +163,7 @@ class Crowd(Through):
     async def close(self, log: SessionLog) -> None:
         await self._together.close(log)
 
-    def _way(self, ticket: Ticket, state: ClientState, rng: Rng) -> Link:
+    def _way(self, ticket: Ticket, state: ClientState, rng: Rng) -> BoardLink:
         self.links.append(link(ticket, state, self.gate, rng))
         return self.links[-1]
 
@@ -247,7 +254,7 @@ class World(Scene):
         way = link(self.ticket, MemoryState(), gate)
         try:
             log = BoardLog(way.client, self.ticket.session)
-            return await run(machine, log, pace=Pace(poll_seconds=0.05, clock=clock))
+            return await run(machine, log, pace=OrganiserPace(poll_seconds=0.05, clock=clock))
         finally:
             await way.close()
 
@@ -274,7 +281,7 @@ class World(Scene):
         (membership,) = self.clients[number]._memberships.values()
         return membership._party
 
-    def state(self, number: int) -> State:
+    def state(self, number: int) -> PartyState:
         """What party `number` knows."""
         return self.party(number).state
 

@@ -13,13 +13,13 @@ import pytest
 
 from gopa.aggregation import Aggregator, LocalAggregator
 from gopa.messages.manifest import OpenAdmission
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.party import Refusal
 from gopa.sessions.aggregator import SessionAggregator, _position
 from gopa.sessions.client import Client
 from gopa.sessions.entrance import Together
 from gopa.sessions.organising import Deadlines
-from gopa.sessions.seat import SessionOver
+from gopa.sessions.party_runner import SessionOver
 from gopa.simulation.setup import permissive
 from tests.board.waiting import LONG
 from tests.messages.samples import manifest, roster
@@ -102,7 +102,7 @@ def test_weights_come_with_every_value(tmp_path: Path) -> None:
     weighted = replace(VECTOR, rounds=1)
     values = [[0.25, 0.75]] * 8
     with (
-        gathering(tmp_path, weighted, setting=Setting(weighted=True)) as world,
+        gathering(tmp_path, weighted, setting=SessionSetting(weighted=True)) as world,
         opened(world, to_the_end=False),
     ):
         together = Together()

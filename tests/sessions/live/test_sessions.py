@@ -15,14 +15,14 @@ import pytest
 from bulletin_board import Entry
 from gopa.aggregation.errors import OutOfRange, RoundAborted
 from gopa.messages.phases import Phase
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.party import Part, Refusal
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.entrance import Together
-from gopa.sessions.herald import News
 from gopa.sessions.organising import Deadlines
-from gopa.sessions.seat import SessionOver
+from gopa.sessions.party_runner import SessionOver
+from gopa.sessions.round_progress import RoundStatus
 from gopa.simulation.setup import permissive
 from tests.board.waiting import until
 from tests.sessions.live.worlds import Gathering, gathering
@@ -33,7 +33,7 @@ ONCE = replace(SCALAR, rounds=1)
 HURRY = Deadlines(join=3, phase=30)
 
 
-def failing(news: News) -> None:
+def failing(news: RoundStatus) -> None:
     """Somebody's function that watches the session: it is told, and breaks."""
     raise LookupError(news.round)
 
@@ -163,7 +163,7 @@ def test_a_party_that_is_stopped_goes_on_from_its_home(tmp_path: Path) -> None:
         while True:
             moved = asyncio.Event()
 
-            def watch(news: News, moved: asyncio.Event = moved) -> None:
+            def watch(news: RoundStatus, moved: asyncio.Event = moved) -> None:
                 if news.opens not in seen:
                     seen.add(news.opens)
                     moved.set()
@@ -283,7 +283,7 @@ def test_the_last_result_is_read_as_it_was(*, weighted: bool, tmp_path: Path) ->
                     await membership.concluded(value)
             return first, await membership.concluded(value, **how)
 
-    setting = Setting(weighted=weighted)
+    setting = SessionSetting(weighted=weighted)
     with gathering(tmp_path / "board", terms, setting=setting) as world:
         first, last = asyncio.run(run(world))
         assert world.findings().faults == ()

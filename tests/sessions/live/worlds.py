@@ -12,8 +12,15 @@ from typing import Any
 from bulletin_board.client.state import MemoryState
 from gopa.planning.terms import Terms
 from gopa.rules import SessionState
-from gopa.sessions.following import Link
-from gopa.sessions.organising import BoardLog, Deadlines, DurableOrganiser, Pace, Schedule, run
+from gopa.sessions.following import BoardLink
+from gopa.sessions.organising import (
+    BoardLog,
+    Deadlines,
+    DurableOrganiser,
+    OrganiserPace,
+    Schedule,
+    run,
+)
 from gopa.sessions.vault import MemoryVault
 from tests.sessions.scenes import Scene, staged
 
@@ -31,10 +38,10 @@ class Gathering(Scene):
         machine = DurableOrganiser(
             MemoryVault(), self.manifest, self.organiser, Schedule(self.deadlines), rng=os.urandom
         )
-        link = Link(self.ticket.board, self.ticket.trust, MemoryState(), rng=os.urandom)
+        link = BoardLink(self.ticket.board, self.ticket.trust, MemoryState(), rng=os.urandom)
         try:
             log = BoardLog(link.client, self.ticket.session)
-            return await run(machine, log, pace=Pace(poll_seconds=0.1))
+            return await run(machine, log, pace=OrganiserPace(poll_seconds=0.1))
         finally:
             await link.close()
 

@@ -14,7 +14,7 @@ from bulletin_board.client.http import NetworkError
 from gopa.messages.framing import Posted
 from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Phase
-from gopa.party import Event, Fetch, Fetched, Finished, Halted, Party, Post, State, Supplied
+from gopa.party import Event, Fetch, Fetched, Finished, Halted, Party, PartyState, Post, Supplied
 from gopa.party.events import Witnessed
 from gopa.rounds.toolkit import Toolkit
 from gopa.simulation.setup import permissive
@@ -31,7 +31,7 @@ class Member:
 
     party: Party
     key: SigningKey
-    state: State
+    state: PartyState
     silent: frozenset[Phase] = frozenset()
     finished: list[Finished] = field(default_factory=list)
     halted: ProtocolError | None = None

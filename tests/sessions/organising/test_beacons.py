@@ -13,9 +13,9 @@ from bulletin_board.client.http import NetworkError, Response
 from gopa.beacon import LEAGUE_OF_ENTROPY, QUICKNET
 from gopa.beacon.timing import DISTANCE
 from gopa.messages.manifest import DrandBeacon
-from gopa.messages.organiser import Abort, Result, Why
+from gopa.messages.organiser import Abort, AbortReason, ResultMessage
 from gopa.messages.phases import Phase
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.rules import BeaconValue
 from gopa.sessions.organising import (
     AwaitingBeacon,
@@ -32,7 +32,7 @@ from gopa.sessions.organising import (
     parse_round,
 )
 from gopa.sessions.organising.beacons import verified
-from gopa.simulation import Witnesses
+from gopa.simulation import SimulatedWitnesses
 from tests.beacon.rounds import ROUNDS, Published
 from tests.randomness import seeded
 from tests.sessions.organising.worlds import (
@@ -89,8 +89,8 @@ def office(published: Published = QUICK) -> Office:
     """Witnesses cosign with the time that it is."""
     clock = Clock(before(published))
     terms = replace(ONE_ROUND, beacon="drand")
-    witnesses = Witnesses.fresh(3, seeded("witnesses"), time=int(clock.now))
-    world = crowd(terms, Setting(beacon=DrandBeacon(published.chain)), witnesses=witnesses)
+    witnesses = SimulatedWitnesses.fresh(3, seeded("witnesses"), time=int(clock.now))
+    world = crowd(terms, SessionSetting(beacon=DrandBeacon(published.chain)), witnesses=witnesses)
     world.witnesses = None
     world.date = lambda: int(clock.now)
     world.cosigned = lambda note: replace(witnesses, time=int(clock.now)).cosigned(note)
@@ -106,7 +106,7 @@ def test_coins_wait_for_the_beacon_and_for_nobody_else() -> None:
     found = office()
     begun = found.clock.now
     assert found.run().over
-    assert isinstance(outcome(found).outcome, Result)
+    assert isinstance(outcome(found).outcome, ResultMessage)
     due = QUICK.chain.time_of(QUICK.number)
     assert [each for each in found.told if isinstance(each, AwaitingBeacon)] == [
         AwaitingBeacon(1, QUICK.number, float(due))
@@ -135,7 +135,7 @@ def test_early_checkpoint_is_kept_over_a_restart() -> None:
         found.run()
     found.clock.now = QUICK.chain.time_of(QUICK.number) + 1.0
     assert found.run().over
-    assert isinstance(outcome(found).outcome, Result)
+    assert isinstance(outcome(found).outcome, ResultMessage)
     assert not found.world.findings().faults
 
 
@@ -159,7 +159,7 @@ def test_round_without_an_early_checkpoint_is_given_up() -> None:
     found.run()
     ended = [each for each in found.told if isinstance(each, RoundEnded)]
     assert isinstance(ended[0].outcome, Abort)
-    assert ended[0].outcome.reason is Why.ORGANISER
+    assert ended[0].outcome.reason is AbortReason.ORGANISER
     assert ended[0].why
     assert not world.findings().faults
 
@@ -170,7 +170,7 @@ def test_value_that_does_not_come_ends_the_round() -> None:
     found.run()
     ended = [each for each in found.told if isinstance(each, RoundEnded)]
     assert [each.outcome.reason for each in ended if isinstance(each.outcome, Abort)] == [
-        Why.ORGANISER
+        AbortReason.ORGANISER
     ] * ONE_ROUND.attempts
     coins = [each for each in found.told if isinstance(each, PhaseOpened)][1]
     assert coins.phase is Phase.COINS

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from gopa.cli.session_status import _past_text
-from gopa.messages.organiser import Abort, Result
+from gopa.messages.organiser import Abort, ResultMessage
 from gopa.messages.phases import Phase
 from gopa.rules import RoundFindings
 from gopa.sessions.following.interface import Horizon
 from gopa.sessions.organising import DurableOrganiser
-from gopa.sessions.organising.status import PastRound, SessionStatus
+from gopa.sessions.organising.reading import FinishedRound, SessionStatus
 from tests.sessions.organising.test_status import ticket_of
 from tests.sessions.organising.worlds import ONE_ROUND, Crowd, Office, crowd
 
@@ -102,7 +102,7 @@ def test_whoever_closes_a_session_may_abort_what_is_not_complete() -> None:
     assert only.veto == ()
 
 
-def judged(world: Crowd) -> tuple[Sequence[PastRound], Sequence[RoundFindings]]:
+def judged(world: Crowd) -> tuple[Sequence[FinishedRound], Sequence[RoundFindings]]:
     status = SessionStatus(ticket_of(world))
     status.take(world.cast.board.entries)
     return status.past, world.findings().rounds
@@ -121,7 +121,7 @@ def test_a_race_that_was_lost_looks_like_a_veto_and_is_called_one() -> None:
     assert rounds[0].culprits == ()
     assert rounds[1].barred == ()
     assert "VETO" in _past_text(world.manifest, past[0])
-    assert not any(each.vetoed for each in past if isinstance(each.outcome, Result))
+    assert not any(each.vetoed for each in past if isinstance(each.outcome, ResultMessage))
 
 
 def test_an_abort_with_nothing_cut_off_looks_like_none() -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from bulletin_board import TrustPolicy
-from bulletin_board.policy import Group
+from bulletin_board.policy import WitnessGroup
 from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Phase
-from gopa.organiser import Setting, new_manifest
+from gopa.organiser import SessionSetting, new_manifest
 from gopa.rules import Findings, SessionState, check_log
 from gopa.session_view import Sessions
 from gopa.sessions.organising import (
@@ -26,7 +26,7 @@ from gopa.sessions.organising import (
     DurableOrganiser,
     Happening,
     Heard,
-    Pace,
+    OrganiserPace,
     PhaseOpened,
     RoundEnded,
     Schedule,
@@ -57,7 +57,7 @@ def session(policy: TrustPolicy | None = None) -> Manifest:
         organiser=KEY.public.data,
         log=log_key(),
         rng=seeded("salt"),
-        setting=Setting(simulation=True),
+        setting=SessionSetting(simulation=True),
         policy=policy,
     )
 
@@ -84,7 +84,7 @@ class Office:
         )
         board = client(self.url, policy=self.policy, state=self.vault.board, attempts=3)
         log = BoardLog(board, self.manifest.session)
-        pace = Pace(poll_seconds=0.02, outage_seconds=LONG)
+        pace = OrganiserPace(poll_seconds=0.02, outage_seconds=LONG)
 
         async def whole() -> SessionState:
             work = run(organiser, log, pace=pace, tell=self.told.append)
@@ -122,7 +122,7 @@ def test_closes_carry_what_witnesses_have_cosigned(tmp_path: Path) -> None:
 @contextmanager
 def board_at(port: int, root: Path) -> Iterator[str]:
     """A board that comes back under the same address."""
-    from bulletin_board.server.start import start_board
+    from bulletin_board.server.run import start_board
     from bulletin_board.storage.directory import BoardDirectory
 
     place = BoardDirectory(root) if root.exists() else new_board(root)
@@ -167,7 +167,7 @@ def test_board_without_its_quorum_is_waited_for(tmp_path: Path) -> None:
     with live_witness(tmp_path, 1) as first, live_witness(tmp_path, 2) as second:
         two = witnessed(2, first, second)
         manifest = session(two)
-        one = replace(two, groups={"all": Group(1, tuple(two.witnesses))})
+        one = replace(two, groups={"all": WitnessGroup(1, tuple(two.witnesses))})
         with live_board(tmp_path / "board", policy=one) as url:
             office = Office(manifest, url, two)
             log = BoardLog(client(url, policy=two, attempts=1), manifest.session)

@@ -7,18 +7,18 @@ from functools import cache
 
 import pytest
 
-from gopa.messages.organiser import Abort, Result, Why
+from gopa.messages.organiser import Abort, AbortReason, ResultMessage
 from gopa.messages.phases import Kind, Phase
 from gopa.sessions.following.interface import Horizon
 from gopa.sessions.organising import (
     DurableOrganiser,
     LogIsShorter,
-    Rest,
     RoundEnded,
     Schedule,
     Send,
+    WaitUntil,
 )
-from gopa.sessions.organising.records import RECORD, Said, Standing
+from gopa.sessions.organising.records import RECORD, JournalStart, StoredMessage
 from tests.sessions.organising.worlds import (
     DEADLINES,
     JOIN,
@@ -88,7 +88,7 @@ def test_crash_at_every_message_that_is_sent(posted: bool) -> None:
         with pytest.raises(Crash):
             office.run()
         kept = [RECORD.decode(record) for record in office.vault.journal()]
-        assert [each for each in kept if isinstance(each, Said)]
+        assert [each for each in kept if isinstance(each, StoredMessage)]
         assert office.run().over, message
         require_one_story(office, 7)
 
@@ -115,7 +115,7 @@ def test_crashes_one_after_the_other_in_every_process() -> None:
     assert set(office.world.slots_of_organiser().values()) == {1}
 
 
-def stopped_with_unsent(kind: Kind, nth: int) -> tuple[Office, Said]:
+def stopped_with_unsent(kind: Kind, nth: int) -> tuple[Office, StoredMessage]:
     """A process that has stored its nth message of a kind, and did not send it."""
     office, seen = Office(uneven()), 0
     for message in range(30):
@@ -124,7 +124,7 @@ def stopped_with_unsent(kind: Kind, nth: int) -> tuple[Office, Said]:
         with pytest.raises(Crash):
             office.run()
         last = RECORD.decode(office.vault.journal()[-1])
-        assert isinstance(last, Said)
+        assert isinstance(last, StoredMessage)
         seen += last.kind is kind
         if seen > nth:
             return office, last
@@ -140,7 +140,7 @@ def test_stored_close_is_sent_although_the_log_has_grown() -> None:
     with pytest.raises(Crash):
         office.run()
     said = RECORD.decode(office.vault.journal()[-1])
-    assert isinstance(said, Said)
+    assert isinstance(said, StoredMessage)
     before = world.cast.board.size
     world.speak_late()
     assert world.cast.board.size == before + 1
@@ -220,7 +220,7 @@ def test_restart_in_the_middle_of_a_phase_does_not_begin_it_again() -> None:
     first = office.organiser()
     _drive(first, world)
     act = first.act()
-    assert isinstance(act, Rest)
+    assert isinstance(act, WaitUntil)
     ends = first.ends
     assert ends == act.until
     office.clock.now += PHASE / 2
@@ -270,7 +270,7 @@ def test_abort_of_a_closed_session_is_said_once() -> None:
     office.run()
     found = world.findings()
     assert not found.faults
-    assert found.rounds[-1].abort is Why.ORGANISER
+    assert found.rounds[-1].abort is AbortReason.ORGANISER
     assert set(world.slots_of_organiser().values()) == {1}
     assert [type(each.outcome) for each in office.told if isinstance(each, RoundEnded)] == [Abort]
 
@@ -291,7 +291,7 @@ def test_nothing_of_a_finished_round_stays_in_the_journal() -> None:
     office = Office(crowd(SCALAR), schedule=Schedule(DEADLINES, rounds=1))
     state = office.run()
     assert state.round is not None
-    assert isinstance(state.round.ended, Result)
+    assert isinstance(state.round.ended, ResultMessage)
     assert not office.vault.journal()
     assert office.vault.memory() is not None
-    assert Standing(1, 0).ended == state.rounds_ended
+    assert JournalStart(1, 0).ended == state.rounds_ended

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from bulletin_board import Reason, Refused
+from bulletin_board import RefusalReason, Refused
 from bulletin_board.client.http import NetworkError
-from bulletin_board.source import CHECKPOINT, MissingResource
+from bulletin_board.reader import CHECKPOINT, MissingResource
 from gopa.messages.manifest import OpenAdmission
-from gopa.messages.organiser import Abort, Cause, Result, Why
+from gopa.messages.organiser import Abort, AbortReason, RemovalCause, ResultMessage
 from gopa.messages.phases import Phase
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
 from gopa.sessions.following import Horizon
 from gopa.sessions.organising import (
@@ -25,7 +25,7 @@ from gopa.sessions.organising import (
     Schedule,
     SessionEnded,
 )
-from gopa.sessions.organising.organiser import Rest, Send
+from gopa.sessions.organising.organiser import Send, WaitUntil
 from gopa.sessions.organising.running import passes
 from tests.sessions.organising.worlds import DEADLINES, JOIN, ONE_ROUND, PHASE, Office, crowd
 from tests.simulation.worlds import CURIOUS, FULL, LENIENT, RECOVERING, SCALAR, SIGNED
@@ -48,14 +48,14 @@ def opened(office: Office) -> list[Phase]:
 
 
 @pytest.mark.parametrize(("terms", "setting"), WORLDS.values(), ids=WORLDS)
-def test_rounds_follow_each_other_and_nobody_waits(terms: Terms, setting: Setting) -> None:
+def test_rounds_follow_each_other_and_nobody_waits(terms: Terms, setting: SessionSetting) -> None:
     world = crowd(terms, setting)
     office = Office(world)
     begun = office.clock.now
     state = office.run()
     assert state.over
     assert not state.failed
-    assert [type(each.outcome) for each in ended(office)] == [Result] * terms.rounds
+    assert [type(each.outcome) for each in ended(office)] == [ResultMessage] * terms.rounds
     assert {each.included for each in ended(office)} == {terms.parties}
     assert office.clock.now - begun < PHASE  # no phase lasts longer than somebody is expected
     found = world.findings()
@@ -80,7 +80,7 @@ def test_phase_ends_without_the_one_that_is_absent(phase: Phase) -> None:
     phases = 2 if phase is Phase.CONFIRM else 1
     assert phases * waited <= office.clock.now - begun < phases * waited + PHASE
     (end,) = ended(office)
-    assert isinstance(end.outcome, Result)
+    assert isinstance(end.outcome, ResultMessage)
     assert end.included == (8 if phase is Phase.CONFIRM else 7)
     assert not world.findings().faults
 
@@ -94,7 +94,7 @@ def test_too_few_join_and_every_attempt_is_aborted_by_the_rules() -> None:
     state = office.run()
     outcomes = [each.outcome for each in ended(office)]
     assert [each.reason for each in outcomes if isinstance(each, Abort)] == [
-        Why.TOO_FEW_JOINED
+        AbortReason.TOO_FEW_JOINED
     ] * ONE_ROUND.attempts
     assert state.over
     assert not state.failed
@@ -107,9 +107,9 @@ def test_message_behind_the_close_does_not_count() -> None:
     office = Office(world)
     office.run()
     (end,) = ended(office)
-    assert isinstance(end.outcome, Result)
+    assert isinstance(end.outcome, ResultMessage)
     assert [(each.phase, each.cause) for each in end.outcome.removed] == [
-        (Phase.COMMIT, Cause.ABSENT)
+        (Phase.COMMIT, RemovalCause.ABSENT)
     ]
     found = world.findings()
     assert found.complete
@@ -125,7 +125,7 @@ def test_open_admission_waits_for_its_time_or_until_it_is_full(joining: int, wai
     begun = office.clock.now
     office.run()
     (end,) = ended(office)
-    assert isinstance(end.outcome, Result)
+    assert isinstance(end.outcome, ResultMessage)
     assert end.included == joining
     assert (office.clock.now - begun >= JOIN) == waits
 
@@ -144,11 +144,11 @@ def test_rounds_of_the_schedule_end_before_those_of_the_plan() -> None:
 PASSES: dict[str, tuple[ProtocolError, bool]] = {
     "nobody answers": (NetworkError("nobody answers"), True),
     "a proxy's page": (MalformedMessage("not a checkpoint"), True),
-    "too busy": (Refused(Reason.BUSY), True),
-    "a quota that is used up": (Refused(Reason.QUOTA), True),
-    "not admitted": (Refused(Reason.UNREGISTERED), False),
-    "another entry in the slot": (Refused(Reason.CONFLICT), False),
-    "no entry": (Refused(Reason.MALFORMED), False),
+    "too busy": (Refused(RefusalReason.BUSY), True),
+    "a quota that is used up": (Refused(RefusalReason.QUOTA), True),
+    "not admitted": (Refused(RefusalReason.UNREGISTERED), False),
+    "another entry in the slot": (Refused(RefusalReason.CONFLICT), False),
+    "no entry": (Refused(RefusalReason.MALFORMED), False),
     "a tile that is not there": (MissingResource("not found", "tile/entries/000"), True),
     "no board at all": (MissingResource("not found", CHECKPOINT), False),
     "no quorum": (InvalidProof("too few witnesses", "05-P2"), True),
@@ -169,7 +169,7 @@ def test_before_the_log_was_read_nothing_is_said() -> None:
     """Whatever was said before a restart may stand in it."""
     office = Office(crowd())
     organiser = office.organiser()
-    assert (organiser.size, organiser.act()) == (0, Rest(None))
+    assert (organiser.size, organiser.act()) == (0, WaitUntil(None))
     organiser.reached(Horizon(0, bytes(32)), b"")
     assert isinstance(organiser.act(), Send)
 
@@ -203,7 +203,7 @@ def test_whoever_closes_a_session_aborts_its_round_and_opens_no_other() -> None:
     assert office.clock.now - begun < PHASE
     (end,) = ended(office)
     assert isinstance(end.outcome, Abort)
-    assert end.outcome.reason is Why.ORGANISER
+    assert end.outcome.reason is AbortReason.ORGANISER
     assert end.why
     assert not world.findings().faults
     size = world.cast.board.size
@@ -227,7 +227,7 @@ def test_result_that_is_due_is_said_also_by_who_closes() -> None:
     office.closing = lambda: sum(world.slots_of_organiser().values()) == due
     office.run()
     assert sum(world.slots_of_organiser().values()) == due + 1
-    assert [type(each.outcome) for each in ended(office)] == [Result]
+    assert [type(each.outcome) for each in ended(office)] == [ResultMessage]
     found = world.findings()
     assert not found.faults
     assert len(found.rounds) == 1
@@ -281,7 +281,7 @@ def test_outage_is_borne_and_the_phase_lasts_longer(failure: ProtocolError) -> N
         BoardFound,
     ]
     assert PHASE + 490 <= office.clock.now - begun[0] <= PHASE + 520
-    assert isinstance(ended(office)[0].outcome, Result)
+    assert isinstance(ended(office)[0].outcome, ResultMessage)
 
 
 def test_outage_that_lasts_too_long_ends_the_process_and_not_the_session() -> None:

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from bulletin_board import VerifierKey
-from gopa.messages.organiser import Abort, Result
+from gopa.messages.organiser import Abort, ResultMessage
 from gopa.messages.phases import Phase
 from gopa.rules import Ledger
-from gopa.sessions.organising.status import SessionStatus
+from gopa.sessions.organising.reading import SessionStatus
 from gopa.sessions.ticket import Ticket
 from tests.board.tools import signer
 from tests.randomness import seeded
@@ -72,7 +72,7 @@ def test_status_agrees_with_the_rules_behind_every_entry(make: Callable[[], Crow
     rounds = world.findings().rounds
     assert len(outcomes) == len(rounds)
     for past, judged in zip(status.past, rounds, strict=True):
-        if isinstance(past.outcome, Result):
+        if isinstance(past.outcome, ResultMessage):
             assert past.outcome.sums == judged.sums
             assert past.included == tuple(judged.roll[place] for place in judged.final or ())
             assert Phase.ROLLBACK in phases

@@ -12,7 +12,7 @@ from bulletin_board.client.state import ClientState, MemoryState
 from gopa.messages.framing import Posted
 from gopa.messages.manifest import Admission, Manifest
 from gopa.messages.phases import Phase
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.party import Dated, Party, Post, Supplied, Witnessed
 from gopa.planning.terms import Terms
 from gopa.rules import Findings, SessionState, check_log
@@ -22,14 +22,14 @@ from gopa.sessions.organising import (
     Deadlines,
     DurableOrganiser,
     Happening,
-    Pace,
+    OrganiserPace,
     Schedule,
     run,
 )
-from gopa.simulation import Script, Stage, Witnesses
+from gopa.simulation import Script, SimulatedWitnesses, SimulationOptions
 from gopa.simulation.actor import Actor
-from gopa.simulation.randomness import Streams
-from gopa.simulation.setup import Cast, permissive, set_up
+from gopa.simulation.randomness import SeededStreams
+from gopa.simulation.setup import SimulationParts, permissive, set_up
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import FULL, SCALAR, inputs_for
@@ -117,8 +117,8 @@ class Crowd:
     the log behind the close of that phase. `outages` counts down requests that fail with `failure`.
     """
 
-    cast: Cast
-    witnesses: Witnesses | None = None
+    cast: SimulationParts
+    witnesses: SimulatedWitnesses | None = None
     silent: dict[int, Collection[Phase]] = field(default_factory=dict)
     late: dict[int, Phase] = field(default_factory=dict)
     outages: int = 0
@@ -235,15 +235,15 @@ class Crowd:
 
 def crowd(
     terms: Terms = ONE_ROUND,
-    setting: Setting = FULL,
+    setting: SessionSetting = FULL,
     *,
-    witnesses: Witnesses | None = None,
+    witnesses: SimulatedWitnesses | None = None,
     seed: int = 1,
     admission: Admission | None = None,
 ) -> Crowd:
     """A log and its parties, who have values for all rounds."""
-    stage = Stage(toolkit=SWIFT, witnesses=witnesses)
-    cast = set_up(terms, setting, stage, Script(), Streams(seeded(seed)(32)))
+    stage = SimulationOptions(toolkit=SWIFT, witnesses=witnesses)
+    cast = set_up(terms, setting, stage, Script(), SeededStreams(seeded(seed)(32)))
     if admission is not None:
         manifest = replace(cast.manifest, admission=admission)
         cast = replace(cast, manifest=manifest, session=manifest.session)
@@ -254,7 +254,7 @@ def crowd(
     return found
 
 
-def _moved(actor: Actor, cast: Cast) -> Actor:
+def _moved(actor: Actor, cast: SimulationParts) -> Actor:
     """The same party in the session of this cast."""
     rng = seeded(f"party {actor.index}")
     key, policy = actor.scene.key, permissive(cast.manifest.terms)
@@ -295,7 +295,7 @@ class Office:
 
     def run(self) -> SessionState:
         """One process, to its end."""
-        pace = Pace(1.0, self.outage_seconds, self.clock, self.clock.sleep)
+        pace = OrganiserPace(1.0, self.outage_seconds, self.clock, self.clock.sleep)
 
         async def whole() -> SessionState:
             return await run(

@@ -10,8 +10,8 @@ import pytest
 from gopa.messages.framing import Posted
 from gopa.messages.party import COMMIT, JOIN
 from gopa.messages.phases import Phase
-from gopa.party import Event, Fetched, Output, Part, Post, State, Supplied, TimedOut, Witnessed
-from gopa.party.states import Checking, Committed, Joined, Outside, Waiting
+from gopa.party import Event, Fetched, Output, Part, PartyState, Post, Supplied, TimedOut, Witnessed
+from gopa.party.states import BetweenRounds, Checking, Committed, Joined, Outside
 from gopa.sessions.vault import MemoryVault
 from gopa.simulation import Simulation
 from gopa.simulation.actor import Actor
@@ -38,7 +38,7 @@ class Watched(Restarting):
     landed: Callable[[], None] = lambda: None
     told: list[Event] = field(default_factory=list)
 
-    def step(self, state: State, event: Event) -> tuple[State, tuple[Output, ...]]:
+    def step(self, state: PartyState, event: Event) -> tuple[PartyState, tuple[Output, ...]]:
         self.told.append(event)
         answer = super().step(state, event)
         mine = self.durable.state.landed
@@ -116,7 +116,7 @@ def test_copy_goes_on_with_the_next_round() -> None:
     party = durable(play.actor, old[0], "others")
     outputs = catch_up(party, play.actor)
     assert len(outputs) >= 1
-    assert isinstance(party.state.stage, Waiting)
+    assert isinstance(party.state.stage, BetweenRounds)
     assert party.last is not None
     assert party.last.part is Part.TIMED_OUT
     seat = Restarting(lambda: durable(play.actor, old[0], "others"))
@@ -153,7 +153,7 @@ def test_own_entry_of_a_round_to_come_is_remembered_until_then() -> None:
     first = [
         copy
         for copy in play.vault.copies
-        if isinstance(durable(play.actor, copy.copy()).state.stage, Waiting)
+        if isinstance(durable(play.actor, copy.copy()).state.stage, BetweenRounds)
     ]
     play.run()
     join = next(
@@ -210,7 +210,7 @@ def test_runs_that_were_told_different_things_share_no_chance() -> None:
     before = next(
         copy
         for copy in play.vault.copies
-        if isinstance(durable(play.actor, copy.copy()).state.stage, Waiting)
+        if isinstance(durable(play.actor, copy.copy()).state.stage, BetweenRounds)
         and durable(play.actor, copy.copy()).state.inputs
     )
     said = []
@@ -256,4 +256,4 @@ def test_stage_with_secrets_is_the_rule_behind_a_restart() -> None:
     play.run()
     for copy in play.vault.copies:
         seen.add(type(durable(play.actor, copy.copy()).state.stage))
-    assert {Waiting, Joined, Committed} <= seen
+    assert {BetweenRounds, Joined, Committed} <= seen

@@ -6,8 +6,8 @@ import hashlib
 
 import pytest
 
-from gopa.sessions.parties import chance
-from gopa.sessions.parties.chance import START, Chance, extend
+from gopa.sessions.parties import durable as chance
+from gopa.sessions.parties.durable import START, StepRng, extend
 from gopa.version import VERSION
 from wire.errors import UsageError
 from wire.secret import SecretBytes
@@ -17,7 +17,7 @@ SIZES = [1, 32, 0, 64, 1000, 5000, 7, 100_000]
 
 
 def stream(secret: SecretBytes, chain: bytes, sizes: list[int]) -> list[bytes]:
-    made = Chance()
+    made = StepRng()
     made.begin(secret, chain)
     return [made(size) for size in sizes]
 
@@ -43,7 +43,7 @@ def test_secret_chain_and_version_all_matter(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_there_is_none_between_steps() -> None:
-    made = Chance()
+    made = StepRng()
     with pytest.raises(UsageError):
         made(1)
     made.begin(SECRET, START)

@@ -11,23 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gopa.messages.framing import Posted
-from gopa.messages.organiser import ABORT, RESULT, Abort, Released, Result, Why
+from gopa.messages.organiser import ABORT, RESULT, Abort, AbortReason, Released, ResultMessage
 from gopa.messages.phases import Phase
 from gopa.party import Dated, Fetched, Finished, Part, Post, Supplied, TimedOut, Witnessed
 from gopa.party.states import Committed, Done, Stopped
 from gopa.sessions.parties import records
-from gopa.sessions.parties.failures import FAILURE
-from gopa.sessions.parties.keeping import Session, memory_of, state_of
-from gopa.sessions.parties.memory import MEMORY, Left, Memory
+from gopa.sessions.parties.keeping import RestoreContext, memory_of, state_of
+from gopa.sessions.parties.memory import FAILURE, MEMORY, Left, PartyMemory
 from gopa.sessions.parties.records import (
     EVENT,
     POSTED,
     RECORD,
-    Record,
+    JournalRecord,
+    Run,
     event_parts,
     posts_parts,
 )
-from gopa.sessions.parties.runs import Run
 from tests.sessions.parties.test_backup import Play
 from tests.sessions.parties.test_durable import copies_with, party, played
 from wire.codec import opaque, u8
@@ -88,7 +87,7 @@ def test_parts_are_the_encoding() -> None:
         assert b"".join(event_parts(event)) == EVENT.encode(event)
         for said in ((), posts()[:1], posts()):
             parts = (*event_parts(event), *posts_parts(said))
-            assert b"".join(parts) == RECORD.encode(Record(event, said))
+            assert b"".join(parts) == RECORD.encode(JournalRecord(event, said))
             assert RECORD.decode(b"".join(parts)).posts == said
 
 
@@ -201,7 +200,7 @@ def test_failure_that_says_too_much_is_refused() -> None:
             FAILURE.decode(wrong)
 
 
-def memories() -> list[Memory]:
+def memories() -> list[PartyMemory]:
     found = {each.memory() or b"" for each in played().vault.copies}
     waiting = [MEMORY.decode(each) for each in found]
     one = waiting[0]
@@ -214,9 +213,9 @@ def memories() -> list[Memory]:
     ]
 
 
-def session() -> Session:
+def session() -> RestoreContext:
     scene = played().actor.scene
-    return Session(scene.manifest, scene.session, scene.toolkit.group)
+    return RestoreContext(scene.manifest, scene.session, scene.toolkit.group)
 
 
 def test_memories_come_back() -> None:
@@ -239,18 +238,20 @@ def test_last_round_is_kept_with_its_result() -> None:
     last = [each.last for each in memories() if each.last is not None]
     assert {each.round for each in last} == {1, 2, 3}
     assert all(isinstance(each, Finished) for each in last)
-    assert all(isinstance(each.outcome, Result) for each in last)
+    assert all(isinstance(each.outcome, ResultMessage) for each in last)
 
 
 def test_a_round_ends_with_a_result_or_an_abort() -> None:
     memory = next(each for each in memories() if each.last is not None)
     assert memory.last is not None
     outcome = memory.last.outcome
-    assert isinstance(outcome, Result)
+    assert isinstance(outcome, ResultMessage)
     data, result = MEMORY.encode(memory), RESULT.encode(outcome)
     assert data.endswith(b"\x01" + result + b"\x00")
     without = data[: -len(result) - 2]
-    abort = ABORT.encode(Abort(outcome.acts_on, outcome.cut, Why.ORGANISER, Released.NONE, ()))
+    abort = ABORT.encode(
+        Abort(outcome.acts_on, outcome.cut, AbortReason.ORGANISER, Released.NONE, ())
+    )
     aborted = MEMORY.decode(without + b"\x00\x01" + abort)
     assert aborted.last is not None
     assert isinstance(aborted.last.outcome, Abort)
@@ -279,7 +280,7 @@ def test_encodings_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) ->
     ],
     ids=["version", "disorder", "twice"],
 )
-def test_memory_that_cannot_be_is_refused(change: Callable[[Memory], Memory]) -> None:
+def test_memory_that_cannot_be_is_refused(change: Callable[[PartyMemory], PartyMemory]) -> None:
     memory = memories()[0]
     with pytest.raises(UsageError):
         change(memory)
@@ -295,7 +296,7 @@ def test_state_that_cannot_be_is_refused() -> None:
     play.run()
     given = MEMORY.decode(play.vault.memory() or b"")
     (kept,) = given.inputs
-    full = Session(play.simulation.manifest, play.simulation.session, session().group)
+    full = RestoreContext(play.simulation.manifest, play.simulation.session, session().group)
     assert state_of(given, full).inputs[0].values == (4,)
     for wrong in (
         replace(kept, blinding=b""),

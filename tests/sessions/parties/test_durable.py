@@ -13,8 +13,9 @@ from gopa import version
 from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Phase
 from gopa.party import Fetched, Finished, Halted, Part, Post, Supplied, TimedOut, Witnessed
-from gopa.party.states import Checking, Comparing, Done, Outside, Stopped, Waiting
-from gopa.sessions.parties import DurableParty, chance
+from gopa.party.states import BetweenRounds, Checking, Comparing, Done, Outside, Stopped
+from gopa.sessions.parties import DurableParty
+from gopa.sessions.parties import durable as chance
 from gopa.sessions.parties.memory import MEMORY
 from gopa.sessions.parties.records import RECORD
 from gopa.sessions.vault import MemoryVault, StateDiverged
@@ -197,7 +198,7 @@ def test_whoever_leaves_a_round_forgets_it_at_once() -> None:
 
 
 def test_vault_is_of_one_key_and_session() -> None:
-    vault = copies_with(Waiting)[0]
+    vault = copies_with(BetweenRounds)[0]
     scene = played().actor.scene
     policy = permissive(scene.manifest.terms)
     other = Play("rollback")
@@ -260,6 +261,6 @@ def test_it_never_prints_or_pickles() -> None:
     assert repr(found) == "<DurableParty: secret>"
     assert repr(attempt) == "<Attempt: secret>"
     for act in (pickle.dumps, copy.copy, copy.deepcopy):
-        for each in (found, attempt, copies_with(Waiting)[0]):
+        for each in (found, attempt, copies_with(BetweenRounds)[0]):
             with pytest.raises(UsageError):
                 act(each)

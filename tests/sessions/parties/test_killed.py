@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gopa.messages.phases import Phase
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.party.states import Done
 from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit
@@ -45,7 +45,7 @@ from tests.simulation.worlds import (
 from wire.secret import SecretBytes
 
 SUBJECT, LIAR = 3, 6
-CASES: dict[str, tuple[Terms, Setting, Script]] = {
+CASES: dict[str, tuple[Terms, SessionSetting, Script]] = {
     "honest": (SCALAR, FULL, Script()),
     "rollback": (SCALAR, FULL, Script().drop(LIAR, before=Phase.PUBLISH, rounds={1})),
     "accusation": (SCALAR, FULL, Script().misbehave(LIAR, BadEdge())),

@@ -9,7 +9,7 @@ import pytest
 
 from gopa.sessions.parties.memory import MEMORY
 from gopa.sessions.vault import DirectoryVault, Passphrase, Secret
-from gopa.simulation.randomness import Streams
+from gopa.simulation.randomness import SeededStreams
 from tests.randomness import seeded
 from tests.sessions.parties.worlds import Restarting, durable, take_seat, world
 from tests.sessions.vault.tools import KEY, LOG, PASSPHRASE
@@ -49,7 +49,7 @@ class Telling(DirectoryVault):
 
 def signing_seeds() -> list[bytes]:
     """Those of the parties of a world, which are drawn one behind the other."""
-    keys = Streams(draw(seeded(1), 32)).named("keys")
+    keys = SeededStreams(draw(seeded(1), 32)).named("keys")
     return [draw(keys, 32) for _ in range(8)]
 
 

@@ -11,14 +11,14 @@ from bulletin_board import Submission
 from bulletin_board.entry import Slot
 from bulletin_board.tree import leaf_hash
 from gopa.messages.framing import Posted
-from gopa.organiser import Setting
-from gopa.party import Event, Fetched, Finished, Output, Party, Post, State, Witnessed
+from gopa.organiser import SessionSetting
+from gopa.party import Event, Fetched, Finished, Output, Party, PartyState, Post, Witnessed
 from gopa.party.states import Done, Stopped
 from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.parties import DurableParty
 from gopa.sessions.vault import MemoryVault, Vault
-from gopa.simulation import Script, Simulation, Stage
+from gopa.simulation import Script, Simulation, SimulationOptions
 from gopa.simulation.actor import Actor
 from gopa.simulation.setup import permissive
 from tests.board.faults import Killed
@@ -85,7 +85,7 @@ class Restarting:
     def __post_init__(self) -> None:
         self.durable = self._made()
 
-    def step(self, state: State, event: Event) -> tuple[State, tuple[Output, ...]]:
+    def step(self, state: PartyState, event: Event) -> tuple[PartyState, tuple[Output, ...]]:
         """What a client sends and asks for; behind a crash, what the vault remembers."""
         del state
         outputs = self._stepped(event)
@@ -166,7 +166,7 @@ def take_seat(actor: Actor, restarting: Restarting) -> None:
 
 def world(
     terms: Terms = SCALAR,
-    setting: Setting = FULL,
+    setting: SessionSetting = FULL,
     script: Script | None = None,
     *,
     watch: Callable[[Actor], None] | None = None,
@@ -174,7 +174,7 @@ def world(
     seed: int | str = 1,
 ) -> Simulation:
     """A session whose manifest is posted; nobody has a vault yet."""
-    stage = Stage(toolkit=toolkit, remember_noise=True, watch=watch)
+    stage = SimulationOptions(toolkit=toolkit, remember_noise=True, watch=watch)
     return Simulation(terms, rng=seeded(seed), setting=setting, script=script, stage=stage)
 
 

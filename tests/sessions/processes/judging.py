@@ -15,7 +15,7 @@ from bulletin_board.policy import TrustPolicy
 from bulletin_board.server.static import live_directory
 from gopa.messages.framing import Posted
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import Findings, Ledger, RoundFindings, RoundView, check_log
+from gopa.rules import Findings, Ledger, RoundFindings, RoundPicture, check_log
 from tests.randomness import seeded
 from tests.sessions.processes.running import gopa
 from tests.sessions.processes.worlds import World
@@ -44,7 +44,7 @@ class Observer:
     size: int = 0
 
     @property
-    def round(self) -> RoundView | None:
+    def round(self) -> RoundPicture | None:
         """The round as it is now."""
         with suppress(ProtocolError):  # the board is writing, or is gone: look again later
             shown = reader(self.world)

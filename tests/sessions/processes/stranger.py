@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from bulletin_board import Submission
-from gopa.messages.framing import Place, sign_message
+from gopa.messages.framing import MessageSlot, sign_message
 from gopa.messages.party import PUBLISH
 from gopa.messages.phases import KIND_IN, Phase
 from gopa.party import LocalPolicy
 from gopa.sessions.client import Client
 from gopa.sessions.entrance import Alone
-from gopa.sessions.following import Link, SelectiveLog
-from gopa.sessions.herald import News
+from gopa.sessions.following import BoardLink, SelectiveLog
+from gopa.sessions.round_progress import RoundStatus
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Vault, identity
 from gopa.simulation.faults import WrongMask
@@ -44,7 +44,7 @@ def gate(home: Path, phase: Phase) -> Path:
 class LyingLog(SelectiveLog):
     """Keeps to the protocol but for the masked value: publishes another one."""
 
-    def __init__(self, link: Link, session: bytes, key: SigningKey) -> None:
+    def __init__(self, link: BoardLink, session: bytes, key: SigningKey) -> None:
         super().__init__(link, session)
         self._key = key
 
@@ -57,7 +57,7 @@ class LyingLog(SelectiveLog):
             return raw
         body = PUBLISH.encode(WrongMask().change(PUBLISH.decode(entry.body)))
         kind = KIND_IN[Phase.PUBLISH]
-        place = Place(
+        place = MessageSlot(
             entry.session, Phase.PUBLISH, kind, entry.round, entry.seq, entry.prev_own_leaf
         )
         return sign_message(body, place, self._key).entries[0]
@@ -66,7 +66,7 @@ class LyingLog(SelectiveLog):
 class GatedLog(SelectiveLog):
     """Holds what the party says in a gated phase until there is a file: the phase stays open."""
 
-    def __init__(self, link: Link, session: bytes, home: Path) -> None:
+    def __init__(self, link: BoardLink, session: bytes, home: Path) -> None:
         super().__init__(link, session)
         self._home = home
 
@@ -84,7 +84,7 @@ class Strange(Alone):
         self._kind, self._key, self._home = kind, key, home
 
     def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SelectiveLog:
-        link = Link(ticket.board, ticket.trust, vault.board, rng=rng)
+        link = BoardLink(ticket.board, ticket.trust, vault.board, rng=rng)
         if self._kind == "lies":
             return LyingLog(link, ticket.session, self._key)
         return GatedLog(link, ticket.session, self._home)
@@ -95,7 +95,7 @@ def say(event: str, **facts: object) -> None:
     sys.stdout.flush()
 
 
-def _tell(news: News) -> None:
+def _tell(news: RoundStatus) -> None:
     if news.opens is not None:
         say("phase", phase=news.opens.name.lower())
 

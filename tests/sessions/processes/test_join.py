@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gopa.cli import USAGE_EXIT
-from gopa.cli.board_output import FAILED_EXIT
+from gopa.cli.board_options import FAILED_EXIT
 from gopa.cli.join import INTERRUPTED_EXIT, UNREACHABLE_EXIT
 from tests.board.live import free_port
 from tests.sessions.processes.running import Running, eventually

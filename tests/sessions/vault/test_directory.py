@@ -24,13 +24,13 @@ from gopa.sessions.vault import (
 from gopa.sessions.vault.frames import (
     HEADER_SIZE,
     PLACE,
+    SEAL,
     Checksummed,
     File,
-    Place,
+    RecordPlace,
     _check,
     frame,
 )
-from gopa.sessions.vault.seal import SEAL
 from tests.board.faults import Plan
 from tests.sessions.vault.faults import StoppingFiles
 from tests.sessions.vault.tools import LOG, SECRET_NAMES, SECRETS, opened
@@ -104,7 +104,7 @@ def test_generation_is_a_number_that_was_given_out(tmp_path: Path) -> None:
     path = tmp_path / "vault"
     filled(path)
     whole = (path / "current").read_bytes()
-    place = Place(SEAL.decode((path / "seal").read_bytes()).vault, File.CURRENT, 0, 0)
+    place = RecordPlace(SEAL.decode((path / "seal").read_bytes()).vault, File.CURRENT, 0, 0)
     assert whole == frame(Checksummed(), place, (1).to_bytes(8))
     for content in (bytes(8), b"\1", b"", bytes(8) + b"\1"):
         (path / "current").write_bytes(frame(Checksummed(), place, content))

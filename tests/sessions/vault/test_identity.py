@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gopa.sessions.vault import Secret, VaultDamaged, WrongSecret, identity, key_file
+from gopa.sessions.vault import Secret, VaultDamaged, WrongSecret, identity
+from gopa.sessions.vault import protection as key_file
 from tests.randomness import seeded
 from tests.sessions.vault.tools import KEY, OTHER_KEY, OTHER_PASSPHRASE, PASSPHRASE
 from wire.errors import UsageError

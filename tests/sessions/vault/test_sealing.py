@@ -16,10 +16,9 @@ from gopa.sessions.vault import (
     VaultDamaged,
     WrongSecret,
 )
-from gopa.sessions.vault.frames import HEADER_SIZE, PLACE, File, Place, _check
-from gopa.sessions.vault.memory import MemoryVault
+from gopa.sessions.vault.frames import HEADER_SIZE, PLACE, SEAL, File, RecordPlace, _check
+from gopa.sessions.vault.interface import MemoryVault
 from gopa.sessions.vault.protection import PROTECTION, ByPassphrase, Purpose, protect, unprotect
-from gopa.sessions.vault.seal import SEAL
 from gopa.sessions.vault.secret_box import stretch
 from tests.randomness import seeded
 from tests.sessions.vault.tools import (
@@ -163,7 +162,7 @@ def test_box_that_is_too_short_is_damaged(tmp_path: Path) -> None:
     vault.close()
     whole = (path / "current").read_bytes()
     vault_id = SEAL.decode((path / "seal").read_bytes()).vault
-    place = PLACE.encode(Place(vault_id, File.CURRENT, 0, 0))
+    place = PLACE.encode(RecordPlace(vault_id, File.CURRENT, 0, 0))
     for size in (0, 1, 39, len(whole) - HEADER_SIZE):
         length, payload = size.to_bytes(4), whole[HEADER_SIZE:][:size]
         (path / "current").write_bytes(length + _check(place, length) + payload)

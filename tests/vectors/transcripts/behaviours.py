@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commitments.group import Group
-from gopa.messages.framing import NO_LEAF, Place, party_id, sign_message
+from gopa.messages.framing import NO_LEAF, MessageSlot, party_id, sign_message
 from gopa.messages.party import COMMIT, JOIN, Commit, Join
 from gopa.messages.phases import KIND_IN, Phase
 from gopa.party import Post
@@ -15,7 +15,7 @@ from gopa.rounds.proofs import PossessionClaim
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest
 from gopa.simulation.faults import Altered
-from gopa.simulation.scene import Scene
+from gopa.simulation.scene import PartyScene
 from tests.messages.samples import signing_key
 from tests.randomness import seeded
 
@@ -31,7 +31,7 @@ class ShiftedInput(Honest):
 
     by: int
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if post.phase is not Phase.JOIN:
             return [post]
         group = scene.toolkit.group
@@ -48,7 +48,7 @@ class ShiftedNoise(Honest):
 
     by: int
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if post.phase is not Phase.COMMIT:
             return [post]
         group = scene.toolkit.group
@@ -65,7 +65,7 @@ class KeyOfTwo(Honest):
 
     secret: str
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if post.phase is not Phase.JOIN:
             return [post]
         group = scene.toolkit.group
@@ -152,9 +152,9 @@ class NoEdge(Altered[Commit]):
 class WithStranger(Honest):
     """Brings somebody along who is not on the roster and posts a join as well."""
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if post.phase is not Phase.JOIN:
             return [post]
-        place = Place(scene.session, Phase.JOIN, KIND_IN[Phase.JOIN], post.round, 0, NO_LEAF)
+        place = MessageSlot(scene.session, Phase.JOIN, KIND_IN[Phase.JOIN], post.round, 0, NO_LEAF)
         stranger = sign_message(body_of(post.entries), place, signing_key("stranger"))
         return [post, Post(Phase.JOIN, post.round, stranger.entries)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import Why
+from gopa.messages.organiser import AbortReason
 from gopa.simulation import Script
 from tests.vectors.transcripts.worlds import PLAIN, World
 
@@ -20,7 +20,7 @@ class Ended:
     """How one round ended: a sum over these parties, an abort, or neither."""
 
     included: tuple[int, ...] | None = None
-    abort: Why | None = None
+    abort: AbortReason | None = None
     released: bool = False
 
 
@@ -29,7 +29,7 @@ def sums(*included: int) -> Ended:
     return Ended(included, released=True)
 
 
-def aborts(reason: Why, *, released: bool = False) -> Ended:
+def aborts(reason: AbortReason, *, released: bool = False) -> Ended:
     """No result; `released`: masked values were."""
     return Ended(abort=reason, released=released)
 

@@ -6,10 +6,10 @@ from typing import Final
 
 from gopa.adversary.deeds import hold
 from gopa.adversary.deeds.organising import CutsOff, GivesUp
-from gopa.messages.organiser import Released, Why
+from gopa.messages.organiser import AbortReason, Released
 from gopa.messages.phases import Phase
 from gopa.simulation import Script
-from gopa.simulation.departures import Late, Skip
+from gopa.simulation.departures import PostsLate, Skip
 from gopa.simulation.faults import WrongSeed
 from tests.vectors.transcripts.cases import Case, aborts, sums
 from tests.vectors.transcripts.worlds import (
@@ -120,7 +120,7 @@ ABSENCE: Final = {
     "dropout_late_publish": Case(
         "Party 3 publishes behind the close: its edges are opened, its self-mask is not.",
         (sums(*WITHOUT),),
-        Script().misbehave(LEAVER, Late(Phase.PUBLISH)),
+        Script().misbehave(LEAVER, PostsLate(Phase.PUBLISH)),
         RECOVERY,
     ),
     "dropout_very_late_publish": Case(
@@ -132,7 +132,7 @@ ABSENCE: Final = {
     "dropout_late_commit": Case(
         "Party 3 commits behind the close.",
         (sums(*WITHOUT),),
-        Script().misbehave(LEAVER, Late(Phase.COMMIT)),
+        Script().misbehave(LEAVER, PostsLate(Phase.COMMIT)),
         RECOVERY,
     ),
     "dropout_gaussian_masks": Case(
@@ -187,78 +187,82 @@ def _gone(before: Phase, *parties: int, round_only: int = 1) -> Script:
 ABORTS: Final = {
     "abort_too_few_joined": Case(
         "Two parties stay away; the next attempt has everybody.",
-        (aborts(Why.TOO_FEW_JOINED), sums(0, 1, 2, 3)),
+        (aborts(AbortReason.TOO_FEW_JOINED), sums(0, 1, 2, 3)),
         _gone(Phase.JOIN, 2, 3),
     ),
     "abort_too_many_withheld": Case(
         "Two nonces are withheld where one may be; the next attempt has everybody.",
-        (aborts(Why.TOO_MANY_WITHHELD), sums(0, 1, 2, 3)),
+        (aborts(AbortReason.TOO_MANY_WITHHELD), sums(0, 1, 2, 3)),
         _gone(Phase.COINS, 2, 3),
     ),
     "abort_too_few_left": Case(
         "Two parties of four do not publish; both are barred from the attempts that follow.",
-        (aborts(Why.TOO_FEW_LEFT), aborts(Why.TOO_FEW_JOINED), aborts(Why.TOO_FEW_JOINED)),
+        (
+            aborts(AbortReason.TOO_FEW_LEFT),
+            aborts(AbortReason.TOO_FEW_JOINED),
+            aborts(AbortReason.TOO_FEW_JOINED),
+        ),
         _gone(Phase.PUBLISH, 2, 3),
     ),
     "abort_too_many_rollbacks": Case(
         "One rollback is allowed and two would be needed; the retry is without both culprits.",
-        (aborts(Why.TOO_MANY_ROLLBACKS), sums(0, 2, 4)),
+        (aborts(AbortReason.TOO_MANY_ROLLBACKS), sums(0, 2, 4)),
         _gone(Phase.PUBLISH, LEAVER).misbehave(1, Skip(Phase.ROLLBACK, frozenset({1}))),
         IMPATIENT,
     ),
     "abort_not_confirmed": Case(
         "Two of four do not confirm: nobody unmasks, and there are too few for a retry.",
         (
-            aborts(Why.NOT_CONFIRMED, released=True),
-            aborts(Why.TOO_FEW_JOINED),
-            aborts(Why.TOO_FEW_JOINED),
+            aborts(AbortReason.NOT_CONFIRMED, released=True),
+            aborts(AbortReason.TOO_FEW_JOINED),
+            aborts(AbortReason.TOO_FEW_JOINED),
         ),
         _gone(Phase.CONFIRM, 2, 3),
     ),
     "abort_not_unmasked_and_retry": Case(
         "Party 3 vetoes by silence; the retry is without it, with the same inputs of the others.",
-        (aborts(Why.NOT_UNMASKED, released=True), sums(0, 1, 2)),
+        (aborts(AbortReason.NOT_UNMASKED, released=True), sums(0, 1, 2)),
         _gone(Phase.UNMASK, LEAVER),
     ),
     "abort_releases_used_up": Case(
         "Two vetoes of different parties: the plan charges for no third release.",
         (
-            aborts(Why.NOT_UNMASKED, released=True),
-            aborts(Why.NOT_UNMASKED, released=True),
+            aborts(AbortReason.NOT_UNMASKED, released=True),
+            aborts(AbortReason.NOT_UNMASKED, released=True),
         ),
         Script().drop(3, before=Phase.UNMASK, rounds={1}).drop(4, before=Phase.UNMASK, rounds={2}),
         LEAVING,
     ),
     "abort_by_the_organiser": Case(
         "The organiser gives up at the close of commit, as it always may; there is no retry.",
-        (aborts(Why.ORGANISER),),
+        (aborts(AbortReason.ORGANISER),),
         Script().organise(GivesUp(Phase.COMMIT)),
         ONCE,
     ),
     "abort_cut_off_a_seed": Case(
         "The cut of the abort lies below the last seed, which the log has: nobody is to blame and "
         "nobody barred, and the abort is the organiser's veto.",
-        (aborts(Why.NOT_UNMASKED, released=True), sums(0, 1, 2, 3)),
+        (aborts(AbortReason.NOT_UNMASKED, released=True), sums(0, 1, 2, 3)),
         Script().organise(CutsOff(Phase.UNMASK)),
     ),
     "abort_cut_off_a_confirmation": Case(
         "Party 1 does not confirm and the last one who does is cut off: a veto; party 1 is barred.",
-        (aborts(Why.NOT_CONFIRMED, released=True), sums(0, 2, 3)),
+        (aborts(AbortReason.NOT_CONFIRMED, released=True), sums(0, 2, 3)),
         Script().misbehave(1, Skip(Phase.CONFIRM, frozenset({1}))).organise(CutsOff(Phase.CONFIRM)),
     ),
     "abort_cut_off_a_value": Case(
         "The last value is cut off, then a seed is kept back: only its owner is barred.",
-        (aborts(Why.NOT_UNMASKED, released=True), sums(0, 2, 3)),
+        (aborts(AbortReason.NOT_UNMASKED, released=True), sums(0, 2, 3)),
         _gone(Phase.UNMASK, 1).organise(CutsOff(Phase.PUBLISH)),
     ),
     "abort_cut_off_a_wrong_seed": Case(
         "A wrong seed stands behind the cut as well: its author is to blame and barred.",
-        (aborts(Why.NOT_UNMASKED, released=True), sums(0, 1, 2)),
+        (aborts(AbortReason.NOT_UNMASKED, released=True), sums(0, 1, 2)),
         Script().misbehave(LEAVER, WrongSeed(frozenset({1}))).organise(CutsOff(Phase.UNMASK)),
     ),
     "abort_cut_off_before_recovery": Case(
         "A seed is cut off, then two neighbours keep their shares: the log has all that is needed.",
-        (aborts(Why.NOT_UNMASKED, released=True), sums(*FULL_HOUSE)),
+        (aborts(AbortReason.NOT_UNMASKED, released=True), sums(*FULL_HOUSE)),
         Script()
         .organise(CutsOff(Phase.UNMASK))
         .misbehave(0, Skip(Phase.RECOVER, frozenset({1})))
@@ -267,7 +271,7 @@ ABORTS: Final = {
     ),
     "abort_for_no_reason_of_a_confirmed_round": Case(
         "The organiser gives up behind the final close though everybody confirmed: a veto.",
-        (aborts(Why.ORGANISER, released=True), sums(0, 1, 2, 3)),
+        (aborts(AbortReason.ORGANISER, released=True), sums(0, 1, 2, 3)),
         Script().organise(GivesUp(Phase.CONFIRM, Released.MASKED)),
     ),
     "dropout_cut_off_nonce": Case(
@@ -296,7 +300,7 @@ ABORTS: Final = {
     ),
     "recovery_fails": Case(
         "Party 3 is gone and two neighbours keep their shares: too few are left; then a retry.",
-        (aborts(Why.NOT_UNMASKED, released=True), sums(*WITHOUT)),
+        (aborts(AbortReason.NOT_UNMASKED, released=True), sums(*WITHOUT)),
         _gone(Phase.UNMASK, LEAVER)
         .misbehave(0, Skip(Phase.RECOVER, frozenset({1})))
         .misbehave(1, Skip(Phase.RECOVER, frozenset({1}))),

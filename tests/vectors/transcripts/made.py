@@ -13,12 +13,12 @@ from typing import Final
 
 from bulletin_board import ArchiveReader, LogReader, SignedCheckpoint, TrustPolicy, VerifierKey
 from bulletin_board.archive import MAGIC
-from gopa.messages.framing import NO_LEAF, Place, sign_message
+from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
 from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Kind, Phase
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Findings, check_log
-from gopa.simulation import RoundRecord, Simulation, Witnesses
+from gopa.simulation import RoundRecord, SimulatedWitnesses, Simulation
 from gopa.simulation.board import SimulatedBoard
 from tests.randomness import seeded
 from tests.vectors.transcripts.catalogue import CASES
@@ -79,7 +79,7 @@ def simulation_policy(simulation: Simulation) -> TrustPolicy:
     return TrustPolicy.single_log(VerifierKey.parse(simulation.manifest.log.decode()))
 
 
-def cosigned(archive: bytes, witnesses: Witnesses | None) -> bytes:
+def cosigned(archive: bytes, witnesses: SimulatedWitnesses | None) -> bytes:
     """The archive under a checkpoint that the witnesses cosigned too, where there are any.
 
     Who anchors their policy asks for that of the whole log, not only of what closes quote.
@@ -114,7 +114,7 @@ def _of_a_manifest(name: str, simulation: Simulation, manifest: Manifest) -> Mad
     """A log that holds one manifest."""
     scene = simulation._organiser_scene
     board = SimulatedBoard(scene.board._signer)
-    place = Place(manifest.session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
+    place = MessageSlot(manifest.session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
     board.post(sign_message(manifest.to_bytes(), place, scene.key).entries)
     out = io.BytesIO()
     board.archive(out, manifest.session)

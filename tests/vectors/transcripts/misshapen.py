@@ -9,27 +9,27 @@ from typing import Final
 from bulletin_board import Submission, sign_entry
 from gopa.adversary.deeds import instead
 from gopa.adversary.deeds.organising import close_of
-from gopa.messages.framing import NO_LEAF, Place, sign_message
-from gopa.messages.organiser import Why
+from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
+from gopa.messages.organiser import AbortReason
 from gopa.messages.party import (
     ACCUSATION,
     OPENING,
     RECOVER,
     About,
     Accusation,
+    EdgeOpenings,
     OpenedEdge,
-    Opening,
     Recover,
     RecoveredShare,
 )
 from gopa.messages.phases import KIND_IN, Kind, Phase
-from gopa.organiser import Publish
+from gopa.organiser import SendMessage
 from gopa.party import Post
 from gopa.simulation import OrganiserBehaviour, Script
 from gopa.simulation.contents import body_of, first_entry
 from gopa.simulation.departures import Honest, Skip
 from gopa.simulation.faults import BadPossession
-from gopa.simulation.scene import OrganiserScene, Scene
+from gopa.simulation.scene import OrganiserScene, PartyScene
 from tests.vectors.transcripts.cases import Case, aborts, blame, sums
 from tests.vectors.transcripts.organisers import cheat
 from tests.vectors.transcripts.parties import (
@@ -50,41 +50,43 @@ NOBODY: Final = 99
 NO_POINT: Final = b"\xff" * 32
 
 
-def signed(scene: Scene, phase: Phase, body: bytes, seq: int = 0, kind: Kind | None = None) -> Post:
+def signed(
+    scene: PartyScene, phase: Phase, body: bytes, seq: int = 0, kind: Kind | None = None
+) -> Post:
     """A message of this party, of whatever kind."""
-    place = Place(scene.session, phase, kind or KIND_IN[phase], scene.round, seq, NO_LEAF)
+    place = MessageSlot(scene.session, phase, kind or KIND_IN[phase], scene.round, seq, NO_LEAF)
     return Post(phase, scene.round, sign_message(body, place, scene.key).entries)
 
 
-def announced(scene: Scene, post: Post) -> Sequence[Post]:
+def announced(scene: PartyScene, post: Post) -> Sequence[Post]:
     """An entry that announces a second one which never comes, then the message as it should be."""
     first = sign_entry(replace(first_entry(post.entries), chunks=2), scene.key)
     whole = signed(scene, post.phase, body_of(post.entries), 1)
     return [Post(post.phase, post.round, (first,)), whole]
 
 
-def unlinked(scene: Scene, post: Post) -> Sequence[Post]:
+def unlinked(scene: PartyScene, post: Post) -> Sequence[Post]:
     """A second chunk that names another chunk before it than the first one."""
     first, second = (Submission.decode(raw).entry for raw in post.entries)
     strange = sign_entry(replace(second, prev_own_leaf=first.prev_own_leaf), scene.key)
     return [Post(post.phase, post.round, (post.entries[0], strange))]
 
 
-def of_another_kind(scene: Scene, post: Post) -> Sequence[Post]:
+def of_another_kind(scene: PartyScene, post: Post) -> Sequence[Post]:
     """The right body, called something else."""
     return [signed(scene, post.phase, body_of(post.entries), kind=Kind.CONFIRM)]
 
 
-def three_times(scene: Scene, post: Post) -> Sequence[Post]:
+def three_times(scene: PartyScene, post: Post) -> Sequence[Post]:
     """To another close, to this one, and to this one again."""
     body = body_of(post.entries)
     strange = bytes(LEAF) + body[LEAF:]
     return [signed(scene, post.phase, each, seq) for seq, each in enumerate((strange, body, body))]
 
 
-def opens_then(scene: Scene, post: Post) -> Sequence[Post]:
+def opens_then(scene: PartyScene, post: Post) -> Sequence[Post]:
     """Confirms, and opens an edge behind that, with a key that fits nothing."""
-    opening = Opening(body_of(post.entries), (OpenedEdge(0, bytes(32)),))
+    opening = EdgeOpenings(body_of(post.entries), (OpenedEdge(0, bytes(32)),))
     return [post, signed(scene, Phase.ROLLBACK, OPENING.encode(opening))]
 
 
@@ -97,7 +99,7 @@ class Accuses(Honest):
 
     says_of: Accusing
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         if post.phase is not Phase.PUBLISH:
             return [post]
         kind, body = self.says_of(body_of(post.entries)[:LEAF])
@@ -116,11 +118,11 @@ class GivesUnasked(Honest):
 
     dealer: int
 
-    def says(self, scene: Scene, post: Post) -> Sequence[Post]:
+    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
         del scene
         return [] if post.phase is Phase.CONFIRM else [post]
 
-    def last_words(self, scene: Scene, phase: Phase) -> Sequence[Post]:
+    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
         if phase is not Phase.RECOVER:
             return []
         given = Recover(scene.state.chain.leaf, (RecoveredShare(self.dealer, bytes(64)),))
@@ -131,40 +133,42 @@ class GivesUnasked(Honest):
 class InAnotherPlace(OrganiserBehaviour):
     """The close of commit, with something in front of it or in another slot."""
 
-    change: Callable[[OrganiserScene, Publish], Sequence[Publish]]
+    change: Callable[[OrganiserScene, SendMessage], Sequence[SendMessage]]
 
-    def publishes(self, scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
         close = close_of(control)
         if close is None or close.phase is not Phase.COMMIT:
             return [control]
         return self.change(scene, control)
 
 
-def moved(scene: OrganiserScene, control: Publish, leaf: bytes) -> Publish:
+def moved(scene: OrganiserScene, control: SendMessage, leaf: bytes) -> SendMessage:
     """The message one number later."""
     first = first_entry(control.entries)
-    place = Place(scene.session, Phase.ORGANISER, control.kind, first.round, first.seq + 1, leaf)
+    place = MessageSlot(
+        scene.session, Phase.ORGANISER, control.kind, first.round, first.seq + 1, leaf
+    )
     entries = sign_message(body_of(control.entries), place, scene.key).entries
-    return Publish(control.kind, control.round, entries)
+    return SendMessage(control.kind, control.round, entries)
 
 
-def begun_anew(scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+def begun_anew(scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
     """The first of two chunks, and then the whole message."""
     first = sign_entry(replace(first_entry(control.entries), chunks=2), scene.key)
-    begun = Publish(control.kind, control.round, (first,))
+    begun = SendMessage(control.kind, control.round, (first,))
     return [begun, moved(scene, control, Submission.decode(first).leaf)]
 
 
-def behind_a_gap(scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+def behind_a_gap(scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
     return [moved(scene, control, first_entry(control.entries).prev_own_leaf)]
 
 
-def among_parties(scene: OrganiserScene, control: Publish) -> Sequence[Publish]:
+def among_parties(scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
     """An entry of its own in a phase of the parties, then the message."""
     number = control.round
-    place = Place(scene.session, Phase.COMMIT, Kind.COMMIT, number, 0, NO_LEAF)
+    place = MessageSlot(scene.session, Phase.COMMIT, Kind.COMMIT, number, 0, NO_LEAF)
     entries = sign_message(b"", place, scene.key).entries
-    return [Publish(Kind.COMMIT, number, entries), control]
+    return [SendMessage(Kind.COMMIT, number, entries), control]
 
 
 CASES: Final = {
@@ -176,7 +180,7 @@ CASES: Final = {
     ),
     "publish_unlinked_chunks": Case(
         "The second chunk of a value does not continue the first one: no message, and no fault.",
-        (aborts(Why.TOO_FEW_LEFT),),
+        (aborts(AbortReason.TOO_FEW_LEFT),),
         Script().misbehave(LIAR, instead(unlinked)(Phase.PUBLISH, None)),
         LONG,
         liars=(LIAR,),
@@ -241,7 +245,7 @@ CASES: Final = {
     ),
     "confirm_then_opens_and_aborts": Case(
         "Confirms and opens an edge, and the round ends because too few others confirm.",
-        (aborts(Why.NOT_CONFIRMED, released=True),),
+        (aborts(AbortReason.NOT_CONFIRMED, released=True),),
         Script()
         .misbehave(LIAR, instead(opens_then)(Phase.CONFIRM, None))
         .misbehave(2, Skip(Phase.CONFIRM))
@@ -283,9 +287,9 @@ CASES: Final = {
         InAnotherPlace(among_parties),
         "04-E2",
         ends=(
-            aborts(Why.TOO_FEW_LEFT),
-            aborts(Why.TOO_FEW_JOINED),
-            aborts(Why.TOO_FEW_JOINED),
+            aborts(AbortReason.TOO_FEW_LEFT),
+            aborts(AbortReason.TOO_FEW_JOINED),
+            aborts(AbortReason.TOO_FEW_JOINED),
         ),
     ),
 }

@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
-from bulletin_board.note import Note
+from bulletin_board.note import SignedNote
 from gopa.adversary.deeds.organising import (
     AbortsInstead,
     AlteredOpen,
@@ -19,15 +19,15 @@ from gopa.adversary.deeds.organising import (
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import (
     Abort,
-    Cause,
+    AbortReason,
     Close,
     Members,
     Open,
     Released,
     Removal,
-    Result,
+    RemovalCause,
+    ResultMessage,
     Roll,
-    Why,
 )
 from gopa.messages.phases import Phase
 from gopa.simulation import OrganiserBehaviour, Script
@@ -83,19 +83,19 @@ def renamed(close: Close) -> Close:
     return replace(close, content=replace(close.content, parties=(wrong, *rest)))
 
 
-def added(result: Result) -> Result:
+def added(result: ResultMessage) -> ResultMessage:
     """A sum that is one step larger."""
     return replace(result, sums=(result.sums[0] + 1,))
 
 
-def hidden(result: Result) -> Result:
+def hidden(result: ResultMessage) -> ResultMessage:
     """A result that says nothing about who was removed."""
     return replace(result, removed=())
 
 
-def invented(result: Result) -> Result:
+def invented(result: ResultMessage) -> ResultMessage:
     """A result that says that somebody was removed who was not."""
-    return replace(result, removed=(Removal(2, Phase.PUBLISH, Cause.ABSENT),))
+    return replace(result, removed=(Removal(2, Phase.PUBLISH, RemovalCause.ABSENT),))
 
 
 def blames_somebody_else(abort: Abort) -> Abort:
@@ -121,14 +121,14 @@ def without_checkpoint(close: Close) -> Close:
 
 def unwitnessed(close: Close) -> Close:
     """A close whose checkpoint has the log's signature and no other."""
-    note = Note.parse(close.checkpoint)
-    return replace(close, checkpoint=Note(note.text, note.signatures[:1]).to_bytes())
+    note = SignedNote.parse(close.checkpoint)
+    return replace(close, checkpoint=SignedNote(note.text, note.signatures[:1]).to_bytes())
 
 
 def cosigned_late(close: Close) -> Close:
     """A checkpoint that the witnesses cosigned one period too late."""
-    note = Note.parse(close.checkpoint)
-    bare = Note(note.text, note.signatures[:1]).to_bytes()
+    note = SignedNote.parse(close.checkpoint)
+    bare = SignedNote(note.text, note.signatures[:1]).to_bytes()
     return replace(close, checkpoint=drand_witnesses(1).cosigned(bare))
 
 
@@ -208,9 +208,9 @@ CASES: Final = {
         AlteredClose(Phase.PUBLISH, without(2, FOUR), beside=True),
         "04-E3",
         ends=(
-            aborts(Why.NOT_UNMASKED, released=True),
-            aborts(Why.TOO_FEW_JOINED),
-            aborts(Why.TOO_FEW_JOINED),
+            aborts(AbortReason.NOT_UNMASKED, released=True),
+            aborts(AbortReason.TOO_FEW_JOINED),
+            aborts(AbortReason.TOO_FEW_JOINED),
         ),
     ),
     "organiser_two_closes_in_a_row": cheat(
@@ -264,7 +264,7 @@ CASES: Final = {
     ),
     "organiser_aborts_without_reason": cheat(
         "An abort for too few parties where there are enough.",
-        AbortsInstead(Phase.COMMIT, Why.TOO_FEW_LEFT),
+        AbortsInstead(Phase.COMMIT, AbortReason.TOO_FEW_LEFT),
         "04-X1",
     ),
     "organiser_blames_the_innocent": cheat(

@@ -12,11 +12,11 @@ from gopa.adversary.deeds import (
     missing_edge,
     spoil_weighing,
 )
-from gopa.messages.organiser import Why
+from gopa.messages.organiser import AbortReason
 from gopa.messages.party import About
 from gopa.messages.phases import Phase
 from gopa.simulation import Behaviour, Script
-from gopa.simulation.departures import Garbage, Late, Replay, Skip, Twice, TwiceLater
+from gopa.simulation.departures import Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
 from gopa.simulation.faults import (
     BadEdge,
     BadNonce,
@@ -103,7 +103,7 @@ def vetoes(script: Script) -> Script:
 def _of_another_seed(world: World, twin: str, verdict: str) -> Case:
     return Case(
         "Deals shares of another seed and keeps its own: convicted, and the retry is without it.",
-        (aborts(Why.NOT_UNMASKED, released=True), sums(*REST)),
+        (aborts(AbortReason.NOT_UNMASKED, released=True), sums(*REST)),
         Script().misbehave(LIAR, OtherSeed(FIRST), Skip(Phase.UNMASK, FIRST)),
         world,
         liars=(LIAR,),
@@ -256,7 +256,7 @@ LIES: Final = {
     ),
     "rollback_opens_late": lie(
         "Opens behind the close.",
-        Late(Phase.ROLLBACK),
+        PostsLate(Phase.ROLLBACK),
         ends=STAYERS,
         world=SIX,
         twin="dropout_of_six",
@@ -289,13 +289,13 @@ LIES: Final = {
         "Another seed than the committed one, without recovery: an attempt is lost.",
         WrongSeed(FIRST),
         "04-U1",
-        ends=(aborts(Why.NOT_UNMASKED, released=True), sums(0, 2, 3)),
+        ends=(aborts(AbortReason.NOT_UNMASKED, released=True), sums(0, 2, 3)),
         world=PLAIN,
         twin="clean_full",
     ),
     "unmask_refuses_and_changes_its_input": Case(
         "Party 3 vetoes; in the retry party 1 commits to another input.",
-        (aborts(Why.NOT_UNMASKED, released=True), sums(0, 2, 4)),
+        (aborts(AbortReason.NOT_UNMASKED, released=True), sums(0, 2, 4)),
         Script().misbehave(LEAVER, Skip(Phase.UNMASK, FIRST)).misbehave(LIAR, ChangedInput(SECOND)),
         LEAVING,
         liars=(LIAR, LEAVER),
@@ -360,7 +360,7 @@ LIES: Final = {
         "Another seed than the one whose hash it posted.",
         WrongSeed(FIRST),
         "04-U1",
-        ends=(aborts(Why.NOT_UNMASKED, released=True), sums(0, 2, 3)),
+        ends=(aborts(AbortReason.NOT_UNMASKED, released=True), sums(0, 2, 3)),
         world=SIGNED,
         twin="clean_signed",
         verdict="SIGNED-ONLY",
@@ -411,7 +411,9 @@ REPLAYS: Final = {
     "replay_commit": _replay(Phase.COMMIT, sums(0, 2, 3)),
     "replay_publish": _replay(Phase.PUBLISH, sums(0, 2, 3)),
     "replay_confirm": _replay(Phase.CONFIRM, sums(0, 1, 2, 3)),
-    "replay_unmask": _replay(Phase.UNMASK, aborts(Why.NOT_UNMASKED, released=True), sums(0, 2, 3)),
+    "replay_unmask": _replay(
+        Phase.UNMASK, aborts(AbortReason.NOT_UNMASKED, released=True), sums(0, 2, 3)
+    ),
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from gopa.messages.manifest import Mode
 from gopa.rules import Findings
-from gopa.rules.findings import Fault, Listed, Note, Removed, Role, RoundFindings, plain
+from gopa.rules.findings import Fault, Listed, Removed, Role, RoundFindings, RuleNote, plain
 
 Json = dict[str, Any]
 
@@ -102,7 +102,7 @@ def _fault(fault: Fault) -> Json:
     }
 
 
-def _note(note: Note) -> Json:
+def _note(note: RuleNote) -> Json:
     return {
         "rule": note.rule,
         "author": note.author.hex(),

@@ -6,13 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from gopa.adversary.ground import FIVE, FOUR, VECTOR
+from gopa.adversary.setup import FIVE, FOUR, VECTOR
 from gopa.beacon import QUICKNET
 from gopa.messages.manifest import DrandBeacon, Mode, TestCoins, Trust
-from gopa.organiser import Setting
+from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
 from gopa.rules import BeaconValue
-from gopa.simulation import BeaconSource, Script, Simulation, Stage, Witnesses
+from gopa.simulation import (
+    KnownBeaconValues,
+    Script,
+    SimulatedWitnesses,
+    Simulation,
+    SimulationOptions,
+)
 from tests.beacon.rounds import ROUNDS
 from tests.randomness import seeded
 from zkp.noise_table import irwin_hall
@@ -29,14 +35,16 @@ class World:
     """A session up to who misbehaves in it. Randomness follows from `seed` alone."""
 
     terms: Terms = FOUR
-    setting: Setting = field(default_factory=Setting)
+    setting: SessionSetting = field(default_factory=SessionSetting)
     seed: str = "transcripts"
-    witnesses: Callable[[], Witnesses | None] = lambda: None
-    beacon: BeaconSource | None = None
+    witnesses: Callable[[], SimulatedWitnesses | None] = lambda: None
+    beacon: KnownBeaconValues | None = None
 
     def simulation(self, script: Script) -> Simulation:
         """The session, with its manifest posted."""
-        stage = Stage(witnesses=self.witnesses(), beacon=self.beacon, remember_noise=True)
+        stage = SimulationOptions(
+            witnesses=self.witnesses(), beacon=self.beacon, remember_noise=True
+        )
         rng, setting = seeded(self.seed), self.setting
         return Simulation(self.terms, rng=rng, setting=setting, script=script, stage=stage)
 
@@ -64,14 +72,14 @@ class OneRound:
         return self.value_of
 
 
-def _witnesses(time: int = WITNESS_TIME) -> Witnesses:
-    return Witnesses.fresh(2, seeded("witnesses of transcripts"), time=time)
+def _witnesses(time: int = WITNESS_TIME) -> SimulatedWitnesses:
+    return SimulatedWitnesses.fresh(2, seeded("witnesses of transcripts"), time=time)
 
 
 _QUICK: Final = next(each for each in ROUNDS if each.chain == QUICKNET)
 
 
-def drand_witnesses(periods_before: int) -> Witnesses:
+def drand_witnesses(periods_before: int) -> SimulatedWitnesses:
     """Witnesses that cosign so many periods before the beacon's value is due."""
     time = _QUICK.chain.time_of(_QUICK.number) - periods_before * _QUICK.chain.period
     return _witnesses(time)
@@ -80,7 +88,7 @@ def drand_witnesses(periods_before: int) -> Witnesses:
 def _drand() -> World:
     return World(
         replace(FOUR, beacon="drand"),
-        Setting(beacon=DrandBeacon(_QUICK.chain)),
+        SessionSetting(beacon=DrandBeacon(_QUICK.chain)),
         witnesses=lambda: drand_witnesses(2),
         beacon=OneRound(BeaconValue(_QUICK.number, _QUICK.signature, _QUICK.previous or b"")),
     )
@@ -93,11 +101,11 @@ SIX: Final = World(ROOMIER)
 TWICE: Final = World(replace(FOUR, rounds=2))
 GAUSSIAN: Final = World(replace(FOUR, mask="gaussian", mask_deviation=50))
 VECTORS: Final = World(VECTOR)
-WEIGHTED: Final = World(VECTOR, Setting(weighted=True))
-SIGNED: Final = World(VECTOR, Setting(mode=Mode.SIGNED))
+WEIGHTED: Final = World(VECTOR, SessionSetting(weighted=True))
+SIGNED: Final = World(VECTOR, SessionSetting(mode=Mode.SIGNED))
 CURIOUS: Final = World(
     replace(FOUR, mask="gaussian", mask_deviation=50),
-    Setting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS),
+    SessionSetting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS),
 )
 SEEDS: Final = World(
     replace(VECTOR, parties=5, k=4, threshold_numerator=1, threshold_denominator=2)
@@ -113,14 +121,14 @@ LONG: Final = World(
         squared_sensitivity=7496,
         noise=irwin_hall(4, 6),
     ),
-    Setting(mode=Mode.SIGNED, word_width=64),
+    SessionSetting(mode=Mode.SIGNED, word_width=64),
 )
 """Values and results have two chunks: in words, as few as that takes."""
 
-SIGNED_SEEDS: Final = World(SEEDS.terms, Setting(mode=Mode.SIGNED))
+SIGNED_SEEDS: Final = World(SEEDS.terms, SessionSetting(mode=Mode.SIGNED))
 SELDOM: Final = World(SPARSE)
 ONCE: Final = World(ONE_RELEASE)
-COINS: Final = World(FOUR, Setting(beacon=TestCoins()))
+COINS: Final = World(FOUR, SessionSetting(beacon=TestCoins()))
 WITNESSED: Final = World(witnesses=_witnesses)
 DRAND: Final = _drand()
-IMPATIENT: Final = World(FIVE, Setting(max_rollbacks=1))
+IMPATIENT: Final = World(FIVE, SessionSetting(max_rollbacks=1))

@@ -11,7 +11,7 @@ from tests.wire.codec.formats import Colour, parse_even, unparse_even
 from wire.codec import (
     Case,
     Codec,
-    Record,
+    RecordCodec,
     array,
     boolean,
     converted,
@@ -101,7 +101,7 @@ def optional_schemas(draw: st.DrawFn, inner: st.SearchStrategy[Schema]) -> Schem
 
 def _draw_record(
     draw: st.DrawFn, inner: st.SearchStrategy[Schema]
-) -> tuple[Record[Any], st.SearchStrategy[Any]]:
+) -> tuple[RecordCodec[Any], st.SearchStrategy[Any]]:
     bounded = inner.filter(lambda schema: schema.codec.max_size < 2**30)
     members = draw(st.lists(bounded, min_size=1, max_size=3))
     names = [f"f{index}" for index in range(len(members))]

@@ -10,14 +10,14 @@ from commitments import Commitment, Opening, Pedersen, VectorPedersen
 from commitments.group import Group
 from tests.randomness import seeded
 from zkp.bits import (
-    Committed,
+    BitForm,
+    BitStatement,
+    CommittedValue,
+    CommittedVector,
     Constraint,
+    ConstraintShape,
     Openings,
     Public,
-    Row,
-    Shape,
-    Statement,
-    Vector,
     prove,
     verify,
 )
@@ -46,11 +46,11 @@ class Sample:
     openings: list[Opening] = field(default_factory=list)
     vector_openings: list[Opening] = field(default_factory=list)
 
-    def shape(self) -> Shape:
-        return Shape(self.group, len(self.bits), self.constraints)
+    def shape(self) -> ConstraintShape:
+        return ConstraintShape(self.group, len(self.bits), self.constraints)
 
-    def statement(self) -> Statement:
-        return Statement.of(
+    def statement(self) -> BitStatement:
+        return BitStatement.of(
             self.shape(),
             constants=self.constants,
             commitments=self.commitments,
@@ -95,7 +95,7 @@ def sample(group: Group, bit_count: int, kinds: Sequence[str], seed: int = 1) ->
             made.constants.append(-value % group.order)
         elif kind == "committed":
             row, value = _row(made, source)
-            made.constraints.append(Committed(row))
+            made.constraints.append(CommittedValue(row))
             made.constants.append(source.randrange(group.order))
             made.commit(value + made.constants[-1], seed + number)
         else:
@@ -105,12 +105,12 @@ def sample(group: Group, bit_count: int, kinds: Sequence[str], seed: int = 1) ->
                 rows.append(row)
                 made.constants.append(source.randrange(group.order))
                 values.append(value + made.constants[-1])
-            made.constraints.append(Vector(tuple(rows)))
+            made.constraints.append(CommittedVector(tuple(rows)))
             made.commit_vector(values, seed + number)
     return made
 
 
-def _row(made: Sample, source: random.Random) -> tuple[Row, int]:
+def _row(made: Sample, source: random.Random) -> tuple[BitForm, int]:
     """A random row, sometimes with repeated positions, and its value for the bits."""
     count, order = len(made.bits), made.group.order
     fixed = tuple(
@@ -121,4 +121,4 @@ def _row(made: Sample, source: random.Random) -> tuple[Row, int]:
     supplied = [source.randrange(order) for _ in varying]
     made.varying += supplied
     terms = [*fixed, *zip(varying, supplied, strict=True)]
-    return Row(fixed, varying), sum(made.bits[at] * factor for at, factor in terms) % order
+    return BitForm(fixed, varying), sum(made.bits[at] * factor for at, factor in terms) % order

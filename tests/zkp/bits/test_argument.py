@@ -15,12 +15,12 @@ from tests.randomness import seeded
 from tests.zkp.bits.samples import KINDS, Sample, sample, transcript
 from wire.errors import InvalidProof, UsageError
 from zkp.bits import (
+    BitForm,
+    BitStatement,
+    ConstraintShape,
     Layout,
     Openings,
     Public,
-    Row,
-    Shape,
-    Statement,
     commit_bits,
     layout_of,
     proof_size,
@@ -28,7 +28,7 @@ from zkp.bits import (
     verify,
 )
 from zkp.bits.layout import padded_length
-from zkp.bits.witness import Secrets
+from zkp.bits.witness import WitnessScalars
 
 GROUPS = st.sampled_from(proving_groups())
 MIXTURES = st.lists(st.sampled_from(KINDS), min_size=1, max_size=5)
@@ -196,13 +196,13 @@ def test_statements_have_the_parts_of_their_shape(group: Group) -> None:
     made = sample(group, 6, ["committed", "2"])
     shape = made.shape()
     with pytest.raises(UsageError):
-        Shape(group, 6, [])
+        ConstraintShape(group, 6, [])
     for position in (6, -1, True):
         with pytest.raises(UsageError):
-            Shape(group, 6, [Public(Row(((position, 1),)))])
+            ConstraintShape(group, 6, [Public(BitForm(((position, 1),)))])
     parts = {"constants": made.constants, "varying": made.varying}
     commitments = {"commitments": made.commitments, "vectors": made.vectors}
-    statement = Statement.of(shape, **parts, **commitments)  # type: ignore[arg-type]
+    statement = BitStatement.of(shape, **parts, **commitments)  # type: ignore[arg-type]
     verify(statement, made.prove(), transcript())
     other = sample(group, 6, ["1"]).vectors
     for name, wrong in {
@@ -213,11 +213,11 @@ def test_statements_have_the_parts_of_their_shape(group: Group) -> None:
     }.items():
         changed = {**parts, **commitments, name: wrong}
         with pytest.raises(UsageError) as caught:
-            Statement.of(shape, **changed)  # type: ignore[arg-type]
+            BitStatement.of(shape, **changed)  # type: ignore[arg-type]
         assert caught.value.field == name
     for name in ("commitments", "vectors"):
         with pytest.raises(UsageError):
-            Statement.of(shape, **{**parts, **commitments, name: other})  # type: ignore[arg-type]
+            BitStatement.of(shape, **{**parts, **commitments, name: other})  # type: ignore[arg-type]
 
 
 def test_openings_are_those_of_the_statement(group: Group) -> None:
@@ -234,7 +234,7 @@ def test_openings_are_those_of_the_statement(group: Group) -> None:
         ([own], [two]),
     ):
         with pytest.raises(UsageError):
-            Secrets.of(made.statement(), Openings(openings, vectors))
+            WitnessScalars.of(made.statement(), Openings(openings, vectors))
 
 
 def test_shapes_are_equal_where_they_say_the_same(group: Group) -> None:
@@ -242,7 +242,7 @@ def test_shapes_are_equal_where_they_say_the_same(group: Group) -> None:
     shape, same = made.shape(), made.shape()
     assert shape == same
     assert hash(shape) == hash(same)
-    assert shape != Shape(group, 7, made.constraints)
+    assert shape != ConstraintShape(group, 7, made.constraints)
     assert shape != shape.digest
     assert len(repr(shape)) < 100
 

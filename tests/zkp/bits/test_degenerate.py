@@ -13,46 +13,60 @@ from commitments.group import Group, Scalar, SecretScalarVec
 from tests.randomness import seeded
 from tests.zkp.bits.samples import Sample, sample, transcript
 from wire.errors import InvalidProof
-from zkp.bits import BitCommitment, Committed, Public, Row, Vector, prove_committed, prover
+from zkp.bits import (
+    BitCommitment,
+    BitForm,
+    CommittedValue,
+    CommittedVector,
+    Public,
+    prove_committed,
+    prover,
+)
 
-EMPTY = Row(())
+EMPTY = BitForm(())
 
 
-def made_of(group: Group, bits: list[int], *constraints: Committed | Public | Vector) -> Sample:
+def made_of(
+    group: Group, bits: list[int], *constraints: CommittedValue | Public | CommittedVector
+) -> Sample:
     """A true statement with constants 0 that commits to what the rows give."""
     made = Sample(group, bits, list(constraints))
     for seed, constraint in enumerate(constraints):
-        rows = constraint.rows if isinstance(constraint, Vector) else (constraint.row,)
+        rows = constraint.rows if isinstance(constraint, CommittedVector) else (constraint.row,)
         values = [sum(k * bits[at] for at, k in row.fixed) % group.order for row in rows]
         made.constants += [0] * len(rows)
-        if isinstance(constraint, Vector):
+        if isinstance(constraint, CommittedVector):
             made.commit_vector(values, seed)
-        elif isinstance(constraint, Committed):
+        elif isinstance(constraint, CommittedValue):
             made.commit(values[0], seed)
         else:
             made.constants[-1] = -values[0] % group.order
     return made
 
 
-def largest(group: Group) -> Row:
-    return Row(((0, group.order - 1), (1, 1 - group.order)))
+def largest(group: Group) -> BitForm:
+    return BitForm(((0, group.order - 1), (1, 1 - group.order)))
 
 
-CANCELS = Row(((0, 1), (0, -1)))
-BIT = Row(((0, 1),))
+CANCELS = BitForm(((0, 1), (0, -1)))
+BIT = BitForm(((0, 1),))
 
 SHAPES: dict[str, Callable[[Group], Sample]] = {
-    "one bit": lambda group: made_of(group, [1], Committed(BIT)),
+    "one bit": lambda group: made_of(group, [1], CommittedValue(BIT)),
     "one bit, public": lambda group: made_of(group, [1], Public(BIT)),
-    "one bit, one coordinate": lambda group: made_of(group, [1], Vector((BIT,))),
-    "more coordinates than bits": lambda group: made_of(group, [1], Vector((BIT, EMPTY, BIT))),
-    "no bit enters": lambda group: made_of(group, [1], Committed(EMPTY)),
+    "one bit, one coordinate": lambda group: made_of(group, [1], CommittedVector((BIT,))),
+    "more coordinates than bits": lambda group: made_of(
+        group, [1], CommittedVector((BIT, EMPTY, BIT))
+    ),
+    "no bit enters": lambda group: made_of(group, [1], CommittedValue(EMPTY)),
     "no bit enters, public": lambda group: made_of(group, [0], Public(EMPTY)),
-    "no bit enters the vector": lambda group: made_of(group, [0], Vector((EMPTY, EMPTY))),
-    "coefficients cancel": lambda group: made_of(group, [1], Committed(CANCELS), Public(CANCELS)),
-    "largest coefficients": lambda group: made_of(group, [1, 1], Committed(largest(group))),
-    "one row three times": lambda group: made_of(group, [1, 0], *[Committed(BIT)] * 3),
-    "one key three times": lambda group: made_of(group, [1, 0], *[Vector((BIT, BIT))] * 3),
+    "no bit enters the vector": lambda group: made_of(group, [0], CommittedVector((EMPTY, EMPTY))),
+    "coefficients cancel": lambda group: made_of(
+        group, [1], CommittedValue(CANCELS), Public(CANCELS)
+    ),
+    "largest coefficients": lambda group: made_of(group, [1, 1], CommittedValue(largest(group))),
+    "one row three times": lambda group: made_of(group, [1, 0], *[CommittedValue(BIT)] * 3),
+    "one key three times": lambda group: made_of(group, [1, 0], *[CommittedVector((BIT, BIT))] * 3),
     "keys in falling order": lambda group: sample(group, 3, ["3", "1", "2", "1"]),
 }
 
@@ -123,7 +137,7 @@ def test_only_zero_and_one_are_bits(
 ) -> None:
     """Any a on a left base and b on the right one, on a bit and on a padding bit."""
     a, b = pair
-    made = made_of(group, [0] * 13, Public(Row(((1, 1),))), Vector((BIT, EMPTY)))
+    made = made_of(group, [0] * 13, Public(BitForm(((1, 1),))), CommittedVector((BIT, EMPTY)))
     layout = made.shape().layout
     assert layout.bit_positions == 14
     unit = group.scalars([int(i == position) for i in range(14)])

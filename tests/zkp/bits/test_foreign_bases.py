@@ -16,7 +16,7 @@ from commitments import derive_generators
 from commitments.group import Group, Scalar, ScalarVec, SecretScalarVec
 from tests.zkp.bits.samples import Sample, transcript
 from wire.errors import InvalidProof
-from zkp.bits import Layout, Row, Vector, equations, prover
+from zkp.bits import BitForm, CommittedVector, Layout, equations, prover
 from zkp.equations import holds
 from zkp.nonces import NonceSource
 
@@ -27,7 +27,7 @@ BITS, PADDING, EXTENSION, LENGTH = 13, 13, 14, 16
 def zeros(group: Group) -> Sample:
     """Hidden zeros and a commitment to the vector (0, 0)."""
     made = Sample(group, [0] * BITS)
-    made.constraints = [Vector((Row(((0, 1),)), Row(((1, 1),))))]
+    made.constraints = [CommittedVector((BitForm(((0, 1),)), BitForm(((1, 1),))))]
     made.constants = [0, 0]
     made.commit_vector([0, 0], 1)
     layout = made.shape().layout

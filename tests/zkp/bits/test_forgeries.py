@@ -18,19 +18,19 @@ from tests.zkp.bits.samples import Sample, transcript
 from tests.zkp.bits.weak import FixedLink, Forgetful
 from wire.errors import InvalidProof
 from zkp.bits import (
-    Committed,
+    BitForm,
+    BitStatement,
+    CommittedValue,
+    CommittedVector,
+    ConstraintShape,
     Openings,
     Public,
-    Row,
-    Shape,
-    Statement,
-    Vector,
     commit_bits,
     prove,
     prove_committed,
     verify,
 )
-from zkp.bits.rounds import Mixing, Rounds
+from zkp.bits.statement import ArgumentRounds, Mixing
 
 OFFSET = 1_000_003
 
@@ -39,10 +39,10 @@ def two_of_each(group: Group) -> Sample:
     """Two committed rows over the same varying bits, two vector commitments of one dimension."""
     made = Sample(group, [1, 0, 1, 1])
     made.constraints = [
-        Committed(Row(((1, 2), (3, 4)), (0, 2))),
-        Committed(Row(((1, 3), (3, 5)), (0, 2))),
-        Vector((Row(((0, 1),)), Row(((1, 1),)))),
-        Vector((Row(((2, 1),)), Row(((3, 1),)))),
+        CommittedValue(BitForm(((1, 2), (3, 4)), (0, 2))),
+        CommittedValue(BitForm(((1, 3), (3, 5)), (0, 2))),
+        CommittedVector((BitForm(((0, 1),)), BitForm(((1, 1),)))),
+        CommittedVector((BitForm(((2, 1),)), BitForm(((3, 1),)))),
     ]
     made.constants = [10, 20, 0, 0, 0, 0]
     made.varying = [7, 8, 9, 6]
@@ -53,11 +53,11 @@ def two_of_each(group: Group) -> Sample:
     return made
 
 
-def mixing_of(statement: Statement, proof: bytes, onto: Forgetful) -> Mixing:
+def mixing_of(statement: BitStatement, proof: bytes, onto: Forgetful) -> Mixing:
     """The challenges rho, eta, xi that a forgetful verifier will draw again."""
     statement.absorb(onto)
     A = statement.group.decode_points(proof[:32], 1)
-    return Rounds(onto, statement.group).bits(A, len(statement.shape.layout.dimensions))
+    return ArgumentRounds(onto, statement.group).bits(A, len(statement.shape.layout.dimensions))
 
 
 def shifted(commitment: Commitment, by: Point) -> Commitment:
@@ -78,8 +78,8 @@ def forge_varying(made: Sample, m: Mixing) -> None:
 
 def forge_shape(made: Sample, m: Mixing) -> None:
     more = int(made.group.scalar(2) + m.rho * _offset(made.group))
-    made.constraints[0] = Committed(Row(((1, more), (3, 4)), (0, 2)))
-    made.constraints[1] = Committed(Row(((1, 3 - OFFSET), (3, 5)), (0, 2)))
+    made.constraints[0] = CommittedValue(BitForm(((1, more), (3, 4)), (0, 2)))
+    made.constraints[1] = CommittedValue(BitForm(((1, 3 - OFFSET), (3, 5)), (0, 2)))
 
 
 def forge_commitments(made: Sample, m: Mixing) -> None:
@@ -120,7 +120,7 @@ def test_every_element_of_the_statement_is_bound(group: Group, element: bytes) -
     honest.verify(proof)
     strong = transcript()
     honest.statement().absorb(strong)
-    drawn = Rounds(strong, group).bits(group.decode_points(proof[:32], 1), 1)
+    drawn = ArgumentRounds(strong, group).bits(group.decode_points(proof[:32], 1), 1)
     FORGERIES[element](honest, drawn)
     with pytest.raises(InvalidProof):
         honest.verify(proof)
@@ -144,8 +144,8 @@ def test_bits_are_committed_before_rho(group: Group) -> None:
     order, width = group.order, 253
     made = Sample(group, [0] * (width + 1))
     made.constraints = [
-        Committed(Row.weighted(0, [1 << i for i in range(width)])),
-        Committed(Row(((width, 1),))),
+        CommittedValue(BitForm.weighted(0, [1 << i for i in range(width)])),
+        CommittedValue(BitForm(((width, 1),))),
     ]
     made.constants = [0, 0]
     made.commit(0, 1)
@@ -155,7 +155,7 @@ def test_bits_are_committed_before_rho(group: Group) -> None:
         statement = made.statement()
         ahead = Forgetful(b"bits/A")
         statement.absorb(ahead)
-        rho = Rounds(ahead, group).bits(group.points([group.generator]), 0).rho
+        rho = ArgumentRounds(ahead, group).bits(group.points([group.generator]), 0).rho
         x = int(rho) * 5 % order
         made.bits = [*(x >> i & 1 for i in range(width)), 0]
         return made.prove(onto)
@@ -171,7 +171,7 @@ def test_a_vector_commitment_is_linked_by_a_challenge(
 ) -> None:
     """A coordinate hidden in A passes where the link is a constant (07, section 2)."""
     made = Sample(group, [1, 0, 1])
-    made.constraints = [Vector((Row(((0, 1), (1, 2))), Row(((2, 1),))))]
+    made.constraints = [CommittedVector((BitForm(((0, 1), (1, 2))), BitForm(((2, 1),))))]
     made.constants = [0, 0]
     made.commit_vector([1, 1], 1)
     made.verify(made.prove(FixedLink()), FixedLink())
@@ -217,14 +217,18 @@ def test_forgetting_a_message_changes_the_challenges(group: Group, message: byte
 
 def test_a_proof_for_one_row_is_none_for_another_kind(group: Group) -> None:
     """Public and committed rows with the same coefficients are different statements."""
-    shape = Shape(group, 2, [Committed(Row(((0, 1),))), Public(Row(((1, 1),)))])
+    shape = ConstraintShape(
+        group, 2, [CommittedValue(BitForm(((0, 1),))), Public(BitForm(((1, 1),)))]
+    )
     key = Pedersen(group)
     commitment, opening = key.commit_fresh(group.secret_scalars([1]), rng=seeded(1))
-    statement = Statement.of(shape, constants=[0, 0], commitments=[commitment])
+    statement = BitStatement.of(shape, constants=[0, 0], commitments=[commitment])
     bits = group.secret_scalars([1, 0])
     proof = prove(statement, bits, Openings([opening]), transcript(), rng=seeded(2))
     verify(statement, proof, transcript())
-    swapped = Shape(group, 2, [Public(Row(((1, 1),))), Committed(Row(((0, 1),)))])
-    other = Statement.of(swapped, constants=[0, 0], commitments=[commitment])
+    swapped = ConstraintShape(
+        group, 2, [Public(BitForm(((1, 1),))), CommittedValue(BitForm(((0, 1),)))]
+    )
+    other = BitStatement.of(swapped, constants=[0, 0], commitments=[commitment])
     with pytest.raises(InvalidProof):
         verify(other, proof, transcript())

@@ -15,9 +15,9 @@ from commitments import derive_generators
 from commitments.group import Group, Point, PointVec, Scalar, ScalarVec
 from tests.randomness import seeded
 from tests.zkp.bits.samples import transcript
-from zkp.bits.inner_product import Bases, prove_inner_product
-from zkp.bits.layout import Layout, Step
-from zkp.bits.rounds import Rounds
+from zkp.bits.layout import FoldingStep, Layout
+from zkp.bits.prover import Bases, prove_inner_product
+from zkp.bits.statement import ArgumentRounds
 
 LENGTH = 3
 B_EXTRA, C_EXTRA = 17, 23
@@ -52,8 +52,8 @@ def instance(group: Group) -> Instance:
     return Instance(group, drawn[:LENGTH], drawn[LENGTH:])
 
 
-def rounds(group: Group) -> Rounds:
-    return Rounds(transcript(), group)
+def rounds(group: Group) -> ArgumentRounds:
+    return ArgumentRounds(transcript(), group)
 
 
 def mixed(low: PointVec, high: PointVec, at_low: Scalar, at_high: Scalar) -> PointVec:
@@ -112,7 +112,7 @@ def accepts(it: Instance, P: Point, points: PointVec, scalars: ScalarVec) -> boo
     talk, B, H = rounds(it.group), it.B, it.H
     point = scalar = 0
     for step in Layout(LENGTH).steps:
-        if step is Step.GIVE:
+        if step is FoldingStep.GIVE:
             talk.pair(scalars[scalar : scalar + 2])
             l, r = scalars[scalar], scalars[scalar + 1]
             P = P - B[-1] * l - H[-1] * r - it.U * (l * r)

@@ -35,7 +35,7 @@ def answer(check: Callable[[], None]) -> Answer:
 
 
 def independent_answer(
-    statement: bits.Statement,
+    statement: bits.BitStatement,
     proof: bytes,
     onto: Transcript,
     *,
@@ -46,7 +46,7 @@ def independent_answer(
     return answer(lambda: verify(statement.group, same, proof, onto, published=published))
 
 
-def read(statement: bits.Statement) -> Statement:
+def read(statement: bits.BitStatement) -> Statement:
     """The same statement, by its public parts alone."""
     parts = _Parts(statement)
     constraints = tuple(parts.constraint(each) for each in statement.shape.constraints)
@@ -56,21 +56,21 @@ def read(statement: bits.Statement) -> Statement:
 class _Parts:
     """What belongs to one statement, handed out in the order of the constraints."""
 
-    def __init__(self, statement: bits.Statement) -> None:
+    def __init__(self, statement: bits.BitStatement) -> None:
         self._constants: Iterator[int] = iter(statement.constants.ints())
         self._varying: Iterator[int] = iter(statement.varying.ints())
         self._commitments = iter(statement.commitments)
         self._vectors = iter(statement.vectors)
 
     def constraint(self, constraint: bits.Constraint) -> Constraint:
-        if isinstance(constraint, bits.Vector):
+        if isinstance(constraint, bits.CommittedVector):
             return Vector(tuple(map(self._row, constraint.rows)), next(self._vectors))
         row = self._row(constraint.row)
-        if isinstance(constraint, bits.Committed):
+        if isinstance(constraint, bits.CommittedValue):
             return Committed(row, next(self._commitments))
         return Public(row)
 
-    def _row(self, row: bits.Row) -> Row:
+    def _row(self, row: bits.BitForm) -> Row:
         supplied = islice(self._varying, len(row.varying))
         varying = tuple(zip(row.varying, supplied, strict=True))
         return Row(row.fixed, next(self._constants), varying)

@@ -26,7 +26,15 @@ from tests.zkp.independent.reading import Answer, answer, independent_answer, re
 from tests.zkp.proof_vectors import published
 from tests.zkp.proof_vectors import transcript as vector_transcript
 from wire.errors import InvalidProof
-from zkp.bits import Committed, Constraint, Public, Row, Vector, commit_bits, prove_committed
+from zkp.bits import (
+    BitForm,
+    CommittedValue,
+    CommittedVector,
+    Constraint,
+    Public,
+    commit_bits,
+    prove_committed,
+)
 from zkp.bits import verify as library_verify
 
 GROUPS = st.sampled_from(proving_groups())
@@ -121,7 +129,9 @@ def other_varying(made: Sample, source: random.Random) -> None:
 def other_order(made: Sample, source: random.Random) -> None:
     """Vector commitments move with their constraints, everything else stays where it is."""
     vectors = iter(made.vectors)
-    pairs = [(c, next(vectors) if isinstance(c, Vector) else None) for c in made.constraints]
+    pairs = [
+        (c, next(vectors) if isinstance(c, CommittedVector) else None) for c in made.constraints
+    ]
     source.shuffle(pairs)
     made.constraints = [constraint for constraint, _ in pairs]
     made.vectors = [vector for _, vector in pairs if vector is not None]
@@ -132,29 +142,29 @@ def another_bit(made: Sample, _: random.Random) -> None:
 
 
 def an_empty_row(made: Sample, _: random.Random) -> None:
-    made.constraints.append(Public(Row(())))
+    made.constraints.append(Public(BitForm(())))
     made.constants.append(0)
 
 
 def another_entry(made: Sample, source: random.Random) -> None:
     place = source.randrange(len(made.constraints))
-    entry = Row(((source.randrange(len(made.bits)), source.randrange(made.group.order)),))
+    entry = BitForm(((source.randrange(len(made.bits)), source.randrange(made.group.order)),))
     made.constraints[place] = _longer(made.constraints[place], entry)
 
 
-def _longer(constraint: Constraint, entry: Row) -> Constraint:
-    if isinstance(constraint, Vector):
-        return Vector((*constraint.rows[:-1], constraint.rows[-1] + entry))
+def _longer(constraint: Constraint, entry: BitForm) -> Constraint:
+    if isinstance(constraint, CommittedVector):
+        return CommittedVector((*constraint.rows[:-1], constraint.rows[-1] + entry))
     return replace(constraint, row=constraint.row + entry)
 
 
 def other_kind(made: Sample, source: random.Random) -> None:
     """What was claimed about a commitment is claimed to be zero."""
-    places = [i for i, c in enumerate(made.constraints) if isinstance(c, Committed)]
+    places = [i for i, c in enumerate(made.constraints) if isinstance(c, CommittedValue)]
     if places:
         place = source.choice(places)
         found = made.constraints[place]
-        assert isinstance(found, Committed)
+        assert isinstance(found, CommittedValue)
         at = places.index(place)
         made.constraints[place] = Public(found.row)
         del made.commitments[at]

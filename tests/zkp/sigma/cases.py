@@ -13,20 +13,18 @@ from tests.zkp.sigma.samples import Sample, sample, samples
 from zkp.sigma import (
     AllOf,
     AnyOf,
-    Equation,
     Form,
     ImageTerm,
     LinearRelation,
-    Shape,
+    RelationEquation,
+    RelationShape,
+    RelationTerm,
     Statement,
-    Term,
 )
-from zkp.sigma.narg import Conversation, challenge_bytes, prove_narg
-from zkp.sigma.proof import bind_statement
+from zkp.sigma.proof import Conversation, bind_statement, challenge_bytes, prove_narg
 from zkp.sigma.prover import flatten_witness, randomness_count
 from zkp.sigma.statement import count
-from zkp.sponge import decode_challenges
-from zkp.transcript import Transcript
+from zkp.transcript import Transcript, decode_challenges
 
 PROTOCOL: Final = b"gopa/v1 test vectors"
 CONTEXT: Final = b"a party of a session"
@@ -166,15 +164,19 @@ def changed_relations(pair: LinearRelation) -> dict[str, LinearRelation]:
     group, points = pair.group, pair.points
     H, X, Y = points
     first, second = pair.shape.equations
-    key = Equation((ImageTerm(1),), (Term(0, 0),))
+    key = RelationEquation((ImageTerm(1),), (RelationTerm(0, 0),))
 
-    def relation(equations: Sequence[Equation], *elements: Point, n: int = 4) -> LinearRelation:
-        return LinearRelation(Shape(group, tuple(equations), n), group.points(elements))
+    def relation(
+        equations: Sequence[RelationEquation], *elements: Point, n: int = 4
+    ) -> LinearRelation:
+        return LinearRelation(RelationShape(group, tuple(equations), n), group.points(elements))
 
-    hidden = Equation((ImageTerm(3),), (Term(0, 1), Term(2, 0)))
-    cancelling = Equation((ImageTerm(3),), (Term(0, 1), Term(1, 0), Term(1, 0, -1)))
-    nothing = Equation((ImageTerm(3), ImageTerm(3, -1)), (Term(0, 1),))
-    doubled = Equation((ImageTerm(3),), (Term(0, 1, 2),))
+    hidden = RelationEquation((ImageTerm(3),), (RelationTerm(0, 1), RelationTerm(2, 0)))
+    cancelling = RelationEquation(
+        (ImageTerm(3),), (RelationTerm(0, 1), RelationTerm(1, 0), RelationTerm(1, 0, -1))
+    )
+    nothing = RelationEquation((ImageTerm(3), ImageTerm(3, -1)), (RelationTerm(0, 1),))
+    doubled = RelationEquation((ImageTerm(3),), (RelationTerm(0, 1, 2),))
     return {
         "another base": relation([first, second], H + group.generator, X, Y),
         "another first image": relation([first, second], H, X + group.generator, Y),

@@ -10,7 +10,16 @@ from typing import TypeVar
 
 from commitments.group import Group
 from wire.errors import MalformedMessage
-from zkp.sigma import AllOf, AnyOf, Equation, ImageTerm, LinearRelation, Shape, Statement, Term
+from zkp.sigma import (
+    AllOf,
+    AnyOf,
+    ImageTerm,
+    LinearRelation,
+    RelationEquation,
+    RelationShape,
+    RelationTerm,
+    Statement,
+)
 
 T = TypeVar("T")
 
@@ -46,18 +55,18 @@ class Reader:
     def image_term(self) -> ImageTerm:
         return ImageTerm(self.count(), self.coefficient())
 
-    def term(self) -> Term:
-        return Term(self.count(), self.count(), self.coefficient())
+    def term(self) -> RelationTerm:
+        return RelationTerm(self.count(), self.count(), self.coefficient())
 
-    def equation(self) -> Equation:
-        return Equation(self.many(self.image_term), self.many(self.term))
+    def equation(self) -> RelationEquation:
+        return RelationEquation(self.many(self.image_term), self.many(self.term))
 
 
 def parse_relation(group: Group, data: bytes) -> LinearRelation:
     """One relation; the number of its elements is what the remaining bytes hold."""
     reader = Reader(group, data)
     equations = reader.many(reader.equation)
-    shape = Shape(group, equations, 1 + reader.left // group.point_size)
+    shape = RelationShape(group, equations, 1 + reader.left // group.point_size)
     return LinearRelation.decode(shape, reader.take(reader.left))
 
 
@@ -84,5 +93,5 @@ def _leaf(reader: Reader) -> LinearRelation:
     equations = reader.many(reader.equation)
     used = {t.element for e in equations for t in e.image}
     used |= {t.element for e in equations for t in e.terms}
-    shape = Shape(reader.group, equations, 1 + max(used))
+    shape = RelationShape(reader.group, equations, 1 + max(used))
     return LinearRelation.decode(shape, reader.take(max(used) * reader.group.point_size))

@@ -7,7 +7,7 @@ from functools import cache
 
 from commitments import Pedersen
 from commitments.group import Group, Point, PointVec, SecretScalar
-from zkp.sigma import AllOf, AnyOf, LinearRelation, Statement, Witness, Witnesses, conjoin
+from zkp.sigma import AllOf, AnyOf, ChildWitnesses, LinearRelation, Statement, Witness, conjoin
 from zkp.sigma.statements import (
     discrete_log,
     dleq,
@@ -152,20 +152,22 @@ def compositions(group: Group) -> tuple[Sample, ...]:
         Sample(
             "all_of",
             AllOf((key.statement, opened.statement)),
-            Witnesses(key.witness, opened.witness),
+            ChildWitnesses(key.witness, opened.witness),
         ),
-        Sample("one_of_two", one_of, Witnesses(None, key.witness)),
-        Sample("two_of_four", two_of, Witnesses(pair.witness, None, opened.witness, None)),
+        Sample("one_of_two", one_of, ChildWitnesses(None, key.witness)),
+        Sample("two_of_four", two_of, ChildWitnesses(pair.witness, None, opened.witness, None)),
         Sample(
             "two_of_two",
             AnyOf(2, (key.statement, pair.statement)),
-            Witnesses(key.witness, pair.witness),
+            ChildWitnesses(key.witness, pair.witness),
         ),
         Sample(
             "nested",
             AllOf((AnyOf(1, (AllOf((key.statement, one_of)), two_of)), pair.statement)),
-            Witnesses(
-                Witnesses(Witnesses(key.witness, Witnesses(None, key.witness)), None),
+            ChildWitnesses(
+                ChildWitnesses(
+                    ChildWitnesses(key.witness, ChildWitnesses(None, key.witness)), None
+                ),
                 pair.witness,
             ),
         ),

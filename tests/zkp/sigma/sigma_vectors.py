@@ -10,9 +10,8 @@ from commitments.group import Group, ScalarVec
 from tests.randomness import seeded
 from tests.zkp.sigma.cases import FORMS, Case, cases, read_statement, transcript
 from wire.errors import InvalidProof, MalformedMessage
-from zkp.sigma import BatchVerifier, LinearRelation, Statement, Witness, Witnesses, verify
-from zkp.sigma.narg import prove_narg
-from zkp.sigma.proof import bind_statement
+from zkp.sigma import BatchVerifier, ChildWitnesses, LinearRelation, Statement, Witness, verify
+from zkp.sigma.proof import bind_statement, prove_narg
 from zkp.sigma.statement import count
 
 Record = dict[str, object]
@@ -57,7 +56,7 @@ def known_witness(statement: Statement, values: ScalarVec) -> Witness | None:
         end = at + count(child).responses
         parts.append(known_witness(child, values[at:end]))
         at = end
-    return Witnesses(*parts)
+    return ChildWitnesses(*parts)
 
 
 def session_of(group: Group, case: Case) -> str | None:

@@ -11,18 +11,9 @@ from commitments.group import Group, ScalarVec
 from tests.randomness import seeded
 from tests.zkp.sigma.samples import Sample, context, sample, samples
 from wire.errors import InvalidProof, UsageError
-from zkp.sigma import (
-    BatchVerifier,
-    Form,
-    LinearRelation,
-    Statement,
-    batch_equation,
-    discrete_log,
-    prove,
-    verify,
-)
-from zkp.sigma.batch_equation import Claim, Pool, weighted_sum
-from zkp.sigma.batch_items import Item, assemble, decode_items
+from zkp.sigma import BatchVerifier, Form, LinearRelation, Statement, discrete_log, prove, verify
+from zkp.sigma import batch as batch_equation
+from zkp.sigma.batch import Item, Pool, RelationClaim, assemble, decode_items, weighted_sum
 from zkp.sigma.proof import bind_statement
 from zkp.sigma.statement import count
 
@@ -140,7 +131,7 @@ def test_compact_proofs_are_culprits(group: Group) -> None:
     assert culprits(group, [entry(found), (found.statement, compact)]) == (1,)
 
 
-def pool_of(group: Group, entries: Sequence[Entry]) -> tuple[Pool, list[Claim]]:
+def pool_of(group: Group, entries: Sequence[Entry]) -> tuple[Pool, list[RelationClaim]]:
     items = [
         Item(
             i,
@@ -202,7 +193,7 @@ def weights_of(
     """The weights that a batch of these uses first."""
     seen: list[ScalarVec] = []
 
-    def spy(pool: Pool, claims: Sequence[Claim], weights: ScalarVec) -> object:
+    def spy(pool: Pool, claims: Sequence[RelationClaim], weights: ScalarVec) -> object:
         seen.append(weights)
         return weighted_sum(pool, claims, weights)
 

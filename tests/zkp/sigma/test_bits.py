@@ -18,9 +18,8 @@ from tests.zkp.bits.samples import Sample, sample, transcript
 from tests.zkp.test_range import committed
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
 from zkp import sigma
-from zkp.bits import Public, Row
-from zkp.interval import Interval
-from zkp.range import RangeStatement, prove_range, verify_range
+from zkp.bits import BitForm, Public
+from zkp.range import Interval, RangeStatement, prove_range, verify_range
 from zkp.sigma import bits as schnorr
 
 GROUPS = st.sampled_from(proving_groups())
@@ -165,7 +164,7 @@ def test_a_commitment_that_hides_no_bit_is_not_simulated_twice(group: Group) -> 
         )
         statement, secret = sigma.AnyOf(1, sides), sigma.witness(group, blindings[0])
         for parts in ((secret, None), (None, secret)):
-            known = sigma.Witnesses(*parts)
+            known = sigma.ChildWitnesses(*parts)
             if fits and parts[value] is not None:
                 proof = sigma.prove(statement, known, transcript(), rng=seeded(2))
                 sigma.verify(statement, proof, transcript())
@@ -190,7 +189,7 @@ def test_rows_that_say_nothing_are_refused(group: Group) -> None:
     assert isinstance(constraint, Public)
     fixed = constraint.row.fixed
     opposite = tuple((at, -factor) for at, factor in fixed)
-    made.constraints = [Public(Row(fixed + opposite))]
+    made.constraints = [Public(BitForm(fixed + opposite))]
     made.constants, made.varying = [0], []
     made.verify(made.prove())
     with pytest.raises(UsageError):

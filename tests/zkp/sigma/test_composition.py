@@ -15,10 +15,10 @@ from wire.errors import InvalidProof, UsageError
 from zkp.sigma import (
     AllOf,
     AnyOf,
+    ChildWitnesses,
     Form,
     LinearRelation,
     Witness,
-    Witnesses,
     conjoin,
     discrete_log,
     prove,
@@ -26,11 +26,9 @@ from zkp.sigma import (
     verify,
     witness,
 )
-from zkp.sigma.narg import Conversation, verify_narg
-from zkp.sigma.proof import bind_statement
-from zkp.sigma.prover import Prover, randomness_count
-from zkp.sigma.statement import count, leaf_challenges, leaves
-from zkp.sigma.threshold import evaluate, interpolate
+from zkp.sigma.proof import Conversation, bind_statement, verify_narg
+from zkp.sigma.prover import SigmaProver, randomness_count
+from zkp.sigma.statement import count, evaluate, interpolate, leaf_challenges, leaves
 
 ORDER = 2**252 + 27742317777372353535851937790883648493
 
@@ -48,7 +46,7 @@ def test_every_threshold_with_every_set_of_known_witnesses(group: Group, n: int)
         for size in range(n + 1):
             for known in combinations(range(n), size):
                 parts = (witness(group, secrets[i]) if i in known else None for i in range(n))
-                try_to_prove(statement, Witnesses(*parts), possible=size >= threshold)
+                try_to_prove(statement, ChildWitnesses(*parts), possible=size >= threshold)
 
 
 def try_to_prove(statement: AnyOf, known: Witness, *, possible: bool) -> None:
@@ -63,7 +61,7 @@ def try_to_prove(statement: AnyOf, known: Witness, *, possible: bool) -> None:
 @pytest.mark.parametrize("threshold", [-1, 0, 4, 2**32])
 def test_thresholds_out_of_range_are_refused(group: Group, threshold: int) -> None:
     secrets, statements = keys(group, 3)
-    known = Witnesses(*(witness(group, x) for x in secrets))
+    known = ChildWitnesses(*(witness(group, x) for x in secrets))
     good = AnyOf(3, statements)
     proof = prove(good, known, context(), rng=seeded(1))
     verify(good, proof, context())
@@ -77,13 +75,13 @@ def test_thresholds_out_of_range_are_refused(group: Group, threshold: int) -> No
 
 def test_one_statement_does_not_count_twice(group: Group) -> None:
     secrets, statements = keys(group, 2)
-    known = Witnesses(*(witness(group, x) for x in secrets))
+    known = ChildWitnesses(*(witness(group, x) for x in secrets))
     good = AnyOf(2, statements)
     proof = prove(good, known, context(), rng=seeded(1))
     verify(good, proof, context())
     twice = AnyOf(2, (statements[0], discrete_log(group, group.generator * secrets[0])))
     with pytest.raises(UsageError):
-        prove(twice, Witnesses(*known.parts[:1] * 2), context(), rng=seeded(1))
+        prove(twice, ChildWitnesses(*known.parts[:1] * 2), context(), rng=seeded(1))
     with pytest.raises(InvalidProof) as refusal:
         verify(twice, proof, context())
     assert refusal.value.check == "02-T2"
@@ -91,7 +89,7 @@ def test_one_statement_does_not_count_twice(group: Group) -> None:
 
 def test_a_threshold_is_part_of_the_statement(group: Group) -> None:
     secrets, statements = keys(group, 3)
-    known = Witnesses(*(witness(group, x) for x in secrets))
+    known = ChildWitnesses(*(witness(group, x) for x in secrets))
     everyone = prove(AnyOf(3, statements), known, context(), rng=seeded(1))
     verify(AnyOf(3, statements), everyone, context())
     conjunction = prove(AllOf(statements), known, context(), rng=seeded(1))
@@ -144,11 +142,11 @@ def test_two_answers_to_one_commitment_give_as_many_witnesses_as_the_threshold(
     """Special soundness: differing polynomials of degree n - t differ in at least t places."""
     secrets, statements = keys(group, 4)
     statement = AnyOf(2, statements)
-    known = Witnesses(None, witness(group, secrets[1]), None, witness(group, secrets[3]))
+    known = ChildWitnesses(None, witness(group, secrets[1]), None, witness(group, secrets[3]))
     randomness = group.random_scalars(randomness_count(statement), seeded(1))
     answers = []
     for challenge in (group.scalar(5), group.scalar(6)):
-        prover = Prover(statement, known, randomness)
+        prover = SigmaProver(statement, known, randomness)
         commitment = prover.commit()
         coefficients, responses = prover.respond(challenge)
         assert (
@@ -169,14 +167,14 @@ def test_every_proof_could_come_from_either_branch(group: Group) -> None:
     (x, y), statements = keys(group, 2)
     statement = AnyOf(1, statements)
     randomness = group.random_scalars(randomness_count(statement), seeded(1))
-    first = Prover(statement, Witnesses(witness(group, x), None), randomness)
+    first = SigmaProver(statement, ChildWitnesses(witness(group, x), None), randomness)
     commitment, challenge = first.commit(), group.scalar(77)
     coefficients, responses = first.respond(challenge)
 
     own, other = leaf_challenges(statement, challenge, coefficients)
     nonces = witness(group, responses[0], responses[1] - y * other)
-    second = Prover(
-        statement, Witnesses(None, witness(group, y)), witness(group, own).concat(nonces)
+    second = SigmaProver(
+        statement, ChildWitnesses(None, witness(group, y)), witness(group, own).concat(nonces)
     )
     assert second.commit() == commitment
     assert second.respond(challenge) == (coefficients, responses)
@@ -198,7 +196,7 @@ def test_one_witness_inside_and_outside_a_threshold_is_not_linked(group: Group) 
     _, Y = two_bases(group, unrelated)
     either = AnyOf(1, (in_second_base(group, Y), in_second_base(group, base(group, "Z"))))
     statement = AllOf((discrete_log(group, X), either))
-    unlinked = Witnesses(witness(group, x), Witnesses(witness(group, unrelated), None))
+    unlinked = ChildWitnesses(witness(group, x), ChildWitnesses(witness(group, unrelated), None))
     verify(statement, prove(statement, unlinked, context(), rng=seeded(1)), context())
 
 
@@ -211,12 +209,12 @@ def test_linking_puts_the_outer_equation_into_every_branch(group: Group) -> None
         return conjoin([(discrete_log(group, X), [0]), (in_second_base(group, image), [0])])
 
     good = AnyOf(1, (linked(fitting), linked(base(group, "Z"))))
-    known = Witnesses(witness(group, x), None)
+    known = ChildWitnesses(witness(group, x), None)
     verify(good, prove(good, known, context(), rng=seeded(1)), context())
     bad = AnyOf(1, (linked(other), linked(base(group, "Z"))))
     for wrong in (x, unrelated):
         with pytest.raises(UsageError):
-            prove(bad, Witnesses(witness(group, wrong), None), context(), rng=seeded(1))
+            prove(bad, ChildWitnesses(witness(group, wrong), None), context(), rng=seeded(1))
 
 
 def test_conjunctions_with_shared_scalars_need_one_value(group: Group) -> None:

@@ -16,8 +16,8 @@ from tests.zkp.p256 import p256_group
 from tests.zkp.sigma.parsing import parse_relation
 from wire.errors import InvalidProof, ProtocolError
 from zkp.sigma import BatchVerifier, Form
-from zkp.sigma.narg import prove_narg, verify_narg
-from zkp.sponge import DuplexSponge, derive_session_id
+from zkp.sigma.proof import prove_narg, verify_narg
+from zkp.transcript import DuplexSponge, derive_session_id
 
 SUITE: Final = "Shake128_P256"
 GROUP: Final = p256_group()

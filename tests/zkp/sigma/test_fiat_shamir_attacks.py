@@ -20,12 +20,12 @@ from tests.randomness import seeded
 from tests.zkp.sigma.samples import base, commit, context, relations, sample, secret
 from wire.errors import InvalidProof, ProtocolError
 from zkp.sigma import (
-    Equation,
     Form,
     ImageTerm,
     LinearRelation,
-    Shape,
-    Term,
+    RelationEquation,
+    RelationShape,
+    RelationTerm,
     discrete_log,
     dleq,
     opens_to,
@@ -33,9 +33,14 @@ from zkp.sigma import (
     verify,
     witness,
 )
-from zkp.sigma.narg import prove_narg, verify_narg
-from zkp.sponge import DuplexSponge, challenge_width, decode_challenges, derive_session_id
-from zkp.transcript import Transcript
+from zkp.sigma.proof import prove_narg, verify_narg
+from zkp.transcript import (
+    DuplexSponge,
+    Transcript,
+    challenge_width,
+    decode_challenges,
+    derive_session_id,
+)
 
 SESSION: Final = derive_session_id(b"tests/weak")
 
@@ -252,22 +257,24 @@ def changed_relations(statement: LinearRelation) -> Iterator[LinearRelation]:
     for i, old in enumerate(shape.equations):
         for new in changed_equations(old):
             equations = (*shape.equations[:i], new, *shape.equations[i + 1 :])
-            yield LinearRelation(Shape(group, equations, shape.element_count), statement.points)
+            yield LinearRelation(
+                RelationShape(group, equations, shape.element_count), statement.points
+            )
     if shape.equation_count > 1:
         yield LinearRelation(
-            Shape(group, shape.equations[::-1], shape.element_count), statement.points
+            RelationShape(group, shape.equations[::-1], shape.element_count), statement.points
         )
 
 
-def changed_equations(old: Equation) -> Iterator[Equation]:
+def changed_equations(old: RelationEquation) -> Iterator[RelationEquation]:
     for i, image in enumerate(old.image):
         new = ImageTerm(image.element, image.coefficient + 1)
-        yield Equation((*old.image[:i], new, *old.image[i + 1 :]), old.terms)
+        yield RelationEquation((*old.image[:i], new, *old.image[i + 1 :]), old.terms)
     for i, term in enumerate(old.terms):
-        doubled = Term(term.scalar, term.element, 2 * term.coefficient)
-        yield Equation(old.image, (*old.terms[:i], doubled, *old.terms[i + 1 :]))
-    yield Equation(old.image, (*old.terms, old.terms[0]))
-    yield Equation((*old.image, old.image[0]), old.terms)
+        doubled = RelationTerm(term.scalar, term.element, 2 * term.coefficient)
+        yield RelationEquation(old.image, (*old.terms[:i], doubled, *old.terms[i + 1 :]))
+    yield RelationEquation(old.image, (*old.terms, old.terms[0]))
+    yield RelationEquation((*old.image, old.image[0]), old.terms)
 
 
 @pytest.mark.parametrize("form", Form, ids=lambda form: form.name.lower())

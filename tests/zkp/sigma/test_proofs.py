@@ -19,11 +19,11 @@ from zkp.sigma import (
     AllOf,
     AnyOf,
     BatchVerifier,
+    ChildWitnesses,
     Form,
     LinearRelation,
     Statement,
     Witness,
-    Witnesses,
     conjoin,
     dleq,
     linear_among_values,
@@ -68,16 +68,16 @@ def changed_at(statement: Statement, old: Witness, position: int) -> Witness | N
     """The witness with one more at this position; None where it is not known there."""
     group = statement.group
     if isinstance(statement, LinearRelation):
-        assert not isinstance(old, Witnesses)
+        assert not isinstance(old, ChildWitnesses)
         unit = [int(i == position) for i in range(len(old))]
         return old + group.scalars(unit)
-    assert isinstance(old, Witnesses)
+    assert isinstance(old, ChildWitnesses)
     parts = list(old.parts)
     for i, (child, part) in enumerate(zip(statement.children, parts, strict=True)):
         size = len(flatten_witness(child, part))
         if position < size:
             parts[i] = None if part is None else changed_at(child, part, position)
-            return None if parts[i] is None else Witnesses(*parts)
+            return None if parts[i] is None else ChildWitnesses(*parts)
         position -= size
     raise AssertionError(position)
 
@@ -188,14 +188,14 @@ def test_a_witness_of_the_wrong_form_is_refused(group: Group) -> None:
     cases: list[tuple[Sample, Witness]] = [
         (key, group.secret_scalars([])),
         (key, group.secret_scalars([1, 2])),
-        (key, Witnesses(known)),
+        (key, ChildWitnesses(known)),
         (both, known),
-        (both, Witnesses(known)),
-        (both, Witnesses(known, None)),
+        (both, ChildWitnesses(known)),
+        (both, ChildWitnesses(known, None)),
         (one_of, known),
-        (one_of, Witnesses(None, None)),
-        (one_of, Witnesses(None, known, None)),
-        (two_of, Witnesses(sample(group, "dleq").witness, None, None, None)),
+        (one_of, ChildWitnesses(None, None)),
+        (one_of, ChildWitnesses(None, known, None)),
+        (two_of, ChildWitnesses(sample(group, "dleq").witness, None, None, None)),
     ]
     for found, wrong in cases:
         prove(found.statement, found.witness, context(), rng=seeded(1))

@@ -11,10 +11,19 @@ from commitments.group import Group, Scalar, SecretScalarVec
 from tests.randomness import seeded
 from tests.zkp.sigma.samples import base, context, sample
 from wire.errors import UsageError
-from zkp.sigma import Form, LinearRelation, Witnesses, discrete_log, dleq, prove, verify, witness
-from zkp.sigma.narg import challenge_bytes, prove_narg, verify_narg
-from zkp.sigma.prover import Prover, flatten_witness
-from zkp.sponge import decode_challenges, derive_session_id
+from zkp.sigma import (
+    ChildWitnesses,
+    Form,
+    LinearRelation,
+    discrete_log,
+    dleq,
+    prove,
+    verify,
+    witness,
+)
+from zkp.sigma.proof import challenge_bytes, prove_narg, verify_narg
+from zkp.sigma.prover import SigmaProver, flatten_witness
+from zkp.transcript import decode_challenges, derive_session_id
 
 
 def parts(
@@ -93,15 +102,15 @@ def test_a_generator_stuck_on_zero_still_gives_different_nonces(group: Group) ->
 def test_nonces_depend_on_which_branch_is_known(group: Group) -> None:
     found = sample(group, "two_of_two")
     statement, x = found.statement, group.secret_scalars([5])
-    first = flatten_witness(statement, Witnesses(x, None)).reveal()
-    second = flatten_witness(statement, Witnesses(None, x)).reveal()
+    first = flatten_witness(statement, ChildWitnesses(x, None)).reveal()
+    second = flatten_witness(statement, ChildWitnesses(None, x)).reveal()
     assert first.ints() == [5, 0]
     assert second.ints() == [0, 5]
 
 
 def test_a_commitment_answers_once(group: Group) -> None:
     found = sample(group, "one_of_two")
-    prover = Prover(found.statement, found.witness, group.random_scalars(3, seeded(1)))
+    prover = SigmaProver(found.statement, found.witness, group.random_scalars(3, seeded(1)))
     prover.commit()
     prover.respond(group.scalar(5))
     with pytest.raises(UsageError):
@@ -111,7 +120,7 @@ def test_a_commitment_answers_once(group: Group) -> None:
 def test_a_prover_is_not_copied(group: Group) -> None:
     """A copy would answer a second challenge, and two answers give the witness away."""
     found = sample(group, "discrete_log")
-    prover = Prover(found.statement, found.witness, group.random_scalars(1, seeded(1)))
+    prover = SigmaProver(found.statement, found.witness, group.random_scalars(1, seeded(1)))
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(UsageError):
             duplicate(prover)
@@ -121,19 +130,19 @@ def test_a_prover_is_not_copied(group: Group) -> None:
 @pytest.mark.parametrize("n", [0, 2, 4])
 def test_randomness_of_the_wrong_size_is_refused(group: Group, n: int) -> None:
     found = sample(group, "one_of_two")
-    Prover(found.statement, found.witness, group.random_scalars(3, seeded(1)))
+    SigmaProver(found.statement, found.witness, group.random_scalars(3, seeded(1)))
     with pytest.raises(UsageError):
-        Prover(found.statement, found.witness, group.random_scalars(n, seeded(1)))
+        SigmaProver(found.statement, found.witness, group.random_scalars(n, seeded(1)))
 
 
 def test_nothing_of_the_witness_is_printed_or_pickled(group: Group) -> None:
     value = 987654321987654321
     secret: SecretScalarVec = group.secret_scalars([value])
     statement = discrete_log(group, group.generator * group.scalar(value))
-    prover = Prover(statement, secret, group.random_scalars(1, seeded(1)))
-    for thing in (prover, Witnesses(secret, None), statement):
+    prover = SigmaProver(statement, secret, group.random_scalars(1, seeded(1)))
+    for thing in (prover, ChildWitnesses(secret, None), statement):
         assert str(value) not in repr(thing)
-    for thing in (prover, Witnesses(secret, None)):
+    for thing in (prover, ChildWitnesses(secret, None)):
         with pytest.raises(UsageError):
             pickle.dumps(thing)
     with pytest.raises(UsageError) as refusal:

@@ -16,52 +16,66 @@ from zkp.sigma import (
     AllOf,
     AnyOf,
     BatchVerifier,
-    Equation,
     Form,
     ImageTerm,
     LinearRelation,
     RelationBuilder,
-    Shape,
+    RelationEquation,
+    RelationShape,
+    RelationTerm,
     Statement,
-    Term,
     prove,
     verify,
 )
-from zkp.sigma.narg import proof_length, prove_narg, verify_narg
+from zkp.sigma.proof import proof_length, prove_narg, verify_narg
 from zkp.sigma.statements import discrete_log, witness
 
-X_EQUALS_XG = Equation((ImageTerm(1),), (Term(0, 0),))
+X_EQUALS_XG = RelationEquation((ImageTerm(1),), (RelationTerm(0, 0),))
 
 
 def relation(
     group: Group,
-    equations: Sequence[Equation],
+    equations: Sequence[RelationEquation],
     points: Sequence[Point],
     elements: int | None = None,
 ) -> LinearRelation:
     count = 1 + len(points) if elements is None else elements
-    return LinearRelation(Shape(group, tuple(equations), count), group.points(points))
+    return LinearRelation(RelationShape(group, tuple(equations), count), group.points(points))
 
 
 def broken_relations(group: Group) -> dict[str, LinearRelation]:
     """For each rule a relation that breaks it and none before it."""
     X, Y = base(group, "X"), base(group, "Y")
-    two_scalars = Equation((ImageTerm(1),), (Term(0, 0), Term(2, 0)))
-    cancelling = Equation((ImageTerm(1),), (Term(0, 0), Term(1, 2), Term(1, 3, -1)))
+    two_scalars = RelationEquation((ImageTerm(1),), (RelationTerm(0, 0), RelationTerm(2, 0)))
+    cancelling = RelationEquation(
+        (ImageTerm(1),), (RelationTerm(0, 0), RelationTerm(1, 2), RelationTerm(1, 3, -1))
+    )
     return {
         "02-I1": relation(group, [], []),
-        "02-I2 image": relation(group, [X_EQUALS_XG, Equation((), (Term(0, 0),))], [X]),
-        "02-I2 terms": relation(group, [X_EQUALS_XG, Equation((ImageTerm(1),), ())], [X]),
-        "02-I3 scalar": relation(group, [Equation((ImageTerm(1),), (Term(2**32, 0),))], [X]),
-        "02-I3 element": relation(group, [Equation((ImageTerm(-1),), (Term(0, 0),))], [X]),
-        "02-I4": relation(group, [Equation((ImageTerm(2),), (Term(0, 0),))], [X]),
+        "02-I2 image": relation(
+            group, [X_EQUALS_XG, RelationEquation((), (RelationTerm(0, 0),))], [X]
+        ),
+        "02-I2 terms": relation(group, [X_EQUALS_XG, RelationEquation((ImageTerm(1),), ())], [X]),
+        "02-I3 scalar": relation(
+            group, [RelationEquation((ImageTerm(1),), (RelationTerm(2**32, 0),))], [X]
+        ),
+        "02-I3 element": relation(
+            group, [RelationEquation((ImageTerm(-1),), (RelationTerm(0, 0),))], [X]
+        ),
+        "02-I4": relation(group, [RelationEquation((ImageTerm(2),), (RelationTerm(0, 0),))], [X]),
         "02-I5": relation(group, [X_EQUALS_XG], [X, Y]),
         "02-I6": relation(group, [two_scalars], [X]),
         "02-I8": relation(group, [X_EQUALS_XG], [group.identity]),
-        "02-I9": relation(group, [Equation((ImageTerm(1), ImageTerm(2)), (Term(0, 0),))], [X, -X]),
-        "02-I9 zero": relation(group, [Equation((ImageTerm(1, 0),), (Term(0, 0),))], [X]),
+        "02-I9": relation(
+            group, [RelationEquation((ImageTerm(1), ImageTerm(2)), (RelationTerm(0, 0),))], [X, -X]
+        ),
+        "02-I9 zero": relation(
+            group, [RelationEquation((ImageTerm(1, 0),), (RelationTerm(0, 0),))], [X]
+        ),
         "02-I10": relation(group, [cancelling], [X, Y, Y]),
-        "02-I10 zero": relation(group, [Equation((ImageTerm(1),), (Term(0, 0, 0),))], [X]),
+        "02-I10 zero": relation(
+            group, [RelationEquation((ImageTerm(1),), (RelationTerm(0, 0, 0),))], [X]
+        ),
     }
 
 
@@ -112,7 +126,7 @@ def test_the_generator_cannot_be_replaced(group: Group) -> None:
 
 def test_points_that_differ_keep_a_column_alive(group: Group) -> None:
     x, Y, Z = group.secret_scalar(5), base(group, "Y"), base(group, "Z")
-    difference = Equation((ImageTerm(1),), (Term(0, 2), Term(0, 3, -1)))
+    difference = RelationEquation((ImageTerm(1),), (RelationTerm(0, 2), RelationTerm(0, 3, -1)))
     good = relation(group, [difference], [(Y - Z) * x, Y, Z])
     verify(good, prove(good, witness(group, x), context(), rng=seeded(1)), context())
     bad = relation(group, [difference], [base(group, "X"), Y, Y])
@@ -184,8 +198,8 @@ def test_notation_compiles_as_the_draft_says(group: Group) -> None:
     build.equation(X, x * build.generator)
     build.equation(M, x * E0 - E1)
     assert build.shape().equations == (
-        Equation((ImageTerm(1),), (Term(0, 0),)),
-        Equation((ImageTerm(4), ImageTerm(3)), (Term(0, 2),)),
+        RelationEquation((ImageTerm(1),), (RelationTerm(0, 0),)),
+        RelationEquation((ImageTerm(4), ImageTerm(3)), (RelationTerm(0, 2),)),
     )
 
 
@@ -195,9 +209,9 @@ def test_notation_distributes_and_moves_terms_between_sides(group: Group) -> Non
     A, B, C = build.elements(3)
     build.equation(C - 2 * (r * (A + B)), -s * B + 3 * A - build.generator)
     assert build.shape().equations == (
-        Equation(
+        RelationEquation(
             (ImageTerm(3), ImageTerm(1, -3), ImageTerm(0, 1)),
-            (Term(0, 1, 2), Term(0, 2, 2), Term(1, 2, -1)),
+            (RelationTerm(0, 1, 2), RelationTerm(0, 2, 2), RelationTerm(1, 2, -1)),
         ),
     )
 

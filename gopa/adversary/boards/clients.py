@@ -1,0 +1,208 @@
+"""Runs the honest parties of a served session, each behind a transport of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from bulletin_board import Entry
+from bulletin_board.client.board import Patience
+from bulletin_board.client.state import ClientState
+from gopa.adversary.boards.transport import NeverHappened, TamperedTransport
+from gopa.aggregation import RoundAborted
+from gopa.party import Part
+from gopa.sessions.client import Client
+from gopa.sessions.contribution import Contribution
+from gopa.sessions.following import BoardLink, SelectiveLog, SessionLog
+from gopa.sessions.following.follower import PollingPace
+from gopa.sessions.patience import RoundPatience
+from gopa.sessions.round_progress import RoundStatus
+from gopa.sessions.ticket import Ticket
+from gopa.sessions.vault import Vault
+from wire.errors import InvalidProof, ProtocolError
+from wire.randomness import Rng
+
+BRIEF: Final = Patience(4, 0.01, 0.05)
+_PACE: Final = PollingPace(least=0.02, most=0.08)
+_RETRY_SECONDS: Final = 0.05
+_ROUND_SECONDS: Final = 0.2
+QUORUM: Final = "05-P2"
+"""The rule about witnesses."""
+
+
+class Patient:
+    """A clock that stands still, until somebody's patience is to end."""
+
+    def __init__(self) -> None:
+        self._ahead = 0.0
+        self._started = time.monotonic()
+
+    def __call__(self) -> float:
+        return self._started + self._ahead
+
+    def end(self) -> None:
+        """Time passes: more than anybody waits."""
+        self._ahead += 10_000.0
+
+
+class NotingLog(SelectiveLog):
+    """Notes whatever the board answered that did not hold.
+
+    But for the quorum of a log that is empty, which nobody cosigns.
+    """
+
+    def __init__(self, link: BoardLink, session: bytes, noted: list[ProtocolError]) -> None:
+        super().__init__(link, session, pace=_PACE)
+        self._noted = noted
+        self._held = False
+
+    async def submit(self, entries: tuple[bytes, ...]) -> None:
+        try:
+            await super().submit(entries)
+        except ProtocolError as error:
+            self._noted.append(error)
+            raise
+
+    async def _look(self) -> bool:
+        try:
+            found = await super()._look()
+        except ProtocolError as error:
+            if self._held or not _lacks_quorum(error):
+                self._noted.append(error)
+            raise
+        self._held = True
+        return found
+
+
+def _lacks_quorum(error: BaseException) -> bool:
+    return isinstance(error, InvalidProof) and error.check == QUORUM
+
+
+@dataclass(slots=True, eq=False)
+class Through:
+    """`Connect` for one party, through its way."""
+
+    way: TamperedTransport
+    noted: list[ProtocolError] = field(default_factory=list)
+    board: ClientState | None = None
+    log: NotingLog | None = None
+    seen: BoardLink | None = None
+
+    def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SessionLog:
+        """A log that notes what did not hold."""
+        self.board = vault.board
+        self.seen = BoardLink(
+            ticket.board, ticket.trust, vault.board, rng=rng, transport=self.way, patience=BRIEF
+        )
+        self.log = NotingLog(self.seen, ticket.session, self.noted)
+        return self.log
+
+    async def close(self, log: SessionLog) -> None:
+        """Close it."""
+        await log.close()
+
+
+@dataclass(slots=True, eq=False)
+class HonestClient:
+    """Runs one honest party: its client, its transport to the board, and what came of its value.
+
+    `error` is what it ended with, `contribution` what it got; neither while it waits.
+    """
+
+    number: int
+    client: Client
+    through: Through
+    patience: Patient
+    home: Path
+    value: Sequence[float]
+    offer: asyncio.Task[Contribution] | None = None
+    news: list[RoundStatus] = field(default_factory=list)
+
+    @property
+    def way(self) -> TamperedTransport:
+        return self.through.way
+
+    @property
+    def seen(self) -> int:
+        """The size of the largest tree that it knows."""
+        link = self.through.seen
+        found = None if link is None else link.client.seen
+        return 0 if found is None else found.size
+
+    @property
+    def readings(self) -> int:
+        """How often it read the log because a lookup was not to be trusted."""
+        log = self.through.log
+        return 0 if log is None else log.readings
+
+    @property
+    def done(self) -> bool:
+        return self.offer is not None and self.offer.done()
+
+    @property
+    def contribution(self) -> Contribution | None:
+        if self.offer is None or not self.done or self.offer.cancelled() or self.offer.exception():
+            return None
+        return self.offer.result()
+
+    @property
+    def error(self) -> BaseException | None:
+        if self.offer is None or not self.done or self.offer.cancelled():
+            return None
+        return self.offer.exception()
+
+    @property
+    def evidence(self) -> bytes | None:
+        """What its vault has kept against the board."""
+        return None if self.through.board is None else self.through.board.kept_evidence()
+
+    @property
+    def lost(self) -> Sequence[Entry]:
+        """What it said and the front lost."""
+        return self.way.lost
+
+    @property
+    def unconvinced(self) -> bool:
+        """Whether it was shown something that too few witnesses have cosigned."""
+        return any(map(_lacks_quorum, self.through.noted))
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether it has said that its patience has ended."""
+        return any(each.part is Part.TIMED_OUT for each in self.news)
+
+    def begin(self, ticket: Ticket, rounds: int = 1) -> None:
+        """Offer the value, for so many rounds; what comes of the last one is what counts."""
+        self.offer = asyncio.create_task(self._offer(ticket, rounds))
+
+    async def _offer(self, ticket: Ticket, rounds: int) -> Contribution:
+        for _ in range(rounds - 1):
+            with suppress(RoundAborted):
+                await self.client.contribute(ticket, self.value, watch=self.news.append)
+        return await self.client.contribute(ticket, self.value, watch=self.news.append)
+
+    async def leave(self) -> None:
+        """Stop waiting, and go home."""
+        if self.offer is not None:
+            self.offer.cancel()
+            await asyncio.wait({self.offer})
+        await self.client.close()
+
+
+def waiting_of(patience: Patient) -> RoundPatience:
+    """Eager to ask again; leaves a round only when its patience is ended."""
+    return RoundPatience(_ROUND_SECONDS, _RETRY_SECONDS, clock=patience)
+
+
+async def all_done(guests: Sequence[HonestClient], seconds: float) -> None:
+    """Until each has a result or an error; raises `NeverHappened`."""
+    offers = {guest.offer for guest in guests if guest.offer is not None}
+    if offers:
+        _, late = await asyncio.wait(offers, timeout=seconds)
+        if late:
+            raise NeverHappened(f"{len(late)} parties wait for ever")

@@ -1,0 +1,210 @@
+"""Runs a party that lies in a session over HTTP: an actor of a simulation, on a real board."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from bulletin_board import Entry, RefusalReason, Refused, Submission
+from bulletin_board.client.state import MemoryState
+from gopa.adversary.boards.clients import BRIEF
+from gopa.adversary.boards.transport import TamperedTransport
+from gopa.messages.framing import Posted
+from gopa.messages.manifest import Manifest
+from gopa.messages.phases import Phase
+from gopa.party import Event, Party, Post, Supplied, Witnessed
+from gopa.rounds.toolkit import Toolkit
+from gopa.sessions.following import BoardLink
+from gopa.sessions.round_progress import RoundProgress
+from gopa.sessions.ticket import Ticket
+from gopa.simulation.actor import Actor
+from gopa.simulation.board import SimulatedBoard, size_of
+from gopa.simulation.scene import PartyScene
+from gopa.simulation.script import Behaviour
+from gopa.simulation.setup import permissive
+from wire.ed25519 import SigningKey
+from wire.errors import ProtocolError
+
+_NAP_SECONDS: Final = 0.03
+_RULES: Final[Mapping[RefusalReason, str]] = {
+    RefusalReason.PHASE: "04-C2",
+    RefusalReason.UNREGISTERED: "04-J1",
+    RefusalReason.TOO_LARGE: "04-S4",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TurnedAway:
+    """Something that a board did not take."""
+
+    entry: Entry
+    reason: RefusalReason
+
+
+def rule_of(found: TurnedAway) -> str:
+    """The rule by which the board did so; empty where it is another's, as that of conflicts."""
+    if found.reason is RefusalReason.SEQUENCE:
+        return "04-E1" if found.entry.chunk else "04-E2"
+    return _RULES.get(found.reason, "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A phase, and where in the log its opening ends."""
+
+    phase: Phase
+    index: int
+
+
+class LyingClient:
+    """Reads the whole log, keeps a copy of it, and says what its behaviours make of its messages.
+
+    `turned_away` is what the board did not take, `failed` what else went wrong on the way.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a party is made of
+        self,
+        number: int,
+        ticket: Ticket,
+        manifest: Manifest,
+        key: SigningKey,
+        way: TamperedTransport,
+        *,
+        copy: SimulatedBoard,
+        rows: Sequence[tuple[int, ...]],
+        behaviours: Sequence[Behaviour],
+    ) -> None:
+        """`copy` is an empty log; `rows` what it has to contribute in each round, on the grid."""
+        toolkit = Toolkit()
+        policy = permissive(manifest.terms)
+        party = Party(
+            manifest, key, policy, rng=os.urandom, toolkit=toolkit, session=ticket.session
+        )
+        state = party.start()
+        scene = PartyScene(
+            index=number,
+            session=ticket.session,
+            manifest=manifest,
+            toolkit=toolkit,
+            key=key,
+            rng=os.urandom,
+            board=copy,
+            before=state,
+            state=state,
+        )
+        self.number, self.way = number, way
+        self.turned_away: list[TurnedAway] = []
+        self.failed: list[ProtocolError] = []
+        self._rows = tuple(rows)
+        self._supplied = 0
+        self._opened: _Opened | None = None
+        self._finished, self._asked = -1, -1
+        self._actor = Actor(party, scene, tuple(behaviours))
+        self._copy, self._organiser, self._session = copy, manifest.organiser, ticket.session
+        self._herald = RoundProgress(manifest)
+        self._link = BoardLink(
+            ticket.board,
+            ticket.trust,
+            MemoryState(),
+            rng=os.urandom,
+            transport=way,
+            patience=BRIEF,
+        )
+        self._task = asyncio.create_task(self._run())
+
+    @property
+    def key(self) -> bytes:
+        """What stands on the roster."""
+        return self._actor.author
+
+    def finish(self, opened_at: int) -> bool:
+        """Everybody else has spoken in the phase that was opened there: now it is up to this one.
+
+        Whether all that it has to say there has been posted. Ask again until it has.
+        """
+        self._asked = opened_at
+        return self._task.done() or self._finished >= opened_at
+
+    @property
+    def error(self) -> BaseException | None:
+        """What its behaviours fell over; none of that is an answer of the board."""
+        if not self._task.done() or self._task.cancelled():
+            return None
+        return self._task.exception()
+
+    async def leave(self) -> None:
+        """It goes home."""
+        self._task.cancel()
+        await asyncio.wait({self._task})
+        await self._link.close()
+
+    async def _run(self) -> None:
+        while self._actor.halted is None:
+            asked = self._asked  # before it reads: then what others have said is in the copy
+            try:
+                for posted in await self._link.read(self._read):
+                    await self._link.read(partial(self._hear, posted))
+                if self._opened is not None and self._opened.index == asked:
+                    await self._link.read(partial(self._finish, self._opened))
+            except ProtocolError as error:
+                self.failed.append(error)
+            await asyncio.sleep(_NAP_SECONDS)
+
+    def _read(self) -> Sequence[Posted]:
+        """What the log has and the copy had not."""
+        reader = self._link.client.reader()
+        fresh = self._copy.post(list(reader.entries(min(self._copy.size, reader.size))))
+        if fresh:
+            self._tell(Witnessed(reader.size, reader.signed.root))
+        return fresh
+
+    def _hear(self, posted: Posted) -> None:
+        author = posted.entry.author.data
+        if author == self._organiser:
+            self._obey(posted)
+        elif author == self._actor.author:
+            self._post(self._tell(posted))
+
+    def _obey(self, posted: Posted) -> None:
+        """A message of the organiser, with last words before it and words behind it."""
+        news = self._herald.hear(posted)
+        before, self._opened = self._opened, self._opened if news is None else None
+        if news is not None:
+            if before is not None:
+                self._finish(before)
+            if news.opens is not None:
+                self._opened = _Opened(news.opens, posted.index)
+            if news.logical >= self._supplied:
+                self._supplied = news.logical + 1
+                self._post(self._tell(Supplied(news.logical, self._rows[news.logical])))
+        self._post(self._tell(posted))
+        if news is not None and before is not None:
+            self._post(self._actor.after(before.phase))
+
+    def _finish(self, opened: _Opened) -> None:
+        """Its last words of a phase, once."""
+        if self._finished < opened.index:
+            self._post(self._actor.last_words(opened.phase))
+            self._finished = opened.index
+
+    def _tell(self, event: Event) -> list[Post]:
+        return self._actor.tell(
+            event,
+            lambda wanted: self._copy.fetch(wanted, self._session),
+            lambda entries: size_of(self._copy, entries),
+        )
+
+    def _post(self, posts: Sequence[Post]) -> None:
+        """What the board takes of it."""
+        for raw in (raw for post in posts for raw in post.entries):
+            try:
+                self._link.client.submit(raw)
+            except Refused as error:
+                entry = Submission.decode(raw).entry
+                self.turned_away.append(TurnedAway(entry, error.reason))
+            except ProtocolError as error:
+                self.failed.append(error)

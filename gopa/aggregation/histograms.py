@@ -1,0 +1,191 @@
+"""Computes private histograms: every party adds one to one bin.
+
+Its number is a 1 and zeros: a one for its own bin (`specs/10-values.md`, [Q9]).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final, Unpack
+
+import numpy as np
+
+from commitments.group import Stream
+from gopa.aggregation.encoding import Encoded, NoisySum, Plain, ValueEstimate, checked_count
+from gopa.aggregation.errors import InvalidValue, OutOfRange
+from gopa.aggregation.grid import Integers
+from gopa.aggregation.local import LocalAggregator
+from gopa.aggregation.options import AggregationRequest, PlanKeywords, ends_of
+from gopa.aggregation.result import Result, numbers
+from gopa.aggregation.structure import Floats, Structure, Value, count_of
+from gopa.planning import Plan, Terms
+from gopa.planning.terms import MOST_DIMENSION
+from wire.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class OneHot:
+    """Bin i holds `edges[i]` <= value < `edges[i + 1]`; the last one its upper edge too.
+
+    Two vectors differ in at most two coordinates, each by all steps of the grid, so the
+    squared sensitivity is 2 steps^2 whatever the number of bins.
+
+    Raises:
+        UsageError: the plan has another range than 0 to 1, another dimension than there are
+            bins, or noise for a smaller sensitivity.
+    """
+
+    terms: Terms
+    edges: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        terms = self.terms
+        if (terms.low, terms.high) != (Decimal(0), Decimal(1)) or terms.dimension != len(
+            self.edges
+        ) - 1:
+            raise UsageError(f"the range 0 to 1 in {len(self.edges) - 1} dimensions", "plan")
+        if terms.squared_sensitivity < 2 * terms.steps**2:
+            raise UsageError("a plan with a norm of at least sqrt(1/2)", "plan")
+
+    def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
+        """All steps at the bin of the value. Nothing is rounded, and `stream` is not used.
+
+        Raises:
+            InvalidValue: a value is no finite number.
+            OutOfRange: a value is in no bin and `clip` is off.
+            UsageError: there is not one value for each party.
+        """
+        del stream
+        checked_count(values, self.terms.parties)
+        rows: list[Integers | None] = []
+        clipped = 0
+        for party, value in enumerate(values):
+            if value is None:
+                rows.append(None)
+                continue
+            number = _number(value, party)
+            outside = not self.edges[0] <= number <= self.edges[-1]
+            if outside and not clip:
+                message = f"outside of the bins from {self.edges[0]:g} to {self.edges[-1]:g}"
+                raise OutOfRange(f"{message}: pass clip=True, or add bins", party)
+            clipped += outside
+            row = np.zeros(self.terms.dimension, dtype=np.int64)
+            row[self._bin(number)] = self.terms.steps
+            rows.append(row)
+        structure = Structure.of(np.zeros(self.terms.dimension))
+        return Encoded(structure, tuple(rows), clipped, 0, exact=True)
+
+    def decode(self, total: NoisySum) -> ValueEstimate:
+        """Frequencies and counts."""
+        return Plain(self.terms).decode(total)
+
+    def _bin(self, number: float) -> int:
+        found = int(np.searchsorted(np.array(self.edges), number, side="right")) - 1
+        return min(max(found, 0), self.terms.dimension - 1)
+
+
+def checked_edges(bins: int | Sequence[float], span: tuple[float, float] | None) -> Floats:
+    """The edges of all bins: those given, or equal bins over the range.
+
+    Raises:
+        UsageError: fewer than two bins, edges that do not increase, or a range where
+            edges are given, or none where they are not.
+    """
+    if isinstance(bins, (int, np.integer)):
+        if span is None:
+            raise UsageError("say from where to where: range=(low, high)", "range")
+        if not 0 < bins <= MOST_DIMENSION:
+            raise UsageError(f"from 2 to {MOST_DIMENSION} bins", "bins")
+        low, high = map(float, ends_of(span))
+        edges = np.linspace(low, high, int(bins) + 1)
+    else:
+        if not isinstance(bins, (Sequence, np.ndarray)) or isinstance(bins, (str, bytes)):
+            raise UsageError("a number of bins, or all their edges", "bins")
+        if span is not None:
+            raise UsageError("edges are given: leave out the range", "range")
+        try:
+            edges = np.array([float(edge) for edge in bins])
+        except (TypeError, ValueError, OverflowError):
+            raise UsageError("edges are numbers", "bins") from None
+    if len(edges) < 3 or not np.isfinite(edges).all() or not (np.diff(edges) > 0).all():
+        raise UsageError("at least two bins with finite, increasing edges", "bins")
+    return edges
+
+
+def _number(value: Value, party: int) -> float:
+    structure = Structure.of(value, party)
+    if structure.size != 1:
+        raise InvalidValue("a single number", party)
+    return float(structure.flatten(value, party)[0])
+
+
+_HALF_DISTANCE: Final = Decimal("0.70710678118654752441")
+"""Half of sqrt(2), rounded up: the vectors of two parties are at most sqrt(2) apart."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Histogram(Result):
+    """Noisy counts, one for each bin: bin i holds `edges[i]` <= value < `edges[i + 1]`.
+
+    The last bin holds its upper edge too. Counts may be negative or have fractions: they
+    are unbiased, and would not be if they were cut off. `mean` holds the frequencies.
+    """
+
+    edges: Floats
+
+    @property
+    def counts(self) -> Floats:
+        """How many parties are in each bin, give or take `sum_stderr`."""
+        return np.asarray(self.sum)
+
+    def headlines(self) -> list[tuple[str, str]]:
+        """The counts, in words."""
+        return [("counts", numbers(self.sum, self.sum_stderr))]
+
+
+def histogram(
+    values: Sequence[float | None],
+    bins: int | Sequence[float] = 10,
+    plan: Plan | None = None,
+    *,
+    range: tuple[float, float] | None = None,  # noqa: A002
+    clip: bool = False,
+    **options: Unpack[PlanKeywords],
+) -> Histogram:
+    """How many parties have their value in which bin, privately.
+
+    `bins` is a number of equal bins over `range`, or all edges, increasing. Another value
+    of one party moves one count down and one up: an L2 sensitivity of sqrt(2), whatever
+    the number of bins. A plan that is given has the range 0 to 1 and one dimension for
+    each bin. Values outside are refused, or with `clip` counted in the outermost bins.
+    Further keywords and errors are those of `average`.
+    """
+    asked = AggregationRequest.of(plan, options)
+    edges = checked_edges(bins, range)
+    made = asked.plan(
+        n=count_of(values, "values"),
+        range=(0, 1),
+        dimension=len(edges) - 1,
+        norm=_HALF_DISTANCE,
+        integers=True,
+    )
+    encoding = OneHot(made.terms, tuple(edges.tolist()))
+    with LocalAggregator(made, clip=clip, **asked.run) as aggregator:
+        found = aggregator.aggregate(values, encoding)
+    return Histogram(**vars(found), edges=edges)
+
+
+async def histogram_async(
+    values: Sequence[float | None],
+    bins: int | Sequence[float] = 10,
+    plan: Plan | None = None,
+    *,
+    range: tuple[float, float] | None = None,  # noqa: A002
+    clip: bool = False,
+    **options: Unpack[PlanKeywords],
+) -> Histogram:
+    """`histogram` in a thread of its own."""
+    return await asyncio.to_thread(histogram, values, bins, plan, range=range, clip=clip, **options)

@@ -1,0 +1,174 @@
+"""Computes private variances: a number and its square in one round.
+
+With the range moved to c in [-1, 1], a party contributes u = (c + 1) / 2 and c^2, both
+between 0 and 1. For two parties the squared distance is (c - c')^2 (1/4 + (c + c')^2). For
+a given c + c' it is largest with one of them at an end; there its derivative vanishes at
+c' = (sqrt(2) - 2) / 4, where it is 1.28615.. This is the squared sensitivity, less than
+the 2 of two unrelated numbers. Specification: `specs/10-values.md`, [Q10].
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final, Unpack
+
+import numpy as np
+
+from commitments.group import Stream
+from gopa.aggregation.bounds import Bounds
+from gopa.aggregation.encoding import Encoded, NoisySum, ValueEstimate, structure_of
+from gopa.aggregation.grid import Grid, Integers, round_exactly
+from gopa.aggregation.local import LocalAggregator
+from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, ends_of
+from gopa.aggregation.result import Result, numbers
+from gopa.aggregation.structure import Structure, Value, count_of
+from gopa.planning import Plan, Terms
+from wire.errors import UsageError
+
+HALF_DISTANCE: Final = Fraction("0.567044")
+"""Half the distance, in widths of the range, rounded up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """The mean of the values, and the mean of their squared distances from the middle.
+
+    Raises:
+        UsageError: the plan has another dimension than 2, or noise for a smaller
+            sensitivity than that of the two numbers after rounding.
+    """
+
+    terms: Terms
+
+    def __post_init__(self) -> None:
+        if self.terms.dimension != 2:
+            raise UsageError("a variance takes a plan with dimension 2", "plan")
+        moved = 2 * (float(HALF_DISTANCE) * self.terms.steps + math.sqrt(2))
+        if self.terms.squared_sensitivity < min(moved**2, 2 * self.terms.steps**2):
+            message = f"a plan with a norm of at least {float(HALF_DISTANCE)} widths of the range"
+            raise UsageError(message, "plan")
+
+    def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
+        """Both numbers on the grid, computed exactly and rounded without bias.
+
+        Raises:
+            InvalidValue, OutOfRange, UsageError: as for plain values; one number each.
+        """
+        structure = structure_of(values, self.terms.parties, 1)
+        bounds = Bounds(Grid.of(self.terms), None)
+        rows: list[Integers | None] = []
+        clipped = 0
+        for party, value in enumerate(values):
+            if value is None:
+                rows.append(None)
+                continue
+            given = bounds.admit(structure.flatten(value, party), structure, party, clip=clip)
+            clipped += given.clipped
+            rows.append(self._row(bounds.grid.position(float(given.values[0])), stream))
+        both = Structure.of((0.0, 0.0))
+        return Encoded(both, tuple(rows), clipped, 0, exact=False)
+
+    def _row(self, position: Fraction, stream: Stream) -> Integers:
+        centred = 2 * position / self.terms.steps - 1
+        positions = (position, centred**2 * self.terms.steps)
+        words = stream.bits(64, 2)
+        pairs = zip(positions, words, strict=True)
+        return np.array([round_exactly(exact, word, stream) for exact, word in pairs])
+
+    def decode(self, total: NoisySum) -> ValueEstimate:
+        """Both means, in the units of the values and their squares."""
+        grid = Grid.of(self.terms)
+        scales = np.array([grid.step, float(grid.width) ** 2 / 4 / self.terms.steps])
+        offsets = np.array([float(grid.low), 0.0])
+        sums = total.sums.astype(np.float64)
+        deviations = scales * math.sqrt(total.noise + total.count / 4)
+        return ValueEstimate(
+            mean=offsets + scales * sums / total.count,
+            mean_deviation=deviations / total.count,
+            total=total.count * offsets + scales * sums,
+            total_deviation=deviations,
+            rounding=grid.step**2 / total.count / 4,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Variance(Result):
+    """The variance of the included parties' values (dividing by their number), and their mean.
+
+    `estimate` is unbiased but for rounding: the variance that noise adds to the square of
+    the mean was taken off. Where the noise exceeds the variance it may be negative; then
+    `variance` is 0 and `floored` is True. `variance_stderr` is the standard error of the
+    estimate, to second order.
+    """
+
+    variance: float
+    variance_stderr: float
+    estimate: float
+    floored: bool
+
+    def headlines(self) -> list[tuple[str, str]]:
+        """Variance and mean, in words."""
+        text = numbers(self.variance, self.variance_stderr)
+        if self.floored:
+            text += f" (the estimate {self.estimate:.3g} is negative: too much noise to tell)"
+        return [("variance", text), *Result.headlines(self)]
+
+
+def variance(
+    values: Sequence[float | None],
+    plan: Plan | None = None,
+    *,
+    range: tuple[Number, Number] = (0, 1),  # noqa: A002
+    clip: bool = False,
+    **options: Unpack[PlanKeywords],
+) -> Variance:
+    """The private variance and mean of one number for each party, in one round.
+
+    Each party contributes its number and the square of its distance from the middle of
+    the range, and the noise is made for both together. A plan that is given has
+    dimension 2 and the range of the values. Further keywords and errors are those of
+    `average`.
+    """
+    asked = AggregationRequest.of(plan, options)
+    made = asked.plan(n=count_of(values, "values"), range=range, dimension=2, norm=_norm(range))
+    with LocalAggregator(made, clip=clip, **asked.run) as aggregator:
+        found = aggregator.aggregate(values, Moments(made.terms))
+    return variance_of(found, float(made.terms.low + made.terms.high) / 2)
+
+
+async def variance_async(
+    values: Sequence[float | None],
+    plan: Plan | None = None,
+    *,
+    range: tuple[Number, Number] = (0, 1),  # noqa: A002
+    clip: bool = False,
+    **options: Unpack[PlanKeywords],
+) -> Variance:
+    """`variance` in a thread of its own."""
+    return await asyncio.to_thread(variance, values, plan, range=range, clip=clip, **options)
+
+
+def _norm(span: tuple[Number, Number]) -> Decimal:
+    low, high = ends_of(span)
+    return (high - low) * Decimal(str(float(HALF_DISTANCE)))
+
+
+def variance_of(found: Result, middle: float) -> Variance:
+    """The variance from the means of `Moments`; `middle` is that of the range."""
+    (mean, square), (mean_error, square_error) = found.mean, found.stderr
+    apart = mean - middle
+    estimate = square - apart**2 + (mean_error**2 - found.rounding)
+    blur = square_error**2 + (2 * apart * mean_error) ** 2 + 2 * mean_error**4
+    first = {name: getattr(found, name)[0] for name in ("mean", "sum", "stderr", "sum_stderr")}
+    return Variance(
+        **{**vars(found), **first},
+        variance=max(estimate, 0.0),
+        variance_stderr=math.sqrt(blur),
+        estimate=estimate,
+        floored=estimate < 0,
+    )

@@ -1,0 +1,432 @@
+"""Judges the phases that end a round: confirm, unmask, recovery and the result.
+
+Confirm says who saw the final close ([F1], [F2]). Unmask, or the result if every seed is there,
+follows ([U1], [U2]); with recovery, shares stand in for missing self-masks ([U3] to [U5]), and
+seeds are held against what their owners committed to ([U1], [U5]). The sum is that of the masked
+values less the masks that became public ([Z1], [Z2]). In an honest but curious session the close
+of publish is final, and the result follows at once (section 13).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from commitments.group import ScalarVec
+from gopa.masks import (
+    SelfMask,
+    Share,
+    add_edge_words,
+    add_self_words,
+    check_share,
+    decode_share,
+    edge_masks,
+    recover,
+    recover_seed,
+    seed_hash,
+    self_mask,
+    unpack_words,
+    word_type,
+)
+from gopa.messages.framing import Message
+from gopa.messages.limits import largest_body
+from gopa.messages.organiser import AbortReason
+from gopa.messages.party import CONFIRM, RECOVER, UNMASK, Confirm, Recover, Unmask
+from gopa.messages.phases import Phase
+from gopa.rules.accusations import dealt_commitments, share_point
+from gopa.rules.findings import BreaksRule, Fault, PartyVerdict, invalid
+from gopa.rules.mailbox import Sorter
+from gopa.rules.roll_and_edges import ClaimedOpenings, public, wrong_openings
+from gopa.rules.round_state import CloseInputs, PhaseDecision, PhaseRules, RoundState, Sums, fails
+from wire.errors import InvalidProof, MalformedMessage
+from wire.secret import SecretBytes
+
+Recovered: TypeAlias = SelfMask | SecretBytes
+"""What shares of a self-mask give: the mask, or its seed."""
+
+
+def summed(
+    book: RoundState,
+    seeds: Mapping[int, SecretBytes],
+    recovered: Mapping[int, Recovered],
+    faults: tuple[Fault, ...] = (),
+) -> PhaseDecision:
+    """The result, once every self-mask of the final list is known."""
+    outward = opened_outward(book)
+    masks = {at: each for at, each in recovered.items() if isinstance(each, SelfMask)}
+    dealt = {at: each for at, each in recovered.items() if isinstance(each, SecretBytes)}
+    known = {**seeds, **dealt}
+    if book.context.full:
+        sums = _scalars(book, outward, known, masks)
+    else:
+        sums = _words(book, outward, known)
+
+    def settle(_: Message) -> None:
+        book.unmask(seeds)
+        book.recovered = tuple(sorted(recovered))
+
+    return PhaseDecision(Sums(sums), (), settle, faults)
+
+
+def opened_outward(book: RoundState) -> list[tuple[int, int]]:
+    """Opened live edges from inside the final list to outside: (edge, sign of the end inside)."""
+    edges = book.matched
+    return [
+        (edge, edges.sign_at(edge, inside))
+        for edge, inside, _ in edges.crossing(book.final or ())
+        if edge in book.openings
+    ]
+
+
+def _scalars(
+    book: RoundState,
+    outward: Iterable[tuple[int, int]],
+    seeds: Mapping[int, SecretBytes],
+    recovered: Mapping[int, SelfMask],
+) -> tuple[int, ...]:
+    group, dimension = book.group, book.context.dimension
+    total = group.scalars([0] * dimension)
+    for place in book.final or ():
+        total = total + group.decode_scalars(book.values[place], dimension)
+        mask = recovered.get(place)
+        if mask is None:
+            mask = self_mask(group, seeds[place], book.self_context(place), dimension)
+        total = total - mask.values.reveal()
+    opened = list(outward)
+    keys = [book.openings[edge] for edge, _ in opened]
+    masks = edge_masks(group, keys, book.mask_law, dimension)
+    signed = masks.signed_sum([sign for _, sign in opened])[0]
+    return _centred(public(total - signed.reveal()), group.order)
+
+
+def _centred(values: ScalarVec, order: int) -> tuple[int, ...]:
+    return tuple(value - order if value > order // 2 else value for value in values.ints())
+
+
+def _words(
+    book: RoundState, outward: Iterable[tuple[int, int]], seeds: Mapping[int, SecretBytes]
+) -> tuple[int, ...]:
+    width, dimension = book.manifest.word_width, book.context.dimension
+    total: npt.NDArray[np.unsignedinteger] = np.zeros(dimension, dtype=word_type(width))
+    for place in book.final or ():
+        total += unpack_words(book.values[place], dimension, width)
+        if place in seeds:
+            seed, context = seeds[place], book.self_context(place)
+            add_self_words(total, seed, context, -1, group=book.group)
+    for edge, sign in outward:
+        add_edge_words(total, book.openings[edge], -sign, book.mask_law, group=book.group)
+    return _signed(total, width)
+
+
+def _signed(words: npt.NDArray[np.unsignedinteger], width: int) -> tuple[int, ...]:
+    """The low bits of each word, read with their sign."""
+    spare = 64 - width
+    shifted = words.astype(np.uint64) << np.uint64(spare)
+    return tuple((shifted.view(np.int64) >> np.int64(spare)).tolist())
+
+
+@dataclass(slots=True)
+class CuriousResultRules:
+    """Releases the sum where nobody owes anything: masks towards absent parties stay in it."""
+
+    book: RoundState
+    phase: Phase | None = field(default=None, init=False)
+    step: int = field(default=0, init=False)
+
+    def awaited(self) -> Iterable[bytes]:
+        return ()
+
+    def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
+        del cut, given
+        return summed(self.book, {}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Right:
+    """A right share, and the index of the message that gave it."""
+
+    share: Share
+    entry: int
+
+
+@dataclass(slots=True)
+class RecoverRules:
+    """Judges a round from the close of unmask to the result."""
+
+    book: RoundState
+    opened: Message
+    dealers: Mapping[int, tuple[int, ...]] = field(init=False)
+    """For each party that may give shares, whose."""
+    _missing: tuple[int, ...] = field(init=False)
+    _sorter: Sorter[Recover] = field(init=False)
+    _fits: dict[tuple[bytes, int], Share | None] = field(default_factory=dict)
+    phase: Phase = field(default=Phase.RECOVER, init=False)
+    step: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        book = self.book
+        self._missing = tuple(u for u in book.final or () if u not in book.unmasked)
+        missing = frozenset(self._missing)
+        self.dealers = {
+            place: dealers
+            for place in book.confirmed
+            if (dealers := tuple(u for u in book.neighbours(place) if u in missing))
+        }
+        self._sorter = Sorter(
+            mailbox=book.mail,
+            phase=Phase.RECOVER,
+            acts_on=self.opened.leaf,
+            opened_at=self.opened.index,
+            largest=largest_body(book.manifest, Phase.RECOVER),
+            rule="04-U3",
+            missing="04-U3",
+            read=self._read,
+            strikes=False,
+        )
+
+    def awaited(self) -> Iterable[bytes]:
+        return self.book.authors(sorted(self.dealers))
+
+    def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
+        del given
+        book = self.book
+        # Nobody waits for those who may give nothing; what they post all the same is judged.
+        found = self._sorter.sort(book.authors(book.final or ()), cut)
+        given_out, wrong = self._given_out(found.read)
+        masks = {dealer: self._mask(dealer, given_out[dealer]) for dealer in self._missing}
+        others = self._of_another_seed(masks)
+        convicted = [self._conviction(dealer, given_out[dealer]) for dealer in others]
+        faults = (*book.blamed(found.out), *wrong, *convicted)
+        recovered = {dealer: mask for dealer, mask in masks.items() if mask is not None}
+        lost = [dealer for dealer in self._missing if dealer in others or masks[dealer] is None]
+        if lost:
+            failed = fails(AbortReason.NOT_UNMASKED, tuple(lost), (), faults, out=found.out)
+            return replace(failed, convicted=frozenset(book.authors(others)))
+        return summed(book, dict(book.unmasked), recovered, faults)
+
+    def _given_out(
+        self, read: Mapping[bytes, tuple[Message, Recover]]
+    ) -> tuple[dict[int, dict[int, _Right]], list[Fault]]:
+        """The right shares of each missing dealer by their points, and who gave wrong ones."""
+        book = self.book
+        shares: dict[int, dict[int, _Right]] = {dealer: {} for dealer in self._missing}
+        wrong: list[Fault] = []
+        for author in sorted(read):
+            message, content = read[author]
+            place = book.places[author]
+            for each in content.shares:
+                share = self._share(message, place, each.dealer, each.share)
+                if share is None:
+                    what = f"a share that does not fit the coefficients of party {each.dealer}"
+                    wrong.append(book.fault(author, "04-U3", what, message.index))
+                else:
+                    shares[each.dealer][share_point(place)] = _Right(share, message.index)
+        return shares, wrong
+
+    def _read(self, message: Message) -> Recover:
+        content = RECOVER.decode(message.body)
+        owed = self.dealers.get(self.book.places[message.author], ())
+        named = [share.dealer for share in content.shares]
+        increasing = all(one < other for one, other in pairwise(named))
+        if not increasing or not set(named) <= set(owed):
+            raise BreaksRule("04-U3", "shares of missing neighbours, in increasing position")
+        return content
+
+    def _share(self, message: Message, place: int, dealer: int, data: bytes) -> Share | None:
+        """The share if it fits."""
+        known = message.leaf, dealer
+        if known not in self._fits:
+            self._fits[known] = self._checked(place, dealer, data)
+        return self._fits[known]
+
+    def _checked(self, place: int, dealer: int, data: bytes) -> Share | None:
+        try:
+            share = decode_share(self.book.group, data)
+            check_share(dealt_commitments(self.book, dealer), share_point(place), share)
+        except (MalformedMessage, InvalidProof):
+            return None
+        return share
+
+    def _mask(self, dealer: int, given_out: Mapping[int, _Right]) -> Recovered | None:
+        """[U4]; None with too few shares. A seed is not compared with the self-mask yet."""
+        if len(given_out) < self._needed(dealer):
+            return None
+        commitments = dealt_commitments(self.book, dealer)
+        shares = {at: each.share for at, each in given_out.items()}
+        if self.book.manifest.deals_seeds:
+            return recover_seed(commitments, shares)
+        return recover(commitments, shares)
+
+    def _of_another_seed(self, masks: Mapping[int, Recovered | None]) -> tuple[int, ...]:
+        """[U5]: the dealers whose shares make a seed that does not make their self-mask."""
+        seeds = [(u, mask) for u, mask in masks.items() if isinstance(mask, SecretBytes)]
+        wrong = wrong_seeds(self.book, seeds)
+        return tuple(seeds[number][0] for number in sorted(wrong))
+
+    def _conviction(self, dealer: int, given_out: Mapping[int, _Right]) -> Fault:
+        """[U5]: by the dealer's commit and the messages that its seed was recovered from."""
+        book = self.book
+        used = sorted(given_out)[: self._needed(dealer)]
+        entries = book.committed.dealt(dealer).entry, *(given_out[at].entry for at in used)
+        what = "it dealt shares of another seed than that of its self-mask"
+        return book.fault(book.author(dealer), "04-U5", what, *entries)
+
+    def _needed(self, dealer: int) -> int:
+        """T_u."""
+        return self.book.manifest.terms.shares_needed(len(self.book.neighbours(dealer))) or 1
+
+
+@dataclass(slots=True)
+class UnmaskRules:
+    """Judges a round from the close of confirm to that of unmask, or to the result."""
+
+    book: RoundState
+    opened: Message
+    _sorter: Sorter[Unmask] = field(init=False)
+    _right: dict[bytes, bool] = field(default_factory=dict)
+    phase: Phase = field(default=Phase.UNMASK, init=False)
+    step: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        book = self.book
+        self._sorter = Sorter(
+            mailbox=book.mail,
+            phase=Phase.UNMASK,
+            acts_on=self.opened.leaf,
+            opened_at=self.opened.index,
+            largest=largest_body(book.manifest, Phase.UNMASK),
+            rule="04-U1",
+            missing="04-U1",
+            read=lambda message: UNMASK.decode(message.body),
+            strikes=False,
+        )
+
+    def awaited(self) -> Iterable[bytes]:
+        return self.book.authors(self.book.final or ())
+
+    def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
+        del given
+        book = self.book
+        found = self._sorter.sort(self.awaited(), cut)
+        self._require_seeds(found.read, found.out)
+        seeds = {
+            book.places[author]: SecretBytes(found.read[author][1].seed)
+            for author in sorted(found.read)
+        }
+        faults, laggards = book.blamed(found.out), frozenset(found.out)
+        if not found.out:
+            return summed(book, seeds, {}, faults)
+        if not book.recovers:
+            missing = book.culprits(found.out)
+            failed = fails(AbortReason.NOT_UNMASKED, missing, (), faults, laggards, out=found.out)
+            return replace(failed, settle=lambda _: book.unmask(seeds))
+        members = tuple(seeds)
+
+        def settle(message: Message) -> PhaseRules:
+            book.unmask(seeds)
+            book.settle_list(Phase.UNMASK, cut, message, members)
+            return RecoverRules(book, message)
+
+        said = book.packed(members)
+        return PhaseDecision(said, (), settle, faults, laggards=laggards, out=found.out)
+
+    def _require_seeds(
+        self, read: dict[bytes, tuple[Message, Unmask]], verdicts: dict[bytes, PartyVerdict]
+    ) -> None:
+        """[U1]."""
+        new = [author for author in sorted(read) if read[author][0].leaf not in self._right]
+        wrong = self._wrong(
+            [(self.book.places[each], SecretBytes(read[each][1].seed)) for each in new]
+        )
+        for number, author in enumerate(new):
+            self._right[read[author][0].leaf] = number not in wrong
+        for author in sorted(read):
+            message = read[author][0]
+            if not self._right[message.leaf]:
+                del read[author]
+                fault = "a seed that does not make its self-mask"
+                verdicts[author] = invalid("04-U1", message.index, fault)
+
+    def _wrong(self, seeds: list[tuple[int, SecretBytes]]) -> frozenset[int]:
+        return wrong_seeds(self.book, seeds)
+
+
+@dataclass(slots=True)
+class ConfirmRules:
+    """Judges from the final close to that of confirm. Evidence changes nothing now ([E3])."""
+
+    book: RoundState
+    opened: Message
+    _sorter: Sorter[Confirm] = field(init=False)
+    phase: Phase = field(default=Phase.CONFIRM, init=False)
+    step: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        book = self.book
+        self._sorter = Sorter(
+            mailbox=book.mail,
+            phase=Phase.CONFIRM,
+            acts_on=self.opened.leaf,
+            opened_at=self.opened.index,
+            largest=largest_body(book.manifest, Phase.CONFIRM),
+            rule="04-F1",
+            missing="04-F1",
+            read=self._read,
+            strikes=False,
+        )
+
+    def awaited(self) -> Iterable[bytes]:
+        return self.book.authors(self.book.final or ())
+
+    def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
+        del given
+        book = self.book
+        everybody = book.final or ()
+        found = self._sorter.sort(self.awaited(), cut)
+        confirmed = tuple(place for place in everybody if book.author(place) in found.read)
+        faults, missing = book.blamed(found.out), book.culprits(found.out)
+        laggards = frozenset(found.out)
+        if book.too_few(confirmed) or book.losing(everybody, confirmed):
+            return fails(AbortReason.NOT_CONFIRMED, missing, (), faults, laggards, out=found.out)
+
+        def settle(message: Message) -> PhaseRules:
+            book.confirmed = book.settle_list(Phase.CONFIRM, cut, message, confirmed)
+            return UnmaskRules(book, message)
+
+        said = book.packed(confirmed)
+        return PhaseDecision(said, (), settle, faults, laggards=laggards, out=found.out)
+
+    def _read(self, message: Message) -> Confirm:
+        """[F3]: it binds its author at once, wherever the cut lies and however the phase ends."""
+        content = CONFIRM.decode(message.body)
+        self.book.confirmed_at[self.book.places[message.author]] = message.index
+        return content
+
+
+def wrong_seeds(book: RoundState, seeds: Sequence[tuple[int, SecretBytes]]) -> frozenset[int]:
+    """Which of the seeds do not make the self-mask of the party at the position beside them."""
+    if not book.context.full:
+        return frozenset(
+            number
+            for number, (place, seed) in enumerate(seeds)
+            if seed_hash(seed, book.self_context(place)) != book.committed.self_mask(place)
+        )
+    if not seeds:
+        return frozenset()
+    masks = [mask_of(book, place, seed) for place, seed in seeds]
+    opened = b"".join(mask.blinding.reveal().to_bytes() for mask in masks)
+    blindings = book.group.decode_scalars(opened, len(masks))
+    encodings = b"".join(book.committed.self_mask(place) for place, _ in seeds)
+    points = book.group.decode_points(encodings, len(seeds))
+    rows = [mask.values.reveal() for mask in masks]
+    return wrong_openings(ClaimedOpenings(book.key, rows, blindings, points), book.tools.rng)
+
+
+def mask_of(book: RoundState, place: int, seed: SecretBytes) -> SelfMask:
+    """b_u and t_u of an opened seed."""
+    return self_mask(book.group, seed, book.self_context(place), book.context.dimension)

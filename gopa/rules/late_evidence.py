@@ -1,0 +1,117 @@
+"""Finds what came too late to change a list and still says something, and reports a whole round.
+
+Late evidence convicts by [A5], [E3], [F3] and [O5].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gopa.messages.framing import Message
+from gopa.messages.organiser import Abort, ResultMessage
+from gopa.messages.party import OPENING, EdgeOpenings
+from gopa.messages.phases import Kind, Phase
+from gopa.rules.accusations import AccusationJudge, Conviction
+from gopa.rules.findings import Fault, RoundFindings
+from gopa.rules.mailbox import LEAF_SIZE
+from gopa.rules.publish import wrong_keys
+from gopa.rules.retry import releases_of
+from gopa.rules.round_state import RoundState
+from wire.errors import MalformedMessage
+from wire.secret import SecretBytes
+
+
+@dataclass(frozen=True, slots=True)
+class LateEvidence:
+    """Lists convictions that bar from later rounds, faults, and edges public all the same."""
+
+    convicted: Mapping[bytes, Conviction]
+    faults: tuple[Fault, ...]
+    opened: tuple[tuple[int, int], ...]
+
+
+def judge_late(book: RoundState, court: AccusationJudge | None) -> LateEvidence:
+    """Late evidence of one round; it never changes a list or a result."""
+    convicted = dict(court.convict(book.late_accusations)) if court is not None else {}
+    faults = [
+        book.fault(each.author, each.rule, each.what, each.entry) for each in convicted.values()
+    ]
+    opened: set[tuple[int, int]] = set()
+    for message in book.stray_openings:
+        edges = _public_inside(book, message)
+        opened |= edges
+        faults += _stray_faults(book, message, edges)
+    return LateEvidence(convicted, tuple(faults), tuple(sorted(opened)))
+
+
+def _public_inside(book: RoundState, message: Message) -> set[tuple[int, int]]:
+    """Edges inside the final list whose keys this message gives away, whatever it acts on."""
+    opening = _decoded(message)
+    place, final = book.places[message.author], set(book.final or ())
+    if opening is None or place not in final:
+        return set()
+    keys: list[tuple[int, SecretBytes]] = []
+    for each in opening.edges:
+        edge = book.matched.find(place, each.neighbour) if each.neighbour in final else None
+        if edge is not None:
+            keys.append((edge, SecretBytes(each.key)))
+    wrong = wrong_keys(book, keys)
+    return {book.matched.ends(edge) for number, (edge, _) in enumerate(keys) if number not in wrong}
+
+
+def _stray_faults(
+    book: RoundState, message: Message, edges: set[tuple[int, int]]
+) -> Iterator[Fault]:
+    """Of a party in the final list that acts on a close of this log, not of a forked one."""
+    author, index = message.author, message.index
+    if book.final is None or book.places[author] not in book.final:
+        return
+    if message.kind != Kind.OPENING or message.body[:LEAF_SIZE] not in book.publish_leaves:
+        return
+    if edges:
+        yield book.fault(author, "04-O5", "it opened an edge inside the final list", index)
+    confirmed = book.confirmed_at.get(book.places[author], index)
+    # What it opened before it confirmed says nothing about what it does from then on.
+    if confirmed < index:
+        what = "it confirmed the final close and opens edges"
+        yield book.fault(author, "04-F3", what, confirmed, index)
+
+
+def _decoded(message: Message) -> EdgeOpenings | None:
+    if message.kind != Kind.OPENING or message.phase != Phase.ROLLBACK:
+        return None
+    try:
+        return OPENING.decode(message.body)
+    except MalformedMessage:
+        return None
+
+
+def reported(book: RoundState, late: LateEvidence) -> RoundFindings:
+    """What is established about a round."""
+    ended, edges = book.ended, book.edges
+    opened = {edges.ends(edge) for edge in book.openings} if edges is not None else set()
+    return RoundFindings(
+        number=book.number,
+        logical=book.logical,
+        attempt=book.attempt,
+        opened_at=book.opened.index,
+        ended_at=book.ended_at,
+        barred=tuple(sorted(book.barred)),
+        roll=tuple(book.places),
+        withheld=book.withheld,
+        joint=book.joint,
+        graph=book.graph,
+        lists=tuple(book.lists),
+        removals=tuple(book.removals),
+        void=() if edges is None else tuple(sorted(edges.void_pairs)),
+        opened=tuple(sorted(opened | set(late.opened))),
+        unmasked=tuple(sorted({*book.unmasked, *book.recovered})),
+        recovered=book.recovered,
+        released=book.final is not None,
+        releases=releases_of(book),
+        sums=ended.sums if isinstance(ended, ResultMessage) else None,
+        abort=ended.reason if isinstance(ended, Abort) else None,
+        culprits=book.blamed_for_abort if isinstance(ended, Abort) else (),
+        veto=book.veto,
+    )

@@ -1,0 +1,367 @@
+"""Holds what the closes of a round have established, and the base of a phase's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias, TypeVar
+
+from commitments import Pedersen, VectorPedersen
+from commitments.group import Group, PointVec
+from gopa.graph import Graph
+from gopa.masks import EdgeContext, MaskLaw, RoundedGaussian, SelfContext, UniformMask
+from gopa.messages.framing import Message
+from gopa.messages.manifest import Manifest
+from gopa.messages.members import pack_members
+from gopa.messages.organiser import (
+    Abort,
+    AbortReason,
+    Content,
+    Members,
+    Removal,
+    RemovalCause,
+    ResultMessage,
+    Roll,
+)
+from gopa.messages.parameters import Trust
+from gopa.messages.phases import Phase
+from gopa.rounds.context import RoundContext
+from gopa.rounds.graph import losses, peel
+from gopa.rounds.toolkit import Toolkit
+from gopa.rules.findings import BeaconValue, Fault, Listed, PartyVerdict, Removed, Role
+from gopa.rules.mailbox import Mailbox
+from gopa.rules.roll_and_edges import (
+    Commits,
+    Edges,
+    FirstInputs,
+    FirstSeeds,
+    PackedRoll,
+    RollPositions,
+)
+from wire.errors import UsageError
+from wire.randomness import Rng
+from wire.secret import SecretBytes
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the evaluation computes with."""
+
+    toolkit: Toolkit
+    rng: Rng
+    executor: Executor | None
+
+
+@dataclass(slots=True)
+class SessionMemory:
+    """Keeps what rules about several rounds need ([J5])."""
+
+    seeds: FirstSeeds = field(default_factory=FirstSeeds)
+    inputs: FirstInputs = field(default_factory=FirstInputs)
+
+
+@dataclass(frozen=True, slots=True)
+class CloseInputs:
+    """Holds what a close may contain besides what the rules compute."""
+
+    checkpoint: bytes = b""
+    beacon: BeaconValue | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """The round has a result."""
+
+    sums: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The round has none."""
+
+    reason: AbortReason
+    culprits: tuple[int, ...] = ()
+
+
+Said: TypeAlias = Content | Sums | Failure
+
+
+class PhaseRules(Protocol):
+    """Judges one open phase: knows what the rules make of the messages below a cut."""
+
+    @property
+    def phase(self) -> Phase | None:
+        """The phase that is open; None if nobody has anything to post."""
+
+    @property
+    def step(self) -> int:
+        """The number of the rollback; 0 in other phases."""
+
+    def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
+        """What has to be said with this cut. Changes nothing that another cut could see."""
+
+    def awaited(self) -> Iterable[bytes]:
+        """Whose message the phase waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseDecision:
+    """Says what the rules demand with one cut, and what follows once it is posted.
+
+    `settle` stores what the step established and returns the stage that the posted message
+    opens. `laggards` did not do what the final list obliges them to ([X5]); `convicted` are
+    members of it that are barred for good ([U5]). Accusations below `heard` have been judged.
+    `out` says of everybody whose message does not count why.
+    """
+
+    said: Said
+    removed: tuple[Removed, ...]
+    settle: Callable[[Message], PhaseRules | None]
+    faults: tuple[Fault, ...] = ()
+    laggards: frozenset[bytes] = frozenset()
+    heard: int = 0
+    convicted: frozenset[bytes] = frozenset()
+    out: Mapping[bytes, PartyVerdict] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class RoundState:
+    """Holds what closes have established of a round. Each phase fills in its part at its close.
+
+    `ids`, `values` and what comes with them are by position. `pledged` has what a published value
+    opens: D_u + B_u and the signed sum of C_uv over the live edges; nothing once values are in.
+    """
+
+    tools: Tools
+    context: RoundContext
+    logical: int
+    attempt: int
+    opened: Message
+    barred: frozenset[bytes]
+    memory: SessionMemory
+    earlier_releases: int
+    mail: Mailbox
+    lists: list[Listed] = field(default_factory=list)
+    removals: list[Removed] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+
+    enrolled: PackedRoll = field(default_factory=lambda: PackedRoll(Roll((), 0)))
+    roll_leaf: bytes = b""
+    inputs: Sequence[bytes] = ()
+    seeds: Sequence[bytes] = ()
+
+    joint: bytes = b""
+    graph: Graph | None = None
+    withheld: int = 0
+
+    commit_leaf: bytes = b""
+    committed: Commits = field(default_factory=Commits)
+    edges: Edges | None = None
+    pledged: PointVec | None = None
+
+    values: list[bytes] = field(default_factory=list)
+    publish_leaves: set[bytes] = field(default_factory=set)
+    openings: dict[int, SecretBytes] = field(default_factory=dict)
+    late_accusations: list[Message] = field(default_factory=list)
+    stray_openings: list[Message] = field(default_factory=list)
+    final: tuple[int, ...] | None = None
+    confirmed: tuple[int, ...] = ()
+    confirmed_at: dict[int, int] = field(default_factory=dict)
+    unmasked: dict[int, SecretBytes] = field(default_factory=dict)
+    recovered: tuple[int, ...] = ()
+    laggards: set[bytes] = field(default_factory=set)
+    convicted: set[bytes] = field(default_factory=set)
+    spared: frozenset[int] = frozenset()
+    blamed_for_abort: tuple[int, ...] = ()
+    veto: tuple[int, ...] = ()
+    ended: ResultMessage | Abort | None = None
+    ended_at: int | None = None
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.context.manifest
+
+    @property
+    def group(self) -> Group:
+        return self.context.group
+
+    @property
+    def key(self) -> Pedersen | VectorPedersen:
+        return self.context.key
+
+    @property
+    def number(self) -> int:
+        return self.context.round
+
+    @property
+    def curious(self) -> bool:
+        """Whether parties are trusted to keep the rules (section 13)."""
+        return self.manifest.trust is Trust.HONEST_BUT_CURIOUS
+
+    @property
+    def recovers(self) -> bool:
+        """Whether self-masks, or their seeds, are shared for recovery."""
+        return self.manifest.terms.threshold is not None
+
+    @property
+    def mask_law(self) -> MaskLaw:
+        terms = self.manifest.terms
+        if terms.mask == "uniform":
+            return UniformMask()
+        return RoundedGaussian(terms.mask_deviation)
+
+    @property
+    def places(self) -> RollPositions:
+        """The positions of those on the roll by their keys."""
+        return self.enrolled.places
+
+    @property
+    def ids(self) -> Sequence[bytes]:
+        """The ids of those on the roll."""
+        return self.enrolled.ids
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The last list."""
+        return self.lists[-1].members if self.lists else ()
+
+    @property
+    def drawn(self) -> Graph:
+        """The graph; `UsageError` before the close of coins."""
+        if self.graph is None:
+            raise UsageError("the coins of the round are not out")
+        return self.graph
+
+    @property
+    def matched(self) -> Edges:
+        """The edges; `UsageError` before the close of commit."""
+        if self.edges is None:
+            raise UsageError("the edges of the round are not committed")
+        return self.edges
+
+    def author(self, position: int) -> bytes:
+        return self.enrolled.author(position)
+
+    def authors(self, positions: Iterable[int]) -> tuple[bytes, ...]:
+        return tuple(map(self.enrolled.author, positions))
+
+    def edge_context(self, one: int, other: int) -> EdgeContext:
+        context = self.context
+        return EdgeContext.between(context.session, context.round, self.ids[one], self.ids[other])
+
+    def self_context(self, position: int) -> SelfContext:
+        return SelfContext(self.context.session, self.context.round, self.ids[position])
+
+    def neighbours(self, position: int) -> tuple[int, ...]:
+        return tuple(self.drawn.neighbours(position).tolist())
+
+    def peeled(self, inside: Iterable[int]) -> tuple[int, ...]:
+        """[L2]."""
+        return peel(self.drawn, inside, self.withheld, self.manifest.terms.loss)
+
+    def losing(self, positions: Iterable[int], inside: Iterable[int]) -> bool:
+        """Whether one of the parties lost more neighbours than it may, for this list ([F2])."""
+        lost = losses(self.drawn, inside, self.withheld)
+        return any(lost[position] > self.manifest.terms.loss for position in positions)
+
+    def packed(self, members: Iterable[int], *, final: bool = False) -> Members:
+        return Members(pack_members(members, len(self.enrolled)), final)
+
+    def removed(
+        self, verdicts: Mapping[bytes, PartyVerdict], phase: Phase, step: int = 0
+    ) -> tuple[Removed, ...]:
+        """The verdicts as removals, in order of keys, and so of positions."""
+        rows = [
+            Removed(
+                author,
+                self.places.get(author),
+                phase,
+                step,
+                verdict.cause,
+                verdict.rule,
+                verdict.entry,
+            )
+            for author, verdict in verdicts.items()
+        ]
+        return tuple(sorted(rows, key=lambda row: row.author))
+
+    def blamed(self, verdicts: Mapping[bytes, PartyVerdict]) -> tuple[Fault, ...]:
+        """The verdicts that convict their authors."""
+        return tuple(
+            self.fault(author, verdict.rule, verdict.fault, verdict.entry)
+            for author, verdict in sorted(verdicts.items())
+            if verdict.fault and verdict.entry is not None
+        )
+
+    def fault(self, author: bytes, rule: str, what: str, *entries: int) -> Fault:
+        return Fault(Role.PARTY, author, rule, what, entries, self.number)
+
+    def shortened(
+        self, members: Iterable[int], verdicts: dict[bytes, PartyVerdict]
+    ) -> tuple[int, ...]:
+        """The list after peeling; whoever was peeled off gets a verdict."""
+        kept = tuple(members)
+        left = self.peeled(kept)
+        for position in set(kept) - set(left):
+            verdicts[self.author(position)] = PartyVerdict(RemovalCause.LOST, "04-L2")
+        return left
+
+    def culprits(self, verdicts: Mapping[bytes, PartyVerdict]) -> tuple[int, ...]:
+        """Who was missing or wrong; not who lost too many neighbours ([X1])."""
+        return tuple(
+            sorted(
+                self.places[author]
+                for author, verdict in verdicts.items()
+                if verdict.cause is not RemovalCause.LOST
+            )
+        )
+
+    def too_few(self, members: Sized) -> bool:
+        """[L3], [J6]."""
+        return len(members) < self.manifest.terms.survivors
+
+    def settle_list(  # noqa: PLR0913 - all that a list consists of
+        self,
+        phase: Phase,
+        cut: int,
+        message: Message,
+        members: tuple[int, ...],
+        step: int = 0,
+        *,
+        final: bool = False,
+    ) -> tuple[int, ...]:
+        """The close is posted: its list, whose numbers are those of the first one in memory."""
+        if self.lists:
+            everybody, last = self.lists[0].members, self.members
+            members = last if members == last else tuple(everybody[each] for each in members)
+        self.lists.append(Listed(phase, step, cut, message.index, members, final))
+        return members
+
+    def removal_rows(self) -> Iterator[Removal]:
+        """[Z3]: everybody on the roll that is not in the final list, in order."""
+        rows = {each.position: each for each in self.removals}
+        for position in range(len(self.enrolled)):
+            if position in rows:
+                yield Removal(position, rows[position].phase, rows[position].cause)
+
+    def unmask(self, seeds: Mapping[int, SecretBytes]) -> None:
+        """These seeds are public."""
+        self.unmasked.update(seeds)
+
+
+def fails(  # noqa: PLR0913 - all that such a step consists of
+    reason: AbortReason,
+    culprits: tuple[int, ...],
+    removed: tuple[Removed, ...],
+    faults: tuple[Fault, ...],
+    laggards: frozenset[bytes] = frozenset(),
+    *,
+    out: Mapping[bytes, PartyVerdict],
+) -> PhaseDecision:
+    """An abort that the rules demand."""
+    return PhaseDecision(
+        Failure(reason, culprits), removed, lambda _: None, faults, laggards, out=out
+    )

@@ -1,0 +1,223 @@
+"""Encodes byte strings and sequences: of a fixed size, or with their length in front."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from wire.codec.base import ByteReader, Codec, DecodeFault, Notation, checked_sizes
+from wire.errors import UsageError
+
+
+class LengthPrefix:
+    """The length in bytes of what follows, in as few bytes as hold the maximum."""
+
+    def __init__(self, minimum: int, maximum: int) -> None:
+        self._minimum = minimum
+        self._maximum = maximum
+        self.width = max(1, (maximum.bit_length() + 7) // 8)
+
+    def read(self, reader: ByteReader) -> int:
+        """Consume the length; return the offset where the content ends.
+
+        Compares numbers only, so that an absurd length costs nothing.
+        """
+        start = reader.position
+        length = int.from_bytes(reader.take(self.width))
+        if not self._minimum <= length <= self._maximum:
+            raise DecodeFault(
+                f"a length of {self._minimum} to {self._maximum}, not {length}", start
+            )
+        left = reader.limit - reader.position
+        if length > left:
+            raise DecodeFault(f"announces {length} bytes, {left} are left", start)
+        return reader.position + length
+
+
+class Fixed(Codec[bytes]):
+    """Byte strings of one length."""
+
+    def __init__(self, size: int) -> None:
+        checked_sizes(size, size, "fixed")
+        self.min_size = self.max_size = self._size = size
+
+    @property
+    def notation(self) -> Notation:
+        return Notation("opaque", f"[{self._size}]")
+
+    def read(self, reader: ByteReader) -> bytes:
+        return reader.take(self._size)
+
+    def write(self, value: bytes, out: bytearray) -> None:
+        if type(value) is not bytes:
+            raise DecodeFault(f"needs bytes, not {type(value).__name__}")
+        if len(value) != self._size:
+            raise DecodeFault(f"needs {self._size} bytes, not {len(value)}")
+        out += value
+
+
+class Opaque(Codec[bytes]):
+    """Byte strings of bounded length behind their length."""
+
+    def __init__(self, minimum: int, maximum: int) -> None:
+        checked_sizes(minimum, maximum, "opaque")
+        self._minimum = minimum
+        self._maximum = maximum
+        self._prefix = LengthPrefix(minimum, maximum)
+        self.min_size = self._prefix.width + minimum
+        self.max_size = self._prefix.width + maximum
+
+    @property
+    def notation(self) -> Notation:
+        return Notation("opaque", f"<{self._minimum}..{self._maximum}>")
+
+    def read(self, reader: ByteReader) -> bytes:
+        stop = self._prefix.read(reader)
+        return reader.take(stop - reader.position)
+
+    def write(self, value: bytes, out: bytearray) -> None:
+        if type(value) is not bytes:
+            raise DecodeFault(f"needs bytes, not {type(value).__name__}")
+        if not self._minimum <= len(value) <= self._maximum:
+            raise DecodeFault(f"needs {self._minimum} to {self._maximum} bytes, not {len(value)}")
+        out += len(value).to_bytes(self._prefix.width)
+        out += value
+
+
+def fixed(size: int) -> Codec[bytes]:
+    """Exactly `size` bytes, nothing in front of them."""
+    return Fixed(size)
+
+
+def opaque(minimum: int, maximum: int) -> Codec[bytes]:
+    """`minimum` to `maximum` bytes behind their length."""
+    return Opaque(minimum, maximum)
+
+
+T = TypeVar("T")
+
+
+def _sequence_sizes(item: Codec[T], minimum: int, maximum: int, what: str) -> tuple[int, int]:
+    checked_sizes(minimum, maximum, what)
+    if item.min_size == 0:
+        # Any number of empty items would fit in no bytes: no bound on the work, and
+        # behind a length in bytes their number would be lost.
+        raise UsageError(f"an item of {what} needs at least one byte")
+    sizes = minimum * item.min_size, maximum * item.max_size
+    return checked_sizes(*sizes, f"{what} in bytes")
+
+
+class Array(Codec[tuple[T, ...]]):
+    """A tuple whose length both sides know from elsewhere."""
+
+    def __init__(self, item: Codec[T], count: int) -> None:
+        self.min_size, self.max_size = _sequence_sizes(item, count, count, "an array")
+        self._item = item
+        self._count = count
+
+    @property
+    def notation(self) -> Notation:
+        low, high = self.min_size, self.max_size
+        size = f"[{low}]" if low == high else f"[{low}..{high}]"
+        return Notation(self._item.notation.type_name, size, f"{self._count} items")
+
+    def definitions(self) -> Iterator[tuple[str, str]]:
+        return self._item.definitions()
+
+    def read(self, reader: ByteReader) -> tuple[T, ...]:
+        read = self._item.read
+        items: list[T] = []
+        try:
+            while len(items) < self._count:
+                items.append(read(reader))
+        except DecodeFault as fault:
+            fault.enter(f"[{len(items)}]")
+            raise
+        return tuple(items)
+
+    def write(self, value: tuple[T, ...], out: bytearray) -> None:
+        if type(value) is not tuple:
+            raise DecodeFault(f"needs a tuple, not {type(value).__name__}")
+        if len(value) != self._count:
+            raise DecodeFault(f"needs {self._count} items, not {len(value)}")
+        _write_items(self._item, value, out)
+
+
+class VectorCodec(Codec[tuple[T, ...]]):
+    """A tuple of bounded length behind its size in bytes."""
+
+    def __init__(self, item: Codec[T], minimum: int, maximum: int) -> None:
+        self._low, self._high = _sequence_sizes(item, minimum, maximum, "a vector")
+        self._prefix = LengthPrefix(self._low, self._high)
+        self.min_size = self._prefix.width + self._low
+        self.max_size = self._prefix.width + self._high
+        self._item = item
+        self._minimum = minimum
+        self._maximum = maximum
+
+    @property
+    def notation(self) -> Notation:
+        remark = f"{self._minimum} to {self._maximum} items"
+        return Notation(self._item.notation.type_name, f"<{self._low}..{self._high}>", remark)
+
+    def definitions(self) -> Iterator[tuple[str, str]]:
+        return self._item.definitions()
+
+    def read(self, reader: ByteReader) -> tuple[T, ...]:
+        start, outer_limit = reader.position, reader.limit
+        reader.limit = stop = self._prefix.read(reader)
+        width = self._item.min_size
+        if self._minimum <= (stop - reader.position) // width <= self._maximum:
+            run = self._item.unpack_run(reader.data[reader.position : stop])
+            if run is not None:
+                reader.position, reader.limit = stop, outer_limit
+                return run
+        read = self._item.read
+        items: list[T] = []
+        try:
+            while reader.position < stop and len(items) < self._maximum:
+                items.append(read(reader))
+        except DecodeFault as fault:
+            fault.enter(f"[{len(items)}]")
+            raise
+        if reader.position < stop:
+            raise DecodeFault(
+                f"more than {self._maximum} items", reader.position, f"[{len(items)}]"
+            )
+        if len(items) < self._minimum:
+            raise DecodeFault(f"{len(items)} items, at least {self._minimum} are needed", start)
+        reader.limit = outer_limit
+        return tuple(items)
+
+    def write(self, value: tuple[T, ...], out: bytearray) -> None:
+        if type(value) is not tuple:
+            raise DecodeFault(f"needs a tuple, not {type(value).__name__}")
+        if not self._minimum <= len(value) <= self._maximum:
+            raise DecodeFault(f"needs {self._minimum} to {self._maximum} items, not {len(value)}")
+        content = bytearray()
+        _write_items(self._item, value, content)
+        out += len(content).to_bytes(self._prefix.width)
+        out += content
+
+
+def _write_items(item: Codec[T], values: tuple[T, ...], out: bytearray) -> None:
+    whole = item.pack_run(values)
+    if whole is not None:
+        out += whole
+        return
+    for index, value in enumerate(values):
+        try:
+            item.write(value, out)
+        except DecodeFault as fault:
+            fault.enter(f"[{index}]")
+            raise
+
+
+def array(item: Codec[T], count: int) -> Codec[tuple[T, ...]]:
+    """Exactly `count` items, nothing in front: the statement fixes the count, not the message."""
+    return Array(item, count)
+
+
+def vector(item: Codec[T], minimum: int, maximum: int) -> Codec[tuple[T, ...]]:
+    """`minimum` to `maximum` items behind their total size in bytes."""
+    return VectorCodec(item, minimum, maximum)

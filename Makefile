@@ -11,7 +11,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-reference soak quick durations mutations coverage lint test-native install \
-	lock supply sbom vectors clean
+	lock supply advisories vectors clean
 
 demo: install
 	$(BIN)/python examples/commit_and_prove.py
@@ -94,7 +94,6 @@ $(VENV)/.installed: $(VENV)/.packages pyproject.toml $(RUST)
 	@touch $@
 
 # Pins the newest versions of what requirements/*.in name, with hashes and without addresses.
-# `make supply` then says which licences to record; `make sbom` writes the bill of materials anew.
 LOCK = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade \
 	--python-version 3.11
 lock: install
@@ -102,13 +101,44 @@ lock: install
 	$(LOCK) requirements/lock.in --output-file requirements/lock.txt
 	$(LOCK) requirements/dev.in --output-file requirements/dev.txt
 	$(LOCK) requirements/soak.in --output-file requirements/soak.txt
+	$(LOCK) requirements/supply.in --output-file requirements/supply.txt
+	cd native && cargo update --quiet
 
-# Locks, licences, bill of materials; known vulnerabilities where ADVISORIES names a folder of them.
-supply: install
-	$(BIN)/python -m supply all $(if $(ADVISORIES),--database "$(ADVISORIES)")
+# What we build from. `make supply` writes the bills of materials to build/supply and refuses a licence
+# that is not allowed; `make advisories DATABASE=FOLDER` looks for known vulnerabilities in a local copy of
+# the OSV database (FOLDER/osv-scalibr/PyPI/all.zip and FOLDER/osv-scalibr/crates.io/all.zip). The tools have environments of their own, beside what they inspect.
+SUPPLY := $(VENV)-supply
+CYCLONEDX_RUST := 0.5.9
+OSV_SCANNER := v2.5.0
+BILLS := build/supply
+PYTHON_LICENCES := 0BSD;Apache;BSD;CC0-1.0;GNU Lesser General Public License v3;LGPL-3.0;ISC;MIT;MPL-2.0
+PYTHON_LICENCES := $(PYTHON_LICENCES);Mozilla Public License 2.0;PSF;Python Software Foundation License;Zlib
 
-sbom: install
-	$(BIN)/python -m supply sbom
+supply: install $(SUPPLY)/.installed
+	mkdir -p $(BILLS)
+	$(SUPPLY)/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml \
+		--output-file $(BILLS)/python.cdx.json $(BIN)/python
+	$(SUPPLY)/bin/pip-licenses --python $(BIN)/python --from mixed --partial-match \
+		--allow-only "$(PYTHON_LICENCES)" > $(BILLS)/python-licences.txt
+ifneq ($(CARGO),)
+	cd native && ../$(SUPPLY)/bin/cargo-cyclonedx cyclonedx --quiet --format json \
+		--override-filename native.cdx
+	mv native/native.cdx.json $(BILLS)/
+endif
+
+$(SUPPLY)/.installed: requirements/supply.txt
+	$(PYTHON) -m venv $(SUPPLY)
+	$(SUPPLY)/bin/python -m pip install --quiet --require-hashes --requirement requirements/supply.txt
+ifneq ($(CARGO),)
+	cargo install --quiet --locked --root $(SUPPLY) cargo-cyclonedx@$(CYCLONEDX_RUST)
+endif
+	@touch $@
+
+advisories:
+	@test -d "$(DATABASE)" || { echo "name a local copy of the OSV database: make advisories DATABASE=FOLDER"; exit 2; }
+	go run github.com/google/osv-scanner/v2/cmd/osv-scanner@$(OSV_SCANNER) scan source --offline \
+		--local-db-path "$(DATABASE)" --lockfile requirements.txt:requirements/dev.txt \
+		--lockfile requirements.txt:requirements/soak.txt --lockfile native/Cargo.lock
 
 clean:
-	rm -rf $(VENV) build *.egg-info native/target commitments/_native*.so
+	rm -rf $(VENV) $(VENV)-supply build *.egg-info native/target commitments/_native*.so

@@ -61,6 +61,7 @@ def links(page: Path) -> list[str]:
 
 
 PAGES = [
+    ROOT / "CHANGELOG.md",
     ROOT / "README.md",
     ROOT / "SECURITY.md",
     *sorted((ROOT / "specs").glob("*.md")),

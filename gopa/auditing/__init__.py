@@ -1,4 +1,4 @@
-"""The offline auditor: what a transcript proves, what it does not, and who broke which rule.
+"""Audits transcripts offline: what one proves, what it does not, and who broke which rule.
 
 Specification: `specs/11-audit.md`.
 """

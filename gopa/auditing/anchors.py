@@ -1,4 +1,4 @@
-"""What a reader trusts from outside of a transcript. `specs/11-audit.md`, [I2]."""
+"""Reads what a reader trusts from outside of a transcript. `specs/11-audit.md`, [I2]."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MANIFEST: Final = re.compile(rb"manifest[ \t]+([0-9a-f]{64})[ \t]*")
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """The key of the board's log with a quorum, and SHA-256 of the manifest's body.
+    """Holds the key of the board's log with a quorum, and SHA-256 of the manifest's body.
 
     Either may be missing: then its check is, too.
     """

@@ -1,4 +1,4 @@
-"""`gopa.audit`: reads a log once and says what it proves. `specs/11-audit.md`."""
+"""Carries out `gopa.audit`: reads a log once and says what it proves. `specs/11-audit.md`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbered checks of an audit. `specs/11-audit.md`, section 2."""
+"""Lists the numbered checks of an audit. `specs/11-audit.md`, section 2."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Status(Enum):
-    """How a check ended."""
+    """Says how a check ended."""
 
     PASS = "pass"  # noqa: S105 - no password
     FAIL = "fail"
@@ -20,7 +20,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What is asked, in words, and the rules that it cites.
+    """Says what is asked, in words, and the rules that it cites.
 
     A rule that ends without a digit, such as `05-N`, stands for its whole family.
     """

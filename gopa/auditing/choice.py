@@ -1,4 +1,4 @@
-"""Which session of a log is audited. `specs/11-audit.md`, [I7]."""
+"""Chooses which session of a log is audited. `specs/11-audit.md`, [I7]."""
 
 from __future__ import annotations
 

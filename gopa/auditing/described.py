@@ -33,7 +33,7 @@ _CLEAR: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """Sum and mean of each coordinate in the units of the inputs, as text."""
+    """Holds sum and mean of each coordinate in the units of the inputs, as text."""
 
     total: tuple[str, ...] = ()
     mean: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Files that convict one author of one fault, for a reader who has no log.
+"""Writes and reads files that convict one author of one fault, for a reader who has no log.
 
 `specs/11-audit.md`, section 6.
 """
@@ -35,7 +35,7 @@ LARGEST_FORK: Final = 2**18
 
 @dataclass(frozen=True, slots=True)
 class FaultStatement:
-    """Who is said to have broken which rule, in which round (0: none). Read, never believed."""
+    """States who broke which rule, in which round (0: none). It is read, and never believed."""
 
     __spec_name__ = "Statement"
 
@@ -50,7 +50,7 @@ FORKED: Final = FaultStatement(bytes(32), b"05-C4", 0)
 
 @dataclass(frozen=True, slots=True)
 class TwoEntries:
-    """[E2]: two signed entries for one slot."""
+    """Shows two signed entries for one slot ([E2])."""
 
     first: bytes
     second: bytes
@@ -58,7 +58,7 @@ class TwoEntries:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A signed entry and the index that it is said to have."""
+    """Holds a signed entry and the index that it is said to have."""
 
     index: int
     raw: bytes
@@ -66,14 +66,14 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """[E3]: what the rule reads, in the order of the log."""
+    """Shows what the rule reads, in the order of the log ([E3])."""
 
     entries: tuple[Placed, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """[E4]: the beginning of the log, and the proof that the signed tree extends it."""
+    """Shows the beginning of the log, and proves that the signed tree extends it ([E4])."""
 
     note: bytes
     proof: tuple[bytes, ...]
@@ -82,7 +82,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """[E5]: what 05, section 9 calls evidence."""
+    """Shows a fork, by what 05, section 9 calls evidence ([E5])."""
 
     evidence: bytes
 
@@ -91,7 +91,7 @@ Shown: TypeAlias = TwoEntries | Messages | Prefix | Fork
 
 
 class ShownTag(IntEnum):
-    """What kind of evidence a file holds."""
+    """Says what kind of evidence a file holds."""
 
     TWO_ENTRIES = 1
     MESSAGES = 2
@@ -101,7 +101,7 @@ class ShownTag(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A statement, and what is to show it."""
+    """Holds a statement, and what is to show it."""
 
     statement: FaultStatement
     shown: Shown

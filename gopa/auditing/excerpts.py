@@ -1,4 +1,4 @@
-"""What of a log can stand in files of evidence, a bounded part of it at a time.
+"""Picks what of a log can stand in files of evidence, a bounded part of it at a time.
 
 A file of evidence has a limit ([E6] of `specs/11-audit.md`), a log and the number of its faults
 have none: the log is read once to see how much each fault takes, and once for each group of
@@ -31,21 +31,21 @@ _TWO: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """The entry at an index."""
+    """Names the entry at an index."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """All entries of an author in the session."""
+    """Names all entries of an author in the session."""
 
     author: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseEntries:
-    """All entries of the session in a phase of a round."""
+    """Names all entries of the session in a phase of a round."""
 
     round: int
     phase: int
@@ -56,7 +56,7 @@ Kind: TypeAlias = Cited | By | PhaseEntries
 
 @dataclass(slots=True)
 class Kept:
-    """The first entries of a kind, as many as a file of evidence can hold."""
+    """Keeps the first entries of a kind, as many as a file of evidence can hold."""
 
     placed: list[Placed] = field(default_factory=list)
     _bytes: int = 0

@@ -1,4 +1,4 @@
-"""Numbers as text: at most 12 significant digits, one spelling. `specs/11-audit.md`, [R4]."""
+"""Writes numbers as text: at most 12 digits, one spelling. `specs/11-audit.md`, [R4]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Following the log of a live board. `specs/11-audit.md`, section 5."""
+"""Follows the log of a live board. `specs/11-audit.md`, section 5."""
 
 from __future__ import annotations
 

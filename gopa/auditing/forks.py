@@ -1,4 +1,4 @@
-"""A log that signed two histories: the evidence, and who saw both. `specs/11-audit.md`, [E5]."""
+"""Shows that a log signed two histories, and who saw both. `specs/11-audit.md`, [E5]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file of evidence proves, judged by itself. `specs/11-audit.md`, section 6."""
+"""Judges what a file of evidence proves by itself. `specs/11-audit.md`, section 6."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ first is for the whole log to say, so a choice of entries could frame an honest 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Whether the evidence convicts, whom and of what.
+    """Says whether the evidence convicts, whom and of what.
 
     `culprit` is None where the evidence does not show which part the author has in the
     session. `session` and `manifest`, which is SHA-256 of the session's manifest, are there as far
@@ -91,7 +91,7 @@ def judge(
 
 
 def _two_entries(statement: FaultStatement, shown: TwoEntries) -> Judgement:
-    """[E2]."""
+    """Judge two signed entries for one slot ([E2])."""
     first, second = Submission.decode(shown.first), Submission.decode(shown.second)
     if wrong_signatures((first, second)):
         return _nothing(statement, "an entry is not signed by its author")
@@ -186,7 +186,7 @@ def _judge_manifest(
 
 
 def _fork(statement: FaultStatement, shown: Fork, policy: TrustPolicy | None) -> Judgement:
-    """[E5]."""
+    """Judge two signed checkpoints that cannot belong to one log ([E5])."""
     if policy is None:
         raise UsageError("name the log that this is about: --keys FILE", "keys")
     older, newer = verify_fork(shown.evidence, policy.log.key)

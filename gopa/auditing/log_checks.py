@@ -43,7 +43,11 @@ def check_earlier(state: LogState, tally: CheckTally, signed: SignedCheckpoint |
 def _compare(
     state: LogState, tally: CheckTally, older: SignedCheckpoint, newer: SignedCheckpoint, name: str
 ) -> None:
-    """Two signed checkpoints of one log: the roots agree where both have one."""
+    """Compare two signed checkpoints of one log: the roots agree where both have one.
+
+    A board that shows another history than before is convicted by its own signatures (attack
+    `rewrite-log`).
+    """
     if older.size > state.reading.size:
         covered = counted(older.size, "entry", "entries")
         detail = f"{name} covers {covered}, this copy has {state.reading.size}: get a newer one"
@@ -116,7 +120,10 @@ def check_log(state: LogState, tally: CheckTally) -> LogReport | None:
 
 
 def _check_note(state: LogState, tally: CheckTally) -> SignedCheckpoint | None:
-    """1.1 and 1.2; the checkpoint if its log signed it."""
+    """Decide checks 1.1 and 1.2; return the checkpoint if its log signed it.
+
+    Without a quorum a board can show an auditor a log of its own (attack `fork-without-witness`).
+    """
     policy = state.policy
     if state.checkpoint is None:
         tally.say("1.1", Status.SKIPPED, "there is no note that could be read")
@@ -156,7 +163,7 @@ def _witnesses(state: LogState, signed: SignedCheckpoint) -> tuple[str, ...]:
 
 
 def _check_entries(state: LogState, tally: CheckTally, signed: SignedCheckpoint | None) -> None:
-    """1.3, 1.4 and 3.1."""
+    """Decide checks 1.3, 1.4 and 3.1: all entries are there, nothing else, each signed."""
     if state.checkpoint is None:
         for number in ("1.3", "1.4", "3.1"):
             tally.say(number, Status.SKIPPED, "there is no note that could be read")
@@ -188,7 +195,10 @@ def _check_entries(state: LogState, tally: CheckTally, signed: SignedCheckpoint 
 
 
 def _check_anchors(state: LogState, tally: CheckTally) -> None:
-    """0.2 and 0.3."""
+    """Decide checks 0.2 and 0.3: log and manifest are those that the reader knows from elsewhere.
+
+    Anybody can make a log in which everything fits together, or copy a session into one.
+    """
     anchors, anchored, manifest = state.options.anchors, state.anchoring, state.manifest
     if anchors.policy is not None and manifest is not None:
         key = str(anchors.policy.log.key)
@@ -218,7 +228,10 @@ def _check_anchors(state: LogState, tally: CheckTally) -> None:
 
 
 def _check_beacon(state: LogState, tally: CheckTally) -> None:
-    """0.4."""
+    """Decide check 0.4: the auditor knows the beacon.
+
+    Values of a chain that nobody knows may be chosen by whoever runs the session.
+    """
     manifest = state.manifest
     if manifest is None:
         tally.say("0.4", Status.SKIPPED, "there is no valid manifest")

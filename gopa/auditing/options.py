@@ -1,4 +1,4 @@
-"""What the reader of a transcript asks for."""
+"""Names what the reader of a transcript asks for."""
 
 from __future__ import annotations
 

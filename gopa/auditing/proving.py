@@ -1,4 +1,4 @@
-"""Making files of evidence from a log that was read. `specs/11-audit.md`, section 6."""
+"""Makes files of evidence from a log that was read. `specs/11-audit.md`, section 6."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entries of a log on their way through the checks, once, in bounded batches."""
+"""Takes the entries of a log through the checks, once, in bounded batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_AHEAD: Final = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """An entry of somebody whom the reader wants to follow; `size` is that of its body."""
+    """Holds an entry of somebody whom the reader wants to follow; `size` is that of its body."""
 
     index: int
     entry: Entry

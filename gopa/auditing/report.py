@@ -1,4 +1,4 @@
-"""What an audit found, as data. `specs/11-audit.md`, sections 3 and 4.
+"""Holds what an audit found, as data. `specs/11-audit.md`, sections 3 and 4.
 
 A report as JSON is one text for one report: `specs/11-audit.md`, [R3]. The schema is
 `docs/audit/report.schema.json`.
@@ -76,7 +76,7 @@ def _plain(value: object) -> Json:
 
 
 class Verdict(Enum):
-    """The outcome of an audit; `code` is the exit code of `gopa audit`."""
+    """Says how an audit ended; `code` is the exit code of `gopa audit`."""
 
     VALID = "VALID"
     INVALID = "INVALID"
@@ -104,7 +104,7 @@ _CODES = {
 
 
 class Culprit(Enum):
-    """Who is to blame for a fault."""
+    """Says who is to blame for a fault."""
 
     PARTY = "party"
     BOARD = "board"
@@ -115,7 +115,7 @@ class Culprit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ShownEntry:
-    """An entry that shows something: its place in the log and its leaf hash.
+    """Names an entry that shows something: its place in the log and its leaf hash.
 
     The hash is empty where the log ends before that place, or breaks off.
     """
@@ -126,7 +126,7 @@ class ShownEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuditFault:
-    """A rule that was broken.
+    """Reports a rule that was broken.
 
     `author` is an Ed25519 key, empty for the board and where nobody can be named.
     `handled` means that the rules dealt with it: it is no reason to doubt a result.
@@ -157,7 +157,7 @@ class AuditFault:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something worth knowing that is nobody's fault; `count` entries show it."""
+    """Reports something worth knowing that is nobody's fault; `count` entries show it."""
 
     rule: str
     what: str
@@ -169,7 +169,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """How one check ended. `handled` counts faults of parties that the rules dealt with."""
+    """Says how one check ended. `handled` counts faults of parties that the rules dealt with."""
 
     check: Check
     status: Status
@@ -179,7 +179,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Somebody who is not in a result: since which phase, and why."""
+    """Names somebody who is not in a result: since which phase, and why."""
 
     author: bytes
     phase: str
@@ -190,7 +190,7 @@ class Exclusion:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyClaim:
-    """Delta against one kind of adversary, with the share that bad graphs have in it."""
+    """States delta against one kind of adversary, with the share that bad graphs have in it."""
 
     against: str
     delta: str
@@ -200,7 +200,7 @@ class PrivacyClaim:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyReport:
-    """What one round gave away, recomputed from the log."""
+    """States what one round gave away, recomputed from the log."""
 
     epsilon: str
     claims: tuple[PrivacyClaim, ...]
@@ -212,7 +212,7 @@ class PrivacyReport:
 
 @dataclass(frozen=True, slots=True)
 class ListReport:
-    """A close that the rules accept: `members` are positions in `joined`."""
+    """Reports a close that the rules accept: `members` are positions in `joined`."""
 
     phase: str
     step: int
@@ -224,7 +224,7 @@ class ListReport:
 
 @dataclass(frozen=True, slots=True)
 class RoundReport:
-    """One round. `sums` are in steps of the grid; estimates are decimal text, or empty lists.
+    """Reports one round. `sums` are in steps of the grid; estimates are decimal text, or empty.
 
     `joined` and `included` hold keys; `edges` and `opened` are pairs of positions in `joined`.
     Of large rounds `edges` is empty: `edge_count` has their number all the same. `total` is
@@ -257,7 +257,7 @@ class RoundReport:
 
 
 class Anchor(Enum):
-    """Where the reader's trust in a thing comes from."""
+    """Says where the reader's trust in a thing comes from."""
 
     OUTSIDE = "outside"
     EMBEDDED = "embedded"
@@ -266,7 +266,7 @@ class Anchor(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Anchoring:
-    """What stands on what: the board's key with its quorum, and the manifest."""
+    """Says what stands on what: the board's key with its quorum, and the manifest."""
 
     log: Anchor
     manifest: Anchor
@@ -279,7 +279,7 @@ class Anchoring:
 
 @dataclass(frozen=True, slots=True)
 class LogReport:
-    """The state of the log that was read. `input` names where it was read from."""
+    """Reports the state of the log that was read. `input` names where it was read from."""
 
     input: str
     origin: str
@@ -290,7 +290,7 @@ class LogReport:
 
 @dataclass(frozen=True, slots=True)
 class SessionReport:
-    """What the manifest says."""
+    """Repeats what the manifest says."""
 
     session: bytes
     manifest: bytes
@@ -317,7 +317,7 @@ class SessionReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything an audit found. `html` makes a page of what `to_json` says.
+    """Holds everything an audit found. `html` makes a page of what `to_json` says.
 
     `anchors` says what came from outside of the transcript. `complete` says that the log was
     read to its end and every logical round has ended by the rules.

@@ -1,4 +1,4 @@
-"""Families 2 to 7: what the rules of the protocol found, sorted into checks."""
+"""Sorts what the rules of the protocol found into the checks of families 2 to 7."""
 
 from __future__ import annotations
 

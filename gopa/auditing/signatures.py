@@ -1,4 +1,4 @@
-"""Signatures of a log, judged batch by batch while workers look at the batches behind."""
+"""Judges the signatures of a log, batch by batch, while workers look at the batches behind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_BAD: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class BadEntry:
-    """An entry that a log must not hold: which check and rule it fails, and why."""
+    """Names an entry that a log must not hold: which check and rule it fails, and why."""
 
     check: str
     rule: str
@@ -36,7 +36,7 @@ class BadEntry:
 
 @dataclass(slots=True)
 class Batch:
-    """Entries on their way, with what was wrong about entries that were read among them.
+    """Collects entries on their way, with what was wrong about entries that were read among them.
 
     `size` has the bytes of the entries, `bad_count` counts what `bad` has no room for, too.
     """

@@ -1,4 +1,4 @@
-"""Where a transcript comes from: an archive, a directory, an address, an open reader.
+"""Opens a transcript: an archive, a directory, an address, or an open reader.
 
 All of them are a note and the entries under it ([I1] of `specs/11-audit.md`).
 """
@@ -28,11 +28,11 @@ _SECONDS: Final = 60.0
 
 
 class Unsupported(GopaError):
-    """A format of a version that this auditor does not know."""
+    """Reports a format of a version that this auditor does not know."""
 
 
 class AuditedLog(Protocol):
-    """A log to be audited; nothing that it says of itself is believed."""
+    """Gives access to a log to be audited; nothing that it says of itself is believed."""
 
     name: str
     session: bytes
@@ -85,7 +85,7 @@ def _version(magic: bytes) -> str:
 
 
 class Archive:
-    """A `.gopa` file, read once."""
+    """Reads a `.gopa` file, once."""
 
     def __init__(self, parts: ArchiveParts, name: str) -> None:
         self._parts = parts
@@ -104,7 +104,7 @@ class Archive:
 
 
 class PublicLog:
-    """The public files of a board, in a directory or behind an address."""
+    """Reads the public files of a board, in a directory or behind an address."""
 
     session = WHOLE_LOG
 
@@ -137,7 +137,7 @@ class PublicLog:
 
 
 class OpenLog:
-    """A reader that the caller has opened; every entry is verified before it hands it out."""
+    """Reads through a reader that the caller has opened, which verifies every entry."""
 
     session = WHOLE_LOG
 

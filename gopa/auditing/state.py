@@ -1,4 +1,4 @@
-"""What was read of a log, as the checks look at it."""
+"""Holds what was read of a log, as the checks look at it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gopa.messages.manifest import Manifest, policy_of
 
 @dataclass(slots=True)
 class LogState:
-    """One log under one note. `checkpoint` is None where the note could not be read.
+    """Holds one log under one note. `checkpoint` is None where the note could not be read.
 
     `breaks` are faults of the transcript that came up while it was read, `lacking` says
     what could not be had of it; `forks` is evidence that its board signed

@@ -1,4 +1,4 @@
-"""How each check ended: collected while the audit runs. `specs/11-audit.md`, [C1], [V1]."""
+"""Collects how each check ended, while the audit runs. `specs/11-audit.md`, [C1], [V1]."""
 
 from __future__ import annotations
 

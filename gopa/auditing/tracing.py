@@ -1,4 +1,4 @@
-"""Everything that a log has about one author, and what the rules made of it."""
+"""Traces everything that a log has about one author, and what the rules made of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wire.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """One entry of the author, with what it is and what became of it."""
+    """Holds one entry of the author, with what it is and what became of it."""
 
     index: int
     what: str
@@ -22,7 +22,7 @@ class TraceStep:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """An author's entries in order, and where each round left it."""
+    """Holds an author's entries in order, and where each round left it."""
 
     author: bytes
     steps: tuple[TraceStep, ...]

@@ -1,1 +1,1 @@
-"""What is said in a session, as strict binary structs. `specs/04-protocol.md`."""
+"""Defines what is said in a session, as strict binary structs. `specs/04-protocol.md`."""

@@ -1,4 +1,4 @@
-"""Which codec reads the body of which kind of message."""
+"""Says which codec reads the body of which kind of message."""
 
 from __future__ import annotations
 

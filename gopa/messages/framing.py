@@ -1,4 +1,7 @@
-"""Messages and the entries that carry them. `specs/04-protocol.md`, section 1."""
+"""Cuts messages into signed entries, and puts entries together again.
+
+`specs/04-protocol.md`, section 1.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def party_id(author: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """An entry of the log, at its index; the caller has verified signature and inclusion."""
+    """Holds an entry of the log with its index; the caller has verified signature and inclusion."""
 
     index: int
     leaf: bytes
@@ -37,7 +40,7 @@ class Posted:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A whole message: its chunks in order, from index `first` to `index`.
+    """Holds a whole message: its chunks in order, from index `first` to `index`.
 
     `seen` is the largest size of the log that its entries say they have seen.
     """
@@ -56,7 +59,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Equivocation:
-    """The author signed two entries for one slot; the second is at `index`."""
+    """Reports that the author signed two entries for one slot; the second is at `index`."""
 
     author: bytes
     phase: int
@@ -67,7 +70,7 @@ class Equivocation:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """An entry that belongs to no message: a gap in seq, or chunks that do not continue."""
+    """Reports an entry that belongs to no message: a gap in seq, or chunks that do not continue."""
 
     author: bytes
     phase: int
@@ -94,7 +97,7 @@ class MessageSlot:
 
 @dataclass(frozen=True, slots=True)
 class SignedMessage:
-    """The entries of one message, to be posted in order, and what follows from them."""
+    """Holds the entries of one message, to be posted in order, and what follows from them."""
 
     entries: tuple[bytes, ...]
     leaf: bytes

@@ -1,4 +1,4 @@
-"""How long a message may be in one session. `specs/04-protocol.md`, [S4].
+"""Computes how long a message may be in one session. `specs/04-protocol.md`, [S4].
 
 Every bound is the length of the longest honest message, so a board that keeps to them
 refuses nobody who keeps the rules.

@@ -1,4 +1,4 @@
-"""Lists of parties as bit strings over the positions of a roll.
+"""Packs lists of parties into bit strings over the positions of a roll.
 
 `specs/04-protocol.md`, section 2.
 """

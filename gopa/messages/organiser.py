@@ -1,4 +1,7 @@
-"""What the organiser posts after the manifest. `specs/04-protocol.md`, sections 2, 4, 5 and 12."""
+"""Defines what the organiser posts after the manifest.
+
+`specs/04-protocol.md`, sections 2, 4, 5 and 12.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ MOST_COORDINATES = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A round begins: which logical round it serves, and which attempt it is."""
+    """Begins a round: says which logical round it serves, and which attempt it is."""
 
     acts_on: bytes
     logical: int
@@ -42,7 +45,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class RollEntry:
-    """A party on the roll, by its Ed25519 key."""
+    """Names a party on the roll, by its Ed25519 key."""
 
     __spec_name__ = "Enrolled"
 
@@ -53,7 +56,7 @@ class RollEntry:
 
 @dataclass(frozen=True, slots=True)
 class Roll:
-    """Everybody who joined, in increasing order of their Ed25519 keys."""
+    """Lists everybody who joined, in increasing order of their Ed25519 keys."""
 
     parties: tuple[RollEntry, ...]
     beacon_round: int
@@ -61,7 +64,7 @@ class Roll:
 
 @dataclass(frozen=True, slots=True)
 class Coins:
-    """Who revealed what; or what the beacon said."""
+    """Lists who revealed what; or holds what the beacon said."""
 
     members: bytes
     nonces: tuple[bytes, ...]
@@ -71,7 +74,7 @@ class Coins:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The parties of a later list, one bit for each position of the roll."""
+    """Lists the parties that are left, one bit for each position of the roll."""
 
     members: bytes
     final: bool
@@ -84,7 +87,7 @@ _CONTENT_OF: dict[Phase, type[Content]] = {Phase.JOIN: Roll, Phase.COINS: Coins}
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """A phase ends with this list; `cut` says which entries counted.
+    """Ends a phase with a list; `cut` says which entries counted.
 
     `content` is a roll after join, coins after coins, and members after later phases.
     """
@@ -103,7 +106,7 @@ class Close:
 
 
 class RemovalCause(IntEnum):
-    """Why a party of the roll is not in a list."""
+    """Says why a party of the roll is not in a list."""
 
     __spec_name__ = "Cause"
 
@@ -116,7 +119,7 @@ class RemovalCause(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Which party left a round, in which phase and why."""
+    """Says which party left a round, in which phase and why."""
 
     position: int
     phase: Phase
@@ -125,7 +128,7 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class ResultMessage:
-    """The sums over everybody in the final list, on the grid."""
+    """Carries the sums over everybody in the final list, on the grid."""
 
     __spec_name__ = "Result"
 
@@ -138,7 +141,7 @@ class ResultMessage:
 
 
 class AbortReason(IntEnum):
-    """Why a round was aborted."""
+    """Says why a round was aborted."""
 
     __spec_name__ = "Why"
 
@@ -152,7 +155,7 @@ class AbortReason(IntEnum):
 
 
 class Released(IntEnum):
-    """What others saw of a round that was aborted."""
+    """Says what others saw of a round that was aborted."""
 
     NONE = 0
     MASKED = 1
@@ -160,7 +163,7 @@ class Released(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """The round ends without a result."""
+    """Ends the round without a result."""
 
     acts_on: bytes
     cut: int
@@ -173,7 +176,7 @@ OrganiserMessage: TypeAlias = Open | Close | ResultMessage | Abort
 
 
 class ListKind(IntEnum):
-    """What a close lists."""
+    """Says what a close lists."""
 
     ROLL = 1
     COINS = 2

@@ -1,4 +1,4 @@
-"""What a session chooses among: modes, trust, beacons, who may join."""
+"""Names what a session chooses among: modes, trust, beacons, who may join."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ MOST_REGISTERED: Final = 2**20
 
 
 class Mode(IntEnum):
-    """What is proved."""
+    """Says what is proved."""
 
     FULL = 1
     SIGNED = 2
 
 
 class Trust(IntEnum):
-    """Whom the aggregation withstands."""
+    """Says whom the aggregation withstands."""
 
     MALICIOUS = 1
     HONEST_BUT_CURIOUS = 2
@@ -29,19 +29,19 @@ class Trust(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CommitReveal:
-    """Coins from nonces that all parties commit to and reveal."""
+    """Takes coins from nonces that all parties commit to and reveal."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrandBeacon:
-    """Coins from a public beacon that nobody in the session controls."""
+    """Takes coins from a public beacon that nobody in the session controls."""
 
     chain: DrandChain
 
 
 @dataclass(frozen=True, slots=True)
 class TestCoins:
-    """Coins from the log alone. Whoever writes the log chooses them: simulations only."""
+    """Takes coins from the log alone. Whoever writes it chooses them: simulations only."""
 
     __test__ = False
 
@@ -51,7 +51,7 @@ Beacon: TypeAlias = CommitReveal | DrandBeacon | TestCoins
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """The Ed25519 keys that may join, in increasing order."""
+    """Lists the Ed25519 keys that may join, in increasing order."""
 
     keys: tuple[bytes, ...]
 
@@ -62,7 +62,7 @@ class Roster:
 
 @dataclass(frozen=True, slots=True)
 class OpenAdmission:
-    """Anybody may join, up to so many: nothing is known about how many are corrupt."""
+    """Lets anybody join, up to so many: nothing is known about how many are corrupt."""
 
     most: int
 
@@ -71,7 +71,7 @@ Admission: TypeAlias = Roster | OpenAdmission
 
 
 class BeaconTag(IntEnum):
-    """Where coins come from."""
+    """Says where coins come from."""
 
     COMMIT_REVEAL = 1
     DRAND = 2
@@ -79,7 +79,7 @@ class BeaconTag(IntEnum):
 
 
 class AdmissionTag(IntEnum):
-    """Who may join."""
+    """Says who may join."""
 
     ROSTER = 1
     OPEN = 2

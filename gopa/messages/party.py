@@ -1,4 +1,4 @@
-"""What parties post. `specs/04-protocol.md`, sections 4 to 11.
+"""Defines what parties post. `specs/04-protocol.md`, sections 4 to 11.
 
 Points, scalars and proofs stay bytes here: which sizes a field has depends on the
 session, and what they say is for the rules to judge.
@@ -19,7 +19,7 @@ LARGEST_VALUE = 2**28
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A fresh key with proof of possession, and what is fixed before the coins."""
+    """Carries a fresh key with proof of possession, and what is fixed before the coins."""
 
     acts_on: bytes
     key: bytes
@@ -31,7 +31,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Reveal:
-    """The nonce behind the hash of the join."""
+    """Shows the nonce behind the hash of the join."""
 
     acts_on: bytes
     nonce: bytes
@@ -39,7 +39,7 @@ class Reveal:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Commitments to all masks and to the noisy input, with the proof about it."""
+    """Carries commitments to all masks and to the noisy input, with the proof about it."""
 
     acts_on: bytes
     edges: tuple[bytes, ...]
@@ -52,7 +52,7 @@ class Commit:
 
 
 class About(IntEnum):
-    """What an accusation is about."""
+    """Says what an accusation is about."""
 
     EDGE = 1
     SHARE = 2
@@ -60,7 +60,7 @@ class About(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Accusation:
-    """The shared key of an edge, so that anybody sees who lied about it."""
+    """Shows the shared key of an edge, so that anybody sees who lied about it."""
 
     acts_on: bytes
     about: About
@@ -71,7 +71,7 @@ class Accusation:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """The masked value: d scalars, or d words packed; and the sum of blindings."""
+    """Carries the masked value: d scalars, or d words packed; and the sum of blindings."""
 
     acts_on: bytes
     value: bytes
@@ -80,7 +80,7 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class OpenedEdge:
-    """The key of an edge to a party that is gone."""
+    """Shows the key of an edge to a party that is gone."""
 
     neighbour: int
     key: bytes
@@ -88,7 +88,7 @@ class OpenedEdge:
 
 @dataclass(frozen=True, slots=True)
 class EdgeOpenings:
-    """The keys a party owes after others dropped out."""
+    """Carries the keys a party owes after others dropped out."""
 
     __spec_name__ = "Opening"
 
@@ -98,14 +98,14 @@ class EdgeOpenings:
 
 @dataclass(frozen=True, slots=True)
 class Confirm:
-    """From now on the author opens no edge of this round."""
+    """Promises that from now on the author opens no edge of this round."""
 
     acts_on: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Unmask:
-    """The seed of the author's self-mask."""
+    """Shows the seed of the author's self-mask."""
 
     acts_on: bytes
     seed: bytes
@@ -113,7 +113,7 @@ class Unmask:
 
 @dataclass(frozen=True, slots=True)
 class RecoveredShare:
-    """A share of the self-mask of a party whose seed is missing."""
+    """Shows a share of the self-mask of a party whose seed is missing."""
 
     dealer: int
     share: bytes
@@ -121,7 +121,7 @@ class RecoveredShare:
 
 @dataclass(frozen=True, slots=True)
 class Recover:
-    """The shares a party gives out of those that it received."""
+    """Carries the shares a party gives out of those that it received."""
 
     acts_on: bytes
     shares: tuple[RecoveredShare, ...]

@@ -1,4 +1,7 @@
-"""The phases of a round and the kinds of messages. `specs/04-protocol.md`, sections 1 and 2."""
+"""Numbers the phases of a round and the kinds of messages.
+
+`specs/04-protocol.md`, sections 1 and 2.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from enum import IntEnum
 
 
 class Phase(IntEnum):
-    """Where an entry stands in a round; part of its slot on the board."""
+    """Says where an entry stands in a round; part of its slot on the board."""
 
     ORGANISER = 0
     JOIN = 1
@@ -21,7 +24,7 @@ class Phase(IntEnum):
 
 
 class Kind(IntEnum):
-    """What the body of an entry is."""
+    """Says what the body of an entry is."""
 
     MANIFEST = 1
     OPEN = 2

@@ -1,4 +1,4 @@
-"""Who opens and closes phases, as a state machine. Specification: `specs/04-protocol.md`."""
+"""Opens and closes phases, as a state machine. Specification: `specs/04-protocol.md`."""
 
 from gopa.organiser.machine import (
     Cosigned,

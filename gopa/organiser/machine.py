@@ -1,4 +1,7 @@
-"""The organiser: it opens and closes phases and decides nothing. `specs/04-protocol.md`."""
+"""Runs the organiser: it posts what the rules demand when a phase is over, and decides nothing.
+
+Specification: `specs/04-protocol.md`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from wire.secret import Guarded
 
 @dataclass(frozen=True, slots=True)
 class PhaseOver:
-    """The open phase ends now; between rounds, the next one opens.
+    """Tells the organiser that the open phase ends now; between rounds, that the next one opens.
 
     `size` is how many entries the log has for certain: what is below it counts.
     """
@@ -31,14 +34,14 @@ class PhaseOver:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Nothing is on its way just now: a phase ends in which nobody is expected any more."""
+    """Tells that nothing is on its way: a phase ends in which nobody is expected any more."""
 
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """The round is aborted, for no reason that a rule gives ([X1]).
+    """Asks to abort the round, for no reason that a rule gives ([X1]).
 
     Where that would be a veto of a result ([X7]) the phase ends instead, as with `PhaseOver`.
     """
@@ -48,7 +51,7 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class Cosigned:
-    """A checkpoint of the log with cosignatures, as the manifest's policy asks for ([C4])."""
+    """Hands over a checkpoint with the cosignatures that the manifest's policy asks for ([C4])."""
 
     checkpoint: bytes
     size: int
@@ -56,7 +59,7 @@ class Cosigned:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The newest checkpoint that the caller has verified, named in what is signed next ([E6]).
+    """Tells the newest checkpoint the caller has verified, named in what is signed next ([E6]).
 
     An organiser that was shown another log than an auditor is not convicted by what it lists.
     """
@@ -79,14 +82,14 @@ class SendMessage:
 
 @dataclass(frozen=True, slots=True)
 class WantCheckpoint:
-    """The phase cannot end before a cosigned checkpoint covers so many entries."""
+    """Asks for a cosigned checkpoint that covers so many entries; the phase cannot end before."""
 
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class WantBeacon:
-    """The phase cannot end before a beacon round is known: which to name, or its value.
+    """Asks which beacon round to name, or for its value; the phase cannot end before.
 
     `round` is 0 where one is to be named: late enough for witnesses to cosign the close of
     join two periods before it is due.

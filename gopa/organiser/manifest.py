@@ -1,4 +1,4 @@
-"""From a plan and a roster to a manifest."""
+"""Makes a manifest from a plan and a roster."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WIDTHS = range(8, 65)
 
 @dataclass(frozen=True, slots=True)
 class SessionSetting:
-    """What a session is besides its plan. The defaults are those of a real session."""
+    """Sets what a session is besides its plan. The defaults are those of a real session."""
 
     mode: Mode = Mode.FULL
     trust: Trust = Trust.MALICIOUS

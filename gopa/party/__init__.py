@@ -1,4 +1,4 @@
-"""One party of a session, as a pure state machine. Specification: `specs/04-protocol.md`."""
+"""Runs one party of a session, as a pure state machine. Specification: `specs/04-protocol.md`."""
 
 from gopa.party.events import (
     Dated,

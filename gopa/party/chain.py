@@ -1,4 +1,6 @@
-"""The organiser's messages as one party follows them: [E1] to [E4], [C1] and [C2].
+"""Follows the organiser's messages for one party: accepts the next one, or says what is wrong.
+
+Rules [E1] to [E4], [C1] and [C2] of `specs/04-protocol.md`.
 
 Every entry of the organiser is delivered, in the order of the log. The chain ends at the
 first that does not continue it.
@@ -16,7 +18,7 @@ from wire.errors import FaultyParty, SuspectedPartyOrBoard, UsageError
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Where the organiser stands: its last whole message, and the chunks of the next.
+    """Keeps where the organiser stands: its last whole message, and the chunks of the next.
 
     `cut` is that of the last close, `last` the index of the newest entry; `leaves` are
     those of its entries in this round, by seq.
@@ -68,11 +70,24 @@ class Chain:
         return replace(self, leaf=message.leaf, index=message.index, cut=cut, ended=ends)
 
     def require_continues(self, acts_on: bytes) -> None:
-        """[E4]; `FaultyParty` if the message acts on anything but the last one."""
+        """Require that the message acts on the last one ([E4]).
+
+        Stops an organiser that leads parties of one log along two chains of closes.
+
+        Raises:
+            FaultyParty: it acts on anything else.
+        """
         self.require(acts_on == self.leaf, "a message does not act on the last one")
 
     def require_cut(self, message: Message, cut: int) -> None:
-        """[C2]; `FaultyParty` for a cut that goes back, lies ahead or leaves out what was seen."""
+        """Require a cut that neither goes back nor ahead, nor leaves out what was seen ([C2]).
+
+        Else an organiser could say that it has read a message, and count its author as absent
+        (attack `early-cut-of-what-was-seen`).
+
+        Raises:
+            FaultyParty: the cut is another one.
+        """
         self.require(self.cut <= cut <= message.first, "a cut goes back or ahead", message.leaf)
         self.require(message.seen <= cut, "a cut is below what it says it saw", message.leaf)
 

@@ -1,4 +1,4 @@
-"""What others signed in front of the coins, read before anything is committed.
+"""Reads what others signed before the coins came out, and commits only if the lists agree with it.
 
 `specs/04-protocol.md`, [V7].
 """
@@ -58,7 +58,7 @@ def _require_revealed(
 
     Else an organiser could enrol puppets, or use a nonce that its owner gave away under
     another roll: parties of the graph with keys or choices of the adversary's, without
-    number. Whoever acts on this roll has found its own key and hash there.
+    number (attack `puppets`). Whoever acts on this roll has found its own key and hash there.
     """
     view, leaf = checking.view, checking.enrolled.leaf
     for v, nonce in zip(sorted(view.members), checking.nonces, strict=True):

@@ -1,4 +1,7 @@
-"""A close of the organiser: what this party checks of it, and what it does then ([C1] to [C5])."""
+"""Takes a close of the organiser: checks what concerns this party, and does what follows from it.
+
+Rules [C1] to [C5] of `specs/04-protocol.md`.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,7 @@ def _after_masks(
 def _coins(
     means: PartyContext, state: PartyState, enrolled: Enrolled, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
-    """[V1] to [V5], for this party; then what others signed is read ([V7])."""
+    """Check the coins for this party ([V1] to [V5]), then ask what others signed ([V7])."""
     manifest, joined, enrolment = means.manifest, enrolled.joined, enrolled.enrolment
     if not _noted_in_time(manifest, enrolled):
         return leave(state, joined.opened, Part.UNDATED)
@@ -135,7 +138,10 @@ def _noted_in_time(manifest: Manifest, enrolled: Enrolled) -> bool:
 def _committed(
     means: PartyContext, state: PartyState, committed: Committed, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
-    """[K4] for this party; then its neighbours' commits are read."""
+    """Check the list of commit for this party ([K4]), and read its neighbours' commits.
+
+    A party that stayed with too few neighbours might publish behind masks that a coalition knows.
+    """
     view, most = committed.view, means.manifest.terms.loss
     inside, _ = _members(means, state, closed, Phase.COMMIT)
     state.chain.require(inside <= view.members, "a list grew", closed.leaf)
@@ -153,7 +159,11 @@ def _committed(
 def _confirmed(
     means: PartyContext, state: PartyState, confirmed: Confirmed, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
-    """Read everybody's confirmation: a list alone shows nobody's ([F2])."""
+    """Read everybody's confirmation before the seed is opened ([F2]).
+
+    A list alone shows nobody's: an organiser could claim confirmations, and have some parties
+    open edges to a victim while others open its self-mask.
+    """
     view = confirmed.view
     listed, _ = _members(means, state, closed, Phase.CONFIRM)
     state.chain.require(listed <= confirmed.final, "a list grew", closed.leaf)
@@ -175,7 +185,10 @@ def _unmasked(
 
 
 def _listed(state: PartyState, phase: Phase, listed: bool, closed: Closed) -> PartyState:
-    """A list may lack this party only if its message came late; that may bar it ([X5])."""
+    """Require that a list lacks this party only if its message came late; that may bar it ([X5]).
+
+    Stops an organiser that leaves out whom it wants to be rid of.
+    """
     late = not landed_below(state, phase, closed.cut)
     state.chain.require(listed or late, "it left out a message below its own cut", closed.leaf)
     excused = state.tally.excused or not listed
@@ -185,7 +198,10 @@ def _listed(state: PartyState, phase: Phase, listed: bool, closed: Closed) -> Pa
 def _members(
     means: PartyContext, state: PartyState, closed: Closed, phase: Phase
 ) -> tuple[frozenset[int], bool]:
-    """The list of a close of this phase, which is the next one ([C1]), with enough parties."""
+    """Read the list of a close of this phase, which is the next one ([C1]), with enough parties.
+
+    Below `survivors` parties the sum would hide each of them among too few.
+    """
     view = view_at(state.stage)
     members, final = read_members(closed.close, phase, len(view.enrolment))
     if phase is not Phase.UNMASK:

@@ -1,4 +1,4 @@
-"""Commits of neighbours are compared, liars accused, the masked value posted.
+"""Compares the commits of neighbours, accuses those that lied, and posts the masked value.
 
 `specs/04-protocol.md`, [K5], section 7 and [P1].
 """

@@ -1,4 +1,4 @@
-"""From the close of publish to the final close and its confirmation.
+"""Opens edges to parties that are gone, confirms the final close, and then opens the seed.
 
 `specs/04-protocol.md`, sections 8 to 10.
 """
@@ -27,7 +27,11 @@ def narrow(
     members: tuple[frozenset[int], bool],
     closed: Closed,
 ) -> tuple[PartyState, list[Output]]:
-    """A close of publish or rollback: open what is owed, or confirm.
+    """Take a close of publish or rollback: open what is owed, or confirm.
+
+    A list that this party is not in, though its message was in time, stops it: a board may hide
+    a value until the edges to its author are open, and then show it (attacks `dropped-post`,
+    `value-behind-the-close`).
 
     Raises:
         FaultyParty: the list cannot be one that the rules make.
@@ -57,6 +61,9 @@ def count(
     means: PartyContext, state: PartyState, counting: Counting, found: Mapping[bytes, Message]
 ) -> tuple[PartyState, list[Output]]:
     """Unmask if [F2] holds for everybody in the final list, by confirmations that were read.
+
+    Stops an organiser that claims confirmations (attack `skipped-confirmations`), or shows two
+    final lists to two sides (attack `split-organiser`).
 
     It is checked for all of them and not only for this party: seeds and shares that are
     given away here expose whoever lost too many neighbours, wherever it stands.
@@ -90,7 +97,11 @@ def _confirm(
     inside: frozenset[int],
     closed: Closed,
 ) -> tuple[PartyState, list[Output]]:
-    """Say so and drop the keys of all edges: nothing can make this party open one now."""
+    """Post the confirmation, and drop the keys of all edges.
+
+    From here on nothing, not even a fork, can have this party open an edge to somebody whose
+    self-mask it helps to open: the two together would show that one's value.
+    """
     if published.seed is None:
         raise UsageError("who confirms has a mask of its own")
     shares = {v: share for v, share in published.shares.items() if v in inside}
@@ -114,7 +125,11 @@ def _open(
     inside: frozenset[int],
     closed: Closed,
 ) -> tuple[PartyState, list[Output]]:
-    """Open the edges to those that are gone: each once, and none to anybody listed."""
+    """Open the edges to those that are gone: each once, and none to anybody listed.
+
+    An edge to a listed party stays closed: that party opens its self-mask later, and with all
+    of its edges open its value would be in the clear.
+    """
     step = published.rollbacks + 1
     allowed = step <= means.manifest.max_rollbacks
     state.chain.require(allowed, "more rollbacks than the manifest allows", closed.leaf)

@@ -86,7 +86,11 @@ def absent(
 
 
 def landed_below(state: PartyState, phase: Phase, cut: int) -> bool:
-    """Whether all own messages of this phase are known to stand in the log below the cut."""
+    """Whether all own messages of this phase are known to stand in the log below the cut.
+
+    Only what this party wrote itself counts: an entry of its key that it did not write promises
+    nothing of its own.
+    """
     last = [leaf_hash(post.entries[-1]) for post in state.sent if post.phase is phase]
     landed = dict(state.landed)
     return all(landed.get(leaf, cut) < cut for leaf in last)

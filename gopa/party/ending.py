@@ -1,4 +1,4 @@
-"""Shares for those that did not unmask, then the result or an abort.
+"""Ends a round for a party: gives shares of those that did not unmask, takes the result or abort.
 
 `specs/04-protocol.md`, sections 11 and 12.
 """
@@ -96,7 +96,11 @@ def next_round(tally: AttemptCount, terms: Terms) -> tuple[int, int] | None:
 def _check_result(
     means: PartyContext, state: PartyState, stage: Stage, result: ResultMessage
 ) -> None:
-    """Counts and bounds; the sum itself is for an audit to check ([Z1] to [Z3])."""
+    """Check counts and bounds of a result; the sum itself is for an audit ([Z1] to [Z3]).
+
+    Else a result could claim that values were released less often than they were (attack
+    `hidden-release`).
+    """
     chain, terms = state.chain, means.manifest.terms
     chain.require(state.final_seen, "a result without a final list")
     chain.require(len(result.sums) == terms.dimension, "a result of another dimension")

@@ -1,4 +1,4 @@
-"""What a party is told, and what it asks for. `specs/04-protocol.md`.
+"""Names everything a party can be told, and everything it can ask for. `specs/04-protocol.md`.
 
 Entries arrive as `Posted`: the caller has verified that the log holds them under a
 checkpoint that satisfies the manifest's policy, that this checkpoint extends all earlier
@@ -20,7 +20,7 @@ from wire.secret import Guarded
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Supplied(Guarded):
-    """The party's input of one logical round, in steps of the grid: rounded once.
+    """Hands the party its input of one logical round, in steps of the grid: rounded once.
 
     With weights the vector is the widened one: weight times value, and the weight last.
     """
@@ -31,7 +31,7 @@ class Supplied(Guarded):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """All that the authors of a `Fetch` posted in its phase of the current round.
+    """Answers a `Fetch`: all that its authors posted in its phase of the current round.
 
     In the order of the log. Nothing may be left out: what is missing counts as not posted.
     """
@@ -42,14 +42,14 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """The party waits no longer in this round."""
+    """Tells the party to wait no longer in this round."""
 
     round: int
 
 
 @dataclass(frozen=True, slots=True)
 class Witnessed:
-    """The newest checkpoint that the caller has verified ([E6])."""
+    """Tells the newest checkpoint that the caller has verified ([E6])."""
 
     size: int
     root: bytes
@@ -57,7 +57,7 @@ class Witnessed:
 
 @dataclass(frozen=True, slots=True)
 class Dated:
-    """What the caller's clock shows, in seconds since 1970, when it has told all before ([V4]).
+    """Tells the time by the caller's clock, in seconds since 1970, when all before is told ([V4]).
 
     Where coins come from a beacon the caller tells it right behind the close of join. The
     first one counts: what was noted before the beacon's value was known did not follow from it.
@@ -71,7 +71,7 @@ Event: TypeAlias = Posted | Supplied | Fetched | TimedOut | Witnessed | Dated
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """Signed entries of one message, to be sent in this order.
+    """Asks to send the signed entries of one message, in this order.
 
     The caller stores them durably before the first is sent, and after a crash sends these
     bytes or nothing ([E5]).
@@ -84,7 +84,7 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Wanted: all entries below `cut` by these authors, in one phase of the round."""
+    """Asks for all entries below `cut` by these authors, in one phase of the round."""
 
     phase: Phase
     round: int
@@ -94,13 +94,13 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class NeedInput:
-    """A round has opened whose logical round has no input yet."""
+    """Asks for the input of a logical round, in which a round has just opened."""
 
     logical: int
 
 
 class Part(Enum):
-    """What part the party had in a round."""
+    """Says what part the party had in a round."""
 
     ACTIVE = "it took part to the end"
     LATE = "its message came after the cut, or not at all"
@@ -112,7 +112,7 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A round is over and its keys are gone.
+    """Reports that a round is over and its keys are gone.
 
     `part` is that of this party. A result was checked for what concerns this party and
     against the public bounds; the sum itself is for an audit to check.
@@ -127,7 +127,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Halted:
-    """The party's own checks failed: it says nothing more in this session ([C5])."""
+    """Reports that the party's own checks failed: it says nothing more in this session ([C5])."""
 
     round: int
     error: ProtocolError

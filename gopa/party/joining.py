@@ -1,4 +1,7 @@
-"""From the opening of a round to the coins. `specs/04-protocol.md`, sections 4 and 5."""
+"""Takes a party from the opening of a round to the roll: fixes its input, posts its join.
+
+`specs/04-protocol.md`, sections 4 and 5.
+"""
 
 from __future__ import annotations
 

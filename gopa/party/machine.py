@@ -65,7 +65,7 @@ def forget_frames(error: BaseException) -> None:
 
 
 class Party(Guarded):
-    """One party of one session, over all of its rounds: `step(state, event)`.
+    """Runs one party of one session, over all of its rounds: `step(state, event)`.
 
     Pure: no clock, no files, no network; the one source of chance is `rng`. The caller
     delivers every entry of the organiser in the order of the log, the party's own entries

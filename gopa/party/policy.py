@@ -1,4 +1,4 @@
-"""What a party accepts: judged by itself, before it joins and once it knows who did.
+"""Decides whether a party takes part: before it joins, and again once it knows who else did.
 
 `specs/04-protocol.md`, [S2] and [S3]; `specs/03-privacy.md`, section 10.
 """
@@ -25,7 +25,7 @@ from wire.errors import GopaError
 
 
 class Refusal(GopaError):
-    """The party does not take part; `field` is what its policy asks more of."""
+    """Refuses to take part; `field` is what the party's policy asks more of."""
 
     def __init__(self, message: str = "", field: str = "") -> None:
         super().__init__(message, field)
@@ -38,7 +38,7 @@ class Refusal(GopaError):
 
 @dataclass(frozen=True, slots=True)
 class LocalPolicy:
-    """The least that a party asks of a session.
+    """Sets the least that a party asks of a session.
 
     `epsilon` and `delta` bound what the whole session gives away; `corrupt_share` is the part
     of the roster that the plan must withstand. `beacons` are the kinds of coins the party

@@ -29,7 +29,7 @@ _KEPT = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodedRoll:
-    """The roll of a round: authors and ids by position, positions by author."""
+    """Holds the roll of a round: authors and ids by position, positions by author."""
 
     roll: Roll
     authors: tuple[bytes, ...]
@@ -42,7 +42,7 @@ class DecodedRoll:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """A close as it was posted."""
+    """Holds a close as it was posted."""
 
     close: Close
     body: bytes

@@ -1,4 +1,4 @@
-"""What a party is between two events. Each step consumes one stage and makes the next.
+"""Holds what a party knows between two events. Each step consumes one stage and makes the next.
 
 A stage holds what later stages need and nothing else: one that has confirmed has no key
 of an edge left to open, one that has ended has no secret at all. `specs/04-protocol.md`.
@@ -58,7 +58,7 @@ class AttemptCount:
 
 @dataclass(frozen=True, slots=True)
 class RoundOpened:
-    """The message that opened the round."""
+    """Holds the message that opened the round."""
 
     context: RoundContext
     leaf: bytes
@@ -73,14 +73,14 @@ class BetweenRounds:
 
 @dataclass(frozen=True, slots=True)
 class Invited:
-    """A round is open; the input of its logical round is missing."""
+    """Waits for the input of the logical round that has opened."""
 
     opened: RoundOpened
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """The party says nothing more in this round and has no secret of it ([X6])."""
+    """Waits for the next round: the party has left this one and keeps no secret of it ([X6])."""
 
     opened: RoundOpened
     part: Part
@@ -88,7 +88,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Joined(Guarded):
-    """The join is posted; who is on the roll is open."""
+    """Waits for the roll; the join is posted."""
 
     opened: RoundOpened
     given: RoundInput
@@ -101,7 +101,7 @@ class Joined(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Enrolled(Guarded):
-    """On the roll; with commit-reveal the nonce is posted.
+    """Waits for the coins: the party is on the roll, and with commit-reveal posts its nonce.
 
     `noted` is the time at which a party that was told one knew the roll.
     """
@@ -115,7 +115,7 @@ class Enrolled(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Checking(Guarded):
-    """The coins are out; what others signed before them is being read.
+    """Reads what others signed before the coins came out; nothing is committed yet.
 
     `nonces` are those that the close of coins lists, in the order of members.
     """
@@ -129,7 +129,7 @@ class Checking(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EdgeSecret(Guarded):
-    """What both ends of an edge derive. `posted` is what this end committed to."""
+    """Holds what both ends of an edge derive. `posted` is what this end committed to."""
 
     shared: SharedPoint
     key: SecretBytes
@@ -139,7 +139,7 @@ class EdgeSecret(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Committed(Guarded):
-    """Masks and noisy input are committed to; who else committed is open.
+    """Waits for the list of commit; the party's own masks and noisy input are committed to.
 
     `masks` are those of the edges in the order of neighbours, in full mode. `masked` is
     input, noise and own mask: an opening in full mode, else words. Without self-masks
@@ -159,7 +159,7 @@ class Committed(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Comparing(Guarded):
-    """The list of commit is out; commits of listed neighbours are being read."""
+    """Reads the commits of listed neighbours, to find out which edges are live."""
 
     committed: Committed
     leaf: bytes
@@ -169,7 +169,7 @@ class Comparing(Guarded):
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """A neighbour that lied about an edge or a share."""
+    """Names a neighbour that lied about an edge or a share."""
 
     position: int
     about: About
@@ -177,7 +177,7 @@ class Suspicion:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Accusing(Guarded):
-    """Joins of neighbours that lied are being read: only an owner of its key is accused."""
+    """Reads the joins of neighbours that lied: only an owner of its key is accused."""
 
     comparing: Comparing
     live: tuple[int, ...]
@@ -188,7 +188,7 @@ class Accusing(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Published(Guarded):
-    """The masked value is out. Keys of live edges wait until their other end is gone.
+    """Keeps the keys of live edges, for those whose other end is gone; the masked value is posted.
 
     `members` is the last list; `phase` is open, in its step number `rollbacks` if it is a
     rollback. `keys` are those of live edges that are not open.
@@ -207,7 +207,7 @@ class Published(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Confirmed(Guarded):
-    """The final close is confirmed: no key of an edge is left that could be opened."""
+    """Waits for confirmations; no key of an edge is left that the party could open."""
 
     opened: RoundOpened
     view: RoundView
@@ -219,7 +219,7 @@ class Confirmed(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Counting(Guarded):
-    """The confirmations are closed and are being read."""
+    """Reads the confirmations of others, before the party opens its seed."""
 
     confirmed: Confirmed
     leaf: bytes
@@ -229,7 +229,7 @@ class Counting(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Unmasked(Guarded):
-    """The seed is open; shares of neighbours in the final list remain.
+    """Keeps the shares of neighbours in the final list; the party's own seed is open.
 
     `confirmed` are the parties whose timely confirmations were read.
     """
@@ -243,7 +243,7 @@ class Unmasked(Guarded):
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Nothing is left to say; the result or an abort is awaited."""
+    """Waits for the result or an abort; the party has nothing left to say."""
 
     opened: RoundOpened
     view: RoundView
@@ -252,12 +252,12 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """All rounds of the session are over."""
+    """Ends the session for this party: all rounds are over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The party's own checks failed."""
+    """Ends the session for this party: its own checks failed."""
 
     error: ProtocolError
 

@@ -1,4 +1,4 @@
-"""What a party knows of a round once its coins are out: who masks with whom."""
+"""Computes what a party knows of a round once its coins are out: who masks with whom."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from wire.errors import InvalidProof
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundView:
-    """The public side of a round as one party sees it from `position`.
+    """Shows the public side of a round as one party sees it from `position`.
 
     `members` are those on the roll whose nonce, if there are nonces, was revealed.
     """
@@ -95,7 +95,7 @@ def _value(beacon: DrandBeacon, number: int, signature: bytes, previous: bytes) 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """All that a graph follows from."""
+    """Holds all that a graph follows from."""
 
     context: RoundContext
     enrolment: DecodedRoll

@@ -1,4 +1,4 @@
-"""One round of one session, and how its proofs are bound to it."""
+"""Names one round of one session, and binds its proofs to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zkp.transcript import Transcript
 
 @dataclass(frozen=True, slots=True)
 class RoundContext:
-    """A round by its number. `session` is the id that the manifest hashes to."""
+    """Names a round by its number. `session` is the id that the manifest hashes to."""
 
     manifest: Manifest
     session: bytes

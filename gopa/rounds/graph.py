@@ -1,4 +1,4 @@
-"""Who masks with whom in a round, and which parties lost too many.
+"""Computes who masks with whom in a round, and which parties lost too many neighbours.
 
 `specs/04-protocol.md`, sections 3 and 5.
 """

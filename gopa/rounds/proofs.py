@@ -1,4 +1,4 @@
-"""Making and checking the proofs of a round, behind one interface.
+"""Makes and checks the proofs of a round, behind one interface.
 
 The rules, the parties and the organiser call these functions only through a `Proofs`
 object, so that tests of large families of small worlds may put cheap doubles in.
@@ -30,7 +30,7 @@ def _require_names(*names: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PossessionClaim:
-    """That the author of a join knows the secret of its key."""
+    """Claims that the author of a join knows the secret of its key."""
 
     context: RoundContext
     acts_on: bytes
@@ -44,7 +44,7 @@ class PossessionClaim:
 
 @dataclass(frozen=True, slots=True)
 class NoiseClaim:
-    """That an output hides an input in range and the noise that seed and coins decide."""
+    """Claims that an output hides an input in range and the noise that seed and coins decide."""
 
     context: RoundContext
     acts_on: bytes
@@ -62,7 +62,7 @@ class NoiseClaim:
 
 @dataclass(frozen=True, slots=True)
 class SharedKeyClaim:
-    """That `shared` is the Diffie-Hellman key of `own` and `other`."""
+    """Claims that `shared` is the Diffie-Hellman key of `own` and `other`."""
 
     context: RoundContext
     acts_on: bytes
@@ -77,8 +77,9 @@ class SharedKeyClaim:
 
 
 class Proofs(Protocol):
-    """Provers raise `UsageError` and release nothing; checkers return positions of bad claims.
+    """Makes and checks the proofs of a round.
 
+    Provers raise `UsageError` and release nothing; checkers return positions of bad claims.
     A claim whose bytes do not decode is a bad claim. An executor spreads long checks over
     its workers; all claims of a call are over one group.
     """

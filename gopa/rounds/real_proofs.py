@@ -1,4 +1,7 @@
-"""The proofs of every real session. `specs/04-protocol.md`, [J3], [K3], [K6] and [A2]."""
+"""Makes and checks the proofs of every real session.
+
+`specs/04-protocol.md`, [J3], [K3], [K6] and [A2].
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ from zkp.weighted_noise import NoiseBits, WeightedNoiseStatement
 
 
 class RealProofs:
-    """Proofs in zero knowledge, checked in batches; see `gopa.rounds.proofs.Proofs`.
+    """Proves in zero knowledge, and checks in batches; see `gopa.rounds.proofs.Proofs`.
 
     Every transcript is bound to session, round, the close acted on, the party and what
     the proof is for, so no proof serves another of any of them. A claim that cannot be

@@ -1,4 +1,4 @@
-"""The statements that parties prove, from public bytes.
+"""Builds the statements that parties prove, from public bytes.
 
 `specs/04-protocol.md`, [J3], [K3], [K6] and [A2]. All raise `MalformedMessage` for bytes
 that are no points.

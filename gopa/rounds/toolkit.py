@@ -1,4 +1,4 @@
-"""What the state machines are built from: the group, the proofs, the graph of a round."""
+"""Holds what the state machines are built from: the group, the proofs, the graph of a round."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GraphOfRound: TypeAlias = Callable[[RoundContext, Roll, bytes, Sequence[int], Co
 
 @dataclass(frozen=True, slots=True)
 class Toolkit:
-    """The defaults are what every real session uses; tests replace parts of it.
+    """Holds the group, the proofs and the graph: by default what every real session uses.
 
     Nothing received from outside ever chooses a toolkit.
     """

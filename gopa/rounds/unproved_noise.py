@@ -1,4 +1,4 @@
-"""Noise that nobody checks, for modes in which nothing is proved: many draws at a time.
+"""Draws noise that nobody checks, for modes in which nothing is proved: many draws at a time.
 
 The same laws as in proved rounds: a law with 2^b settings, b <= 128, is drawn from its own
 masses, scaled to 128 bits; weighted bits with more are drawn in groups of at most 128.

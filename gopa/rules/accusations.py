@@ -1,4 +1,4 @@
-"""Who is convicted by accusations ([A1] to [A5])."""
+"""Judges accusations, and says whom they convict ([A1] to [A5])."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from wire.errors import InvalidProof, MalformedMessage
 
 @dataclass(frozen=True, slots=True)
 class Conviction:
-    """Who is convicted by the accusation at index `entry`, and why."""
+    """Says who is convicted by the accusation at index `entry`, and why."""
 
     author: bytes
     rule: str
@@ -105,7 +105,10 @@ class AccusationJudge:
             )
 
     def _require_admissible(self, message: Message, accusation: Accusation) -> None:
-        """[A1]."""
+        """Refuse accusations about what cannot be accused ([A1]).
+
+        A live edge masks: to show its key would open a mask that both ends rely on.
+        """
         book = self.book
         accuser, accused = book.places[message.author], accusation.accused
         listed = accuser in book.committed and accused in book.committed
@@ -147,7 +150,11 @@ class AccusationJudge:
     def _judge_edge(
         self, message: Message, accuser: int, accused: int, shared: SharedPoint
     ) -> tuple[Conviction, ...]:
-        """[A3]: everybody whose bytes are not the right ones, also the accuser."""
+        """Convict everybody whose bytes are not the right ones, also the accuser ([A3]).
+
+        Stops a party that spoils an edge itself and accuses its neighbour (attack
+        `frame-the-neighbour`).
+        """
         book = self.book
         edge = book.matched.void_between[min(accuser, accused), max(accuser, accused)]
         right = self._right_bytes(edge.low, edge.high, shared)
@@ -169,7 +176,10 @@ class AccusationJudge:
         return commit(book.key, masks.rows[0], masks.blindings[0]).to_bytes()
 
     def _share_fits(self, dealer: int, recipient: int, shared: SharedPoint) -> bool:
-        """[A4]."""
+        """Whether the dealer's share for the recipient fits, under the key that they share ([A4]).
+
+        Stops a false accuser: everybody opens the very bytes that the dealer posted.
+        """
         book = self.book
         pad = share_key(
             shared, book.edge_context(dealer, recipient), book.ids[dealer], book.ids[recipient]

@@ -1,4 +1,4 @@
-"""The rules over a whole log."""
+"""Evaluates the rules over a whole log, signatures included if asked."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def check(  # noqa: PLR0913 - all of them are options
 
 
 class LogCheck:
-    """`check` for a caller who reads the log and chooses the session.
+    """Does what `check` does, for a caller who reads the log and chooses the session.
 
     The caller gives the leaf of every entry of the log, and every entry of one session, both in
     the order of the log and with signatures verified.

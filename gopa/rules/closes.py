@@ -1,4 +1,4 @@
-"""The organiser's messages: what the rules demand, and which rule another one breaks.
+"""Makes the organiser's next message from the rules, and says which rule another one breaks.
 
 The same code makes the organiser's next message and judges the one it posted ([C3]).
 """
@@ -48,7 +48,7 @@ RULE_OF: Final = {
 
 @dataclass(frozen=True, slots=True)
 class OrganiserStatement:
-    """A message of the organiser: its kind, what it says, its bytes."""
+    """Holds a message of the organiser: its kind, what it says, its bytes."""
 
     kind: Kind
     message: OrganiserMessage
@@ -144,7 +144,10 @@ def _opened(policy: bytes, data: bytes) -> SignedCheckpoint:
 def _require_early(
     book: RoundState, beacon: DrandBeacon, policy: TrustPolicy, signed: SignedCheckpoint
 ) -> None:
-    """[V4]: a quorum saw the close of join before anybody could know the beacon's value."""
+    """Require that a quorum saw the close of join before the beacon's value was known ([V4]).
+
+    Else an organiser could wait for the value, and then choose the roll whose graph suits it.
+    """
     number = book.enrolled.beacon_round
     latest = latest_cosignature_time(beacon.chain, number)
     early = [each.witness for each in policy.cosignatures(signed) if 0 < each.time <= latest]

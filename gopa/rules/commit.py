@@ -107,7 +107,7 @@ Signs: TypeAlias = npt.NDArray[np.int8]
 
 
 class SignedSums:
-    """For each party the sum of sgn C over its edges; the other end takes C away ([P1])."""
+    """Adds up sgn C over each party's edges; the other end takes C away ([P1])."""
 
     def __init__(self, group: Group, parties: int) -> None:
         self._group = group
@@ -148,7 +148,7 @@ _AT_ONCE: Final = 1 << 14
 
 
 class Matching:
-    """Takes each party's bytes once, in any order, and says which edges both ends agree on."""
+    """Compares what both ends of each edge posted, taking each party's bytes once, in any order."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -277,7 +277,7 @@ _NO_MASK = bytes(_SIZE)
 
 @dataclass(frozen=True, slots=True)
 class Pledge:
-    """What counts of a well-formed commit, besides its edges and proofs."""
+    """Holds what counts of a well-formed commit, besides its edges and proofs."""
 
     self_mask: bytes
     output: bytes
@@ -355,7 +355,11 @@ class CommitRules:
         return Pledge(commit.self_mask, commit.output, dealt)
 
     def _require_sizes(self, commit: Commit, degree: int) -> None:
-        """[K1], [K6]."""
+        """Require the sizes that graph and mode prescribe ([K1], [K6]).
+
+        The log says how many items there are, and never the message: a party with fewer edges or
+        shares than it owes would be without masks, or could not be recovered.
+        """
         book, full = self.book, self.book.context.full
         shared = degree if book.recovers else 0
         if len(commit.edges) != degree:
@@ -371,7 +375,10 @@ class CommitRules:
     def _require_proofs(
         self, read: dict[bytes, tuple[Message, Pledge]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
-        """[K3]."""
+        """Remove parties whose proof of input and noise, or of weights, does not hold ([K3], [K6]).
+
+        Stops inputs out of the range, which move the sum at will, and noise that was not drawn.
+        """
         bad = self._proofs.bad()
         for author in sorted(read):
             message = read[author][0]

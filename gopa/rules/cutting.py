@@ -1,4 +1,4 @@
-"""What the organiser's cut left out of a phase that its message ends ([C6], [X7]).
+"""Finds what the organiser's cut left out of a phase that its message ends ([C6], [X7]).
 
 The organiser chooses the cut, and has read the log when it does: so a message that stands in
 the log before its own counts for no list, but it is held against nobody either.
@@ -19,7 +19,7 @@ from gopa.rules.round_state import CloseInputs, Failure, PhaseDecision, PhaseRul
 
 @dataclass(frozen=True, slots=True)
 class CutOff:
-    """A phase as its cut has it, and as it would be with the index of the message as the cut.
+    """Judges a phase as its cut has it, and as it would be with the message's own index as the cut.
 
     `late` are the authors whose message would have counted, with its index; `goes_on` says
     whether the rules would have demanded a close or a result. `culprits` are those that an

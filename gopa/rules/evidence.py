@@ -1,4 +1,4 @@
-"""What convicts nobody or comes from nobody in particular, counted in bounded space."""
+"""Counts what convicts nobody or comes from nobody in particular, in bounded space."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Count:
 
 @dataclass(slots=True)
 class Notes:
-    """Notes of one kind about one author and round are one note."""
+    """Collects notes: those of one kind about one author and round become one."""
 
     _counts: dict[tuple[int, str, str, bytes], _Count] = field(default_factory=dict)
 
@@ -47,7 +47,7 @@ class Notes:
 
 @dataclass(frozen=True, slots=True)
 class SeenRoot:
-    """Entries whose authors had seen this root at this size ([E6])."""
+    """Names entries whose authors had seen this root at this size ([E6])."""
 
     size: int
     root: bytes
@@ -55,7 +55,7 @@ class SeenRoot:
 
 
 class Views:
-    """What authors and closes say about the log: whoever has all of it compares."""
+    """Collects what authors and closes say about the log: whoever has all of it compares."""
 
     def __init__(self) -> None:
         self._seen = KeyTable(_SEEN.size)
@@ -89,7 +89,7 @@ class Views:
 
 
 class Chains:
-    """The last leaf of every author: `prev_own_leaf` says what its author thinks it is."""
+    """Keeps the last leaf of every author: `prev_own_leaf` says what its author thinks it is."""
 
     def __init__(self) -> None:
         self._authors, self._last = KeyTable(32), Rows(32)

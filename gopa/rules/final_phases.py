@@ -263,7 +263,10 @@ class RecoverRules:
         return recover(commitments, shares)
 
     def _of_another_seed(self, masks: Mapping[int, Recovered | None]) -> tuple[int, ...]:
-        """[U5]: the dealers whose shares make a seed that does not make their self-mask."""
+        """The dealers whose shares make a seed that does not make their self-mask ([U5]).
+
+        Stops a party that deals another seed than its own and vanishes: it could end every round.
+        """
         seeds = [(u, mask) for u, mask in masks.items() if isinstance(mask, SecretBytes)]
         wrong = wrong_seeds(self.book, seeds)
         return tuple(seeds[number][0] for number in sorted(wrong))
@@ -338,7 +341,10 @@ class UnmaskRules:
     def _require_seeds(
         self, read: dict[bytes, tuple[Message, Unmask]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
-        """[U1]."""
+        """Take out the seeds that do not make the self-mask of their party ([U1]).
+
+        Another seed would shift the sum by the difference of two masks (attack `wrong-seed`).
+        """
         new = [author for author in sorted(read) if read[author][0].leaf not in self._right]
         wrong = self._wrong(
             [(self.book.places[each], SecretBytes(read[each][1].seed)) for each in new]
@@ -402,7 +408,10 @@ class ConfirmRules:
         return PhaseDecision(said, (), settle, faults, laggards=laggards, out=found.out)
 
     def _read(self, message: Message) -> Confirm:
-        """[F3]: it binds its author at once, wherever the cut lies and however the phase ends."""
+        """Note when its author confirmed: it is bound at once, wherever the cut lies ([F3]).
+
+        Else a party could confirm and still open edges (attack `betray`), with the cut as excuse.
+        """
         content = CONFIRM.decode(message.body)
         self.book.confirmed_at[self.book.places[message.author]] = message.index
         return content

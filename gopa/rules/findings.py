@@ -46,7 +46,7 @@ class PartyVerdict:
 
 
 class BreaksRule(ProtocolError):
-    """A message that breaks a rule of its own: who reads it turns this into a finding."""
+    """Says that a message breaks a rule of its own: who reads it turns this into a finding."""
 
     def __init__(self, rule: str, message: str) -> None:
         super().__init__(rule, message)
@@ -71,7 +71,7 @@ Json: TypeAlias = object
 
 
 class Role(Enum):
-    """In what part somebody broke a rule."""
+    """Says in what part somebody broke a rule."""
 
     ORGANISER = "organiser"
     PARTY = "party"
@@ -81,7 +81,7 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A rule that somebody broke.
+    """Reports a rule that somebody broke.
 
     `author` is the Ed25519 key (empty for the board), `round` the number of the round or
     0, `entries` the indexes that show it. `proved` means that these entries convict
@@ -121,7 +121,7 @@ class RuleNote:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A close that the rules accept: its list, as positions of the roll.
+    """Reports a close that the rules accept: its list, as positions of the roll.
 
     `step` counts rollbacks from 1 and is 0 elsewhere; `cut` is the close's, `index` its
     own place in the log.
@@ -137,7 +137,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Who is not in a list, since which phase and by which rule.
+    """Says who is not in a list, since which phase and by which rule.
 
     `position` is that on the roll, or None for somebody who never was on it. `entry` is
     the index of the entry that decided it, where there is one. With the rule 04-C6 it is the
@@ -156,7 +156,7 @@ class Removed:
 
 @dataclass(frozen=True, slots=True)
 class RoundFindings:
-    """One round, as far as it got by the rules.
+    """Reports one round, as far as it got by the rules.
 
     `roll` holds Ed25519 keys. `void` are the edges between listed parties that mask
     nothing, `opened` those whose keys are public, `unmasked` whose self-mask is public,
@@ -199,7 +199,7 @@ class RoundFindings:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Everything about one session.
+    """Reports everything about one session.
 
     `complete` means that every logical round was brought to an end by the rules, that
     the organiser kept them throughout, and that nothing is left open.
@@ -304,7 +304,7 @@ def _coins(manifest: Manifest) -> Coins:
 
 @dataclass(frozen=True, slots=True)
 class BeaconValue:
-    """A round of the session's drand chain.
+    """Holds the value of one round of the session's drand chain.
 
     At the close of join only `round` counts: the close names it ([J7]). At the close of
     coins `signature` proves its value, with `previous` where the chain needs it ([V4]).
@@ -317,7 +317,7 @@ class BeaconValue:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A message of the organiser, complete but for signature and seat in the log.
+    """Holds a message of the organiser, complete but for signature and place in the log.
 
     It goes into phase 0 of `round`, with `seq` as its first number and `previous` as the
     leaf before it, as `kind`.
@@ -389,7 +389,7 @@ class RoundPicture:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """Where the session stands.
+    """Says where the session stands.
 
     `round` is None before the first `open`. `releases` counts the valid final closes of
     the logical round that is current. After `over` the rules demand nothing more:

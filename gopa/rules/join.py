@@ -107,7 +107,7 @@ class CoinsRules:
         return reveal
 
     def _revealed(self, cut: int) -> PhaseDecision:
-        """[V1], [V3]."""
+        """Collect the nonces that fit their hashes, and make the joint coin ([V1], [V3])."""
         book, parties = self.book, len(self.book.enrolled)
         found = self._sorter.sort(book.places, cut)
         members = tuple(place for author, place in book.places.items() if author in found.read)
@@ -164,7 +164,14 @@ _POINT_SIZE = 32
 
 
 def read_join(message: Message, context: RoundContext) -> Join:
-    """[J2]: sizes and points. Raises `MalformedMessage` or `BreaksRule`."""
+    """Decode a join, and require the sizes and points that the session has ([J2]).
+
+    With the identity for a key everybody would know all of its masks (attack `no-key`).
+
+    Raises:
+        MalformedMessage: it does not decode.
+        BreaksRule: a field has another size, or a point is the identity.
+    """
     join = JOIN.decode(message.body)
     nonce = _HASH_SIZE if isinstance(context.manifest.beacon, CommitReveal) else 0
     point = _POINT_SIZE if context.full else 0
@@ -252,7 +259,10 @@ class JoinRules:
     def _require_possession(
         self, read: dict[bytes, tuple[Message, Join]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
-        """[J3]."""
+        """Remove joins without a proof of possession, and blame their authors ([J3]).
+
+        Stops a party that takes part with somebody else's key, or with one made from others' keys.
+        """
         book, tools = self.book, self.book.tools
         new = [author for author in sorted(read) if read[author][0].leaf not in self._proved]
 
@@ -276,7 +286,12 @@ class JoinRules:
     def _require_fresh(
         self, read: dict[bytes, tuple[Message, Join]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
-        """[J5]."""
+        """Remove joins with another input than before, or with used seeds of noise ([J5]).
+
+        Stops a party that spoils a round it dislikes and comes back with another value (attack
+        `changed-input-in-retry`), or with noise that it knows or that is another one's
+        (`reused-noise-seed`, `copied-noise-seed`).
+        """
         memory = self.book.memory
         for author in sorted(read):
             message, join = read[author]
@@ -294,7 +309,10 @@ class JoinRules:
     def _require_room(
         self, read: dict[bytes, tuple[Message, Join]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
-        """[J1] with open admission: those who came first."""
+        """Keep those who came first, where admission is open ([J1]).
+
+        The plan holds for so many parties and no more: a crowd could otherwise make it worthless.
+        """
         admission = self.book.manifest.admission
         if not isinstance(admission, OpenAdmission):
             return
@@ -306,7 +324,11 @@ class JoinRules:
 def _require_own_keys(
     read: dict[bytes, tuple[Message, Join]], verdicts: dict[bytes, PartyVerdict]
 ) -> None:
-    """[J4]."""
+    """Remove all that share a Diffie-Hellman key ([J4]).
+
+    Nobody proves possession of a key that it does not know, so holders of one key work
+    together: all of them go, and nobody honest is lost (attack `key-of-two`).
+    """
     holders = Counter(join.key for _, join in read.values())
     for author in sorted(read):
         message, join = read[author]

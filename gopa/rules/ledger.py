@@ -37,7 +37,13 @@ def is_manifest(message: Message, session: bytes) -> bool:
 
 
 def read_manifest(message: Message) -> Manifest:
-    """[S2]; raises `BreaksRule`."""
+    """Decode a manifest and require that its parts fit together ([S2]).
+
+    Its author has to be the organiser that it names: anybody can post somebody else's manifest.
+
+    Raises:
+        BreaksRule: it is none.
+    """
     try:
         manifest = MANIFEST.decode(message.body)
     except (MalformedMessage, UsageError) as error:
@@ -60,9 +66,13 @@ def chunk_limits(manifest: Manifest) -> Mapping[Phase, int]:
 
 
 def require_worth(manifest: Manifest) -> None:
-    """[S3]: the terms keep what they claim; raises `BreaksRule`.
+    """Require that the terms keep what they claim about privacy ([S3]).
 
-    Terms that are too close to call are let pass: see `is_undecided`.
+    Stops an organiser that promises an epsilon and delta which its numbers do not give. Terms
+    that are too close to call are let pass: see `is_undecided`.
+
+    Raises:
+        BreaksRule: they are worth less.
     """
     terms = manifest.terms
     try:
@@ -85,7 +95,7 @@ MOST_TRIED: Final = 8
 
 
 class Ledger:
-    """The rules, applied to the entries of one session in the order of the log.
+    """Applies the rules to the entries of one session, in the order of the log.
 
     Feed it every entry of the session, once, in order, with signature and inclusion
     verified. Nothing in an entry makes it raise: whatever is wrong becomes a finding.
@@ -269,7 +279,10 @@ class Ledger:
             self._party(item)
 
     def _before_manifest(self, item: Message | Equivocation | Broken) -> None:
-        """[S1]: the manifest is known by its hash, so nothing in front of it matters."""
+        """Look for the manifest, which is known by its hash ([S1]).
+
+        Strangers can post in front of it, and cannot take its place.
+        """
         at_start = isinstance(item, Message) and (item.phase, item.round, item.seq) == (0, 0, 0)
         if not isinstance(item, Message) or not at_start:
             self._notes.add("04-S1", "an entry before the manifest", item.round, item.index)

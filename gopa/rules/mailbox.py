@@ -1,4 +1,4 @@
-"""The parties' messages of one round, until the close of their phase has been judged."""
+"""Keeps the parties' messages of one round, until the close of their phase has been judged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MessageReader(Protocol):
 
 @dataclass(slots=True)
 class Mailbox:
-    """Messages of the open phase by author, and who used up its slot before the phase opened.
+    """Keeps messages of the open phase by author, and who used up its slot before the phase opened.
 
     `readers` take out of a message what the rules need, as soon as it comes: bodies are
     longer than that and are not kept. Once a phase is closed they are asked no more.
@@ -96,7 +96,7 @@ class Mailbox:
 
 @dataclass(frozen=True, slots=True)
 class Sorted(Generic[T]):
-    """Who sent something that can be read, and what keeps the others out."""
+    """Says who sent something that can be read, and what keeps the others out."""
 
     read: dict[bytes, tuple[Message, T]]
     out: dict[bytes, PartyVerdict]

@@ -100,7 +100,11 @@ class RollbackRules:
     def _received(
         self, cut: int, verdicts: dict[bytes, PartyVerdict]
     ) -> dict[bytes, tuple[Message, EdgeOpenings]]:
-        """[O1]: the first message of each party that acts on the close before."""
+        """Read the first message of each party that acts on the close before ([O1]).
+
+        Whoever owes an opening and does not give it is out: the mask of an edge between two liars,
+        one in and one out, could carry any value into the sum (attack `hidden-residual`).
+        """
         book = self.book
         read: dict[bytes, tuple[Message, EdgeOpenings]] = {}
         members = frozenset(self.members)
@@ -135,7 +139,10 @@ class RollbackRules:
     def _require_keys(
         self, read: dict[bytes, tuple[Message, EdgeOpenings]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
-        """[O2]."""
+        """Remove parties that opened another key than the edge's ([O2]).
+
+        Else a wrong key would shift the sum by whatever its author likes (attack `wrong-opening`).
+        """
         book = self.book
         new = [author for author in sorted(read) if read[author][0].leaf not in self._right]
         keys: list[tuple[int, SecretBytes]] = []
@@ -190,7 +197,7 @@ _AT_ONCE: Final = 2_048
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A published value as scalars; words stay packed until they are summed."""
+    """Holds a published value as scalars; words stay packed until they are summed."""
 
     data: bytes
     values: ScalarVec | None
@@ -282,7 +289,10 @@ class PublishRules:
     def _require_openings(
         self, read: dict[bytes, tuple[Message, Masked]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
-        """[P1]."""
+        """Remove parties whose masked value does not open what they committed to ([P1]).
+
+        Stops a party that proves one value and publishes another (attack `late-change-of-value`).
+        """
         book = self.book
         if not book.context.full:
             return

@@ -1,4 +1,4 @@
-"""Which round is next, and who sits it out ([X3] to [X5])."""
+"""Decides which round is next, and who sits it out ([X3] to [X5])."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FAILED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A round: its number, which logical round it serves, which attempt it is."""
+    """Names a round: its number, which logical round it serves, which attempt it is."""
 
     number: int
     logical: int
@@ -59,7 +59,7 @@ def releases_of(book: RoundState) -> int:
 
 @dataclass(slots=True)
 class Bars:
-    """Who is barred: from the attempts left of this logical round, and for good."""
+    """Keeps who is barred: from the attempts left of this logical round, and for good."""
 
     retry: set[bytes] = field(default_factory=set)
     forever: set[bytes] = field(default_factory=set)

@@ -119,7 +119,7 @@ class RollPositions(Mapping[bytes, int]):
 
 
 class FirstSeeds:
-    """Every C_y (or A) of the session with the message that held it first ([J5])."""
+    """Keeps every C_y (or A) of the session with the message that held it first ([J5])."""
 
     def __init__(self) -> None:
         self._seeds, self._authors, self._entries = KeyTable(_SIZE), Rows(_SIZE), array("Q")
@@ -137,7 +137,7 @@ class FirstSeeds:
 
 
 class FirstInputs:
-    """Each party's first C_x of the current logical round ([J5]); modes without any keep none."""
+    """Keeps each party's first C_x of the logical round ([J5]); nothing in modes without any."""
 
     def __init__(self) -> None:
         self.clear()
@@ -159,7 +159,7 @@ class FirstInputs:
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """What a party dealt for recovery, one behind the other; `entry` is the index of its commit."""
+    """Keeps what a party dealt for recovery, packed; `entry` is the index of its commit."""
 
     coefficients: bytes = b""
     shares: bytes = b""
@@ -174,7 +174,7 @@ _NOTHING: Final = Dealt()
 
 
 class Commits:
-    """Self-masks of listed parties by position, 33 bytes each; shares only where some are dealt."""
+    """Keeps self-masks of listed parties, 33 bytes each, and shares where some are dealt."""
 
     def __init__(self, parties: int = 0) -> None:
         self._listed = bytearray(parties)
@@ -284,7 +284,7 @@ Encodings = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class VoidEdge:
-    """An edge between listed parties that masks nothing, and what each end posted."""
+    """Names an edge between listed parties that masks nothing, and what each end posted."""
 
     low: int
     high: int
@@ -294,7 +294,7 @@ class VoidEdge:
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Which edges mask. `encodings` has what both ends of each live one posted.
+    """Keeps which edges mask. `encodings` has what both ends of each live one posted.
 
     In full mode these are canonical points: they are decoded again where one is needed,
     which takes a sixth of the memory that the points themselves would.

@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the evaluation computes with."""
+    """Holds what the evaluation computes with."""
 
     toolkit: Toolkit
     rng: Rng
@@ -73,14 +73,14 @@ class CloseInputs:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The round has a result."""
+    """Says that the round has a result, and which."""
 
     sums: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The round has none."""
+    """Says that the round has no result, and why."""
 
     reason: AbortReason
     culprits: tuple[int, ...] = ()

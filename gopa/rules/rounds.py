@@ -1,4 +1,4 @@
-"""The rounds of a session, one after the other: where every message goes, and what is due."""
+"""Runs through the rounds of a session: gives every message its place, and says what is due."""
 
 from __future__ import annotations
 
@@ -366,7 +366,10 @@ class RoundSequence:
             self._court = following_stage.court
 
     def _note_veto(self, book: RoundState, left: CutOff, message: Message) -> None:
-        """[X7]: the log before the abort would have carried the round on."""
+        """Whether the log before the abort would have carried the round on: a veto ([X7]).
+
+        Stops an organiser that ends a round in somebody else's name (attack `early-cut`).
+        """
         if not left.goes_on:
             return
         book.veto = (message.index, *sorted(left.late.values()))

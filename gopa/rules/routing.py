@@ -1,4 +1,4 @@
-"""Where a party's message of the current round goes: to its phase, to late evidence, nowhere."""
+"""Routes a party's message of the current round: to its phase, to late evidence, or nowhere."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ def _named(book: RoundState, message: Message) -> bytes:
 
 
 def _receive(book: RoundState, phase: Phase, message: Message) -> None:
-    """[E2]: one message, except where several may come."""
+    """Put one message in the mailbox, except where several may come ([E2]).
+
+    Of two values readers might take one or the other (attack `second-message`).
+    """
     known = book.mail.first(phase).get(message.author)
     if known is None:
         book.mail.put(message)

@@ -1,4 +1,4 @@
-"""All rules of the protocol, by the names under which findings cite them.
+"""Lists all rules of the protocol, by the names under which findings cite them.
 
 `specs/04-protocol.md` has the rules themselves.
 """

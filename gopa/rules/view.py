@@ -1,4 +1,4 @@
-"""The current round as the organiser, the board and people want to see it."""
+"""Shows the current round as the organiser, the board and people want to see it."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def test_deeds_that_no_attack_of_the_catalogue_takes_are_caught(
 
 
 OWN = """
-from gopa.adversary import Cast, Malicious, attack
+from gopa.adversary import AttackRoles, Malicious, attack
 from gopa.adversary.malicious import Actor, Deed
 from gopa.adversary.aims import listed_at
 from gopa.adversary.boards.served_session import staged
@@ -158,7 +158,7 @@ from gopa.adversary.deeds import copy_key
 from gopa.messages.phases import Phase
 
 @attack("one-of-my-own", "04-J3", aim=listed_at(Phase.JOIN))
-def mine(cast: Cast):
+def mine(cast: AttackRoles):
     \"\"\"Joins with the key of another. Caught: by the proof. Costs: its place.\"\"\"
     return [Malicious(cast.liar, at="join", do=copy_key(cast.victim))]
 """

@@ -1,0 +1,38 @@
+"""The changelog names the versions of formats that the code writes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bulletin_board import archive, entry
+from gopa.auditing import evidence, report
+from gopa.messages import manifest
+from gopa.sessions import ticket
+from gopa.sessions.parties import memory
+from gopa.sessions.vault import frames
+
+ROOT = Path(__file__).resolve().parent.parent
+ROW = re.compile(r"^\| ([^|]+) \| `?([^|`]+)`? \| [^|]+\|$", re.MULTILINE)
+TABLE = dict(ROW.findall((ROOT / "CHANGELOG.md").read_text()))
+WRITTEN = {
+    "entry of the log": str(entry.VERSION),
+    "manifest": str(manifest.VERSION),
+    "ticket": str(ticket.VERSION),
+    "archive (`.gopa`)": archive.MAGIC.decode().strip(),
+    "file of evidence": evidence.MAGIC.decode().strip(),
+    "report as JSON": report.FORMAT,
+    "seal of a vault": str(frames.VERSION),
+    "memory of a party": str(memory.VERSION),
+}
+
+
+@pytest.mark.parametrize("what", WRITTEN)
+def test_versions_of_formats(what: str) -> None:
+    assert TABLE[what] == WRITTEN[what]
+
+
+def test_no_other_format_is_named() -> None:
+    assert set(TABLE) - {"what"} == set(WRITTEN)

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-import gopa
-from gopa import sigma
+from commitments import Commitment, Opening, Pedersen, backend_status, ristretto255
+from commitments.group import Group
+from wire.errors import InvalidProof
+from zkp import Transcript, sigma
 
 T = TypeVar("T")
 
@@ -19,13 +21,13 @@ TOTAL = sum(VALUES)
 
 def main() -> None:
     """Run the demonstration."""
-    status = gopa.backend_status()
+    status = backend_status()
     print(f"backend: {status.active} ({status.details}), because {status.reason}")
     if status.hint is not None:
         print(f"for the fast backend: {status.hint}")
 
-    group = gopa.ristretto255()
-    key = gopa.Pedersen(group)
+    group = ristretto255()
+    key = Pedersen(group)
     commitment, opening = timed(
         "commit to ten values",
         lambda: key.commit_fresh(group.secret_scalars(VALUES), rng=os.urandom),
@@ -49,7 +51,7 @@ def main() -> None:
     expect_refusal(statements["the values add up to 39"], proofs, commitment)
 
 
-def relations(key: gopa.Pedersen, commitment: gopa.Commitment) -> dict[str, sigma.Statement]:
+def relations(key: Pedersen, commitment: Commitment) -> dict[str, sigma.Statement]:
     """What an onlooker learns about the ten values, and nothing else."""
     points = commitment.points
     zero_or_one = [
@@ -69,7 +71,7 @@ def relations(key: gopa.Pedersen, commitment: gopa.Commitment) -> dict[str, sigm
     }
 
 
-def secrets(group: gopa.Group, opening: gopa.Opening) -> dict[str, sigma.Witness]:
+def secrets(group: Group, opening: Opening) -> dict[str, sigma.Witness]:
     """The witness of each relation."""
     v, r = opening.values, opening.blindings
     return {
@@ -82,17 +84,17 @@ def secrets(group: gopa.Group, opening: gopa.Opening) -> dict[str, sigma.Witness
     }
 
 
-def context(commitment: gopa.Commitment, name: str) -> gopa.Transcript:
+def context(commitment: Commitment, name: str) -> Transcript:
     """What every proof is bound to: the purpose, the commitments, the relation."""
-    transcript = gopa.Transcript(b"gopa demo 1")
+    transcript = Transcript(b"gopa demo 1")
     transcript.absorb_points(b"commitments", commitment.points)
     transcript.absorb(b"relation", name.encode())
     return transcript
 
 
 def verify(
-    group: gopa.Group,
-    commitment: gopa.Commitment,
+    group: Group,
+    commitment: Commitment,
     statements: dict[str, sigma.Statement],
     proofs: dict[str, bytes],
 ) -> None:
@@ -104,14 +106,14 @@ def verify(
 
 
 def expect_refusal(
-    statement: sigma.Statement, proofs: dict[str, bytes], commitment: gopa.Commitment
+    statement: sigma.Statement, proofs: dict[str, bytes], commitment: Commitment
 ) -> None:
     """A proof moved to another relation is refused."""
     name = "the values add up to 39"
     sigma.verify(statement, proofs[name], context(commitment, name))
     try:
         sigma.verify(statement, proofs[name], context(commitment, "another relation"))
-    except gopa.InvalidProof as error:
+    except InvalidProof as error:
         print(f"refused, as it must be: {error}")
     else:
         raise SystemExit("a proof was accepted in a context it was not made for")

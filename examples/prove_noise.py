@@ -7,13 +7,15 @@ import time
 from collections.abc import Callable
 from typing import Literal, TypeVar
 
-import gopa
-from gopa import (
+from commitments import Pedersen, backend_status, ristretto255
+from wire.errors import InvalidProof
+from zkp import (
     GaussianNoiseStatement,
     GaussianTable,
     NoiseSeeds,
     NoiseWitness,
     RangeStatement,
+    Transcript,
     prove_gaussian_noise,
     prove_range,
     verify_gaussian_noise,
@@ -29,10 +31,10 @@ INPUT = 42
 
 def main() -> None:
     """Run the demonstration."""
-    status = gopa.backend_status()
+    status = backend_status()
     print(f"backend: {status.active} ({status.details})")
-    group = gopa.ristretto255()
-    key = gopa.Pedersen(group)
+    group = ristretto255()
+    key = Pedersen(group)
     commitment, opening = key.commit_fresh(group.secret_scalars([INPUT]), rng=os.urandom)
 
     small = RangeStatement.up_to(commitment, LARGEST)
@@ -77,15 +79,15 @@ def expect_refusal(statement: GaussianNoiseStatement, witness: NoiseWitness) -> 
     verify_gaussian_noise(statement, proof, context("noise"))
     try:
         verify_gaussian_noise(statement, proof, context("another party"))
-    except gopa.InvalidProof as error:
+    except InvalidProof as error:
         print(f"refused, as it must be: {error}")
     else:
         raise SystemExit("a proof was accepted in a context it was not made for")
 
 
-def context(purpose: str) -> gopa.Transcript:
+def context(purpose: str) -> Transcript:
     """What a proof is bound to besides its statement."""
-    transcript = gopa.Transcript(b"gopa noise demo 1")
+    transcript = Transcript(b"gopa noise demo 1")
     transcript.absorb(b"purpose", purpose.encode())
     return transcript
 

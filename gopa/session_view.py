@@ -21,38 +21,13 @@ from gopa.messages.phases import Phase
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import graph_of_round
 from gopa.session_tracker import TrackedRound, TrackedSession
+from gopa.wording import CAUSES, PHASES, name_of
 from wire.errors import GopaError, MalformedMessage
 
 MOST_SHOWN = 64
 """Parties and their edges are drawn up to here."""
 
-_NAMES: Final[Mapping[int, str]] = {
-    Phase.ORGANISER: "organiser",
-    Phase.JOIN: "join",
-    Phase.COINS: "coins",
-    Phase.COMMIT: "commit",
-    Phase.ACCUSE: "accusations",
-    Phase.PUBLISH: "publish",
-    Phase.ROLLBACK: "rollback",
-    Phase.CONFIRM: "confirm",
-    Phase.UNMASK: "unmask",
-    Phase.RECOVER: "recover",
-}
-_DONE = {
-    Phase.COINS: "coins are out",
-    Phase.COMMIT: "committed",
-    Phase.PUBLISH: "published",
-    Phase.ROLLBACK: "published",
-    Phase.CONFIRM: "confirmed",
-    Phase.UNMASK: "unmasked",
-}
-_WHY = {
-    RemovalCause.ABSENT: "absent",
-    RemovalCause.INVALID: "invalid",
-    RemovalCause.STRUCK: "signed two things",
-    RemovalCause.CONVICTED: "convicted",
-    RemovalCause.LOST: "lost its neighbours",
-}
+_NAMES: Final[Mapping[int, str]] = {phase: PHASES[name_of(phase)].name for phase in Phase}
 
 
 class Sessions:
@@ -115,7 +90,7 @@ class Sessions:
 
 def _title(known: TrackedSession) -> str:
     manifest, found = known.manifest, known.round
-    name = manifest.title.decode("utf-8", "replace") or "TrackedSession"
+    name = manifest.title.decode("utf-8", "replace") or "Session"
     label = f"{name} ({manifest.mode.name.lower()}{', simulation' if manifest.simulation else ''})"
     if found is None:
         return label
@@ -140,13 +115,14 @@ def _parties(found: TrackedRound) -> list[PartyPicture]:
 
 def _status(found: TrackedRound, place: int, cause: RemovalCause | None) -> str:
     if cause is not None:
-        return f"out: {_WHY[cause]}"
+        return f"out: {CAUSES[name_of(cause)].short}"
     for phase, members in found.lists:
         if place not in members:
             return f"out at {_NAMES[phase]}" if found.final is None else f"no {_NAMES[phase]}"
     if isinstance(found.ended, ResultMessage):
         return "in the result"
-    return _DONE[found.lists[-1][0]] if found.lists else "joined"
+    last = found.lists[-1][0] if found.lists else Phase.JOIN
+    return PHASES[name_of(last)].done
 
 
 def _graph(context: RoundContext, roll: Roll, roll_leaf: bytes, coins: Coins) -> Graph:

@@ -65,14 +65,12 @@ class Account:
         if last is None or last.abort is None:
             message = "the session stopped: a party or the organiser broke a rule"
             return RoundAborted(message, "none", AbortReason.ORGANISER.name, (), len(attempts))
-        reason = last.abort.name.lower().replace("_", " ")
-        return RoundAborted(
-            f"no result after {len(attempts)} attempts; the last one ended for the "
-            f"reason: {reason}{_VETOED if last.veto else ''}",
-            "masked" if last.released else "none",
-            last.abort.name,
-            self._parties(last, set(last.culprits)),
+        return RoundAborted.after(
             len(attempts),
+            last.abort,
+            masked=last.released,
+            culprits=self._parties(last, set(last.culprits)),
+            remark=_VETOED if last.veto else "",
         )
 
     def _parties(self, found: RoundFindings, positions: set[int]) -> tuple[int, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from gopa.messages.organiser import AbortReason
+from gopa.wording import ABORTS, name_of
 from wire.errors import Aborted, UsageError
 
 
@@ -57,3 +59,21 @@ class RoundAborted(Aborted):
         self.reason = reason
         self.culprits = culprits
         self.attempts = attempts
+
+    @classmethod
+    def after(
+        cls,
+        attempts: int,
+        reason: AbortReason,
+        *,
+        masked: bool,
+        culprits: tuple[int, ...],
+        remark: str = "",
+    ) -> RoundAborted:
+        """The error of a logical round whose last attempt ended for this reason.
+
+        `masked` says whether masked values were released; `remark` ends the message.
+        """
+        why = ABORTS[name_of(reason)]
+        message = f"no result after {attempts} attempts; the last one ended because {why}{remark}"
+        return cls(message, "masked" if masked else "none", reason.name, culprits, attempts)

@@ -229,12 +229,10 @@ def _nobody() -> Graph:
 
 
 def _aborted(attempt: _Attempt, attempts: int) -> RoundAborted:
-    why = attempt.lists.abort or AbortReason.ORGANISER
-    reason = why.name.lower().replace("_", " ")
-    return RoundAborted(
-        f"no result after {attempts} attempts; the last one ended for the reason: {reason}",
-        "masked" if attempt.lists.masked else "none",
-        why.name,
-        attempt.parties(attempt.lists.culprits),
+    lists = attempt.lists
+    return RoundAborted.after(
         attempts,
+        lists.abort or AbortReason.ORGANISER,
+        masked=lists.masked,
+        culprits=attempt.parties(lists.culprits),
     )

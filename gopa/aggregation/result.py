@@ -13,6 +13,7 @@ from gopa.aggregation.engine import Excluded, Mode, Trust
 from gopa.aggregation.structure import flat
 from gopa.planning import PrivacyStatement
 from gopa.planning.outcome import LENGTH_UNPROVED
+from gopa.wording import MODES
 from wire.errors import GopaError
 
 if TYPE_CHECKING:
@@ -84,14 +85,9 @@ def _privacy(statement: PrivacyStatement | None) -> Iterator[tuple[str, str]]:
 
 
 def _mode(result: Result) -> str:
-    said = {
-        "full": "full: inputs in range and noise drawn are proved",
-        "signed": "signed: inputs and noise are NOT proved",
-        "off": "off: an experiment without a log; nothing can be checked",
-    }[result.mode]
     trust = "" if result.trust == "malicious" else ", honest but curious: liars are not found"
     simulated = ", simulation" if result.simulation else ""
-    return f"{said}{trust}{simulated}"
+    return f"{MODES[result.mode]}{trust}{simulated}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -23,20 +23,12 @@ from gopa.auditing.session_checks import check_session, remarks, rounds_of
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import CheckTally
 from gopa.messages.manifest import Mode
+from gopa.wording import SUMMARIES
 
 _NOT_ANCHORED: Final = "Keys not anchored."
 _CONSISTENT: Final = "Self-consistent; keys not anchored."
 _MOST_NAMED: Final = 8
 SIMULATED: Final = "This is a simulation: one process played all parties."
-
-_SAID: Final = {
-    Verdict.VALID: "Every result is the sum over exactly the listed parties, of inputs in the "
-    "range and noise from the stated law.",
-    Verdict.VALID_WITH_EXCLUSIONS: "Every result is the sum over exactly the listed parties, of "
-    "inputs in the range and noise from the stated law; not everybody is in it.",
-    Verdict.SIGNED_ONLY: "Every result is the sum of what the listed parties signed. "
-    "Inputs and noise are NOT proved.",
-}
 
 
 def summary(
@@ -76,13 +68,13 @@ def veto(found: RoundReport) -> str:
 
 def not_anchored(verdict: Verdict) -> str:
     """[I3]: a transcript is called consistent only where all that was looked at holds."""
-    return _CONSISTENT if verdict in _SAID else _NOT_ANCHORED
+    return _CONSISTENT if verdict.value in SUMMARIES else _NOT_ANCHORED
 
 
 def _first(verdict: Verdict, tally: CheckTally, rounds: tuple[RoundReport, ...]) -> str:
-    if verdict in _SAID:
+    if verdict.value in SUMMARIES:
         results = any(each.outcome == "result" for each in rounds)
-        return _SAID[verdict] if results else "Everything went by the rules."
+        return SUMMARIES[verdict.value] if results else "Everything went by the rules."
     if verdict is Verdict.INVALID:
         failed = [each.check.number for each in tally.results() if each.status is Status.FAIL]
         blamed = sorted({fault.culprit.value for fault in tally.faults if not fault.handled})

@@ -15,6 +15,7 @@ from gopa.auditing.tally import CheckTally
 from gopa.messages.manifest import Mode
 from gopa.rules import RULES, Fault, Findings, Role
 from gopa.rules.ledger import is_undecided
+from gopa.wording import ROLES, name_of
 from wire.domains import AUDIT_SPECTRUM
 from wire.errors import GopaError
 from wire.randomness import Rng
@@ -31,14 +32,6 @@ _CULPRITS: Final = {
     Role.PARTY: Culprit.PARTY,
     Role.STRANGER: Culprit.PARTY,
     Role.BOARD: Culprit.BOARD,
-}
-
-
-_NAMES: Final = {
-    Role.ORGANISER: "the organiser",
-    Role.PARTY: "a party",
-    Role.STRANGER: "a stranger",
-    Role.BOARD: "the board",
 }
 
 
@@ -83,7 +76,7 @@ def audit_fault(state: LogState, fault: Fault) -> AuditFault:
 
 def _headline(fault: Fault) -> str:
     """Who broke which rule when, in words."""
-    who = _NAMES[fault.role] if fault.proved else "somebody who cannot be named"
+    who = ROLES[name_of(fault.role)] if fault.proved else "somebody who cannot be named"
     return f"{who} broke {fault.rule}" + (f" in round {fault.round}" if fault.round else "")
 
 

@@ -10,11 +10,11 @@ from typing import Final
 from bulletin_board.text import visible
 from gopa.auditing.checks import Status
 from gopa.auditing.figures import counted
-from gopa.auditing.html.words import ABORTS, plain_name, reason
 from gopa.auditing.judging import Judgement
 from gopa.auditing.report import Anchor, CheckResult, Report, RoundReport, SessionReport, Verdict
 from gopa.auditing.tracing import Trace
 from gopa.rules import RULES
+from gopa.wording import DOUBTS, abort_because, exclusion_reason
 
 _WIDTH: Final = 92
 _MOST: Final = 20
@@ -39,11 +39,6 @@ _OF_LOGS: Final = {
 _ABSENT: Final = (
     "Nothing here can be compared with --keys yet: see the other checks, or wait for the session."
 )
-
-_DOUBTED: Final = {
-    Verdict.INVALID: "; do NOT rely on it",
-    Verdict.INCOMPLETE: "; not established",
-}
 
 _ADVICE: Final = {
     "0.1": "Get the file again; check that it is a .gopa archive, a board's directory or address.",
@@ -147,12 +142,12 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _round(report: Report, each: RoundReport) -> Iterator[str]:
-    why = ABORTS.get(plain_name(each.abort), each.abort)
+    why = abort_because(each.abort)
     ends = {"result": "a result", "abort": f"no result: {why}", "open": "not over"}
     if each.vetoed:
         ends["abort"] = f"no result: VETOED by its organiser ({why})"
     place = f"logical {each.logical}, attempt {each.attempt}"
-    doubt = _DOUBTED.get(report.verdict, "") if each.outcome == "result" else ""
+    doubt = DOUBTS.get(report.verdict.value, "") if each.outcome == "result" else ""
     yield f"Round {each.number} ({place}): {ends[each.outcome]}{doubt}"
     session = report.session
     if session is not None and each.mean:
@@ -166,7 +161,7 @@ def _round(report: Report, each: RoundReport) -> Iterator[str]:
     yield f"  by         {len(each.included)} of {joined} that joined"
     for gone in each.excluded[:_MOST]:
         where = "" if gone.entry is None else f", entry {gone.entry}"
-        why = f"{reason(gone.phase, gone.cause, gone.rule)} [{gone.rule}{where}]"
+        why = f"{exclusion_reason(gone.phase, gone.cause, gone.rule)} [{gone.rule}{where}]"
         yield f"  excluded   {gone.author.hex()[:16]}: {why}"
     if len(each.excluded) > _MOST:
         yield f"             and {len(each.excluded) - _MOST} more (see --json)"

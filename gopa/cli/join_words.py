@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from gopa.cli.session_progress import (
-    PHASE_WORDS,
     CurrentActivity,
     Happened,
     ProgressDisplay,
+    phase_text,
     trouble_line,
 )
-from gopa.party import Part
 from gopa.sessions.entrance import Alone
 from gopa.sessions.following import SelectiveLog
 from gopa.sessions.organising import BoardFound, BoardLost
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Vault
+from gopa.wording import PARTS, name_of
 from wire.errors import GopaError, ProtocolError
 from wire.randomness import Rng
 
@@ -143,18 +143,6 @@ class PatientConnect(Alone):
             self._screen.happened(trouble_line(BoardFound(seconds)))
 
 
-OUTSIDE_WORDS: Final = {
-    Part.ACTIVE: "your value is in it",
-    Part.LATE: "what you sent came after the end of a phase, or not at all",
-    Part.UNWILLING: "you had no value ready, or it asked for more than you accept",
-    Part.LOST: "too many of your neighbours were gone",
-    Part.UNDATED: "you heard who takes part when the coins could be known to others: see that "
-    "your connection and your clock are good, or ask the organiser for a longer --drand-margin",
-    Part.TIMED_OUT: "you were away, or nothing was heard for too long",
-}
-"""Why a party is not in a round. (`ACTIVE` never is a reason.)"""
-
-
 def joined_line(manifest: Manifest) -> Happened:
     """The session that was joined."""
     terms = manifest.terms
@@ -190,12 +178,12 @@ def tell(screen: ProgressDisplay, news: RoundStatus) -> None:
         screen.standing(None)
         return
     parties = "" if news.present is None else f", {news.present} parties in it"
-    text = f"round {news.round}: {PHASE_WORDS[news.opens]}{parties}"
+    text = f"round {news.round}: {phase_text(news.opens)}{parties}"
     if news.part is None:
         screen.happened(Happened("phase", text, facts))
         screen.standing(CurrentActivity(f"{text}; waiting for the others"))
     else:
-        out = f"you are not in this round: {OUTSIDE_WORDS[news.part]}"
+        out = f"you are not in this round: {PARTS[name_of(news.part)]}"
         screen.happened(Happened("phase", f"{text}; {out}", facts))
         screen.standing(CurrentActivity(f"{text}; {out}; waiting for its end"))
 
@@ -234,7 +222,7 @@ def _short(value: Any) -> Any:
 
 def sentence(found: Contribution) -> str:
     """What a person reads."""
-    why = OUTSIDE_WORDS[found.part]
+    why = PARTS[name_of(found.part)]
     yours = "yours is among them" if found.included else f"without yours: {why}"
     return "\n".join(
         [

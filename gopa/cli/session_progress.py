@@ -26,7 +26,7 @@ from rich.text import Text
 from bulletin_board.text import visible
 from gopa.aggregation.encoding import NoisySum, Plain
 from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import Abort, AbortReason, Released, ResultMessage
+from gopa.messages.organiser import Abort, Released, ResultMessage
 from gopa.messages.phases import Phase
 from gopa.sessions.organising import (
     AwaitingBeacon,
@@ -39,6 +39,7 @@ from gopa.sessions.organising import (
     RoundEnded,
     SessionEnded,
 )
+from gopa.wording import ABORTS, PHASES, name_of
 
 _LONGEST: Final = 300
 _BAR: Final = 24
@@ -189,25 +190,6 @@ def left(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{last:02} left" if hours else f"{minutes}:{last:02} left"
 
 
-PHASE_WORDS: Final = {
-    Phase.JOIN: "joining",
-    Phase.COINS: "flipping coins",
-    Phase.COMMIT: "committing",
-    Phase.PUBLISH: "publishing",
-    Phase.ROLLBACK: "opening edges",
-    Phase.CONFIRM: "confirming",
-    Phase.UNMASK: "unmasking",
-    Phase.RECOVER: "recovering masks",
-}
-WHY_WORDS: Final = {
-    AbortReason.TOO_FEW_JOINED: "too few parties joined",
-    AbortReason.TOO_MANY_WITHHELD: "too many withheld their coins",
-    AbortReason.TOO_FEW_LEFT: "too few parties were left",
-    AbortReason.TOO_MANY_ROLLBACKS: "parties kept leaving after they had published",
-    AbortReason.NOT_CONFIRMED: "too few confirmed the final list",
-    AbortReason.NOT_UNMASKED: "a mask stayed closed",
-    AbortReason.ORGANISER: "the organiser gave up",
-}
 _SHOWN: Final = 8
 """Coordinates that a line shows."""
 
@@ -232,7 +214,7 @@ class Telling:
             self._to.standing(CurrentActivity("between rounds"))
 
     def _stand(self, phase: PhaseOpened, posted: int, total: int) -> None:
-        text = f"round {phase.round}: {PHASE_WORDS[phase.phase]}"
+        text = f"round {phase.round}: {phase_text(phase.phase)}"
         self._to.standing(CurrentActivity(text, posted, total or None, phase.ends))
 
     def _line(self, what: Happening) -> Happened | None:
@@ -249,10 +231,15 @@ class Telling:
         return trouble_line(what)
 
 
+def phase_text(phase: Phase) -> str:
+    """What goes on in a phase."""
+    return PHASES[name_of(phase)].doing
+
+
 def _opened(what: PhaseOpened) -> Happened:
     attempt = f", attempt {what.attempt + 1}" if what.attempt else ""
     present = f", {what.present} parties" if what.present else ""
-    text = f"round {what.round}{attempt}: {PHASE_WORDS[what.phase]}{present}"
+    text = f"round {what.round}{attempt}: {phase_text(what.phase)}{present}"
     return Happened(
         "phase",
         text,
@@ -305,7 +292,7 @@ def ended_line(manifest: Manifest, what: RoundEnded) -> Happened:
 def why_text(abort: Abort) -> str:
     """Why a round was aborted, and whether anything of it was seen."""
     seen = "; masked values were released" if abort.released is Released.MASKED else ""
-    return f"{WHY_WORDS[abort.reason]}{seen}"
+    return f"{ABORTS[name_of(abort.reason)]}{seen}"
 
 
 def abort_facts(abort: Abort) -> dict[str, object]:

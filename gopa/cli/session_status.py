@@ -17,8 +17,8 @@ from gopa.auditing.figures import counted
 from gopa.cli.board_options import as_json_option, reporting
 from gopa.cli.session_access import board_client
 from gopa.cli.session_progress import (
-    PHASE_WORDS,
     abort_facts,
+    phase_text,
     result_facts,
     result_text,
     why_text,
@@ -167,7 +167,7 @@ def _veto_text(past: FinishedRound) -> str:
 def _open_text(current: OpenRound) -> str:
     phase = "waiting for the result"
     if current.phase is not None:
-        phase = f"{PHASE_WORDS[current.phase]}: {len(current.posted)} have posted"
+        phase = f"{phase_text(current.phase)}: {len(current.posted)} have posted"
     attempt = f", attempt {current.attempt + 1}" if current.attempt else ""
     return f"{phase}, {len(current.present)} in the round{attempt}"
 

@@ -8,7 +8,7 @@ ones, and the author's signature.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, auto
 from typing import TypeAlias
 
 from gopa.messages.framing import Posted
@@ -102,12 +102,18 @@ class NeedInput:
 class Part(Enum):
     """Says what part the party had in a round."""
 
-    ACTIVE = "it took part to the end"
-    LATE = "its message came after the cut, or not at all"
-    UNWILLING = "the party had no input, or the round did not satisfy its policy"
-    LOST = "too many of its neighbours were gone"
-    TIMED_OUT = "it stopped waiting"
-    UNDATED = "it heard of the roll when the beacon's value may have been known"
+    ACTIVE = auto()
+    """It took part to the end."""
+    LATE = auto()
+    """Its message came after the cut, or not at all."""
+    UNWILLING = auto()
+    """It had no input, or the round did not satisfy its policy."""
+    LOST = auto()
+    """Too many of its neighbours were gone."""
+    TIMED_OUT = auto()
+    """It stopped waiting."""
+    UNDATED = auto()
+    """It heard of the roll when the beacon's value may have been known."""
 
 
 @dataclass(frozen=True, slots=True)

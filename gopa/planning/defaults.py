@@ -18,6 +18,9 @@ CORRUPT: Final = 0.1
 DROPOUT: Final = 0.05
 ATTEMPTS: Final = 3
 
+CHARGED: Final = 0
+"""Charged retries. A plan without recovery may get more of them, by the chance of a result."""
+
 LEAST_CHANCE: Final = 0.5
 """A plan whose session gets a result less often than that is refused."""
 

@@ -145,11 +145,9 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
         "open_admission": open_admission,
     }
     if recovery != "auto":
-        made = _plan(Request.checked(recovery=recovery, **asked), retries=charged is None)
+        made = _plan(Request.checked(recovery=recovery, **asked))
     else:
-        made = _with_recovery(asked) or _plan(
-            Request.checked(recovery=None, **asked), retries=charged is None
-        )
+        made = _with_recovery(asked) or _plan(Request.checked(recovery=None, **asked))
     return accepted(made, least_chance)
 
 
@@ -214,9 +212,9 @@ def accepted(made: Plan, least_chance: float) -> Plan:
     return made
 
 
-def _plan(request: Request, *, retries: bool = False) -> Plan:
-    """The plan of a request; with `retries` it may be given charged ones."""
-    if retries and request.threshold is None:
+def _plan(request: Request) -> Plan:
+    """The plan of a request."""
+    if request.more_charged:
         request = _retried(request)
     require_accountable(
         request.epsilon,

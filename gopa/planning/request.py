@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import get_args
 
 from gopa.planning.branches import graphs_of_attempt
-from gopa.planning.defaults import ATTEMPTS, MOST_WITHHELD, PlannedMode, PlannedTrust
+from gopa.planning.defaults import ATTEMPTS, CHARGED, MOST_WITHHELD, PlannedMode, PlannedTrust
 from gopa.planning.dropouts import Course, PlannedLosses, plan_losses
 from gopa.planning.gaussian import check_target
 from gopa.planning.result import NoiseName, Objective, float_below
@@ -36,7 +36,10 @@ Number = float | str | Decimal
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A target in the planner's own types. `Request.checked` makes one."""
+    """A target in the planner's own types. `Request.checked` makes one.
+
+    `more_charged` says that the planner may add charged retries: nobody named a number.
+    """
 
     parties: int
     exact_epsilon: Decimal
@@ -53,6 +56,7 @@ class Request:
     objective: Objective
     steps: int | None
     charged: int
+    more_charged: bool
     attempts: int
     integers: bool
     threshold: Fraction | None
@@ -99,7 +103,8 @@ class Request:
         for name, flag in (("integers", integers), ("open_admission", open_admission)):
             if type(flag) is not bool:
                 raise UsageError("true or false", name)
-        charged = 0 if charged is None else charged
+        unasked = charged is None
+        charged = CHARGED if charged is None else charged
         check_integer(charged, 0, MOST_CHARGED, "charged")
         if attempts is None:
             several = charged + 1 if open_admission and recovery is not None else ATTEMPTS
@@ -133,6 +138,7 @@ class Request:
             objective=objective,
             steps=steps,
             charged=charged,
+            more_charged=unasked and recovery is None,
             attempts=attempts,
             integers=integers,
             threshold=_threshold(recovery, trust),

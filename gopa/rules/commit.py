@@ -20,7 +20,6 @@ import numpy.typing as npt
 from commitments.group import Group, PointVec
 from gopa.graph import Graph
 from gopa.messages.framing import Message
-from gopa.messages.limits import largest_body
 from gopa.messages.organiser import AbortReason
 from gopa.messages.party import COMMIT, Commit
 from gopa.messages.phases import Phase
@@ -29,7 +28,7 @@ from gopa.rules.findings import BreaksRule, PartyVerdict, invalid
 from gopa.rules.mailbox import Sorter
 from gopa.rules.publish import PublishRules
 from gopa.rules.roll_and_edges import Commits, Dealt, Edges, Positions, VoidEdge, good_points
-from gopa.rules.round_state import CloseInputs, PhaseDecision, PhaseRules, RoundState, fails
+from gopa.rules.round_state import CloseInputs, PhaseDecision, PhaseRules, fails
 from wire.errors import GopaError, MalformedMessage, UsageError
 
 _Claim = TypeVar("_Claim")
@@ -285,16 +284,14 @@ class Pledge:
 
 
 @dataclass(slots=True)
-class CommitRules:
+class CommitRules(PhaseRules):
     """Judges a round from the close of coins to that of commit."""
 
-    book: RoundState
-    opened: Message
+    phase = Phase.COMMIT
+
     _sorter: Sorter[Pledge] = field(init=False)
     _edges: Matching = field(init=False)
     _proofs: CheckedAhead[NoiseClaim] = field(init=False)
-    phase: Phase = field(default=Phase.COMMIT, init=False)
-    step: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         book = self.book
@@ -304,16 +301,8 @@ class CommitRules:
             lambda claims: proofs.bad_noises(claims, tools.rng, tools.executor),
             background=tools.executor is not None,
         )
-        self._sorter = Sorter(
-            mailbox=book.mail,
-            phase=Phase.COMMIT,
-            acts_on=self.opened.leaf,
-            opened_at=self.opened.index,
-            largest=largest_body(book.manifest, Phase.COMMIT),
-            rule="04-K1",
-            missing="04-K4",
-            read=self._read,
-            then=self._proofs.flush_full_batches,
+        self._sorter = self.sorter(
+            self._read, "04-K1", missing="04-K4", then=self._proofs.flush_full_batches
         )
 
     def awaited(self) -> Iterable[bytes]:

@@ -34,15 +34,22 @@ from gopa.masks import (
     word_type,
 )
 from gopa.messages.framing import Message
-from gopa.messages.limits import largest_body
 from gopa.messages.organiser import AbortReason
 from gopa.messages.party import CONFIRM, RECOVER, UNMASK, Confirm, Recover, Unmask
 from gopa.messages.phases import Phase
 from gopa.rules.accusations import dealt_commitments, share_point
-from gopa.rules.findings import BreaksRule, Fault, PartyVerdict, invalid
+from gopa.rules.findings import BreaksRule, Fault
 from gopa.rules.mailbox import Sorter
 from gopa.rules.roll_and_edges import ClaimedOpenings, public, wrong_openings
-from gopa.rules.round_state import CloseInputs, PhaseDecision, PhaseRules, RoundState, Sums, fails
+from gopa.rules.round_state import (
+    CheckedOnce,
+    CloseInputs,
+    PhaseDecision,
+    PhaseRules,
+    RoundState,
+    Sums,
+    fails,
+)
 from wire.errors import InvalidProof, MalformedMessage
 from wire.secret import SecretBytes
 
@@ -131,12 +138,10 @@ def _signed(words: npt.NDArray[np.unsignedinteger], width: int) -> tuple[int, ..
 
 
 @dataclass(slots=True)
-class CuriousResultRules:
+class CuriousResultRules(PhaseRules):
     """Releases the sum where nobody owes anything: masks towards absent parties stay in it."""
 
-    book: RoundState
-    phase: Phase | None = field(default=None, init=False)
-    step: int = field(default=0, init=False)
+    phase = None
 
     def awaited(self) -> Iterable[bytes]:
         return ()
@@ -155,18 +160,16 @@ class _Right:
 
 
 @dataclass(slots=True)
-class RecoverRules:
+class RecoverRules(PhaseRules):
     """Judges a round from the close of unmask to the result."""
 
-    book: RoundState
-    opened: Message
+    phase = Phase.RECOVER
+
     dealers: Mapping[int, tuple[int, ...]] = field(init=False)
     """For each party that may give shares, whose."""
     _missing: tuple[int, ...] = field(init=False)
     _sorter: Sorter[Recover] = field(init=False)
     _fits: dict[tuple[bytes, int], Share | None] = field(default_factory=dict)
-    phase: Phase = field(default=Phase.RECOVER, init=False)
-    step: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         book = self.book
@@ -177,17 +180,7 @@ class RecoverRules:
             for place in book.confirmed
             if (dealers := tuple(u for u in book.neighbours(place) if u in missing))
         }
-        self._sorter = Sorter(
-            mailbox=book.mail,
-            phase=Phase.RECOVER,
-            acts_on=self.opened.leaf,
-            opened_at=self.opened.index,
-            largest=largest_body(book.manifest, Phase.RECOVER),
-            rule="04-U3",
-            missing="04-U3",
-            read=self._read,
-            strikes=False,
-        )
+        self._sorter = self.sorter(self._read, "04-U3", strikes=False)
 
     def awaited(self) -> Iterable[bytes]:
         return self.book.authors(sorted(self.dealers))
@@ -285,29 +278,20 @@ class RecoverRules:
 
 
 @dataclass(slots=True)
-class UnmaskRules:
+class UnmaskRules(PhaseRules):
     """Judges a round from the close of confirm to that of unmask, or to the result."""
 
-    book: RoundState
-    opened: Message
+    phase = Phase.UNMASK
+
     _sorter: Sorter[Unmask] = field(init=False)
-    _right: dict[bytes, bool] = field(default_factory=dict)
-    phase: Phase = field(default=Phase.UNMASK, init=False)
-    step: int = field(default=0, init=False)
+    _right: CheckedOnce[Unmask] = field(init=False)
 
     def __post_init__(self) -> None:
-        book = self.book
-        self._sorter = Sorter(
-            mailbox=book.mail,
-            phase=Phase.UNMASK,
-            acts_on=self.opened.leaf,
-            opened_at=self.opened.index,
-            largest=largest_body(book.manifest, Phase.UNMASK),
-            rule="04-U1",
-            missing="04-U1",
-            read=lambda message: UNMASK.decode(message.body),
-            strikes=False,
+        self._sorter = self.sorter(
+            lambda message: UNMASK.decode(message.body), "04-U1", strikes=False
         )
+        fault = "a seed that does not make its self-mask"
+        self._right = CheckedOnce("04-U1", fault, self._wrong)
 
     def awaited(self) -> Iterable[bytes]:
         return self.book.authors(self.book.final or ())
@@ -316,7 +300,7 @@ class UnmaskRules:
         del given
         book = self.book
         found = self._sorter.sort(self.awaited(), cut)
-        self._require_seeds(found.read, found.out)
+        self._right.require(found.read, found.out)
         seeds = {
             book.places[author]: SecretBytes(found.read[author][1].seed)
             for author in sorted(found.read)
@@ -338,53 +322,28 @@ class UnmaskRules:
         said = book.packed(members)
         return PhaseDecision(said, (), settle, faults, laggards=laggards, out=found.out)
 
-    def _require_seeds(
-        self, read: dict[bytes, tuple[Message, Unmask]], verdicts: dict[bytes, PartyVerdict]
-    ) -> None:
-        """Take out the seeds that do not make the self-mask of their party ([U1]).
+    def _wrong(self, messages: Sequence[tuple[Message, Unmask]]) -> frozenset[int]:
+        """Find the seeds that do not make the self-mask of their party ([U1]).
 
         Another seed would shift the sum by the difference of two masks (attack `wrong-seed`).
         """
-        new = [author for author in sorted(read) if read[author][0].leaf not in self._right]
-        wrong = self._wrong(
-            [(self.book.places[each], SecretBytes(read[each][1].seed)) for each in new]
-        )
-        for number, author in enumerate(new):
-            self._right[read[author][0].leaf] = number not in wrong
-        for author in sorted(read):
-            message = read[author][0]
-            if not self._right[message.leaf]:
-                del read[author]
-                fault = "a seed that does not make its self-mask"
-                verdicts[author] = invalid("04-U1", message.index, fault)
-
-    def _wrong(self, seeds: list[tuple[int, SecretBytes]]) -> frozenset[int]:
+        seeds = [
+            (self.book.places[message.author], SecretBytes(content.seed))
+            for message, content in messages
+        ]
         return wrong_seeds(self.book, seeds)
 
 
 @dataclass(slots=True)
-class ConfirmRules:
+class ConfirmRules(PhaseRules):
     """Judges from the final close to that of confirm. Evidence changes nothing now ([E3])."""
 
-    book: RoundState
-    opened: Message
+    phase = Phase.CONFIRM
+
     _sorter: Sorter[Confirm] = field(init=False)
-    phase: Phase = field(default=Phase.CONFIRM, init=False)
-    step: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        book = self.book
-        self._sorter = Sorter(
-            mailbox=book.mail,
-            phase=Phase.CONFIRM,
-            acts_on=self.opened.leaf,
-            opened_at=self.opened.index,
-            largest=largest_body(book.manifest, Phase.CONFIRM),
-            rule="04-F1",
-            missing="04-F1",
-            read=self._read,
-            strikes=False,
-        )
+        self._sorter = self.sorter(self._read, "04-F1", strikes=False)
 
     def awaited(self) -> Iterable[bytes]:
         return self.book.authors(self.book.final or ())

@@ -15,7 +15,6 @@ from typing import Generic, TypeVar, overload
 
 from gopa.beacon import drand_coins, joint_coins, reveal_hash, simulation_coins, verify_round
 from gopa.messages.framing import Message, party_id
-from gopa.messages.limits import largest_body
 from gopa.messages.members import pack_members
 from gopa.messages.organiser import AbortReason, Coins, Roll, RollEntry
 from gopa.messages.parameters import CommitReveal, DrandBeacon, OpenAdmission, Roster
@@ -27,7 +26,14 @@ from gopa.rules.commit import CommitRules
 from gopa.rules.findings import BreaksRule, PartyVerdict, invalid
 from gopa.rules.mailbox import Sorter
 from gopa.rules.roll_and_edges import PackedRoll
-from gopa.rules.round_state import CloseInputs, PhaseDecision, PhaseRules, RoundState, fails
+from gopa.rules.round_state import (
+    CheckedOnce,
+    CloseInputs,
+    PhaseDecision,
+    PhaseRules,
+    RoundState,
+    fails,
+)
 from wire.errors import InvalidProof, MalformedMessage
 from wire.packed import Rows
 
@@ -55,27 +61,15 @@ class LazySequence(Sequence[_Item], Generic[_Key, _Item]):
 
 
 @dataclass(slots=True)
-class CoinsRules:
+class CoinsRules(PhaseRules):
     """Judges a round from the close of join to that of coins."""
 
-    book: RoundState
-    opened: Message
+    phase = Phase.COINS
+
     _sorter: Sorter[Reveal] = field(init=False)
-    phase: Phase = field(default=Phase.COINS, init=False)
-    step: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        book = self.book
-        self._sorter = Sorter(
-            mailbox=book.mail,
-            phase=Phase.COINS,
-            acts_on=self.opened.leaf,
-            opened_at=self.opened.index,
-            largest=largest_body(book.manifest, Phase.COINS),
-            rule="04-V1",
-            missing="04-V1",
-            read=self._read,
-        )
+        self._sorter = self.sorter(self._read, "04-V1")
 
     def awaited(self) -> Iterable[bytes]:
         if not isinstance(self.book.manifest.beacon, CommitReveal):
@@ -192,27 +186,20 @@ def sown(message: Message, context: RoundContext) -> bytes | None:
 
 
 @dataclass(slots=True)
-class JoinRules:
+class JoinRules(PhaseRules):
     """Judges a round from `open` to the close of join."""
 
-    book: RoundState
+    phase = Phase.JOIN
+
     _sorter: Sorter[Join] = field(init=False)
-    _proved: dict[bytes, bool] = field(default_factory=dict)
-    phase: Phase = field(default=Phase.JOIN, init=False)
-    step: int = field(default=0, init=False)
+    _proved: CheckedOnce[Join] = field(init=False)
 
     def __post_init__(self) -> None:
-        book = self.book
-        self._sorter = Sorter(
-            mailbox=book.mail,
-            phase=Phase.JOIN,
-            acts_on=book.opened.leaf,
-            opened_at=book.opened.index,
-            largest=largest_body(book.manifest, Phase.JOIN),
-            rule="04-J2",
-            missing="04-J1",
-            read=lambda message: read_join(message, book.context),
+        context = self.book.context
+        self._sorter = self.sorter(
+            lambda message: read_join(message, context), "04-J2", missing="04-J1"
         )
+        self._proved = CheckedOnce("04-J3", "no proof of possession", self._unproved)
 
     def awaited(self) -> Iterable[bytes]:
         admission = self.book.manifest.admission
@@ -227,7 +214,7 @@ class JoinRules:
         verdicts, read = sorted_.out, sorted_.read
         for author in sorted(read.keys() & book.barred):
             verdicts[author] = invalid("04-X5", read.pop(author)[0].index)
-        self._require_possession(read, verdicts)
+        self._proved.require(read, verdicts)
         _require_own_keys(read, verdicts)
         self._require_fresh(read, verdicts)
         self._require_room(read, verdicts)
@@ -256,32 +243,25 @@ class JoinRules:
             if author not in first or first[author].index < cut
         }
 
-    def _require_possession(
-        self, read: dict[bytes, tuple[Message, Join]], verdicts: dict[bytes, PartyVerdict]
-    ) -> None:
-        """Remove joins without a proof of possession, and blame their authors ([J3]).
+    def _unproved(self, joins: Sequence[tuple[Message, Join]]) -> frozenset[int]:
+        """Find joins without a proof of possession ([J3]).
 
         Stops a party that takes part with somebody else's key, or with one made from others' keys.
         """
         book, tools = self.book, self.book.tools
-        new = [author for author in sorted(read) if read[author][0].leaf not in self._proved]
 
-        def claim(author: bytes) -> PossessionClaim:
-            join = read[author][1]
-            opened = book.opened.leaf
+        def claim(found: tuple[Message, Join]) -> PossessionClaim:
+            message, join = found
             return PossessionClaim(
-                book.context, opened, party_id(author), join.key, join.possession
+                book.context,
+                book.opened.leaf,
+                party_id(message.author),
+                join.key,
+                join.possession,
             )
 
-        claims = LazySequence(claim, new)
-        bad = tools.toolkit.proofs.bad_possessions(claims, tools.rng, tools.executor)
-        for number, author in enumerate(new):
-            self._proved[read[author][0].leaf] = number not in bad
-        for author in sorted(read):
-            message = read[author][0]
-            if not self._proved[message.leaf]:
-                del read[author]
-                verdicts[author] = invalid("04-J3", message.index, "no proof of possession")
+        claims = LazySequence(claim, joins)
+        return tools.toolkit.proofs.bad_possessions(claims, tools.rng, tools.executor)
 
     def _require_fresh(
         self, read: dict[bytes, tuple[Message, Join]], verdicts: dict[bytes, PartyVerdict]

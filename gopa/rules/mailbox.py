@@ -102,7 +102,7 @@ class Sorted(Generic[T]):
     out: dict[bytes, PartyVerdict]
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """Nothing follows."""
 
 
@@ -126,7 +126,7 @@ class Sorter(Generic[T]):
     rule: str
     missing: str
     read: Callable[[Message], T]
-    then: Callable[[], None] = _nothing
+    then: Callable[[], None] = nothing
     strikes: bool = True
     _known: dict[bytes, T | PartyVerdict] = field(default_factory=dict)
 

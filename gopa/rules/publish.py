@@ -13,47 +13,45 @@ from typing import Final
 from commitments.group import Group, PointVec, ScalarVec
 from gopa.masks import edge_key_hash, edge_masks, unpack_words
 from gopa.messages.framing import Message
-from gopa.messages.limits import largest_body
 from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.party import OPENING, PUBLISH, EdgeOpenings
 from gopa.messages.phases import Phase
 from gopa.rules.accusations import AccusationJudge, Conviction
 from gopa.rules.final_phases import ConfirmRules, CuriousResultRules
-from gopa.rules.findings import BreaksRule, Fault, PartyVerdict, absent, invalid
+from gopa.rules.findings import BreaksRule, Fault, PartyVerdict, absent
 from gopa.rules.mailbox import Sorter
 from gopa.rules.roll_and_edges import ClaimedOpenings, wrong_openings
-from gopa.rules.round_state import CloseInputs, PhaseDecision, PhaseRules, RoundState, fails
+from gopa.rules.round_state import (
+    CheckedOnce,
+    CloseInputs,
+    PhaseDecision,
+    PhaseRules,
+    RoundState,
+    fails,
+)
 from wire.secret import SecretBytes
 
 
 @dataclass(slots=True)
-class RollbackRules:
+class RollbackRules(PhaseRules):
     """Judges from one close to that of rollback `step`; `members` is L_(step - 1)."""
 
-    book: RoundState
-    opened: Message
+    phase = Phase.ROLLBACK
+
     step: int
     members: tuple[int, ...]
     owed: Mapping[int, Mapping[int, int]] = field(init=False)
     """For each party that owes something: the edge to each neighbour that is gone."""
     _sorter: Sorter[EdgeOpenings] = field(init=False)
-    _right: dict[bytes, bool] = field(default_factory=dict)
-    phase: Phase = field(default=Phase.ROLLBACK, init=False)
+    _fitting: CheckedOnce[EdgeOpenings] = field(init=False)
 
     def __post_init__(self) -> None:
         book = self.book
         book.publish_leaves.add(self.opened.leaf)
         self.owed = owed_edges(book, self.members)
-        self._sorter = Sorter(
-            mailbox=book.mail,
-            phase=Phase.ROLLBACK,
-            acts_on=self.opened.leaf,
-            opened_at=self.opened.index,
-            largest=largest_body(book.manifest, Phase.ROLLBACK),
-            rule="04-O1",
-            missing="04-O1",
-            read=self._read,
-        )
+        self._sorter = self.sorter(self._read, "04-O1")
+        fault = "a key that does not make the edge's commitment"
+        self._fitting = CheckedOnce("04-O2", fault, self._unfitting)
 
     def awaited(self) -> Iterable[bytes]:
         return self.book.authors(sorted(self.owed))
@@ -63,7 +61,7 @@ class RollbackRules:
         book = self.book
         verdicts: dict[bytes, PartyVerdict] = {}
         read = self._received(cut, verdicts)
-        self._require_keys(read, verdicts)
+        self._fitting.require(read, verdicts)
         stay = [place for place in self.members if book.author(place) not in verdicts]
         members = book.shortened(stay, verdicts)
         final = members == self.members
@@ -136,31 +134,19 @@ class RollbackRules:
             raise BreaksRule("04-O1", "other edges than those that it owes")
         return opening
 
-    def _require_keys(
-        self, read: dict[bytes, tuple[Message, EdgeOpenings]], verdicts: dict[bytes, PartyVerdict]
-    ) -> None:
-        """Remove parties that opened another key than the edge's ([O2]).
+    def _unfitting(self, openings: Sequence[tuple[Message, EdgeOpenings]]) -> frozenset[int]:
+        """Find who opened another key than the edge's; all keys are checked together ([O2]).
 
         Else a wrong key would shift the sum by whatever its author likes (attack `wrong-opening`).
         """
         book = self.book
-        new = [author for author in sorted(read) if read[author][0].leaf not in self._right]
         keys: list[tuple[int, SecretBytes]] = []
-        owners: list[bytes] = []
-        for author in new:
-            message, opening = read[author]
-            self._right[message.leaf] = True
-            owed = self.owed[book.places[author]]
+        owners: list[int] = []
+        for number, (message, opening) in enumerate(openings):
+            owed = self.owed[book.places[message.author]]
             keys += [(owed[edge.neighbour], SecretBytes(edge.key)) for edge in opening.edges]
-            owners += [message.leaf] * len(opening.edges)
-        for number in wrong_keys(book, keys):
-            self._right[owners[number]] = False
-        for author in sorted(read):
-            message = read[author][0]
-            if not self._right[message.leaf]:
-                del read[author]
-                fault = "a key that does not make the edge's commitment"
-                verdicts[author] = invalid("04-O2", message.index, fault)
+            owners += [number] * len(opening.edges)
+        return frozenset(owners[number] for number in wrong_keys(book, keys))
 
 
 def owed_edges(book: RoundState, members: Iterable[int]) -> dict[int, dict[int, int]]:
@@ -205,30 +191,20 @@ class Masked:
 
 
 @dataclass(slots=True)
-class PublishRules:
+class PublishRules(PhaseRules):
     """Judges from the close of commit to that of publish; accusations are heard in it."""
 
-    book: RoundState
-    opened: Message
+    phase = Phase.PUBLISH
+
     court: AccusationJudge = field(init=False)
     _sorter: Sorter[Masked] = field(init=False)
-    _opens: dict[bytes, bool] = field(default_factory=dict)
-    phase: Phase = field(default=Phase.PUBLISH, init=False)
-    step: int = field(default=0, init=False)
+    _opening: CheckedOnce[Masked] = field(init=False)
 
     def __post_init__(self) -> None:
-        book = self.book
-        self.court = AccusationJudge(book)
-        self._sorter = Sorter(
-            mailbox=book.mail,
-            phase=Phase.PUBLISH,
-            acts_on=self.opened.leaf,
-            opened_at=self.opened.index,
-            largest=largest_body(book.manifest, Phase.PUBLISH),
-            rule="04-P2",
-            missing="04-P2",
-            read=self._read,
-        )
+        self.court = AccusationJudge(self.book)
+        self._sorter = self.sorter(self._read, "04-P2")
+        fault = "a value that does not open its commitments"
+        self._opening = CheckedOnce("04-P1", fault, self._wrong)
 
     def awaited(self) -> Iterable[bytes]:
         return self.book.authors(self.book.members)
@@ -245,7 +221,8 @@ class PublishRules:
                 continue
             if book.places[author] in book.committed:
                 verdicts[author] = conviction.verdict
-        self._require_openings(found.read, verdicts)
+        if book.context.full:
+            self._opening.require(found.read, verdicts)
         read = {book.places[author]: content for author, (_, content) in found.read.items()}
         members = book.shortened(sorted(read), verdicts)
         final = book.curious or not book.matched.crossing(members)
@@ -286,28 +263,12 @@ class PublishRules:
         unpack_words(publish.value, dimension, book.manifest.word_width)
         return Masked(publish.value, None, None)
 
-    def _require_openings(
-        self, read: dict[bytes, tuple[Message, Masked]], verdicts: dict[bytes, PartyVerdict]
-    ) -> None:
-        """Remove parties whose masked value does not open what they committed to ([P1]).
+    def _wrong(self, messages: Sequence[tuple[Message, Masked]]) -> frozenset[int]:
+        """Find masked values that do not open what their authors committed to ([P1]).
 
         Stops a party that proves one value and publishes another (attack `late-change-of-value`).
         """
-        book = self.book
-        if not book.context.full:
-            return
-        new = [author for author in sorted(read) if read[author][0].leaf not in self._opens]
-        wrong = self._wrong([(book.places[author], read[author][1]) for author in new])
-        for number, author in enumerate(new):
-            self._opens[read[author][0].leaf] = number not in wrong
-        for author in sorted(read):
-            message = read[author][0]
-            if not self._opens[message.leaf]:
-                del read[author]
-                fault = "a value that does not open its commitments"
-                verdicts[author] = invalid("04-P1", message.index, fault)
-
-    def _wrong(self, published: Sequence[tuple[int, Masked]]) -> frozenset[int]:
+        published = [(self.book.places[each.author], masked) for each, masked in messages]
         return frozenset(
             at + number
             for at in range(0, len(published), _AT_ONCE)
@@ -352,4 +313,4 @@ def _following(
         return RollbackRules(book, message, 1, members)
     book.final = members
     book.publish_leaves.add(message.leaf)
-    return CuriousResultRules(book) if book.curious else ConfirmRules(book, message)
+    return CuriousResultRules(book, message) if book.curious else ConfirmRules(book, message)

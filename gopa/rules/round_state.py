@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, TypeVar
+from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from commitments import Pedersen, VectorPedersen
 from commitments.group import Group, PointVec
 from gopa.graph import Graph
 from gopa.masks import EdgeContext, MaskLaw, RoundedGaussian, SelfContext, UniformMask
 from gopa.messages.framing import Message
+from gopa.messages.limits import largest_body
 from gopa.messages.manifest import Manifest
 from gopa.messages.members import pack_members
 from gopa.messages.organiser import (
@@ -29,8 +31,8 @@ from gopa.messages.phases import Phase
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import losses, peel
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules.findings import BeaconValue, Fault, Listed, PartyVerdict, Removed, Role
-from gopa.rules.mailbox import Mailbox
+from gopa.rules.findings import BeaconValue, Fault, Listed, PartyVerdict, Removed, Role, invalid
+from gopa.rules.mailbox import Mailbox, Sorter, nothing
 from gopa.rules.roll_and_edges import (
     Commits,
     Edges,
@@ -87,24 +89,6 @@ class Failure:
 
 
 Said: TypeAlias = Content | Sums | Failure
-
-
-class PhaseRules(Protocol):
-    """Judges one open phase: knows what the rules make of the messages below a cut."""
-
-    @property
-    def phase(self) -> Phase | None:
-        """The phase that is open; None if nobody has anything to post."""
-
-    @property
-    def step(self) -> int:
-        """The number of the rollback; 0 in other phases."""
-
-    def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
-        """What has to be said with this cut. Changes nothing that another cut could see."""
-
-    def awaited(self) -> Iterable[bytes]:
-        """Whose message the phase waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,3 +349,80 @@ def fails(  # noqa: PLR0913 - all that such a step consists of
     return PhaseDecision(
         Failure(reason, culprits), removed, lambda _: None, faults, laggards, out=out
     )
+
+
+@dataclass(slots=True)
+class PhaseRules(ABC):
+    """Judges one open phase: knows what the rules make of the messages below a cut.
+
+    The phase began with the message `opened`. `phase` is None if nobody has anything to post;
+    `step` is the number of the rollback, and 0 in other phases.
+    """
+
+    phase: ClassVar[Phase | None]
+
+    book: RoundState
+    opened: Message
+    step: int = field(default=0, init=False)
+
+    @abstractmethod
+    def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
+        """What has to be said with this cut. Changes nothing that another cut could see."""
+
+    @abstractmethod
+    def awaited(self) -> Iterable[bytes]:
+        """Whose message the phase waits for."""
+
+    def sorter(
+        self,
+        read: Callable[[Message], T],
+        rule: str,
+        *,
+        missing: str = "",
+        then: Callable[[], None] = nothing,
+        strikes: bool = True,
+    ) -> Sorter[T]:
+        """Reads the messages of this phase; `missing` is `rule` unless it is given."""
+        phase = self.phase
+        if phase is None:
+            raise UsageError("nobody posts anything in this phase")
+        return Sorter(
+            mailbox=self.book.mail,
+            phase=phase,
+            acts_on=self.opened.leaf,
+            opened_at=self.opened.index,
+            largest=largest_body(self.book.manifest, phase),
+            rule=rule,
+            missing=missing or rule,
+            read=read,
+            then=then,
+            strikes=strikes,
+        )
+
+
+@dataclass(slots=True)
+class CheckedOnce(Generic[T]):
+    """Checks what a message claims once, however often a cut is tried.
+
+    `wrong` gets the messages that are new, by their authors' keys, and says at which positions
+    claims do not hold. Their authors are out by `rule`, with `fault` in words.
+    """
+
+    rule: str
+    fault: str
+    wrong: Callable[[Sequence[tuple[Message, T]]], Collection[int]]
+    _right: dict[bytes, bool] = field(default_factory=dict)
+
+    def require(
+        self, read: dict[bytes, tuple[Message, T]], verdicts: dict[bytes, PartyVerdict]
+    ) -> None:
+        """Move whoever claims what does not hold from `read` to `verdicts`."""
+        new = [read[author] for author in sorted(read) if read[author][0].leaf not in self._right]
+        wrong = self.wrong(new)
+        for number, (message, _) in enumerate(new):
+            self._right[message.leaf] = number not in wrong
+        for author in sorted(read):
+            message = read[author][0]
+            if not self._right[message.leaf]:
+                del read[author]
+                verdicts[author] = invalid(self.rule, message.index, self.fault)

@@ -283,7 +283,7 @@ class RoundSequence:
             earlier_releases=self.releases if due.attempt else 0,
             mail=mail,
         )
-        self._stage, self._court = JoinRules(self._book), None
+        self._stage, self._court = JoinRules(self._book, self._book.opened), None
         self._cut, self._tried = message.first, None
 
     def _finish_last(self, due: Due) -> None:

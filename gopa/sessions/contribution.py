@@ -15,8 +15,9 @@ from gopa.aggregation.encoding import Encoded, Encoding, NoisySum
 from gopa.aggregation.errors import RoundAborted
 from gopa.aggregation.result import numbers
 from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import Abort, AbortReason, Released, ResultMessage
+from gopa.messages.organiser import Abort, Released, ResultMessage
 from gopa.party import Part
+from gopa.wording import PARTS, name_of
 from wire.secret import Guarded
 
 
@@ -72,7 +73,9 @@ class Contribution:
 
     def __str__(self) -> str:
         """A summary for a person; long vectors are shortened."""
-        yours = "yours among them" if self.included else f"without yours: {self.part.value}"
+        yours = (
+            "yours among them" if self.included else f"without yours: {PARTS[name_of(self.part)]}"
+        )
         return f"mean     {numbers(self.mean, self.stderr)}\nparties  {self.count}, {yours}"
 
     def __repr__(self) -> str:
@@ -129,13 +132,9 @@ def _noisy(manifest: Manifest, result: ResultMessage, decided: Decided) -> Noisy
 
 
 def _aborted(abort: Abort, decided: Decided) -> RoundAborted:
-    reason = abort.reason.name.lower().replace("_", " ")
-    ended = "the organiser gave up" if abort.reason is AbortReason.ORGANISER else reason
-    return RoundAborted(
-        f"no result after {decided.attempt + 1} attempts; the last one ended for the "
-        f"reason: {ended}",
-        "none" if abort.released is Released.NONE else "masked",
-        abort.reason.name,
-        abort.culprits,
+    return RoundAborted.after(
         decided.attempt + 1,
+        abort.reason,
+        masked=abort.released is not Released.NONE,
+        culprits=abort.culprits,
     )

@@ -293,7 +293,7 @@ ANY_PLAN: Final = replaced(LocalPolicy, "_require_privacy", _nothing)
 ANY_TERMS: Final = together(ANY_WORTH, ANY_PLAN, replaced(LocalPolicy, "require_joined", _nothing))
 """Nobody asks what a plan is worth."""
 
-ANY_VALUE: Final = replaced(PublishRules, "_require_openings", _nothing)
+ANY_VALUE: Final = replaced(PublishRules, "_wrong", _none_wrong)
 ANY_SEED: Final = replaced(UnmaskRules, "_wrong", _none_wrong)
 ANY_MAGIC: Final = together(
     replaced(import_module("bulletin_board.archive"), "MAGIC", OTHER_MAGIC),

@@ -13,12 +13,12 @@ import gopa
 from gopa.auditing.auditor import audit
 from gopa.auditing.checks import Status
 from gopa.auditing.html.page import to_html
-from gopa.auditing.html.words import ABORTS, reason
 from gopa.auditing.report import Report, Verdict
-from gopa.messages.organiser import AbortReason, RemovalCause
+from gopa.messages.organiser import RemovalCause
 from gopa.messages.phases import Phase
 from gopa.simulation import Script
 from gopa.simulation.faults import BadProof
+from gopa.wording import exclusion_reason as reason
 from tests.auditing.html_reading import by_kind, page, words
 from tests.auditing.html_samples import (
     EMBEDDED,
@@ -117,10 +117,6 @@ def test_every_exclusion_has_a_sentence(phase: Phase, cause: RemovalCause) -> No
     said = reason(phase.name.lower(), cause.name.lower(), "04-K4")
     assert len(said.split()) > 2
     assert not said.startswith("was left out")
-
-
-def test_every_reason_to_stop_has_a_sentence() -> None:
-    assert set(ABORTS) == {why.name.lower() for why in AbortReason}
 
 
 def test_faults_name_entries_rules_and_who() -> None:

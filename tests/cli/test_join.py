@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from gopa.cli.join import ABORTED_EXIT, UNREACHABLE_EXIT
-from gopa.cli.join_words import OUTSIDE_WORDS, tell
+from gopa.cli.join_words import tell
 from gopa.cli.session_progress import CurrentActivity, Happened
 from gopa.messages.phases import Phase
 from gopa.party import Part
 from gopa.sessions.organising import Deadlines
 from gopa.sessions.round_progress import RoundStatus
 from gopa.sessions.vault import identity
+from gopa.wording import PARTS, name_of
 from tests.board.waiting import until
 from tests.cli.joining import events, stand
 from tests.simulation.worlds import SCALAR, SIGNED
@@ -133,5 +134,5 @@ def test_a_person_reads_whether_the_party_is_in(part: Part | None) -> None:
     tell(heard, RoundStatus(3, 2, 0, Phase.PUBLISH, 12, None, part))  # type: ignore[arg-type]
     for (text,) in (heard.lines, heard.now):
         assert ("not in this round" in text) is (part is not None)
-        assert part is None or OUTSIDE_WORDS[part] in text
+        assert part is None or PARTS[name_of(part)] in text
     assert ("waiting for the others" in heard.now[0]) is (part is None)

@@ -29,6 +29,7 @@ from gopa.session_view import Sessions
 from gopa.sessions.organising.place import OrganiserPlace
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Passphrase, VaultError, WrongSecret, identity
+from gopa.wording import ABORTS
 from tests.beacon.rounds import info_second
 from tests.board.live import client, free_port, live_board
 from tests.board.tools import log_key, signer
@@ -467,7 +468,7 @@ def test_close_ends_the_round_that_another_process_runs(world: World) -> None:
     rounds = facts("session", "status", world.root / "mine")["rounds"]
     assert isinstance(rounds, list)
     assert [(each["outcome"], each["reason"]) for each in rounds] == [("abort", "organiser")]
-    assert f"aborted: the organiser gave up; {PARTIES} had joined" in shown(world)
+    assert f"aborted: {ABORTS['organiser']}; {PARTIES} had joined" in shown(world)
 
 
 def test_close_ends_a_round_that_nobody_runs(world: World) -> None:

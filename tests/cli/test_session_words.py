@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from gopa.cli.join_words import OUTSIDE_WORDS, facts_of, sentence
+from gopa.cli.join_words import facts_of, sentence
 from gopa.cli.session_progress import CurrentActivity, Happened, Telling, result_facts, result_text
 from gopa.cli.session_status import _table
 from gopa.messages.organiser import ResultMessage
@@ -22,6 +22,7 @@ from gopa.sessions.organising import AwaitingBeacon, BadBeacon, BoardFound, Boar
 from gopa.sessions.organising.reading import OpenRound, SessionStatus
 from gopa.sessions.ticket import Ticket
 from gopa.simulation import Script
+from gopa.wording import PARTS, name_of
 from tests.board.tools import log_key
 from tests.vectors.transcripts.worlds import VECTORS
 
@@ -149,5 +150,5 @@ def test_a_person_reads_a_result_in_the_structure_of_the_value() -> None:
 @pytest.mark.parametrize("part", [each for each in Part if each is not Part.ACTIVE])
 def test_a_person_reads_why_the_value_is_not_among_them(part: Part) -> None:
     without = replace(FOUND, included=False, part=part)
-    assert OUTSIDE_WORDS[part] in sentence(without)
-    assert OUTSIDE_WORDS[part] not in sentence(FOUND)
+    assert PARTS[name_of(part)] in sentence(without)
+    assert PARTS[name_of(part)] not in sentence(FOUND)

@@ -16,12 +16,14 @@ from gopa.messages.framing import party_id
 from gopa.messages.manifest import DrandBeacon
 from gopa.messages.organiser import Close, Coins
 from gopa.messages.phases import Phase
+from gopa.rounds.toolkit import Toolkit
 from gopa.rules import BeaconValue
 from gopa.session_view import Sessions
 from tests.messages.samples import POLICY, manifest, signing_key
 from tests.protocol.scribe import World
+from tests.rounds.doubles import ProofDoubles
 from tests.rules.witnesses import EARLY, QUICK, checkpoint
-from tests.rules.worlds import make, small_terms
+from tests.rules.worlds import KINDS, make, small_terms
 
 
 def tell(sessions: Sessions, world: World) -> None:
@@ -60,6 +62,15 @@ def test_the_page_shows_parties_and_their_edges() -> None:
     names = [party.party for party in picture.parties]
     low, high = graph.edges()
     assert picture.edges == [(names[u], names[v]) for u, v in zip(low, high, strict=True)]
+
+
+def test_a_session_without_a_title_is_called_a_session() -> None:
+    agreed = replace(KINDS["scalar"](), title=b"")
+    keys = [signing_key(f"party {number}") for number in range(agreed.terms.parties)]
+    toolkit = Toolkit(proofs=ProofDoubles())
+    world = World(agreed, toolkit, signing_key("organiser"), keys, "untitled")
+    world.run(until=Phase.COINS)
+    assert pictured(world).title == "Session (full, simulation), round 1, attempt 1"
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from gopa.auditing.html.markup import (
     said,
     text,
 )
-from gopa.auditing.html.words import BEACONS, MODES, TRUSTED_VERDICTS, TRUSTS, plain_name, sentence
+from gopa.wording import BEACONS, MODES, TRUSTED_VERDICTS, TRUSTS, plain_name, sentence
 
 _MOST_LINES: Final = 60
 _MOST_WITNESSES: Final = 60

@@ -29,7 +29,7 @@ from gopa.auditing.html.markup import (
 )
 from gopa.auditing.html.summary import culprit
 from gopa.auditing.html.symbols import symbol
-from gopa.auditing.html.words import STATUSES, sentence
+from gopa.wording import STATUSES, sentence
 
 _MOST_OPEN: Final = 12
 _MOST_FAULTS: Final = 300

@@ -11,7 +11,7 @@ from typing import Final
 from gopa.auditing.html.data import ReportObject
 from gopa.auditing.html.figures import counted, key_name
 from gopa.auditing.html.markup import NOTHING, Markup, element, lines, paragraph, text
-from gopa.auditing.html.words import FAULTLESS, plain_name, reason
+from gopa.wording import FAULTLESS, exclusion_reason, plain_name
 
 MOST_DRAWN: Final = 200
 MOST_LABELS: Final = 24
@@ -42,7 +42,7 @@ class Picture:
         row = self.gone.get(key)
         if row is None:
             return "not in the result"
-        return reason(row.text("phase"), row.text("cause"), row.text("rule"))
+        return exclusion_reason(row.text("phase"), row.text("cause"), row.text("rule"))
 
     def kind(self, key: str) -> str:
         """How a party is drawn."""

@@ -23,7 +23,7 @@ from gopa.auditing.html.markup import (
     table,
     text,
 )
-from gopa.auditing.html.words import ABORTS, PHASES, plain_name, reason, sentence
+from gopa.wording import abort_because, doing, exclusion_reason, sentence
 
 MOST_ROUNDS: Final = 8
 _MOST_OPEN: Final = 30
@@ -62,8 +62,7 @@ def _round(found: ReportObject) -> Markup:
 def _outcome(found: ReportObject) -> str:
     outcome = found.text("outcome")
     if outcome == "abort":
-        why = ABORTS.get(plain_name(found.text("abort")), found.text("abort"))
-        return f"ended without a result, because {why}"
+        return f"ended without a result, because {abort_because(found.text('abort'))}"
     return "a result" if outcome == "result" else "not at its end"
 
 
@@ -99,10 +98,10 @@ def _excluded(rows: Sequence[ReportObject]) -> Markup:
 def _exclusion(row: ReportObject) -> list[Markup]:
     phase, cause, rule = row.text("phase"), row.text("cause"), row.text("rule")
     entry = row.place("entry")
-    where = f"{PHASES.get(plain_name(phase), phase)}, rule {rule}"
+    where = f"{doing(phase)}, rule {rule}"
     if entry is not None:
         where += f", entry {entry:,}"
-    why = text(sentence(reason(phase, cause, rule)))
+    why = text(sentence(exclusion_reason(phase, cause, rule)))
     return [code(key_name(row.text("author"))), Markup(why + note(where))]
 
 
@@ -118,7 +117,7 @@ def _lists(found: ReportObject) -> Markup:
 
 def _list(row: ReportObject) -> list[Markup]:
     phase, step = row.text("phase"), row.number("step")
-    name = PHASES.get(plain_name(phase), phase) + (f" {step}" if step else "")
+    name = doing(phase) + (f" {step}" if step else "")
     final = " (final)" if row.flag("final") else ""
     return [
         text(name),

@@ -23,12 +23,12 @@ from gopa.auditing.html.markup import (
     text,
 )
 from gopa.auditing.html.result import value
-from gopa.auditing.html.words import (
-    ABORTS,
+from gopa.wording import (
     CULPRITS,
+    NAMED_CULPRITS,
     TRUSTED_VERDICTS,
-    plain_name,
-    reason,
+    abort_because,
+    exclusion_reason,
     sentence,
 )
 
@@ -111,7 +111,7 @@ def _no_result(rounds: Sequence[ReportObject]) -> str:
         return "Nothing: there is no round that could be read."
     last = rounds[-1]
     if last.text("outcome") == "abort":
-        why = ABORTS.get(plain_name(last.text("abort")), last.text("abort"))
+        why = abort_because(last.text("abort"))
         tries = counted(len(rounds), "attempt", "attempts")
         return f"Nothing: the session ended without a result after {tries}, because {why}."
     return "Nothing yet: the last round has not come to its end."
@@ -201,7 +201,7 @@ def _left_out(found: ReportObject) -> Markup:
         return _card(head, paragraph("Nobody: everybody who is named in the log is in the result."))
     groups: dict[str, list[str]] = {}
     for row in excluded:
-        why = reason(row.text("phase"), row.text("cause"), row.text("rule"))
+        why = exclusion_reason(row.text("phase"), row.text("cause"), row.text("rule"))
         groups.setdefault(why, []).append(row.text("author"))
     largest = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     items = [_group(why, keys) for why, keys in largest]
@@ -251,7 +251,6 @@ def _fault(fault: ReportObject) -> Markup:
 def culprit(fault: ReportObject) -> Markup:
     """Who did it, with the beginning of the key where there is one."""
     name, author = fault.text("culprit"), fault.text("author")
-    kinds = {"party": "Party", "organiser": "The organiser"}
-    if author and name in kinds:
-        return Markup(text(f"{kinds[name]} ") + code(key_name(author)))
+    if author and name in NAMED_CULPRITS:
+        return Markup(text(f"{NAMED_CULPRITS[name]} ") + code(key_name(author)))
     return text(sentence(CULPRITS.get(name, name)))

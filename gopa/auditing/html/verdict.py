@@ -18,7 +18,7 @@ from gopa.auditing.html.markup import (
     text,
 )
 from gopa.auditing.html.symbols import symbol
-from gopa.auditing.html.words import STATUSES, TRUSTED_VERDICTS, UNANCHORED, UNKNOWN, VERDICTS
+from gopa.wording import STATUSES, TRUSTED_VERDICTS, UNANCHORED, UNKNOWN_VERDICT, VERDICTS
 
 _FINE: Final = frozenset({"pass", "skipped"})
 
@@ -31,7 +31,7 @@ _ANCHORED: Final = {
 def verdict(report: ReportObject) -> Markup:
     """Symbol, headline, meaning and exit code; below it what it rests on."""
     name = report.text("verdict")
-    standing = VERDICTS.get(name, UNKNOWN)
+    standing = VERDICTS.get(name, UNKNOWN_VERDICT)
     if not report.flag("anchored") and name in TRUSTED_VERDICTS:
         standing = UNANCHORED[name]
     words = element(

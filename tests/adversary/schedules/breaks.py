@@ -159,7 +159,7 @@ def believes_values(patch: pytest.MonkeyPatch) -> None:
 
 def believes_seeds(patch: pytest.MonkeyPatch) -> None:
     """Self-masks need not be those that were committed to ([U1])."""
-    patch.setattr(UnmaskRules, "_require_seeds", lambda *_: None)
+    patch.setattr(UnmaskRules, "_wrong", lambda *_: frozenset())
 
 
 def believes_nonces(patch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from gopa.sessions.organising import Deadlines
 from gopa.sessions.party_runner import SessionOver
 from gopa.sessions.round_progress import RoundStatus
 from gopa.simulation.setup import permissive
+from gopa.wording import PARTS
 from tests.board.waiting import until
 from tests.sessions.live.worlds import Gathering, gathering
 from tests.simulation.worlds import SCALAR, SIGNED, VECTOR
@@ -75,8 +76,8 @@ def test_everybody_gets_the_result_that_the_rules_find(tmp_path: Path) -> None:
         assert label == "mean"
         assert float(shown) == pytest.approx(each.mean, abs=0.001)
         late = replace(each, included=False, part=Part.LATE)
-        assert Part.LATE.value in str(late)
-        assert Part.LATE.value not in str(each)
+        assert PARTS["late"] in str(late)
+        assert PARTS["late"] not in str(each)
 
 
 def test_whoever_has_joined_offers_values_there(tmp_path: Path) -> None:

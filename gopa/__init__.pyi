@@ -1,0 +1,68 @@
+# The public names of gopa, and the modules they come from: the one table of both. Type checkers
+# read it as a stub. `__init__.py` takes the names out of it, and imports a module when one of its
+# names is used for the first time. `x as x` is how a stub says that it hands a name on.
+# isort: skip_file
+# ruff: noqa: A004 - `gopa.sum` is the name under which users look for it
+
+from commitments import (
+    backend_status as backend_status,
+)
+from gopa.aggregation import (
+    Aggregator as Aggregator,
+    Histogram as Histogram,
+    InvalidValue as InvalidValue,
+    InvalidWeight as InvalidWeight,
+    LocalAggregator as LocalAggregator,
+    OutOfRange as OutOfRange,
+    Result as Result,
+    RoundAborted as RoundAborted,
+    Variance as Variance,
+    WeightTooSmall as WeightTooSmall,
+    average as average,
+    average_async as average_async,
+    histogram as histogram,
+    histogram_async as histogram_async,
+    sum as sum,
+    sum_async as sum_async,
+    variance as variance,
+    variance_async as variance_async,
+)
+from gopa.auditing import (
+    Report as Report,
+    audit as audit,
+)
+from gopa.party import (
+    LocalPolicy as LocalPolicy,
+    Refusal as Refusal,
+)
+from gopa.planning import (
+    Plan as Plan,
+    PrivacyStatement as PrivacyStatement,
+    plan as plan,
+    privacy as privacy,
+)
+from gopa.sessions import (
+    Client as Client,
+    Contribution as Contribution,
+    Membership as Membership,
+    SessionAggregator as SessionAggregator,
+    SessionOver as SessionOver,
+    Ticket as Ticket,
+    Together as Together,
+)
+from wire.errors import (
+    Aborted as Aborted,
+    BackendError as BackendError,
+    FaultyBoard as FaultyBoard,
+    FaultyParty as FaultyParty,
+    GopaError as GopaError,
+    InvalidProof as InvalidProof,
+    InvalidSignature as InvalidSignature,
+    MalformedMessage as MalformedMessage,
+    ProtocolError as ProtocolError,
+    SuspectedPartyOrBoard as SuspectedPartyOrBoard,
+    Unattributed as Unattributed,
+    UsageError as UsageError,
+)
+
+__version__: str

@@ -1,0 +1,113 @@
+"""One vocabulary: every name has its words in `gopa.wording`, and no second table has others."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+
+import pytest
+
+import gopa
+from gopa import wording
+from gopa.aggregation.engine import Mode as AggregatorMode
+from gopa.auditing.checks import Status
+from gopa.auditing.report import Culprit, Verdict
+from gopa.messages.organiser import AbortReason, RemovalCause
+from gopa.messages.parameters import Mode, Trust
+from gopa.messages.phases import Phase
+from gopa.party import Part
+from gopa.rules.findings import Role
+
+ROOT = Path(gopa.__file__).parent
+
+NAMED: list[tuple[type[Enum], Mapping[str, object]]] = [
+    (AbortReason, wording.ABORTS),
+    (Part, wording.PARTS),
+    (Phase, wording.PHASES),
+    (Role, wording.ROLES),
+    (Trust, wording.TRUSTS),
+    (Status, wording.STATUSES),
+    (Culprit, wording.CULPRITS),
+]
+RULE = re.compile(r"\d\d-[A-Z]\d+")
+
+
+@pytest.mark.parametrize(("kind", "table"), NAMED, ids=lambda each: getattr(each, "__name__", ""))
+def test_every_member_has_its_words(kind: type[Enum], table: Mapping[str, object]) -> None:
+    assert set(table) == {wording.name_of(each) for each in kind}
+    assert all(table.values())
+
+
+def test_every_verdict_mode_and_cause_has_its_words() -> None:
+    verdicts = {each.value for each in Verdict}
+    assert set(wording.VERDICTS) == verdicts
+    assert wording.TRUSTED_VERDICTS == set(wording.SUMMARIES) < verdicts
+    assert set(wording.DOUBTS) < verdicts
+    assert set(wording.MODES) == set(AggregatorMode.__args__)  # type: ignore[attr-defined]
+    assert set(wording.MODES) > {wording.name_of(each) for each in Mode}
+    # Reports know one more cause: who was barred before never came into a list.
+    assert set(wording.CAUSES) == {*map(wording.name_of, RemovalCause), "barred"}
+
+
+def test_a_name_that_is_not_known_is_shown_as_it_is() -> None:
+    assert wording.abort_because("TOO_FEW_LEFT") == wording.ABORTS["too_few_left"]
+    assert wording.abort_because("solar flare") == "solar flare"
+    assert wording.doing("ROLLBACK") == wording.PHASES["rollback"].doing
+    assert wording.doing("siesta") == "siesta"
+
+
+def vocabulary() -> set[str]:
+    kinds = [Phase, AbortReason, RemovalCause, Mode, Trust, Part, Role, Status, Culprit, Verdict]
+    names = {wording.name_of(each) for kind in kinds for each in kind}
+    return names | {each.value.lower() for each in Verdict}
+
+
+def tables(tree: ast.AST) -> Iterator[ast.Dict]:
+    """Displays of dicts of which two keys or more are names of the vocabulary with words."""
+    known = vocabulary()
+    for each in ast.walk(tree):
+        if not isinstance(each, ast.Dict):
+            continue
+        pairs = zip(each.keys, each.values, strict=True)
+        if sum(key_of(key) in known and speaks(value, key_of(key)) for key, value in pairs) > 1:
+            yield each
+
+
+def key_of(key: ast.expr | None) -> str:
+    if isinstance(key, ast.Attribute):
+        return key.attr.lower()
+    return key.value.lower() if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
+
+
+def speaks(value: ast.expr, key: str) -> bool:
+    """Whether it is text for people: no rule, no path of a module, and not the name again."""
+    if isinstance(value, ast.JoinedStr):
+        return True
+    if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
+        return False
+    text = value.value
+    return text != key and not RULE.fullmatch(text) and not text.startswith("gopa.")
+
+
+def test_no_second_table_says_the_same_in_other_words() -> None:
+    # The fields of messages by phase are names in code, for nobody to read.
+    code = {"adversary/deeds/values.py"}
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.rglob("*.py")
+        if any(tables(ast.parse(path.read_text())))
+    }
+    assert found - code == {"wording.py"}
+
+
+def test_a_second_table_would_be_found() -> None:
+    for text in (
+        '{AbortReason.TOO_FEW_LEFT: "nobody is left", AbortReason.ORGANISER: "it gave up"}',
+        '{"join": "coming", "commit": f"fixing {what}"}',
+    ):
+        assert len(list(tables(ast.parse(text)))) == 1
+    rules = '{AbortReason.TOO_FEW_LEFT: "04-L3", AbortReason.ORGANISER: "04-X1"}'
+    assert not list(tables(ast.parse(rules)))

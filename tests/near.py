@@ -33,6 +33,9 @@ FOLDERS: Final = {
     "specs/verifier": ("verifier",),
     "specs/vectors": ("vectors",),
     "docs/security.md": ("attacks",),
+    "docs/architecture.md": ("architecture",),
+    "CONTRIBUTING.md": ("architecture",),
+    "bench": ("architecture",),
 }
 """Where the tests of a part are that has no folder of its own name in tests/."""
 

@@ -64,6 +64,7 @@ PAGES = [
     ROOT / "CHANGELOG.md",
     ROOT / "README.md",
     ROOT / "SECURITY.md",
+    ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "specs").glob("*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]

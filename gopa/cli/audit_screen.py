@@ -55,8 +55,13 @@ _ADVICE: Final = {
     "2.3": "Audit again when the session is over, or follow it with --follow.",
     "3.1": "Get the transcript again; if the rest of it holds, its board let this in: keep it.",
     "4.4": "Install what is missing and audit again.",
+    "5.2": "Nothing speaks against the plan; its claim is too close to what holds to be confirmed.",
     "7.3": "The result holds; what it gave away could not be computed.",
 }
+"""What to do about a check that is wanting; one that failed is not mended by waiting."""
+
+_OF_A_COPY: Final = frozenset({"0.1", "0.2", "0.3", "1.1", "1.3", "1.4", "1.5", "3.1"})
+"""Where these fail another copy or another key may help."""
 
 
 def screen(report: Report) -> str:
@@ -227,7 +232,7 @@ def _advice(report: Report, result: CheckResult) -> str:
     brought = {"0.2": report.anchors.log, "0.3": report.anchors.manifest}.get(number)
     if brought is Anchor.OUTSIDE:
         return _MISMATCH if failed else _ABSENT
-    if failed and number not in _ADVICE:
+    if failed and number not in _OF_A_COPY:
         return "Do not rely on this result; the faults below say who is to blame."
     return _ADVICE.get(number, "")
 

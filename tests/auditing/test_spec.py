@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Final
@@ -10,11 +11,15 @@ from gopa.auditing.checks import CHECKS, FAMILIES, check_of
 from gopa.auditing.evidence import EVIDENCE, MAGIC
 from gopa.auditing.judging import SELF_CONTAINED
 from gopa.auditing.report import Verdict
+from gopa.auditing.tally import NEEDED
+from gopa.messages.organiser import AbortReason
 from gopa.rules import RULES
 from gopa.rules.table import UNSEEN
 from wire.codec import describe
 
-SPEC: Final = (Path(__file__).parents[2] / "specs" / "11-audit.md").read_text()
+ROOT: Final = Path(__file__).parents[2]
+SPEC: Final = (ROOT / "specs" / "11-audit.md").read_text()
+SCHEMA: Final = ROOT / "docs" / "audit" / "report.schema.json"
 
 
 def test_the_table_of_checks_is_the_one_that_runs() -> None:
@@ -56,3 +61,18 @@ def test_codes_are_those_of_the_page() -> None:
     assert sorted(verdict.code for verdict in Verdict) == [0, 1, 3, 4, 5, 6, 10]
     for verdict in Verdict:
         assert f"({verdict.code})" in SPEC or f" {verdict.code} " in SPEC
+
+
+def test_nothing_is_valid_without_the_checks_that_the_page_names() -> None:
+    (named,) = re.findall(r"^ +(.*?) have to pass for VALID", SPEC, re.MULTILINE)
+    assert set(re.findall(r"\d\.\d", named)) == NEEDED
+
+
+def test_the_schema_of_reports_has_every_reason_of_an_abort() -> None:
+    schema = json.loads(SCHEMA.read_text())["$defs"]
+    (found,) = (
+        each["properties"]["abort"]
+        for each in schema.values()
+        if "abort" in each.get("properties", {})
+    )
+    assert found["enum"] == ["", *(reason.name.lower() for reason in AbortReason)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
+from gopa.rules.check import _OF_ONE_VIEW
 from gopa.rules.table import DEFINITIONS, RULES, UNSEEN
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,3 +36,16 @@ def test_the_table_has_the_rules_of_the_specification() -> None:
 def test_every_rule_can_be_broken_or_says_why_not() -> None:
     assert cited() <= set(RULES)
     assert set(RULES) - cited() == UNSEEN | DEFINITIONS
+
+
+def test_who_may_have_been_shown_another_log_is_the_same_everywhere() -> None:
+    text = (ROOT / "specs" / "04-protocol.md").read_text()
+    (listed,) = re.findall(r"does not convict its author if the rule is (.*?)\.", text, re.DOTALL)
+    assert {f"04-{each}" for each in re.findall(r"[A-Z]\d+", listed)} == _OF_ONE_VIEW
+    reader = ast.parse((ROOT / "specs" / "verifier" / "report.py").read_text())
+    (second,) = (
+        ast.literal_eval(node.value)
+        for node in reader.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ONE_VIEW"
+    )
+    assert {f"04-{each}" for each in second} == _OF_ONE_VIEW

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from importlib import import_module
 
 import pytest
 from hypothesis import given, settings
@@ -33,7 +34,6 @@ from bulletin_board.tree import (
     verify_consistency,
     verify_inclusion,
 )
-from bulletin_board.tree import tiles as nodes_module
 from bulletin_board.tree.tiles import Bundle
 from tests.external import vectors
 from wire.errors import InvalidProof, MalformedMessage, UsageError
@@ -182,7 +182,8 @@ def test_nodes_that_are_forgotten_are_computed_again(monkeypatch: pytest.MonkeyP
         first = tile.number * 256
         return [node(height, first + at) for at in range(tile.width)]
 
-    monkeypatch.setattr(nodes_module, "_MOST_REMEMBERED", 3)
+    module = import_module("bulletin_board.tree.tiles")  # the package has a function of this name
+    monkeypatch.setattr(module, "_MOST_REMEMBERED", 3)
     few = TileNodes(600, fetch)
     for index in (0, 300, 599, 0):
         proof = inclusion_proof(index, 600, few)

@@ -53,4 +53,4 @@ def test_there_is_none_between_steps() -> None:
         made(1)
     made.begin(SECRET, START)
     assert made(16) == first
-    assert repr(made) == "<Chance: secret>"
+    assert repr(made) == "<StepRng: secret>"

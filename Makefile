@@ -104,9 +104,11 @@ lock: install
 	$(LOCK) requirements/supply.in --output-file requirements/supply.txt
 	cd native && cargo update --quiet
 
-# What we build from. `make supply` writes the bills of materials to build/supply and refuses a licence
-# that is not allowed; `make advisories DATABASE=FOLDER` looks for known vulnerabilities in a local copy of
-# the OSV database (FOLDER/osv-scalibr/PyPI/all.zip and FOLDER/osv-scalibr/crates.io/all.zip). The tools have environments of their own, beside what they inspect.
+# What we build from. `make supply` writes the bills of materials to build/supply and refuses a
+# licence that is not allowed. `make advisories DATABASE=FOLDER` looks for known vulnerabilities
+# in a local copy of the OSV database: FOLDER/osv-scalibr has one folder for each ecosystem,
+# named as OSV names it, with its archive all.zip. The tools have environments of their own,
+# beside what they inspect.
 SUPPLY := $(VENV)-supply
 CYCLONEDX_RUST := 0.5.9
 OSV_SCANNER := v2.5.0
@@ -137,8 +139,8 @@ endif
 advisories:
 	@test -d "$(DATABASE)" || { echo "name a local copy of the OSV database: make advisories DATABASE=FOLDER"; exit 2; }
 	go run github.com/google/osv-scanner/v2/cmd/osv-scanner@$(OSV_SCANNER) scan source --offline \
-		--local-db-path "$(DATABASE)" --lockfile requirements.txt:requirements/dev.txt \
-		--lockfile requirements.txt:requirements/soak.txt --lockfile native/Cargo.lock
+		--local-db-path "$(DATABASE)" --lockfile native/Cargo.lock \
+		$(foreach lock,$(wildcard requirements/*.txt),--lockfile requirements.txt:$(lock))
 
 clean:
 	rm -rf $(VENV) $(VENV)-supply build *.egg-info native/target commitments/_native*.so

@@ -2,7 +2,8 @@
 
 `python -m tests.mutation.run [--count N] [--seed TEXT] [--nearest-only]` goes on where it
 stopped: what was found stands in `.mutations.json`. Tests near the check run first, the whole
-suite only if they pass. It ends with 1 if nobody noticed one of them.
+suite only if they pass. A test that fails has to pass again once the check is back: one that
+fails anyway notices nothing. The run ends with 1 if nobody noticed one of the checks.
 """
 
 from __future__ import annotations
@@ -54,14 +55,21 @@ def try_without(site: Site, tree: Path, suite: Suite, *, nearest_only: bool = Fa
     file, started = tree / site.path, time.monotonic()
     source = file.read_text()
     file.write_text(without(source, site))
+    nearest = ranked([site.path])
     try:
-        near = suite(tree, ranked([site.path]))
+        near = suite(tree, nearest)
         far = None if near or nearest_only else suite(tree, ["tests"])
     finally:
         file.write_text(source)
-    seconds = round(time.monotonic() - started, 1)
-    whole = not near and not nearest_only
-    return Found(bool(near or far), near or far or "", bool(near), whole, seconds)
+    by, whole = near or far or "", not near and not nearest_only
+    caught = bool(by)
+    if caught and suite(tree, _again(by, nearest if near else ["tests"])):
+        caught, by, whole = False, f"{by} fails with the check in place, too", False
+    return Found(caught, by, bool(near), whole, round(time.monotonic() - started, 1))
+
+
+def _again(failed: str, tests: Sequence[str]) -> Sequence[str]:
+    return [failed] if "::" in failed else tests
 
 
 def pytest_suite(tree: Path, tests: Sequence[str]) -> str | None:
@@ -133,7 +141,7 @@ def main() -> int:
                 )
                 note(found)
             said = found[site.name]
-            verdict = f"noticed by {said.by}" if said.caught else "NOBODY NOTICED"
+            verdict = f"noticed by {said.by}" if said.caught else f"NOBODY NOTICED {said.by}"
             print(f"{at:3} {site.name}\n    {verdict}, {said.seconds:.0f} s", flush=True)
     missed = [site for site in sites if not found[site.name].caught]
     print(f"tests noticed {len(sites) - len(missed)} of {len(sites)} checks that were gone")

@@ -6,20 +6,20 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from gopa.auditing.html.page import CONTENT_SECURITY_POLICY, to_html
-from gopa.auditing.html.style import DARK, LIGHT
+from gopa.auditing.checks import Status
+from gopa.auditing.html.filling import page_of
+from gopa.auditing.html.page import CONTENT_SECURITY_POLICY, render, to_html
+from gopa.auditing.html.report_object import ReportObject
 from gopa.auditing.report import Verdict
 from tests.auditing.html_reading import nesting, page, replaced, words
-from tests.auditing.html_samples import (
-    as_json,
-    bare,
-    report,
-)
+from tests.auditing.html_samples import EMBEDDED, as_json, bare, report, with_status
 from wire.errors import UsageError
 
 HIDDEN = "\u202e\u200b\x00\x1b\ud800"
@@ -114,6 +114,78 @@ def test_no_text_of_a_report_becomes_markup() -> None:
     assert shown > 50
 
 
+Field = tuple[str, str]
+
+
+def exchanged(value: Any, field: Field, new: str, here: Field = ("", "")) -> Any:
+    """The view with other texts in one field of one of its classes, wherever it stands."""
+    if isinstance(value, str):
+        return new if here == field else value
+    if isinstance(value, list | tuple):
+        return type(value)(exchanged(item, field, new, here) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        name = type(value).__name__
+        parts = {each.name: getattr(value, each.name) for each in fields(value)}
+        return replace(
+            value, **{key: exchanged(part, field, new, (name, key)) for key, part in parts.items()}
+        )
+    return value
+
+
+def fields_with_text(value: Any, here: Field = ("", "")) -> set[Field]:
+    """Classes of a view with their fields that hold texts."""
+    if isinstance(value, str):
+        return {here}
+    if isinstance(value, list | tuple):
+        return {field for item in value for field in fields_with_text(item, here)}
+    if is_dataclass(value) and not isinstance(value, type):
+        name = type(value).__name__
+        parts = [(each.name, getattr(value, each.name)) for each in fields(value)]
+        return {field for key, part in parts for field in fields_with_text(part, (name, key))}
+    return set()
+
+
+UNDRAWN = replace(report(250, gone=40).rounds[0], edges=((0, 1),), opened=())
+ABORTED = replace(report(6).rounds[0], outcome="abort", abort="organiser", vetoed=(1,))
+VIEWS = (
+    report(14, gone=4, dimension=12, faults=14, rounds=2),
+    replace(report(), rounds=(UNDRAWN,), anchors=EMBEDDED, verdict=Verdict.INVALID),
+    replace(with_status(report(6), "0.1", Status.FAIL), rounds=(ABORTED,)),
+)
+CHOICES = {("Fact", "kind"), ("ShownRound", "outcome")}
+"""What decides how something is shown, and is not shown itself."""
+
+
+def test_no_text_of_a_view_becomes_markup() -> None:
+    """Nobody who fills the view has to think of it: what stands there is text all the same."""
+    tried, shown = set[Field](), set[Field]()
+    for sample in VIEWS:
+        view = page_of(ReportObject(as_json(replace(sample, checks=sample.checks[:3]))))
+        clean = render(view)
+        ET.fromstring(clean)  # noqa: S314 - our own output
+        before = nesting(clean)
+        for field in fields_with_text(view) - shown:
+            text = render(exchanged(view, field, HOSTILE))
+            ET.fromstring(text)  # noqa: S314 - our own output
+            after = nesting(text)
+            assert MARK not in text, field
+            assert not set(text) & set(HIDDEN), field
+            assert after.attributes <= before.attributes, field
+            assert after.tags <= before.tags | {"rect"}, field
+            tried.add(field)
+            if "&lt;script&gt;alert(1)" in text:
+                shown.add(field)
+    assert len(tried) > 60
+    assert tried - shown == CHOICES
+
+
+def test_the_template_cannot_switch_escaping_off() -> None:
+    template = (files("gopa.auditing.html") / "page.html").read_text(encoding="utf-8")
+    assert "{{ page.title }}" in template.replace("said(page.title)", "page.title")
+    assert not re.search(r"\|\s*(safe|forceescape|xmlattr|tojson|urlize)\b", template)
+    assert "autoescape" not in template
+
+
 @pytest.mark.parametrize("field", ["title", "origin", "input"])
 def test_names_are_cut_and_hidden_characters_are_spelled_out(field: str) -> None:
     sample = as_json(report())
@@ -181,8 +253,14 @@ def contrast(first: str, second: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
-def test_words_can_be_read(colours: dict[str, str]) -> None:
+@pytest.mark.parametrize("place", [0, 1], ids=["light", "dark"])
+def test_words_can_be_read(place: int) -> None:
+    style = (files("gopa.auditing.html") / "page.css").read_text(encoding="utf-8")
+    roots = re.findall(r":root \{([^}]*)\}", style)
+    assert len(roots) == 2
+    colours = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", roots[place]))
+    used = set(re.findall(r"var\(--([a-z-]+)\)", style))
+    assert used == set(colours)
     tones = ("good", "part", "open", "bad")
     on_page = [(ink, back) for ink in ("text", "soft", "blue", *tones) for back in ("page", "card")]
     on_tone = [(ink, f"{tone}-back") for tone in tones for ink in ("text", tone)]

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from gopa.auditing.html.figures import chance, number_of, short, with_error
-from gopa.auditing.html.markup import verbatim
-from gopa.auditing.html.page import to_html
+from gopa.auditing.html.page import style_sheet, to_html
 from gopa.auditing.report import Report
 from gopa.wording import exclusion_reason as reason
 from tests.auditing.html_reading import by_kind, nesting, page, replaced, words
@@ -162,7 +161,7 @@ def test_fields_that_are_missing_or_misshapen_are_refused() -> None:
 
 
 def test_only_what_needs_no_escaping_is_put_in_verbatim() -> None:
-    assert str(verbatim("style", "a{b:c}")) == "<style>a{b:c}</style>"
+    assert f"<style>{style_sheet('a > b { c: d }')}</style>" == "<style>a > b { c: d }</style>"
     for wrong in ("</style>", "a&b"):
         with pytest.raises(ValueError):  # noqa: PT011 - never by its text
-            verbatim("style", wrong)
+            style_sheet(wrong)

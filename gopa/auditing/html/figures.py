@@ -6,6 +6,7 @@ Nothing here is trusted to be a number of a sensible size: what is not is shown 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from typing import Final
 
@@ -80,6 +81,18 @@ def short(value: str) -> str:
     return f"{rounded:.6g}"
 
 
+def largest(values: Sequence[str]) -> str:
+    """The largest of some chances, as the first of equals is written; no number counts as 1."""
+
+    def size(value: str) -> float:
+        try:
+            return float(value[:64])
+        except ValueError:
+            return 1.0
+
+    return max(values, key=size)
+
+
 def sure(epsilon: str) -> str:
     """How sure, in percent and rounded up, an even guess can get to be."""
     number = number_of(epsilon)
@@ -112,6 +125,11 @@ def _rounded(count: int) -> int:
 def counted(count: int, one: str, many: str) -> str:
     """`1 party`, `2 parties`."""
     return f"{count:,} {one if count == 1 else many}"
+
+
+def grouped(count: int) -> str:
+    """`12,345`."""
+    return f"{count:,}"
 
 
 def key_name(key: str) -> str:

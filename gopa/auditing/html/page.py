@@ -9,20 +9,42 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import unicodedata
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Final
 
-from gopa.auditing.html.about import facts, meaning, yourself
-from gopa.auditing.html.checks import checks, faults, remarks
-from gopa.auditing.html.data import ReportObject
-from gopa.auditing.html.markup import Markup, element, lines, paragraph, said, text, verbatim
-from gopa.auditing.html.round import rounds
-from gopa.auditing.html.style import STYLE
-from gopa.auditing.html.summary import summary
-from gopa.auditing.html.symbols import definitions
-from gopa.auditing.html.verdict import verdict
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup
 
-_STYLE_HASH: Final = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+from bulletin_board.text import visible
+from gopa.auditing.html.figures import counted, grouped
+from gopa.auditing.html.filling import page_of
+from gopa.auditing.html.report_object import ReportObject
+from gopa.auditing.html.view import AuditPage
+from gopa.wording import sentence
+
+_MOST_MARKS: Final = 3
+
+
+def _resource(name: str) -> str:
+    return (files("gopa.auditing.html") / name).read_text(encoding="utf-8")
+
+
+def style_sheet(text: str) -> Markup:
+    """A style sheet of our own as it stands; it must not need escaping, nor end its element.
+
+    Raises:
+        ValueError: it does.
+    """
+    if "<" in text or "&" in text:
+        raise ValueError("it would end the element or need escaping")
+    return Markup(text)  # noqa: S704 - checked above, and no text of a report
+
+
+_STYLE: Final = style_sheet(_resource("page.css"))
+_STYLE_HASH: Final = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 
 CONTENT_SECURITY_POLICY: Final = (
     f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; img-src data:; "
@@ -38,53 +60,41 @@ def to_html(report: Mapping[str, object]) -> str:
     Raises:
         UsageError: it has another shape.
     """
-    found = ReportObject(report)
-    page = element("html", _head(found), _body(found), lang="en")
-    return f"<!DOCTYPE html>\n{page}\n"
+    return render(page_of(ReportObject(report)))
 
 
-def _title(report: ReportObject) -> str:
-    session = report.part_or_none("session")
-    if session is None:
-        return "No session could be read"
-    return session.text("title") or "Untitled session"
+def render(page: AuditPage) -> str:
+    """The document that shows a page."""
+    return _template().render(page=page, policy=CONTENT_SECURITY_POLICY, style=_STYLE)
 
 
-def _head(report: ReportObject) -> Markup:
-    return element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=CONTENT_SECURITY_POLICY),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("title", text(f"Audit: {report.text('verdict')}, {_title(report)}", 120)),
-        element("link", rel="icon", href="data:,"),
-        verbatim("style", STYLE),
+@cache
+def _template() -> Template:
+    """The template, read and compiled once. Every value that it shows passes `_spelled_out`."""
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_spelled_out,
+        trim_blocks=True,
+        keep_trailing_newline=True,
     )
+    environment.filters |= {"counted": counted, "grouped": grouped, "sentence": sentence}
+    unindented = "\n".join(line.strip() for line in _resource("page.html").split("\n"))
+    return environment.from_string(unindented)
 
 
-def _headed(details: Markup) -> tuple[Markup, ...]:
-    return (element("h2", text("Details")), details) if details else ()
+def _spelled_out(value: object) -> object:
+    """What hides, reorders or controls is spelled out: a name cannot pretend to be another.
 
-
-def _body(report: ReportObject) -> Markup:
-    details = [
-        checks(report.rows("checks")),
-        faults(report.rows("faults")),
-        rounds(report.rows("rounds")),
-        remarks(report.rows("remarks")),
-        facts(report),
-    ]
-    top = element(
-        "header", paragraph("Audit report", kind="over"), element("h1", said(_title(report)))
-    )
-    main = element(
-        "main",
-        lines([verdict(report), summary(report), meaning(report), yourself(report)]),
-        element("section", *_headed(lines(details)), kind="details"),
-    )
-    closing = paragraph(
-        "Made by gopa from the JSON report of the audit, which has every list in full. Without "
-        "scripts; loads nothing. The same transcript and anchors give the same page."
-    )
-    return element("body", definitions(), top, main, element("footer", closing))
+    Marks piled upon a letter would cover the lines around it: all but a few are spelled out, too.
+    """
+    if isinstance(value, Markup):  # the template's own, of values that went through here
+        return value
+    shown = str(value)
+    if shown.isascii() and shown.isprintable():
+        return shown
+    calm, pile = list[str](), 0
+    for char in visible(shown, len(shown)):
+        pile = pile + 1 if unicodedata.category(char) in {"Mn", "Me"} else 0
+        calm.append(char if pile <= _MOST_MARKS else f"<U+{ord(char):04X}>")
+    return "".join(calm)

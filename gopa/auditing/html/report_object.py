@@ -1,10 +1,23 @@
-"""Typed access to a report as JSON: a page is made of what has the right shape only."""
+"""Reads a report as JSON: what has another shape is refused, and every text is cut.
+
+Names and labels in a report are strangers' words of any length. No text leaves this module longer
+than the page may show, so nobody can make a page grow without bound.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from wire.errors import UsageError
+
+LONGEST: Final = 1200
+LONGEST_NAME: Final = 200
+
+
+def cut(value: str, most: int = LONGEST) -> str:
+    """The text, cut after `most` characters."""
+    return value if len(value) <= most else f"{value[:most]}..."
 
 
 class ReportObject:
@@ -28,9 +41,9 @@ class ReportObject:
             raise _wrong(name)
         return list(value)
 
-    def text(self, name: str) -> str:
-        """A field that holds text."""
-        return _text(self._get(name), name)
+    def text(self, name: str, most: int = LONGEST) -> str:
+        """A field that holds text, cut after `most` characters."""
+        return cut(_text(self._get(name), name), most)
 
     def number(self, name: str) -> int:
         """A field that holds an integer."""
@@ -61,9 +74,9 @@ class ReportObject:
         """A field that holds a list of objects."""
         return [ReportObject(item) for item in self._list(name)]
 
-    def texts(self, name: str) -> list[str]:
-        """A field that holds a list of texts."""
-        return [_text(item, name) for item in self._list(name)]
+    def texts(self, name: str, most: int = LONGEST) -> list[str]:
+        """A field that holds a list of texts, each cut after `most` characters."""
+        return [cut(_text(item, name), most) for item in self._list(name)]
 
     def numbers(self, name: str) -> list[int]:
         """A field that holds a list of integers."""
@@ -89,7 +102,7 @@ class ReportObject:
 def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
         raise _wrong(name)
-    return value
+    return str.__str__(value)  # a subclass might call itself markup
 
 
 def _number(value: object, name: str) -> int:

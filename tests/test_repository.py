@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PACKAGES = ("wire", "commitments", "zkp", "bulletin_board", "gopa")
 README_PROGRAMS = FENCE.findall((ROOT / "README.md").read_text())
 
 
@@ -51,9 +53,29 @@ def test_every_pinned_package_has_a_hash_and_no_address() -> None:
     assert "://" not in text
 
 
-@pytest.mark.parametrize("package", ["wire", "commitments", "zkp", "bulletin_board", "gopa"])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_packages_are_typed(package: str) -> None:
     assert (ROOT / package / "py.typed").exists()
+
+
+def test_what_stands_beside_the_code_is_packaged() -> None:
+    """A wheel holds only what is named: without its template no page could be written."""
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"][
+        "package-data"
+    ]
+    assert len(files_beside("gopa")) > 2
+    for package in PACKAGES:
+        for path in files_beside(package):
+            module = ".".join(path.relative_to(ROOT).parent.parts)
+            patterns = [*data["*"], *data.get(module, [])]
+            assert any(path.match(pattern) for pattern in patterns), path
+
+
+def files_beside(package: str) -> list[Path]:
+    made = {".py", ".pyc", ".so"}
+    return [
+        each for each in (ROOT / package).rglob("*") if each.is_file() and each.suffix not in made
+    ]
 
 
 def links(page: Path) -> list[str]:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from markupsafe import Markup
 
 from gopa.auditing.checks import Status
 from gopa.auditing.html.filling import page_of
@@ -179,9 +180,16 @@ def test_no_text_of_a_view_becomes_markup() -> None:
     assert tried - shown == CHOICES
 
 
+def test_a_text_that_calls_itself_markup_is_escaped_too() -> None:
+    sample = as_json(report())
+    assert MARK not in to_html(sample)
+    named = replaced(sample, ("session", "title"), Markup(HOSTILE))  # noqa: S704 - refused below
+    assert MARK not in to_html(named)
+
+
 def test_the_template_cannot_switch_escaping_off() -> None:
     template = (files("gopa.auditing.html") / "page.html").read_text(encoding="utf-8")
-    assert "{{ page.title }}" in template.replace("said(page.title)", "page.title")
+    assert "{{ page.tab_title }}" in template
     assert not re.search(r"\|\s*(safe|forceescape|xmlattr|tojson|urlize)\b", template)
     assert "autoescape" not in template
 

@@ -1,165 +1,30 @@
-"""The `gopa` command. Each subcommand has a module of its own, imported when it is called."""
+"""The command `gopa`: the table of its subcommands.
+
+The module of a subcommand is imported when it is called, or described by `gopa --help`.
+"""
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
-from typing import Final, NoReturn
+from typing import Final
 
-import click
-
-from gopa.cli.preload import NoRoom, make_room
-from gopa.version import VERSION
-from wire.errors import GopaError, UsageError
-
-USAGE_EXIT: Final = 2
-
-INTERRUPTED_EXIT: Final = 130
-"""What a command ends with that is stopped from the keyboard, as shells expect it."""
-
-_LONGEST_MESSAGE: Final = 4_000
-
-INTERNAL_EXIT: Final = 5
-"""What `gopa audit` ends with when it fails itself: 1 would accuse somebody."""
-
-_OPTIONS: Final = {
-    "anchors": "--keys",
-    "evidence": "--evidence",
-    "keys": "--keys",
-    "receipts": "--receipt",
-    "session": "--session",
-    "since": "--since",
-    "source": "SOURCE",
-    "trace": "--trace",
-}
-"""What an audit calls the things that Python code hands over by these names."""
+from gopa.cli.entry import command_group, run
 
 COMMANDS: Final = {
     "attack": "gopa.cli.attack",
     "audit": "gopa.cli.audit",
     "board": "gopa.cli.board",
     "doctor": "gopa.cli.doctor",
-    "enrol": "gopa.cli.session_invite",
+    "enrol": "gopa.cli.enrolment",
     "join": "gopa.cli.join",
-    "keygen": "gopa.cli.keygen",
+    "keygen": "gopa.cli.enrolment",
     "plan": "gopa.cli.plan",
     "session": "gopa.cli.session",
     "simulate": "gopa.cli.simulate",
 }
 
-
-class _LazyGroup(click.Group):
-    """Knows the names of its commands; imports a command only to run or describe it."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        del ctx
-        return sorted(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        found = getattr(import_module(COMMANDS[cmd_name]), cmd_name)
-        if not isinstance(found, click.Command):
-            raise TypeError(f"{COMMANDS[cmd_name]}.{cmd_name} is not a command")
-        return found
-
-
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(VERSION, "--version", prog_name="gopa")
-def commands() -> None:
-    """Verifiable secure aggregation: private averages that anyone can audit."""
+commands = command_group(COMMANDS)
 
 
 def main() -> None:
-    """The entry point: library errors become one line and exit code 2, Ctrl-C is quiet."""
-    if _is_audit(sys.argv[1:]):
-        _audit()
-    try:
-        code = commands.main(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        sys.exit(INTERRUPTED_EXIT)
-    except GopaError as error:
-        click.echo(f"gopa: {error}", err=True)
-        sys.exit(USAGE_EXIT)
-    sys.exit(code if type(code) is int else 0)
-
-
-def _is_audit(arguments: list[str]) -> bool:
-    """Also behind `--`, which ends the options: click would run it, and make its verdict 0."""
-    return [each for each in arguments if each != "--"][:1] == ["audit"]
-
-
-def _audit() -> NoReturn:
-    """Exit codes of an audit are verdicts: no failure of any kind may look like one.
-
-    Python and click end with 1 on most exceptions, and that would say INVALID.
-    """
-    try:
-        make_room()
-        code = _code_of(commands.main(standalone_mode=False))
-    except click.ClickException as error:
-        code = _misused(error)
-    except UsageError as error:
-        code = _misused(error)
-    except NoRoom as error:
-        code = _without_room(error)
-    except click.Abort as error:
-        code = _failed(error.__cause__ or KeyboardInterrupt())
-    except BaseException as error:  # noqa: BLE001 - also when memory ends or a reader goes away
-        code = _failed(error)
-    sys.exit(code)
-
-
-def _code_of(answer: object) -> int:
-    """The command returns its code, and help and the like return 0. Nothing else is a verdict."""
-    return answer if type(answer) is int else INTERNAL_EXIT
-
-
-def _misused(error: click.ClickException | UsageError) -> int:
-    """Say so, if anybody listens: nothing that fails meanwhile may become the exit code."""
-    try:
-        if isinstance(error, click.ClickException):
-            error.show()
-        else:
-            field = _OPTIONS.get(error.field, error.field)
-            said = f"{field}: {error.message}" if field else error.message
-            click.echo(f"gopa: {_shown(said)}", err=True)
-    except BaseException:  # noqa: BLE001, S110 - the exit code is what counts
-        pass
-    return USAGE_EXIT
-
-
-def _without_room(error: NoRoom) -> int:
-    """Say so without the libraries that there is no room for."""
-    try:
-        said = f"INTERNAL ERROR: {error}; this says nothing about the transcript."
-        click.echo(said, err=True)
-    except BaseException:  # noqa: BLE001, S110 - the exit code is what counts
-        pass
-    return INTERNAL_EXIT
-
-
-def _failed(error: BaseException) -> int:
-    """Say so, if that is still possible."""
-    try:
-        from gopa.auditing.composing import failed_inside
-
-        report = failed_inside(error)
-        if "--json" in sys.argv:
-            sys.stdout.buffer.write(report.to_json())
-            sys.stdout.flush()
-        click.echo(f"{report.verdict.value}: {_shown(report.summary)}", err=True)
-    except BaseException:  # noqa: BLE001, S110 - the exit code is what counts
-        pass
-    return INTERNAL_EXIT
-
-
-def _shown(words: str) -> str:
-    """Names in a message may be a stranger's."""
-    from bulletin_board.text import visible
-
-    return visible(words, _LONGEST_MESSAGE)
+    """Runs the command, and ends the process with its exit code."""
+    run(commands)

@@ -30,7 +30,7 @@ from gopa.cli.audit_evidence import (
     write_evidence,
 )
 from gopa.cli.audit_screen import screen, trace_screen
-from gopa.cli.board_options import parse_session
+from gopa.cli.options import parse_session
 from wire.errors import ProtocolError, UsageError
 
 _POLL: Final = 1.0

@@ -26,7 +26,8 @@ from bulletin_board.reindex import rebuild_index
 from bulletin_board.sequencer import first_checkpoint
 from bulletin_board.server.static import live_directory
 from bulletin_board.storage.directory import BoardDirectory
-from gopa.cli.board_options import (
+from gopa.cli.board_serve import serve, witness
+from gopa.cli.options import (
     as_json_option,
     check_option_name,
     directory,
@@ -39,7 +40,6 @@ from gopa.cli.board_options import (
     reporting,
     show,
 )
-from gopa.cli.board_serve import serve, witness
 from wire.errors import MalformedMessage, UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes

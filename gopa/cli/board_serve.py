@@ -15,7 +15,7 @@ import click
 
 from bulletin_board.admission import AdmissionPolicy, Anyone, RosterAdmission
 from bulletin_board.storage.directory import BoardDirectory
-from gopa.cli.board_options import (
+from gopa.cli.options import (
     as_json_option,
     check_certificate,
     directory,

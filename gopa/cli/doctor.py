@@ -1,17 +1,94 @@
-"""`gopa doctor`: what is installed, which backend runs and why."""
+"""Runs `gopa doctor`: says what is installed, which backend runs and why, and what is wrong."""
 
 from __future__ import annotations
 
+import importlib.machinery
+import importlib.metadata
 import json
+import platform
 import sys
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gopa.environment import Finding, diagnose
+from commitments import backend_status
+from gopa.siblings import SIBLINGS
+from gopa.version import VERSION
+from wire.errors import BackendError
+
+PACKAGES = (*SIBLINGS, "gopa")
+DEPENDENCIES = ("click", "cryptography", "gmpy2", "numpy", "rich", "scipy")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the diagnosis. `problem` means that something must be done."""
+
+    topic: str
+    value: str
+    hint: str = ""
+    problem: bool = False
+
+
+def diagnose(path: Iterable[str] | None = None) -> list[Finding]:
+    """Look at the installation; `path` stands in for `sys.path`."""
+    search = list(sys.path if path is None else path)
+    claims = importlib.metadata.packages_distributions()
+    return [
+        Finding("gopa", VERSION),
+        Finding("python", f"{platform.python_version()} on {platform.platform()}"),
+        *_backend(),
+        *(_package(name, search, claims) for name in PACKAGES),
+        *(_dependency(name) for name in DEPENDENCIES),
+    ]
+
+
+def _backend() -> list[Finding]:
+    try:
+        status = backend_status()
+    except BackendError as error:
+        return [Finding("backend", "none", str(error), problem=True)]
+    lines = [Finding("backend", status.active, f"because {status.reason}")]
+    if status.details:
+        lines.append(Finding("backend details", status.details))
+    if status.hint is not None:
+        lines.append(Finding("faster backend", "not installed", status.hint))
+    return lines
+
+
+def _package(name: str, search: list[str], claims: Mapping[str, list[str]]) -> Finding:
+    """Another distribution's package of our name is a problem, before or behind ours."""
+    home = Path(__file__).resolve().parents[2]
+    places = (_location(name, entry) for entry in search)
+    foreign = [str(place) for place in places if place not in (None, home / name)]
+    foreign += [f"distribution {owner}" for owner in claims.get(name, ()) if owner != "gopa"]
+    if foreign:
+        where = ", ".join(dict.fromkeys(foreign))
+        hint = "another package has this name: remove it, or use a fresh virtual environment"
+        return Finding(f"package {name}", f"also in {where}", hint, problem=True)
+    return Finding(f"package {name}", str(home / name))
+
+
+def _location(name: str, entry: str) -> Path | None:
+    """Where this path entry holds a regular package; bare folders shadow nothing."""
+    spec = importlib.machinery.PathFinder.find_spec(name, [entry])
+    if spec is None or spec.origin is None:
+        return None
+    origin = Path(spec.origin).resolve()
+    return origin.parent if origin.name == "__init__.py" else origin
+
+
+def _dependency(name: str) -> Finding:
+    try:
+        return Finding(name, importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(name, "missing", "reinstall gopa with its dependencies", problem=True)
+
 
 PROBLEM_EXIT = 1
 

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from gopa.cli.arguments import Seconds, read_value
-from gopa.cli.board_options import reporting
 from gopa.cli.join_words import (
     BoardUnreachable,
     PatientConnect,
@@ -23,6 +21,7 @@ from gopa.cli.join_words import (
     sentence,
     tell,
 )
+from gopa.cli.options import Seconds, read_value, reporting
 from gopa.cli.session_access import known_secret, secret_options
 from gopa.cli.session_progress import CurrentActivity, Happened, ProgressDisplay, progress
 from gopa.party import LocalPolicy, Refusal

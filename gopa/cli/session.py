@@ -1,13 +1,186 @@
-"""`gopa session`: plan a session, run it, see how it stands, end it."""
+"""Groups the commands of `gopa session`, and runs `gopa session status`.
+
+The status is how far a session is, as its log shows it.
+"""
 
 from __future__ import annotations
 
-import click
+import asyncio
+import json
+from pathlib import Path
+from typing import Final
 
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from bulletin_board.text import visible
+from gopa.auditing.figures import counted
+from gopa.cli.enrolment import invite
+from gopa.cli.options import as_json_option, reporting
+from gopa.cli.session_access import board_client
 from gopa.cli.session_create import create
-from gopa.cli.session_invite import invite
 from gopa.cli.session_open import close, open_command
-from gopa.cli.session_status import status
+from gopa.cli.session_progress import (
+    abort_facts,
+    phase_text,
+    result_facts,
+    result_text,
+    why_text,
+)
+from gopa.messages.manifest import Manifest
+from gopa.messages.organiser import Abort
+from gopa.sessions.organising.place import OrganiserPlace
+from gopa.sessions.organising.reading import (
+    PIECE,
+    BoardLog,
+    FinishedRound,
+    OpenRound,
+    SessionStatus,
+)
+from gopa.sessions.ticket import Ticket
+
+_SHOWN: Final = 12
+"""Keys that are listed for people."""
+
+
+@click.command()
+@click.argument("source", type=click.Path(path_type=Path))
+@as_json_option
+def status(*, source: Path, as_json: bool) -> None:
+    """Show where a session stands. SOURCE is a ticket, or the organiser's directory.
+
+    What is shown is in the log, signed by its authors. No proof is checked: that is what
+    `gopa audit` is for.
+    """
+    with reporting():
+        ticket = OrganiserPlace(source).ticket() if source.is_dir() else Ticket.read(source)
+        found, size = asyncio.run(_read(ticket))
+    if as_json:
+        click.echo(json.dumps(_facts(found, size), indent=2))
+    else:
+        Console().print(_table(found, size))
+
+
+async def _read(ticket: Ticket) -> tuple[SessionStatus, int]:
+    log, found = BoardLog(board_client(ticket), ticket.session), SessionStatus(ticket)
+    horizon, _ = await log.newest()
+    for start in range(0, horizon.size, PIECE):
+        found.take(await log.entries(start, min(start + PIECE, horizon.size)))
+    return found, horizon.size
+
+
+def _facts(found: SessionStatus, size: int) -> dict[str, object]:
+    ticket, manifest, current = found.ticket, found.manifest, found.open
+    facts: dict[str, object] = {
+        "session": ticket.session.hex(),
+        "board": ticket.board,
+        "log_size": size,
+        "begun": manifest is not None,
+        "broken": found.unreadable,
+        "rounds": [],
+        "round": None if current is None else _open_facts(current),
+    }
+    if manifest is None:
+        return facts
+    return facts | {
+        "title": manifest.title.decode("utf-8", "replace"),
+        "organiser": manifest.organiser.hex(),
+        "mode": manifest.mode.name.lower(),
+        "parties": manifest.terms.parties,
+        "rounds": [_past_facts(manifest, each) for each in found.past],
+    }
+
+
+def _open_facts(current: OpenRound) -> dict[str, object]:
+    return {
+        "round": current.round,
+        "logical": current.logical,
+        "attempt": current.attempt,
+        "phase": None if current.phase is None else current.phase.name.lower(),
+        "step": current.step,
+        "present": [key.hex() for key in current.present],
+        "posted": [key.hex() for key in current.posted],
+    }
+
+
+def _past_facts(manifest: Manifest, past: FinishedRound) -> dict[str, object]:
+    facts: dict[str, object] = {
+        "round": past.round,
+        "logical": past.logical,
+        "attempt": past.attempt,
+        "joined": past.joined,
+    }
+    if isinstance(past.outcome, Abort):
+        facts |= {"cut_off": list(past.cut_off), "vetoed": past.vetoed}
+        return facts | {"outcome": "abort"} | abort_facts(past.outcome)
+    facts |= {"outcome": "result", "parties": [key.hex() for key in past.included]}
+    return facts | result_facts(manifest, past.outcome, len(past.included))
+
+
+def _table(found: SessionStatus, size: int) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(overflow="fold")
+    ticket, manifest, current = found.ticket, found.manifest, found.open
+    _row(table, "session", ticket.session.hex())
+    _row(table, "board", f"{ticket.board}, {size} entries")
+    if manifest is None:
+        _row(table, "state", "not in the log yet: `gopa session open` begins it")
+        return table
+    terms = manifest.terms
+    _row(table, "title", manifest.title.decode("utf-8", "replace") or "(none)")
+    _row(table, "organiser", manifest.organiser.hex())
+    _row(
+        table,
+        "plan",
+        f"{terms.parties} parties, at least {terms.survivors}, at most {terms.corrupt} corrupt as"
+        f" is assumed; epsilon {terms.epsilon},"
+        f" delta {terms.delta}; {counted(terms.rounds, 'round')};"
+        f" {manifest.mode.name.lower()} mode",
+    )
+    for past in found.past:
+        _row(table, f"round {past.round}", _past_text(manifest, past))
+    if current is not None:
+        _row(table, f"round {current.round}", _open_text(current))
+        _row(table, "in it", _keys(current.present))
+    if found.unreadable:
+        _row(table, "state", "a message of the organiser cannot be read")
+    _row(table, "note", "proofs were not checked: `gopa audit` does that")
+    return table
+
+
+def _row(table: Table, name: str, text: str) -> None:
+    table.add_row(name, escape(visible(text, 2_000)))
+
+
+def _past_text(manifest: Manifest, past: FinishedRound) -> str:
+    if isinstance(past.outcome, Abort):
+        return f"aborted: {why_text(past.outcome)}; {past.joined} had joined{_veto_text(past)}"
+    return result_text(manifest, past.outcome, len(past.included))
+
+
+def _veto_text(past: FinishedRound) -> str:
+    left = ", ".join(map(str, past.cut_off[:_SHOWN]))
+    more = " and more" if len(past.cut_off) > _SHOWN else ""
+    cut = f"; its cut left out entries that the log had before: {left}{more}" if left else ""
+    if not past.vetoed:
+        return cut
+    return f"; it looks like the organiser's VETO, `gopa audit` says whether it is one{cut}"
+
+
+def _open_text(current: OpenRound) -> str:
+    phase = "waiting for the result"
+    if current.phase is not None:
+        phase = f"{phase_text(current.phase)}: {len(current.posted)} have posted"
+    attempt = f", attempt {current.attempt + 1}" if current.attempt else ""
+    return f"{phase}, {len(current.present)} in the round{attempt}"
+
+
+def _keys(keys: tuple[bytes, ...]) -> str:
+    shown = ", ".join(key.hex()[:16] for key in keys[:_SHOWN])
+    return f"{shown} and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else shown or "nobody"
 
 
 @click.group()

@@ -16,7 +16,7 @@ from bulletin_board import TrustPolicy, VerifierKey
 from bulletin_board.storage.directory import read_secret
 from gopa.beacon import LEAGUE_OF_ENTROPY, QUICKNET, DrandChain, parse_chain_info
 from gopa.beacon.chain_info import LARGEST_INFO
-from gopa.cli.board_options import as_json_option, parse_log_key, read_policy, reporting, show
+from gopa.cli.options import as_json_option, parse_log_key, read_policy, reporting, show
 from gopa.cli.plan import plan_of, plan_options
 from gopa.cli.session_access import new_secret, new_secret_options, require_board
 from gopa.messages.manifest import Beacon, CommitReveal, DrandBeacon, Mode, OpenAdmission, Trust

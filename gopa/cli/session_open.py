@@ -15,8 +15,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from gopa.auditing.auditor import workers
-from gopa.cli.arguments import Seconds
-from gopa.cli.board_options import as_json_option, reporting, show
+from gopa.cli.options import Seconds, as_json_option, reporting, show
 from gopa.cli.session_access import board_client, known_secret, secret_options
 from gopa.cli.session_progress import Happened, ProgressDisplay, Telling, progress
 from gopa.messages.phases import Phase

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from gopa.aggregation import LocalAggregator, RoundAborted
 from gopa.aggregation.engine import Mode, Trust
-from gopa.cli.board_options import FAILED_EXIT, reporting
+from gopa.cli.options import FAILED_EXIT, reporting
 from gopa.cli.plan import plan_of, plan_options
 from gopa.cli.simulate_output import (
     Inputs,

@@ -20,7 +20,7 @@ from bulletin_board import Submission
 from gopa.aggregation import Result
 from gopa.aggregation.result import report_lines
 from gopa.aggregation.structure import flat
-from gopa.cli.arguments import read_value
+from gopa.cli.options import read_value
 from gopa.planning import Plan, PrivacyStatement
 from gopa.planning.terms import Terms
 from wire.errors import UsageError

@@ -184,7 +184,7 @@ def test_nothing_that_click_or_python_does_ends_with_1() -> None:
         "import sys, gopa.cli as cli\n"
         "sys.argv = ['gopa', 'audit', sys.argv[1]]\n"
         "def broken(*_): raise {error}\n"
-        "cli.import_module = broken\n"
+        "cli.entry.import_module = broken\n"
         "cli.main()\n"
     )
     for error in ("KeyboardInterrupt", "ImportError('x')", "BrokenPipeError(32, 'x')"):

@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
-from gopa.cli import preload as room
-from gopa.cli.preload import NoRoom, make_room
+from gopa.cli import entry as room
+from gopa.cli.entry import NoRoom, make_room
 from tests.auditing.transcripts import anchors_of, path_of
 
 GIVEN: Final = [64, 100, 120, 140, 200, 260, 300, 340, 380, 420]
@@ -44,6 +44,6 @@ def test_too_little_memory_accuses_nobody(megabytes: int, tmp_path: Path) -> Non
 def test_room_is_found_or_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
     make_room()
-    monkeypatch.setattr(room, "LEAST", 2**60)
+    monkeypatch.setattr(room, "LEAST_ROOM", 2**60)
     with pytest.raises(NoRoom):
         make_room()

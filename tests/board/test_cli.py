@@ -23,8 +23,8 @@ from bulletin_board.storage import StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from gopa.admission import ProtocolAdmission
 from gopa.cli.board import board
-from gopa.cli.board_options import reporting, witness_signer
 from gopa.cli.board_serve import Doors, read_keys
+from gopa.cli.options import reporting, witness_signer
 from gopa.session_view import Sessions
 from tests.board.board_vectors import records
 from tests.board.live import client, live_board

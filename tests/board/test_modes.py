@@ -15,7 +15,7 @@ from bulletin_board.archive import ArchiveReader, write_archive, write_mirror
 from bulletin_board.reader import DirectorySource, LogReader
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.witness.service import WitnessStore
-from gopa.cli.board_options import check_certificate, own_key, witness_signer
+from gopa.cli.options import check_certificate, own_key, witness_signer
 from tests.board.certificates import write_certificate
 from tests.board.tools import append, new_board, open_log, submissions, trust
 from wire.errors import UsageError

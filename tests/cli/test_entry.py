@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from gopa.cli import COMMANDS, USAGE_EXIT, main
+from gopa.cli import COMMANDS, main
+from gopa.cli.entry import USAGE_EXIT
 
 
 def ended(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> object:

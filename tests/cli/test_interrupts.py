@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-import gopa.cli
-from gopa.cli import COMMANDS, INTERRUPTED_EXIT, main
+from gopa.cli import COMMANDS, entry, main
+from gopa.cli.entry import INTERRUPTED_EXIT
 
 OTHERS = sorted(set(COMMANDS) - {"audit"})
 """An audit's exit codes are verdicts: there 5 says that there is none."""
@@ -25,7 +25,7 @@ def slowly(name):
     print("loading", flush=True)
     time.sleep(600)
 
-cli.import_module = slowly
+cli.entry.import_module = slowly
 sys.argv = ["gopa", "plan", "--parties", "10"]
 cli.main()
 """
@@ -48,7 +48,7 @@ def test_whoever_stops_a_command_gets_no_complaint(
     def stopped(_: str) -> SimpleNamespace:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gopa.cli, "import_module", stopped)
+    monkeypatch.setattr(entry, "import_module", stopped)
     assert ended() == INTERRUPTED_EXIT
     said = capfd.readouterr()
     assert (said.out + said.err).strip() == ""

@@ -7,7 +7,7 @@ import math
 import click
 import pytest
 
-from gopa.cli.arguments import Seconds
+from gopa.cli.options import Seconds
 
 
 @pytest.mark.parametrize(("text", "expected"), [("0", 0.0), ("1.5", 1.5), ("inf", math.inf)])

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from gopa.cli import commands
-from gopa.cli.board_options import FAILED_EXIT
+from gopa.cli.options import FAILED_EXIT
 from gopa.cli.session_open import STOPPED_EXIT
 from tests.board.tools import log_key
 

@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from gopa.cli.join_words import facts_of, sentence
+from gopa.cli.session import _table
 from gopa.cli.session_progress import CurrentActivity, Happened, Telling, result_facts, result_text
-from gopa.cli.session_status import _table
 from gopa.messages.organiser import ResultMessage
 from gopa.messages.phases import Phase
 from gopa.party import Part

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gopa.cli.arguments import read_value
+from gopa.cli.options import read_value
 from wire.errors import UsageError
 
 

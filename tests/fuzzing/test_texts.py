@@ -23,7 +23,7 @@ from gopa.adversary.privacy import read_plan
 from gopa.auditing import Anchors
 from gopa.auditing.evidence import Evidence
 from gopa.beacon import QUICKNET, parse_chain_info
-from gopa.cli.arguments import read_value
+from gopa.cli.options import read_value
 from gopa.cli.plan import as_record
 from gopa.cli.session_create import read_invitations, read_roster
 from gopa.cli.simulate_output import read_inputs

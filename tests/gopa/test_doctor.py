@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from commitments.backends import CHOICES, backend_status, ristretto255
 from gopa.cli import commands
-from gopa.environment import PACKAGES, diagnose
+from gopa.cli.doctor import PACKAGES, diagnose
 from gopa.siblings import SIBLINGS
 from gopa.version import VERSION
 from wire.errors import BackendError
@@ -39,7 +39,7 @@ def test_the_table_names_the_backend() -> None:
 
 
 def test_a_dependency_that_is_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gopa.environment.DEPENDENCIES", ("click", "no-such-distribution"))
+    monkeypatch.setattr("gopa.cli.doctor.DEPENDENCIES", ("click", "no-such-distribution"))
     found = {finding.topic: finding for finding in diagnose()}
     assert not found["click"].problem
     assert found["no-such-distribution"].problem
@@ -51,7 +51,7 @@ def test_a_faster_backend_is_recommended_where_there_is_one(
     missing: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     status = replace(backend_status(), details="", native_error=missing)
-    monkeypatch.setattr("gopa.environment.backend_status", lambda: status)
+    monkeypatch.setattr("gopa.cli.doctor.backend_status", lambda: status)
     found = {finding.topic: finding for finding in diagnose()}
     assert found["backend"].value == status.active
     assert "backend details" not in found

@@ -12,7 +12,7 @@ import pytest
 
 import gopa
 import zkp
-from gopa.environment import PACKAGES
+from gopa.cli.doctor import PACKAGES
 
 MOST_NAMES = 50
 MODULES = sorted(

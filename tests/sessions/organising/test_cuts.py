@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from gopa.cli.session_status import _past_text
+from gopa.cli.session import _past_text
 from gopa.messages.organiser import Abort, ResultMessage
 from gopa.messages.phases import Phase
 from gopa.rules import RoundFindings

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gopa.cli import USAGE_EXIT
-from gopa.cli.board_options import FAILED_EXIT
+from gopa.cli.entry import USAGE_EXIT
 from gopa.cli.join import INTERRUPTED_EXIT, UNREACHABLE_EXIT
+from gopa.cli.options import FAILED_EXIT
 from tests.board.live import free_port
 from tests.sessions.processes.running import Running, eventually
 from tests.sessions.processes.worlds import World, world

@@ -1,4 +1,4 @@
-"""`gopa session invite` and `gopa enrol`: keys for a roster, from people who have a token."""
+"""Makes keys and enters them on a roster: `gopa keygen`, `gopa session invite`, `gopa enrol`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,32 @@ from pathlib import Path
 import click
 
 from bulletin_board.storage.directory import write_secret
-from gopa.cli.arguments import read_line
+from gopa.cli.options import as_json_option, read_line, show
+from gopa.cli.session_access import new_secret, new_secret_options
 from gopa.sessions.invitations import Invitation
 from gopa.sessions.vault import identity as identities
 from wire.secret import SecretBytes
 
 _path = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("path", type=_path)
+@new_secret_options
+@as_json_option
+def keygen(
+    *, path: Path, ask: bool, passphrase_file: Path | None, key_file: Path | None, as_json: bool
+) -> None:
+    """Make a signing key in the new file PATH and print its public half.
+
+    Give the public key (64 hexadecimal digits) to the organiser: it goes on the roster. The
+    file is yours alone. Whoever has it can take your place in sessions; if it is lost, you
+    need a new one and a place on the next roster.
+    """
+    secret = new_secret(passphrase_file, key_file, ask=ask)
+    key = identities.create(path, rng=os.urandom, secret=secret)
+    facts: dict[str, object] = {"public": key.public.data.hex(), "file": str(path)}
+    show(facts | {"sealed": secret is not None}, as_json)
 
 
 @click.command()

@@ -13,12 +13,11 @@ from typing import Final
 
 from bench.measure import require
 from gopa.planning import Plan, plan
-from gopa.planning.attendance import Attendance, worst_disconnection, worst_energy, worst_recovery
-from gopa.planning.dropouts import Course, plan_losses
-from gopa.planning.expansion import Population, degree_tail
-from gopa.planning.joined import attendance_of
-from gopa.planning.recovery import worst_tries
+from gopa.planning.attendance import Attendance, never_above, worst_energy, worst_tries
+from gopa.planning.expansion import Population, degree_tail, disconnected
+from gopa.planning.liveness import Course, plan_losses
 from gopa.planning.terms import MaskLaw
+from gopa.planning.worth import attendance_of
 
 Row = dict[str, object]
 Graph = Callable[[Attendance], Attendance]
@@ -93,14 +92,21 @@ def _row(case: Case) -> Row:
         "survivors": terms.survivors,
         "granted": granted,
         "degree_at_most_2r": max(low_degrees, default=0.0),
-        "sets_at_r": worst_disconnection(replace(attendance, recovery=False), 1e-30),
-        "all_sets_at_2r": worst_disconnection(doubled, 1e-30),
+        "sets_at_r": _disconnected(replace(attendance, recovery=False)),
+        "all_sets_at_2r": _disconnected(doubled),
         "k_if_no_party_were_recovered": _smallest(
             case, made, lambda it: replace(it, recovery=False)
         ),
         "k_as_planned": _smallest(case, made, lambda it: it),
         "k_with_2r_everywhere": _smallest(case, made, _doubled),
     }
+
+
+def _disconnected(attendance: Attendance) -> float:
+    """What may disconnect survivors, for the worst of a few typical numbers of parties."""
+    if attendance.isolates:
+        return 1.0
+    return max(map(disconnected, attendance.typical()), default=0.0)
 
 
 class _Doubled(Attendance):
@@ -138,8 +144,9 @@ def _enough(case: Case, made: Plan, k: int, graph: Graph) -> bool:
         terms.survivors, case.parties, case.corrupt, k, losses.loss, recovery=True
     )
     granted = float(case.delta) / (20 * terms.tries)
-    if tau is None or worst_recovery(attendance, tau, worst_tries(terms.beacon)) > granted:
+    tries = worst_tries(terms.beacon)
+    if tau is None or not never_above(attendance, "recovery", granted, tau, tries):
         return False
     if case.mask == "gaussian":
         return worst_energy(graph(attendance), terms.steps, granted) is not None
-    return worst_disconnection(graph(attendance), granted) <= granted
+    return never_above(graph(attendance), "connection", granted)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from bench.measure import require
-from gopa.planning.joined import Worth, judge
+from gopa.planning.worth import Worth, judge
 from tests.planning.random_terms import given
 from tests.planning.worst_terms import all_terms
 

@@ -15,13 +15,17 @@ import numpy as np
 
 from gopa.graph.resistance import solve
 from gopa.graph.structure import Graph, k_out_graph
-from gopa.planning.gaussian import classical_deviation
 from wire.randomness import Rng, draw
 
 Reading: TypeAlias = Literal["printed", "published"]
 
 RANDOM_GRAPH = 3.75
 KNOWN_GRAPH = 1.25
+
+
+def classical_deviation(epsilon: float, delta: float) -> float:
+    """The textbook noise sqrt(2 ln(1.25/delta)) / epsilon: valid for epsilon < 1, not tight."""
+    return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
 @dataclass(frozen=True, slots=True)

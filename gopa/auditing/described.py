@@ -23,7 +23,7 @@ from gopa.auditing.report import (
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, TestCoins, Trust
 from gopa.messages.phases import Phase
 from gopa.planning import privacy
-from gopa.planning.outcome import coin_choices
+from gopa.planning.terms import coin_choices
 from gopa.rules import Findings, RoundFindings, outcome_of
 from wire.randomness import Rng
 

@@ -155,7 +155,7 @@ def plan(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     """Choose neighbours, masks, noise and grid for a privacy target."""
     if plot is not None:
-        from gopa.planning.plot import check_picture, draw_plan
+        from gopa.planning.explanation import check_picture, draw_plan
 
         check_picture(plot)
     made = make_plan(

@@ -20,7 +20,7 @@ from gopa.messages.manifest import (
     TestCoins,
     Trust,
 )
-from gopa.planning.joined import Worth, guarantee, judge
+from gopa.planning.worth import Worth, guarantee, judge
 from wire.errors import GopaError
 
 

@@ -1,10 +1,10 @@
 """Planning and accounting of privacy. Specification: `specs/03-privacy.md`."""
 
-from gopa.planning.joined import Guarantee, guarantee
 from gopa.planning.outcome import DeltaClaim, PrivacyStatement, RoundFacts, privacy
 from gopa.planning.planner import plan
 from gopa.planning.result import Errors, Plan, PlanCost, PlanReason
 from gopa.planning.terms import Terms
+from gopa.planning.worth import Guarantee, guarantee
 
 __all__ = [
     "DeltaClaim",

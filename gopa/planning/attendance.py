@@ -1,9 +1,11 @@
-"""However many parties join: what a plan's graph is worth for the worst number of them.
+"""Bounds what a plan's graph is worth for the worst number of parties that may join.
 
 Nobody knows beforehand how many parties will join, and no end of the range is the worst
 one: few parties make the corrupt ones weigh more, many leave more of them to be removed
 later. So the whole range is covered by intervals, each with bounds that hold for every
 number in it, and the interval that decides is halved until it does not matter any more.
+
+Among what may go wrong is recovery: corrupt neighbours may be enough to open a self-mask alone.
 Specification: `specs/03-privacy.md`, section 8.
 """
 
@@ -11,15 +13,115 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Final, Literal, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from gopa.graph.flows import complete_flow_energy, detour_energy
+from gopa.planning.counting import Floats, log_choose, log_sum
 from gopa.planning.expansion import Population, disconnected, flow_bound
-from gopa.planning.recovery import recovery_failure
+from gopa.planning.terms import BeaconKind
+from wire.errors import UsageError
+
+Counts: TypeAlias = npt.NDArray[np.int64]
+
+_RARE = -120.0
+"""Events of a smaller log-probability are not looked into but counted as failures."""
+
+_MOST_CHOICES = 1_000
+
+GRINDING: Final = 2**64
+"""Logs that somebody is granted to try before the coins are fixed."""
+
+
+def worst_tries(beacon: BeaconKind) -> int:
+    """From how many draws corrupt parties' choices may be picked.
+
+    With commit-reveal they follow from nonces that corrupt parties know and from a log
+    that they can help to shape. A beacon that nobody knows when the list is closed
+    leaves nothing to pick.
+    """
+    return 1 if beacon == "drand" else GRINDING
+
+
+def recovery_failure(population: Population, tau: Fraction, tries: int = 1) -> float:
+    """A bound on P(some honest party has at least floor(tau degree) + 1 corrupt neighbours).
+
+    The choices of honest parties are random. Those of corrupt parties are the best of
+    `tries` independent draws, picked without knowing the honest ones: whoever decides
+    what a log looks like before its coins are fixed can try many logs. A party may lose
+    `loss` neighbours before it deals shares, which lowers its threshold. For all honest
+    parties at once, one attempt, every number of parties in the population's range;
+    rounded upwards.
+    """
+    if type(tau) is not Fraction or not 0 < tau < 1:
+        raise UsageError("the threshold is a Fraction between 0 and 1", "recovery")
+    if population.k > _MOST_CHOICES:
+        return 1.0  # it would take too long to show more
+    logs = [math.log(population.k + 1) + _RARE]
+    for own, chosen in _own_corrupt_choices(population):
+        logs.append(chosen + _log_outvoted(population, own, tau, tries))
+    total = float(log_sum(np.array(logs))) + population.slack
+    return min(1.0, population.honest * math.exp(min(0.0, total)) * (1 + 1e-9))
+
+
+def _own_corrupt_choices(population: Population) -> Iterator[tuple[int, float]]:
+    """How many corrupt parties a party chooses, with log-probabilities that are not too small."""
+    corrupt, others, k = population.corrupt, population.fewest_others, population.k
+    counts = np.arange(max(0, k - (others - corrupt)), min(k, corrupt) + 1, dtype=float)
+    logs = (
+        log_choose(corrupt, counts)
+        + log_choose(others - corrupt, k - counts)
+        - log_choose(others, k)
+    )
+    for count, log in zip(counts.tolist(), logs.tolist(), strict=True):
+        if log > _RARE:
+            yield int(count), log
+
+
+def _log_outvoted(population: Population, own: int, tau: Fraction, tries: int) -> float:
+    """Log-probability of failure for a party that chose `own` corrupt parties.
+
+    With z further corrupt and y further honest parties that chose it, it fails when
+    own + z > tau (k + z + y - loss). Rare large y count like the largest one kept.
+    """
+    k = population.k
+    joiners = _log_binomial(population.fewest - 1 - (k - own), k / (population.parties - 1))
+    attackers = _log_binomial(population.corrupt - own, k / population.fewest_others)
+    at_least = np.append(np.logaddexp.accumulate(attackers[::-1])[::-1], -np.inf)
+    at_least = np.logaddexp(at_least, _RARE)
+    needed = _needed(own, k - population.loss + np.arange(len(joiners)), tau)
+    tails = at_least[np.clip(needed, 0, len(attackers))] + math.log(tries)
+    tails = np.minimum(tails, 0.0)
+    kept = float(log_sum(joiners + tails))
+    return min(0.0, float(np.logaddexp(kept, _RARE + tails[-1])))
+
+
+def _needed(own: int, others: Counts, tau: Fraction) -> Counts:
+    """The smallest integers z with own + z > tau (others + z)."""
+    part, whole = tau.numerator, tau.denominator
+    return np.asarray((part * others - whole * own) // (whole - part) + 1)
+
+
+def _log_binomial(trials: int, chance: float) -> Floats:
+    """Logarithms of binomial masses, for counts that are exceeded only in rare events.
+
+    By Bernstein's inequality mean + t is, if t^2 = 2 (mean + t / 3) |_RARE|.
+    """
+    mean = trials * chance
+    spread = -_RARE / 3 + math.sqrt(_RARE * _RARE / 9 - 2 * _RARE * mean)
+    most = min(trials, math.ceil(mean + spread))
+    counts = np.arange(most + 1, dtype=float)
+    if chance >= 1:
+        return np.where(counts == trials, 0.0, -np.inf)
+    logs = log_choose(trials, counts) + counts * math.log(chance)
+    return np.asarray(logs + (trials - counts) * math.log1p(-chance))
+
 
 _MOST_HALVINGS: Final = 8
 _FEWEST_HALVINGS: Final = 2
@@ -104,18 +206,6 @@ class Attendance:
 
 
 @lru_cache(maxsize=256)
-def worst_disconnection(attendance: Attendance, enough: float) -> float:
-    """A bound on P(some allowed removal disconnects the honest survivors), for one attempt.
-
-    It is at most `enough` if that can be shown. Complete graphs stay connected unless a
-    party that is recovered may have opened all its edges to those that remain.
-    """
-    if attendance.isolates:
-        return 1.0
-    return max(0.0, _worst(attendance, disconnected, enough))
-
-
-@lru_cache(maxsize=256)
 def worst_energy(attendance: Attendance, units: int, chance: float) -> int | None:
     """Squared flow of `units` between any two survivors, except with probability `chance`.
 
@@ -132,18 +222,6 @@ def worst_energy(attendance: Attendance, units: int, chance: float) -> int | Non
     if worst == math.inf:
         return None
     return max(attendance.complete_energy(units), int(max(worst, 0)))
-
-
-@lru_cache(maxsize=256)
-def worst_recovery(attendance: Attendance, tau: Fraction, tries: int) -> float:
-    """A bound on P(corrupt neighbours could open some honest self-mask), for one attempt.
-
-    In a complete graph nothing is random: at least `fewest - 1` neighbours are there when
-    shares are dealt.
-    """
-    if attendance.has_complete and attendance.outvoted(tau):
-        return 1.0
-    return max(0.0, _worst(attendance, partial(recovery_failure, tau=tau, tries=tries)))
 
 
 @lru_cache(maxsize=256)
@@ -182,20 +260,20 @@ def never_above(
     return True
 
 
-def _worst(attendance: Attendance, bound: Bound, enough: float | None = None) -> float:
+def _worst(attendance: Attendance, bound: Bound) -> float:
     """An upper bound on `bound` for every number of parties whose graph is not complete.
 
-    At most `enough`, if that can be shown. Otherwise close to the largest value that single
-    numbers have, or above it where the halvings that are affordable do not get there.
+    Close to the largest value that single numbers have, or above it where the halvings that
+    are affordable do not get there.
     Infinite where nothing is shown; -infinite where every graph is complete.
     """
     if not attendance.is_random:
         return -math.inf
     low, high = attendance.fewest_sparse, attendance.most
     reached = max(map(bound, attendance.typical()))
-    if reached == math.inf or (enough is not None and reached > enough):
+    if reached == math.inf:
         return reached
-    target = reached * _CLOSE if enough is None else enough
+    target = reached * _CLOSE
     intervals = [(-_over(attendance, bound, low, high), low, high)]
     for _ in range(_halvings(attendance)):
         if -intervals[0][0] <= target:
@@ -206,7 +284,7 @@ def _worst(attendance: Attendance, bound: Bound, enough: float | None = None) ->
             value = _over(attendance, bound, start, stop)
             heapq.heappush(intervals, (-value, start, stop))
             if start == stop:
-                target = max(target, value * _CLOSE if enough is None else value)
+                target = max(target, value * _CLOSE)
     return -intervals[0][0]
 
 

@@ -10,7 +10,6 @@ from typing import Final, Literal, TypeAlias
 
 PlannedMode: TypeAlias = Literal["full", "signed", "off"]
 PlannedTrust: TypeAlias = Literal["malicious", "honest-but-curious"]
-Automatic: TypeAlias = Literal["auto"]
 
 CORRUPT: Final = 0.1
 """A tenth of the parties, and at least one."""

@@ -63,11 +63,6 @@ def central_deviation(epsilon: float, delta: float) -> float:
     return 1.0 / gaussian_mu(epsilon, delta)
 
 
-def classical_deviation(epsilon: float, delta: float) -> float:
-    """The textbook noise sqrt(2 ln(1.25/delta)) / epsilon: valid for epsilon < 1, not tight."""
-    return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-
-
 def zcdp_delta(epsilon: float, rho: float) -> float:
     """An upper bound on delta of any rho-zCDP mechanism, by the best order on a fine grid.
 

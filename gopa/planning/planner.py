@@ -27,16 +27,17 @@ from gopa.planning.defaults import (
 from gopa.planning.explanation import advice, explain
 from gopa.planning.exposure import Exposure, require_accountable
 from gopa.planning.gaussian import central_deviation
-from gopa.planning.joined import Worth, guarantee, judge, mask_price
-from gopa.planning.liveness import Rules, liveness
-from gopa.planning.noise_choice import (
+from gopa.planning.grid_and_noise import (
     NoiseTarget,
+    Sensitivity,
     allowed_mu,
+    choose_grid,
     choose_noise,
     laws_for,
     widest_deviation,
 )
-from gopa.planning.reach import Reach, choose_reach
+from gopa.planning.liveness import Rules, liveness
+from gopa.planning.neighbours import Reach, choose_reach
 from gopa.planning.request import Request
 from gopa.planning.result import (
     Errors,
@@ -45,8 +46,8 @@ from gopa.planning.result import (
     Plan,
     PlanCost,
 )
-from gopa.planning.sensitivity import Sensitivity, choose_grid
 from gopa.planning.terms import MOST_DEVIATION, BeaconKind, MaskLaw, Terms
+from gopa.planning.worth import Worth, guarantee, judge, mask_price
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, NoiseLaw
 

@@ -8,10 +8,9 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import get_args
 
-from gopa.planning.branches import graphs_of_attempt
 from gopa.planning.defaults import ATTEMPTS, CHARGED, MOST_WITHHELD, PlannedMode, PlannedTrust
-from gopa.planning.dropouts import Course, PlannedLosses, plan_losses
 from gopa.planning.gaussian import check_target
+from gopa.planning.liveness import Course, PlannedLosses, plan_losses
 from gopa.planning.result import NoiseName, Objective, float_below
 from gopa.planning.terms import (
     FEWEST_PARTIES,
@@ -28,6 +27,7 @@ from gopa.planning.terms import (
     check_decimal,
     check_integer,
     check_name,
+    graphs_of_attempt,
 )
 from wire.errors import UsageError
 

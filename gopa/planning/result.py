@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
@@ -13,7 +13,6 @@ from gopa.planning.liveness import Liveness
 from gopa.planning.terms import Terms
 
 NoiseName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
-_LEAST = 1e-40
 
 Objective: TypeAlias = Literal["error", "peers", "masks"]
 
@@ -98,13 +97,3 @@ def float_below(value: Decimal) -> float:
 def decimal_below(value: float, digits: int = 3) -> Decimal:
     """A short decimal that is at most `value`."""
     return Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(value))
-
-
-def decimal_above(value: float, digits: int = 3) -> Decimal:
-    """A short decimal that is at least `value`, for bounds that go into a manifest.
-
-    Probabilities are not written smaller than 1e-40, unless they are 0.
-    """
-    if 0 < value < _LEAST:
-        return Decimal(f"{_LEAST:.0e}")
-    return Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))

@@ -1,20 +1,42 @@
-"""The part of a plan that a manifest repeats: integers, exact decimals, a law, names.
+"""Holds the terms of a session: the part of a plan that its manifest repeats.
 
-Terms may come from somebody who wants to claim too much, so an instance has numbers that
-fit together; what they are worth is for `guarantee` to say. Specification:
-`specs/03-privacy.md`, section 10.
+Terms may come from somebody who wants to claim too much, so an instance has numbers that fit
+together; what they are worth is for `guarantee` to say. Also counts the graphs and the coins
+that liars can choose among under these terms. Specification: `specs/03-privacy.md`, sections 8
+and 10; `specs/09-beacon.md`, section 4.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias, get_args
 
-from gopa.planning.branches import branches, graphs_of_attempt
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, NoiseLaw, WeightedBits
+
+
+def branches(parties: int, corrupt: int, survivors: int) -> int:
+    """How many closes of join of one attempt honest parties can go on with to the end.
+
+    An honest party acts on one of them, and each needs so many honest parties that
+    `survivors` are left with all corrupt ones.
+    """
+    return (parties - corrupt) // (survivors - corrupt)
+
+
+def graphs_of_attempt(parties: int, corrupt: int, survivors: int, *, nonces: bool) -> int:
+    """From how many graphs of one attempt, chosen as they are seen, one may be gone on with.
+
+    With nonces a graph shows itself as honest parties reveal theirs: whoever looks at the
+    nonces of one leaf and then goes on with another has lost the parties that revealed there.
+    A beacon shows all graphs at once, when everybody has noted its leaf.
+    """
+    return parties - survivors + 1 if nonces else branches(parties, corrupt, survivors)
+
 
 MaskLaw: TypeAlias = Literal["gaussian", "uniform"]
 BeaconKind: TypeAlias = Literal["commit-reveal", "drand"]
@@ -36,6 +58,8 @@ LARGEST_EPSILON: Final = Decimal(100)
 LEAST_DELTA: Final = Decimal("1e-20")
 MOST_DIGITS: Final = 40
 LARGEST_EXPONENT: Final = 60
+
+_EXACT: Final = Context(prec=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +205,64 @@ class Terms:
         check_integer(self.threshold_denominator, 1, MOST_DENOMINATOR, "threshold_denominator")
         most = self.threshold_denominator - 1
         check_integer(self.threshold_numerator, 0, most, "threshold_numerator")
+
+
+@dataclass(frozen=True, slots=True)
+class CoinChoices:
+    """How many coins there are to choose from in all attempts for one result.
+
+    `helped` counts those of corrupt parties whom organiser and board help, `alone` those of
+    the corrupt parties of the plan by themselves. Numbers of up to 50 digits are exact.
+    """
+
+    helped: Decimal
+    alone: Decimal
+
+    @property
+    def helped_bits(self) -> Decimal:
+        """log2 of `helped`."""
+        return log2_of(self.helped)
+
+    @property
+    def alone_bits(self) -> Decimal:
+        """log2 of `alone`."""
+        return log2_of(self.alone)
+
+    @property
+    def shift(self) -> float:
+        """About how far the best moves the corrupt parties' noise, in its standard deviations."""
+        return math.sqrt(2 * float(_EXACT.ln(self.helped)))
+
+
+@lru_cache(maxsize=64)
+def coin_choices(terms: Terms) -> CoinChoices:
+    """For sessions with commit-reveal or, by the terms, drand, whose values nobody chooses.
+
+    Whoever helps can fork the log: every branch has coins of its own, and they are known when
+    honest parties can still be kept from all but one of them.
+    """
+    attempts = Decimal(terms.attempts)
+    forked = Decimal(terms.attempts * terms.branches)
+    if terms.beacon == "drand":
+        return CoinChoices(forked, attempts)
+    return CoinChoices(
+        _EXACT.multiply(forked, subsets(terms.parties, terms.loss)),
+        _EXACT.multiply(attempts, subsets(terms.corrupt, min(terms.loss, terms.corrupt))),
+    )
+
+
+def subsets(size: int, most: int) -> Decimal:
+    """How many subsets of so many elements have at most `most` of them."""
+    total = ways = Decimal(1)
+    for taken in range(min(most, size)):
+        ways = _EXACT.divide(_EXACT.multiply(ways, Decimal(size - taken)), Decimal(taken + 1))
+        total = _EXACT.add(total, ways)
+    return total
+
+
+def log2_of(count: Decimal) -> Decimal:
+    """The logarithm, with 60 digits."""
+    return _EXACT.divide(_EXACT.ln(count), _EXACT.ln(Decimal(2)))
 
 
 def check_integer(value: int, low: int, high: int, field: str) -> None:

@@ -13,7 +13,7 @@ from gopa.messages.limits import chunks_of, largest_body
 from gopa.messages.manifest import MANIFEST, Manifest, session_id
 from gopa.messages.parameters import Roster
 from gopa.messages.phases import Kind, Phase
-from gopa.planning.joined import Worth, guarantee, judge
+from gopa.planning.worth import Worth, guarantee, judge
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules.evidence import Chains, Notes, Views
 from gopa.rules.findings import (

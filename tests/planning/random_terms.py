@@ -9,8 +9,9 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
-from gopa.planning.joined import TermsJudgement, Worth, explain_judgement
 from gopa.planning.terms import Terms
+from gopa.planning.worth import Worth
+from tests.planning.judged import TermsJudgement, explain_judgement
 from tests.planning.terms_vectors import COMPLETE
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, NoiseLaw, WeightedBits, binomial, irwin_hall

@@ -6,8 +6,8 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
-from gopa.planning.joined import explain_judgement
 from gopa.planning.terms import Terms
+from tests.planning.judged import explain_judgement
 from zkp.noise_table import GaussianTable, NoiseLaw, WeightedBits, binomial, irwin_hall
 
 TABLE = GaussianTable(16, 1, bits=48, rows=57)

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.thesis import classical_deviation
 from gopa.planning.convolution import Masses, convolve, noise_sum
 from gopa.planning.exposure import composed, delta_of_rounds, delta_of_vectors
 from gopa.planning.gaussian import (
     central_deviation,
     check_target,
-    classical_deviation,
     gaussian_delta,
     gaussian_mu,
     zcdp_delta,

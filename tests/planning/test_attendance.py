@@ -13,14 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gopa.graph import complete, complete_flow_energy, k_out_graph, worst_flow_energy
-from gopa.planning import Plan, guarantee, recovery
+from gopa.planning import Plan, guarantee
 from gopa.planning import attendance as attendance_module
 from gopa.planning.attendance import (
+    GRINDING,
     Attendance,
     _worst,
-    worst_disconnection,
+    never_above,
+    recovery_failure,
     worst_energy,
-    worst_recovery,
+    worst_tries,
 )
 from gopa.planning.expansion import (
     Population,
@@ -34,7 +36,6 @@ from gopa.planning.expansion import (
     flow_bound,
     neighbourhood,
 )
-from gopa.planning.recovery import GRINDING, recovery_failure, worst_tries
 from tests.planning.classic import plan
 from tests.randomness import seeded
 from wire.errors import UsageError
@@ -122,19 +123,16 @@ def test_the_worst_number_is_found_and_not_missed(
     monkeypatch.setattr("gopa.planning.attendance._halvings", lambda _: 60)
     numbers = range(attendance.fewest_sparse, attendance.most + 1)
     exact = max(disconnected(attendance.population(n, n)) for n in numbers)
-    found = worst_disconnection(attendance, exact * 1.02)
-    assert exact <= found * SLACK
-    assert found <= exact * 1.02
-    assert worst_disconnection(attendance, exact * 0.99) > exact * 0.99
+    assert never_above(attendance, "connection", exact * 1.02)
+    assert not never_above(attendance, "connection", exact / SLACK)
 
 
 @pytest.mark.parametrize(("tau", "tries"), [(Fraction(1, 2), 1), (Fraction(2, 3), 2**30)])
 def test_the_worst_number_for_recovery(tau: Fraction, tries: int) -> None:
     attendance = Attendance(170, 200, 25, 30, 9)
     exact = max(recovery_failure(attendance.population(n, n), tau, tries) for n in range(170, 201))
-    found = worst_recovery(attendance, tau, tries)
-    assert exact <= found * SLACK
-    assert found <= exact * 1.06
+    assert never_above(attendance, "recovery", exact * 1.06, tau, tries)
+    assert not never_above(attendance, "recovery", exact / SLACK, tau, tries)
 
 
 def test_flows_of_the_worst_number() -> None:
@@ -164,7 +162,7 @@ def test_more_parties_in_a_complete_graph_need_no_more_flow() -> None:
 def test_complete_graphs_survive_everything() -> None:
     attendance = Attendance(5, 12, 3, 11, 7)
     assert not attendance.is_random
-    assert worst_disconnection(attendance, 0.0) == 0
+    assert never_above(attendance, "connection", 0.0)
     assert worst_energy(attendance, 9, 1e-9) == worst_flow_energy(complete(2), 9)
 
 
@@ -175,7 +173,8 @@ def test_small_groups_are_complete_where_few_join() -> None:
     assert attendance.is_random
     assert attendance.fewest_sparse == 8
     single = attendance.population(8, 8)
-    assert worst_disconnection(attendance, 0.5) == disconnected(single)
+    assert never_above(attendance, "connection", disconnected(single))
+    assert not never_above(attendance, "connection", disconnected(single) / SLACK)
     bound = flow_bound(single, 4, 1e-6)
     assert bound is not None
     assert worst_energy(attendance, 4, 1e-6) == max(bound.energy, worst_flow_energy(complete(4), 4))
@@ -201,8 +200,6 @@ def test_the_whole_range_decides_and_not_the_typical_numbers(
 
     fair = planned()
     monkeypatch.setattr(Attendance, "typical", lambda self: (self.population(200, 200),))
-    worst_disconnection.cache_clear()
-    worst_recovery.cache_clear()
     hasty = planned()
     assert hasty.beta * 3 <= 1e-6
     assert hasty.beta_recovery * 3 <= 5e-7
@@ -263,7 +260,7 @@ def test_what_is_too_rare_to_look_into_counts_as_failure(
     rare: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With events called rare that are not, the bound only grows."""
-    monkeypatch.setattr(recovery, "_RARE", rare)
+    monkeypatch.setattr(attendance_module, "_RARE", rare)
     for tau in (Fraction(1, 3), Fraction(1, 2), Fraction(4, 5)):
         for tries in (1, 50):
             population = Population(40, 30, 5)
@@ -301,8 +298,8 @@ def test_who_may_pick_coins() -> None:
 
 def test_corrupt_majorities_of_complete_graphs_open_everything() -> None:
     attendance = Attendance(9, 12, 4, 11, 3)
-    assert worst_recovery(attendance, Fraction(1, 2), 1) == 0
-    assert worst_recovery(attendance, Fraction(2, 5), 1) == 1
+    assert never_above(attendance, "recovery", 0.0, Fraction(1, 2))
+    assert not never_above(attendance, "recovery", 0.999, Fraction(2, 5))
 
 
 def test_where_everybody_chooses_everybody_recovery_is_a_count() -> None:
@@ -332,10 +329,6 @@ def test_hopeless_recovery_is_not_computed() -> None:
 def test_wide_ranges_are_split(bound: Callable[[Population], float]) -> None:
     """The honest parties more than double from one end of the range to the other."""
     attendance = Attendance(60, 400, 20, 40, 5)
-    found = (
-        worst_disconnection(attendance, 1.0)
-        if bound is disconnected
-        else worst_recovery(attendance, Fraction(2, 3), 1)
-    )
+    found = _worst(attendance, bound)
     for joined in range(60, 401, 20):
         assert bound(attendance.population(joined, joined)) <= found * SLACK

@@ -11,8 +11,7 @@ from statistics import mean
 import pytest
 
 from gopa.beacon import joint_coins
-from gopa.planning.outcome import coin_choices, log2_of, subsets
-from gopa.planning.terms import Terms
+from gopa.planning.terms import Terms, coin_choices, log2_of, subsets
 from tests.messages.samples import terms
 
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from gopa.cli.plan import plan
 from gopa.planning import plan as make_plan
-from gopa.planning.plot import draw_plan, model_errors
+from gopa.planning.explanation import draw_plan, model_errors
 from wire.errors import UsageError
 
 TARGET = ["-n", "200", "--epsilon", "1", "--delta", "1e-5", "--corrupt", "0.1"]

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from gopa.graph import k_out_graph
+from gopa.planning.attendance import recovery_failure
 from gopa.planning.expansion import Population, disconnected
-from gopa.planning.recovery import recovery_failure
 from tests.planning.estimates import clopper_pearson, estimate_disconnection
 from tests.randomness import seeded
 from wire.errors import UsageError

@@ -22,8 +22,9 @@ from gopa.planning.expansion import (
     _log_few_crossing_edges,
     runs_of_sizes,
 )
-from gopa.planning.joined import Worth, explain_judgement, judge
 from gopa.planning.loss import LossDistribution
+from gopa.planning.worth import Worth, judge
+from tests.planning.judged import explain_judgement
 from tests.planning.random_terms import given
 from tests.planning.terms_vectors import ONLY_JUST, cases, limits
 from tests.planning.worst_terms import all_terms

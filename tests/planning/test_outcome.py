@@ -22,12 +22,12 @@ from gopa.graph import (
     spectrum,
     worst_flow_energy,
 )
-from gopa.planning import DeltaClaim, Plan, RoundFacts, privacy, protection
+from gopa.planning import DeltaClaim, Plan, RoundFacts, privacy
+from gopa.planning import outcome as module
 from gopa.planning.convolution import noise_sum
 from gopa.planning.exposure import delta_of_rounds
-from gopa.planning.joined import delta_of_component
-from gopa.planning.outcome import _broken_limit
-from gopa.planning.protection import flow_energy
+from gopa.planning.outcome import _broken_limit, flow_energy
+from gopa.planning.worth import delta_of_component
 from tests.planning.classic import plan
 from tests.randomness import seeded
 from wire.errors import UsageError
@@ -158,7 +158,7 @@ def test_graphs_too_large_to_search_take_their_spectrum(
     searched = claims(finished(planned))["curious"]
     around = finished(planned, graph=ring(N))
     assert claims(around)["curious"].delta == searched.delta
-    monkeypatch.setattr(protection, "MOST_SEARCHED", 0)
+    monkeypatch.setattr(module, "MOST_SEARCHED", 0)
     assert claims(finished(planned))["curious"].delta == pytest.approx(searched.delta)
     assert claims(around)["curious"].delta == 1
 
@@ -166,7 +166,7 @@ def test_graphs_too_large_to_search_take_their_spectrum(
 def test_flows_without_any_one_party_are_larger() -> None:
     large = plan(n=300, epsilon=2, delta=1e-5, corrupt=30, charged=0)
     graph = k_out_graph(bytes(32), 300, 10)
-    found = protection.without_any_one(graph, large.terms, seeded(0))
+    found = module.without_any_one(graph, large.terms, seeded(0))
     spectrum = certified_spectrum(graph, seeded(0))
     steps = large.terms.steps
     assert found.energy == spectral_flow_energy(graph, spectrum, steps, removed=1)
@@ -361,10 +361,10 @@ def test_claims_that_share_a_spectrum_are_those_of_each_alone(
     unknown = [release.graph.induced(list(included)) for release in outcome.releases]
     copies = [from_edges(each.parties, np.stack(each.edges(), axis=1).tolist()) for each in unknown]
     monkeypatch.setattr(spectrum, "certify_gap_dense", spectrum.certify_gap_dense.__wrapped__)
-    observer = [protection.protections(each, terms, seeded(0)) for each in unknown]
-    curious = [[protection.without_any_one(each, terms, seeded(0))] for each in copies]
+    observer = [module.protections(each, terms, seeded(0)) for each in unknown]
+    curious = [[module.without_any_one(each, terms, seeded(0))] for each in copies]
     for claim, groups in zip(together[1:], (observer, curious), strict=True):
-        assert (claim.delta, claim.how) == protection.worst(terms, groups)
+        assert (claim.delta, claim.how) == module.worst(terms, groups)
 
 
 def test_one_spectrum_for_all_claims(gaussian: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -391,20 +391,20 @@ def test_components_that_masks_do_not_protect_have_no_privacy(planned: Plan) -> 
 
 
 def test_nobody_has_nothing_to_lose(planned: Plan) -> None:
-    one = protection.Protection(planned.terms.honest, 0, 0.0, "all")
-    assert 0 < protection.worst(planned.terms, [[one]])[0] < 1
-    assert protection.worst(planned.terms, [[], []])[0] == 0
+    one = module.Protection(planned.terms.honest, 0, 0.0, "all")
+    assert 0 < module.worst(planned.terms, [[one]])[0] < 1
+    assert module.worst(planned.terms, [[], []])[0] == 0
 
 
 def test_a_spectrum_that_bounds_no_flow_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     terms = plan(n=N, epsilon=2, delta=1e-4, corrupt=4, dropout=0.05).terms
     assert terms.mask == "gaussian"
     graph = k_out_graph(bytes(32), N, terms.k)
-    shown = protection.without_any_one(graph, terms, seeded(0))
+    shown = module.without_any_one(graph, terms, seeded(0))
     assert shown.energy
-    assert protection.worst(terms, [[shown]])[0] < 1
+    assert module.worst(terms, [[shown]])[0] < 1
     poor = Spectrum(1 + 1e-9, degree_bound(graph), 0.0, "made up")
-    monkeypatch.setattr(protection, "certified_spectrum", lambda *_: poor)
-    hidden = protection.without_any_one(graph, terms, seeded(0))
+    monkeypatch.setattr(module, "certified_spectrum", lambda *_: poor)
+    hidden = module.without_any_one(graph, terms, seeded(0))
     assert hidden.energy is None
-    assert protection.worst(terms, [[shown, hidden]])[0] == 1
+    assert module.worst(terms, [[shown, hidden]])[0] == 1

@@ -12,12 +12,12 @@ import pytest
 from gopa.graph import complete, worst_flow_energy
 from gopa.planning import Plan, guarantee
 from gopa.planning.convolution import noise_sum
-from gopa.planning.dropouts import Course, plan_losses
 from gopa.planning.expansion import Population, disconnected, flow_bound
 from gopa.planning.exposure import delta_of_rounds, delta_of_vectors
 from gopa.planning.gaussian import gaussian_mu
-from gopa.planning.noise_choice import gaussian_table
-from gopa.planning.result import decimal_above, float_below
+from gopa.planning.grid_and_noise import gaussian_table
+from gopa.planning.liveness import Course, plan_losses
+from gopa.planning.result import float_below
 from gopa.planning.terms import MOST_DEVIATION
 from tests.planning.classic import plan
 from wire.errors import UsageError
@@ -321,11 +321,6 @@ def test_losses_are_a_matter_of_liveness() -> None:
     assert plan_losses(1000, 20, 0.1, course, 880).survivors == 880
     nonces = plan_losses(1000, 20, 0.1, Course(coins=True, recovery=False))
     assert nonces.loss > losses.loss + 10
-
-
-def test_decimals_are_rounded_up() -> None:
-    assert decimal_above(1.0001e-9) == Decimal("1.01E-9")
-    assert float(decimal_above(0.1)) >= 0.1
 
 
 def test_plans_start_near_the_gaussian_guess() -> None:

@@ -15,9 +15,9 @@ from gopa.graph import k_out_graph
 from gopa.graph.flows import complete_flow_energy, detour_energy, worst_flow_energy
 from gopa.graph.structure import from_edges
 from gopa.planning import Terms, guarantee
-from gopa.planning.attendance import Attendance, worst_disconnection, worst_energy
+from gopa.planning.attendance import Attendance, _worst, never_above, worst_energy
 from gopa.planning.expansion import Population, degree_tail, disconnected, flow_bound
-from gopa.planning.joined import attendance_of
+from gopa.planning.worth import attendance_of
 from tests.planning.classic import plan
 
 # The terms with which a fork in three and recovery showed a party's value: k, r and n_min as
@@ -79,7 +79,7 @@ def test_a_recovered_party_needs_more_than_twice_r_neighbours() -> None:
 
 def test_a_range_with_recovery_is_no_better_than_its_numbers() -> None:
     attendance = Attendance(170, 200, 25, 40, 9, recovery=True)
-    bound = worst_disconnection(attendance, 1e-30)
+    bound = _worst(attendance, disconnected)
     for joined in range(170, 201):
         assert bound >= disconnected(attendance.population(joined, joined)) * (1 - 1e-9)
 
@@ -88,10 +88,11 @@ def test_a_range_with_recovery_is_no_better_than_its_numbers() -> None:
 def test_complete_graphs_leave_what_a_party_cannot_have_opened(loss: int, kept: int) -> None:
     attendance = Attendance(5, 10, 1, 9, loss, recovery=True)
     assert attendance.complete_neighbours == kept
-    assert worst_disconnection(attendance, 1e-9) == (0.0 if kept > 0 else 1.0)
+    assert never_above(attendance, "connection", 0.0) == (kept > 0)
+    assert never_above(attendance, "connection", 1 - 1e-9) == (kept > 0)
     assert (worst_energy(attendance, 4, 1e-9) is None) == (kept < 1)
     alone = replace(attendance, recovery=False)
-    assert worst_disconnection(alone, 1e-9) == 0.0
+    assert never_above(alone, "connection", 0.0)
     assert worst_energy(alone, 4, 1e-9) == complete_flow_energy(4, 4)
 
 

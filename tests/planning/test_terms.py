@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from gopa.planning import Terms, guarantee
 from gopa.planning.convolution import most_summed, noise_sum
 from gopa.planning.exposure import delta_of_vectors
-from gopa.planning.joined import NOTHING, delta_of_component
-from gopa.planning.result import decimal_above, decimal_below
+from gopa.planning.result import decimal_below
+from gopa.planning.worth import NOTHING, delta_of_component
 from tests.planning.classic import plan
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, irwin_hall
@@ -195,14 +195,10 @@ def test_sums_too_wide_to_account_for_are_refused() -> None:
 
 
 @given(st.floats(1e-45, 0.99))
-def test_decimals_enclose(value: float) -> None:
-    assert Fraction(decimal_below(value)) <= Fraction(value) <= Fraction(decimal_above(value))
-    assert len(decimal_above(value).as_tuple().digits) <= 3
-    assert decimal_above(value) >= Decimal("1e-40")
-
-
-def test_no_chance_is_no_chance() -> None:
-    assert decimal_above(0.0) == 0
+def test_short_decimals_are_below(value: float) -> None:
+    found = decimal_below(value)
+    assert Fraction(value) * Fraction(99, 100) <= Fraction(found) <= Fraction(value)
+    assert len(found.as_tuple().digits) <= 3
 
 
 LARGE = {"parties": 400_000, "survivors": 200_010, "corrupt": 1}

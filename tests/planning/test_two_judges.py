@@ -16,8 +16,9 @@ from gopa.graph.flows import flow_levels
 from gopa.planning import plan
 from gopa.planning.convolution import noise_sum
 from gopa.planning.exposure import Coordinate, granted_rounding
-from gopa.planning.joined import Worth, explain_judgement
 from gopa.planning.terms import Terms
+from gopa.planning.worth import Worth
+from tests.planning.judged import explain_judgement
 from tests.planning.random_terms import compared, given
 from tests.planning.terms_vectors import COMPLETE, LONG, SPARSE
 from tests.planning.worst_terms import LAWS, all_terms, honest_at_the_limit

@@ -19,8 +19,8 @@ from gopa.messages.manifest import TestCoins
 from gopa.messages.party import About
 from gopa.messages.phases import Phase
 from gopa.organiser import SessionSetting
-from gopa.planning.joined import Worth, explain_judgement
 from gopa.planning.terms import Terms
+from gopa.planning.worth import Worth
 from gopa.simulation import Behaviour, Script, Simulation
 from gopa.simulation.departures import Drop, Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
 from gopa.simulation.faults import (
@@ -37,6 +37,7 @@ from gopa.simulation.faults import (
     WrongRecovery,
     WrongSeed,
 )
+from tests.planning.judged import explain_judgement
 from tests.simulation.worlds import (
     CURIOUS,
     FULL,

@@ -11,10 +11,10 @@ from gopa.adversary.privacy.laws import Law, Masks
 from gopa.adversary.privacy.measuring import ViewClaim
 from gopa.adversary.privacy.scenes import ReleaseScene
 from gopa.adversary.privacy.views import World
-from gopa.planning.joined import guarantee
 from gopa.planning.outcome import privacy
 from gopa.planning.result import float_below
 from gopa.planning.terms import Terms
+from gopa.planning.worth import guarantee
 
 if TYPE_CHECKING:
     import numpy as np

@@ -30,9 +30,9 @@ from gopa.adversary.privacy.coalitions import (
 from gopa.adversary.privacy.scenes import ReleaseScene, most_exposed
 from gopa.graph import complete, from_edges
 from gopa.planning.convolution import noise_sum
-from gopa.planning.joined import guarantee
 from gopa.planning.loss import theorem_d
 from gopa.planning.terms import Terms
+from gopa.planning.worth import guarantee
 from gopa.rounds.graph import peel
 from tests.planning.classic import plan
 from zkp.noise_table import GaussianTable

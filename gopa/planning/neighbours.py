@@ -1,4 +1,4 @@
-"""How many neighbours: the smallest k whose graph is good enough with enough probability."""
+"""Chooses how many neighbours: the smallest k whose graph is good with enough probability."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import Final
 from gopa.planning.attendance import (
     Attendance,
     never_above,
+    recovery_failure,
     worst_energy,
+    worst_tries,
 )
 from gopa.planning.expansion import Population, degree_tail, disconnected, flow_bound
-from gopa.planning.recovery import recovery_failure, worst_tries
 from gopa.planning.request import Request
 from gopa.planning.result import decimal_below
 from wire.errors import UsageError
 
 _TOLERANCE: Final = 1e-3
-"""That of whoever judges the terms (`gopa.planning.joined`)."""
+"""That of whoever judges the terms (`gopa.planning.worth`)."""
 
 _STRIDE: Final = 1.04
 _WIDER: Final = 4

@@ -1,4 +1,4 @@
-"""What a plan's terms are worth: recomputed by whoever receives them.
+"""Recomputes what a plan's terms are worth, for whoever receives them.
 
 A party does not trust a manifest's arithmetic. However many parties join, within the
 terms, the same corrupt ones are among them and the same few may remain; the worst number
@@ -14,10 +14,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from gopa.planning.attendance import Attendance, never_above, worst_energy
+from gopa.planning.attendance import Attendance, never_above, worst_energy, worst_tries
 from gopa.planning.convolution import most_summed
 from gopa.planning.exposure import Exposure, delta_of
-from gopa.planning.recovery import worst_tries
 from gopa.planning.result import float_below
 from gopa.planning.terms import Terms
 from wire.errors import UsageError
@@ -95,24 +94,6 @@ def judge(terms: Terms) -> Worth:
     if Fraction(_guarantee(terms, generous=True).total) > delta * (1 + TOLERANCE):
         return Worth.BROKEN
     return Worth.UNDECIDED
-
-
-@dataclass(frozen=True, slots=True)
-class TermsJudgement:
-    """Says how terms were judged: delta if a little less and a little more chance is granted."""
-
-    worth: Worth
-    strict: float
-    generous: float
-    energies: tuple[int, int]
-
-
-def explain_judgement(terms: Terms) -> TermsJudgement:
-    """As `judge`, with the numbers behind the answer."""
-    strict, generous = _guarantee(terms), _guarantee(terms, generous=True)
-    return TermsJudgement(
-        judge(terms), strict.total, generous.total, (strict.energy, generous.energy)
-    )
 
 
 @lru_cache(maxsize=64)

@@ -11,7 +11,7 @@ from pathlib import Path
 from gopa.adversary.attack import AttackResult
 from gopa.adversary.library import named
 from gopa.adversary.served import run_served
-from gopa.executors.cores import keep_to_one_core
+from gopa.executors.tasks import keep_to_one_core
 from wire.errors import GopaError, UsageError
 
 

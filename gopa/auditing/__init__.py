@@ -3,8 +3,8 @@
 Specification: `specs/11-audit.md`.
 """
 
-from gopa.auditing.anchors import Anchors
 from gopa.auditing.auditor import audit
+from gopa.auditing.options import Anchors
 from gopa.auditing.report import Report, Verdict
 
 __all__ = ["Anchors", "Report", "Verdict", "audit"]

@@ -13,11 +13,10 @@ from bulletin_board.archive import WHOLE_LOG
 from bulletin_board.note import SignedNote
 from bulletin_board.proof import LARGEST_RECEIPT
 from bulletin_board.reader import MissingResource
-from gopa.auditing.anchors import AnchorsLike, read_anchors
 from gopa.auditing.choice import SessionChoice
 from gopa.auditing.composing import compose, unsupported
 from gopa.auditing.log_checks import rule_of
-from gopa.auditing.options import LARGEST_SAVED, AuditOptions
+from gopa.auditing.options import LARGEST_SAVED, AnchorsLike, AuditOptions, read_anchors
 from gopa.auditing.reading import EntryReading
 from gopa.auditing.report import Report
 from gopa.auditing.sources import AuditedLog, TranscriptLike, Unsupported, open_transcript
@@ -25,7 +24,7 @@ from gopa.auditing.state import LogState
 from gopa.auditing.tally import log_fault
 from gopa.beacon.drand import DrandChain
 from gopa.beacon.known import KNOWN_CHAINS
-from gopa.executors.cores import keep_to_one_core
+from gopa.executors.tasks import keep_to_one_core
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import LogCheck
 from wire.errors import MalformedMessage, ProtocolError, Unattributed, UsageError

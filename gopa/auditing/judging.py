@@ -25,8 +25,8 @@ from gopa.auditing.evidence import (
     TwoEntries,
 )
 from gopa.auditing.forks import cosigners_of_both
+from gopa.auditing.reading import wrong_signatures
 from gopa.auditing.report import Culprit
-from gopa.auditing.signatures import wrong_signatures
 from gopa.auditing.state import embedded_policy
 from gopa.messages.framing import Posted
 from gopa.messages.manifest import Manifest

@@ -1,14 +1,99 @@
-"""Names what the reader of a transcript asks for."""
+"""Holds what an audit is asked to do, and reads what its reader trusts already, the anchors.
+
+Specification: `specs/11-audit.md`, [I2].
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import Final
+from pathlib import Path
+from typing import Final, TypeAlias
 
-from gopa.auditing.anchors import Anchors
+from bulletin_board.policy import LARGEST_POLICY, TrustPolicy
 from gopa.beacon.drand import DrandChain
 from gopa.beacon.known import KNOWN_CHAINS
 from gopa.rounds.toolkit import Toolkit
+from wire.errors import MalformedMessage, UsageError
+
+LARGEST_ANCHORS: Final = LARGEST_POLICY + 256
+
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_MANIFEST: Final = re.compile(rb"manifest[ \t]+([0-9a-f]{64})[ \t]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """Holds the key of the board's log with a quorum, and SHA-256 of the manifest's body.
+
+    Either may be missing: then its check is, too.
+    """
+
+    policy: TrustPolicy | None = None
+    manifest: bytes | None = None
+
+    @classmethod
+    def parse(cls, data: bytes) -> Anchors:
+        """From the text of a file that the reader brings; `UsageError` says what is wrong with it.
+
+        Comments, and empty lines, may stand in front. People copy and mail this text, so the
+        traces that editors leave in it are passed over.
+        """
+        if len(data) > LARGEST_ANCHORS:
+            raise UsageError(f"anchors have at most {LARGEST_ANCHORS} bytes", "anchors")
+        lines = _plain(data).split(b"\n")
+        first = next((at for at, line in enumerate(lines) if _says_something(line)), None)
+        manifest = None
+        if first is not None and lines[first].lstrip().startswith(b"manifest"):
+            found = _MANIFEST.fullmatch(lines[first])
+            if found is None:
+                message = "the first line is `manifest` and 64 hexadecimal digits in lower case"
+                raise UsageError(message, "anchors")
+            manifest = bytes.fromhex(found[1].decode())
+            del lines[first]
+        if not any(map(_says_something, lines)):
+            return cls(None, manifest)
+        if any(line.lstrip().startswith(b"manifest") for line in lines):
+            raise UsageError("one line with the manifest, in front of all others", "anchors")
+        try:
+            return cls(TrustPolicy.parse(b"\n".join(lines)), manifest)
+        except MalformedMessage as error:
+            message = f"not a trust policy ({error}): `log VKEY` and `quorum none` is the least"
+            raise UsageError(message, "anchors") from None
+
+    def to_bytes(self) -> bytes:
+        """The text that parses to these anchors."""
+        head = b"" if self.manifest is None else f"manifest {self.manifest.hex()}\n".encode()
+        return head + (b"" if self.policy is None else self.policy.to_bytes())
+
+
+AnchorsLike: TypeAlias = Anchors | bytes | str | Path
+
+
+def read_anchors(given: AnchorsLike | None) -> Anchors:
+    """From anchors, their text, or the path of a file; a `str` is a path."""
+    if given is None:
+        return Anchors()
+    if isinstance(given, Anchors):
+        return given
+    if isinstance(given, bytes):
+        return Anchors.parse(given)
+    try:
+        with Path(given).open("rb") as file:
+            return Anchors.parse(file.read(LARGEST_ANCHORS + 1))
+    except OSError as error:
+        raise UsageError(f"{given} cannot be read: {error.strerror}", "anchors") from None
+
+
+def _plain(data: bytes) -> bytes:
+    """The text with the line ends of a policy, without a byte order mark."""
+    text = data.removeprefix(_BYTE_ORDER_MARK).replace(b"\r\n", b"\n")
+    return text if text.endswith(b"\n") else text + b"\n"
+
+
+def _says_something(line: bytes) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith(b"#")
+
 
 LARGEST_SAVED: Final = 65_536
 

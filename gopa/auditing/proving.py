@@ -1,11 +1,22 @@
-"""Makes files of evidence from a log that was read. `specs/11-audit.md`, section 6."""
+"""Makes files of evidence, which convict, from a log that was read.
+
+A file of evidence has a limit ([E6] of `specs/11-audit.md`), a log and the number of its faults
+have none: the log is read once to see how much each fault takes, and once for each group of
+faults that together take no more than a bound.
+
+Specification: `specs/11-audit.md`, section 6.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 
+from bulletin_board import Submission
 from bulletin_board.tree import consistency_proof
 from gopa.auditing.evidence import (
+    LARGEST_EVIDENCE,
     LARGEST_FORK,
     MOST_ENTRIES,
     Evidence,
@@ -16,24 +27,159 @@ from gopa.auditing.evidence import (
     Prefix,
     TwoEntries,
 )
-from gopa.auditing.excerpts import (
-    REPEATED,
-    By,
-    Cited,
-    Excerpt,
-    Excerpts,
-    Kept,
-    Kind,
-    PhaseEntries,
-    Reading,
-    cites_two,
-    stands_alone,
-)
 from gopa.auditing.forks import nodes_above
-from gopa.auditing.judging import judge
+from gopa.auditing.judging import SELF_CONTAINED, judge
 from gopa.auditing.report import AuditFault, Culprit
 from gopa.auditing.state import LogState
+from gopa.messages.phases import Phase
 from gopa.rules import RoundFindings
+
+Reading: TypeAlias = Callable[[], Iterable[bytes]]
+"""Reads all entries of the log, from the first on; may be called again and again."""
+
+REPEATED: Final = (Phase.JOIN, Phase.COINS)
+"""The phases whose messages a close repeats."""
+
+GROUP_BYTES: Final = 2 * LARGEST_EVIDENCE
+"""Of entries that are held for a group of faults, unless one of them takes more."""
+
+_TWO: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """Names the entry at an index."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """Names all entries of an author in the session."""
+
+    author: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseEntries:
+    """Names all entries of the session in a phase of a round."""
+
+    round: int
+    phase: int
+
+
+Kind: TypeAlias = Cited | By | PhaseEntries
+
+
+@dataclass(slots=True)
+class Kept:
+    """Keeps the first entries of a kind, as many as a file of evidence can hold."""
+
+    placed: list[Placed] = field(default_factory=list)
+    _bytes: int = 0
+    _full_at: int | None = None
+
+    def add(self, index: int, raw: bytes) -> None:
+        """Keep it, unless there is no more room."""
+        if self._full_at is not None:
+            return
+        if self._bytes + len(raw) > LARGEST_EVIDENCE or len(self.placed) == MOST_ENTRIES:
+            self._full_at = index
+            return
+        self.placed.append(Placed(index, raw))
+        self._bytes += len(raw)
+
+    def until(self, last: int) -> list[Placed] | None:
+        """All up to an index; None if there are more than were kept."""
+        if self._full_at is not None and self._full_at <= last:
+            return None
+        return [each for each in self.placed if each.index <= last]
+
+
+Excerpt: TypeAlias = dict[Kind, Kept]
+"""What was kept of each kind; a kind of which the log has nothing is there, too."""
+
+
+def cites_two(fault: AuditFault) -> bool:
+    """Whether the two entries themselves convict."""
+    return fault.rule == "04-E3" and len(fault.entries) == _TWO
+
+
+def stands_alone(fault: AuditFault) -> bool:
+    """Whether some messages convict, without the rest of the log."""
+    return fault.rule in SELF_CONTAINED and fault.culprit is Culprit.PARTY
+
+
+@dataclass(slots=True)
+class Excerpts:
+    """Reads a log for the faults of one session; `organiser` is its key, empty without any.
+
+    `head` has the first entries of the log as soon as there is a group.
+    """
+
+    session: bytes
+    organiser: bytes
+    read: Reading
+    head: Kept = field(default_factory=Kept)
+
+    def groups(self, faults: Sequence[AuditFault]) -> Iterator[tuple[list[AuditFault], Excerpt]]:
+        """The faults in their order, some at a time, with what may be evidence of them.
+
+        Without faults nothing is read.
+        """
+        if not faults:
+            return
+        sizes = self._measured({kind for fault in faults for kind in self._kinds(fault)})
+        group: list[AuditFault] = []
+        needed: set[Kind] = set()
+        total = 0
+        for fault in faults:
+            kinds = self._kinds(fault)
+            more = sum(sizes[kind] for kind in kinds - needed)
+            if group and more and total + more > GROUP_BYTES:
+                yield group, self._excerpt(needed)
+                group, needed, total = [], set(), 0
+                more = sum(sizes[kind] for kind in kinds)
+            group.append(fault)
+            needed |= kinds
+            total += more
+        if group:
+            yield group, self._excerpt(needed)
+
+    def _kinds(self, fault: AuditFault) -> set[Kind]:
+        if cites_two(fault):
+            return {Cited(each.index) for each in fault.entries}
+        if not stands_alone(fault):
+            return set()
+        said: set[Kind] = {PhaseEntries(fault.round, phase) for phase in REPEATED}
+        return said | {By(fault.author), By(self.organiser)}
+
+    def _measured(self, kinds: Collection[Kind]) -> dict[Kind, int]:
+        """How many bytes are kept of each kind. Fills `head` on the way."""
+        self.head = Kept()
+        sizes = dict.fromkeys(kinds, 0)
+        for index, raw in enumerate(self.read()):
+            self.head.add(index, raw)
+            for kind in self._kinds_of(index, raw) if sizes else ():
+                if kind in sizes:
+                    sizes[kind] = min(sizes[kind] + len(raw), LARGEST_EVIDENCE)
+        return sizes
+
+    def _excerpt(self, kinds: Collection[Kind]) -> Excerpt:
+        kept = {kind: Kept() for kind in kinds}
+        if not kept:
+            return kept
+        for index, raw in enumerate(self.read()):
+            for kind in self._kinds_of(index, raw):
+                if kind in kept:
+                    kept[kind].add(index, raw)
+        return kept
+
+    def _kinds_of(self, index: int, raw: bytes) -> tuple[Kind, ...]:
+        entry = Submission.decode(raw).entry
+        if entry.session != self.session:
+            return (Cited(index),)
+        return Cited(index), By(entry.author.data), PhaseEntries(entry.round, entry.phase)
 
 
 def evidence_of(

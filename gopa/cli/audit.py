@@ -63,7 +63,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AuditOutput:
     """What is to be written besides the verdict."""
 
     as_json: bool
@@ -139,7 +139,7 @@ def audit(  # noqa: PLR0913 - one argument for each option
         receipts=receipts,
         trace=_prefix_of_key(name),
     )
-    wanted = Wanted(as_json, html, save, evidence_dir)
+    wanted = AuditOutput(as_json, html, save, evidence_dir)
     report: Report
     state: LogState | None
     with ExitStack() as opened:
@@ -159,7 +159,7 @@ def audit(  # noqa: PLR0913 - one argument for each option
     raise Exit(report.code)
 
 
-def _write(report: Report, state: LogState | None, wanted: Wanted, source: str) -> None:
+def _write(report: Report, state: LogState | None, wanted: AuditOutput, source: str) -> None:
     """The page and the evidence first, then the answer: nothing is missing when it is there."""
     if wanted.html is not None:
         from gopa.auditing.html import to_html
@@ -185,7 +185,7 @@ def _seen_before(since: Path | None, save: Path | None) -> Path | None:
 
 
 def _follow(
-    source: str, options: AuditOptions, pool: Any, opened: ExitStack, wanted: Wanted
+    source: str, options: AuditOptions, pool: Any, opened: ExitStack, wanted: AuditOutput
 ) -> tuple[Report, LogState | None]:
     """Poll until the session is over or something is wrong."""
     path = wanted.save

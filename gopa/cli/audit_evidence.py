@@ -19,11 +19,11 @@ import click
 
 from bulletin_board import Checkpoint
 from bulletin_board.text import visible
-from gopa.auditing.anchors import read_anchors
 from gopa.auditing.evidence import LARGEST_EVIDENCE, LARGEST_FORK, MAGIC, Evidence
 from gopa.auditing.figures import counted
 from gopa.auditing.forks import evidence_from_board
 from gopa.auditing.judging import Judgement, judge
+from gopa.auditing.options import read_anchors
 from gopa.auditing.proving import evidence_of
 from gopa.auditing.report import Report
 from gopa.auditing.sources import open_transcript

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Doorkeeping:
+class BoardAdmission:
     """What a sequencer takes its policy from, and what the board's page shows of it."""
 
     admission: Callable[[], AdmissionPolicy]
@@ -47,7 +47,7 @@ class Doorkeeping:
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class AdmissionOptions:
     """The options, as they were given."""
 
     sessions: bool
@@ -58,7 +58,7 @@ class Doors:
     most_sessions: int
     most_pending: int
 
-    def doorkeeping(self) -> Doorkeeping:
+    def board_admission(self) -> BoardAdmission:
         """Raises `UsageError` unless exactly one way was chosen, and its files are right."""
         if self.sessions + self.anyone + (self.roster is not None) != 1:
             raise UsageError("say who may post: --sessions, --roster FILE or --anyone")
@@ -68,10 +68,10 @@ class Doors:
             return self._sessions()
         if self.roster is not None:
             keys = read_keys(self.roster)
-            return Doorkeeping(lambda: RosterAdmission(keys, self.quota))
-        return Doorkeeping(lambda: Anyone(self.quota))
+            return BoardAdmission(lambda: RosterAdmission(keys, self.quota))
+        return BoardAdmission(lambda: Anyone(self.quota))
 
-    def _sessions(self) -> Doorkeeping:
+    def _sessions(self) -> BoardAdmission:
         from gopa.admission import Limits
         from gopa.session_view import Sessions
 
@@ -80,7 +80,7 @@ class Doors:
             organisers, most_sessions=self.most_sessions, most_pending=self.most_pending
         )
         sessions = Sessions(limits)
-        return Doorkeeping(sessions.policy, sessions)
+        return BoardAdmission(sessions.policy, sessions)
 
 
 def read_keys(path: Path) -> list[bytes]:
@@ -164,9 +164,9 @@ def serve(  # noqa: PLR0913 - click passes every option by name
 
     with reporting(), ExitStack() as stack:
         check_certificate(listen.certificate, listen.certificate_key)
-        doors = Doors(
+        doors = AdmissionOptions(
             sessions, organisers, roster, anyone, quota, most_sessions, most_pending
-        ).doorkeeping()
+        ).board_admission()
         place = BoardDirectory(directory, lock)
         signer = place.signer()
         policy = read_policy(policy_path, str(signer.verifier))

@@ -23,7 +23,7 @@ from gopa.cli.join_words import (
 )
 from gopa.cli.options import Seconds, read_value, reporting
 from gopa.cli.session_access import known_secret, secret_options
-from gopa.cli.session_progress import CurrentActivity, Happened, ProgressDisplay, progress
+from gopa.cli.session_progress import CurrentActivity, ProgressDisplay, ProgressEvent, progress
 from gopa.party import LocalPolicy, Refusal
 from gopa.sessions.vault import identity as identities
 from wire.errors import Aborted, UsageError
@@ -71,7 +71,7 @@ _path = click.Path(path_type=Path)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _JoinOptions:
     """One run of the command."""
 
     ticket: Path
@@ -186,7 +186,7 @@ def join(  # noqa: PLR0913 - click passes every option by name
     """
     from gopa.messages.manifest import Mode
 
-    asked = _Asked(
+    asked = _JoinOptions(
         ticket=ticket,
         identity=identity,
         state=state or identity.resolve().parent / "sessions",
@@ -238,7 +238,12 @@ def _leave(code: int, connect: PatientConnect) -> NoReturn:
 
 
 async def _run(
-    asked: _Asked, secret: Any, screen: ProgressDisplay, connect: PatientConnect, *, as_json: bool
+    asked: _JoinOptions,
+    secret: Any,
+    screen: ProgressDisplay,
+    connect: PatientConnect,
+    *,
+    as_json: bool,
 ) -> None:
     from gopa.sessions.client import Client
     from gopa.sessions.ticket import Ticket
@@ -255,7 +260,7 @@ async def _run(
         )
         if found is not None:
             text = "the session is over; this was its last result"
-            screen.happened(Happened("session over", text, {"round": found.round}))
+            screen.happened(ProgressEvent("session over", text, {"round": found.round}))
             _show(found, screen, as_json=as_json)
             return
         for _ in range(asked.rounds):
@@ -264,7 +269,7 @@ async def _run(
             _show(await _contributed(membership, asked), screen, as_json=as_json)
 
 
-async def _contributed(membership: Membership, asked: _Asked) -> Contribution:
+async def _contributed(membership: Membership, asked: _JoinOptions) -> Contribution:
     """A session that is over broke no rule: it ends like a round without a result."""
     from gopa.aggregation.errors import OutOfRange
     from gopa.sessions.party_runner import SessionOver
@@ -283,7 +288,7 @@ async def _contributed(membership: Membership, asked: _Asked) -> Contribution:
 def _show(found: Contribution, screen: ProgressDisplay, *, as_json: bool) -> None:
     screen.standing(None)
     if as_json:
-        screen.happened(Happened("result", "", facts_of(found)))
+        screen.happened(ProgressEvent("result", "", facts_of(found)))
     else:
         click.echo(sentence(found))
 

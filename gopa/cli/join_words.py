@@ -12,8 +12,8 @@ import numpy as np
 
 from gopa.cli.session_progress import (
     CurrentActivity,
-    Happened,
     ProgressDisplay,
+    ProgressEvent,
     phase_text,
     trouble_line,
 )
@@ -143,7 +143,7 @@ class PatientConnect(Alone):
             self._screen.happened(trouble_line(BoardFound(seconds)))
 
 
-def joined_line(manifest: Manifest) -> Happened:
+def joined_line(manifest: Manifest) -> ProgressEvent:
     """The session that was joined."""
     terms = manifest.terms
     title = manifest.title.decode("utf-8", "replace") or manifest.session.hex()[:16]
@@ -160,7 +160,7 @@ def joined_line(manifest: Manifest) -> Happened:
         "delta": str(terms.delta),
         "dimension": terms.dimension,
     }
-    return Happened("joined", text, facts)
+    return ProgressEvent("joined", text, facts)
 
 
 def tell(screen: ProgressDisplay, news: RoundStatus) -> None:
@@ -174,17 +174,17 @@ def tell(screen: ProgressDisplay, news: RoundStatus) -> None:
         "part": None if news.part is None else news.part.name.lower(),
     }
     if news.opens is None:
-        screen.happened(Happened("round over", f"round {news.round} is over", facts))
+        screen.happened(ProgressEvent("round over", f"round {news.round} is over", facts))
         screen.standing(None)
         return
     parties = "" if news.present is None else f", {news.present} parties in it"
     text = f"round {news.round}: {phase_text(news.opens)}{parties}"
     if news.part is None:
-        screen.happened(Happened("phase", text, facts))
+        screen.happened(ProgressEvent("phase", text, facts))
         screen.standing(CurrentActivity(f"{text}; waiting for the others"))
     else:
         out = f"you are not in this round: {PARTS[name_of(news.part)]}"
-        screen.happened(Happened("phase", f"{text}; {out}", facts))
+        screen.happened(ProgressEvent("phase", f"{text}; {out}", facts))
         screen.standing(CurrentActivity(f"{text}; {out}; waiting for its end"))
 
 

@@ -165,7 +165,7 @@ def create(  # noqa: PLR0913 - one argument for each option
         key = parse_log_key(log_key)
         policy = None if policy_path is None else _policy(policy_path, key)
         _check_address(board, key)
-        keys = _Who(roster, invitations, enrolments, anyone).keys()
+        keys = _RosterOptions(roster, invitations, enrolments, anyone).keys()
         made = _planned(planned, keys, mode, trust)
         setting = SessionSetting(
             mode=Mode[mode.upper()],
@@ -233,7 +233,7 @@ def _planned(
 
 
 @dataclass(frozen=True, slots=True)
-class _Who:
+class _RosterOptions:
     """The options that say who may join."""
 
     roster: Path | None

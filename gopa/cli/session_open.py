@@ -17,7 +17,7 @@ import click
 from gopa.auditing.auditor import workers
 from gopa.cli.options import Seconds, as_json_option, reporting, show
 from gopa.cli.session_access import board_client, known_secret, secret_options
-from gopa.cli.session_progress import Happened, ProgressDisplay, Telling, progress
+from gopa.cli.session_progress import OrganiserProgress, ProgressDisplay, ProgressEvent, progress
 from gopa.messages.phases import Phase
 from gopa.rules import SessionState
 from gopa.sessions.organising import (
@@ -126,7 +126,9 @@ def open_command(  # noqa: PLR0913 - one argument for each option
         secret = known_secret(place.identity_path, passphrase_file, key_file)
         pool = stack.enter_context(workers(jobs, None))
         shown = stack.enter_context(progress(as_json=as_json, quiet=quiet))
-        work = _Work(place, schedule, secret, drand, OrganiserPace(poll_seconds=poll), shown, pool)
+        work = _OrganiserProcess(
+            place, schedule, secret, drand, OrganiserPace(poll_seconds=poll), shown, pool
+        )
         state = _until_stopped(work.run())
     if state is None:
         click.echo(f"stopped; `gopa session open {directory}` goes on", err=True)
@@ -172,7 +174,9 @@ def close(
 def _close(place: OrganiserPlace, secret: Secret | None, deadline: float) -> SessionState:
     """Take the vault as soon as it is free, and end what is left to be ended."""
     quiet = progress(as_json=False, quiet=True)
-    work = _Work(place, Schedule(), secret, None, OrganiserPace(outage_seconds=30.0), quiet, None)
+    work = _OrganiserProcess(
+        place, Schedule(), secret, None, OrganiserPace(outage_seconds=30.0), quiet, None
+    )
     while True:
         try:
             state = _until_stopped(work.run())
@@ -189,7 +193,7 @@ def _close(place: OrganiserPlace, secret: Secret | None, deadline: float) -> Ses
             return state
 
 
-class _Work:
+class _OrganiserProcess:
     """One process of an organiser."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - everything it is built from
@@ -228,16 +232,16 @@ class _Work:
                 BoardLog(board_client(ticket, vault.board), ticket.session, self._pool),
                 beacon=self._beacon,
                 pace=self._pace,
-                tell=Telling(manifest, self._shown),
+                tell=OrganiserProgress(manifest, self._shown),
                 closing=lambda: place.closed,
             )
         finally:
             vault.close()
 
 
-def _begun(session: bytes, board: str) -> Happened:
+def _begun(session: bytes, board: str) -> ProgressEvent:
     text = f"session {session.hex()[:16]} on {board}"
-    return Happened("session-open", text, {"session": session.hex(), "board": board})
+    return ProgressEvent("session-open", text, {"session": session.hex(), "board": board})
 
 
 def _until_stopped(work: Coroutine[Any, Any, _T]) -> _T | None:

@@ -46,7 +46,7 @@ _BAR: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class ProgressEvent:
     """Something that is over: a name and plain values for machines, a sentence for people."""
 
     event: str
@@ -71,7 +71,7 @@ class CurrentActivity:
 class ProgressDisplay(Protocol):
     """Shows how far a command is. Use it as a context."""
 
-    def happened(self, what: Happened) -> None: ...
+    def happened(self, what: ProgressEvent) -> None: ...
 
     def standing(self, now: CurrentActivity | None) -> None: ...
 
@@ -109,7 +109,7 @@ class _Context:
 class Silent(_Context):
     """Says nothing."""
 
-    def happened(self, what: Happened) -> None:
+    def happened(self, what: ProgressEvent) -> None:
         del what
 
     def standing(self, now: CurrentActivity | None) -> None:
@@ -122,7 +122,7 @@ class JsonLines(_Context):
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
 
-    def happened(self, what: Happened) -> None:
+    def happened(self, what: ProgressEvent) -> None:
         self._stream.write(json.dumps({"event": what.event} | dict(what.facts)) + "\n")
         self._stream.flush()
 
@@ -130,7 +130,7 @@ class JsonLines(_Context):
         if now is not None:
             ends = None if now.ends is None else round(now.ends, 3)
             facts = {"now": now.text, "done": now.done, "total": now.total, "ends": ends}
-            self.happened(Happened("standing", now.text, facts))
+            self.happened(ProgressEvent("standing", now.text, facts))
 
 
 class Screen(_Context):
@@ -156,7 +156,7 @@ class Screen(_Context):
         self._now = None
         self._live.stop()
 
-    def happened(self, what: Happened) -> None:
+    def happened(self, what: ProgressEvent) -> None:
         stamp = time.strftime("%H:%M:%S", time.localtime(self._clock()))
         self._console.print(Text.assemble((stamp, "dim"), "  ", visible(what.text, _LONGEST)))
 
@@ -194,7 +194,7 @@ _SHOWN: Final = 8
 """Coordinates that a line shows."""
 
 
-class Telling:
+class OrganiserProgress:
     """Says what an organiser tells, to whoever watches."""
 
     def __init__(self, manifest: Manifest, to: ProgressDisplay) -> None:
@@ -217,7 +217,7 @@ class Telling:
         text = f"round {phase.round}: {phase_text(phase.phase)}"
         self._to.standing(CurrentActivity(text, posted, total or None, phase.ends))
 
-    def _line(self, what: Happening) -> Happened | None:
+    def _line(self, what: Happening) -> ProgressEvent | None:
         if isinstance(what, PhaseOpened):
             return _opened(what)
         if isinstance(what, Heard):
@@ -227,7 +227,7 @@ class Telling:
         if isinstance(what, SessionEnded):
             text = "all rounds are done" if what.complete else "no more rounds for now"
             facts = {"rounds": what.rounds, "complete": what.complete}
-            return Happened("session", f"{text}: {what.rounds} held", facts)
+            return ProgressEvent("session", f"{text}: {what.rounds} held", facts)
         return trouble_line(what)
 
 
@@ -236,11 +236,11 @@ def phase_text(phase: Phase) -> str:
     return PHASES[name_of(phase)].doing
 
 
-def _opened(what: PhaseOpened) -> Happened:
+def _opened(what: PhaseOpened) -> ProgressEvent:
     attempt = f", attempt {what.attempt + 1}" if what.attempt else ""
     present = f", {what.present} parties" if what.present else ""
     text = f"round {what.round}{attempt}: {phase_text(what.phase)}{present}"
-    return Happened(
+    return ProgressEvent(
         "phase",
         text,
         {
@@ -256,24 +256,24 @@ def _opened(what: PhaseOpened) -> Happened:
     )
 
 
-def trouble_line(what: AwaitingBeacon | BadBeacon | BoardLost | BoardFound) -> Happened:
+def trouble_line(what: AwaitingBeacon | BadBeacon | BoardLost | BoardFound) -> ProgressEvent:
     """What holds a session up: a beacon or a board that is not there, or lies."""
     if isinstance(what, AwaitingBeacon):
         text = f"waiting for round {what.beacon_round} of the beacon"
         facts: dict[str, object] = {"round": what.round, "beacon_round": what.beacon_round}
-        return Happened("beacon", text, facts | {"due": what.due})
+        return ProgressEvent("beacon", text, facts | {"due": what.due})
     if isinstance(what, BadBeacon):
         text = f"the source of the beacon shows something wrong: {what.error}"
         facts = {"beacon_round": what.beacon_round, "error": what.error}
-        return Happened("bad-beacon", text, facts)
+        return ProgressEvent("bad-beacon", text, facts)
     if isinstance(what, BoardLost):
         text = f"the board cannot be used just now, trying on: {what.error}"
-        return Happened("board-lost", text, {"error": what.error})
+        return ProgressEvent("board-lost", text, {"error": what.error})
     text = f"the board is back after {what.seconds:.0f} seconds"
-    return Happened("board-found", text, {"seconds": round(what.seconds, 3)})
+    return ProgressEvent("board-found", text, {"seconds": round(what.seconds, 3)})
 
 
-def ended_line(manifest: Manifest, what: RoundEnded) -> Happened:
+def ended_line(manifest: Manifest, what: RoundEnded) -> ProgressEvent:
     """A result or an abort."""
     facts: dict[str, object] = {
         "round": what.round,
@@ -283,10 +283,10 @@ def ended_line(manifest: Manifest, what: RoundEnded) -> Happened:
     if isinstance(what.outcome, Abort):
         text = f"round {what.round}: aborted, {why_text(what.outcome)}"
         facts |= abort_facts(what.outcome) | {"why": what.why}
-        return Happened("abort", f"{text} ({what.why})" if what.why else text, facts)
+        return ProgressEvent("abort", f"{text} ({what.why})" if what.why else text, facts)
     facts |= result_facts(manifest, what.outcome, what.included)
     text = f"round {what.round}: {result_text(manifest, what.outcome, what.included)}"
-    return Happened("result", text, facts)
+    return ProgressEvent("result", text, facts)
 
 
 def why_text(abort: Abort) -> str:

@@ -1,4 +1,4 @@
-"""Tasks for other processes: bytes out, bytes back.
+"""Packs calls as bytes for other processes, does them there, and unpacks their answers.
 
 Pickle decides what may go, as with Python's own pools of processes: functions by name, and
 data. Secrets of this library refuse to be pickled, so none can go by accident; packers that also
@@ -9,10 +9,20 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from gopa.executors.cores import keep_to_one_core
+from commitments.backends import NATIVE, backend_status
 from wire.errors import UsageError
+
+
+@cache
+def keep_to_one_core() -> None:
+    """Every worker has a core of its own: threads inside of it would take those of the others."""
+    if backend_status().active == NATIVE:
+        from commitments.native import set_threads
+
+        set_threads(1)
 
 
 def packed(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:

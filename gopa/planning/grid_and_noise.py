@@ -39,14 +39,14 @@ _SPARE: Final = 0.97
 
 
 @dataclass(frozen=True, slots=True)
-class Sensitivity:
+class PlannedGrid:
     """`steps` span the range; inputs move by integer vectors of squared length `squared`."""
 
     steps: int
     squared: int
 
 
-def choose_grid(request: Request, mu: float, widest: float) -> Sensitivity:
+def choose_grid(request: Request, mu: float, widest: float) -> PlannedGrid:
     """Enough steps that a party's noise has a deviation of about eight of them.
 
     `mu` is the allowed shift of the sum in deviations, `widest` the largest deviation that
@@ -57,11 +57,11 @@ def choose_grid(request: Request, mu: float, widest: float) -> Sensitivity:
     steps.
     """
     if request.steps is not None:
-        return Sensitivity(request.steps, _squared(request, request.steps))
+        return PlannedGrid(request.steps, _squared(request, request.steps))
     if request.integers:
         steps = request.integer_width * -(-FEWEST_STEPS // request.integer_width)
         check_integer(steps, 1, MOST_STEPS, "range")
-        return Sensitivity(steps, _squared(request, steps))
+        return PlannedGrid(steps, _squared(request, steps))
     allowed = mu * math.sqrt(request.honest)
     wanted = min(PREFERRED_SCALE, widest * _SPARE) * allowed
     if request.dimension == 1:
@@ -77,7 +77,7 @@ def choose_grid(request: Request, mu: float, widest: float) -> Sensitivity:
             "or narrow the range of vectors to their length"
         )
         raise UsageError(message, "epsilon")
-    return Sensitivity(steps, _squared(request, steps))
+    return PlannedGrid(steps, _squared(request, steps))
 
 
 def _within(request: Request, steps: int, length: float) -> int:

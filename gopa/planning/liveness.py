@@ -42,7 +42,7 @@ class PlannedLosses:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class OwedMessages:
     """What a round asks of its parties: which messages they owe, one after the other."""
 
     coins: bool
@@ -69,7 +69,7 @@ class Course:
 
 
 def plan_losses(
-    parties: int, k: int, dropout: float, course: Course, fewest: int = 0
+    parties: int, k: int, dropout: float, course: OwedMessages, fewest: int = 0
 ) -> PlannedLosses:
     """Loss bound and smallest number of survivors for independent dropouts.
 
@@ -96,7 +96,7 @@ def _loss_bound(parties: int, k: int, dropout: float) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _missing_bound(parties: int, k: int, dropout: float, course: Course) -> int:
+def _missing_bound(parties: int, k: int, dropout: float, course: OwedMessages) -> int:
     """Smallest r with P(withheld + lost before confirm > r) <= STUCK / parties, or PEELED."""
     late = dropout * course.share("commit", "publish", "rollback", "confirm")
     found = _lost_neighbours(parties, k, late)
@@ -157,7 +157,7 @@ class Liveness:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class LivenessTerms:
     """The numbers of a plan that decide how a session goes on when parties fail."""
 
     parties: int
@@ -171,7 +171,7 @@ class Rules:
     one_close: bool = False
 
     @classmethod
-    def of(cls, terms: Terms, *, one_close: bool = False) -> Rules:
+    def of(cls, terms: Terms, *, one_close: bool = False) -> LivenessTerms:
         """Those of the terms; with `one_close` the close of publish is final."""
         return cls(
             parties=terms.parties,
@@ -186,14 +186,14 @@ class Rules:
         )
 
     @property
-    def course(self) -> Course:
+    def course(self) -> OwedMessages:
         """The messages of a round."""
         recovery = self.threshold is not None
-        return Course(self.beacon == "commit-reveal", recovery, self.one_close)
+        return OwedMessages(self.beacon == "commit-reveal", recovery, self.one_close)
 
 
 @lru_cache(maxsize=64)
-def liveness(rules: Rules, dropout: float) -> Liveness:
+def liveness(rules: LivenessTerms, dropout: float) -> Liveness:
     """The chances of a session with these rules.
 
     Attempts are drawn with the numbers of parties that fail before each message; whether
@@ -223,7 +223,7 @@ def liveness(rules: Rules, dropout: float) -> Liveness:
 class _Model:
     """One attempt after another, for many sessions at once."""
 
-    def __init__(self, rules: Rules, dropout: float, draws: np.random.Generator) -> None:
+    def __init__(self, rules: LivenessTerms, dropout: float, draws: np.random.Generator) -> None:
         self._rules = rules
         self._messages = rules.course.messages
         self._each = dropout / len(self._messages)

@@ -29,7 +29,7 @@ _WIDER: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class NeighbourChoice:
     """A number of choices, its loss bound, and what the graph is worth, whoever joins.
 
     `beta` bounds, for one attempt and all parties at once, the probability of a graph
@@ -50,7 +50,7 @@ class Reach:
         return self.k * math.sqrt(self.energy)
 
 
-def choose_reach(request: Request, units: int, budget: float) -> Reach:
+def choose_neighbours(request: Request, units: int, budget: float) -> NeighbourChoice:
     """The smallest k that stays within `budget`; for "masks", the best trade-off above it.
 
     The budget is for graphs and for recovery together: half of it each, if there are both.
@@ -74,7 +74,7 @@ class _Search:
         self._surely = float(self._chance) * (1 - 2 * _TOLERANCE)
         self._largest = request.parties - 1
 
-    def chosen(self) -> Reach:
+    def chosen(self) -> NeighbourChoice:
         smallest = self._smallest()
         request = self._request
         if request.objective != "masks" or request.mask == "uniform":
@@ -95,7 +95,7 @@ class _Search:
             k = max(k + 1, round(k * _STRIDE))
         yield last
 
-    def _smallest(self) -> Reach:
+    def _smallest(self) -> NeighbourChoice:
         """Doubling, then bisection, then up until the whole range of joined parties is covered.
 
         More neighbours are worse where they come with a larger loss bound, so a few smaller
@@ -162,7 +162,7 @@ class _Search:
         found = (recovery_failure(one, tau, tries) for one in attendance.typical())
         return all(chance <= self._each for chance in found)
 
-    def _reach(self, k: int) -> Reach | None:
+    def _reach(self, k: int) -> NeighbourChoice | None:
         """What k is worth for every number of parties; None if that is too little."""
         request, attendance, recovery = self._request, self._attendance(k), 0.0
         chance = self._chance if attendance.is_random else Decimal(0)
@@ -175,7 +175,7 @@ class _Search:
             method = "analytic: connectivity"
             if not never_above(attendance, "connection", self._surely):
                 return None
-            return Reach(k, attendance.loss, chance, recovery, 0, method)
+            return NeighbourChoice(k, attendance.loss, chance, recovery, 0, method)
         # What receivers evaluate, with a little less and a little more than the chance.
         found = [
             worst_energy(attendance, self._units, float(self._chance) * factor)
@@ -185,4 +185,4 @@ class _Search:
             return None
         energy = max(each for each in found if each is not None)
         method = "analytic: growth of neighbourhoods"
-        return Reach(k, attendance.loss, chance, recovery, energy, method)
+        return NeighbourChoice(k, attendance.loss, chance, recovery, energy, method)

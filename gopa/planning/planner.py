@@ -29,15 +29,15 @@ from gopa.planning.exposure import Exposure, require_accountable
 from gopa.planning.gaussian import central_deviation
 from gopa.planning.grid_and_noise import (
     NoiseTarget,
-    Sensitivity,
+    PlannedGrid,
     allowed_mu,
     choose_grid,
     choose_noise,
     laws_for,
     widest_deviation,
 )
-from gopa.planning.liveness import Rules, liveness
-from gopa.planning.neighbours import Reach, choose_reach
+from gopa.planning.liveness import LivenessTerms, liveness
+from gopa.planning.neighbours import NeighbourChoice, choose_neighbours
 from gopa.planning.request import Request
 from gopa.planning.result import (
     Errors,
@@ -231,7 +231,7 @@ def _plan(request: Request) -> Plan:
     # Receivers sum up no wider noise than that.
     widest = min(widest_deviation(laws), math.sqrt(MOST_VARIANCE / request.honest) * (1 - _MARGIN))
     layout = _layout(request, mu, budget, widest)
-    grid, reach, energy, deviation = layout.grid, layout.reach, layout.energy, layout.deviation
+    grid, neighbours = layout.grid, layout.neighbours
     exposure = Exposure(
         honest=request.honest,
         squared_sensitivity=grid.squared,
@@ -239,28 +239,28 @@ def _plan(request: Request) -> Plan:
         dimension=request.dimension,
         epsilon=request.epsilon,
         delta=request.delta,
-        mask_mu=mask_price(energy, deviation),
+        mask_mu=mask_price(layout.energy, layout.deviation),
         releases=request.releases,
     )
-    beta = float(reach.beta) + reach.recovery
+    beta = float(neighbours.beta) + neighbours.recovery
     need = NoiseTarget(exposure, request.delta - tries * beta * (1 + 1e-15))
-    terms = _terms(request, grid, reach, choose_noise(laws, need), deviation)
+    terms = _terms(request, grid, neighbours, choose_noise(laws, need), layout.deviation)
     worth = guarantee(terms)
     if judge(terms) is not Worth.KEPT:
         raise UsageError("these terms would miss their own target: change it slightly", "delta")
     errors = expected_errors(terms, request)
-    alive = liveness(Rules.of(terms, one_close=request.one_close), request.dropout)
+    alive = liveness(LivenessTerms.of(terms, one_close=request.one_close), request.dropout)
     return Plan(
         terms=terms,
         noise_delta=worth.noise,
         beta=worth.beta,
         beta_recovery=worth.recovery,
-        beta_method=reach.method,
-        flow_energy=energy,
+        beta_method=neighbours.method,
+        flow_energy=layout.energy,
         errors=errors,
         cost=estimated_cost(terms, request),
         liveness=alive,
-        reasons=explain(request, terms, worth, reach.method, errors, alive),
+        reasons=explain(request, terms, worth, neighbours.method, errors, alive),
     )
 
 
@@ -268,12 +268,14 @@ def _retried(request: Request) -> Request:
     """Without recovery: as many charged retries as make a result likely, if a few do."""
     mu = allowed_mu(request.dimension, request.epsilon, request.delta * (1 - BETA_SHARE))
     budget = request.delta * BETA_SHARE / request.tries
-    reach = _layout(request, mu, budget, widest_deviation(laws_for(request))).reach
+    neighbours = _layout(request, mu, budget, widest_deviation(laws_for(request))).neighbours
     choices = [
         replace(request, charged=charged, attempts=max(request.attempts, charged + 1))
         for charged in range(MOST_RETRIES + 1)
     ]
-    chances = [liveness(_rules(each, reach), each.dropout).session for each in choices]
+    chances = [
+        liveness(_liveness_terms(each, neighbours), each.dropout).session for each in choices
+    ]
     for enough in (GOOD_CHANCE, LEAST_CHANCE):
         for choice, chance in zip(choices, chances, strict=True):
             if chance >= enough:
@@ -281,12 +283,12 @@ def _retried(request: Request) -> Request:
     return request
 
 
-def _rules(request: Request, reach: Reach) -> Rules:
-    return Rules(
+def _liveness_terms(request: Request, neighbours: NeighbourChoice) -> LivenessTerms:
+    return LivenessTerms(
         parties=request.parties,
         survivors=request.survivors,
-        loss=reach.loss,
-        k=reach.k,
+        loss=neighbours.loss,
+        k=neighbours.k,
         threshold=request.threshold,
         beacon=request.beacon,
         attempts=request.attempts,
@@ -299,8 +301,8 @@ def _rules(request: Request, reach: Reach) -> Rules:
 class _Layout:
     """The grid, the graph on it, and Gaussian masks: `deviation` is 0 for uniform ones."""
 
-    grid: Sensitivity
-    reach: Reach
+    grid: PlannedGrid
+    neighbours: NeighbourChoice
     energy: int
     deviation: int
 
@@ -314,13 +316,13 @@ def _layout(request: Request, mu: float, budget: float, widest: float) -> _Layou
     share = MASK_SHARE[request.objective] if request.mask == "gaussian" else 0.0
     while True:
         grid = choose_grid(request, mu * math.sqrt(1 - share), widest)
-        reach = choose_reach(request, _units(request, grid), budget)
-        energy = reach.energy * (grid.squared if request.dimension > 1 else 1)
+        neighbours = choose_neighbours(request, _units(request, grid), budget)
+        energy = neighbours.energy * (grid.squared if request.dimension > 1 else 1)
         if not share:
-            return _Layout(grid, reach, energy, 0)
+            return _Layout(grid, neighbours, energy, 0)
         deviation = math.ceil(math.sqrt(energy / share) / mu)
         if deviation <= MOST_DEVIATION:
-            return _Layout(grid, reach, energy, deviation)
+            return _Layout(grid, neighbours, energy, deviation)
         share *= WIDENING * (deviation / MOST_DEVIATION) ** 2
         if share > MASK_SHARE["masks"]:
             message = (
@@ -330,21 +332,21 @@ def _layout(request: Request, mu: float, budget: float, widest: float) -> _Layou
             raise UsageError(message, "mask")
 
 
-def _units(request: Request, grid: Sensitivity) -> int:
+def _units(request: Request, grid: PlannedGrid) -> int:
     """Unit shifts a flow carries at once: all steps for scalars, one for a coordinate."""
     return grid.steps if request.dimension == 1 else 1
 
 
 def _terms(
-    request: Request, grid: Sensitivity, reach: Reach, law: NoiseLaw, deviation: int
+    request: Request, grid: PlannedGrid, neighbours: NeighbourChoice, law: NoiseLaw, deviation: int
 ) -> Terms:
     tau = request.threshold
     return Terms(
         parties=request.parties,
         corrupt=request.corrupt,
         survivors=request.survivors,
-        loss=reach.loss,
-        k=reach.k,
+        loss=neighbours.loss,
+        k=neighbours.k,
         dimension=request.dimension,
         low=request.low,
         high=request.high,
@@ -355,7 +357,7 @@ def _terms(
         mask_deviation=deviation,
         epsilon=request.exact_epsilon,
         delta=request.exact_delta,
-        beta=reach.beta,
+        beta=neighbours.beta,
         rounds=request.rounds,
         charged=request.charged,
         attempts=request.attempts,

@@ -10,7 +10,7 @@ from typing import get_args
 
 from gopa.planning.defaults import ATTEMPTS, CHARGED, MOST_WITHHELD, PlannedMode, PlannedTrust
 from gopa.planning.gaussian import check_target
-from gopa.planning.liveness import Course, PlannedLosses, plan_losses
+from gopa.planning.liveness import OwedMessages, PlannedLosses, plan_losses
 from gopa.planning.result import NoiseName, Objective, float_below
 from gopa.planning.terms import (
     FEWEST_PARTIES,
@@ -232,7 +232,9 @@ class Request:
         releases have disjoint confirming parties, and in a complete graph nobody can open
         all edges to those who confirm.
         """
-        course = Course(self.beacon == "commit-reveal", self.threshold is not None, self.one_close)
+        course = OwedMessages(
+            self.beacon == "commit-reveal", self.threshold is not None, self.one_close
+        )
         fewest = 0 if self.threshold is None else (self.parties + self.corrupt) // 2 + 1
         return plan_losses(self.parties, k, self.dropout, course, fewest)
 
@@ -262,7 +264,7 @@ def _probability(value: float) -> float:
 
 def _beacon(parties: int, dropout: float, recovery: Fraction | str | None) -> BeaconKind:
     """Where coins come from unless somebody says: every withheld nonce may cost a neighbour."""
-    withheld = parties * dropout * Course(True, recovery is not None).share("coins")
+    withheld = parties * dropout * OwedMessages(True, recovery is not None).share("coins")
     return "commit-reveal" if withheld <= MOST_WITHHELD else "drand"
 
 

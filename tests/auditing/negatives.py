@@ -300,7 +300,7 @@ ANY_MAGIC: Final = together(
     replaced(import_module("gopa.auditing.sources"), "MAGIC", OTHER_MAGIC),
 )
 ANY_SIGNATURE: Final = replaced(
-    import_module("gopa.auditing.signatures"), "wrong_signatures", _none_wrong
+    import_module("gopa.auditing.reading"), "wrong_signatures", _none_wrong
 )
 ANY_CHECKPOINT: Final = replaced(import_module("gopa.rules.rounds"), "require_given", _nothing)
 

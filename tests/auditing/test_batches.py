@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from bulletin_board import Submission
-from gopa.auditing import Report, Verdict, audit, reading, signatures
-from gopa.auditing.signatures import MOST_BAD
+from gopa.auditing import Report, Verdict, audit, reading
+from gopa.auditing import reading
+from gopa.auditing.reading import MOST_BAD
 from gopa.messages.manifest import session_id
 from gopa.messages.phases import Kind, Phase
 from tests.auditing.logs import Log, archived, clean, note_of
@@ -22,7 +23,7 @@ SMALL = 4
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "BATCH", SMALL)
-    monkeypatch.setattr(signatures, "_TASK", 3)
+    monkeypatch.setattr(reading, "_TASK", 3)
 
 
 @pytest.fixture(scope="module")
@@ -131,9 +132,9 @@ def test_a_log_of_nonsense_takes_no_memory(executors: list[Executor], tmp_path: 
 
 
 def test_a_batch_holds_no_more_bad_entries_than_are_named() -> None:
-    batch = signatures.Batch()
+    batch = reading.Batch()
     for index in range(MOST_BAD + 7):
-        batch.note(signatures.BadEntry("1.4", "05-F6", index, bytes(32), "no entry"))
+        batch.note(reading.BadEntry("1.4", "05-F6", index, bytes(32), "no entry"))
     assert [each.index for each in batch.bad] == list(range(MOST_BAD))
     assert batch.bad_count == MOST_BAD + 7
 
@@ -143,7 +144,7 @@ def test_wrong_signatures_are_found_in_any_task(executors: list[Executor]) -> No
     wrong = {0, 2, 3, 13, len(raws) - 1}
     for index in wrong:
         raws[index] = unsigned(raws[index])
-    batch = signatures.Batch()
+    batch = reading.Batch()
     for index, raw in enumerate(raws):
         batch.add(index, Submission.decode(raw))
     assert batch.wrong() == wrong

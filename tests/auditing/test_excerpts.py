@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 
 from bulletin_board import ArchiveReader, Submission
-from gopa.auditing import excerpts
+from gopa.auditing import proving
 from gopa.auditing.auditor import options_of, run
-from gopa.auditing.excerpts import Excerpts, Kept
-from gopa.auditing.proving import evidence_of
+from gopa.auditing.proving import Excerpts, Kept, evidence_of
 from tests.auditing.transcripts import NAMES, anchors_of, path_of
 
 LIMIT = 1_000
@@ -32,12 +31,12 @@ def test_one_fault_at_a_time_gives_the_same_files(
     assert state is not None
     entries = read_of(name)
     expected = list(evidence_of(state, report.faults, lambda: entries))
-    monkeypatch.setattr(excerpts, "GROUP_BYTES", 0)
+    monkeypatch.setattr(proving, "GROUP_BYTES", 0)
     assert list(evidence_of(state, report.faults, lambda: entries)) == expected
 
 
 def test_no_more_is_kept_than_a_file_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(excerpts, "LARGEST_EVIDENCE", LIMIT)
+    monkeypatch.setattr(proving, "LARGEST_EVIDENCE", LIMIT)
     kept = Kept()
     for index in range(0, 40, 2):
         kept.add(index, bytes(LIMIT // 4))
@@ -49,14 +48,14 @@ def test_no_more_is_kept_than_a_file_can_hold(monkeypatch: pytest.MonkeyPatch) -
 
 def test_nothing_behind_what_was_left_out_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """A gap in the middle would be evidence with something missing."""
-    monkeypatch.setattr(excerpts, "LARGEST_EVIDENCE", LIMIT)
+    monkeypatch.setattr(proving, "LARGEST_EVIDENCE", LIMIT)
     kept = Kept()
     kept.add(0, bytes(LIMIT))
     kept.add(1, b"x")
     kept.add(2, b"")
     assert [each.index for each in kept.placed] == [0]
     assert kept.until(2) is None
-    monkeypatch.setattr(excerpts, "MOST_ENTRIES", 1)
+    monkeypatch.setattr(proving, "MOST_ENTRIES", 1)
     kept = Kept()
     kept.add(0, b"x")
     kept.add(1, b"x")
@@ -64,17 +63,17 @@ def test_nothing_behind_what_was_left_out_is_kept(monkeypatch: pytest.MonkeyPatc
     assert kept.until(1) is None
 
 
-@pytest.mark.parametrize(("bound", "groups"), [(excerpts.GROUP_BYTES, 1), (0, 2)])
+@pytest.mark.parametrize(("bound", "groups"), [(proving.GROUP_BYTES, 1), (0, 2)])
 def test_a_log_is_read_once_for_many_faults_and_again_where_too_much_would_be_held(
     bound: int, groups: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(excerpts, "GROUP_BYTES", bound)
+    monkeypatch.setattr(proving, "GROUP_BYTES", bound)
     name = "commit_flipped_proof"
     report, state = run(path_of(name), options_of(anchors=anchors_of(name)), None)
     assert state is not None
     assert state.manifest is not None
     entries = read_of(name)
-    first = next(fault for fault in report.faults if excerpts.stands_alone(fault))
+    first = next(fault for fault in report.faults if proving.stands_alone(fault))
     authors = {Submission.decode(raw).entry.author.data for raw in entries}
     other = min(authors - {first.author, state.manifest.organiser})
     faults = [first] * 50 + [replace(first, author=other)] * 50

@@ -10,7 +10,7 @@ import pytest
 
 from gopa.cli.join import ABORTED_EXIT, UNREACHABLE_EXIT
 from gopa.cli.join_words import tell
-from gopa.cli.session_progress import CurrentActivity, Happened
+from gopa.cli.session_progress import CurrentActivity, ProgressEvent
 from gopa.messages.phases import Phase
 from gopa.party import Part
 from gopa.sessions.organising import Deadlines
@@ -121,7 +121,7 @@ class Heard:
         self.lines: list[str] = []
         self.now: list[str] = []
 
-    def happened(self, what: Happened) -> None:
+    def happened(self, what: ProgressEvent) -> None:
         self.lines.append(what.text)
 
     def standing(self, now: CurrentActivity | None) -> None:

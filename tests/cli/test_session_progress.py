@@ -10,8 +10,8 @@ from rich.console import Console
 
 from gopa.cli.session_progress import (
     CurrentActivity,
-    Happened,
     JsonLines,
+    ProgressEvent,
     Screen,
     Silent,
     left,
@@ -35,7 +35,7 @@ def terminal() -> tuple[Console, io.StringIO]:
 def test_json_lines_are_one_object_each() -> None:
     out = io.StringIO()
     with JsonLines(out) as shown:
-        shown.happened(Happened("result", "the mean is 3", {"mean": [3.0]}))
+        shown.happened(ProgressEvent("result", "the mean is 3", {"mean": [3.0]}))
         shown.standing(CurrentActivity("joining", 3, 8, 1234.5))
         shown.standing(None)
     assert [json.loads(line) for line in out.getvalue().splitlines()] == [
@@ -56,7 +56,7 @@ def test_screen_keeps_lines_and_replaces_what_is_going_on() -> None:
         assert "1:00 left" in _frame(shown)
         shown.standing(CurrentActivity("committing"))
         assert "joining" not in _frame(shown)
-        shown.happened(Happened("result", "round 1: the mean is 3"))
+        shown.happened(ProgressEvent("result", "round 1: the mean is 3"))
         shown.standing(None)
         assert not _frame(shown).strip()
     assert "round 1: the mean is 3" in out.getvalue()
@@ -66,7 +66,7 @@ def test_screen_shows_control_characters_as_text() -> None:
     """What a board or a beacon says must not drive somebody's terminal."""
     console, out = terminal()
     with Screen(console) as shown:
-        shown.happened(Happened("board-lost", "away: \x1b[2J[red]x[/red]"))
+        shown.happened(ProgressEvent("board-lost", "away: \x1b[2J[red]x[/red]"))
         shown.standing(CurrentActivity("away \x1b]0;title\x07"))
         assert "\x07" not in _frame(shown)
     assert "\x1b[2J[red]" not in out.getvalue()
@@ -91,7 +91,7 @@ def test_who_is_no_terminal_is_not_disturbed(capsys: pytest.CaptureFixture[str])
     shown = progress(as_json=False)
     assert isinstance(shown, Silent)
     with shown:
-        shown.happened(Happened("x", "y"))
+        shown.happened(ProgressEvent("x", "y"))
         shown.standing(CurrentActivity("z"))
     assert capsys.readouterr() == ("", "")
     assert isinstance(progress(as_json=True), JsonLines)

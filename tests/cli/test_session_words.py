@@ -13,7 +13,13 @@ from rich.console import Console
 
 from gopa.cli.join_words import facts_of, sentence
 from gopa.cli.session import _table
-from gopa.cli.session_progress import CurrentActivity, Happened, Telling, result_facts, result_text
+from gopa.cli.session_progress import (
+    CurrentActivity,
+    OrganiserProgress,
+    ProgressEvent,
+    result_facts,
+    result_text,
+)
 from gopa.messages.organiser import ResultMessage
 from gopa.messages.phases import Phase
 from gopa.party import Part
@@ -36,9 +42,9 @@ class Heard:
     """A screen that keeps what it is told."""
 
     def __init__(self) -> None:
-        self.events: list[Happened] = []
+        self.events: list[ProgressEvent] = []
 
-    def happened(self, what: Happened) -> None:
+    def happened(self, what: ProgressEvent) -> None:
         self.events.append(what)
 
     def standing(self, now: CurrentActivity | None) -> None:
@@ -65,7 +71,7 @@ def test_what_holds_a_session_up_is_said(
     what: Happening, event: str, facts: dict[str, object]
 ) -> None:
     heard = Heard()
-    Telling(MANIFEST, heard)(what)
+    OrganiserProgress(MANIFEST, heard)(what)
     (told,) = heard.events
     assert (told.event, told.facts) == (event, facts)
     known = {"AwaitingBeacon": "77", "BadBeacon": "forged", "BoardLost": "away", "BoardFound": "61"}

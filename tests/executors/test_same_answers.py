@@ -34,7 +34,7 @@ PUBLIC = {
     "commitments._native.RISTRETTO255",
     "decimal.Decimal",
     "functools.partial",
-    "gopa.auditing.signatures._wrong",
+    "gopa.auditing.reading._wrong",
     "gopa.messages.parameters.CommitReveal",
     "gopa.messages.manifest.Manifest",
     "gopa.messages.parameters.OpenAdmission",

@@ -36,7 +36,7 @@ from bulletin_board.proof import Receipt
 from bulletin_board.reader import LogReader
 from bulletin_board.witness import core as request
 from bulletin_board.witness.core import AddCheckpoint
-from gopa.auditing import anchors as anchors_module
+from gopa.auditing import options
 from gopa.auditing.evidence import (
     EVIDENCE,
     MOST_ENTRIES,
@@ -70,7 +70,7 @@ LIFTED: Final = (
     (problems, "LARGEST_PROBLEM"),
     (request, "LARGEST_REQUEST"),
     (ticket_module, "LARGEST_TICKET"),
-    (anchors_module, "LARGEST_ANCHORS"),
+    (options, "LARGEST_ANCHORS"),
     (chain_info, "LARGEST_INFO"),
     (beacons, "LARGEST_ANSWER"),
 )

@@ -14,7 +14,7 @@ import gopa
 from gopa.aggregation.off_lists import Conditions, follow
 from gopa.graph import k_out_graph
 from gopa.messages.phases import Phase
-from gopa.planning.liveness import Liveness, Rules, liveness
+from gopa.planning.liveness import Liveness, LivenessTerms, liveness
 from gopa.planning.terms import Terms
 from tests.planning.classic import plan
 from wire.errors import UsageError
@@ -34,7 +34,7 @@ _PHASES = {
 def _played(terms: Terms, dropout: float, rounds: int, *, one_close: bool = False) -> float:
     """The part of rounds with a result, by the rules themselves: every list, every neighbour."""
     draws = random.Random(7)
-    course = Rules.of(terms, one_close=one_close).course
+    course = LivenessTerms.of(terms, one_close=one_close).course
     conditions = Conditions(terms, one_close, 8)
     done = 0
     for number in range(rounds):
@@ -73,14 +73,14 @@ def test_the_printed_chance_of_a_round_is_what_rounds_do(
     target: dict[str, Any], dropout: float
 ) -> None:
     made = plan(**{"epsilon": 1, "delta": "1e-6", "mask": "uniform", "corrupt": 0.1, **target})
-    printed = liveness(Rules.of(made.terms), dropout).round
+    printed = liveness(LivenessTerms.of(made.terms), dropout).round
     played = _played(made.terms, dropout, 400)
     assert abs(printed - played) < 0.08, (printed, played)
 
 
 def test_a_single_close_needs_no_confirmations() -> None:
     terms = plan(n=40, epsilon=1, delta="1e-6", corrupt=0.1).terms
-    rules = Rules.of(terms)
+    rules = LivenessTerms.of(terms)
     assert liveness(rules, 0.05).round < 0.6
     curious = replace(rules, one_close=True)
     assert liveness(curious, 0.05).round > 0.99
@@ -88,11 +88,11 @@ def test_a_single_close_needs_no_confirmations() -> None:
 
 def test_nobody_fails_without_dropout() -> None:
     terms = plan(n=40, epsilon=1, delta="1e-6").terms
-    assert liveness(Rules.of(terms), 0.0) == Liveness(0.0, 1.0, 1.0, 1.0)
+    assert liveness(LivenessTerms.of(terms), 0.0) == Liveness(0.0, 1.0, 1.0, 1.0)
 
 
 def test_chances_move_as_they_should() -> None:
-    rules = Rules.of(plan(n=40, epsilon=1, delta="1e-6", recovery="2/3").terms)
+    rules = LivenessTerms.of(plan(n=40, epsilon=1, delta="1e-6", recovery="2/3").terms)
     worse = [liveness(rules, dropout).session for dropout in (0.02, 0.1, 0.2, 0.4)]
     assert worse == sorted(worse, reverse=True)
     bare = replace(rules, threshold=None, charged=0)
@@ -106,7 +106,7 @@ def test_chances_move_as_they_should() -> None:
 def test_withheld_nonces_end_large_rounds() -> None:
     large = plan(n=100_000, epsilon=1, delta="1e-7", recovery="2/3", mask="uniform", beacon="drand")
     assert large.liveness.round > 0.9
-    nonces = replace(Rules.of(large.terms), beacon="commit-reveal")
+    nonces = replace(LivenessTerms.of(large.terms), beacon="commit-reveal")
     assert liveness(nonces, 0.05).round < 0.01
 
 

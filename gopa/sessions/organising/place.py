@@ -15,7 +15,7 @@ from pathlib import Path
 from bulletin_board import VerifierKey
 from bulletin_board.durable import replace_file
 from bulletin_board.storage.directory import read_secret, write_secret
-from gopa.auditing.anchors import Anchors
+from gopa.auditing.options import Anchors
 from gopa.messages.manifest import Manifest
 from gopa.sessions.entrance import checked_manifest
 from gopa.sessions.ticket import Ticket

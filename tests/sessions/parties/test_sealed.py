@@ -21,7 +21,7 @@ from wire.secret import SecretBytes
 SUBJECT = 3
 
 
-class Telling(DirectoryVault):
+class OrganiserProgress(DirectoryVault):
     """Notes all bytes that are in its files at any time, and what it was given to keep."""
 
     def __init__(self, path: Path, secret: Secret | None) -> None:
@@ -57,7 +57,7 @@ def play(path: Path, secret: Secret | None) -> tuple[bytes, list[bytes], list[by
     """The bytes on the disk, what was kept, and secrets to look for."""
     simulation = world()
     actor = simulation.parties[SUBJECT]
-    vault = Telling(path, secret)
+    vault = OrganiserProgress(path, secret)
     take_seat(actor, Restarting(lambda: durable(actor, vault)))
     for logical in range(2):
         inputs = inputs_for(simulation.manifest.terms, logical)

@@ -30,7 +30,7 @@ from gopa.cli.audit_evidence import (
     write_evidence,
 )
 from gopa.cli.audit_screen import screen, trace_screen
-from gopa.cli.options import parse_session
+from gopa.cli.options import jobs_option, parse_session
 from wire.errors import ProtocolError, UsageError
 
 _POLL: Final = 1.0
@@ -78,14 +78,7 @@ class AuditOutput:
 @click.option("--trust-embedded", is_flag=True, help="Let the transcript vouch for its own keys.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--html", type=_file, help="Write the report as a page.")
-@click.option(
-    "--jobs",
-    type=click.IntRange(1, 1024),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Processes that work at once; the report is the same.",
-)
+@jobs_option("Processes that work at once; the report is the same.")
 @click.option("--strict", is_flag=True, help="Exit with 10 if anybody was excluded.")
 @click.option("--session", metavar="ID", help="Which session, where the log has several.")
 @click.option(

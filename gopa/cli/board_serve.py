@@ -21,9 +21,11 @@ from gopa.cli.options import (
     directory,
     listen_options,
     lock_option,
+    numbered_lines,
     parse_log_key,
     policy_option,
     read_policy,
+    read_text,
     reporting,
     show,
     witness_signer,
@@ -86,10 +88,7 @@ class AdmissionOptions:
 def read_keys(path: Path) -> list[bytes]:
     """Ed25519 keys from a file, one of 64 hexadecimal digits a line; # begins a comment."""
     try:
-        lines = [line.partition("#")[0].strip() for line in path.read_text().splitlines()]
-        keys = [PublicKey(bytes.fromhex(line)).data for line in lines if line]
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        keys = [PublicKey(bytes.fromhex(line)).data for _, line in numbered_lines(read_text(path))]
     except (ValueError, MalformedMessage):
         raise UsageError(
             f"{path} holds something else than Ed25519 keys, each of 64 hexadecimal digits"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
+from gopa.cli.entry import INTERRUPTED_EXIT
 from gopa.cli.join_words import (
     BoardUnreachable,
     PatientConnect,
@@ -37,8 +38,6 @@ ABORTED_EXIT: Final = 3
 
 UNREACHABLE_EXIT: Final = 4
 """The board was out of reach, or without the session, for too long; the same command goes on."""
-
-INTERRUPTED_EXIT: Final = 130
 
 _ACCEPT: Final = {
     "epsilon": "; --epsilon accepts more",

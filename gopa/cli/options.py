@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from tokenize import TokenError
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypeVar
 from zipfile import BadZipFile
 
 import click
@@ -52,6 +52,7 @@ class Seconds(click.FloatRange):
 
 
 _LARGEST: Final = 1 << 30
+_LARGEST_TEXT: Final = 1 << 28
 _LONGEST_LINE: Final = 4_096
 _STANDARD_INPUT: Final = "-"
 _UNREADABLE: Final = (
@@ -81,6 +82,23 @@ def read_value(text: str | None, path: Path | None) -> Any:
     if text == _STANDARD_INPUT:
         return _numbers(sys.stdin.read(_LARGEST), "standard input")
     return _numbers(text or "", "--value")
+
+
+def read_text(path: Path) -> str:
+    """The text of a file; `UsageError` where it cannot be read or is no text."""
+    try:
+        with path.open("rb") as file:
+            return file.read(_LARGEST_TEXT).decode()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not text in UTF-8") from None
+
+
+def numbered_lines(text: str) -> list[tuple[int, str]]:
+    """The lines that say something, with their numbers; what follows a # is a comment."""
+    stripped = (line.partition("#")[0].strip() for line in text.splitlines())
+    return [(number, line) for number, line in enumerate(stripped, 1) if line]
 
 
 def read_line(path: Path) -> str:
@@ -137,7 +155,8 @@ def _numbers(text: str, where: str) -> Any:
     return found[0] if len(found) == 1 else np.array(found)
 
 
-FAILED_EXIT = 1
+FAILED_EXIT: Final = 1
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 @contextmanager
@@ -174,6 +193,24 @@ lock_option = click.option(
     "--lock", type=click.Path(path_type=Path), help="The lock file, best kept on another disk."
 )
 directory = click.argument("directory", type=click.Path(path_type=Path))
+
+
+def jobs_option(help: str) -> Callable[[_Command], _Command]:  # noqa: A002 - as click calls it
+    """Adds `--jobs`: how many processes, one without it."""
+    most = click.IntRange(1, 1024)
+    return click.option("--jobs", type=most, default=1, show_default=True, metavar="N", help=help)
+
+
+def trust_option(help: str) -> Callable[[_Command], _Command]:  # noqa: A002 - as click calls it
+    """Adds `--trust`: whom a session withstands."""
+    return click.option(
+        "--trust",
+        type=click.Choice(["malicious", "honest-but-curious"]),
+        default="malicious",
+        show_default=True,
+        help=help,
+    )
+
 
 _certificate = click.Path(path_type=Path, exists=True)
 

@@ -16,7 +16,16 @@ from bulletin_board import TrustPolicy, VerifierKey
 from bulletin_board.storage.directory import read_secret
 from gopa.beacon import LEAGUE_OF_ENTROPY, QUICKNET, DrandChain, parse_chain_info
 from gopa.beacon.chain_info import LARGEST_INFO
-from gopa.cli.options import as_json_option, parse_log_key, read_policy, reporting, show
+from gopa.cli.options import (
+    as_json_option,
+    numbered_lines,
+    parse_log_key,
+    read_policy,
+    read_text,
+    reporting,
+    show,
+    trust_option,
+)
 from gopa.cli.plan import plan_of, plan_options
 from gopa.cli.session_access import new_secret, new_secret_options, require_board
 from gopa.messages.manifest import Beacon, CommitReveal, DrandBeacon, Mode, OpenAdmission, Trust
@@ -29,8 +38,6 @@ from gopa.sessions.ticket import Ticket
 from wire.ed25519 import PublicKey, SigningKey
 from wire.errors import MalformedMessage, UsageError
 
-_LARGEST_ROSTER: Final = 2**28
-
 
 def read_roster(path: Path) -> tuple[bytes, ...]:
     """Ed25519 keys in hex, one a line; what follows a # is a comment.
@@ -38,7 +45,7 @@ def read_roster(path: Path) -> tuple[bytes, ...]:
     Raises `UsageError` that names the line.
     """
     found: dict[bytes, int] = {}
-    for number, word in _lines(_text(path)):
+    for number, word in numbered_lines(read_text(path)):
         key = _public_key(word, f"{path}, line {number}")
         if key in found:
             raise UsageError(f"{path}, line {number}: the key stands in line {found[key]} already")
@@ -54,7 +61,7 @@ def read_answers(invitations: Path, enrolments: Path) -> tuple[bytes, ...]:
     Raises `UsageError` that names the line, or says which invitation is in doubt.
     """
     answers = []
-    for number, line in _lines(_text(enrolments)):
+    for number, line in numbered_lines(read_text(enrolments)):
         try:
             answers.append(InvitationAnswer.parse(line))
         except MalformedMessage as error:
@@ -68,23 +75,7 @@ def read_answers(invitations: Path, enrolments: Path) -> tuple[bytes, ...]:
 def read_invitations(path: Path) -> list[Invitation]:
     """One a line, in a file that only its owner can read."""
     text = read_secret(path).reveal().decode("utf-8", "replace")
-    return [Invitation.parse(line) for _, line in _lines(text)]
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(_LARGEST_ROSTER).decode("utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not text in UTF-8") from None
-
-
-def _lines(text: str) -> list[tuple[int, str]]:
-    """What says something, with the numbers of the lines."""
-    stripped = (line.partition("#")[0].strip() for line in text.splitlines())
-    return [(number, line) for number, line in enumerate(stripped, 1) if line]
+    return [Invitation.parse(line) for _, line in numbered_lines(text)]
 
 
 def _public_key(word: str, where: str) -> bytes:
@@ -115,13 +106,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
     show_default=True,
     help="Prove ranges and noise, or only sign.",
 )
-@click.option(
-    "--trust",
-    type=click.Choice(["malicious", "honest-but-curious"]),
-    default="malicious",
-    show_default=True,
-    help="Whom it withstands; the second one needs --mode signed.",
-)
+@trust_option("Whom it withstands; the second one needs --mode signed.")
 @click.option("--weighted", is_flag=True, help="The last coordinate is a private weight.")
 @click.option("--policy", "policy_path", type=_file, help="A tlog policy: which witnesses count.")
 @click.option(

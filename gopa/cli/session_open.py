@@ -15,7 +15,8 @@ from typing import Any, Final, TypeVar
 import click
 
 from gopa.auditing.auditor import workers
-from gopa.cli.options import Seconds, as_json_option, reporting, show
+from gopa.cli.entry import INTERRUPTED_EXIT
+from gopa.cli.options import FAILED_EXIT, Seconds, as_json_option, reporting, show
 from gopa.cli.session_access import board_client, known_secret, secret_options
 from gopa.cli.session_progress import OrganiserProgress, ProgressDisplay, ProgressEvent, progress
 from gopa.messages.phases import Phase
@@ -33,8 +34,6 @@ from gopa.sessions.organising.place import OrganiserPlace
 from gopa.sessions.vault import Secret, VaultInUse
 from wire.errors import UsageError
 
-FAILED_EXIT: Final = 1
-STOPPED_EXIT: Final = 130
 _PHASES: Final = [phase.name.lower() for phase in Phase if phase not in {0, Phase.ACCUSE}]
 _POLL: Final = 1.0
 _T = TypeVar("_T")
@@ -132,7 +131,7 @@ def open_command(  # noqa: PLR0913 - one argument for each option
         state = _until_stopped(work.run())
     if state is None:
         click.echo(f"stopped; `gopa session open {directory}` goes on", err=True)
-        sys.exit(STOPPED_EXIT)
+        sys.exit(INTERRUPTED_EXIT)
     if state.failed:
         click.echo("gopa: the session failed: `gopa audit` says what broke the rules", err=True)
         sys.exit(FAILED_EXIT)

@@ -75,14 +75,16 @@ class ProgressDisplay(Protocol):
 
     def standing(self, now: CurrentActivity | None) -> None: ...
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None: ...
+    ) -> None:
+        return
 
 
 def progress(*, as_json: bool, quiet: bool = False) -> ProgressDisplay:
@@ -93,20 +95,7 @@ def progress(*, as_json: bool, quiet: bool = False) -> ProgressDisplay:
     return Screen(console) if console.is_terminal and not quiet else Silent()
 
 
-class _Context:
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        del kind, error, trace
-
-
-class Silent(_Context):
+class Silent(ProgressDisplay):
     """Says nothing."""
 
     def happened(self, what: ProgressEvent) -> None:
@@ -116,7 +105,7 @@ class Silent(_Context):
         del now
 
 
-class JsonLines(_Context):
+class JsonLines(ProgressDisplay):
     """One object a line, at once: `event`, then the facts; what is going on is a `standing`."""
 
     def __init__(self, stream: IO[str]) -> None:
@@ -133,7 +122,7 @@ class JsonLines(_Context):
             self.happened(ProgressEvent("standing", now.text, facts))
 
 
-class Screen(_Context):
+class Screen(ProgressDisplay):
     """Lines that stay, and below them one that changes, with the time that is left."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.time) -> None:

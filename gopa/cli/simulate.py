@@ -20,7 +20,7 @@ from rich.text import Text
 
 from gopa.aggregation import LocalAggregator, RoundAborted
 from gopa.aggregation.engine import Mode, Trust
-from gopa.cli.options import FAILED_EXIT, reporting
+from gopa.cli.options import FAILED_EXIT, reporting, trust_option
 from gopa.cli.plan import plan_of, plan_options
 from gopa.cli.simulate_output import (
     Inputs,
@@ -92,13 +92,7 @@ class OutputPlaces:
     show_default=True,
     help="Prove ranges and noise, only sign, or only compute.",
 )
-@click.option(
-    "--trust",
-    type=click.Choice(["malicious", "honest-but-curious"]),
-    default="malicious",
-    show_default=True,
-    help="Whom it withstands; the second one needs another mode than full.",
-)
+@trust_option("Whom it withstands; the second one needs another mode than full.")
 @click.option(
     "--values",
     "path",

@@ -17,6 +17,7 @@ from gopa.planning.gaussian import gaussian_mu, renyi_mu
 from gopa.planning.request import Request
 from gopa.planning.result import NoiseName
 from gopa.planning.terms import check_integer
+from gopa.planning.worth import TOLERANCE
 from wire.errors import UsageError
 from zkp.noise_table import (
     DEFAULT_BITS,
@@ -104,7 +105,7 @@ def _squared(request: Request, steps: int) -> int:
 SCALE_DIGITS: Final = 1000
 """Scales are multiples of a thousandth of a step."""
 
-_ROOM: Final = 2e-3
+_ROOM: Final = 2 * float(TOLERANCE)
 """Twice the tolerance: who judges the terms finds the target met without doubt."""
 
 _LARGE: Final = 50_000

@@ -18,10 +18,11 @@ from gopa.planning.attendance import (
 from gopa.planning.expansion import Population, degree_tail, disconnected, flow_bound
 from gopa.planning.request import Request
 from gopa.planning.result import decimal_below
+from gopa.planning.worth import TOLERANCE
 from wire.errors import UsageError
 
-_TOLERANCE: Final = 1e-3
-"""That of whoever judges the terms (`gopa.planning.worth`)."""
+_TOLERANCE: Final = float(TOLERANCE)
+"""That of whoever judges the terms: what is planned must not lie in the band around it."""
 
 _STRIDE: Final = 1.04
 _WIDER: Final = 4

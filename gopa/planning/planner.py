@@ -47,7 +47,7 @@ from gopa.planning.result import (
     PlanCost,
 )
 from gopa.planning.terms import MOST_DEVIATION, BeaconKind, MaskLaw, Terms
-from gopa.planning.worth import Worth, guarantee, judge, mask_price
+from gopa.planning.worth import Worth, guarantee, judge, mask_price, unit_shifts
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, NoiseLaw
 
@@ -316,7 +316,9 @@ def _layout(request: Request, mu: float, budget: float, widest: float) -> _Layou
     share = MASK_SHARE[request.objective] if request.mask == "gaussian" else 0.0
     while True:
         grid = choose_grid(request, mu * math.sqrt(1 - share), widest)
-        neighbours = choose_neighbours(request, _units(request, grid), budget)
+        neighbours = choose_neighbours(
+            request, unit_shifts(request.dimension, grid.squared), budget
+        )
         energy = neighbours.energy * (grid.squared if request.dimension > 1 else 1)
         if not share:
             return _Layout(grid, neighbours, energy, 0)
@@ -330,11 +332,6 @@ def _layout(request: Request, mu: float, budget: float, widest: float) -> _Layou
                 "would cost more than half of the privacy: take uniform masks or fewer `steps`"
             )
             raise UsageError(message, "mask")
-
-
-def _units(request: Request, grid: PlannedGrid) -> int:
-    """Unit shifts a flow carries at once: all steps for scalars, one for a coordinate."""
-    return grid.steps if request.dimension == 1 else 1
 
 
 def _terms(

@@ -28,6 +28,7 @@ from gopa.planning.terms import (
     check_integer,
     check_name,
     graphs_of_attempt,
+    releases_with_recovery,
 )
 from wire.errors import UsageError
 
@@ -208,10 +209,10 @@ class Request:
     @property
     def releases(self) -> int:
         """Results computed from the same input, composed: as `Terms.releases`."""
-        confirmed = self.charged + 1
+        found = self.charged + 1
         if self.threshold is not None:
-            confirmed = confirmed * (self.parties - self.corrupt) // self.honest
-        return self.rounds * min(self.attempts, confirmed)
+            found = releases_with_recovery(self.charged, self.parties, self.corrupt, self.survivors)
+        return self.rounds * min(self.attempts, found)
 
     @property
     def tries(self) -> int:

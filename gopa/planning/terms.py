@@ -28,6 +28,15 @@ def branches(parties: int, corrupt: int, survivors: int) -> int:
     return (parties - corrupt) // (survivors - corrupt)
 
 
+def releases_with_recovery(charged: int, parties: int, corrupt: int, survivors: int) -> int:
+    """The most releases of one logical round when self-masks can be recovered.
+
+    Every release is confirmed by survivors - corrupt honest parties at least, each of which
+    confirms no more than charged + 1.
+    """
+    return (charged + 1) * (parties - corrupt) // (survivors - corrupt)
+
+
 def graphs_of_attempt(parties: int, corrupt: int, survivors: int, *, nonces: bool) -> int:
     """From how many graphs of one attempt, chosen as they are seen, one may be gone on with.
 
@@ -118,14 +127,12 @@ class Terms:
         """Releases of one logical round that the input of one party may be in.
 
         With recovery a party may be in the release of a round that it did not confirm, and
-        so does not count. Every release is confirmed by `honest` honest parties at least,
-        each of which confirms no more than charged + 1.
+        so does not count.
         """
-        counted = self.charged + 1
         if self.threshold is None:
-            return counted
-        confirmed = counted * (self.parties - self.corrupt) // self.honest
-        return min(self.attempts, confirmed)
+            return self.charged + 1
+        found = releases_with_recovery(self.charged, self.parties, self.corrupt, self.survivors)
+        return min(self.attempts, found)
 
     @property
     def branches(self) -> int:

@@ -136,8 +136,13 @@ def attendance_of(terms: Terms) -> Attendance:
 
 
 def units_of(terms: Terms) -> int:
+    """Unit shifts that a flow of masks carries at once, under these terms."""
+    return unit_shifts(terms.dimension, terms.squared_sensitivity)
+
+
+def unit_shifts(dimension: int, squared_sensitivity: int) -> int:
     """Unit shifts a flow carries at once: all steps for scalars, one for a coordinate."""
-    return math.isqrt(terms.squared_sensitivity) if terms.dimension == 1 else 1
+    return math.isqrt(squared_sensitivity) if dimension == 1 else 1
 
 
 def delta_of_component(terms: Terms, parties: int, energy: int, releases: int) -> float:

@@ -10,7 +10,6 @@ import pytest
 
 from bulletin_board import Submission
 from gopa.auditing import Report, Verdict, audit, reading
-from gopa.auditing import reading
 from gopa.auditing.reading import MOST_BAD
 from gopa.messages.manifest import session_id
 from gopa.messages.phases import Kind, Phase

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from gopa.cli import commands
+from gopa.cli.entry import INTERRUPTED_EXIT
 from gopa.cli.options import FAILED_EXIT
-from gopa.cli.session_open import STOPPED_EXIT
 from tests.board.tools import log_key
 
 PLAN = ("--epsilon", "100", "--delta", "0.01", "--mode", "signed", "--anyone", "-n", "10")
@@ -24,7 +24,7 @@ BOARD = ("--board", "http://127.0.0.1:9", "--offline")
     [
         ("open", SimpleNamespace(failed=False), 0),
         ("open", SimpleNamespace(failed=True), FAILED_EXIT),
-        ("open", None, STOPPED_EXIT),
+        ("open", None, INTERRUPTED_EXIT),
         ("close", SimpleNamespace(rounds_ended=3), 0),
         ("close", None, 1),
     ],

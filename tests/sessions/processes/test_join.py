@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gopa.cli.entry import USAGE_EXIT
-from gopa.cli.join import INTERRUPTED_EXIT, UNREACHABLE_EXIT
+from gopa.cli.entry import INTERRUPTED_EXIT, USAGE_EXIT
+from gopa.cli.join import UNREACHABLE_EXIT
 from gopa.cli.options import FAILED_EXIT
 from tests.board.live import free_port
 from tests.sessions.processes.running import Running, eventually

@@ -1,4 +1,4 @@
-"""`python -m gopa` is the `gopa` command."""
+"""Runs the `gopa` command as `python -m gopa`."""
 
 from gopa.cli import main
 

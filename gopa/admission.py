@@ -1,4 +1,4 @@
-"""What a board lets into its log: entries that can count in a session that is going on.
+"""Decides what a board lets into its log: entries that can count in a session that is going on.
 
 Specification: `specs/04-protocol.md`, [S4], [E1], [E2], [C1] and [C2];
 `specs/05-bulletin-board.md`, section 4.
@@ -41,7 +41,7 @@ MOST_PENDING: Final = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Who may begin sessions, and how many there are.
+    """Says who may begin sessions, and how many there are.
 
     `organisers` are Ed25519 keys, None for anybody; `sessions` are ids, None for any. A log
     that lets strangers begin sessions grows with what strangers want. `most_sessions` are
@@ -79,7 +79,7 @@ class Limits:
 
 
 class ProtocolAdmission:
-    """An `AdmissionPolicy` for logs that hold sessions, as many as `limits` allows.
+    """Admits entries to logs that hold sessions, as many as `limits` allows.
 
     It follows the organisers' messages and takes them at their word; no proof is checked.
     Whoever may post in the open phase has one message there (in rollback one for each

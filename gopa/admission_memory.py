@@ -1,4 +1,4 @@
-"""Which entries of a log a board has to see again to know who may post what.
+"""Remembers which entries of a log a board has to see again to know who may post what.
 
 All that an organiser has said, and what parties have said in a round that goes on: a round that
 is over, or has given way to another one, needs none of that. An index takes eight bytes; what
@@ -41,7 +41,7 @@ class _Needed:
 
 
 class NeededEntries:
-    """Indexes of entries, by session."""
+    """Keeps indexes of entries, by session."""
 
     def __init__(self) -> None:
         self._sessions: dict[bytes, _Needed] = {}
@@ -72,7 +72,7 @@ class NeededEntries:
 
 
 def read_indexes(state: bytes, size: int) -> list[int]:
-    """What `save` said of a log of this size; `MalformedMessage` for anything else."""
+    """Reads what `save` said of a log of this size; `MalformedMessage` for anything else."""
     if len(state) % _INDEX.size:
         raise MalformedMessage("whole indexes", "state")
     found = [index for (index,) in _INDEX.iter_unpack(state)]

@@ -1,4 +1,4 @@
-"""How many sessions a board has room for, and which of them give way to others.
+"""Decides how many sessions a board has room for, and which of them give way to others.
 
 Beginning a session costs a stranger a post. If the first to come had their places for ever, a
 few posts would close the board for everybody else. What gives way depends on the log alone, so
@@ -22,7 +22,7 @@ MOST_PENDING_BYTES: Final = 2**28
 
 @dataclass(slots=True)
 class Beginning:
-    """A manifest on its way; `kept` are its bytes that count."""
+    """Holds a manifest on its way; `kept` are its bytes that count."""
 
     author: bytes
     progress: MessageProgress = field(default_factory=MessageProgress)
@@ -34,7 +34,7 @@ class Beginning:
 
 
 class Pending:
-    """Manifests on their way, those that stood still longest first.
+    """Holds manifests on their way, those that stood still longest first.
 
     Whoever goes on stays, and the one that has stood still longest gives way.
     """
@@ -70,7 +70,7 @@ class Pending:
 
 
 class OpenSessions:
-    """Sessions that are not over; `waiting` are those that never had a round, oldest first.
+    """Holds sessions that are not over; `waiting` never had a round, oldest first.
 
     A session with a round stays. Of those without one, the older half stays, and the oldest of
     the younger half gives way. If the oldest of all did, a stranger's crowd would put out every

@@ -1,4 +1,4 @@
-"""Where the sessions of a log stand, followed lightly: enough to say who may post what.
+"""Follows the sessions of a log lightly: far enough to say who may post what.
 
 Nothing is proved here and no proof is checked: the rules do that (`gopa.rules`). The tracker
 takes what the organiser says at its word, so a board that uses it keeps out what cannot
@@ -207,7 +207,7 @@ class TrackedSession:
 
 
 def manifest_of(session: bytes, author: bytes, body: bytes) -> Manifest:
-    """The manifest if it is this session's and the author's; else `MalformedMessage`."""
+    """Reads the manifest if it is this session's and the author's; else `MalformedMessage`."""
     if session_id(body) != session:
         raise MalformedMessage("the manifest does not hash to the session's id", "session")
     manifest = MANIFEST.decode(body)
@@ -217,7 +217,7 @@ def manifest_of(session: bytes, author: bytes, body: bytes) -> Manifest:
 
 
 def close_phase(manifest: Manifest, found: TrackedRound, close: Close) -> None:
-    """What a close changes; `MalformedMessage` if it cannot be one of this phase."""
+    """Applies what a close changes; `MalformedMessage` if it cannot be one of this phase."""
     if close.phase is not found.opens:
         raise MalformedMessage("the close of another phase than the open one", "phase")
     content = close.content

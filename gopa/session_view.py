@@ -1,4 +1,4 @@
-"""What the page of a board shows about sessions: phases, parties, who masks with whom."""
+"""Shows sessions on the page of a board: phases, parties, who masks with whom."""
 
 from __future__ import annotations
 

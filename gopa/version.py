@@ -1,3 +1,3 @@
-"""The version of the library."""
+"""Holds the version of the library."""
 
 VERSION = "0.1.0"

@@ -14,23 +14,23 @@ from typing import Final
 
 
 def name_of(member: Enum) -> str:
-    """The key of a member of an enumeration in the tables below."""
+    """Gives the key of a member of an enumeration in the tables below."""
     return member.name.lower()
 
 
 def plain_name(name: str) -> str:
-    """A name of an enumeration as a report spells it, as a key of the tables below."""
+    """Spells the name of an enumeration as reports do, as a key of the tables below."""
     return name.strip().lower().replace("-", "_").replace(" ", "_")
 
 
 def sentence(words: str) -> str:
-    """The words with a capital letter in front."""
+    """Puts a capital letter in front of the words."""
     return words[:1].upper() + words[1:]
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictWords:
-    """How a verdict is shown: a tone, which decides colour and symbol, and two sentences."""
+    """Says how a verdict is shown: a tone, which decides colour and symbol, and two sentences."""
 
     tone: str
     headline: str
@@ -178,7 +178,7 @@ ABORTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PhaseWords:
-    """How a phase is spoken of.
+    """Says how people speak of a phase.
 
     `name` says what it is called, `doing` what goes on in it, `done` what a party is that is
     through with it, and `absent` what one did that sent nothing.
@@ -230,13 +230,13 @@ PHASES: Final = {
 
 
 def doing(phase: str) -> str:
-    """What goes on in a phase that a report names; an unknown name as it is."""
+    """Says what goes on in a phase that a report names; an unknown name as it is."""
     known = PHASES.get(plain_name(phase))
     return phase if known is None else known.doing
 
 
 def abort_because(reason: str) -> str:
-    """Why a round was aborted that a report names; an unknown name as it is."""
+    """Says why a round was aborted that a report names; an unknown name as it is."""
     return ABORTS.get(plain_name(reason), reason)
 
 
@@ -274,7 +274,7 @@ _BY_RULE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CauseWords:
-    """Why somebody was left out: in short, and as the end of a sentence about the party."""
+    """Says why somebody was left out: in short, and as the end of a sentence about the party."""
 
     short: str
     full: str
@@ -301,7 +301,7 @@ FAULTLESS: Final = frozenset({"absent", "lost"})
 
 
 def exclusion_reason(phase: str, cause: str, rule: str) -> str:
-    """Why somebody was left out, as the end of a sentence that begins with the party."""
+    """Says why somebody was left out, as the end of a sentence that begins with the party."""
     cause, phase = plain_name(cause), plain_name(phase)
     if cause == "convicted" and rule in {"04-A1", "04-A2", "04-A5"}:
         return "accused a neighbour falsely"

@@ -44,7 +44,7 @@ def audit(  # noqa: PLR0913 - all of them are options
     chains: Iterable[DrandChain] = KNOWN_CHAINS,
     toolkit: Toolkit | None = None,
 ) -> Report:
-    """Check everything that a transcript proves, with nothing but what the caller trusts.
+    """Checks everything that a transcript proves, with nothing but what the caller trusts.
 
     `source` is a `.gopa` file, a directory of a board, the address of a board or of a copy,
     or an open `LogReader`. `anchors` are the hash of the manifest and the key of the log, from
@@ -77,7 +77,7 @@ def audit(  # noqa: PLR0913 - all of them are options
 def run(
     source: TranscriptLike, options: AuditOptions, pool: Executor | None
 ) -> tuple[Report, LogState | None]:
-    """The report, and what was read for it; None for a transcript of an unknown version."""
+    """Gives the report, and what was read for it; None for a transcript of an unknown version."""
     with ExitStack() as opened:
         try:
             transcript = open_transcript(source, opened)
@@ -102,7 +102,7 @@ def options_of(  # noqa: PLR0913 - all of them are options
     toolkit: Toolkit | None = None,
     trace: str = "",
 ) -> AuditOptions:
-    """The options of an audit, with files read; `UsageError` names what is wrong."""
+    """Makes the options of an audit, with files read; `UsageError` names what is wrong."""
     if session is not None and len(session) != len(WHOLE_LOG):
         raise UsageError(f"the id of a session has {len(WHOLE_LOG)} bytes", "session")
     return AuditOptions(
@@ -120,7 +120,7 @@ def options_of(  # noqa: PLR0913 - all of them are options
 
 @contextmanager
 def workers(jobs: int, executor: Executor | None) -> Iterator[Executor | None]:
-    """The caller's executor, or a pool of so many processes for the time of an audit."""
+    """Offers the caller's executor, or a pool of so many processes for the time of an audit."""
     if type(jobs) is not int or jobs < 1:
         raise UsageError("a number of processes, at least 1", "jobs")
     if executor is not None or jobs == 1:
@@ -131,7 +131,7 @@ def workers(jobs: int, executor: Executor | None) -> Iterator[Executor | None]:
 
 
 def new_state(transcript: AuditedLog, options: AuditOptions, pool: Executor | None) -> LogState:
-    """A log of which nothing has been read yet."""
+    """Makes a log of which nothing has been read yet."""
     named = transcript.session if transcript.session != WHOLE_LOG else None
     check = LogCheck(options.toolkit, rng=os.urandom, executor=pool)
     choice = SessionChoice(options.session or named, options.anchors.manifest)
@@ -139,7 +139,7 @@ def new_state(transcript: AuditedLog, options: AuditOptions, pool: Executor | No
 
 
 def read_log(transcript: AuditedLog, options: AuditOptions, pool: Executor | None) -> LogState:
-    """Read all of it once. What is wrong with it is in the state; `Unsupported` ends it."""
+    """Reads all of it once. What is wrong with it is in the state; `Unsupported` ends it."""
     state = new_state(transcript, options, pool)
     take_note(state, _best_note(transcript, options))
     if state.checkpoint is None:
@@ -160,7 +160,7 @@ def read_log(transcript: AuditedLog, options: AuditOptions, pool: Executor | Non
 
 
 def take_note(state: LogState, data: bytes) -> None:
-    """The note to compare the log with. Its signatures are judged when all keys are known."""
+    """Takes the note to compare the log with. Its signatures are judged when all keys are known."""
     state.note = data
     try:
         state.checkpoint = Checkpoint.from_text(SignedNote.parse(data).text)
@@ -170,7 +170,7 @@ def take_note(state: LogState, data: bytes) -> None:
 
 
 def take_break(state: LogState, error: ProtocolError) -> None:
-    """Reading ended early. What is merely not there is nobody's fault."""
+    """Notes that reading ended early. What is merely not there is nobody's fault."""
     if isinstance(error, MissingResource | Unattributed):
         state.lacking = str(error)
     else:

@@ -112,7 +112,7 @@ BY_NUMBER: Final = {check.number: check for check in CHECKS}
 
 
 def check_of(rule: str) -> Check:
-    """The check that cites a rule, exactly or by its family.
+    """Finds the check that cites a rule, exactly or by its family.
 
     Raises:
         KeyError: no check cites it.

@@ -39,7 +39,7 @@ def summary(
     *,
     simulation: bool,
 ) -> str:
-    """The outcome, with everything that nobody must miss."""
+    """Says how it ended, with everything that nobody must miss."""
     parts = [_first(verdict, tally, rounds), *map(veto, rounds), *_outcomes(verdict, rounds)]
     if Anchor.EMBEDDED in {anchors.log, anchors.manifest}:
         parts.append(not_anchored(verdict))
@@ -49,7 +49,7 @@ def summary(
 
 
 def veto(found: RoundReport) -> str:
-    """That the organiser ended a round which could have gone on (04-X7); else nothing."""
+    """Says that the organiser ended a round which could have gone on (04-X7); else nothing."""
     if not found.vetoed:
         return ""
     ended, *left = found.vetoed
@@ -67,7 +67,7 @@ def veto(found: RoundReport) -> str:
 
 
 def not_anchored(verdict: Verdict) -> str:
-    """[I3]: a transcript is called consistent only where all that was looked at holds."""
+    """Says what is not anchored; a transcript is called consistent only where all holds ([I3])."""
     return _CONSISTENT if verdict.value in SUMMARIES else _NOT_ANCHORED
 
 
@@ -112,7 +112,7 @@ def limits(  # noqa: PLR0913 - what a report may not leave out
     simulation: bool,
     bounded: bool,
 ) -> tuple[str, ...]:
-    """What the audit does not say; `bounded` vectors have a planned length."""
+    """Says what the audit does not say; `bounded` vectors have a planned length."""
     lines = ["Whether inputs are true is not known: a party chooses its own within the range."]
     if session is not None:
         lines.append(
@@ -140,7 +140,7 @@ _NOTHING = Anchoring(Anchor.MISSING, Anchor.MISSING)
 
 
 def compose(state: LogState, *, opened: bool = True) -> Report:
-    """The report about a log, as far as it was read."""
+    """Composes the report about a log, as far as it was read."""
     tally = CheckTally()
     if not opened:
         tally.say("0.1", Status.MISSING, state.lacking)
@@ -181,13 +181,13 @@ def compose(state: LogState, *, opened: bool = True) -> Report:
 
 
 def unsupported(name: str, why: str) -> Report:
-    """[I5]: nothing else is said about a transcript of another version."""
+    """Reports a transcript of another version, about which nothing else is said ([I5])."""
     said = f"{name}: {why}. Use a newer version of the auditor."
     return _without_checks(Verdict.UNSUPPORTED, said, Status.SKIPPED, why)
 
 
 def failed_inside(error: BaseException) -> Report:
-    """[V2]: the auditor itself failed, which says nothing about the transcript."""
+    """Reports that the auditor itself failed, which says nothing about the transcript ([V2])."""
     why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     said = f"The auditor itself failed ({why}); this says nothing about the transcript."
     return _without_checks(Verdict.INTERNAL_ERROR, said, Status.ERROR, why)

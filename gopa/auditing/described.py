@@ -41,7 +41,7 @@ class Estimates:
 
 
 def estimates_of(manifest: Manifest, found: RoundFindings) -> Estimates:
-    """Estimates from the sums of a round; none where it has no result.
+    """Computes estimates from the sums of a round; none where it has no result.
 
     Rounding is counted in full, as nobody knows who was rounded. The largest weight is not
     in the manifest: of weighted rounds the mean is given and no sum.
@@ -123,7 +123,7 @@ MOST_DRAWN: Final = 256
 
 
 def session_report(session: bytes, manifest: Manifest) -> SessionReport:
-    """What the manifest says."""
+    """Repeats what the manifest says."""
     terms = manifest.terms
     return SessionReport(
         session=session,
@@ -151,7 +151,7 @@ def session_report(session: bytes, manifest: Manifest) -> SessionReport:
 
 
 def beacon_name(manifest: Manifest) -> str:
-    """Where the coins come from."""
+    """Names where the coins come from."""
     if isinstance(manifest.beacon, CommitReveal):
         return "commit-reveal"
     return "drand" if isinstance(manifest.beacon, DrandBeacon) else "simulation"
@@ -163,7 +163,7 @@ def _bits(manifest: Manifest, bits: Decimal) -> str:
 
 
 def noise_name(manifest: Manifest) -> str:
-    """The law of the noise and the hash of its table."""
+    """Names the law of the noise and the hash of its table."""
     law = manifest.terms.noise
     return f"{type(law).__name__} {law.table_hash().hex()}"
 
@@ -171,7 +171,7 @@ def noise_name(manifest: Manifest) -> str:
 def round_report(
     manifest: Manifest, found: RoundFindings, statement: PrivacyReport | None
 ) -> RoundReport:
-    """One round."""
+    """Describes one round."""
     low, high = ((), ()) if found.graph is None else found.graph.edges()
     drawn = len(found.roll) <= MOST_DRAWN
     values = estimates_of(manifest, found)
@@ -209,7 +209,7 @@ def round_report(
 
 
 def exclusions(found: RoundFindings) -> tuple[Exclusion, ...]:
-    """Everybody whom a list lost. Who was barred and posted nothing was never left out of one."""
+    """Lists everybody whom a list lost; never who was barred and posted nothing."""
     return tuple(
         Exclusion(
             each.author,
@@ -223,7 +223,7 @@ def exclusions(found: RoundFindings) -> tuple[Exclusion, ...]:
 
 
 def privacy_report(findings: Findings, number: int, rng: Rng) -> PrivacyReport:
-    """What round `number` gave away; it had a valid final close.
+    """Says what round `number` gave away; it had a valid final close.
 
     Raises `GopaError` where that cannot be derived.
     """

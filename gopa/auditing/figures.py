@@ -16,18 +16,18 @@ _UPWARDS: Final = Context(prec=_DIGITS, rounding=ROUND_CEILING)
 
 
 def decimal_of(value: Fraction | int) -> Decimal:
-    """With 60 digits."""
+    """Converts to a decimal with 60 digits."""
     fraction = Fraction(value)
     return EXACT.divide(Decimal(fraction.numerator), Decimal(fraction.denominator))
 
 
 def root_of(value: Fraction | int) -> Decimal:
-    """The square root with 60 digits."""
+    """Takes the square root with 60 digits."""
     return EXACT.sqrt(decimal_of(value))
 
 
 def text_of(value: Decimal | float, *, upwards: bool = False) -> str:
-    """The number with 12 significant digits; a bound is rounded `upwards`."""
+    """Writes the number with 12 significant digits; a bound is rounded `upwards`."""
     context = _UPWARDS if upwards else _SHORT
     rounded = context.create_decimal(Decimal(value))
     if rounded.is_zero():
@@ -39,5 +39,5 @@ def text_of(value: Decimal | float, *, upwards: bool = False) -> str:
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """`1 entry`, `2 entries`; without `many` an `s` makes one more than one."""
+    """Writes `1 entry`, `2 entries`; without `many` an `s` makes one more than one."""
     return f"{count} {one if count == 1 else many or f'{one}s'}"

@@ -148,7 +148,7 @@ def _holds(policy: TrustPolicy, data: bytes) -> bool:
 
 
 def may_be_saved(report: Report) -> bool:
-    """Whether the log was read whole under a note that its log signed, and has not gone back.
+    """Says whether the log was read whole under a note that it signed, and has not gone back.
 
     A copy that is older than what was seen before must not take its place: a board that shows
     one could then go on with another history and nobody would notice.

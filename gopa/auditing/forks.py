@@ -21,7 +21,7 @@ Node = Callable[[int, int], bytes]
 
 
 def fork_evidence(size: int, node: Node, older: SignedCheckpoint, newer: SignedCheckpoint) -> bytes:
-    """Both checkpoints, and the proof that the newer tree has another root at the older size.
+    """Joins both checkpoints with the proof that the newer tree has another root at the older size.
 
     `node` gives the nodes of the newer tree, which has `size` leaves.
     """
@@ -36,7 +36,7 @@ def fork_evidence(size: int, node: Node, older: SignedCheckpoint, newer: SignedC
 def cosigners_of_both(
     policy: TrustPolicy, older: SignedCheckpoint, newer: SignedCheckpoint
 ) -> tuple[VerifierKey, ...]:
-    """The witnesses of the policy that cosigned both checkpoints of a fork, by name ([K3]).
+    """Names the witnesses of the policy that cosigned both checkpoints of a fork ([K3]).
 
     One good line convicts: a broken one beside it, which a board could add to its note, clears
     nobody.
@@ -60,7 +60,7 @@ def _cosigned(signed: SignedCheckpoint, witness: VerifierKey) -> bool:
 def witness_faults(
     policy: TrustPolicy, older: SignedCheckpoint, newer: SignedCheckpoint
 ) -> list[AuditFault]:
-    """One for each witness that cosigned both checkpoints of a fork ([K3])."""
+    """Reports each witness that cosigned both checkpoints of a fork ([K3])."""
     return [
         log_fault(
             "05-W1",
@@ -76,7 +76,7 @@ def witness_faults(
 
 
 def evidence_from_board(data: bytes) -> bytes:
-    """What a client of the board has kept about a fork, as a file of evidence.
+    """Turns what a client of the board has kept about a fork into a file of evidence.
 
     Raises `MalformedMessage` for other bytes. Nothing is judged here.
     """
@@ -85,7 +85,7 @@ def evidence_from_board(data: bytes) -> bytes:
 
 
 def nodes_above(leaf: Callable[[int], bytes]) -> Node:
-    """The nodes of a tree whose leaf hashes are known."""
+    """Computes the nodes of a tree whose leaf hashes are known."""
 
     @lru_cache(maxsize=4_096)
     def node(height: int, index: int) -> bytes:

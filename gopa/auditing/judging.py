@@ -68,7 +68,7 @@ class Judgement:
 def judge(
     data: bytes, *, policy: TrustPolicy | None = None, toolkit: Toolkit | None = None
 ) -> Judgement:
-    """What this file proves, with nothing but the file and, for a board, the key of its log.
+    """Says what this file proves, with nothing but the file and, for a board, the key of its log.
 
     Raises:
         MalformedMessage: these bytes are no evidence.

@@ -19,7 +19,7 @@ from wire.errors import InvalidProof, InvalidSignature, MalformedMessage, Protoc
 
 
 def check_earlier(state: LogState, tally: CheckTally, signed: SignedCheckpoint | None) -> None:
-    """1.5: the saved checkpoint and the receipts that the reader brings."""
+    """Runs check 1.5: the saved checkpoint and the receipts that the reader brings."""
     options = state.options
     if options.since is None and not options.receipts:
         tally.say("1.5", Status.SKIPPED, "nothing was seen before: keep the state with --save")
@@ -98,7 +98,7 @@ _HOW = "bring a file with the manifest's hash and the log's key: --keys FILE"
 
 
 def check_log(state: LogState, tally: CheckTally) -> LogReport | None:
-    """Every check of families 0 and 1, and 3.1. None where not even the note can be read."""
+    """Runs every check of families 0 and 1, and 3.1. None where not even the note can be read."""
     tally.say("0.1", Status.PASS, "known")
     for fault in state.breaks:
         tally.add(fault)
@@ -251,6 +251,6 @@ def _entries(size: int) -> str:
 
 
 def rule_of(error: Exception, rule: str) -> str:
-    """The rule that an error of the log cites, if the checks know it; else `rule`."""
+    """Gives the rule that an error of the log cites, if the checks know it; else `rule`."""
     cited = error.check if isinstance(error, InvalidProof) else ""
     return cited if cited in {"05-A3", "05-F3", "05-F4", "05-F5"} else rule

@@ -71,7 +71,7 @@ AnchorsLike: TypeAlias = Anchors | bytes | str | Path
 
 
 def read_anchors(given: AnchorsLike | None) -> Anchors:
-    """From anchors, their text, or the path of a file; a `str` is a path."""
+    """Reads anchors from text, or from the file of this path; a `str` is a path."""
     if given is None:
         return Anchors()
     if isinstance(given, Anchors):

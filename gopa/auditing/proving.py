@@ -101,12 +101,12 @@ Excerpt: TypeAlias = dict[Kind, Kept]
 
 
 def cites_two(fault: AuditFault) -> bool:
-    """Whether the two entries themselves convict."""
+    """Says whether the two entries themselves convict."""
     return fault.rule == "04-E3" and len(fault.entries) == _TWO
 
 
 def stands_alone(fault: AuditFault) -> bool:
-    """Whether some messages convict, without the rest of the log."""
+    """Says whether some messages convict, without the rest of the log."""
     return fault.rule in SELF_CONTAINED and fault.culprit is Culprit.PARTY
 
 
@@ -185,7 +185,7 @@ class Excerpts:
 def evidence_of(
     state: LogState, faults: Iterable[AuditFault], read: Reading
 ) -> Iterator[tuple[str, bytes]]:
-    """For each proved fault of a party, organiser or board a name and a file that convicts.
+    """Gives a name and a file that convicts, for each proved fault of a party, organiser or board.
 
     `read` reads all entries of the log, again, and is called more than once: what is held of
     them has a bound. A fault of which no file convicts is passed over: a log that is too long

@@ -86,7 +86,7 @@ class Batch:
 
 
 def wrong_signatures(submissions: Iterable[Submission]) -> frozenset[int]:
-    """The positions of entries that their authors did not sign."""
+    """Finds the positions of entries that their authors did not sign."""
     return _wrong([_signed(submission) for submission in submissions])
 
 

@@ -19,7 +19,7 @@ FORMAT: Final = "gopa-audit/v1"
 
 
 def to_json_dict(report: Report) -> dict[str, Json]:
-    """Plain values: text, integers, truth values, lists, and objects in the schema's order."""
+    """Gives plain values: text, integers, truth values, lists, objects in the schema's order."""
     return {
         "format": FORMAT,
         "verdict": report.verdict.value,
@@ -40,7 +40,7 @@ def to_json_dict(report: Report) -> dict[str, Json]:
 
 
 def to_json_bytes(report: Report) -> bytes:
-    """ASCII with a newline at the end: the same report gives the same bytes.
+    """Gives ASCII with a newline at the end: the same report gives the same bytes.
 
     Names are strangers' words. Escaped, they cannot speak to the terminal that shows them.
     """

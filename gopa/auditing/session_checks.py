@@ -36,7 +36,7 @@ _CULPRITS: Final = {
 
 
 def check_session(state: LogState, tally: CheckTally) -> Findings | None:
-    """Every check of the families 2 to 7 but 3.1 and 7.3. None where nothing is believed."""
+    """Runs every check of the families 2 to 7 but 3.1 and 7.3. None where nothing is believed."""
     if not state.ended or tally.failed(*GROUND) or state.reading.undecodable:
         _skip(tally, "the log does not hold: nothing in it is believed")
         return None
@@ -57,7 +57,7 @@ def check_session(state: LogState, tally: CheckTally) -> Findings | None:
 
 
 def audit_fault(state: LogState, fault: Fault) -> AuditFault:
-    """A fault that the rules found. Who may have been shown another log is not named."""
+    """Reports a fault that the rules found, but nobody who may have been shown another log."""
     by_party = fault.role in {Role.PARTY, Role.STRANGER}
     return AuditFault(
         check=check_of(fault.rule).number,
@@ -81,7 +81,7 @@ def _headline(fault: Fault) -> str:
 
 
 def remarks(state: LogState, findings: Findings | None) -> tuple[Remark, ...]:
-    """What convicts nobody."""
+    """Lists what convicts nobody."""
     found = []
     more = state.reading.bad_count - len(state.reading.bad)
     if more:
@@ -134,7 +134,7 @@ def _say_how_far(state: LogState, findings: Findings, tally: CheckTally) -> None
 def rounds_of(
     state: LogState, findings: Findings | None, tally: CheckTally
 ) -> Iterator[RoundReport]:
-    """All rounds with what they gave away (7.3)."""
+    """Describes all rounds with what they gave away (7.3)."""
     manifest = None if findings is None else findings.manifest
     if findings is None or manifest is None:
         return

@@ -52,7 +52,7 @@ TranscriptLike: TypeAlias = str | Path | LogReader
 
 
 def open_transcript(source: TranscriptLike, opened: ExitStack) -> AuditedLog:
-    """The transcript; what has to be closed is left to `opened`.
+    """Opens the transcript; what has to be closed is left to `opened`.
 
     Raises:
         UsageError: there is nothing of that name.

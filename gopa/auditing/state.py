@@ -67,7 +67,7 @@ class LogState:
 
 
 def embedded_policy(manifest: Manifest) -> TrustPolicy:
-    """The policy in a manifest, or trust in the one log that it names."""
+    """Gives the policy in a manifest, or trust in the one log that it names."""
     policy = policy_of(manifest.policy)
     if policy is not None:
         return policy

@@ -76,7 +76,7 @@ def log_fault(  # noqa: PLR0913 - what a fault consists of
     entries: Iterable[ShownEntry] = (),
     proved: bool = False,
 ) -> AuditFault:
-    """Something wrong with the transcript as such, outside of any round."""
+    """Reports something wrong with the transcript as such, outside of any round."""
     found = BY_NUMBER[check] if check else check_of(rule)
     return AuditFault(
         check=found.number,

@@ -30,7 +30,7 @@ class Trace:
 
 
 def trace(report: Report, traced: list[Traced]) -> Trace:
-    """The trace of the one author whose entries were kept.
+    """Traces the one author whose entries were kept.
 
     Raises:
         UsageError: nobody, or several authors, have keys that begin so.

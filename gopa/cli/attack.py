@@ -25,12 +25,12 @@ _COLUMNS: Final = (26, 26, 24, 8)
 
 
 def head() -> str:
-    """The names of the columns of `line`."""
+    """Gives the names of the columns of `line`."""
     return _columns("attack", "caught by", "who", "result")
 
 
 def line(row: AttackResult) -> str:
-    """One attack as a line of a table, and more lines where something is wrong."""
+    """Shows one attack as a line of a table, and on more lines what is wrong."""
     caught, *more = _by_rule(row.caught) or [("nothing", "")]
     lines = [_columns(row.attack, *caught, row.result)]
     lines += [_columns("", *each, "") for each in more]
@@ -39,7 +39,7 @@ def line(row: AttackResult) -> str:
 
 
 def summary(rows: Sequence[AttackResult]) -> str:
-    """How many held."""
+    """Says how many attacks were caught as expected, and names the others."""
     held = sum(row.held for row in rows)
     if held == len(rows):
         what = "The attack" if held == 1 else f"All {held} attacks"
@@ -49,7 +49,7 @@ def summary(rows: Sequence[AttackResult]) -> str:
 
 
 def unfit_lines(unfit: Mapping[str, Unserved]) -> Iterator[str]:
-    """How many attacks cannot be tried over HTTP, and why."""
+    """Says how many attacks cannot be tried over HTTP, and why."""
     for why in Unserved:
         count = sum(each is why for each in unfit.values())
         if count:
@@ -57,13 +57,13 @@ def unfit_lines(unfit: Mapping[str, Unserved]) -> Iterator[str]:
 
 
 def unfit_facts(unfit: Mapping[str, Unserved]) -> Iterator[str]:
-    """The same for programs: one object for each attack."""
+    """Says the same for programs: one object for each attack."""
     for name, why in unfit.items():
         yield json.dumps({"attack": name, "unserved": why.name.lower(), "why": why.value})
 
 
 def listing(chosen: Sequence[Attack]) -> str:
-    """Names with what they try, family by family."""
+    """Lists names with what they try, family by family."""
     lines: list[str] = []
     for family, members in groupby(chosen, key=lambda each: each.family):
         lines.append(f"{family}:")
@@ -73,7 +73,7 @@ def listing(chosen: Sequence[Attack]) -> str:
 
 
 def story(attack: Attack) -> str:
-    """Everything to know of one attack."""
+    """Tells everything there is to know of one attack."""
     parts = (
         ("tries", attack.story.tries),
         ("caught", attack.story.caught),
@@ -86,7 +86,7 @@ def story(attack: Attack) -> str:
 
 
 def facts(attack: Attack) -> dict[str, object]:
-    """The same for programs."""
+    """Tells the same for programs."""
     return {
         "name": attack.name,
         "family": attack.family,
@@ -96,7 +96,7 @@ def facts(attack: Attack) -> dict[str, object]:
 
 
 def row_facts(row: AttackResult) -> dict[str, object]:
-    """What came of an attack, for programs."""
+    """Says what came of an attack, for programs."""
     caught = [
         {"rule": each.rule, "check": each.check, "who": each.who, "how": each.how.name.lower()}
         for each in row.caught

@@ -32,17 +32,17 @@ _COLUMNS: Final = (22, 46, 14, 14, 9, 7)
 
 
 def measured_with(confidence: float, seed: int) -> str:
-    """What the bounds of the first table are worth."""
+    """Says what the bounds of the first table are worth."""
     return f"All bounds hold together with confidence {confidence:g}. Seed {seed}.\n"
 
 
 def head() -> str:
-    """The names of the columns of `line`."""
+    """Gives the names of the columns of `line`."""
     return _columns("view", "the coalition has", "claim", "at least", "draws", "notices", "verdict")
 
 
 def line(row: ViewResult) -> str:
-    """One view, on as many lines as its description needs."""
+    """Shows one view, on as many lines as its description needs."""
     measured, claim = row.measured, row.view.claim
     first, *more = textwrap.wrap(row.view.coalition, _COLUMNS[1])
     return "\n".join(
@@ -62,19 +62,19 @@ def line(row: ViewResult) -> str:
 
 
 def verdict(row: ViewResult) -> str:
-    """In words; a claim of delta 1 says nothing."""
+    """Says in words whether a view is inside its claim; a claim of delta 1 says nothing."""
     if row.view.claim.delta >= 1:
         return "nothing is claimed"
     return "inside the claim" if row.inside else "OUTSIDE THE CLAIM"
 
 
 def broken_title() -> str:
-    """In front of the second table."""
+    """Gives the words in front of the second table."""
     return "\nPlans with one thing wrong, held to the claim of the sound one:\n"
 
 
 def link_line(found: ViewComparison) -> str:
-    """One kind of real session."""
+    """Shows how one kind of real session compares with its simulation."""
     verdict = "as simulated" if found.holds else "NOT AS SIMULATED"
     values = f"{found.values - found.wrong} of {found.values} values to the bit"
     fits = f"laws p = {_chance(found.totals)}, {_chance(found.singles)}"
@@ -84,7 +84,7 @@ def link_line(found: ViewComparison) -> str:
 def summary(
     rows: Sequence[ViewResult], broken: Sequence[ViewResult], compared: Sequence[ViewComparison]
 ) -> str:
-    """The last lines."""
+    """Gives the last lines: how many of each kind came out as they should."""
     outside = [row.view.name for row in rows if not row.inside]
     parts = [
         f"{len(rows) - len(outside)} of {len(rows)} views are inside their claims"
@@ -106,7 +106,7 @@ def summary(
 
 
 def row_facts(row: ViewResult) -> dict[str, object]:
-    """One view for programs; `notices` is null where no excess would be noticed."""
+    """Shows one view for programs; `notices` is null where no excess would be noticed."""
     measured = row.measured
     return {
         "view": row.view.name,
@@ -127,7 +127,7 @@ def row_facts(row: ViewResult) -> dict[str, object]:
 
 
 def link_facts(found: ViewComparison) -> dict[str, object]:
-    """One kind of session for programs."""
+    """Shows one kind of session for programs."""
     return {**asdict(found), "holds": found.holds}
 
 

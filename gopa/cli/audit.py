@@ -1,4 +1,4 @@
-"""`gopa audit`: check a transcript offline, or a board that is running."""
+"""Runs `gopa audit`: checks a transcript offline, or a board that is running."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
 
 @dataclass(frozen=True, slots=True)
 class AuditOutput:
-    """What is to be written besides the verdict."""
+    """Names what is to be written besides the verdict."""
 
     as_json: bool
     html: Path | None

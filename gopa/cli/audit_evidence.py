@@ -35,7 +35,7 @@ _READABLE: Final = 0o666
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Whole or not at all: whoever reads the file never finds half of it.
+    """Writes a file whole or not at all: whoever reads it never finds half of it.
 
     A device or a pipe is written to and stays what it is. The name of the file that is
     written beside cannot be guessed: nobody can have put a link in its place.
@@ -51,7 +51,7 @@ def replace(path: Path, data: bytes) -> None:
 
 
 def directory_at(path: Path) -> Path:
-    """The directory, made if need be."""
+    """Makes the directory if need be, and returns it."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -60,7 +60,7 @@ def directory_at(path: Path) -> Path:
 
 
 def require_apart(source: str | None, read: Iterable[Path], written: Iterable[Path]) -> None:
-    """Nothing is written over what is read, nor among the public files of a log.
+    """Refuses to write over what is read, or among the public files of a log.
 
     Raises:
         UsageError: it would be.
@@ -81,7 +81,7 @@ def require_apart(source: str | None, read: Iterable[Path], written: Iterable[Pa
 
 
 def require_places(written: Iterable[Path]) -> None:
-    """An audit may take long: that there is no room for its page is said before.
+    """Refuses places that cannot be written to, before an audit that may take long.
 
     Raises:
         UsageError: there is no such directory, or nothing may be written there.
@@ -122,7 +122,7 @@ _MOST_NAMED: Final = 20
 
 
 def write_evidence(report: Report, state: LogState, directory: Path, source: str) -> None:
-    """A file for each fault of which one convicts; of the others it is said that there is none.
+    """Writes a file for each fault of which one convicts, and names the others.
 
     Entries are read again. Each file was judged, so whatever is read, it convicts.
     """
@@ -168,7 +168,7 @@ def _say_what_is_missing(report: Report, count: int, shown: set[tuple[bytes, str
 
 
 def judge_file(path: Path, keys: Path | None, *, as_json: bool) -> int:
-    """Say what a file of evidence proves; the exit code says whether it convicts."""
+    """Says what a file of evidence proves; the exit code says whether it convicts."""
     try:
         data = _content(path)
         anchors = read_anchors(keys)

@@ -1,4 +1,4 @@
-"""An audit in words, for a person: the verdict first, then what was computed, then the rest."""
+"""Shows an audit to people: the verdict first, then what was computed, then the rest."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ _OF_A_COPY: Final = frozenset({"0.1", "0.2", "0.3", "1.1", "1.3", "1.4", "1.5", 
 
 
 def screen(report: Report) -> str:
-    """The whole report as text."""
+    """Shows the whole report as text."""
     return "\n".join(_lines(report)) + "\n"
 
 
 def judged_screen(judgement: Judgement, expected: bytes | None) -> str:
-    """What a file of evidence proves; `expected` is the manifest's hash that the reader brings."""
+    """Shows what a file of evidence proves; `expected` is the manifest's hash from --keys."""
     if not judgement.convicts:
         return f"PROVES NOTHING\n  {visible(judgement.what, 1_000)}\n"
     lines = [
@@ -115,7 +115,7 @@ def _rule(name: str) -> str:
 
 
 def trace_screen(found: Trace) -> str:
-    """What the log has about one author."""
+    """Shows what the log has about one author."""
     lines = ["", f"Everything of {found.author.hex()}:"]
     for step in found.steps:
         lines.append(f"  entry {step.index}: {step.what}")

@@ -1,4 +1,4 @@
-"""Runs `gopa board`: run, watch, check, reindex and carry away a bulletin board.
+"""Runs `gopa board`: makes, reads, checks, reindexes and carries away a bulletin board.
 
 `gopa board evidence` says what a file of evidence proves, and what it does not; `gopa board
 reindex` gives a board whose index is lost or wrong another one.

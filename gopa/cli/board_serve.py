@@ -1,4 +1,4 @@
-"""Runs `gopa board serve` and `gopa board witness`: what goes on until it is stopped.
+"""Runs `gopa board serve` and `gopa board witness`, which go on until they are stopped.
 
 The options of `serve` also say who may post to the board.
 """
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BoardAdmission:
-    """What a sequencer takes its policy from, and what the board's page shows of it."""
+    """Holds where a board gets its policy from, and what its page shows of that."""
 
     admission: Callable[[], AdmissionPolicy]
     view: SessionView | None = None
@@ -50,7 +50,7 @@ class BoardAdmission:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionOptions:
-    """The options, as they were given."""
+    """Holds the options that say who may post, as they were given."""
 
     sessions: bool
     organisers: Path | None
@@ -86,7 +86,7 @@ class AdmissionOptions:
 
 
 def read_keys(path: Path) -> list[bytes]:
-    """Ed25519 keys from a file, one of 64 hexadecimal digits a line; # begins a comment."""
+    """Reads Ed25519 keys from a file, one of 64 hexadecimal digits a line; # begins a comment."""
     try:
         keys = [PublicKey(bytes.fromhex(line)).data for _, line in numbered_lines(read_text(path))]
     except (ValueError, MalformedMessage):

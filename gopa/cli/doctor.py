@@ -27,7 +27,7 @@ DEPENDENCIES = ("click", "cryptography", "gmpy2", "numpy", "rich", "scipy")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the diagnosis. `problem` means that something must be done."""
+    """Holds one line of the diagnosis. `problem` means that something must be done."""
 
     topic: str
     value: str
@@ -36,7 +36,7 @@ class Finding:
 
 
 def diagnose(path: Iterable[str] | None = None) -> list[Finding]:
-    """Look at the installation; `path` stands in for `sys.path`."""
+    """Looks at the installation; `path` stands in for `sys.path`."""
     search = list(sys.path if path is None else path)
     claims = importlib.metadata.packages_distributions()
     return [

@@ -173,7 +173,7 @@ def _shown(words: str) -> str:
 
 
 class NoRoom(MemoryError):
-    """There is too little memory to load what an audit needs."""
+    """Says that there is too little memory to load what an audit needs."""
 
 
 def make_room() -> None:

@@ -1,4 +1,4 @@
-"""`gopa join`: one party in one session."""
+"""Runs `gopa join`: takes part in one session as one party."""
 
 from __future__ import annotations
 

@@ -38,11 +38,11 @@ _T = TypeVar("_T")
 
 
 class BoardUnreachable(GopaError):
-    """The board could not be used for as long as the party was willing to wait."""
+    """Says that the board could not be used for as long as the party was willing to wait."""
 
 
 class SessionAbsent(BoardUnreachable):
-    """The board has answered, and had no such session for as long as the party would wait."""
+    """Says that a board answered, and did not have the session for as long as that."""
 
 
 class PatientConnect(Alone):
@@ -144,7 +144,7 @@ class PatientConnect(Alone):
 
 
 def joined_line(manifest: Manifest) -> ProgressEvent:
-    """The session that was joined."""
+    """Describes the session that was joined."""
     terms = manifest.terms
     title = manifest.title.decode("utf-8", "replace") or manifest.session.hex()[:16]
     text = (
@@ -164,7 +164,7 @@ def joined_line(manifest: Manifest) -> ProgressEvent:
 
 
 def tell(screen: ProgressDisplay, news: RoundStatus) -> None:
-    """Where a round stands, and whether this party is in it."""
+    """Shows where a round stands, and whether this party is in it."""
     facts: dict[str, object] = {
         "round": news.round,
         "logical": news.logical,
@@ -189,7 +189,7 @@ def tell(screen: ProgressDisplay, news: RoundStatus) -> None:
 
 
 def facts_of(found: Contribution) -> dict[str, object]:
-    """What a machine reads; nested values are JSON lists."""
+    """Gives a result for machines; nested values are JSON lists."""
     return {
         "session": found.session.hex(),
         "round": found.round,
@@ -221,7 +221,7 @@ def _short(value: Any) -> Any:
 
 
 def sentence(found: Contribution) -> str:
-    """What a person reads."""
+    """Gives a result for people."""
     why = PARTS[name_of(found.part)]
     yours = "yours is among them" if found.included else f"without yours: {why}"
     return "\n".join(

@@ -34,7 +34,7 @@ from wire.strict_json import read_json
 
 
 class Seconds(click.FloatRange):
-    """A number of seconds, not negative; `inf` is for ever. `nan` would be, too, unasked."""
+    """Reads a number of seconds, not negative; `inf` is for ever, and so would `nan` be."""
 
     name = "seconds"
 
@@ -69,7 +69,7 @@ _UNREADABLE: Final = (
 
 
 def read_value(text: str | None, path: Path | None) -> Any:
-    """A number, or what a file holds: an array (.npy), JSON (.json), or numbers in a text.
+    """Reads a number, or what a file holds: an array (.npy), JSON (.json), or numbers in a text.
 
     Raises:
         UsageError: there is not exactly one source, or it holds no numbers. What it holds
@@ -85,7 +85,7 @@ def read_value(text: str | None, path: Path | None) -> Any:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; `UsageError` where it cannot be read or is no text."""
+    """Reads the text of a file; `UsageError` where it cannot be read or is no text."""
     try:
         with path.open("rb") as file:
             return file.read(_LARGEST_TEXT).decode()
@@ -96,13 +96,13 @@ def read_text(path: Path) -> str:
 
 
 def numbered_lines(text: str) -> list[tuple[int, str]]:
-    """The lines that say something, with their numbers; what follows a # is a comment."""
+    """Gives the lines that say something, with their numbers; a # begins a comment."""
     stripped = (line.partition("#")[0].strip() for line in text.splitlines())
     return [(number, line) for number, line in enumerate(stripped, 1) if line]
 
 
 def read_line(path: Path) -> str:
-    """The first line of a file, or of standard input."""
+    """Reads the first line of a file, or of standard input."""
     try:
         if str(path) == _STANDARD_INPUT:
             return sys.stdin.readline(_LONGEST_LINE)
@@ -161,7 +161,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 @contextmanager
 def reporting() -> Iterator[None]:
-    """What was received is wrong: one line and exit code 1. Usage errors go on to `main`."""
+    """Ends with one line and exit code 1 if what was received is wrong. Usage errors go on."""
     try:
         yield
     except ProtocolError as error:
@@ -175,7 +175,7 @@ def reporting() -> Iterator[None]:
 
 
 def show(facts: dict[str, object], as_json: bool) -> None:
-    """One JSON object, or a line for each fact."""
+    """Prints one JSON object, or a line for each fact."""
     if as_json:
         click.echo(json.dumps(facts))
         return
@@ -216,7 +216,7 @@ _certificate = click.Path(path_type=Path, exists=True)
 
 
 def listen_options(port: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Where a server listens, and to how many: the command gets one `Listen` for all options."""
+    """Adds where a server listens, and to how many; the command gets one `Listen` for all."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @click.option("--host", default="127.0.0.1", show_default=True)
@@ -266,7 +266,7 @@ def listen_options(port: int) -> Callable[[Callable[..., None]], Callable[..., N
 
 
 def read_policy(path: Path | None, log_key: str | None) -> TrustPolicy:
-    """The policy in the file, or trust in the one log."""
+    """Reads the policy in the file, or trusts the one log."""
     if path is not None:
         try:
             return TrustPolicy.parse(path.read_bytes())
@@ -278,7 +278,7 @@ def read_policy(path: Path | None, log_key: str | None) -> TrustPolicy:
 
 
 def own_key(source: str) -> str | None:
-    """The operator of a board need not name its own key."""
+    """Finds the key of the operator's own board, which it need not name."""
     directory = Path(source)
     if "://" in source:
         return None
@@ -293,7 +293,7 @@ def own_key(source: str) -> str | None:
 
 
 def check_certificate(certificate: Path | None, key: Path | None) -> None:
-    """Return if there are both or none, they belong together, and the key is its owner's alone."""
+    """Refuses a TLS certificate without its key, and a key that others can read."""
     if (certificate is None) != (key is None):
         raise UsageError("TLS needs both: --tls-cert FILE and --tls-key FILE")
     if certificate is not None and key is not None:
@@ -305,7 +305,7 @@ def check_certificate(certificate: Path | None, key: Path | None) -> None:
 
 
 def witness_signer(directory: Path, name: str | None) -> NoteSigner:
-    """The witness's key, made the first time."""
+    """Loads the witness's key, and makes it the first time."""
     path = directory / "key"
     if not path.exists():
         if name is None:
@@ -319,7 +319,7 @@ def witness_signer(directory: Path, name: str | None) -> NoteSigner:
 
 
 def parse_session(text: str) -> bytes:
-    """32 bytes from hexadecimal digits."""
+    """Reads the 32 bytes of a session id from hexadecimal digits."""
     try:
         session = bytes.fromhex(text)
     except ValueError:
@@ -330,7 +330,7 @@ def parse_session(text: str) -> bytes:
 
 
 def check_option_name(name: str, option: str) -> None:
-    """Return if a key may have this name."""
+    """Refuses names that no key may have."""
     try:
         check_name(name)
     except MalformedMessage as error:
@@ -338,7 +338,7 @@ def check_option_name(name: str, option: str) -> None:
 
 
 def parse_log_key(text: str) -> VerifierKey:
-    """The key of a log as people exchange it."""
+    """Reads the key of a log as people exchange it."""
     try:
         key = VerifierKey.parse(text.strip())
     except MalformedMessage as error:

@@ -192,13 +192,13 @@ def plan(  # noqa: PLR0913 - one argument for each option
 
 
 def warn(made: Plan) -> None:
-    """Say what whoever runs the plan should know first."""
+    """Says what whoever runs the plan should know first."""
     for warning in made.warnings:
         click.echo(f"gopa: warning: {warning}", err=True)
 
 
 def as_record(made: Plan) -> dict[str, object]:
-    """A view for programs: exact numbers as integers and decimal strings."""
+    """Shows the plan to programs: exact numbers as integers and decimal strings."""
     terms = {
         name: str(value) if isinstance(value, Decimal) else value
         for name, value in asdict(made.terms).items()
@@ -249,7 +249,7 @@ _NOT_HERE: Final = frozenset({"as_json", "plot", "mode", "trust", "anyone"})
 def plan_options(
     *, without: Collection[str] = (), optional: Collection[str] = ()
 ) -> Callable[[click.Command], click.Command]:
-    """Adds them behind the command's own: one place says what they mean."""
+    """Adds the options of `gopa plan` behind a command's own: one place says what they mean."""
 
     def add(command: click.Command) -> click.Command:
         for option in plan.params:
@@ -271,7 +271,7 @@ def plan_of(
     *,
     anyone: bool = False,
 ) -> Plan:
-    """The plan these options ask for, in this mode."""
+    """Makes the plan that these options ask for, in this mode."""
     wanted = dict(options)
     wanted.pop("parties", None)
     low, high = wanted.pop("low"), wanted.pop("high")

@@ -30,12 +30,12 @@ _SHORT: Final = Patience(attempts=3, first_seconds=0.2, most_seconds=1.0)
 
 
 def board_client(ticket: Ticket, state: ClientState | None = None) -> BoardClient:
-    """A client that believes what the ticket trusts."""
+    """Makes a client that believes what the ticket trusts."""
     return _client(ticket.board, ticket.trust, state or MemoryState())
 
 
 def require_board(address: str, policy: TrustPolicy) -> None:
-    """Return if there is a board with this log; raises `UsageError` that says what is there."""
+    """Refuses an address without a board that has this log; the error says what is there."""
     alone = TrustPolicy.single_log(policy.log.key)  # witnesses may come later
     try:
         _client(address, alone, MemoryState()).update()
@@ -61,7 +61,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def secret_options(command: _Command) -> _Command:
-    """`--passphrase-file` and `--key-file`, for what is sealed already."""
+    """Adds `--passphrase-file` and `--key-file`, for what is sealed already."""
     for option in (
         click.option("--key-file", type=_file, help="The key file that it is sealed with."),
         click.option(
@@ -76,7 +76,7 @@ def secret_options(command: _Command) -> _Command:
 
 
 def new_secret_options(command: _Command) -> _Command:
-    """The same for what is made now, and `--passphrase` to be asked for one."""
+    """Adds the same for what is made now, and `--passphrase` to be asked for one."""
     for option in (
         click.option(
             "--key-file", type=_file, help="Seal it with this key file; made if it is not there."
@@ -98,7 +98,7 @@ def new_secret_options(command: _Command) -> _Command:
 
 
 def new_secret(passphrase_file: Path | None, key_path: Path | None, *, ask: bool) -> Secret | None:
-    """What seals something new; None leaves it readable for whoever can read the file."""
+    """Gets what seals something new; None leaves it readable for whoever can read the file."""
     _require_one(passphrase_file, key_path, ask=ask)
     if key_path is not None:
         if key_path.exists():
@@ -117,7 +117,7 @@ def new_secret(passphrase_file: Path | None, key_path: Path | None, *, ask: bool
 def known_secret(
     identity: Path, passphrase_file: Path | None, key_path: Path | None
 ) -> Secret | None:
-    """What opens an identity and the vault beside it; nothing if it is not sealed."""
+    """Gets what opens an identity and the vault beside it; nothing if it is not sealed."""
     _require_one(passphrase_file, key_path, ask=False)
     if key_path is not None:
         return key_file.load(key_path)

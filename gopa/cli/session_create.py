@@ -1,4 +1,4 @@
-"""Runs `gopa session create`: from a privacy target and a roster to a session and its ticket.
+"""Runs `gopa session create`: makes a session and its ticket for a privacy target and a roster.
 
 Rosters, invitations and the answers to them are files.
 """
@@ -40,7 +40,7 @@ from wire.errors import MalformedMessage, UsageError
 
 
 def read_roster(path: Path) -> tuple[bytes, ...]:
-    """Ed25519 keys in hex, one a line; what follows a # is a comment.
+    """Reads Ed25519 keys in hex, one a line; what follows a # is a comment.
 
     Raises `UsageError` that names the line.
     """
@@ -56,7 +56,7 @@ def read_roster(path: Path) -> tuple[bytes, ...]:
 
 
 def read_answers(invitations: Path, enrolments: Path) -> tuple[bytes, ...]:
-    """The keys of all that were invited and have answered.
+    """Reads the keys of all that were invited and have answered.
 
     Raises `UsageError` that names the line, or says which invitation is in doubt.
     """
@@ -73,7 +73,7 @@ def read_answers(invitations: Path, enrolments: Path) -> tuple[bytes, ...]:
 
 
 def read_invitations(path: Path) -> list[Invitation]:
-    """One a line, in a file that only its owner can read."""
+    """Reads invitations, one a line, from a file that only its owner can read."""
     text = read_secret(path).reveal().decode("utf-8", "replace")
     return [Invitation.parse(line) for _, line in numbered_lines(text)]
 

@@ -1,4 +1,4 @@
-"""`gopa session open` and `close`: what runs a session, and what ends it."""
+"""Runs `gopa session open`, which runs a session, and `gopa session close`, which ends it."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ _BAR: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class ProgressEvent:
-    """Something that is over: a name and plain values for machines, a sentence for people."""
+    """Holds what has happened: a name and plain values for machines, a sentence for people."""
 
     event: str
     text: str
@@ -69,7 +69,7 @@ class CurrentActivity:
 
 
 class ProgressDisplay(Protocol):
-    """Shows how far a command is. Use it as a context."""
+    """Shows how far a command is. It is used as a context."""
 
     def happened(self, what: ProgressEvent) -> None: ...
 
@@ -88,7 +88,7 @@ class ProgressDisplay(Protocol):
 
 
 def progress(*, as_json: bool, quiet: bool = False) -> ProgressDisplay:
-    """JSON lines on stdout if asked for; else a screen if stderr is a terminal; else nothing."""
+    """Shows JSON lines on stdout if asked for; else a screen on a terminal; else nothing."""
     if as_json:
         return JsonLines(sys.stdout)
     console = Console(stderr=True)
@@ -96,7 +96,7 @@ def progress(*, as_json: bool, quiet: bool = False) -> ProgressDisplay:
 
 
 class Silent(ProgressDisplay):
-    """Says nothing."""
+    """Shows nothing."""
 
     def happened(self, what: ProgressEvent) -> None:
         del what
@@ -106,7 +106,7 @@ class Silent(ProgressDisplay):
 
 
 class JsonLines(ProgressDisplay):
-    """One object a line, at once: `event`, then the facts; what is going on is a `standing`."""
+    """Writes an object a line, at once: `event`, then the facts; what goes on is a `standing`."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -123,7 +123,7 @@ class JsonLines(ProgressDisplay):
 
 
 class Screen(ProgressDisplay):
-    """Lines that stay, and below them one that changes, with the time that is left."""
+    """Shows lines that stay, and below them one that changes, with the time that is left."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.time) -> None:
         self._console, self._clock = console, clock
@@ -172,7 +172,7 @@ class Screen(ProgressDisplay):
 
 
 def left(seconds: float) -> str:
-    """Such as `1:05 left`."""
+    """Spells the time that is left, such as `1:05 left`."""
     whole = max(0, round(seconds))
     hours, rest = divmod(whole, 3600)
     minutes, last = divmod(rest, 60)
@@ -184,7 +184,7 @@ _SHOWN: Final = 8
 
 
 class OrganiserProgress:
-    """Says what an organiser tells, to whoever watches."""
+    """Shows what an organiser does to whoever watches."""
 
     def __init__(self, manifest: Manifest, to: ProgressDisplay) -> None:
         self._manifest, self._to = manifest, to
@@ -221,7 +221,7 @@ class OrganiserProgress:
 
 
 def phase_text(phase: Phase) -> str:
-    """What goes on in a phase."""
+    """Says what goes on in a phase."""
     return PHASES[name_of(phase)].doing
 
 
@@ -246,7 +246,7 @@ def _opened(what: PhaseOpened) -> ProgressEvent:
 
 
 def trouble_line(what: AwaitingBeacon | BadBeacon | BoardLost | BoardFound) -> ProgressEvent:
-    """What holds a session up: a beacon or a board that is not there, or lies."""
+    """Says what holds a session up: a beacon or a board that is not there, or lies."""
     if isinstance(what, AwaitingBeacon):
         text = f"waiting for round {what.beacon_round} of the beacon"
         facts: dict[str, object] = {"round": what.round, "beacon_round": what.beacon_round}
@@ -263,7 +263,7 @@ def trouble_line(what: AwaitingBeacon | BadBeacon | BoardLost | BoardFound) -> P
 
 
 def ended_line(manifest: Manifest, what: RoundEnded) -> ProgressEvent:
-    """A result or an abort."""
+    """Says how a round ended: with a result or an abort."""
     facts: dict[str, object] = {
         "round": what.round,
         "logical": what.logical,
@@ -279,13 +279,13 @@ def ended_line(manifest: Manifest, what: RoundEnded) -> ProgressEvent:
 
 
 def why_text(abort: Abort) -> str:
-    """Why a round was aborted, and whether anything of it was seen."""
+    """Says why a round was aborted, and whether anything of it was seen."""
     seen = "; masked values were released" if abort.released is Released.MASKED else ""
     return f"{ABORTS[name_of(abort.reason)]}{seen}"
 
 
 def abort_facts(abort: Abort) -> dict[str, object]:
-    """The same for machines."""
+    """Says the same for machines."""
     return {
         "reason": abort.reason.name.lower(),
         "released": abort.released.name.lower(),
@@ -294,7 +294,7 @@ def abort_facts(abort: Abort) -> dict[str, object]:
 
 
 def result_facts(manifest: Manifest, result: ResultMessage, included: int) -> dict[str, object]:
-    """Sums on the grid, and what they say about the values where they say that alone."""
+    """Gives the sums on the grid, and means where sums alone say what these are."""
     facts: dict[str, object] = {"included": included, "sums": list(result.sums)}
     if manifest.weighted or not included:
         return facts
@@ -303,7 +303,7 @@ def result_facts(manifest: Manifest, result: ResultMessage, included: int) -> di
 
 
 def result_text(manifest: Manifest, result: ResultMessage, included: int) -> str:
-    """The mean for people."""
+    """Gives the mean for people."""
     if manifest.weighted or not included:
         return f"a weighted result over {included} parties"
     mean, deviation = _estimate(manifest, result, included)

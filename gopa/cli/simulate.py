@@ -1,4 +1,4 @@
-"""`gopa simulate`: whole sessions in one process, from a plan to a transcript."""
+"""Runs `gopa simulate`: whole sessions in one process, from a plan to a transcript."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _path = click.Path(path_type=Path)
 
 @dataclass(frozen=True, slots=True)
 class OutputPlaces:
-    """Where the log goes: a board's directory, an archive, and the keys of an audit."""
+    """Names where the log goes: a board's directory, an archive, and the keys of an audit."""
 
     out: Path | None
     archive: Path | None

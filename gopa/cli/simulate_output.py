@@ -40,7 +40,7 @@ _CACHED_ROUNDS: Final = 64
 
 
 def read_inputs(path: Path, dimension: int) -> Inputs:
-    """The values of all parties, one after the other.
+    """Reads the values of all parties, one after the other.
 
     Raises:
         UsageError: the file holds no numbers, or no whole number of parties.
@@ -62,7 +62,7 @@ def read_inputs(path: Path, dimension: int) -> Inputs:
 
 
 def random_inputs(terms: Terms, norm: str | None, seed: int | None, *, integers: bool) -> Inputs:
-    """Values drawn evenly from the range; vectors that are too long are shortened."""
+    """Draws values evenly from the range; vectors that are too long are shortened."""
     rng = _generator(seed, _INPUTS)
     shape, low, high = (terms.parties, terms.dimension), float(terms.low), float(terms.high)
     if integers:
@@ -77,7 +77,7 @@ def random_inputs(terms: Terms, norm: str | None, seed: int | None, *, integers:
 def silence(
     fraction: float, terms: Terms, seed: int | None
 ) -> Callable[[int], Mapping[int, str]] | None:
-    """So large a part of the parties falls silent in every round, each from a phase drawn on."""
+    """Draws who falls silent in each round, a part of all parties, and from which phase on."""
     count = round(fraction * terms.parties)
     if not count:
         return None
@@ -94,7 +94,7 @@ def silence(
 
 
 def as_values(inputs: Inputs) -> list[Any]:
-    """Numbers for a plan of one coordinate, vectors otherwise."""
+    """Gives numbers for a plan of one coordinate, vectors otherwise."""
     return inputs[:, 0].tolist() if inputs.shape[1] == 1 else list(inputs)
 
 
@@ -107,7 +107,7 @@ _NOTICE: Final = "one process knew every secret; privacy is what a real session 
 
 @dataclass(frozen=True, slots=True)
 class RoundOutput:
-    """A round with what only a simulation knows."""
+    """Holds the result of a round with what only a simulation knows."""
 
     result: Result
     truth: Inputs
@@ -120,7 +120,7 @@ class RoundOutput:
 
 @dataclass(frozen=True, slots=True)
 class SimulationCost:
-    """What all rounds took; `posted` has the bytes of each party's entries, by its key."""
+    """Holds what all rounds took; `posted` has the bytes of each party's entries, by its key."""
 
     wall: float
     cpu: float
@@ -128,7 +128,7 @@ class SimulationCost:
 
 
 def posted_by(result: Result) -> dict[bytes, int]:
-    """Bytes in the log by author, the organiser left out; nothing where there is no log."""
+    """Counts bytes in the log by author, the organiser left out; nothing where there is no log."""
     if result.transcript is None:
         return {}
     found: Counter[bytes] = Counter()
@@ -143,7 +143,7 @@ def posted_by(result: Result) -> dict[bytes, int]:
 def lines(
     rounds: Sequence[RoundOutput], parties: int, cost: SimulationCost
 ) -> list[tuple[str, str]]:
-    """Names and texts, one line each."""
+    """Gives names and texts, one line each."""
     found = [("simulation", _NOTICE)]
     for number, each in enumerate(rounds, 1):
         if len(rounds) > 1:
@@ -167,7 +167,7 @@ def record(
     cost: SimulationCost,
     written: Mapping[str, Path | None],
 ) -> dict[str, object]:
-    """The same for programs."""
+    """Gives the same for programs."""
     sizes = list(cost.posted.values())
     transcript = rounds[-1].result.transcript
     return {

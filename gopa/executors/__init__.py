@@ -1,4 +1,4 @@
-"""Executors that the checks of the library run on, beyond those of Python itself.
+"""Offers executors that the checks of the library run on, beyond those of Python itself.
 
 Whatever takes an `executor` (`gopa.audit`, `LocalAggregator`, `gopa.rules.check_log`) takes
 any `concurrent.futures.Executor`, and submits plain functions of public data to it.

@@ -1,4 +1,4 @@
-"""The cluster of Ray that this process belongs to. The only module that imports Ray, and late."""
+"""Joins or starts a cluster of Ray for this process. No other module imports Ray."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _JOINED: Final = _Joined()
 
 
 class Cluster:
-    """A membership of this process in a cluster; `leave` ends it.
+    """Holds a membership of this process in a cluster; `leave` ends it.
 
     A process that has called `ray.init` itself stays connected as it is. Otherwise, without
     an address, a cluster of this machine is started: on loopback, behind a token that only its
@@ -107,7 +107,7 @@ def _join(address: str | None, workers: int | None) -> Any:
 
 
 def require_reachable(address: str) -> None:
-    """Ray itself tries for minutes. Raises `BackendError` where nothing listens."""
+    """Refuses an address where nothing listens. Ray itself tries for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
         return  # "auto" and the like: Ray knows where to look

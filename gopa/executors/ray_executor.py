@@ -1,4 +1,4 @@
-"""`RayExecutor`: the workers of a Ray cluster behind the interface of Python's own pools."""
+"""Puts the workers of a Ray cluster behind the interface of Python's own pools."""
 
 from __future__ import annotations
 

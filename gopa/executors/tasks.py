@@ -18,7 +18,7 @@ from wire.errors import UsageError
 
 @cache
 def keep_to_one_core() -> None:
-    """Every worker has a core of its own: threads inside of it would take those of the others."""
+    """Keeps a worker to one core: threads inside of it would take those of the others."""
     if backend_status().active == NATIVE:
         from commitments.native import set_threads
 
@@ -26,7 +26,7 @@ def keep_to_one_core() -> None:
 
 
 def packed(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
-    """A call, for `perform`.
+    """Packs a call, for `perform`.
 
     Raises:
         UsageError: it cannot be pickled, or holds a secret of this library.
@@ -40,7 +40,7 @@ def packed(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
 
 
 def perform(task: bytes) -> bytes:
-    """Do what was packed, in the worker. Errors come back as values: nobody else logs them."""
+    """Does what was packed, in the worker. Errors come back as values: nobody else logs them."""
     keep_to_one_core()
     try:
         function, args, kwargs = pickle.loads(task)  # noqa: S301 - from the caller of this worker
@@ -51,7 +51,7 @@ def perform(task: bytes) -> bytes:
 
 
 def unpacked(answer: bytes) -> Any:
-    """What the call returned; raises what it raised."""
+    """Returns what the call returned; raises what it raised."""
     worked, value = pickle.loads(answer)  # noqa: S301 - the caller trusts its workers
     if not worked:
         raise value

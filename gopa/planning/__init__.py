@@ -1,4 +1,4 @@
-"""Planning and accounting of privacy. Specification: `specs/03-privacy.md`."""
+"""Plans the privacy of sessions and accounts for it. Specification: `specs/03-privacy.md`."""
 
 from gopa.planning.outcome import DeltaClaim, PrivacyStatement, RoundFacts, privacy
 from gopa.planning.planner import plan

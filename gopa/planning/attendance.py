@@ -40,7 +40,7 @@ GRINDING: Final = 2**64
 
 
 def worst_tries(beacon: BeaconKind) -> int:
-    """From how many draws corrupt parties' choices may be picked.
+    """Says from how many draws corrupt parties' choices may be picked.
 
     With commit-reveal they follow from nonces that corrupt parties know and from a log
     that they can help to shape. A beacon that nobody knows when the list is closed
@@ -50,7 +50,7 @@ def worst_tries(beacon: BeaconKind) -> int:
 
 
 def recovery_failure(population: Population, tau: Fraction, tries: int = 1) -> float:
-    """A bound on P(some honest party has at least floor(tau degree) + 1 corrupt neighbours).
+    """Bounds P(some honest party has at least floor(tau degree) + 1 corrupt neighbours).
 
     The choices of honest parties are random. Those of corrupt parties are the best of
     `tries` independent draws, picked without knowing the honest ones: whoever decides
@@ -136,7 +136,7 @@ Bound: TypeAlias = Callable[[Population], float]
 
 @dataclass(frozen=True, slots=True)
 class Attendance:
-    """From `fewest` to `most` parties join, all `corrupt` ones among them; `fewest` remain.
+    """Says who may join: `fewest` to `most` parties, all `corrupt` ones with them; `fewest` remain.
 
     Everybody chooses k others, or all others where no more than k + 1 parties joined.
     Those that are missing when a round ends, whenever they left, are at most `most -
@@ -207,7 +207,7 @@ class Attendance:
 
 @lru_cache(maxsize=256)
 def worst_energy(attendance: Attendance, units: int, chance: float) -> int | None:
-    """Squared flow of `units` between any two survivors, except with probability `chance`.
+    """Bounds the squared flow of `units` between any two survivors, but for probability `chance`.
 
     None where no bound is found.
     """
@@ -232,7 +232,7 @@ def never_above(
     tau: Fraction | None = None,
     tries: int = 1,
 ) -> bool:
-    """Whether a bound is shown to be at most `enough`, whoever joins, within the halvings granted.
+    """Says whether a bound is shown to be at most `enough`, whoever joins, within the halvings.
 
     Intervals are taken from the left and halved while their bound is larger. What decides
     are comparisons with `enough` alone: whoever evaluates bounds a little lower needs no

@@ -34,7 +34,7 @@ _PIECES = 16
 
 
 def convolve(left: Floats, right: Floats) -> Floats:
-    """The full convolution by direct positive products, never by a Fourier transform."""
+    """Computes the full convolution by direct positive products, never by a Fourier transform."""
     if len(left) < len(right):
         left, right = right, left
     if not len(right):
@@ -73,7 +73,7 @@ def _is_symmetric(values: Floats) -> bool:
 
 
 def error_of_convolution(left: Floats, right: Floats) -> float:
-    """The relative error one `convolve` adds: within a piece, and where pieces are summed."""
+    """Bounds the relative error one `convolve` adds: in a piece, and where pieces are summed."""
     shorter = min(len(left), len(right))
     if not shorter:
         return 0.0
@@ -122,7 +122,7 @@ def _toeplitz(piece: Floats, length: int, block: int) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Masses:
-    """A truncated measure on consecutive integers, enclosed.
+    """Encloses a truncated measure on consecutive integers.
 
     The true measure T (the law with some tail outcomes left out) satisfies
     `values * (1 - error) <= T <= values * (1 + error)` on `first, first + 1, ..`;
@@ -196,20 +196,20 @@ MOST_VARIANCE: Final = 2**26
 
 
 def single(law: NoiseLaw) -> Masses:
-    """One party's noise: the exact integers of the law, each rounded once."""
+    """Gives one party's noise: the exact integers of the law, each rounded once."""
     total = law.total
     values = np.array([mass / total for mass in law.masses])
     return Masses(-law.radius, values, 2 * UNIT_ROUNDOFF, 0.0)
 
 
 def most_summed(law: NoiseLaw) -> int:
-    """The most parties whose noise is summed up; what holds for them holds for more."""
+    """Says of how many parties noise is summed up; what holds for them holds for more."""
     return math.floor(MOST_VARIANCE / law.variance)
 
 
 @lru_cache(maxsize=16)
 def noise_sum(law: NoiseLaw, parties: int, cut: float = NEGLIGIBLE) -> Masses:
-    """The noise of `parties` honest parties together, by direct positive convolutions."""
+    """Encloses the noise of `parties` honest parties together, by direct positive convolutions."""
     check_integer(parties, 1, MOST_PARTIES, "parties")
     if parties > most_summed(law):
         raise UsageError("this sum takes too long to account for: use a coarser grid", "noise")

@@ -1,4 +1,4 @@
-"""Probabilities of rare events in random graphs, as logarithms rounded upwards."""
+"""Bounds probabilities of rare events in random graphs, as logarithms rounded upwards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ALMOST_ALL: Final = 0.999
 
 
 def log_choose(total: Floats | int, part: Floats | int) -> Floats:
-    """Logarithm of the number of ways to choose `part` of `total`; -inf where there is none.
+    """Takes the logarithm of the number of ways to choose `part` of `total`; -inf for none.
 
     Rounded to nearest; callers add `log_slack` to what they build from it.
     """
@@ -35,7 +35,7 @@ def log_choose(total: Floats | int, part: Floats | int) -> Floats:
 
 
 def log_avoiding(total: int, avoided: Floats | int, draws: int) -> Floats:
-    """Upper bound on ln(C(total - avoided, draws) / C(total, draws)): all draws miss the avoided.
+    """Bounds ln(C(total - avoided, draws) / C(total, draws)): all draws miss the avoided.
 
     A sum of logarithms of one sign has a small *relative* error, so the result may be
     multiplied by any number of parties and stays an upper bound; a difference of
@@ -55,12 +55,12 @@ def log_avoiding(total: int, avoided: Floats | int, draws: int) -> Floats:
 
 
 def log_slack(largest: int, terms: int) -> float:
-    """Room for the rounding of `terms` logarithms of factorials of numbers up to `largest`."""
+    """Bounds the rounding of `terms` logarithms of factorials of numbers up to `largest`."""
     return float(terms * ROUNDING * (1 + gammaln(largest + 2.0)))
 
 
 def log_sum(logs: Floats, axis: int = -1) -> Floats:
-    """Logarithm of a sum of exponentials; -inf for an empty or impossible sum."""
+    """Takes the logarithm of a sum of exponentials; -inf for an empty or impossible sum."""
     top = np.max(logs, axis=axis, keepdims=True)
     safe = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
@@ -69,7 +69,7 @@ def log_sum(logs: Floats, axis: int = -1) -> Floats:
 
 
 def log_at_most(population: int, marked: Floats | int, draws: int, most: int) -> Floats:
-    """Log-probability: P(at most `most` marked items among `draws` taken without replacement).
+    """Computes ln P(at most `most` marked items among `draws` taken without replacement).
 
     Exact up to rounding; of too many cases together an upper bound, by Chernoff.
     """
@@ -88,7 +88,7 @@ def log_at_most(population: int, marked: Floats | int, draws: int, most: int) ->
 
 
 def log_binomial_at_most(trials: Floats, chance: Floats, most: Floats) -> Floats:
-    """Upper bound on ln P(Binomial <= most): exp(-trials KL), and 0 past the mean.
+    """Bounds ln P(Binomial <= most): exp(-trials KL), and 0 past the mean.
 
     It also bounds sums of hypergeometric counts with the same draws and chances, whose
     moment generating function is smaller (Hoeffding 1963, theorem 4).

@@ -1,4 +1,4 @@
-"""What a plan assumes and chooses where its caller says nothing: the one place of each number.
+"""Fixes what a plan assumes and chooses where its caller says nothing, each number in one place.
 
 Why each of them: `specs/03-privacy.md`, [V33a].
 """

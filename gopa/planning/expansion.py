@@ -1,4 +1,4 @@
-"""How likely is it that a random k-out graph is worse than a plan assumes?
+"""Bounds how likely a random k-out graph is to be worse than a plan assumes.
 
 All bounds are analytic union bounds over the parties' own independent choices, for a
 corrupt set fixed before the choices, and hold for every exclusion of honest parties,
@@ -55,7 +55,7 @@ _UNDERFLOW: Final = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """n parties of whom `honest` follow the rules; k choices each; at most `loss` lost.
+    """Describes n parties, `honest` of them honest, with k choices each and at most `loss` lost.
 
     `gone` bounds how many honest parties are missing altogether. Of those, up to `absent`
     may not even have joined: then every bound holds for each number of parties from
@@ -106,7 +106,7 @@ class Population:
 
 
 def degree_tail(population: Population, most: int) -> float:
-    """P(one given honest party has at most `most` honest neighbours), rounded upwards.
+    """Computes P(one honest party has at most `most` honest neighbours), rounded upwards.
 
     Honest parties it chose are hypergeometric; each other honest party chose it
     independently with probability k / (n - 1). Fewer parties to choose from make corrupt
@@ -178,7 +178,7 @@ def _log_binomial_cdf(
 
 @lru_cache(maxsize=4096)
 def disconnected(population: Population) -> float:
-    """An upper bound on P(some allowed exclusion disconnects the honest survivors).
+    """Bounds P(some allowed exclusion disconnects the honest survivors).
 
     If it does, some set A of at most half of the honest parties has no member with more
     than `loss` honest neighbours outside A, or, for a party whose self-mask others recover,
@@ -196,7 +196,7 @@ def disconnected(population: Population) -> float:
 
 
 def runs_of_sizes(most: int) -> list[tuple[int, int]]:
-    """First and last size of each run of those above `_MOST_SIZES`, up to `most`.
+    """Gives first and last size of each run of those above `_MOST_SIZES`, up to `most`.
 
     A run that begins with a ends with a + floor(a / 64).
     """
@@ -271,7 +271,7 @@ def _log_nothing_between(population: Population, sizes: Floats) -> Floats:
 
 
 def neighbourhood(population: Population, size: int, chance: float) -> int:
-    """A number of outer neighbours that no set of `size` honest parties falls below.
+    """Finds a number of outer neighbours that no set of `size` honest parties falls below.
 
     Except with probability `chance`, every such set has at least that many honest
     neighbours outside itself.
@@ -319,7 +319,7 @@ def _choose(total: int, part: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class FlowBound:
-    """m units flow between any two survivors with sum of squares at most `energy`.
+    """Bounds the sum of squares of m units that flow between any two survivors: `energy`.
 
     `drop` is the potential difference behind it, `failure` the probability that the
     graph is one of those for which this is not shown.
@@ -336,7 +336,7 @@ class FlowBound:
 
 
 def flow_bound(population: Population, units: int, chance: float) -> FlowBound | None:
-    """Bound the integral flow between the worst two survivors; None if growth stalls.
+    """Bounds the integral flow between the worst two survivors; None if growth stalls.
 
     Level sets of an optimal potential grow like neighbourhoods in the graph, minus the
     edges that carry flow, minus the lost neighbours; once both ends reach more than half

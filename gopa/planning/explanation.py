@@ -38,7 +38,7 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
     errors: Errors,
     alive: Liveness,
 ) -> tuple[PlanReason, ...]:
-    """One line for each number, in the order in which they depend on each other."""
+    """Gives one line for each number, in the order in which they depend on each other."""
     return (
         PlanReason(
             "parties that join",
@@ -93,7 +93,7 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
 
 
 def describe_noise(terms: Terms) -> str:
-    """The law and its parameters in one phrase."""
+    """Names the law and its parameters in one phrase."""
     law = terms.noise
     if isinstance(law, GaussianTable):
         scale = math.sqrt(law.square)
@@ -102,7 +102,7 @@ def describe_noise(terms: Terms) -> str:
 
 
 def describe_masks(terms: Terms) -> str:
-    """The law of the masks in one phrase."""
+    """Names the law of the masks in one phrase."""
     if terms.mask == "uniform":
         return "uniform"
     return f"rounded Gaussian, deviation {terms.mask_deviation} steps"
@@ -140,7 +140,7 @@ def _why_charged(terms: Terms) -> str:
 
 
 def advice(terms: Terms, alive: Liveness) -> str:
-    """What makes a result likelier."""
+    """Says what makes a result likelier."""
     withheld = terms.parties * alive.dropout / 8
     if terms.beacon == "commit-reveal" and withheld > terms.loss / 2:
         return "take coins from a beacon (beacon='drand'), as too many would withhold theirs"
@@ -188,7 +188,7 @@ _MASK_SHARE = 0.02
 
 
 def draw_plan(plan: Plan, out: Path) -> None:
-    """Three panels: error against epsilon, error against n, masks against neighbours.
+    """Draws three panels: error against epsilon, error against n, masks against neighbours.
 
     The format follows the ending, svg or png. `UsageError` when matplotlib is missing or
     the file cannot be written.
@@ -213,7 +213,7 @@ def draw_plan(plan: Plan, out: Path) -> None:
 
 
 def check_picture(out: Path) -> None:
-    """`UsageError` unless the name ends in .svg or .png and its directory exists."""
+    """Refuses a name that does not end in .svg or .png, or whose directory does not exist."""
     if out.suffix not in {".svg", ".png"}:
         raise UsageError("a picture ends in .svg or .png", "plot")
     if not out.parent.is_dir():
@@ -221,7 +221,7 @@ def check_picture(out: Path) -> None:
 
 
 def model_errors(plan: Plan, parties: int, epsilon: float) -> tuple[float, float, float]:
-    """Error of the mean for local privacy, GOPA and a curator, by the Gaussian limit.
+    """Estimates the error of the mean for local privacy, GOPA and a curator, by the Gaussian limit.
 
     The plan's ratios of honest to all parties and of releases are kept.
     """

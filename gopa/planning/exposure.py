@@ -30,7 +30,7 @@ _HOPELESS: Final = 50.0
 
 
 def loss_of_round(noise: Masses, shift: int, mask_mu: float, step: float) -> LossDistribution:
-    """The loss distribution of one scalar round: noise and masks together."""
+    """Gives the loss distribution of one scalar round: noise and masks together."""
     loss = loss_of_shift(noise, shift, step)
     return loss.then(loss_of_gaussian(mask_mu, step)) if mask_mu else loss
 
@@ -38,7 +38,7 @@ def loss_of_round(noise: Masses, shift: int, mask_mu: float, step: float) -> Los
 def delta_of_rounds(
     noise: Masses, shift: int, epsilon: float, *, mask_mu: float = 0.0, releases: int = 1
 ) -> float:
-    """An upper bound on delta after `releases` rounds on the same inputs."""
+    """Bounds delta after `releases` rounds on the same inputs."""
     if releases == 1:
         return theorem_d(noise, shift, epsilon, mask_mu=mask_mu)
     if _total_mu(noise, shift, mask_mu, releases) > _HOPELESS:
@@ -50,7 +50,7 @@ def delta_of_rounds(
 
 
 def composed(noise: Masses, shift: int, mask_mu: float, releases: int) -> LossDistribution:
-    """The loss distribution of several rounds, on a grid fine enough for their spread."""
+    """Composes the losses of several rounds, on a grid fine enough for their spread."""
     step = _total_mu(noise, shift, mask_mu, releases) / BUCKETS_PER_DEVIATION
     return loss_of_round(noise, shift, mask_mu, step).repeated(releases)
 
@@ -82,7 +82,7 @@ def delta_of_vectors(  # noqa: PLR0913 - a target and a law, all named
     releases: int = 1,
     narrow: bool = False,
 ) -> float:
-    """An upper bound on delta for integer vectors, one independent noise per coordinate.
+    """Bounds delta for integer vectors, one independent noise per coordinate.
 
     `parties` is how many draws `noise` is the sum of: rounding is accounted for by it.
     Inputs move by integer vectors of squared length at most `squared_sensitivity`, no
@@ -107,7 +107,7 @@ def delta_of_vectors(  # noqa: PLR0913 - a target and a law, all named
 
 
 def granted_rounding(parties: int) -> float:
-    """What everybody adds to each log-moment for rounding, times twice the order less one.
+    """Gives what everybody adds to each log-moment for rounding, times twice the order less one.
 
     One number for all: were it each program's own, long vectors would be worth different deltas.
     It covers what `Coordinate.rounding` finds.
@@ -116,7 +116,7 @@ def granted_rounding(parties: int) -> float:
 
 
 def require_accountable(epsilon: float, *, dimension: int, parties: int, releases: int) -> None:
-    """`UsageError` where what is granted for rounding takes half of epsilon or more.
+    """Refuses targets of which rounding takes half of epsilon or more.
 
     Beyond that no noise is wide enough.
     """
@@ -130,7 +130,7 @@ def require_accountable(epsilon: float, *, dimension: int, parties: int, release
 
 
 def orders(epsilon: float, mu_squared: float, *, narrow: bool) -> list[float]:
-    """The orders that are tried: the best one for a Gaussian, and others around it."""
+    """Lists the orders that are tried: the best one for a Gaussian, and others around it."""
     best = best_order(epsilon, mu_squared)
     if not narrow:
         return [best]
@@ -138,7 +138,7 @@ def orders(epsilon: float, mu_squared: float, *, narrow: bool) -> list[float]:
 
 
 def best_order(epsilon: float, mu_squared: float) -> float:
-    """The order that would be best for Gaussians: where the bound of one has slope zero.
+    """Computes the best order for Gaussians: where the bound of one has slope zero.
 
     Every order gives a valid bound.
     """
@@ -148,7 +148,7 @@ def best_order(epsilon: float, mu_squared: float) -> float:
 
 
 def shifts_up_to(reach: int) -> list[int]:
-    """All small shifts, some of the others, and `reach` itself."""
+    """Lists all small shifts, some of the others, and `reach` itself."""
     shifts = [1]
     while shifts[-1] < reach:
         shifts.append(min(reach, shifts[-1] + max(1, shifts[-1] // _STRIDE)))
@@ -156,7 +156,7 @@ def shifts_up_to(reach: int) -> list[int]:
 
 
 class Coordinate:
-    """One coordinate's noise against its shifts by up to `reach`, on common outcomes.
+    """Compares one coordinate's noise with its shifts by up to `reach`, on common outcomes.
 
     Only outcomes that every one of these shifts leaves possible are compared; the mass of
     the others, `outside`, is lost.
@@ -217,7 +217,7 @@ NARROW: Final = 2**14
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """The honest parties of one component, how far one input moves, and how often it is used.
+    """Says how many honest parties hide an input, how far it moves, and how often it is used.
 
     `epsilon` is where delta is asked for; `delta` says how small tails have to be to
     matter. `mask_mu` is the price of Gaussian masks, for the whole vector.
@@ -235,7 +235,7 @@ class Exposure:
 
 @lru_cache(maxsize=256)
 def delta_of(exposure: Exposure, law: NoiseLaw) -> float:
-    """An upper bound on delta: planned and verified by this one function."""
+    """Bounds delta. What is planned and what receivers verify is this one function."""
     noise = noise_sum(law, exposure.honest, exposure.delta * _CUT_SHARE / exposure.honest)
     # Everybody counts the same as lost, however they cut.
     noise = replace(noise, lost=max(noise.lost, 2 * _CUT_SHARE * exposure.delta))

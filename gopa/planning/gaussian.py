@@ -1,4 +1,4 @@
-"""The Gaussian curve: what a Gaussian with a shifted mean gives away, and what noise it takes.
+"""Computes what a Gaussian with a shifted mean gives away, and what noise a target takes.
 
 Upper bounds are rounded upwards by more than the error of the library functions they
 use; deviations and parameters are rounded in the direction that costs privacy nothing.

@@ -41,7 +41,7 @@ _SPARE: Final = 0.97
 
 @dataclass(frozen=True, slots=True)
 class PlannedGrid:
-    """`steps` span the range; inputs move by integer vectors of squared length `squared`."""
+    """Holds a grid: `steps` span the range, and inputs move by a squared length of `squared`."""
 
     steps: int
     squared: int
@@ -133,7 +133,7 @@ _SMALLER_NOISE = (
 
 @dataclass(frozen=True, slots=True)
 class NoiseTarget:
-    """The delta that the noise of these parties has to meet."""
+    """Holds the delta that the noise of these parties has to meet."""
 
     exposure: Exposure
     delta: float

@@ -35,7 +35,7 @@ _MOST_COVERED: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class PlannedLosses:
-    """Says which losses a plan bears: liveness; the privacy bound holds whatever they are."""
+    """Says which losses a plan survives; the privacy bound holds whatever they are."""
 
     loss: int
     survivors: int
@@ -43,7 +43,7 @@ class PlannedLosses:
 
 @dataclass(frozen=True, slots=True)
 class OwedMessages:
-    """What a round asks of its parties: which messages they owe, one after the other."""
+    """Says which messages a round asks of its parties, one after the other."""
 
     coins: bool
     recovery: bool
@@ -143,7 +143,7 @@ _ALMOST_ONE: Final = 1 - 1e-15
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """The chance that one round has a result, that a logical round gets one, and in how many.
+    """Holds the chance that one round has a result, that a logical round gets one, and in how many.
 
     Every party fails in a round with probability `dropout`, independently, before any of
     the messages that it owes in the round, each as likely as the others; it is silent from
@@ -158,7 +158,7 @@ class Liveness:
 
 @dataclass(frozen=True, slots=True)
 class LivenessTerms:
-    """The numbers of a plan that decide how a session goes on when parties fail."""
+    """Holds the numbers of a plan that decide how a session goes on when parties fail."""
 
     parties: int
     survivors: int

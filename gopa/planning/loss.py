@@ -1,4 +1,4 @@
-"""Composes privacy losses: of rounds, from the exact law of the noise, and of others.
+"""Bounds the privacy loss of one round from the exact law of its noise, and composes losses.
 
 The privacy of one round, from the exact law of the noise (theorem D). The pair (P x N(0, 1), P
 shifted by m x N(mu, 1)) dominates what the adversary sees, for all changes of one input by at
@@ -84,7 +84,7 @@ _MOST_PRODUCTS = 2**36
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LossDistribution:
-    """Losses on the grid of `step`; `infinite` is the mass no finite epsilon covers."""
+    """Holds losses on the grid of `step`; `infinite` is the mass no finite epsilon covers."""
 
     step: float
     masses: Masses

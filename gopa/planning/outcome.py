@@ -48,7 +48,7 @@ MOST_SEARCHED: Final = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """`parties` connected honest parties with this flow energy, shown but for `failure`.
+    """Says that `parties` connected honest parties have this flow energy, but for `failure`.
 
     Without an energy nothing is shown.
     """
@@ -185,7 +185,7 @@ class DeltaClaim:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyStatement:
-    """Everything a result says about privacy."""
+    """Holds everything a result says about privacy."""
 
     epsilon: float
     claims: tuple[DeltaClaim, ...]
@@ -200,7 +200,7 @@ class PrivacyStatement:
 
 
 class Privacy:
-    """Privacy after the fact: `privacy.of(outcome)`."""
+    """Computes privacy after the fact: `privacy.of(outcome)`."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""From a target to a plan: `plan` chooses everything a manifest needs and says why.
+"""Plans a session for a privacy target: chooses everything a manifest needs and says why.
 
 Specification: `specs/03-privacy.md`, section 10.
 """

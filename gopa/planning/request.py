@@ -1,4 +1,4 @@
-"""What the caller of `plan` asked for, checked."""
+"""Checks what the caller of `plan` asked for."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Number = float | str | Decimal
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A target in the planner's own types. `Request.checked` makes one.
+    """Holds a target in the planner's own types. `Request.checked` makes one.
 
     `more_charged` says that the planner may add charged retries: nobody named a number.
     """

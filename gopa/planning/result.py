@@ -1,4 +1,4 @@
-"""What a plan is: numbers for a manifest, and the reason for each."""
+"""Holds what a plan is: numbers for a manifest, and the reason for each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PlanReason:
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Standard errors of the mean, in units of the input's range."""
+    """Holds standard errors of the mean, in units of the input's range."""
 
     planned: float
     curator: float
@@ -46,7 +46,7 @@ class PlanCost:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan that meets its target. `gopa.plan` makes it; `terms` goes into the manifest.
+    """Holds a plan that meets its target. `gopa.plan` makes it; `terms` goes into the manifest.
 
     For every set of at most `terms.corrupt` parties fixed before the coins, together with
     board and organiser, and for every number of parties that may join, everything they see

@@ -73,7 +73,7 @@ _EXACT: Final = Context(prec=60)
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a session is run by. `UsageError` names a number that does not fit the others.
+    """Holds what a session is run by. `UsageError` names a number that does not fit the others.
 
     From `survivors` to `parties` parties join, of whom `corrupt` collude; each chooses
     `k` others; with fewer than `survivors` at any time there is no result. A survivor
@@ -216,7 +216,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class CoinChoices:
-    """How many coins there are to choose from in all attempts for one result.
+    """Counts the coins there are to choose from in all attempts for one result.
 
     `helped` counts those of corrupt parties whom organiser and board help, `alone` those of
     the corrupt parties of the plan by themselves. Numbers of up to 50 digits are exact.

@@ -24,7 +24,7 @@ from wire.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """Delta from noise and masks over all releases, and what may fail in each of `tries` graphs.
+    """Holds delta of noise and masks over all releases, and what may fail in each of the graphs.
 
     `graph` bounds the probability of a graph worse than assumed, `recovery` that of a
     self-mask that corrupt neighbours can open. `energy` is the squared flow of masks (0
@@ -75,7 +75,7 @@ def guarantee(terms: Terms, joined: int | None = None) -> Guarantee:
 
 
 class Worth(Enum):
-    """What a receiver finds out about the delta that terms claim."""
+    """Says what a receiver finds out about the delta that terms claim."""
 
     KEPT = "kept"
     UNDECIDED = "too close to say"

@@ -34,6 +34,7 @@ class _Candidate:
         entry = posted.entry
         if (entry.phase, entry.round) != (Phase.ORGANISER, 0):
             return False
+        # Authors who begin a manifest and never end it would take all memory.
         if len(self.authors) < MOST_TRIED:
             self.authors.add(entry.author.data)
         return entry.author.data in self.authors
@@ -85,6 +86,7 @@ class SessionChoice:
     def _follow(self, session: bytes, posted: Posted) -> list[Posted]:
         candidate = self._candidates.get(session)
         if candidate is None:
+            # Anybody may write ids of sessions that do not exist: so many are followed, no more.
             if len(self._candidates) == MOST_CANDIDATES:
                 return []
             candidate = self._candidates[session] = _Candidate()
@@ -120,5 +122,6 @@ class SessionChoice:
 
 def _is_manifest(message: Message, session: bytes) -> bool:
     return (
+        # The id is a hash of the manifest: an attacker cannot put another one under the same id.
         message.seq == 0 and message.kind == Kind.MANIFEST and session_id(message.body) == session
     )

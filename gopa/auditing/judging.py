@@ -125,6 +125,7 @@ def _messages(statement: FaultStatement, shown: Messages, toolkit: Toolkit) -> J
         return _nothing(statement, "an entry is not signed by its author")
     indexes = [each.index for each in shown.entries]
     sessions = {each.entry.session for each in submissions}
+    # Entries of several sessions, or in another order, could make honest messages contradict.
     if len(sessions) != 1 or any(a >= b for a, b in pairwise(indexes)):
         return _nothing(statement, "entries of one session in increasing order are needed")
     ledger = Ledger(toolkit, rng=os.urandom)
@@ -160,10 +161,12 @@ def _prefix(
     findings = reading.findings()
     if findings.manifest is None:
         return _judge_manifest(statement, findings.faults, submissions, session)
+    # An accuser can sign a log of its own, in which an honest party comes too late for everything.
     named = embedded_policy(findings.manifest).log.key
     if policy is not None and policy.log.key != named:
         return _nothing(statement, "the manifest names another log than the one you trust")
     signed = open_checkpoint(shown.note, named)
+    # The signed tree begins with exactly these entries: none is left out, moved or made up.
     if edge.size > signed.size:
         return _nothing(statement, "more entries than the log has signed")
     verify_consistency(edge.size, signed.size, shown.proof, edge.root(), signed.root)

@@ -245,6 +245,7 @@ def _policy(path: Path, key: VerifierKey) -> TrustPolicy:
         policy = read_policy(path, None)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    # Witnesses of another log say nothing about what this board shows to whom.
     if policy.log.key != key:
         raise UsageError("it trusts another log than --log-key", "--policy")
     return policy

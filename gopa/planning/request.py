@@ -273,6 +273,7 @@ def _threshold(recovery: Fraction | str | None, trust: PlannedTrust) -> Fraction
     """An exact part of all neighbours: a `Fraction` or text such as "2/3", never a float."""
     if recovery is None:
         return None
+    # A float is no exact threshold: parties would count different numbers of shares.
     if not isinstance(recovery, Fraction | str):
         raise UsageError('an exact fraction such as "2/3"', "recovery")
     try:

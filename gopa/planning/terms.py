@@ -172,6 +172,7 @@ class Terms:
     def _check_parties(self) -> None:
         check_integer(self.parties, FEWEST_PARTIES, MOST_PARTIES, "parties")
         check_integer(self.corrupt, 1, self.parties - 2, "corrupt")
+        # With one honest survivor the corrupt ones take their inputs off, and its own is left.
         check_integer(self.survivors, self.corrupt + 2, self.parties, "survivors")
         check_integer(self.loss, 0, self.parties - self.survivors, "loss")
         check_integer(self.k, 1, self.parties - 1, "k")
@@ -182,6 +183,7 @@ class Terms:
     def _check_noise(self) -> None:
         check_integer(self.dimension, 1, MOST_DIMENSION, "dimension")
         check_integer(self.steps, 1, MOST_STEPS, "steps")
+        # One number moves by the whole range: a smaller sensitivity would get too little noise.
         box = self.dimension * self.steps**2
         check_integer(
             self.squared_sensitivity, box if self.dimension == 1 else 1, box, "squared_sensitivity"
@@ -274,6 +276,7 @@ def log2_of(count: Decimal) -> Decimal:
 
 def check_integer(value: int, low: int, high: int, field: str) -> None:
     """`UsageError` unless `value` is an integer (no truth value, no float) in this range."""
+    # `True` is an instance of `int`, and would pass for one party.
     if type(value) is not int or not low <= value <= high:
         raise UsageError(f"an integer from {low} to {high}", field)
 

@@ -69,6 +69,7 @@ def guarantee(terms: Terms, joined: int | None = None) -> Guarantee:
     if joined is not None:
         if type(joined) is not int or joined < 0:
             raise UsageError("a number of parties that joined", "joined")
+        # Outside of the range that was accounted for nothing is promised.
         if not terms.survivors <= joined <= terms.parties:
             return NOTHING
     return _guarantee(terms)
@@ -156,6 +157,7 @@ def delta_of_component(terms: Terms, parties: int, energy: int, releases: int) -
     if parties > terms.honest:
         parties = max(terms.honest, min(parties, most_summed(terms.noise)))
     squared = energy if terms.dimension == 1 else energy * terms.squared_sensitivity
+    # Masks without width hide nothing that flows through them.
     if squared and not terms.mask_deviation:
         return 1.0
     exposure = Exposure(

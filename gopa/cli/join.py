@@ -249,22 +249,22 @@ async def _run(
 
     key = identities.load(asked.identity, secret)
     ticket = Ticket.read(asked.ticket)
-    screen.standing(CurrentActivity(f"waiting until the session is open at {ticket.board}"))
+    screen.set_activity(CurrentActivity(f"waiting until the session is open at {ticket.board}"))
     home = asked.state
     async with Client(key, asked.policy, home=home, secret=secret, connect=connect) as client:
         membership = await client.join(ticket, watch=lambda news: tell(screen, news))
-        screen.happened(joined_line(membership.manifest))
+        screen.add_event(joined_line(membership.manifest))
         found = await membership.concluded(
             asked.value, weight=asked.weight, max_weight=asked.max_weight
         )
         if found is not None:
             text = "the session is over; this was its last result"
-            screen.happened(ProgressEvent("session over", text, {"round": found.round}))
+            screen.add_event(ProgressEvent("session over", text, {"round": found.round}))
             _show(found, screen, as_json=as_json)
             return
         for _ in range(asked.rounds):
             if membership.news is None or membership.news.opens is None:
-                screen.standing(CurrentActivity("waiting for a round to open"))
+                screen.set_activity(CurrentActivity("waiting for a round to open"))
             _show(await _contributed(membership, asked), screen, as_json=as_json)
 
 
@@ -285,9 +285,9 @@ async def _contributed(membership: Membership, asked: _JoinOptions) -> Contribut
 
 
 def _show(found: Contribution, screen: ProgressDisplay, *, as_json: bool) -> None:
-    screen.standing(None)
+    screen.set_activity(None)
     if as_json:
-        screen.happened(ProgressEvent("result", "", facts_of(found)))
+        screen.add_event(ProgressEvent("result", "", facts_of(found)))
     else:
         click.echo(sentence(found))
 

@@ -132,7 +132,7 @@ class PatientConnect(Alone):
     def _lost(self, trouble: ProtocolError) -> None:
         if self._lost_at is None:
             self._lost_at = self._clock()
-            self._screen.happened(trouble_line(BoardLost(str(trouble))))
+            self._screen.add_event(trouble_line(BoardLost(str(trouble))))
         elif self._clock() - self._lost_at >= self._patience:
             raise BoardUnreachable(f"no board for {self._patience:g} seconds: {trouble}")
 
@@ -140,7 +140,7 @@ class PatientConnect(Alone):
         if self._lost_at is not None:
             seconds = self._clock() - self._lost_at
             self._lost_at = None
-            self._screen.happened(trouble_line(BoardFound(seconds)))
+            self._screen.add_event(trouble_line(BoardFound(seconds)))
 
 
 def joined_line(manifest: Manifest) -> ProgressEvent:
@@ -174,18 +174,18 @@ def tell(screen: ProgressDisplay, news: RoundStatus) -> None:
         "part": None if news.part is None else news.part.name.lower(),
     }
     if news.opens is None:
-        screen.happened(ProgressEvent("round over", f"round {news.round} is over", facts))
-        screen.standing(None)
+        screen.add_event(ProgressEvent("round over", f"round {news.round} is over", facts))
+        screen.set_activity(None)
         return
     parties = "" if news.present is None else f", {news.present} parties in it"
     text = f"round {news.round}: {phase_text(news.opens)}{parties}"
     if news.part is None:
-        screen.happened(ProgressEvent("phase", text, facts))
-        screen.standing(CurrentActivity(f"{text}; waiting for the others"))
+        screen.add_event(ProgressEvent("phase", text, facts))
+        screen.set_activity(CurrentActivity(f"{text}; waiting for the others"))
     else:
         out = f"you are not in this round: {PARTS[name_of(news.part)]}"
-        screen.happened(ProgressEvent("phase", f"{text}; {out}", facts))
-        screen.standing(CurrentActivity(f"{text}; {out}; waiting for its end"))
+        screen.add_event(ProgressEvent("phase", f"{text}; {out}", facts))
+        screen.set_activity(CurrentActivity(f"{text}; {out}; waiting for its end"))
 
 
 def facts_of(found: Contribution) -> dict[str, object]:

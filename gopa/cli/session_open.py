@@ -225,7 +225,7 @@ class _OrganiserProcess:
             )
             if place.closed:
                 organiser.close()
-            self._shown.happened(_begun(ticket.session, ticket.board))
+            self._shown.add_event(_begun(ticket.session, ticket.board))
             return await run(
                 organiser,
                 BoardLog(board_client(ticket, vault.board), ticket.session, self._pool),

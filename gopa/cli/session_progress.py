@@ -1,6 +1,6 @@
 """Shows the progress of long commands: a line that changes and lines that stay, or JSON lines.
 
-Whoever runs a session says what is going on (`standing`) and what has happened (`happened`).
+Whoever runs a session says what is going on (`set_activity`) and what has happened (`add_event`).
 A terminal shows both on stderr, a machine reads one JSON object a line on stdout, and
 everybody else is not disturbed.
 
@@ -71,9 +71,9 @@ class CurrentActivity:
 class ProgressDisplay(Protocol):
     """Shows how far a command is. It is used as a context."""
 
-    def happened(self, what: ProgressEvent) -> None: ...
+    def add_event(self, what: ProgressEvent) -> None: ...
 
-    def standing(self, now: CurrentActivity | None) -> None: ...
+    def set_activity(self, now: CurrentActivity | None) -> None: ...
 
     def __enter__(self) -> Self:
         return self
@@ -98,10 +98,10 @@ def progress(*, as_json: bool, quiet: bool = False) -> ProgressDisplay:
 class Silent(ProgressDisplay):
     """Shows nothing."""
 
-    def happened(self, what: ProgressEvent) -> None:
+    def add_event(self, what: ProgressEvent) -> None:
         del what
 
-    def standing(self, now: CurrentActivity | None) -> None:
+    def set_activity(self, now: CurrentActivity | None) -> None:
         del now
 
 
@@ -111,15 +111,15 @@ class JsonLines(ProgressDisplay):
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
 
-    def happened(self, what: ProgressEvent) -> None:
+    def add_event(self, what: ProgressEvent) -> None:
         self._stream.write(json.dumps({"event": what.event} | dict(what.facts)) + "\n")
         self._stream.flush()
 
-    def standing(self, now: CurrentActivity | None) -> None:
+    def set_activity(self, now: CurrentActivity | None) -> None:
         if now is not None:
             ends = None if now.ends is None else round(now.ends, 3)
             facts = {"now": now.text, "done": now.done, "total": now.total, "ends": ends}
-            self.happened(ProgressEvent("standing", now.text, facts))
+            self.add_event(ProgressEvent("standing", now.text, facts))
 
 
 class Screen(ProgressDisplay):
@@ -145,11 +145,11 @@ class Screen(ProgressDisplay):
         self._now = None
         self._live.stop()
 
-    def happened(self, what: ProgressEvent) -> None:
+    def add_event(self, what: ProgressEvent) -> None:
         stamp = time.strftime("%H:%M:%S", time.localtime(self._clock()))
         self._console.print(Text.assemble((stamp, "dim"), "  ", visible(what.text, _LONGEST)))
 
-    def standing(self, now: CurrentActivity | None) -> None:
+    def set_activity(self, now: CurrentActivity | None) -> None:
         self._now = now
         if now is None and self._live.is_started:
             self._live.refresh()  # what is written next begins on an empty line
@@ -193,18 +193,18 @@ class OrganiserProgress:
     def __call__(self, what: Happening) -> None:
         line = self._line(what)
         if line is not None:
-            self._to.happened(line)
+            self._to.add_event(line)
         if isinstance(what, PhaseOpened):
             self._phase = what
-            self._stand(what, 0, what.expected)
+            self._show_phase(what, 0, what.expected)
         elif isinstance(what, Heard) and self._phase is not None:
-            self._stand(self._phase, what.posted, what.posted + what.expected)
+            self._show_phase(self._phase, what.posted, what.posted + what.expected)
         elif isinstance(what, RoundEnded):
-            self._to.standing(CurrentActivity("between rounds"))
+            self._to.set_activity(CurrentActivity("between rounds"))
 
-    def _stand(self, phase: PhaseOpened, posted: int, total: int) -> None:
+    def _show_phase(self, phase: PhaseOpened, posted: int, total: int) -> None:
         text = f"round {phase.round}: {phase_text(phase.phase)}"
-        self._to.standing(CurrentActivity(text, posted, total or None, phase.ends))
+        self._to.set_activity(CurrentActivity(text, posted, total or None, phase.ends))
 
     def _line(self, what: Happening) -> ProgressEvent | None:
         if isinstance(what, PhaseOpened):

@@ -121,10 +121,10 @@ class Heard:
         self.lines: list[str] = []
         self.now: list[str] = []
 
-    def happened(self, what: ProgressEvent) -> None:
+    def add_event(self, what: ProgressEvent) -> None:
         self.lines.append(what.text)
 
-    def standing(self, now: CurrentActivity | None) -> None:
+    def set_activity(self, now: CurrentActivity | None) -> None:
         self.now.append("" if now is None else now.text)
 
 

@@ -35,9 +35,9 @@ def terminal() -> tuple[Console, io.StringIO]:
 def test_json_lines_are_one_object_each() -> None:
     out = io.StringIO()
     with JsonLines(out) as shown:
-        shown.happened(ProgressEvent("result", "the mean is 3", {"mean": [3.0]}))
-        shown.standing(CurrentActivity("joining", 3, 8, 1234.5))
-        shown.standing(None)
+        shown.add_event(ProgressEvent("result", "the mean is 3", {"mean": [3.0]}))
+        shown.set_activity(CurrentActivity("joining", 3, 8, 1234.5))
+        shown.set_activity(None)
     assert [json.loads(line) for line in out.getvalue().splitlines()] == [
         {"event": "result", "mean": [3.0]},
         {"event": "standing", "now": "joining", "done": 3, "total": 8, "ends": 1234.5},
@@ -48,16 +48,16 @@ def test_screen_keeps_lines_and_replaces_what_is_going_on() -> None:
     console, out = terminal()
     clock = Time(1_000.0)
     with Screen(console, clock) as shown:
-        shown.standing(CurrentActivity("joining", 3, 8, 1_065.0))
+        shown.set_activity(CurrentActivity("joining", 3, 8, 1_065.0))
         assert "joining" in _frame(shown)
         assert "3/8" in _frame(shown)
         assert "1:05 left" in _frame(shown)
         clock.now += 5
         assert "1:00 left" in _frame(shown)
-        shown.standing(CurrentActivity("committing"))
+        shown.set_activity(CurrentActivity("committing"))
         assert "joining" not in _frame(shown)
-        shown.happened(ProgressEvent("result", "round 1: the mean is 3"))
-        shown.standing(None)
+        shown.add_event(ProgressEvent("result", "round 1: the mean is 3"))
+        shown.set_activity(None)
         assert not _frame(shown).strip()
     assert "round 1: the mean is 3" in out.getvalue()
 
@@ -66,8 +66,8 @@ def test_screen_shows_control_characters_as_text() -> None:
     """What a board or a beacon says must not drive somebody's terminal."""
     console, out = terminal()
     with Screen(console) as shown:
-        shown.happened(ProgressEvent("board-lost", "away: \x1b[2J[red]x[/red]"))
-        shown.standing(CurrentActivity("away \x1b]0;title\x07"))
+        shown.add_event(ProgressEvent("board-lost", "away: \x1b[2J[red]x[/red]"))
+        shown.set_activity(CurrentActivity("away \x1b]0;title\x07"))
         assert "\x07" not in _frame(shown)
     assert "\x1b[2J[red]" not in out.getvalue()
     assert "[red]x[/red]" in out.getvalue()
@@ -91,7 +91,7 @@ def test_who_is_no_terminal_is_not_disturbed(capsys: pytest.CaptureFixture[str])
     shown = progress(as_json=False)
     assert isinstance(shown, Silent)
     with shown:
-        shown.happened(ProgressEvent("x", "y"))
-        shown.standing(CurrentActivity("z"))
+        shown.add_event(ProgressEvent("x", "y"))
+        shown.set_activity(CurrentActivity("z"))
     assert capsys.readouterr() == ("", "")
     assert isinstance(progress(as_json=True), JsonLines)

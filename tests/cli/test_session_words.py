@@ -44,10 +44,10 @@ class Heard:
     def __init__(self) -> None:
         self.events: list[ProgressEvent] = []
 
-    def happened(self, what: ProgressEvent) -> None:
+    def add_event(self, what: ProgressEvent) -> None:
         self.events.append(what)
 
-    def standing(self, now: CurrentActivity | None) -> None:
+    def set_activity(self, now: CurrentActivity | None) -> None:
         raise AssertionError(now)
 
     def __enter__(self) -> Self:

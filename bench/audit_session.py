@@ -21,9 +21,8 @@ from bench.audit_parties import Part, Turn, public_keys, say
 from bench.measure import require
 from bulletin_board import Checkpoint, KeyKind, NoteSigner, Submission
 from bulletin_board.archive import HEADER, MAGIC, ArchiveHeader
-from bulletin_board.bundle import encode_bundle
 from bulletin_board.note import sign_note
-from bulletin_board.tree import RightEdge
+from bulletin_board.tree import RightEdge, encode_bundle
 from commitments import Pedersen
 from commitments.group import Group, SecretScalarVec
 from gopa.graph import Graph

@@ -17,13 +17,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from bulletin_board.bundle import LARGEST_BUNDLE, decode_bundle, encode_bundle
 from bulletin_board.modes import write_public
 from bulletin_board.note import Checkpoint, SignedCheckpoint
 from bulletin_board.note.notes import LARGEST_NOTE
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import CHECKPOINT, LogReader
-from bulletin_board.tree import RightEdge, TileContent, bundles, leaf_hash
+from bulletin_board.tree import (
+    LARGEST_BUNDLE,
+    RightEdge,
+    TileContent,
+    bundles,
+    decode_bundle,
+    encode_bundle,
+    leaf_hash,
+)
 from wire.codec import Codec, fixed, opaque, record
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 

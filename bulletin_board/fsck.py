@@ -13,12 +13,19 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
-from bulletin_board.bundle import decode_bundle
 from bulletin_board.entry import Slot, SlotTable, Submission, verify_entry
 from bulletin_board.note import Checkpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import CHECKPOINT, DirectorySource, Source, resource_limit
-from bulletin_board.tree import HASH_SIZE, RightEdge, TileContent, bundles, is_resource, leaf_hash
+from bulletin_board.tree import (
+    HASH_SIZE,
+    RightEdge,
+    TileContent,
+    bundles,
+    decode_bundle,
+    is_resource,
+    leaf_hash,
+)
 from wire.errors import InvalidProof, InvalidSignature, MalformedMessage, Unattributed
 from wire.packed import Rows
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar
 
-from bulletin_board.bundle import LARGEST_BUNDLE, decode_bundle, decode_tile
 from bulletin_board.note import Checkpoint, SignedCheckpoint
 from bulletin_board.note.notes import LARGEST_NOTE
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.proof import Receipt
 from bulletin_board.tree import (
     HASH_SIZE,
+    LARGEST_BUNDLE,
     TILE_WIDTH,
     RightEdge,
     Tile,
@@ -26,6 +26,8 @@ from bulletin_board.tree import (
     TileNodes,
     bundle_at,
     consistency_proof,
+    decode_bundle,
+    decode_tile,
     edge_tiles,
     inclusion_proof,
     leaf_hash,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bulletin_board.bundle import decode_tile, encode_bundle
 from bulletin_board.note import SignedCheckpoint, VerifierKey, open_checkpoint
 from bulletin_board.reader import (
     CHECKPOINT,
@@ -27,7 +26,9 @@ from bulletin_board.tree import (
     Tile,
     TileContent,
     bundle_at,
+    decode_tile,
     edge_tiles,
+    encode_bundle,
     leaf_hash,
     tile_root,
 )

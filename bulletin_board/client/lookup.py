@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from bulletin_board.bundle import decode_tile
 from bulletin_board.client.http import AGAIN, NetworkError, Transport
 from bulletin_board.lookup import Lookup, VerifiedEntry, open_answer
 from bulletin_board.note import SignedCheckpoint
 from bulletin_board.reader import MissingResource, Source
-from bulletin_board.tree import HASH_SIZE, verify_consistency
+from bulletin_board.tree import HASH_SIZE, decode_tile, verify_consistency
 from wire.errors import InvalidProof, MalformedMessage
 
 _MOST_HASHES = 64

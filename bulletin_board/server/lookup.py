@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from bulletin_board.admission import RefusalReason, Refused
-from bulletin_board.bundle import LARGEST_BUNDLE, decode_bundle, decode_tile
 from bulletin_board.entry import Submission
 from bulletin_board.lookup import (
     LOOKUP,
@@ -30,11 +29,14 @@ from bulletin_board.server.static import OutgrownFiles
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.sqlite import IndexReader, TooMany
 from bulletin_board.tree import (
+    LARGEST_BUNDLE,
     TILE_WIDTH,
     Tile,
     TileNodes,
     bundle_at,
     consistency_proof,
+    decode_bundle,
+    decode_tile,
     subset_proof,
 )
 from wire.errors import MalformedMessage, ProtocolError

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send  # noqa: TC002 - a light module
 
-from bulletin_board.bundle import truncate_bundle
 from bulletin_board.note import Checkpoint, SignedNote
 from bulletin_board.reader import (
     CHECKPOINT,
@@ -24,7 +23,7 @@ from bulletin_board.reader import (
     check_limit,
     resource_limit,
 )
-from bulletin_board.tree import HASH_SIZE, TILE_WIDTH, Bundle, Tile, parse_path
+from bulletin_board.tree import HASH_SIZE, TILE_WIDTH, Bundle, Tile, parse_path, truncate_bundle
 
 Reading = Callable[[Callable[[], bytes]], Awaitable[bytes]]
 """Lets a thread read."""

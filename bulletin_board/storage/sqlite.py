@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from bulletin_board.bundle import decode_bundle, encode_bundle
 from bulletin_board.entry import Slot
 from bulletin_board.modes import create_private
 from bulletin_board.storage.interface import (
@@ -25,6 +24,7 @@ from bulletin_board.storage.interface import (
     StagedEntry,
     StorageError,
 )
+from bulletin_board.tree import decode_bundle, encode_bundle
 from wire.errors import MalformedMessage
 
 Row = tuple[object, ...]

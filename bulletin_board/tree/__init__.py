@@ -3,35 +3,48 @@
 Specification: `specs/05-bulletin-board.md`, section 1.
 """
 
-from bulletin_board.tree.edge import RightEdge, TileContent, tile_root
-from bulletin_board.tree.hashing import EMPTY_ROOT, HASH_SIZE, leaf_hash, node_hash
-from bulletin_board.tree.proving import (
+from bulletin_board.tree.merkle import (
+    EMPTY_ROOT,
+    HASH_SIZE,
     Node,
     consistency_proof,
     inclusion_proof,
+    leaf_hash,
+    node_hash,
+    old_root,
     subset_proof,
     tree_root,
+    verify_consistency,
+    verify_inclusion,
     verify_subset,
 )
 from bulletin_board.tree.tiles import (
+    LARGEST_BUNDLE,
     TILE_WIDTH,
     Bundle,
+    RightEdge,
     Tile,
+    TileContent,
     TileNodes,
     bundle_at,
     bundles,
+    decode_bundle,
+    decode_tile,
     edge_tiles,
+    encode_bundle,
     is_resource,
     parse_path,
     resources,
     tile_at,
+    tile_root,
     tiles,
+    truncate_bundle,
 )
-from bulletin_board.tree.verifying import old_root, verify_consistency, verify_inclusion
 
 __all__ = [
     "EMPTY_ROOT",
     "HASH_SIZE",
+    "LARGEST_BUNDLE",
     "TILE_WIDTH",
     "Bundle",
     "Node",
@@ -42,7 +55,10 @@ __all__ = [
     "bundle_at",
     "bundles",
     "consistency_proof",
+    "decode_bundle",
+    "decode_tile",
     "edge_tiles",
+    "encode_bundle",
     "inclusion_proof",
     "is_resource",
     "leaf_hash",
@@ -55,6 +71,7 @@ __all__ = [
     "tile_root",
     "tiles",
     "tree_root",
+    "truncate_bundle",
     "verify_consistency",
     "verify_inclusion",
     "verify_subset",

@@ -1,13 +1,17 @@
-"""Names tiles and bundles of a log (C2SP tlog-tiles), and computes tree nodes from them."""
+"""Names, writes and reads the tiles and entry bundles of a log (C2SP tlog-tiles).
+
+The partial tiles at the right edge of a growing tree are all that is needed to append to it and
+to compute its root.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from bulletin_board.tree.hashing import node_hash
-from wire.errors import UsageError
+from bulletin_board.tree.merkle import EMPTY_ROOT, HASH_SIZE, node_hash
+from wire.errors import MalformedMessage, UsageError
 
 TILE_HEIGHT = 8
 TILE_WIDTH = 1 << TILE_HEIGHT
@@ -167,3 +171,149 @@ class TileNodes:
             known = self._fetch(tile_at(level, index, self.size))
             self._tiles[level, index] = known
         return known
+
+
+LARGEST_LEAF = 65_535
+LARGEST_BUNDLE = TILE_WIDTH * (2 + LARGEST_LEAF)
+
+
+def encode_bundle(entries: Iterable[bytes]) -> bytes:
+    """Each entry behind its length in two bytes, big-endian."""
+    parts = []
+    for entry in entries:
+        if len(entry) > LARGEST_LEAF:
+            raise UsageError(f"an entry of the log has at most {LARGEST_LEAF} bytes")
+        parts += [len(entry).to_bytes(2), entry]
+    return b"".join(parts)
+
+
+def decode_bundle(data: bytes, width: int) -> list[bytes]:
+    """Exactly `width` entries that fill `data` exactly, or `MalformedMessage`.
+
+    The width comes from the checkpoint: a bundle that carries more entries than
+    its place holds would show some readers entries that the log does not commit to.
+    """
+    entries = []
+    position = 0
+    for number in range(width):
+        start = position + 2
+        stop = start + int.from_bytes(data[position:start])
+        if start > len(data) or stop > len(data):
+            raise MalformedMessage("the bundle ends inside an entry", f"[{number}]", position)
+        entries.append(data[start:stop])
+        position = stop
+    if position != len(data):
+        raise MalformedMessage(f"bytes after the last of {width} entries", "", position)
+    return entries
+
+
+def truncate_bundle(data: bytes, width: int) -> bytes:
+    """The first `width` entries of a bundle that holds more."""
+    position = 0
+    for number in range(width):
+        position += 2 + int.from_bytes(data[position : position + 2])
+        if position > len(data):
+            raise MalformedMessage("the bundle ends inside an entry", f"[{number}]")
+    return data[:position]
+
+
+def decode_tile(data: bytes, width: int) -> tuple[bytes, ...]:
+    """Exactly `width` hashes, or `MalformedMessage`."""
+    if len(data) != width * HASH_SIZE:
+        raise MalformedMessage(f"a tile of {width} hashes, not {len(data)} bytes", "tile")
+    return tuple(data[i : i + HASH_SIZE] for i in range(0, len(data), HASH_SIZE))
+
+
+class TileContent(NamedTuple):
+    """A tile and its hashes."""
+
+    tile: Tile
+    hashes: tuple[bytes, ...]
+
+    @property
+    def data(self) -> bytes:
+        return b"".join(self.hashes)
+
+
+class RightEdge:
+    """The partial tiles of a tree of `size` leaves. Memory grows with the height only.
+
+    The caller vouches for the hashes given to the constructor: compare `root`
+    with a verified checkpoint before trusting anything here.
+    """
+
+    def __init__(self, size: int = 0, partial: Iterable[TileContent] = ()) -> None:
+        self.size = size
+        self._levels: list[list[bytes]] = []
+        contents = {content.tile: content.hashes for content in partial}
+        if sorted(contents) != edge_tiles(size):
+            raise UsageError(f"these are not the partial tiles of a tree of {size} leaves")
+        for tile, hashes in contents.items():
+            if len(hashes) != tile.width:
+                raise UsageError(f"{tile.path} has {tile.width} hashes, not {len(hashes)}")
+            self._level(tile.level).extend(hashes)
+
+    def append(self, leaf: bytes) -> Iterator[TileContent]:
+        """Add one leaf hash; yields the tiles that it completes, lowest level first.
+
+        The iterator must be run to its end; `extend` does so.
+        """
+        self.size += 1
+        level, carried = 0, leaf
+        while True:
+            hashes = self._level(level)
+            hashes.append(carried)
+            if len(hashes) < TILE_WIDTH:
+                return
+            full = tuple(hashes)
+            hashes.clear()
+            level += 1
+            index = (self.size >> TILE_HEIGHT * level) - 1
+            yield TileContent(Tile(level - 1, index, TILE_WIDTH), full)
+            carried = tile_root(full)
+
+    def extend(self, leaves: Iterable[bytes]) -> list[TileContent]:
+        """Add leaf hashes; returns the tiles that they complete."""
+        return [full for leaf in leaves for full in self.append(leaf)]
+
+    def partial(self) -> list[TileContent]:
+        """The partial tiles, lowest level first."""
+        return [
+            TileContent(tile, tuple(self._levels[tile.level])) for tile in edge_tiles(self.size)
+        ]
+
+    def root(self) -> bytes:
+        """The root of all leaves so far."""
+        root = b""
+        for hashes in self._levels:
+            for peak in reversed(_peaks(hashes)):
+                root = node_hash(peak, root) if root else peak
+        return root or EMPTY_ROOT
+
+    def copy(self) -> RightEdge:
+        """An edge that grows on its own."""
+        return RightEdge(self.size, self.partial())
+
+    def _level(self, level: int) -> list[bytes]:
+        while len(self._levels) <= level:
+            self._levels.append([])
+        return self._levels[level]
+
+
+def tile_root(hashes: Sequence[bytes]) -> bytes:
+    """The root above a power of two of hashes, such as those of a full tile."""
+    row = list(hashes)
+    while len(row) > 1:
+        row = [node_hash(row[i], row[i + 1]) for i in range(0, len(row), 2)]
+    return row[0]
+
+
+def _peaks(hashes: Sequence[bytes]) -> list[bytes]:
+    """Roots of the perfect subtrees over `hashes`, left to right."""
+    peaks = []
+    start = 0
+    while count := len(hashes) - start:
+        width = 1 << (count.bit_length() - 1)
+        peaks.append(tile_root(hashes[start : start + width]))
+        start += width
+    return peaks

@@ -10,8 +10,7 @@ from functools import lru_cache
 from bulletin_board import SignedCheckpoint, TrustPolicy
 from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence
 from bulletin_board.note import VerifierKey, verify_note
-from bulletin_board.tree import consistency_proof, tree_root
-from bulletin_board.tree.hashing import node_hash
+from bulletin_board.tree import consistency_proof, node_hash, tree_root
 from gopa.auditing.evidence import FORKED, Evidence, Fork
 from gopa.auditing.report import AuditFault, Culprit
 from gopa.auditing.tally import log_fault

@@ -11,10 +11,9 @@ from typing import Any, Final
 
 from bulletin_board import Checkpoint, NoteSigner, TrustPolicy, sign_entry
 from bulletin_board.archive import HEADER, MAGIC, ArchiveHeader
-from bulletin_board.bundle import encode_bundle
 from bulletin_board.entry import VERSION, Entry
 from bulletin_board.note import sign_note
-from bulletin_board.tree import RightEdge, leaf_hash
+from bulletin_board.tree import RightEdge, encode_bundle, leaf_hash
 from gopa.auditing import Anchors, Report
 from gopa.auditing.checks import Status
 from gopa.messages.manifest import Manifest

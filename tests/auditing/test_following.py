@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bulletin_board.bundle import encode_bundle
-from bulletin_board.tree import RightEdge, bundles, leaf_hash
+from bulletin_board.tree import RightEdge, bundles, encode_bundle, leaf_hash
 from gopa.auditing import Anchors, Verdict, audit
 from gopa.auditing.auditor import options_of
 from gopa.auditing.checks import Status

@@ -13,14 +13,20 @@ import pytest
 
 from bulletin_board import reader as verified_module
 from bulletin_board.archive import ArchiveParts, ArchiveReader, write_archive, write_mirror
-from bulletin_board.bundle import decode_bundle, encode_bundle
 from bulletin_board.entry import Submission, sign_entry
 from bulletin_board.fsck import fsck, fsck_directory
 from bulletin_board.note import Checkpoint, SignatureLine, SignedNote, sign_note
 from bulletin_board.proof import Receipt
 from bulletin_board.reader import LogReader
 from bulletin_board.sequencer import Sequencer
-from bulletin_board.tree import RightEdge, bundle_at, leaf_hash, tile_at
+from bulletin_board.tree import (
+    RightEdge,
+    bundle_at,
+    decode_bundle,
+    encode_bundle,
+    leaf_hash,
+    tile_at,
+)
 from tests.board.tools import (
     append,
     memory_log,

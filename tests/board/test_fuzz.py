@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.archive import ArchiveReader, write_archive
-from bulletin_board.bundle import decode_bundle, decode_tile, encode_bundle
 from bulletin_board.client.forks import (
     FORK_EVIDENCE,
     UNPROVEN_PAIR,
@@ -26,7 +25,7 @@ from bulletin_board.policy import TrustPolicy
 from bulletin_board.problems import parse_problem, problem_body
 from bulletin_board.proof import Receipt
 from bulletin_board.reader import LogReader
-from bulletin_board.tree import parse_path
+from bulletin_board.tree import decode_bundle, decode_tile, encode_bundle, parse_path
 from bulletin_board.witness.core import AddCheckpoint, Answer, read_request
 from tests.board.tools import log_key, memory_log, source_of, submission, trust
 from wire.errors import ProtocolError

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from bulletin_board.archive import HEADER
-from bulletin_board.bundle import decode_bundle, decode_tile, encode_bundle, truncate_bundle
 from bulletin_board.client.forks import FORK_EVIDENCE, UNPROVEN_PAIR, open_pair, verify_fork
 from bulletin_board.entry import (
     LARGEST_ENTRY,
@@ -24,7 +23,14 @@ from bulletin_board.fsck import fsck
 from bulletin_board.note import VerifierKey, open_checkpoint
 from bulletin_board.proof import Receipt, verify_receipt
 from bulletin_board.text import parse_decimal
-from bulletin_board.tree import leaf_hash, verify_consistency
+from bulletin_board.tree import (
+    decode_bundle,
+    decode_tile,
+    encode_bundle,
+    leaf_hash,
+    truncate_bundle,
+    verify_consistency,
+)
 from tests.board.board_vectors import records
 from tests.board.tools import (
     entry_bytes,

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from bulletin_board.proof import Receipt
 from bulletin_board.tree import (
     EMPTY_ROOT,
+    Bundle,
     RightEdge,
     Tile,
     TileContent,
@@ -34,7 +35,6 @@ from bulletin_board.tree import (
     verify_consistency,
     verify_inclusion,
 )
-from bulletin_board.tree.tiles import Bundle
 from tests.external import vectors
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 

@@ -12,10 +12,9 @@ from typing import Final
 
 from bulletin_board import Submission, sign_entry
 from bulletin_board.archive import HEADER, MAGIC, ArchiveHeader
-from bulletin_board.bundle import encode_bundle
 from bulletin_board.note import Checkpoint, sign_note
 from bulletin_board.note.keys import NoteSigner
-from bulletin_board.tree import RightEdge, leaf_hash
+from bulletin_board.tree import RightEdge, encode_bundle, leaf_hash
 from gopa.messages.phases import Phase
 from tests.vectors.transcripts.catalogue import CASES
 from tests.vectors.transcripts.made import cosigned, make

@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from bulletin_board.modes import write_public
-from bulletin_board.note import Checkpoint, SignedCheckpoint
-from bulletin_board.note.notes import LARGEST_NOTE
+from bulletin_board.note import LARGEST_NOTE, Checkpoint, SignedCheckpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import CHECKPOINT, LogReader
+from bulletin_board.storage.files import write_public
 from bulletin_board.tree import (
     LARGEST_BUNDLE,
     RightEdge,

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bulletin_board.note import SignedCheckpoint, VerifierKey, open_checkpoint
-from bulletin_board.text import encode_base64, parse_decimal, parse_hash
+from bulletin_board.note import (
+    SignedCheckpoint,
+    VerifierKey,
+    encode_base64,
+    open_checkpoint,
+    parse_decimal,
+    parse_hash,
+)
 from bulletin_board.tree import leaf_hash, verify_inclusion
 from wire.errors import MalformedMessage
 

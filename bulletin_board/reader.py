@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar
 
-from bulletin_board.note import Checkpoint, SignedCheckpoint
-from bulletin_board.note.notes import LARGEST_NOTE
+from bulletin_board.note import LARGEST_NOTE, Checkpoint, SignedCheckpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.proof import Receipt
 from bulletin_board.tree import (

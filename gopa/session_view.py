@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from bulletin_board.admission import AdmissionPolicy
-from bulletin_board.server.view import PartyPicture, SessionPicture
+from bulletin_board.server.page import PartyPicture, SessionPicture
 from commitments import ristretto255
 from gopa.admission import Limits, ProtocolAdmission
 from gopa.beacon import drand_coins, joint_coins, simulation_coins
@@ -48,7 +48,7 @@ class Sessions:
         return self._policy
 
     def picture(self, session: bytes) -> SessionPicture | None:
-        """What to show about a session, or None; see `bulletin_board.server.view`."""
+        """What to show about a session, or None; see `bulletin_board.server.page`."""
         policy = self._policy
         with policy.lock:
             known = policy.sessions.get(session)

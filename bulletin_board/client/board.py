@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bulletin_board.admission import RefusalReason, Refused
+from bulletin_board.admission import RefusalReason, Refused, parse_problem
 from bulletin_board.client.forks import (
     FORK_EVIDENCE,
     ForkEvidence,
@@ -25,7 +25,6 @@ from bulletin_board.lookup import LARGEST_ANSWER, LOOKUP, Lookup, VerifiedEntry
 from bulletin_board.lookup import MEDIA_TYPE as LOOKUP_TYPE
 from bulletin_board.note import SignedCheckpoint, open_checkpoint
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.problems import parse_problem
 from bulletin_board.proof import LARGEST_RECEIPT, Receipt, VerifiedReceipt, verify_receipt
 from bulletin_board.reader import (
     CHECKPOINT,

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bulletin_board.note import SignedCheckpoint, VerifierKey, open_checkpoint
-from bulletin_board.note.notes import LARGEST_NOTE
+from bulletin_board.note import LARGEST_NOTE, SignedCheckpoint, VerifierKey, open_checkpoint
 from bulletin_board.reader import Source
 from bulletin_board.tree import old_root
 from wire.codec import Codec, fixed, opaque, record, vector

@@ -6,8 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import Protocol
 
-from bulletin_board.durable import EvidenceFolder, make_directory, remove_file, replace_file
 from bulletin_board.note import VerifierKey
+from bulletin_board.storage.files import EvidenceFolder, make_directory, remove_file, replace_file
 from wire.errors import UsageError
 
 

@@ -1,8 +1,9 @@
-"""The HTTP interface. Handlers translate; decisions are made elsewhere."""
+"""Translates between HTTP and the board's service, which decides everything."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -13,17 +14,16 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from bulletin_board.admission import RefusalReason, Refused
+from bulletin_board.admission import PROBLEM_TYPE, RefusalReason, Refused, problem_body
 from bulletin_board.compression import GZIP, gzipped, takes_gzip
+from bulletin_board.display import visible
 from bulletin_board.entry import LARGEST_ENTRY
 from bulletin_board.lookup import LOOKUP
 from bulletin_board.lookup import MEDIA_TYPE as LOOKUP_TYPE
-from bulletin_board.problems import MEDIA_TYPE as PROBLEM
-from bulletin_board.problems import problem_body
+from bulletin_board.note import parse_decimal
 from bulletin_board.proof import MEDIA_TYPE as RECEIPT
 from bulletin_board.server.metrics import MEDIA_TYPE as METRICS
-from bulletin_board.server.overview import OverviewCache
-from bulletin_board.server.page import CONTENT_SECURITY_POLICY, PAGE
+from bulletin_board.server.page import CONTENT_SECURITY_POLICY, PAGE, overview
 from bulletin_board.server.service import BoardService
 from bulletin_board.server.static import (
     BINARY,
@@ -35,11 +35,48 @@ from bulletin_board.server.static import (
     Pieces,
     PiecesResponse,
 )
-from bulletin_board.text import parse_decimal, visible
 from bulletin_board.tree import Bundle
 from bulletin_board.witness.standing import WitnessStanding
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import MalformedMessage, ProtocolError
+
+
+class OverviewCache:
+    """Counting sessions takes time that grows with their number, and strangers may ask.
+
+    Used by one event loop; the counting happens in a thread.
+    """
+
+    def __init__(self, service: BoardService) -> None:
+        self._service = service
+        self._making = asyncio.Lock()
+        self._document: bytes | None = None
+        self._expires = float("-inf")
+
+    async def get(self) -> bytes | None:
+        """The document in JSON, or None while the log is closed."""
+        async with self._making:
+            if self._service.clock() >= self._expires:
+                self._document = await run_in_threadpool(self._make)
+                self._expires = self._service.clock() + self._service.limits.overview_seconds
+            return self._document
+
+    def _make(self) -> bytes | None:
+        service = self._service
+        sequencer = service.committer.sequencer
+        if sequencer is None:
+            return None
+        signed = sequencer.signed
+        document = overview(
+            signed.checkpoint.origin,
+            signed.note.to_bytes().decode(),
+            signed.size,
+            sequencer.census,
+            service.witnesses(),
+            service.view,
+        )
+        return json.dumps(document).encode()
+
 
 _LENGTH = re.compile(r"[0-9]{1,20}")
 _FILE_READERS = 8
@@ -259,7 +296,7 @@ def refusal_response(refusal: Refused) -> Response:
         headers["Retry-After"] = str(refusal.retry_after)
     if refusal.reason is RefusalReason.TOO_LARGE:
         headers["Connection"] = "close"  # the rest of the body is not read
-    return Response(problem_body(refusal), refusal.reason.status, headers, PROBLEM)
+    return Response(problem_body(refusal), refusal.reason.status, headers, PROBLEM_TYPE)
 
 
 def _witness_line(item: tuple[str, WitnessStanding]) -> str:

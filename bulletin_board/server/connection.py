@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from bulletin_board.server.seats import Seat
+from bulletin_board.server.accepting import Seat
 
 LONGEST_HEAD: Final = 16_384
 REQUEST_SECONDS: Final = 30.0

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from bulletin_board.text import visible
+from bulletin_board.display import visible
 from bulletin_board.witness.standing import WitnessStanding, WitnessState
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"

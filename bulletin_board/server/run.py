@@ -17,25 +17,23 @@ from starlette.applications import Starlette  # noqa: TC002 - a light module
 from bulletin_board.admission import AdmissionPolicy
 from bulletin_board.client.http import HttpTransport
 from bulletin_board.committer import Committer
-from bulletin_board.durable import EvidenceFolder
 from bulletin_board.note import NoteSigner, SignedCheckpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import DirectorySource, LogReader
 from bulletin_board.sequencer import Sequencer
+from bulletin_board.server.accepting import Door, Seat, Seats, most_connections
 from bulletin_board.server.app import build_app
 from bulletin_board.server.connection import BoundedConnection
-from bulletin_board.server.doors import Door, most_connections
 from bulletin_board.server.lookup import Lookups
-from bulletin_board.server.seats import Seat, Seats
+from bulletin_board.server.page import NoView, SessionView
 from bulletin_board.server.service import BoardService, ServerLimits
 from bulletin_board.server.static import OutgrownFiles
-from bulletin_board.server.view import NoView, SessionView
 from bulletin_board.storage import Overtaken
 from bulletin_board.storage.directory import BoardDirectory
+from bulletin_board.storage.files import EvidenceFolder
 from bulletin_board.storage.sqlite import SqliteIndexReader
-from bulletin_board.witness.addresses import address_warnings
 from bulletin_board.witness.collect import Collector
-from bulletin_board.witness.opening import WitnessesFirst
+from bulletin_board.witness.opening import WitnessesFirst, address_warnings
 from wire.errors import UsageError
 
 log = logging.getLogger("gopa.board")

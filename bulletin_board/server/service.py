@@ -17,7 +17,7 @@ from bulletin_board.reader import PartialFiles
 from bulletin_board.sequencer import Accepted
 from bulletin_board.server.lookup import Lookups
 from bulletin_board.server.metrics import Metrics
-from bulletin_board.server.view import NoView, SessionView
+from bulletin_board.server.page import NoView, SessionView
 from bulletin_board.witness.collect import Collector
 from bulletin_board.witness.standing import WitnessStanding
 from wire.errors import InvalidSignature, MalformedMessage, ProtocolError

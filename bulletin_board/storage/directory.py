@@ -21,17 +21,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bulletin_board.durable import replace_file
-from bulletin_board.modes import (
+from bulletin_board.note import KeyKind, NoteSigner
+from bulletin_board.reader import CHECKPOINT
+from bulletin_board.storage.files import (
     PRIVATE_FILE,
+    FileOperations,
+    PublicDirectory,
     make_private_directory,
     make_public_directory,
+    replace_file,
     require_owned,
     require_private,
 )
-from bulletin_board.note import KeyKind, NoteSigner
-from bulletin_board.reader import CHECKPOINT
-from bulletin_board.storage.files import FileOperations, PublicDirectory
 from bulletin_board.storage.interface import InUse, Storage, StorageError
 from bulletin_board.storage.sqlite import SqliteIndex, SqliteLock
 from wire.errors import UsageError

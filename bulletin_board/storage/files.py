@@ -1,22 +1,107 @@
-"""Performs every operation on the files of a log, one system call each.
+"""Makes, replaces and removes the files of a log: who may use them, and what a crash leaves.
 
-The only module of the package that changes public files. Tests replace it to
-fail, or to stop, at each single call.
+What is served is everybody's to read, the rest is its owner's. A lock that somebody else takes on
+a database stops the log, and reading is enough to take one, so nobody else may even open one.
+Modes are set, never left to the umask.
 
-Public files are written so that readers never see half a file.
+Public files are written so that readers never see half a file. Files that have to outlive a loss
+of power are written aside, synced, named, and the name is synced. `FileOperations` has one method
+for each system call: tests replace it to fail, or to stop, at each single call.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from bulletin_board.modes import PUBLIC_FILE, make_public_directory, set_public
 from bulletin_board.reader import DirectorySource
 from bulletin_board.storage.interface import StorageError
+from wire.errors import UsageError
+
+PRIVATE_FILE = 0o600
+PRIVATE_DIRECTORY = 0o700
+PUBLIC_FILE = 0o644
+PUBLIC_DIRECTORY = 0o755
+
+_POSIX = os.name != "nt"
+_OTHERS = 0o077
+_ANYBODY_WRITES = 0o002
+
+
+def make_public_directory(path: Path) -> None:
+    """Make it, and what is missing above it, if it is not there. Everybody may read it."""
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(exist_ok=True)
+        _set(each, PUBLIC_DIRECTORY)
+
+
+def make_private_directory(path: Path) -> None:
+    """Make it if it is not there; `UsageError` if others may use the one that is."""
+    make_public_directory(path.parent)
+    if not path.exists():
+        path.mkdir(PRIVATE_DIRECTORY)
+        _set(path, PRIVATE_DIRECTORY)
+    require_private(path)
+
+
+def write_public(path: Path, data: bytes) -> None:
+    """A file that everybody may read, and the directories above it."""
+    if not path.parent.is_dir():
+        make_public_directory(path.parent)
+    path.write_bytes(data)
+    _set(path, PUBLIC_FILE)
+
+
+def set_public(handle: int) -> None:
+    """Everybody may read this open file."""
+    if hasattr(os, "fchmod"):
+        os.fchmod(handle, PUBLIC_FILE)
+
+
+def create_private(path: Path) -> None:
+    """Make an empty file of the owner's if there is none; `UsageError` if others may use it.
+
+    One that is there is not opened: closing it again would drop the locks that this process
+    has on it.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE_FILE))
+    except FileExistsError:
+        require_private(path)
+    else:
+        _set(path, PRIVATE_FILE)
+
+
+def require_private(path: Path) -> None:
+    """Return if nobody but its owner may use it; `UsageError`, or `OSError` if it is not there."""
+    found = path.stat()
+    if _POSIX and found.st_mode & _OTHERS:
+        mode = "700" if stat.S_ISDIR(found.st_mode) else "600"
+        raise UsageError(f"{path} can be used by others: chmod {mode} it")
+
+
+def require_owned(path: Path, *, sticky: bool) -> None:
+    """Return unless anybody may exchange what is in a directory, or make new files there.
+
+    With `sticky` the bit that keeps others from exchanging things is enough.
+    """
+    mode = path.stat().st_mode
+    if _POSIX and mode & _ANYBODY_WRITES and not (sticky and mode & stat.S_ISVTX):
+        raise UsageError(
+            f"everybody may write to {path}: choose another directory, or chmod o-w it"
+        )
+
+
+def _set(path: Path, mode: int) -> None:
+    if _POSIX:
+        path.chmod(mode)
+
 
 _BINARY = getattr(os, "O_BINARY", 0)  # without it Windows changes newlines
 
@@ -159,3 +244,72 @@ def _as_storage_error(message: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageError(f"{message}: {error.strerror}") from error
+
+
+_ANY_FILE = 0o666
+_ANY_DIRECTORY = 0o777
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
+_EVIDENCE = ".evidence"
+
+
+def replace_file(path: Path, data: bytes, *, private: bool = False) -> None:
+    """Durably give `path` this content: after a crash it has the old or the new one.
+
+    A `private` file is its owner's alone, as is what a crash leaves beside it: at no moment
+    can others use either.
+    """
+    scratch = path.with_name(f"{path.name}.new")
+    scratch.unlink(missing_ok=True)
+    handle = os.open(scratch, _NEW_FILE, PRIVATE_FILE if private else _ANY_FILE)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)
+    OsFiles().sync_directory(path.parent)
+
+
+def make_directory(path: Path, *, private: bool = False) -> None:
+    """A directory, if it is not there; a `private` one is its owner's alone from the start."""
+    mode = PRIVATE_DIRECTORY if private else _ANY_DIRECTORY
+    path.mkdir(mode, parents=True, exist_ok=True)
+
+
+def remove_file(path: Path) -> None:
+    """Durably remove a file, if it is there."""
+    path.unlink(missing_ok=True)
+    OsFiles().sync_directory(path.parent)
+
+
+class EvidenceFolder:
+    """Evidence in a directory, append-only: a file is named after its content.
+
+    So no file ever replaces another one, also after a restart, and the same
+    evidence is stored once. At most `most` files of one kind are kept, the first
+    ones: whoever produces evidence on purpose does not fill the disk. In a `private` one,
+    everything is the owner's alone.
+    """
+
+    def __init__(self, root: Path, most: int = 64, *, private: bool = False) -> None:
+        self._root = root
+        self._most = most
+        self._private = private
+
+    def keep(self, kind: str, data: bytes) -> Path | None:
+        """Store durably; the file, or None if there are enough of this kind. Raises `OSError`."""
+        path = self._root / f"{kind}-{hashlib.sha256(data).hexdigest()[:32]}{_EVIDENCE}"
+        if path.exists() and path.read_bytes() == data:
+            return path
+        if len(self._files(kind)) >= self._most:
+            return None
+        make_directory(self._root, private=self._private)
+        replace_file(path, data, private=self._private)
+        OsFiles().sync_directory(self._root.parent)
+        return path
+
+    def read(self, kind: str) -> list[bytes]:
+        """Everything of this kind, in the order of the names."""
+        return [path.read_bytes() for path in self._files(kind)]
+
+    def _files(self, kind: str) -> list[Path]:
+        return sorted(self._root.glob(f"{kind}-*{_EVIDENCE}"))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bulletin_board.entry import Slot
-from bulletin_board.modes import create_private
+from bulletin_board.storage.files import create_private
 from bulletin_board.storage.interface import (
     Digest,
     EntryLocation,

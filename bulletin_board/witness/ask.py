@@ -6,12 +6,10 @@ import json
 from collections.abc import Iterable
 
 from bulletin_board.client.http import NetworkError, Transport
-from bulletin_board.durable import EvidenceFolder
-from bulletin_board.note import SignatureLine, SignedNote, verify_note
-from bulletin_board.note.notes import LARGEST_NOTE
+from bulletin_board.note import LARGEST_NOTE, SignatureLine, SignedNote, parse_decimal, verify_note
 from bulletin_board.policy import Peer
 from bulletin_board.reader import LogReader
-from bulletin_board.text import parse_decimal
+from bulletin_board.storage.files import EvidenceFolder
 from bulletin_board.witness.core import AddCheckpoint
 from wire.errors import MalformedMessage, ProtocolError, Unattributed
 

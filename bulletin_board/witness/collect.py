@@ -10,12 +10,12 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 
 from bulletin_board.client.http import Transport
-from bulletin_board.durable import EvidenceFolder
+from bulletin_board.display import visible
 from bulletin_board.note import SignatureLine, SignedCheckpoint, cosignature_time
 from bulletin_board.policy import Peer, TrustPolicy
 from bulletin_board.reader import LogReader, Source
 from bulletin_board.storage import Overtaken
-from bulletin_board.text import visible
+from bulletin_board.storage.files import EvidenceFolder
 from bulletin_board.witness.ask import WitnessRefusal, ask_witness, keep_refusal, require_own
 from bulletin_board.witness.opening import require_possible
 from bulletin_board.witness.standing import Covered, Waiters, WitnessStanding, WitnessState

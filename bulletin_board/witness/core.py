@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bulletin_board.note import (
+    LARGEST_NOTE,
     Checkpoint,
     NoteSigner,
     SignedCheckpoint,
@@ -16,10 +17,11 @@ from bulletin_board.note import (
     VerifierKey,
     checkpoint_lines,
     cosign,
+    encode_base64,
+    parse_decimal,
+    parse_hash,
     verify_note,
 )
-from bulletin_board.note.notes import LARGEST_NOTE
-from bulletin_board.text import encode_base64, parse_decimal, parse_hash
 from bulletin_board.tree import EMPTY_ROOT, verify_consistency
 from wire.errors import InvalidProof, InvalidSignature, MalformedMessage
 

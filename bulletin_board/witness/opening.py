@@ -1,4 +1,4 @@
-"""What the witnesses of a log hold when its board opens it.
+"""Asks the witnesses of a log what they hold of it before its board opens it.
 
 A storage that comes whole from a backup agrees with itself. Only others know that the log was
 longer: whatever such a board signs next contradicts what it has signed already.
@@ -6,20 +6,22 @@ longer: whatever such a board signs next contradicts what it has signed already.
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from bulletin_board.client.http import Transport
-from bulletin_board.durable import EvidenceFolder
+from bulletin_board.display import visible
 from bulletin_board.note import SignatureLine, cosignature_time
 from bulletin_board.policy import Peer, TrustPolicy
 from bulletin_board.reader import LogReader
 from bulletin_board.storage import Overtaken, Unconfirmed
-from bulletin_board.text import visible
+from bulletin_board.storage.files import EvidenceFolder
 from bulletin_board.witness.ask import WitnessRefusal, ask_witness, keep_refusal, require_own
 from wire.errors import Unattributed
 
@@ -161,3 +163,36 @@ def _unconfirmed(silent: Iterable[str], size: int) -> Unconfirmed:
         " again when they answer; only if you know that nobody has brought back an older storage,"
         " start it once with --risk-fork"
     )
+
+
+def address_warnings(policy: TrustPolicy) -> Iterator[str]:
+    """Sentences about addresses that are missing, or that anybody on the way can answer for."""
+    located = {name: peer for name, peer in policy.witnesses.items() if peer.url}
+    if policy.needs_witnesses and not policy.is_quorum(peer.key for peer in located.values()):
+        without = ", ".join(visible(name) for name in policy.witnesses if name not in located)
+        yield (
+            "the witnesses that have an address in the policy make no quorum: no barrier will be"
+            " acknowledged, and once the log has entries it will not open again. Add addresses"
+            f" of {without}"
+        )
+    for name, peer in located.items():
+        if not _is_protected(peer.url):
+            yield (
+                f"the address of witness {visible(name)} is plain http to another machine: whoever"
+                " is on the way can keep it from warning this board of an old storage. Use https"
+            )
+
+
+def _is_protected(url: str) -> bool:
+    """Whether nobody between the board and this address can answer in its place."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    if parts.scheme == "https" or host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

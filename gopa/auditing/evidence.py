@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Final, TypeAlias
 
 from bulletin_board.entry import LARGEST_ENTRY
-from bulletin_board.note.notes import LARGEST_NOTE
+from bulletin_board.note import LARGEST_NOTE
 from wire.codec import (
     Case,
     Codec,

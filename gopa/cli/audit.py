@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 import click
 from click.exceptions import Exit
 
-from bulletin_board.text import visible
+from bulletin_board.display import visible
 from gopa.auditing.auditor import options_of, run, workers
 from gopa.auditing.composing import unsupported
 from gopa.auditing.figures import counted

@@ -18,7 +18,7 @@ from typing import Final
 import click
 
 from bulletin_board import Checkpoint
-from bulletin_board.text import visible
+from bulletin_board.display import visible
 from gopa.auditing.evidence import LARGEST_EVIDENCE, LARGEST_FORK, MAGIC, Evidence
 from gopa.auditing.figures import counted
 from gopa.auditing.forks import evidence_from_board

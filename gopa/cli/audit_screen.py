@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
-from bulletin_board.text import visible
+from bulletin_board.display import visible
 from gopa.auditing.checks import Status
 from gopa.auditing.figures import counted
 from gopa.auditing.judging import Judgement

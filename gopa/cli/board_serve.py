@@ -36,8 +36,8 @@ from wire.errors import MalformedMessage, UsageError
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+    from bulletin_board.server.page import SessionView
     from bulletin_board.server.run import Listen
-    from bulletin_board.server.view import SessionView
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ def _run(
     application: Callable[[], Starlette], listen: Listen, facts: dict[str, object], as_json: bool
 ) -> None:
     """Serve until stopped. The address is taken before anything is opened, and said after."""
-    from bulletin_board.server.doors import raise_descriptor_limit
+    from bulletin_board.server.accepting import raise_descriptor_limit
     from bulletin_board.server.run import bind, make_server
 
     raise_descriptor_limit()

@@ -167,7 +167,7 @@ def _failed(error: BaseException) -> int:
 
 def _shown(words: str) -> str:
     """Names in a message may be a stranger's."""
-    from bulletin_board.text import visible
+    from bulletin_board.display import visible
 
     return visible(words, _LONGEST_MESSAGE)
 

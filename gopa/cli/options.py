@@ -22,11 +22,11 @@ from zipfile import BadZipFile
 import click
 import numpy as np
 
-from bulletin_board.modes import make_private_directory, require_private
+from bulletin_board.display import visible
 from bulletin_board.note import KeyKind, NoteSigner, VerifierKey, check_name
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.storage.directory import BoardDirectory, read_secret, write_secret
-from bulletin_board.text import visible
+from bulletin_board.storage.files import make_private_directory, require_private
 from wire.errors import MalformedMessage, ProtocolError, UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes

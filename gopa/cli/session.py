@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bulletin_board.text import visible
+from bulletin_board.display import visible
 from gopa.auditing.figures import counted
 from gopa.cli.enrolment import invite
 from gopa.cli.options import as_json_option, reporting

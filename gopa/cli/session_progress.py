@@ -23,7 +23,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from bulletin_board.text import visible
+from bulletin_board.display import visible
 from gopa.aggregation.encoding import NoisySum, Plain
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, Released, ResultMessage

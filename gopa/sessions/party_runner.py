@@ -18,7 +18,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from bulletin_board import Refused
-from bulletin_board.text import visible
+from bulletin_board.display import visible
 from bulletin_board.tree import leaf_hash
 from gopa.messages.framing import Posted
 from gopa.messages.parameters import DrandBeacon

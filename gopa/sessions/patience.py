@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from bulletin_board import Refused
-from bulletin_board.text import visible
+from bulletin_board.display import visible
 from wire.errors import FaultyBoard, ProtocolError, Unattributed
 
 

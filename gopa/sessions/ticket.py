@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from bulletin_board.durable import replace_file
 from bulletin_board.note import KeyKind, VerifierKey
 from bulletin_board.policy import LARGEST_POLICY, TrustPolicy
+from bulletin_board.storage.files import replace_file
 from gopa.messages.manifest import Manifest
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 from wire.strict_json import read_json

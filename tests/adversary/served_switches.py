@@ -13,7 +13,7 @@ from bulletin_board.client.state import DirectoryState
 from bulletin_board.note import open_checkpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.proof import Receipt, VerifiedReceipt
-from bulletin_board.server.seats import Seats
+from bulletin_board.server.accepting import Seats
 from bulletin_board.tree import leaf_hash
 from bulletin_board.witness import collect as collect_module
 from bulletin_board.witness import opening as opening_module

@@ -13,8 +13,7 @@ from bench.audit import session_of
 from bench.audit_session import made_session, write_session
 from bulletin_board import Submission
 from bulletin_board.archive import ArchiveParts
-from bulletin_board.note import Checkpoint
-from bulletin_board.note.notes import SignedNote
+from bulletin_board.note import Checkpoint, SignedNote
 from gopa.auditing import Verdict, audit
 from gopa.messages.party import COMMIT
 from gopa.messages.phases import Phase

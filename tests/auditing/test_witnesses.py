@@ -14,8 +14,7 @@ import pytest
 
 from bulletin_board import NoteSigner, TrustPolicy
 from bulletin_board.client.forks import FORK_EVIDENCE
-from bulletin_board.note import KeyKind, SignedNote, cosign
-from bulletin_board.note.keys import SignatureLine
+from bulletin_board.note import KeyKind, SignatureLine, SignedNote, cosign
 from gopa.auditing import Anchors, Verdict, audit
 from gopa.auditing.auditor import options_of, run
 from gopa.auditing.evidence import Evidence, FaultStatement, Fork

@@ -18,9 +18,9 @@ from bulletin_board.client.http import HttpTransport, Transport
 from bulletin_board.client.state import ClientState, MemoryState
 from bulletin_board.note import KeyKind
 from bulletin_board.policy import TrustPolicy
+from bulletin_board.server.page import SessionView
 from bulletin_board.server.run import Listen, make_server, start_board
 from bulletin_board.server.service import ServerLimits
-from bulletin_board.server.view import SessionView
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.witness.service import Witness, WitnessStore, build_witness_app
 from tests.board.tools import anyone, log_key, new_board, signer, trust

@@ -12,10 +12,9 @@ from threading import enumerate as enumerate_threads
 
 import pytest
 
-from bulletin_board.admission import RefusalReason, Refused
+from bulletin_board.admission import RefusalReason, Refused, parse_problem, problem_body
 from bulletin_board.client.http import LARGEST_REFUSAL, HttpTransport, NetworkError, Response
 from bulletin_board.compression import gzipped
-from bulletin_board.problems import parse_problem, problem_body
 from tests.board.live import client
 from tests.board.tools import entry_bytes
 from wire.errors import MalformedMessage

@@ -18,7 +18,6 @@ from starlette.routing import Route
 
 from bulletin_board.admission import Anyone, RefusalReason, Refused
 from bulletin_board.committer import Committer
-from bulletin_board.durable import EvidenceFolder
 from bulletin_board.entry import Entry
 from bulletin_board.note import SignedCheckpoint
 from bulletin_board.proof import Receipt, verify_receipt
@@ -27,6 +26,7 @@ from bulletin_board.sequencer import Accepted, Sequencer, first_checkpoint
 from bulletin_board.server.service import BoardService, ServerLimits
 from bulletin_board.server.static import OutgrownFiles
 from bulletin_board.storage import memory_storage
+from bulletin_board.storage.files import EvidenceFolder
 from bulletin_board.witness import collect as collect_module
 from bulletin_board.witness import standing as standing_module
 from bulletin_board.witness.collect import Collector

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bulletin_board.admission import Anyone, RefusalReason, Refused
+from bulletin_board.admission import Anyone, RefusalReason, Refused, parse_problem, problem_body
 from bulletin_board.client.aio import AsyncBoardClient
 from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence, verify_fork
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
@@ -22,7 +22,6 @@ from bulletin_board.client.state import DirectoryState, MemoryState
 from bulletin_board.entry import Entry
 from bulletin_board.note import KeyKind, NoteSigner, SignedNote, cosign, sign_note
 from bulletin_board.policy import Peer
-from bulletin_board.problems import parse_problem, problem_body
 from bulletin_board.proof import Receipt
 from bulletin_board.reader import LogReader
 from bulletin_board.sequencer import Sequencer

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from bulletin_board.client.http import NetworkError, Response, Transport
-from bulletin_board.durable import EvidenceFolder
 from bulletin_board.note import (
     KeyKind,
     NoteSigner,
@@ -24,6 +23,7 @@ from bulletin_board.note import (
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import LogReader
 from bulletin_board.server.static import OutgrownFiles
+from bulletin_board.storage.files import EvidenceFolder
 from bulletin_board.witness import collect as collect_module
 from bulletin_board.witness import standing as standing_module
 from bulletin_board.witness.collect import MOST_WAITING, Collector

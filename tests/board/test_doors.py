@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bulletin_board.server.doors import Door
-from bulletin_board.server.seats import Seat, Seats
+from bulletin_board.server.accepting import Door, Seat, Seats
 from tests.board.certificates import write_certificate
 from tests.board.waiting import LONG
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bulletin_board.admission import RefusalReason, Refused
+from bulletin_board.admission import RefusalReason, Refused, parse_problem, problem_body
 from bulletin_board.archive import ArchiveReader, write_archive
 from bulletin_board.client.forks import (
     FORK_EVIDENCE,
@@ -22,7 +22,6 @@ from bulletin_board.client.forks import (
 from bulletin_board.entry import SIGNED_ENTRY, Submission
 from bulletin_board.note import Checkpoint, SignedNote, VerifierKey, open_checkpoint
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.problems import parse_problem, problem_body
 from bulletin_board.proof import Receipt
 from bulletin_board.reader import LogReader
 from bulletin_board.tree import decode_bundle, decode_tile, encode_bundle, parse_path

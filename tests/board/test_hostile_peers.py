@@ -20,14 +20,14 @@ import pytest
 from bulletin_board.admission import Refused
 from bulletin_board.compression import without_encoding
 from bulletin_board.reader import DirectorySource, MemorySource, MissingResource
+from bulletin_board.server import accepting
 from bulletin_board.server import connection as connection_module
-from bulletin_board.server import seats as seats_module
 from bulletin_board.server import service as limits_module
 from bulletin_board.server.connection import BoundedConnection
 from bulletin_board.server.metrics import Metrics
+from bulletin_board.server.page import NoView, SessionPicture, overview
 from bulletin_board.server.service import RateLimit, ServerLimits
 from bulletin_board.server.static import OutgrownFiles, Pieces, live_directory
-from bulletin_board.server.view import NoView, SessionPicture, overview
 from tests.board.asking import ask, head, post, raw_exchange
 from tests.board.live import client, live_board
 from tests.board.tools import append, entry_bytes, new_board, open_log, submissions
@@ -244,7 +244,7 @@ def test_an_address_has_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         for _ in range(8):
             stack.enter_context(socket_to(url))
         assert ask(url, "GET", "/healthz").status == 200
-        monkeypatch.setattr(seats_module, "origins_of", lambda address: {address: 1})
+        monkeypatch.setattr(accepting, "origins_of", lambda address: {address: 1})
         for _ in range(5):
             connection = stack.enter_context(socket_to(url))
             connection.sendall(REQUEST_LINE + b"\r\n")

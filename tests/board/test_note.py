@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from bulletin_board.display import visible
 from bulletin_board.note import (
     Checkpoint,
     KeyKind,
@@ -20,7 +21,6 @@ from bulletin_board.note import (
     sign_note,
     verify_note,
 )
-from bulletin_board.text import visible
 from bulletin_board.tree import EMPTY_ROOT, leaf_hash
 from tests.board.tools import ORIGIN, log_key, signer
 from wire.errors import InvalidSignature, MalformedMessage, ProtocolError, UsageError

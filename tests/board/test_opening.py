@@ -16,14 +16,13 @@ from starlette.routing import Route
 
 from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.client.http import HttpTransport
-from bulletin_board.note import KeyKind, SignedNote, VerifierKey, cosign
+from bulletin_board.note import KeyKind, SignedNote, VerifierKey, cosign, encode_base64
 from bulletin_board.policy import Peer, TrustPolicy, WitnessGroup
 from bulletin_board.server import run as start_module
 from bulletin_board.storage import Overtaken, Unconfirmed
 from bulletin_board.storage.directory import BoardDirectory
-from bulletin_board.text import encode_base64
 from bulletin_board.witness import standing as standing_module
-from bulletin_board.witness.addresses import address_warnings
+from bulletin_board.witness.opening import address_warnings
 from tests.board.live import (
     LiveWitness,
     client,

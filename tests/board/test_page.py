@@ -19,8 +19,7 @@ import pytest
 import urllib3
 
 from bulletin_board.client.http import HttpTransport
-from bulletin_board.server.page import CONTENT_SECURITY_POLICY, PAGE
-from bulletin_board.server.view import PartyPicture, SessionPicture
+from bulletin_board.server.page import CONTENT_SECURITY_POLICY, PAGE, PartyPicture, SessionPicture
 from tests.board.live import client, free_port, live_board, live_witness, witnessed
 from tests.board.tools import ORIGIN, SESSION, entry_bytes
 from tests.board.waiting import LONG, until

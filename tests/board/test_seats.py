@@ -6,9 +6,16 @@ import resource
 
 import pytest
 
-from bulletin_board.server import doors
-from bulletin_board.server.doors import RESERVED, most_connections, raise_descriptor_limit
-from bulletin_board.server.seats import MOST_LEAVING, Seat, Seats, origins_of
+from bulletin_board.server import accepting
+from bulletin_board.server.accepting import (
+    MOST_LEAVING,
+    RESERVED,
+    Seat,
+    Seats,
+    most_connections,
+    origins_of,
+    raise_descriptor_limit,
+)
 from wire.errors import UsageError
 
 PROXY = "127.0.0.1"
@@ -144,7 +151,7 @@ def test_connections_leave_descriptors_for_files(monkeypatch: pytest.MonkeyPatch
     assert most_connections(10_000) == 4_096 - RESERVED
     limits[:] = [1_024, resource.RLIM_INFINITY]
     raise_descriptor_limit()
-    assert limits == [doors.MOST_DESCRIPTORS, resource.RLIM_INFINITY]
+    assert limits == [accepting.MOST_DESCRIPTORS, resource.RLIM_INFINITY]
     limits[:] = [resource.RLIM_INFINITY, resource.RLIM_INFINITY]
     raise_descriptor_limit()
     assert most_connections(10_000) == 10_000

@@ -20,9 +20,8 @@ from bulletin_board.entry import (
     verify_entry,
 )
 from bulletin_board.fsck import fsck
-from bulletin_board.note import VerifierKey, open_checkpoint
+from bulletin_board.note import VerifierKey, open_checkpoint, parse_decimal
 from bulletin_board.proof import Receipt, verify_receipt
-from bulletin_board.text import parse_decimal
 from bulletin_board.tree import (
     decode_bundle,
     decode_tile,

@@ -15,11 +15,11 @@ from bulletin_board.note import (
     SignedNote,
     VerifierKey,
     cosignature_time,
+    encode_base64,
     sign_note,
     verify_note,
 )
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.text import encode_base64
 from bulletin_board.tree import EMPTY_ROOT, leaf_hash
 from bulletin_board.witness.core import AddCheckpoint
 from tests.board.live import LiveWitness, live_witness, witnessed

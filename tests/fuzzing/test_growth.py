@@ -18,7 +18,8 @@ from typing import Final
 
 import pytest
 
-from bulletin_board import Submission, problems
+from bulletin_board import Submission, admission
+from bulletin_board import note as signed
 from bulletin_board import policy as policy_module
 from bulletin_board.archive import ArchiveReader, write_archive
 from bulletin_board.client.forks import (
@@ -30,7 +31,6 @@ from bulletin_board.client.forks import (
 )
 from bulletin_board.compression import gzipped, takes_gzip, without_encoding
 from bulletin_board.lookup import LOOKUP_ANSWER, MOST_FOUND, FoundEntry, LookupAnswer
-from bulletin_board.note import notes as signed
 from bulletin_board.note import open_checkpoint
 from bulletin_board.proof import Receipt
 from bulletin_board.reader import LogReader
@@ -67,7 +67,7 @@ MOST_AT_FIRST: Final = 0.25
 LIFTED: Final = (
     (signed, "LARGEST_NOTE"),
     (policy_module, "LARGEST_POLICY"),
-    (problems, "LARGEST_PROBLEM"),
+    (admission, "LARGEST_PROBLEM"),
     (request, "LARGEST_REQUEST"),
     (ticket_module, "LARGEST_TICKET"),
     (options, "LARGEST_ANCHORS"),

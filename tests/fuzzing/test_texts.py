@@ -15,10 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bulletin_board import VerifierKey
-from bulletin_board.admission import RefusalReason, Refused
+from bulletin_board.admission import RefusalReason, Refused, parse_problem, problem_body
 from bulletin_board.note import SignedNote
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.problems import parse_problem, problem_body
 from gopa.adversary.privacy import read_plan
 from gopa.auditing import Anchors
 from gopa.auditing.evidence import Evidence

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bulletin_board import Submission
-from bulletin_board.server.view import SessionPicture
+from bulletin_board.server.page import SessionPicture
 from gopa.beacon import QUICKNET
 from gopa.messages.framing import party_id
 from gopa.messages.manifest import DrandBeacon

@@ -12,8 +12,7 @@ from typing import Final
 
 from bulletin_board import Submission, sign_entry
 from bulletin_board.archive import HEADER, MAGIC, ArchiveHeader
-from bulletin_board.note import Checkpoint, sign_note
-from bulletin_board.note.keys import NoteSigner
+from bulletin_board.note import Checkpoint, NoteSigner, sign_note
 from bulletin_board.tree import RightEdge, encode_bundle, leaf_hash
 from gopa.messages.phases import Phase
 from tests.vectors.transcripts.catalogue import CASES

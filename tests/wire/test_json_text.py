@@ -44,7 +44,7 @@ def test_members_can_be_looked_at() -> None:
 def test_a_raised_limit_of_recursion_ends_no_process() -> None:
     program = f"""
 import sys
-from bulletin_board.problems import parse_problem
+from bulletin_board.admission import parse_problem
 from wire.errors import MalformedMessage
 sys.setrecursionlimit(10_000_000)
 try:

@@ -18,7 +18,7 @@ from typing import Final
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from bulletin_board.text import visible
+from bulletin_board.display import visible
 from gopa.auditing.html.figures import counted, grouped
 from gopa.auditing.html.filling import page_of
 from gopa.auditing.html.report_object import ReportObject

@@ -20,7 +20,7 @@ from bulletin_board import LogReader, RefusalReason, Refused, TrustPolicy
 from bulletin_board.client.board import BoardClient, Patience
 from bulletin_board.client.http import HttpTransport, NetworkError, Response, Transport
 from bulletin_board.client.state import ClientState
-from bulletin_board.text import visible
+from bulletin_board.display import visible
 from gopa.sessions.following.interface import Horizon
 from wire.errors import FaultyBoard, ProtocolError, UsageError
 from wire.randomness import Rng

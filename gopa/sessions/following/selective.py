@@ -17,8 +17,8 @@ from typing import Final
 
 from bulletin_board import RefusalReason, Refused
 from bulletin_board.client.http import NetworkError
+from bulletin_board.display import visible
 from bulletin_board.lookup import MOST_AUTHORS, VERSION, Lookup, VerifiedEntry
-from bulletin_board.text import visible
 from gopa.messages.framing import Posted
 from gopa.messages.phases import KIND_IN, Kind, Phase
 from gopa.party import Fetch

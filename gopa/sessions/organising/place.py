@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bulletin_board import VerifierKey
-from bulletin_board.durable import replace_file
 from bulletin_board.storage.directory import read_secret, write_secret
+from bulletin_board.storage.files import replace_file
 from gopa.auditing.options import Anchors
 from gopa.messages.manifest import Manifest
 from gopa.sessions.entrance import checked_manifest

@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from bulletin_board.durable import PRIVATE_DIRECTORY, PRIVATE_FILE
-from bulletin_board.storage.files import OsFiles
+from bulletin_board.storage.files import PRIVATE_DIRECTORY, PRIVATE_FILE, OsFiles
 from gopa.sessions.vault.interface import VaultInUse
 
 _BINARY: Final = getattr(os, "O_BINARY", 0)  # without it Windows changes newlines

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from bulletin_board.note import KeyKind, cosign
+from bulletin_board.note import KeyKind, cosign, encode_base64
 from bulletin_board.sequencer import Accepted
-from bulletin_board.text import encode_base64
 from tests.board.interop.programs import built, run
 from tests.board.tools import log_key, new_board, open_log, parts, signer, submissions
 

@@ -17,12 +17,11 @@ import pytest
 
 from bulletin_board.client.http import HttpTransport
 from bulletin_board.client.lookup import HttpSource
-from bulletin_board.note import KeyKind, NoteSigner, VerifierKey
+from bulletin_board.note import KeyKind, NoteSigner, VerifierKey, encode_base64
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import LogReader
 from bulletin_board.storage import Overtaken
 from bulletin_board.storage.directory import BoardDirectory, write_secret
-from bulletin_board.text import encode_base64
 from bulletin_board.tree import EMPTY_ROOT
 from bulletin_board.witness.service import Witness, WitnessStore, build_witness_app
 from tests.board.interop.programs import Programs, built, run, running

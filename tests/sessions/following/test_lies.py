@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from bulletin_board import RefusalReason, Refused, Submission
+from bulletin_board.admission import problem_body
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
 from bulletin_board.entry import sign_entry
 from bulletin_board.lookup import LARGEST_ANSWER, LOOKUP_ANSWER, FoundEntry, Lookup
-from bulletin_board.problems import problem_body
 from gopa.messages.phases import Phase
 from gopa.party import Fetch
 from tests.board.live import client

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bulletin_board import RefusalReason, Refused, Submission
+from bulletin_board.admission import problem_body
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
 from bulletin_board.client.state import MemoryState
-from bulletin_board.problems import problem_body
 from gopa.sessions.following import BoardLink, PollingPace, WholeLog
 from gopa.sessions.following.follower import passes
 from tests.board.live import client, live_board

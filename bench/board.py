@@ -23,8 +23,8 @@ from bulletin_board.entry import ENTRY, VERSION, Entry, Submission, sign_entry
 from bulletin_board.fsck import fsck_directory
 from bulletin_board.note import KeyKind, NoteSigner, SignedCheckpoint, open_checkpoint
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.proof import Receipt
 from bulletin_board.reader import DirectorySource, LogReader
+from bulletin_board.receipt import Receipt
 from bulletin_board.sequencer import Accepted, Sequencer, first_checkpoint
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.tree import leaf_hash, verify_inclusion

@@ -19,8 +19,8 @@ from bulletin_board.archive import ArchiveReader, write_archive
 from bulletin_board.entry import Entry, Slot, Submission, sign_entry, verify_entry
 from bulletin_board.note import Checkpoint, KeyKind, NoteSigner, SignedCheckpoint, VerifierKey
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.proof import Receipt, VerifiedReceipt, verify_receipt
 from bulletin_board.reader import LogReader
+from bulletin_board.receipt import Receipt, VerifiedReceipt, verify_receipt
 from bulletin_board.sequencer import Accepted, Sequencer, first_checkpoint
 
 __all__ = [

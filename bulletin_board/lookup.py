@@ -113,14 +113,14 @@ class VerifiedEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class LookupPage:
     """The verified entries of one answer; what lies behind has index `until` or more."""
 
     until: int
     found: tuple[VerifiedEntry, ...]
 
 
-def open_answer(data: bytes, wanted: Lookup, root: bytes) -> Page:
+def open_answer(data: bytes, wanted: Lookup, root: bytes) -> LookupPage:
     """The entries of an answer, verified under the caller's checkpoint (wanted.size, root).
 
     Raises `MalformedMessage`, and `InvalidProof` or `InvalidSignature` for an answer to
@@ -140,7 +140,7 @@ def open_answer(data: bytes, wanted: Lookup, root: bytes) -> Page:
     verify_subset(leaves, wanted.size, answer.proof, root)
     for each in found:
         verify_entry(each.submission)
-    return Page(answer.until, found)
+    return LookupPage(answer.until, found)
 
 
 def _require_place(found: Sequence[VerifiedEntry], wanted: Lookup) -> None:

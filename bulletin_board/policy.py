@@ -25,7 +25,7 @@ _NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
+class KnownServer:
     """A log or a witness, and where to reach it if the policy says so."""
 
     key: VerifierKey
@@ -44,8 +44,8 @@ class WitnessGroup:
 class TrustPolicy:
     """One log, any witnesses, one quorum. Built by `parse` or `single_log`."""
 
-    log: Peer
-    witnesses: Mapping[str, Peer] = field(default_factory=dict)
+    log: KnownServer
+    witnesses: Mapping[str, KnownServer] = field(default_factory=dict)
     groups: Mapping[str, WitnessGroup] = field(default_factory=dict)
     quorum: str = _NONE
 
@@ -56,7 +56,7 @@ class TrustPolicy:
     @classmethod
     def single_log(cls, log: VerifierKey, url: str = "") -> TrustPolicy:
         """Trust one log's signature alone. Results must say: a single view of the log."""
-        return cls(Peer(log, url))
+        return cls(KnownServer(log, url))
 
     @classmethod
     def parse(cls, data: bytes) -> TrustPolicy:
@@ -119,8 +119,8 @@ class TrustPolicy:
 
 class _Parser:
     def __init__(self) -> None:
-        self._logs: list[Peer] = []
-        self._witnesses: dict[str, Peer] = {}
+        self._logs: list[KnownServer] = []
+        self._witnesses: dict[str, KnownServer] = {}
         self._groups: dict[str, WitnessGroup] = {}
         self._quorum = ""
         self._used: set[str] = set()
@@ -140,9 +140,9 @@ class _Parser:
     def _line(self, words: list[str]) -> None:
         match words:
             case ["log", vkey, *url] if len(url) < 2:
-                self._logs.append(Peer(_key(vkey, KeyKind.LOG), "".join(url)))
+                self._logs.append(KnownServer(_key(vkey, KeyKind.LOG), "".join(url)))
             case ["witness", name, vkey, *url] if len(url) < 2:
-                self._add_witness(name, Peer(_key(vkey, KeyKind.WITNESS), "".join(url)))
+                self._add_witness(name, KnownServer(_key(vkey, KeyKind.WITNESS), "".join(url)))
             case ["group", name, threshold, *members] if members:
                 self._add_group(name, threshold, tuple(members))
             case ["quorum", name] if not self._quorum:
@@ -152,7 +152,7 @@ class _Parser:
             case _:
                 raise MalformedMessage("log, witness, group or a single quorum line")
 
-    def _add_witness(self, name: str, witness: Peer) -> None:
+    def _add_witness(self, name: str, witness: KnownServer) -> None:
         self._check_new(name)
         if any(known.key.key == witness.key.key for known in self._witnesses.values()):
             raise MalformedMessage("each witness has a key of its own")
@@ -211,5 +211,5 @@ def _definitions(text: str) -> Iterator[tuple[int, list[str]]]:
         yield number, words
 
 
-def _located(peer: Peer) -> bytes:
+def _located(peer: KnownServer) -> bytes:
     return str(peer.key).encode() + (b" " + peer.url.encode("latin-1") if peer.url else b"")

@@ -14,7 +14,7 @@ from typing import BinaryIO, Protocol, TypeVar
 
 from bulletin_board.note import LARGEST_NOTE, Checkpoint, SignedCheckpoint
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.proof import Receipt
+from bulletin_board.receipt import Receipt
 from bulletin_board.tree import (
     HASH_SIZE,
     LARGEST_BUNDLE,

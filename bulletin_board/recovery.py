@@ -17,7 +17,7 @@ from bulletin_board.reader import (
     VerifiedTiles,
     resource_limit,
 )
-from bulletin_board.storage import Held, Inconsistent, PublicFiles, Staged, Storage
+from bulletin_board.storage import HeldLock, Inconsistent, PublicFiles, StagedBatch, Storage
 from bulletin_board.storage.interface import noticing_another_writer
 from bulletin_board.tree import (
     TILE_WIDTH,
@@ -109,7 +109,7 @@ def superseded(older: int, size: int) -> list[str]:
 class OpenedStorage:
     """A storage that is consistent and belongs to this writer."""
 
-    held: Held
+    held: HeldLock
     signed: SignedCheckpoint
 
 
@@ -124,7 +124,7 @@ def open_storage(storage: Storage, log: VerifierKey) -> OpenedStorage:
         return _opened(storage, log, held)
 
 
-def _opened(storage: Storage, log: VerifierKey, held: Held) -> OpenedStorage:
+def _opened(storage: Storage, log: VerifierKey, held: HeldLock) -> OpenedStorage:
     locked = locked_checkpoint(held, log)
     published = _published(storage.public, log)
     if published is not None and published.size > locked.size:  # S2
@@ -150,7 +150,7 @@ def _undo_uncommitted(storage: Storage, size: int, epoch: int) -> None:
 
 
 def _write_again(
-    storage: Storage, held: Held, locked: SignedCheckpoint, published: SignedCheckpoint | None
+    storage: Storage, held: HeldLock, locked: SignedCheckpoint, published: SignedCheckpoint | None
 ) -> None:
     """Write the public files of every committed batch that is still stored.
 
@@ -186,14 +186,14 @@ def _write_again(
     storage.index.drop(boundary(locked.size))
 
 
-def _durable_edge(source: Source, staged: Sequence[Staged], size: int) -> RightEdge:
+def _durable_edge(source: Source, staged: Sequence[StagedBatch], size: int) -> RightEdge:
     """The right edge where the stored batches take over."""
     first = staged[0].start if staged else size
     start = -(-first // TILE_WIDTH) * TILE_WIDTH
     return boundary_edge(source, start)
 
 
-def _stored_entries(staged: Sequence[Staged], start: int) -> list[bytes]:
+def _stored_entries(staged: Sequence[StagedBatch], start: int) -> list[bytes]:
     """The stored entries from index `start` on; `Inconsistent` if there are gaps."""
     entries: list[bytes] = []
     for batch in staged:
@@ -221,7 +221,7 @@ def _published(source: Source, log: VerifierKey) -> SignedCheckpoint | None:
         raise Inconsistent(f"the public checkpoint is not this log's: {error}") from error
 
 
-def locked_checkpoint(held: Held, log: VerifierKey) -> SignedCheckpoint:
+def locked_checkpoint(held: HeldLock, log: VerifierKey) -> SignedCheckpoint:
     """What the lock says that the log has signed last; `Inconsistent` if it says nothing of it."""
     try:
         return open_checkpoint(held.checkpoint, log)

@@ -20,10 +20,10 @@ from bulletin_board.note import (
     open_checkpoint,
     sign_note,
 )
-from bulletin_board.proof import Receipt
 from bulletin_board.reader import CHECKPOINT, VerifiedTiles, load_edge, resource_limit
+from bulletin_board.receipt import Receipt
 from bulletin_board.recovery import boundary, open_storage, publish, write_entries
-from bulletin_board.resuming import resume
+from bulletin_board.snapshot import resume
 from bulletin_board.storage import (
     EntryLocation,
     Inconsistent,

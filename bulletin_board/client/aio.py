@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 
 from bulletin_board.client.board import BoardClient
 from bulletin_board.note import SignedCheckpoint
-from bulletin_board.proof import VerifiedReceipt
+from bulletin_board.receipt import VerifiedReceipt
 
 T = TypeVar("T")
 

@@ -12,20 +12,24 @@ from bulletin_board.admission import RefusalReason, Refused, parse_problem
 from bulletin_board.client.forks import (
     FORK_EVIDENCE,
     ForkEvidence,
-    PathRecordingSource,
     StaleMirror,
     UnprovenHistory,
     open_pair,
     verify_fork,
 )
 from bulletin_board.client.http import AGAIN, NetworkError, Response, Transport
-from bulletin_board.client.lookup import HttpSource, PatientSource, ShortProofs, page_through
+from bulletin_board.client.reading import (
+    HttpSource,
+    PathRecordingSource,
+    PatientSource,
+    ShortProofs,
+    page_through,
+)
 from bulletin_board.client.state import ClientState
 from bulletin_board.lookup import LARGEST_ANSWER, LOOKUP, Lookup, VerifiedEntry
 from bulletin_board.lookup import MEDIA_TYPE as LOOKUP_TYPE
 from bulletin_board.note import SignedCheckpoint, open_checkpoint
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.proof import LARGEST_RECEIPT, Receipt, VerifiedReceipt, verify_receipt
 from bulletin_board.reader import (
     CHECKPOINT,
     COSIGNED,
@@ -34,6 +38,7 @@ from bulletin_board.reader import (
     VerifiedTiles,
     resource_limit,
 )
+from bulletin_board.receipt import LARGEST_RECEIPT, Receipt, VerifiedReceipt, verify_receipt
 from bulletin_board.tree import tree_root
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import FaultyBoard, InvalidProof, MalformedMessage, ProtocolError, UsageError

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bulletin_board.note import LARGEST_NOTE, SignedCheckpoint, VerifierKey, open_checkpoint
-from bulletin_board.reader import Source
 from bulletin_board.tree import old_root
 from wire.codec import Codec, fixed, opaque, record, vector
 from wire.errors import InvalidProof, Unattributed
@@ -121,15 +120,3 @@ def open_pair(data: bytes, log: VerifierKey) -> tuple[SignedCheckpoint, SignedCh
     """The older and the newer checkpoint; raises `ProtocolError`s if the log did not sign both."""
     pair = UNPROVEN_PAIR.decode(data)
     return open_checkpoint(pair.older, log), open_checkpoint(pair.newer, log)
-
-
-class PathRecordingSource:
-    """A `Source` that remembers the last path it was asked for."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self.last = ""
-
-    def fetch(self, path: str, limit: int) -> bytes:
-        self.last = path
-        return self._source.fetch(path, limit)

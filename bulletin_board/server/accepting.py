@@ -32,74 +32,79 @@ often among 65,536 of those.
 """
 
 
-class Seat:
-    """One connection. `drop` ends it at once; whoever owns the connection sets it."""
+class OpenConnection:
+    """Tells the table of connections what one of them does: it waits, works, or has ended.
 
-    __slots__ = ("_seats", "drop", "origins")
+    `drop` ends it at once; whoever owns the connection sets it.
+    """
 
-    def __init__(self, seats: Seats, origins: Collection[str], drop: Callable[[], None]) -> None:
-        self._seats = seats
+    __slots__ = ("_table", "drop", "origins")
+
+    def __init__(
+        self, table: OpenConnections, origins: Collection[str], drop: Callable[[], None]
+    ) -> None:
+        self._table = table
         self.origins = origins
         self.drop = drop
 
     def waits(self) -> None:
         """From now on it waits for its peer to send a request."""
-        self._seats.waits(self)
+        self._table.waits(self)
 
     def works(self) -> None:
-        """A whole request has arrived: it keeps its seat until it was answered."""
-        self._seats.waiting.pop(self, None)
+        """A whole request has arrived: it keeps its place until it was answered."""
+        self._table.waiting.pop(self, None)
 
     def leave(self) -> None:
         """The connection is closed."""
-        self._seats.left(self)
+        self._table.left(self)
 
 
-class Seats:
-    """At most `most` connections, at most `per_address` from one address. Of one event loop.
+class OpenConnections:
+    """Counts connections: at most `most`, and at most `per_address` from one address.
 
-    A network of version 6 counts as an address: a /64 once, a /48 twice.
+    A network of version 6 counts as an address: a /64 once, a /48 twice. Used by one event loop.
     """
 
     def __init__(self, most: int, per_address: int) -> None:
         self._most = most
         self._per_address = per_address
-        self._taken: set[Seat] = set()
-        self._leaving: set[Seat] = set()
+        self._taken: set[OpenConnection] = set()
+        self._leaving: set[OpenConnection] = set()
         self._from: Counter[str] = Counter()
-        self.waiting: OrderedDict[Seat, None] = OrderedDict()
+        self.waiting: OrderedDict[OpenConnection, None] = OrderedDict()
 
     @property
     def crowded(self) -> bool:
         """Whether newcomers had better wait until some of those that have to go are gone."""
         return len(self._leaving) >= MOST_LEAVING
 
-    def take(self, address: str, drop: Callable[[], None]) -> Seat | None:
-        """A seat for a new connection, which waits; None if there is none."""
+    def take(self, address: str, drop: Callable[[], None]) -> OpenConnection | None:
+        """Let a new connection in, which waits for a request; None if there is no room."""
         origins = origins_of(address)
         if any(self._from[each] >= n * self._per_address for each, n in origins.items()):
             return None
         if len(self._taken) - len(self._leaving) >= self._most and not self._make_room():
             return None
-        seat = Seat(self, origins, drop)
-        self._taken.add(seat)
+        connection = OpenConnection(self, origins, drop)
+        self._taken.add(connection)
         self._from.update(origins.keys())
-        seat.waits()
-        return seat
+        connection.waits()
+        return connection
 
-    def waits(self, seat: Seat) -> None:
+    def waits(self, connection: OpenConnection) -> None:
         """Behind all that wait already, unless it is one of them or has to go anyway."""
-        if seat in self._taken and seat not in self._leaving:
-            self.waiting[seat] = None
+        if connection in self._taken and connection not in self._leaving:
+            self.waiting[connection] = None
 
-    def left(self, seat: Seat) -> None:
+    def left(self, connection: OpenConnection) -> None:
         """Its connection is closed; may be said again."""
-        if seat not in self._taken:
+        if connection not in self._taken:
             return
-        self._taken.discard(seat)
-        self._leaving.discard(seat)
-        self.waiting.pop(seat, None)
-        for each in seat.origins:
+        self._taken.discard(connection)
+        self._leaving.discard(connection)
+        self.waiting.pop(connection, None)
+        for each in connection.origins:
             self._from[each] -= 1
             if not self._from[each]:
                 del self._from[each]
@@ -108,9 +113,9 @@ class Seats:
         """The one that has waited longest goes, unless too many are still going."""
         if not self.waiting or self.crowded:
             return False
-        seat, _ = self.waiting.popitem(last=False)
-        self._leaving.add(seat)
-        seat.drop()
+        connection, _ = self.waiting.popitem(last=False)
+        self._leaving.add(connection)
+        connection.drop()
         return True
 
 
@@ -145,22 +150,22 @@ _PAUSE_SECONDS: Final = 0.2
 _MOMENT: Final = 0.005
 _SCARCE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
-ProtocolFactory = Callable[["Seat"], asyncio.Protocol]
+ProtocolFactory = Callable[[OpenConnection], asyncio.Protocol]
 
 
-class Door:
-    """Takes connections of one listening socket, as long as there are seats."""
+class ConnectionAcceptor:
+    """Takes connections of one listening socket, as long as the table has room."""
 
     def __init__(
         self,
         listening: socket.socket,
-        seats: Seats,
+        table: OpenConnections,
         factory: ProtocolFactory,
         tls: ssl.SSLContext | None,
     ) -> None:
         """Connections wait in the socket until `open`."""
         self._listening = listening
-        self._seats = seats
+        self._table = table
         self._factory = factory
         self._tls = tls
         self._arriving: set[asyncio.Task[None]] = set()
@@ -195,7 +200,7 @@ class Door:
 
     def _take(self) -> None:
         for _ in range(_AT_ONCE):
-            if self._seats.crowded:
+            if self._table.crowded:
                 self._pause(_MOMENT)
                 return
             try:
@@ -207,29 +212,29 @@ class Door:
                     self._pause(_PAUSE_SECONDS)
                     return
                 raise
-            seat = self._seats.take(str(address[0]), partial(_shut, connection))
-            if seat is None:
+            opened = self._table.take(str(address[0]), partial(_shut, connection))
+            if opened is None:
                 connection.close()
                 continue
             connection.setblocking(False)
-            task = asyncio.get_running_loop().create_task(self._serve(connection, seat))
+            task = asyncio.get_running_loop().create_task(self._serve(connection, opened))
             self._arriving.add(task)
             task.add_done_callback(self._arriving.discard)
 
     def _pause(self, seconds: float) -> None:
-        """Nobody can be taken now: asking again at once would burn a processor."""
+        """Nobody can be taken now: asking again at once would keep a processor busy."""
         loop = asyncio.get_running_loop()
         loop.remove_reader(self._listening)
         self._later = loop.call_later(seconds, self.open)
 
-    async def _serve(self, connection: socket.socket, seat: Seat) -> None:
-        """Hand the connection to a protocol, which gives the seat back."""
+    async def _serve(self, connection: socket.socket, opened: OpenConnection) -> None:
+        """Hand the connection to a protocol, which says when it has ended."""
         loop = asyncio.get_running_loop()
         seconds = None if self._tls is None else _HANDSHAKE_SECONDS
         served = False
         try:
             await loop.connect_accepted_socket(
-                lambda: self._factory(seat),
+                lambda: self._factory(opened),
                 connection,
                 ssl=self._tls,
                 ssl_handshake_timeout=seconds,
@@ -239,7 +244,7 @@ class Door:
             pass  # among others, no handshake in time
         finally:
             if not served:
-                seat.leave()
+                opened.leave()
                 connection.close()
 
 

@@ -21,22 +21,22 @@ from bulletin_board.entry import LARGEST_ENTRY
 from bulletin_board.lookup import LOOKUP
 from bulletin_board.lookup import MEDIA_TYPE as LOOKUP_TYPE
 from bulletin_board.note import parse_decimal
-from bulletin_board.proof import MEDIA_TYPE as RECEIPT
+from bulletin_board.receipt import MEDIA_TYPE as RECEIPT
 from bulletin_board.server.metrics import MEDIA_TYPE as METRICS
 from bulletin_board.server.page import CONTENT_SECURITY_POLICY, PAGE, overview
-from bulletin_board.server.service import BoardService
-from bulletin_board.server.static import (
+from bulletin_board.server.public_files import (
     BINARY,
     IMMUTABLE,
     MUTABLE,
     TEXT,
-    Budget,
     BudgetedResponse,
-    Pieces,
     PiecesResponse,
+    ResourceInPieces,
+    SendingBudget,
 )
+from bulletin_board.server.service import BoardService
 from bulletin_board.tree import Bundle
-from bulletin_board.witness.standing import WitnessStanding
+from bulletin_board.witness.health import WitnessHealth
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import MalformedMessage, ProtocolError
 
@@ -125,7 +125,7 @@ class _Handlers:
         self._overview = OverviewCache(service)
         self._readers = asyncio.Semaphore(_FILE_READERS)
         self._zipping = asyncio.Lock()
-        self._sending = Budget(service.limits.sending_bytes)
+        self._sending = SendingBudget(service.limits.sending_bytes)
 
     async def post_entry(self, request: Request) -> Response:
         service = self._service
@@ -195,7 +195,7 @@ class _Handlers:
     async def static(self, request: Request) -> Response:
         service = self._service
         path = str(request.scope["path"]).removeprefix("/")
-        pieces = Pieces(path, service.public)
+        pieces = ResourceInPieces(path, service.public)
         try:
             first = await self._read(pieces.begin)
             headers = _SAFE | {"Cache-Control": pieces.cache}
@@ -216,7 +216,7 @@ class _Handlers:
         async with self._readers:
             return await run_in_threadpool(work)
 
-    async def _zipped(self, pieces: Pieces) -> bytes | None:
+    async def _zipped(self, pieces: ResourceInPieces) -> bytes | None:
         """A bundle in gzip; None if it is large, or as much is being compressed or sent already."""
         if pieces.length > MOST_ZIPPED or self._zipping.locked():
             return None
@@ -299,7 +299,7 @@ def refusal_response(refusal: Refused) -> Response:
     return Response(problem_body(refusal), refusal.reason.status, headers, PROBLEM_TYPE)
 
 
-def _witness_line(item: tuple[str, WitnessStanding]) -> str:
+def _witness_line(item: tuple[str, WitnessHealth]) -> str:
     name, standing = item
     reason = f": {standing.reason}" if standing.reason else ""
     return f"witness {visible(name)} is {standing.state.value}{reason}"

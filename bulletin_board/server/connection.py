@@ -1,4 +1,4 @@
-"""One HTTP connection, with bounds on peers that send or read slowly or never stop.
+"""Bounds what one HTTP connection may cost: heads without end, slow senders, slow readers.
 
 The HTTP parser below has no limit on the size of a head and no clock: a peer that sends
 headers for ever would fill the memory, and one that sends nothing would hold one of the
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from bulletin_board.server.accepting import Seat
+from bulletin_board.server.accepting import OpenConnection
 
 LONGEST_HEAD: Final = 16_384
 REQUEST_SECONDS: Final = 30.0
@@ -34,11 +34,11 @@ _TOO_LONG: Final = (
 
 
 class BoundedConnection(HttpToolsProtocol):
-    """Drops the connection of a peer that exceeds a bound. `seat` is given back at the end."""
+    """Drops the connection of a peer that exceeds a bound, and tells `opened` what it does."""
 
-    def __init__(self, *args: Any, seat: Seat | None = None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, opened: OpenConnection | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._seat = seat
+        self._opened = opened
         self._request_timer: asyncio.TimerHandle | None = None
         self._answer_timer: asyncio.TimerHandle | None = None
         self._answer_due: float | None = None
@@ -50,16 +50,16 @@ class BoundedConnection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         transport.set_write_buffer_limits(_UNREAD, _READ_AGAIN)
-        if self._seat is not None:
-            self._seat.drop = transport.abort
+        if self._opened is not None:
+            self._opened.drop = transport.abort
         self._expect_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._request_arrived()
         self._answer_read()
         super().connection_lost(exc)
-        if self._seat is not None:
-            self._seat.leave()
+        if self._opened is not None:
+            self._opened.leave()
 
     def data_received(self, data: bytes) -> None:
         """Never more at a time than a head may still have: it ends there, or is too long."""
@@ -104,8 +104,8 @@ class BoundedConnection(HttpToolsProtocol):
         if self._refused:
             return
         super().on_message_complete()
-        if self._seat is not None and not self.cycle.response_complete:
-            self._seat.works()
+        if self._opened is not None and not self.cycle.response_complete:
+            self._opened.works()
 
     # Called when answers are written
 
@@ -126,8 +126,8 @@ class BoundedConnection(HttpToolsProtocol):
             self._expect_reader()
             return
         self._forget_answer()
-        if self._seat is not None and (self._in_request or self.cycle.response_complete):
-            self._seat.waits()
+        if self._opened is not None and (self._in_request or self.cycle.response_complete):
+            self._opened.waits()
 
     def send_400_response(self, msg: str) -> None:
         super().send_400_response(msg)

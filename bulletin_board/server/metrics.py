@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from bulletin_board.display import visible
-from bulletin_board.witness.standing import WitnessStanding, WitnessState
+from bulletin_board.witness.health import WitnessHealth, WitnessState
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -42,7 +42,7 @@ class Metrics:
     def render(
         self,
         gauges: Mapping[str, int],
-        witnesses: Mapping[str, WitnessStanding] = MappingProxyType({}),
+        witnesses: Mapping[str, WitnessHealth] = MappingProxyType({}),
     ) -> str:
         """The page that a Prometheus server reads."""
         lines = ["# TYPE gopa_board_posts_total counter"]
@@ -78,7 +78,7 @@ class Metrics:
         ]
 
 
-def _witness_lines(witnesses: Mapping[str, WitnessStanding]) -> list[str]:
+def _witness_lines(witnesses: Mapping[str, WitnessHealth]) -> list[str]:
     """Which state each witness is in, and how often it refused and failed."""
     if not witnesses:
         return []

@@ -14,7 +14,7 @@ from heapq import nsmallest
 from typing import Protocol
 
 from bulletin_board.display import visible
-from bulletin_board.witness.standing import WitnessStanding
+from bulletin_board.witness.health import WitnessHealth
 
 _MOST_SESSIONS = 100
 
@@ -58,7 +58,7 @@ def overview(  # noqa: PLR0913, PLR0917 - one argument for each thing shown
     checkpoint: str,
     size: int,
     census: Mapping[tuple[bytes, int], int],
-    witnesses: Mapping[str, WitnessStanding],
+    witnesses: Mapping[str, WitnessHealth],
     view: SessionView,
 ) -> dict[str, object]:
     """The JSON document behind the page. Every name in it is safe to show."""

@@ -21,19 +21,24 @@ from bulletin_board.note import NoteSigner, SignedCheckpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import DirectorySource, LogReader
 from bulletin_board.sequencer import Sequencer
-from bulletin_board.server.accepting import Door, Seat, Seats, most_connections
+from bulletin_board.server.accepting import (
+    ConnectionAcceptor,
+    OpenConnection,
+    OpenConnections,
+    most_connections,
+)
 from bulletin_board.server.app import build_app
 from bulletin_board.server.connection import BoundedConnection
-from bulletin_board.server.lookup import Lookups
+from bulletin_board.server.lookups import LookupService
 from bulletin_board.server.page import NoView, SessionView
+from bulletin_board.server.public_files import OutgrownFiles
 from bulletin_board.server.service import BoardService, ServerLimits
-from bulletin_board.server.static import OutgrownFiles
 from bulletin_board.storage import Overtaken
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.storage.files import EvidenceFolder
 from bulletin_board.storage.sqlite import SqliteIndexReader
-from bulletin_board.witness.collect import Collector
-from bulletin_board.witness.opening import WitnessesFirst, address_warnings
+from bulletin_board.witness.collecting import Collector
+from bulletin_board.witness.opening import OpeningCheck, address_warnings
 from wire.errors import UsageError
 
 log = logging.getLogger("gopa.board")
@@ -98,13 +103,13 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
     return build_app(service)
 
 
-def _witnesses_first(policy: TrustPolicy, place: BoardDirectory) -> WitnessesFirst:
+def _witnesses_first(policy: TrustPolicy, place: BoardDirectory) -> OpeningCheck:
     transport = HttpTransport(seconds=_CONFIRMING_SECONDS)
     evidence = EvidenceFolder(place.evidence, private=True)
-    return WitnessesFirst(policy, transport, evidence, _OPENING_SECONDS, _CONFIRMING_SECONDS)
+    return OpeningCheck(policy, transport, evidence, _OPENING_SECONDS, _CONFIRMING_SECONDS)
 
 
-def _lookups(service: BoardService, place: BoardDirectory) -> Lookups:
+def _lookups(service: BoardService, place: BoardDirectory) -> LookupService:
     committer = service.committer
 
     def size() -> int | None:
@@ -112,7 +117,7 @@ def _lookups(service: BoardService, place: BoardDirectory) -> Lookups:
         return None if sequencer is None else sequencer.signed.size
 
     places = SqliteIndexReader.open(place.index_path)
-    return Lookups(places, service.public, size, lambda: committer.waiting > 0)
+    return LookupService(places, service.public, size, lambda: committer.waiting > 0)
 
 
 def _collector(service: BoardService, place: BoardDirectory) -> Collector:
@@ -142,7 +147,7 @@ _KEEP_ALIVE_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Listen:
+class ListenOptions:
     """Where to listen, and the certificate for TLS; without one put a proxy in front.
 
     At most `connections` are open, fewer if the process may not open so many files, and at
@@ -161,7 +166,7 @@ class Listen:
 Listening = Callable[[list[str]], None]
 
 
-def bind(listen: Listen) -> list[socket.socket]:
+def bind(listen: ListenOptions) -> list[socket.socket]:
     """The sockets of a server, one for each address of the host; port 0 is any free one.
 
     Nobody can connect yet. Raises `UsageError` if an address cannot be had.
@@ -194,35 +199,38 @@ def _bound(family: int, address: tuple[object, ...]) -> socket.socket:
 
 
 class BoardServer(uvicorn.Server):
-    """Has a seat for each connection, and tells when it accepts them, and where."""
+    """Serves the board by uvicorn, with bounds on connections; tells when and where it listens."""
 
-    def __init__(self, config: uvicorn.Config, listen: Listen, listening: Listening) -> None:
+    def __init__(self, config: uvicorn.Config, listen: ListenOptions, listening: Listening) -> None:
         super().__init__(config)
         self._listen = listen
         self._listening = listening
-        self.seats = Seats(most_connections(listen.connections), listen.per_address)
+        self.connections = OpenConnections(most_connections(listen.connections), listen.per_address)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         found = bind(self._listen) if sockets is None else sockets
         if os.name == "nt":  # its loop takes connections in its own way: they are not counted
             await super().startup(found)
         else:
-            doors = [Door(each, self.seats, self._protocol, self.config.ssl) for each in found]
+            acceptors = [
+                ConnectionAcceptor(each, self.connections, self._protocol, self.config.ssl)
+                for each in found
+            ]
             await super().startup([])
-            self.servers.extend(doors)  # type: ignore[arg-type]
-            for door in doors if self.started else ():
-                door.open()
+            self.servers.extend(acceptors)  # type: ignore[arg-type]
+            for acceptor in acceptors if self.started else ():
+                acceptor.open()
         if self.started:
             scheme = "https" if self.config.is_ssl else "http"
             names = [bound.getsockname() for server in self.servers for bound in server.sockets]
             self._listening([f"{scheme}://{_shown(*name[:2])}" for name in names])
 
-    def _protocol(self, seat: Seat) -> BoundedConnection:
+    def _protocol(self, opened: OpenConnection) -> BoundedConnection:
         return BoundedConnection(
             config=self.config,
             server_state=self.server_state,
             app_state=self.lifespan.state,
-            seat=seat,
+            opened=opened,
         )
 
 
@@ -231,7 +239,7 @@ def _shown(host: str, port: int) -> str:
 
 
 def make_server(
-    app: Starlette, listen: Listen, listening: Listening = lambda _: None
+    app: Starlette, listen: ListenOptions, listening: Listening = lambda _: None
 ) -> BoardServer:
     """A server with one worker: a log has one writer.
 

@@ -15,11 +15,11 @@ from bulletin_board.entry import Submission, verify_entry
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import PartialFiles
 from bulletin_board.sequencer import Accepted
-from bulletin_board.server.lookup import Lookups
+from bulletin_board.server.lookups import LookupService
 from bulletin_board.server.metrics import Metrics
 from bulletin_board.server.page import NoView, SessionView
-from bulletin_board.witness.collect import Collector
-from bulletin_board.witness.standing import WitnessStanding
+from bulletin_board.witness.collecting import Collector
+from bulletin_board.witness.health import WitnessHealth
 from wire.errors import InvalidSignature, MalformedMessage, ProtocolError
 
 _AUTHORS_REMEMBERED = 65_536
@@ -95,7 +95,7 @@ class BoardService:
     limits: ServerLimits = field(default_factory=ServerLimits)
     view: SessionView = field(default_factory=NoView)
     collector: Collector | None = None
-    lookups: Lookups | None = None
+    lookups: LookupService | None = None
     clock: Callable[[], float] = time.monotonic
     metrics: Metrics = field(default_factory=Metrics)
     rate: RateLimit = field(init=False)
@@ -154,10 +154,10 @@ class BoardService:
             return self.collector.problem
         return ""
 
-    def witnesses(self) -> dict[str, WitnessStanding]:
+    def witnesses(self) -> dict[str, WitnessHealth]:
         """How each witness of the policy behaves."""
         if self.collector is None:
-            return dict.fromkeys(self.policy.witnesses, WitnessStanding())
+            return dict.fromkeys(self.policy.witnesses, WitnessHealth())
         return self.collector.standings()
 
     def close(self) -> None:
@@ -169,7 +169,7 @@ class BoardService:
             self.collector.close()
         self._provers.shutdown()
 
-    def _offered(self) -> Lookups:
+    def _offered(self) -> LookupService:
         if self.lookups is None:
             raise Refused(RefusalReason.UNAVAILABLE, "this board answers no lookups: read the log")
         return self.lookups

@@ -74,12 +74,13 @@ class IndexRow(NamedTuple):
 
 
 class Digest(Protocol):
-    """A hash function on its way."""
+    """Computes a hash (SHA-256) while its input arrives."""
 
     def update(self, data: bytes, /) -> None: ...
+    def digest(self) -> bytes: ...
 
 
-class Staged(NamedTuple):
+class StagedBatch(NamedTuple):
     """A stored batch: the index of its first entry, and the entries."""
 
     start: int
@@ -90,7 +91,7 @@ class Staged(NamedTuple):
         return self.start + len(self.entries)
 
 
-class Held(NamedTuple):
+class HeldLock(NamedTuple):
     """The lock as its holder last saw it."""
 
     epoch: int
@@ -123,7 +124,7 @@ class Index(Protocol):
         Raises `StorageError` if another batch is there.
         """
 
-    def staged(self, start: int = 0) -> tuple[Staged, ...]:
+    def staged(self, start: int = 0) -> tuple[StagedBatch, ...]:
         """The stored batches that begin at `start` or later, read back from the medium."""
 
     def drop(self, end: int) -> None:
@@ -142,16 +143,16 @@ class Index(Protocol):
 class Lock(Protocol):
     """The newest signed checkpoint. Whoever changes it last is the writer."""
 
-    def fence(self) -> Held:
+    def fence(self) -> HeldLock:
         """Take the lock from whoever had it: their next `swap` fails."""
 
-    def check(self, held: Held) -> None:
+    def check(self, held: HeldLock) -> None:
         """Return if the lock is as held, raise `LostLock` otherwise."""
 
     def epoch(self) -> int:
         """How often the lock was taken: another number than the held one means another writer."""
 
-    def swap(self, held: Held, checkpoint: bytes) -> Held:
+    def swap(self, held: HeldLock, checkpoint: bytes) -> HeldLock:
         """Replace the checkpoint durably, or raise `LostLock` if it is not as held."""
 
     def close(self) -> None: ...
@@ -198,7 +199,7 @@ class Storage:
 
 
 @contextmanager
-def noticing_another_writer(lock: Lock, held: Held) -> Iterator[None]:
+def noticing_another_writer(lock: Lock, held: HeldLock) -> Iterator[None]:
     """Turn whatever fails inside into `LostLock` if the lock was taken by another writer.
 
     The newer writer removes files in `scratch`, discards what is staged, takes places in
@@ -213,7 +214,7 @@ def noticing_another_writer(lock: Lock, held: Held) -> Iterator[None]:
         raise
 
 
-def _epoch(lock: Lock, held: Held) -> int:
+def _epoch(lock: Lock, held: HeldLock) -> int:
     try:
         return lock.epoch()
     except StorageError:

@@ -10,10 +10,10 @@ from bulletin_board.reader import CHECKPOINT, MemorySource
 from bulletin_board.storage.interface import (
     Digest,
     EntryLocation,
-    Held,
+    HeldLock,
     IndexRow,
     LostLock,
-    Staged,
+    StagedBatch,
     StagedEntry,
     Storage,
     StorageError,
@@ -56,9 +56,9 @@ class MemoryIndex:
         self._slots |= taken
         self._staged[start] = epoch, tuple(entries)
 
-    def staged(self, start: int = 0) -> tuple[Staged, ...]:
+    def staged(self, start: int = 0) -> tuple[StagedBatch, ...]:
         return tuple(
-            Staged(first, tuple(entry.raw for entry in entries))
+            StagedBatch(first, tuple(entry.raw for entry in entries))
             for first, (_, entries) in self._staged.items()
             if first >= start
         )
@@ -84,20 +84,20 @@ class MemoryLock:
     """A `Lock` in two variables."""
 
     def __init__(self, checkpoint: bytes) -> None:
-        self._held = Held(0, checkpoint)
+        self._held = HeldLock(0, checkpoint)
 
-    def fence(self) -> Held:
+    def fence(self) -> HeldLock:
         self._held = self._held._replace(epoch=self._held.epoch + 1)
         return self._held
 
-    def check(self, held: Held) -> None:
+    def check(self, held: HeldLock) -> None:
         if held != self._held:
             raise LostLock("another writer has taken over")
 
     def epoch(self) -> int:
         return self._held.epoch
 
-    def swap(self, held: Held, checkpoint: bytes) -> Held:
+    def swap(self, held: HeldLock, checkpoint: bytes) -> HeldLock:
         self.check(held)
         self._held = held._replace(checkpoint=checkpoint)
         return self._held

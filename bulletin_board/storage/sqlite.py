@@ -16,11 +16,11 @@ from bulletin_board.storage.files import create_private
 from bulletin_board.storage.interface import (
     Digest,
     EntryLocation,
-    Held,
+    HeldLock,
     Inconsistent,
     IndexRow,
     LostLock,
-    Staged,
+    StagedBatch,
     StagedEntry,
     StorageError,
 )
@@ -123,19 +123,19 @@ class IndexReader(Protocol):
     def first(self, session: bytes, most: int) -> int | None:
         """The lowest index of an entry of the session, found among its first `most` slots.
 
-        None if there is none. Raises `TooMany` if the session has more slots than that.
+        None if there is none. Raises `TooManyRows` if the session has more slots than that.
         """
 
     def posted(self, session: bytes, author: bytes, phase: int, number: int, most: int) -> set[int]:
         """The indexes of all entries of the author in this phase of round `number`.
 
-        Raises `TooMany` if there are more than `most`.
+        Raises `TooManyRows` if there are more than `most`.
         """
 
     def close(self) -> None: ...
 
 
-class TooMany(StorageError):
+class TooManyRows(StorageError):
     """A question that would take too much work."""
 
 
@@ -158,7 +158,7 @@ class SqliteIndexReader:
             (session, most + 1),
         )
         if type(count) is not int or count > most:
-            raise TooMany(f"more than {most} entries to look at")
+            raise TooManyRows(f"more than {most} entries to look at")
         return place if type(place) is int else None
 
     def posted(self, session: bytes, author: bytes, phase: int, number: int, most: int) -> set[int]:
@@ -168,7 +168,7 @@ class SqliteIndexReader:
             (session, author, phase, number, most + 1),
         )
         if len(rows) > most:
-            raise TooMany(f"more than {most} entries to look at")
+            raise TooManyRows(f"more than {most} entries to look at")
         places = {place for (place,) in rows if type(place) is int}
         if len(places) != len(rows):
             raise StorageError("the database holds something else than a number")
@@ -268,7 +268,7 @@ class SqliteIndex:
         with self._database.transaction():
             self._insert(start, entries)
 
-    def staged(self, start: int = 0) -> tuple[Staged, ...]:
+    def staged(self, start: int = 0) -> tuple[StagedBatch, ...]:
         rows = self._database.execute(
             "SELECT start, width, bundle FROM staging WHERE start >= ? ORDER BY start", (start,)
         )
@@ -318,19 +318,19 @@ class SqliteLock:
         with self._database.transaction():
             self._database.execute("INSERT INTO lock VALUES (1, 0, ?)", (checkpoint,))
 
-    def fence(self) -> Held:
+    def fence(self) -> HeldLock:
         with self._database.transaction():
             self._database.execute("UPDATE lock SET epoch = epoch + 1 WHERE id = 1")
             return self._held()
 
-    def check(self, held: Held) -> None:
+    def check(self, held: HeldLock) -> None:
         if self._held() != held:
             raise LostLock("another writer has taken over")
 
     def epoch(self) -> int:
         return self._held().epoch
 
-    def swap(self, held: Held, checkpoint: bytes) -> Held:
+    def swap(self, held: HeldLock, checkpoint: bytes) -> HeldLock:
         with self._database.transaction():
             self.check(held)
             self._database.execute("UPDATE lock SET checkpoint = ? WHERE id = 1", (checkpoint,))
@@ -339,20 +339,20 @@ class SqliteLock:
     def close(self) -> None:
         self._database.close()
 
-    def _held(self) -> Held:
+    def _held(self) -> HeldLock:
         rows = self._database.execute("SELECT epoch, checkpoint FROM lock")
         if len(rows) != 1:
             raise Inconsistent("the lock holds no checkpoint: was this log ever initialised?")
-        return Held(_int(rows[0][0]), _bytes(rows[0][1]))
+        return HeldLock(_int(rows[0][0]), _bytes(rows[0][1]))
 
 
-def _staged(row: Row) -> Staged:
+def _staged(row: Row) -> StagedBatch:
     start, width, bundle = row
     try:
         entries = decode_bundle(_bytes(bundle), _int(width))
     except MalformedMessage as error:
         raise Inconsistent(f"the staged batch is damaged: {error}") from error
-    return Staged(_int(start), tuple(entries))
+    return StagedBatch(_int(start), tuple(entries))
 
 
 def _int(value: object) -> int:

@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 from bulletin_board.client.http import Transport
 from bulletin_board.display import visible
 from bulletin_board.note import SignatureLine, cosignature_time
-from bulletin_board.policy import Peer, TrustPolicy
+from bulletin_board.policy import KnownServer, TrustPolicy
 from bulletin_board.reader import LogReader
 from bulletin_board.storage import Overtaken, Unconfirmed
 from bulletin_board.storage.files import EvidenceFolder
-from bulletin_board.witness.ask import WitnessRefusal, ask_witness, keep_refusal, require_own
+from bulletin_board.witness.asking import WitnessRefusal, ask_witness, keep_refusal, require_own
 from wire.errors import Unattributed
 
 log = logging.getLogger("gopa.board")
@@ -32,7 +32,7 @@ CLOCK_TOLERANCE = 60
 
 
 @dataclass(frozen=True, slots=True)
-class WitnessesFirst:
+class OpeningCheck:
     """Asks all witnesses of a policy at once, until the answer is clear.
 
     That takes at most `seconds` for an empty log, and `patience` for one with entries.
@@ -69,7 +69,7 @@ class WitnessesFirst:
         log.warning("too few witnesses say what they hold of the log: %s", missing)
 
     @property
-    def _asked(self) -> dict[str, Peer]:
+    def _asked(self) -> dict[str, KnownServer]:
         return {name: peer for name, peer in self.policy.witnesses.items() if peer.url}
 
     def _answers(self, open_reader: Callable[[], LogReader], size: int) -> dict[str, int]:
@@ -101,7 +101,7 @@ class WitnessesFirst:
     def _ask(
         self,
         name: str,
-        peer: Peer,
+        peer: KnownServer,
         open_reader: Callable[[], LogReader],
         answers: queue.SimpleQueue[tuple[str, int]],
     ) -> None:

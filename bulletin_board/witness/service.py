@@ -18,10 +18,10 @@ from starlette.routing import Route
 from bulletin_board.note import Checkpoint, KeyKind, NoteSigner, VerifierKey, checkpoint_lines
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.sqlite import Database
-from bulletin_board.witness.core import (
+from bulletin_board.witness.judging import (
     LARGEST_REQUEST,
-    Answer,
-    Proposal,
+    CosignatureRequest,
+    WitnessAnswer,
     cosigned,
     judge,
     read_request,
@@ -35,7 +35,7 @@ SCHEMA = (
     )""",
 )
 
-Judge = Callable[[Proposal, Checkpoint | None], Answer | None]
+Judge = Callable[[CosignatureRequest, Checkpoint | None], WitnessAnswer | None]
 
 
 class WitnessStore:
@@ -48,7 +48,7 @@ class WitnessStore:
         self._database = Database(path, SCHEMA)
         self._mutex = threading.Lock()
 
-    def update(self, proposal: Proposal, now: int, judge: Judge) -> Answer | int:
+    def update(self, proposal: CosignatureRequest, now: int, judge: Judge) -> WitnessAnswer | int:
         """Judge and store in one durable step; the refusal, or the time to state.
 
         The time never runs backwards, also when the clock does: a witness that
@@ -108,13 +108,13 @@ class Witness:
         self._store = store
         self._clock = clock
 
-    def add_checkpoint(self, data: bytes) -> Answer:
+    def add_checkpoint(self, data: bytes) -> WitnessAnswer:
         """Answer one request. Raises `StorageError` if nothing could be remembered."""
         proposal = read_request(data, self._logs)
-        if isinstance(proposal, Answer):
+        if isinstance(proposal, WitnessAnswer):
             return proposal
         stored = self._store.update(proposal, int(self._clock()), judge)
-        if isinstance(stored, Answer):
+        if isinstance(stored, WitnessAnswer):
             return stored
         return cosigned(proposal, self._signer, stored)
 

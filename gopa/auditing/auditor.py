@@ -11,8 +11,8 @@ from pathlib import Path
 from bulletin_board import Checkpoint
 from bulletin_board.archive import WHOLE_LOG
 from bulletin_board.note import SignedNote
-from bulletin_board.proof import LARGEST_RECEIPT
 from bulletin_board.reader import MissingResource
+from bulletin_board.receipt import LARGEST_RECEIPT
 from gopa.auditing.choice import SessionChoice
 from gopa.auditing.composing import compose, unsupported
 from gopa.auditing.log_checks import rule_of

@@ -161,7 +161,7 @@ class OpenLog:
 def _at_address(url: str, opened: ExitStack) -> PublicLog:
     try:
         from bulletin_board.client.http import HttpTransport
-        from bulletin_board.client.lookup import HttpSource
+        from bulletin_board.client.reading import HttpSource
     except ImportError:
         raise UsageError("reading from an address needs `pip install 'gopa[board]'`") from None
     if not url.startswith(("http://", "https://")):

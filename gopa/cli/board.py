@@ -24,7 +24,7 @@ from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import DirectorySource, LogReader, Source
 from bulletin_board.reindex import rebuild_index
 from bulletin_board.sequencer import first_checkpoint
-from bulletin_board.server.static import live_directory
+from bulletin_board.server.public_files import live_directory
 from bulletin_board.storage.directory import BoardDirectory
 from gopa.cli.board_serve import serve, witness
 from gopa.cli.options import (
@@ -275,7 +275,7 @@ def _source(text: str) -> Source:
     if "://" not in text:
         return live_directory(_public(Path(text)))
     from bulletin_board.client.http import HttpTransport
-    from bulletin_board.client.lookup import HttpSource
+    from bulletin_board.client.reading import HttpSource
 
     return HttpSource(text, HttpTransport())
 

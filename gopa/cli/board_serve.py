@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from bulletin_board.server.page import SessionView
-    from bulletin_board.server.run import Listen
+    from bulletin_board.server.run import ListenOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def serve(  # noqa: PLR0913 - click passes every option by name
     most_pending: int,
     risk_fork: bool,
     policy_path: Path | None,
-    listen: Listen,
+    listen: ListenOptions,
     as_json: bool,
 ) -> None:
     """Serve the log in DIRECTORY: tiles, entry submission, a page that shows it live.
@@ -191,7 +191,12 @@ def serve(  # noqa: PLR0913 - click passes every option by name
 @listen_options(8766)
 @as_json_option
 def witness(
-    *, directory: Path, name: str | None, logs: tuple[str, ...], listen: Listen, as_json: bool
+    *,
+    directory: Path,
+    name: str | None,
+    logs: tuple[str, ...],
+    listen: ListenOptions,
+    as_json: bool,
 ) -> None:
     """Cosign checkpoints of logs, one history each. DIRECTORY keeps the key and the memory."""
     from bulletin_board.witness.service import Witness, WitnessStore, build_witness_app
@@ -210,7 +215,10 @@ def witness(
 
 
 def _run(
-    application: Callable[[], Starlette], listen: Listen, facts: dict[str, object], as_json: bool
+    application: Callable[[], Starlette],
+    listen: ListenOptions,
+    facts: dict[str, object],
+    as_json: bool,
 ) -> None:
     """Serve until stopped. The address is taken before anything is opened, and said after."""
     from bulletin_board.server.accepting import raise_descriptor_limit

@@ -216,7 +216,7 @@ _certificate = click.Path(path_type=Path, exists=True)
 
 
 def listen_options(port: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Adds where a server listens, and to how many; the command gets one `Listen` for all."""
+    """Adds where a server listens, and to how many; the command gets one `ListenOptions`."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @click.option("--host", default="127.0.0.1", show_default=True)
@@ -255,9 +255,11 @@ def listen_options(port: int) -> Callable[[Callable[..., None]], Callable[..., N
             connections_per_address: int,
             **others: object,
         ) -> None:
-            from bulletin_board.server.run import Listen
+            from bulletin_board.server.run import ListenOptions
 
-            listen = Listen(host, port, tls_cert, tls_key, connections, connections_per_address)
+            listen = ListenOptions(
+                host, port, tls_cert, tls_key, connections, connections_per_address
+            )
             command(listen=listen, **others)
 
         return listening

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from bulletin_board import KeyKind, NoteSigner, TrustPolicy, VerifierKey
 from bulletin_board.note import SignatureLine, SignedNote, cosign
-from bulletin_board.policy import Peer, WitnessGroup
+from bulletin_board.policy import KnownServer, WitnessGroup
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, TestCoins
 from gopa.messages.phases import Phase
 from gopa.organiser import Organiser, SessionSetting, new_manifest
@@ -61,10 +61,11 @@ class SimulatedWitnesses:
         """All of them are the quorum."""
         names = [f"w{number}" for number in range(len(self.signers))]
         peers = {
-            name: Peer(signer.verifier) for name, signer in zip(names, self.signers, strict=True)
+            name: KnownServer(signer.verifier)
+            for name, signer in zip(names, self.signers, strict=True)
         }
         everybody = {"all": WitnessGroup(len(names), tuple(names))}
-        return TrustPolicy(Peer(log), peers, everybody, "all")
+        return TrustPolicy(KnownServer(log), peers, everybody, "all")
 
     def cosigned(self, checkpoint: bytes) -> bytes:
         """The checkpoint with a cosignature of each."""

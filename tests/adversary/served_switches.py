@@ -12,12 +12,12 @@ from bulletin_board.client.board import BoardClient
 from bulletin_board.client.state import DirectoryState
 from bulletin_board.note import open_checkpoint
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.proof import Receipt, VerifiedReceipt
-from bulletin_board.server.accepting import Seats
+from bulletin_board.receipt import Receipt, VerifiedReceipt
+from bulletin_board.server.accepting import OpenConnections
 from bulletin_board.tree import leaf_hash
-from bulletin_board.witness import collect as collect_module
+from bulletin_board.witness import collecting as collect_module
 from bulletin_board.witness import opening as opening_module
-from bulletin_board.witness.opening import WitnessesFirst
+from bulletin_board.witness.opening import OpeningCheck
 from gopa.admission import ProtocolAdmission
 from gopa.adversary.attack import KNOWN
 from gopa.adversary.served import ServedAttack
@@ -108,7 +108,7 @@ GRANTED_ONCE = together(_spent_at_once, ANY_TERMS)
 
 NOBODY_IS_AHEAD = together(
     replaced(opening_module, "require_possible", lambda *_: None),
-    replaced(WitnessesFirst, "_is_quorum", lambda *_, **__: True),
+    replaced(OpeningCheck, "_is_quorum", lambda *_, **__: True),
     replaced(collect_module, "require_possible", lambda *_: None),
 )
 """A board goes on from what it has, whatever its witnesses hold."""
@@ -119,5 +119,5 @@ ENDLESS_PATIENCE = replaced(PartyRunner, "_give_up_in_time", _endless_patience)
 FIRST_COME = replaced(ProtocolAdmission, "_admit_manifest", _if_there_is_a_place)
 """Manifests that are on their way, and sessions without a round, keep their places for ever."""
 
-SEATS_FOR_EVER = replaced(Seats, "_make_room", lambda _: False)
+SEATS_FOR_EVER = replaced(OpenConnections, "_make_room", lambda _: False)
 """Connections that wait for a request keep their seats, however many others come."""

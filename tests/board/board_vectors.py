@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bulletin_board.client.forks import FORK_EVIDENCE, UNPROVEN_PAIR, ForkEvidence, UnprovenPair
 from bulletin_board.note import KeyKind, SignatureLine, SignedNote, cosign, sign_note
-from bulletin_board.witness.core import AddCheckpoint
+from bulletin_board.witness.judging import AddCheckpoint
 from tests.board.tools import append, log_key, memory_log, signer, submission, submissions
 
 SIZE = 7

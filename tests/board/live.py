@@ -19,7 +19,7 @@ from bulletin_board.client.state import ClientState, MemoryState
 from bulletin_board.note import KeyKind
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.server.page import SessionView
-from bulletin_board.server.run import Listen, make_server, start_board
+from bulletin_board.server.run import ListenOptions, make_server, start_board
 from bulletin_board.server.service import ServerLimits
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.witness.service import Witness, WitnessStore, build_witness_app
@@ -38,7 +38,9 @@ def free_port() -> int:
 
 @contextmanager
 def serving(app: Starlette, port: int, connections: int = 1_024) -> Iterator[str]:
-    server = make_server(app, Listen("127.0.0.1", port, connections=connections, per_address=5))
+    server = make_server(
+        app, ListenOptions("127.0.0.1", port, connections=connections, per_address=5)
+    )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:

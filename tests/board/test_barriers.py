@@ -20,16 +20,16 @@ from bulletin_board.admission import Anyone, RefusalReason, Refused
 from bulletin_board.committer import Committer
 from bulletin_board.entry import Entry
 from bulletin_board.note import SignedCheckpoint
-from bulletin_board.proof import Receipt, verify_receipt
 from bulletin_board.reader import LogReader, MemorySource
+from bulletin_board.receipt import Receipt, verify_receipt
 from bulletin_board.sequencer import Accepted, Sequencer, first_checkpoint
+from bulletin_board.server.public_files import OutgrownFiles
 from bulletin_board.server.service import BoardService, ServerLimits
-from bulletin_board.server.static import OutgrownFiles
 from bulletin_board.storage import memory_storage
 from bulletin_board.storage.files import EvidenceFolder
-from bulletin_board.witness import collect as collect_module
-from bulletin_board.witness import standing as standing_module
-from bulletin_board.witness.collect import Collector
+from bulletin_board.witness import collecting as collect_module
+from bulletin_board.witness import health as standing_module
+from bulletin_board.witness.collecting import Collector
 from tests.board.asking import ask, post
 from tests.board.live import (
     LiveWitness,

@@ -15,10 +15,10 @@ from bulletin_board.admission import Refused
 from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence
 from bulletin_board.note import KeyKind, NoteSigner, VerifierKey
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.proof import Receipt, verify_receipt
 from bulletin_board.reader import LogReader
+from bulletin_board.receipt import Receipt, verify_receipt
 from bulletin_board.sequencer import Sequencer
-from bulletin_board.server.static import live_directory
+from bulletin_board.server.public_files import live_directory
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from gopa.admission import ProtocolAdmission

@@ -21,16 +21,16 @@ from bulletin_board.client.http import HttpTransport, NetworkError, Response
 from bulletin_board.client.state import DirectoryState, MemoryState
 from bulletin_board.entry import Entry
 from bulletin_board.note import KeyKind, NoteSigner, SignedNote, cosign, sign_note
-from bulletin_board.policy import Peer
-from bulletin_board.proof import Receipt
+from bulletin_board.policy import KnownServer
 from bulletin_board.reader import LogReader
+from bulletin_board.receipt import Receipt
 from bulletin_board.sequencer import Sequencer
 from bulletin_board.server.service import ServerLimits
 from bulletin_board.storage import Overtaken
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.tree import leaf_hash, tree_root
-from bulletin_board.witness.ask import WitnessRefusal, ask_witness
-from bulletin_board.witness.core import LARGEST_REQUEST, AddCheckpoint, Answer
+from bulletin_board.witness.asking import WitnessRefusal, ask_witness
+from bulletin_board.witness.judging import LARGEST_REQUEST, AddCheckpoint, WitnessAnswer
 from bulletin_board.witness.service import Witness, WitnessStore
 from tests.board.asking import ask, raw_exchange
 from tests.board.live import LiveWitness, client, live_board, live_witness, witnessed
@@ -328,7 +328,7 @@ def test_the_answers_of_a_witness(witness: LiveWitness) -> None:
     policy.open(five["checkpoint"] + first.body)
     assert key.name.encode() in first.body
     assert ask(request(five, 5)).status == 200
-    assert ask(request(nine, 0)) == Answer(409, b"5\n", "text/x.tlog.size")
+    assert ask(request(nine, 0)) == WitnessAnswer(409, b"5\n", "text/x.tlog.size")
     good = AddCheckpoint.parse(request(nine, 5))
     flipped = AddCheckpoint(5, (leaf_hash(b""), *good.proof[1:]), good.checkpoint)
     assert ask(flipped.to_bytes()).status == 422
@@ -451,7 +451,7 @@ def test_what_a_witness_s_answers_mean(
     key = signer("witness.example/1", KeyKind.WITNESS)
     line = str(cosign(reader.signed.note.text, key, 5)).encode()
     for url in ("http://w", "http://w/"):
-        peer = Peer(key.verifier, url)
+        peer = KnownServer(key.verifier, url)
         found = ask_witness(Answering((409, b"9\n"), (200, line)), peer, reader, 0)
         assert [str(item).encode() for item in found][-1] == line
         with pytest.raises(error) as caught:

@@ -22,14 +22,14 @@ from bulletin_board.note import (
 )
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import LogReader
-from bulletin_board.server.static import OutgrownFiles
+from bulletin_board.server.public_files import OutgrownFiles
 from bulletin_board.storage.files import EvidenceFolder
-from bulletin_board.witness import collect as collect_module
-from bulletin_board.witness import standing as standing_module
-from bulletin_board.witness.collect import MOST_WAITING, Collector
-from bulletin_board.witness.core import AddCheckpoint, Proposal, read_request
+from bulletin_board.witness import collecting as collect_module
+from bulletin_board.witness import health as standing_module
+from bulletin_board.witness.collecting import MOST_WAITING, Collector
+from bulletin_board.witness.health import MOST_REFUSALS, WitnessHealth, WitnessState
+from bulletin_board.witness.judging import AddCheckpoint, CosignatureRequest, read_request
 from bulletin_board.witness.service import Witness, WitnessStore
-from bulletin_board.witness.standing import MOST_REFUSALS, WitnessStanding, WitnessState
 from tests.board.tools import (
     append,
     log_key,
@@ -143,7 +143,9 @@ class Witnesses(Transport):
         del method, media_type, limit
         number = int(url.removeprefix("http://w")[0])
         self.asked.append(number)
-        assert isinstance(read_request(body or b"", {log_key().name: log_key()}), Proposal)
+        assert isinstance(
+            read_request(body or b"", {log_key().name: log_key()}), CosignatureRequest
+        )
         return self.behaviours[number](body or b"")
 
 
@@ -304,12 +306,12 @@ def test_retries_are_bounded_and_a_witness_may_recant(tmp_path: Path) -> None:
 
 
 def test_pauses_grow_and_end() -> None:
-    standing, pauses = WitnessStanding(), []
+    standing, pauses = WitnessHealth(), []
     while standing.state is not WitnessState.EXCLUDED:
         standing = standing.after_refusing("no")
         pauses.append(standing.pause)
     assert pauses == [1, 2, 4, 8, 16, 32]
-    failing, pauses = WitnessStanding(), []
+    failing, pauses = WitnessHealth(), []
     for _ in range(5_000):
         failing = failing.after_failing("silent")
         pauses.append(failing.pause)
@@ -318,12 +320,12 @@ def test_pauses_grow_and_end() -> None:
     assert failing.state is WitnessState.FAILING
     assert failing.after_cosigning(3).pause == 0
     assert failing.after_cosigning(3).state is WitnessState.COSIGNING
-    assert WitnessStanding().state is WitnessState.WAITING
+    assert WitnessHealth().state is WitnessState.WAITING
 
 
 def test_silence_between_refusals_starts_no_new_count() -> None:
     """Else a liar that keeps quiet now and then is asked for ever."""
-    standing = WitnessStanding()
+    standing = WitnessHealth()
     for number in range(MOST_REFUSALS):
         assert standing.state is not WitnessState.EXCLUDED
         standing = standing.after_refusing("no").after_failing("silent")

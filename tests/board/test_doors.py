@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bulletin_board.server.accepting import Door, Seat, Seats
+from bulletin_board.server.accepting import ConnectionAcceptor, OpenConnection, OpenConnections
 from tests.board.certificates import write_certificate
 from tests.board.waiting import LONG
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Greeting(asyncio.Protocol):
     """Says something, and gives its seat back."""
 
-    def __init__(self, seat: Seat) -> None:
+    def __init__(self, seat: OpenConnection) -> None:
         self._seat = seat
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -51,7 +51,7 @@ def listening(kind: type[socket.socket] = socket.socket) -> socket.socket:
     return found
 
 
-def through(door: Door, visit: Callable[[tuple[str, int]], Awaitable[None]]) -> None:
+def through(door: ConnectionAcceptor, visit: Callable[[tuple[str, int]], Awaitable[None]]) -> None:
     """Open the door, visit, close it."""
 
     async def run() -> None:
@@ -73,14 +73,16 @@ async def greeted(place: tuple[str, int]) -> None:
 
 
 def test_scarce_descriptors_are_waited_for() -> None:
-    door = Door(listening(Scarce), Seats(10, 10), Greeting, None)
+    door = ConnectionAcceptor(listening(Scarce), OpenConnections(10, 10), Greeting, None)
     through(door, greeted)
 
 
 def test_crowds_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     crowded = [True, True]
-    monkeypatch.setattr(Seats, "crowded", property(lambda _: bool(crowded and crowded.pop())))
-    through(Door(listening(), Seats(10, 10), Greeting, None), greeted)
+    monkeypatch.setattr(
+        OpenConnections, "crowded", property(lambda _: bool(crowded and crowded.pop()))
+    )
+    through(ConnectionAcceptor(listening(), OpenConnections(10, 10), Greeting, None), greeted)
 
 
 def test_whoever_fails_at_tls_gives_back_the_seat(tmp_path: Path) -> None:
@@ -104,4 +106,4 @@ def test_whoever_fails_at_tls_gives_back_the_seat(tmp_path: Path) -> None:
         for each in (writer, *silent):
             each.close()
 
-    through(Door(listening(), Seats(2, 2), Greeting, server), visit)
+    through(ConnectionAcceptor(listening(), OpenConnections(2, 2), Greeting, server), visit)

@@ -16,8 +16,8 @@ from bulletin_board.archive import ArchiveParts, ArchiveReader, write_archive, w
 from bulletin_board.entry import Submission, sign_entry
 from bulletin_board.fsck import fsck, fsck_directory
 from bulletin_board.note import Checkpoint, SignatureLine, SignedNote, sign_note
-from bulletin_board.proof import Receipt
 from bulletin_board.reader import LogReader
+from bulletin_board.receipt import Receipt
 from bulletin_board.sequencer import Sequencer
 from bulletin_board.tree import (
     RightEdge,

@@ -22,10 +22,10 @@ from bulletin_board.client.forks import (
 from bulletin_board.entry import SIGNED_ENTRY, Submission
 from bulletin_board.note import Checkpoint, SignedNote, VerifierKey, open_checkpoint
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.proof import Receipt
 from bulletin_board.reader import LogReader
+from bulletin_board.receipt import Receipt
 from bulletin_board.tree import decode_bundle, decode_tile, encode_bundle, parse_path
-from bulletin_board.witness.core import AddCheckpoint, Answer, read_request
+from bulletin_board.witness.judging import AddCheckpoint, WitnessAnswer, read_request
 from tests.board.tools import log_key, memory_log, source_of, submission, trust
 from wire.errors import ProtocolError
 
@@ -45,7 +45,7 @@ def read_archive(data: bytes) -> bytes:
 
 def witness_request(data: bytes) -> bytes:
     found = read_request(data, {log_key().name: log_key()})
-    return data if isinstance(found, Answer) else found.request.to_bytes()
+    return data if isinstance(found, WitnessAnswer) else found.request.to_bytes()
 
 
 LOG, FILES = memory_log(3)

@@ -26,8 +26,8 @@ from bulletin_board.server import service as limits_module
 from bulletin_board.server.connection import BoundedConnection
 from bulletin_board.server.metrics import Metrics
 from bulletin_board.server.page import NoView, SessionPicture, overview
+from bulletin_board.server.public_files import OutgrownFiles, ResourceInPieces, live_directory
 from bulletin_board.server.service import RateLimit, ServerLimits
-from bulletin_board.server.static import OutgrownFiles, Pieces, live_directory
 from tests.board.asking import ask, head, post, raw_exchange
 from tests.board.live import client, live_board
 from tests.board.tools import append, entry_bytes, new_board, open_log, submissions
@@ -363,7 +363,7 @@ def test_an_outgrown_bundle_is_cut_out_of_what_grew(tmp_path: Path) -> None:
     append(log, submissions(20, size=40_000))
     source = DirectorySource(tmp_path / "log" / "public")
     raw = source.fetch("tile/entries/000.p/20", 10**7)
-    pieces = Pieces("tile/entries/000.p/20", source)
+    pieces = ResourceInPieces("tile/entries/000.p/20", source)
     found = pieces.begin()
     assert len(found) < pieces.length == len(raw)
     append(log, submissions(3, 20))
@@ -371,11 +371,11 @@ def test_an_outgrown_bundle_is_cut_out_of_what_grew(tmp_path: Path) -> None:
     with pytest.raises(MissingResource):
         source.fetch("tile/entries/000.p/20", 10**7)
     assert found + pieces.part(len(found), pieces.length) == raw
-    older = Pieces("tile/entries/000.p/7", source)
+    older = ResourceInPieces("tile/entries/000.p/7", source)
     begun = older.begin()
     assert begun + older.part(len(begun), older.length) == raw[: older.length]
     with pytest.raises(MissingResource):
-        Pieces("tile/entries/000.p/24", source).begin()
+        ResourceInPieces("tile/entries/000.p/24", source).begin()
 
 
 @contextmanager

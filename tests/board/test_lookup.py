@@ -31,8 +31,8 @@ from bulletin_board.lookup import (
 )
 from bulletin_board.reader import DirectorySource, LogReader
 from bulletin_board.sequencer import Sequencer, first_checkpoint
-from bulletin_board.server import lookup as lookup_module
-from bulletin_board.server.lookup import Lookups
+from bulletin_board.server import lookups as lookup_module
+from bulletin_board.server.lookups import LookupService
 from bulletin_board.server.service import BoardService
 from bulletin_board.storage import memory_storage
 from bulletin_board.storage.directory import BoardDirectory
@@ -318,7 +318,7 @@ def test_no_request_makes_the_server_fail(url: str, at: int, change: bytes) -> N
 
 
 @pytest.fixture
-def offline(tmp_path: Path) -> Iterator[tuple[BoardDirectory, Lookups]]:
+def offline(tmp_path: Path) -> Iterator[tuple[BoardDirectory, LookupService]]:
     """Lookups in the directory of a log that nobody writes."""
     board = new_board(tmp_path / "log")
     log = open_log(board)
@@ -326,7 +326,7 @@ def offline(tmp_path: Path) -> Iterator[tuple[BoardDirectory, Lookups]]:
         log.append([Submission.decode(raw) for raw in MIXED[at : at + 100]])
     log.close()
     places, public = SqliteIndexReader.open(board.index_path), DirectorySource(board.public)
-    lookups = Lookups(places, public, lambda: len(MIXED))
+    lookups = LookupService(places, public, lambda: len(MIXED))
     yield board, lookups
     lookups.close()
 
@@ -340,7 +340,9 @@ def refused(work: Awaitable[bytes]) -> RefusalReason:
     return caught.value.reason
 
 
-def test_a_log_that_is_damaged_proves_nothing(offline: tuple[BoardDirectory, Lookups]) -> None:
+def test_a_log_that_is_damaged_proves_nothing(
+    offline: tuple[BoardDirectory, LookupService],
+) -> None:
     board, lookups = offline
     assert asyncio.run(lookups.consistency(100, len(MIXED)))
     for path in board.public.glob("tile/0/*"):
@@ -349,7 +351,9 @@ def test_a_log_that_is_damaged_proves_nothing(offline: tuple[BoardDirectory, Loo
     assert refused(lookups.consistency(101, 500)) is RefusalReason.UNAVAILABLE
 
 
-def test_an_index_that_is_damaged_finds_nothing(offline: tuple[BoardDirectory, Lookups]) -> None:
+def test_an_index_that_is_damaged_finds_nothing(
+    offline: tuple[BoardDirectory, LookupService],
+) -> None:
     board, lookups = offline
     wanted = LOOKUP.encode(question(len(MIXED), 3))
     assert asyncio.run(lookups.answer(wanted))
@@ -360,7 +364,7 @@ def test_an_index_that_is_damaged_finds_nothing(offline: tuple[BoardDirectory, L
 
 
 def test_few_sessions_are_remembered(
-    offline: tuple[BoardDirectory, Lookups], monkeypatch: pytest.MonkeyPatch
+    offline: tuple[BoardDirectory, LookupService], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Anybody can begin one."""
     monkeypatch.setattr(lookup_module, "_SESSIONS_KEPT", 1)

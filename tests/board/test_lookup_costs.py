@@ -20,7 +20,7 @@ from bulletin_board.lookup import (
     open_answer,
 )
 from bulletin_board.reader import DirectorySource
-from bulletin_board.server.lookup import LookupLimits, Lookups
+from bulletin_board.server.lookups import LookupLimits, LookupService
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.sqlite import SqliteIndexReader
 from tests.board.live import client, live_board
@@ -52,7 +52,7 @@ class Board:
         self.place = place
         self.size: int | None = self.signed.size
         self.busy: Callable[[], bool] = lambda: False
-        self.lookups = Lookups(
+        self.lookups = LookupService(
             SqliteIndexReader.open(place.index_path),
             DirectorySource(place.public),
             lambda: self.size,
@@ -185,7 +185,7 @@ def test_a_damaged_index_or_log_is_no_answer(tmp_path: Path) -> None:
         assert board.ask(wanted)
         bundle = next((board.place.public / "tile" / "entries").rglob("*.p/*"))
         tile = next((board.place.public / "tile" / "0").rglob("*.p/*"))
-        fresh = Lookups(
+        fresh = LookupService(
             SqliteIndexReader.open(board.place.index_path),
             DirectorySource(board.place.public),
             lambda: board.size,

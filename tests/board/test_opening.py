@@ -17,11 +17,11 @@ from starlette.routing import Route
 from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.client.http import HttpTransport
 from bulletin_board.note import KeyKind, SignedNote, VerifierKey, cosign, encode_base64
-from bulletin_board.policy import Peer, TrustPolicy, WitnessGroup
+from bulletin_board.policy import KnownServer, TrustPolicy, WitnessGroup
 from bulletin_board.server import run as start_module
 from bulletin_board.storage import Overtaken, Unconfirmed
 from bulletin_board.storage.directory import BoardDirectory
-from bulletin_board.witness import standing as standing_module
+from bulletin_board.witness import health as standing_module
 from bulletin_board.witness.opening import address_warnings
 from tests.board.live import (
     LiveWitness,
@@ -298,9 +298,9 @@ def test_a_witness_that_has_cosigned_since_the_start_cannot_stop_the_log(tmp_pat
 
 def located(threshold: int, *urls: str) -> TrustPolicy:
     """A policy with a witness for each address; an empty one is none."""
-    found = {f"w{n}": Peer(_witness_key(n), url) for n, url in enumerate(urls)}
+    found = {f"w{n}": KnownServer(_witness_key(n), url) for n, url in enumerate(urls)}
     everybody = {"all": WitnessGroup(threshold, tuple(found))}
-    return TrustPolicy(Peer(log_key()), found, everybody, "all")
+    return TrustPolicy(KnownServer(log_key()), found, everybody, "all")
 
 
 def _witness_key(number: int) -> VerifierKey:

@@ -16,8 +16,8 @@ from bulletin_board.admission import Anyone, RefusalReason, Refused, RosterAdmis
 from bulletin_board.entry import Entry
 from bulletin_board.fsck import fsck_directory
 from bulletin_board.reindex import rebuild_index
-from bulletin_board.resuming import seal, unseal
 from bulletin_board.sequencer import Accepted, Sequencer
+from bulletin_board.snapshot import seal, unseal
 from bulletin_board.storage import Inconsistent, IndexRow, InUse, StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.storage.sqlite import Database, SqliteIndex

@@ -10,8 +10,8 @@ from bulletin_board.server import accepting
 from bulletin_board.server.accepting import (
     MOST_LEAVING,
     RESERVED,
-    Seat,
-    Seats,
+    OpenConnection,
+    OpenConnections,
     most_connections,
     origins_of,
     raise_descriptor_limit,
@@ -25,17 +25,17 @@ class Peers:
     """Connections that remember who was dropped."""
 
     def __init__(self, most: int, per_address: int = 1_000) -> None:
-        self.seats = Seats(most, per_address)
+        self.seats = OpenConnections(most, per_address)
         self.dropped: list[int] = []
         self._count = 0
 
-    def comes(self, address: str = PROXY) -> Seat | None:
+    def comes(self, address: str = PROXY) -> OpenConnection | None:
         number = self._count
         self._count += 1
         return self.seats.take(address, lambda: self.dropped.append(number))
 
 
-def seated(found: Seat | None) -> Seat:
+def seated(found: OpenConnection | None) -> OpenConnection:
     assert found is not None
     return found
 

@@ -11,7 +11,7 @@ from bulletin_board.admission import Anyone, RefusalReason, Refused, RosterAdmis
 from bulletin_board.entry import Entry, Submission
 from bulletin_board.fsck import fsck
 from bulletin_board.note import KeyKind, SignedCheckpoint, cosign
-from bulletin_board.proof import Receipt, verify_receipt
+from bulletin_board.receipt import Receipt, verify_receipt
 from bulletin_board.sequencer import Accepted, Outcome, Sequencer, first_checkpoint
 from bulletin_board.storage import (
     memory_storage,

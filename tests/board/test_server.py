@@ -23,11 +23,11 @@ from hypothesis import strategies as st
 from bulletin_board.admission import Refused, RosterAdmission
 from bulletin_board.fsck import fsck_directory
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.proof import Receipt, verify_receipt
 from bulletin_board.reader import CHECKPOINT, MemorySource, MissingResource
+from bulletin_board.receipt import Receipt, verify_receipt
+from bulletin_board.server.public_files import find_resource
 from bulletin_board.server.run import start_board
 from bulletin_board.server.service import RateLimit, ServerLimits
-from bulletin_board.server.static import find_resource
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.tree import resources
 from tests.board.asking import ask, head, post, raw_exchange

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from bulletin_board.note import KeyKind
-from bulletin_board.server.run import Listen, bind
+from bulletin_board.server.run import ListenOptions, bind
 from gopa.cli.board import board
 from tests.board.asking import ask
 from tests.board.certificates import write_certificate
@@ -137,26 +137,26 @@ def test_an_address_that_is_taken_is_said_before_anything_is_opened(
 
 
 def test_nobody_connects_before_the_server_runs() -> None:
-    (bound,) = bind(Listen("127.0.0.1", 0))
+    (bound,) = bind(ListenOptions("127.0.0.1", 0))
     with bound, pytest.raises(ConnectionRefusedError):
         socket.create_connection(bound.getsockname(), LONG)
     with pytest.raises(UsageError):
-        bind(Listen("nowhere.invalid", free_port()))
+        bind(ListenOptions("nowhere.invalid", free_port()))
 
 
 def test_an_address_of_version_6_leaves_version_4_alone() -> None:
     """Else one program would take both, and the other find its port in use."""
-    (four,) = bind(Listen("127.0.0.1", 0))
+    (four,) = bind(ListenOptions("127.0.0.1", 0))
     port = four.getsockname()[1]
     try:
         with four, socket.socket(socket.AF_INET6) as probe:
             probe.bind(("::1", 0))
-            (six,) = bind(Listen("::", port))
+            (six,) = bind(ListenOptions("::", port))
             with six:
                 assert six.getsockname()[1] == port
     except OSError:  # a machine without it
         with pytest.raises(UsageError):
-            bind(Listen("::1", 0))
+            bind(ListenOptions("::1", 0))
 
 
 def test_both_listen_with_the_same_options() -> None:

@@ -21,7 +21,7 @@ from bulletin_board.entry import (
 )
 from bulletin_board.fsck import fsck
 from bulletin_board.note import VerifierKey, open_checkpoint, parse_decimal
-from bulletin_board.proof import Receipt, verify_receipt
+from bulletin_board.receipt import Receipt, verify_receipt
 from bulletin_board.tree import (
     decode_bundle,
     decode_tile,

@@ -21,7 +21,7 @@ from bulletin_board.note import (
 )
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.tree import EMPTY_ROOT, leaf_hash
-from bulletin_board.witness.core import AddCheckpoint
+from bulletin_board.witness.judging import AddCheckpoint
 from tests.board.live import LiveWitness, live_witness, witnessed
 from tests.board.tools import ORIGIN, log_key, memory_log, signer
 from wire.errors import InvalidProof, MalformedMessage

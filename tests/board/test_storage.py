@@ -23,7 +23,7 @@ from bulletin_board.storage import (
     InUse,
     Lock,
     LostLock,
-    Staged,
+    StagedBatch,
     StagedEntry,
     StorageError,
     memory_storage,
@@ -408,7 +408,7 @@ def test_what_the_storage_changed_is_never_signed(tmp_path: Path) -> None:
     log = open_log(board)
     staged = log._storage.index.staged
 
-    def damaged(start: int = 0) -> tuple[Staged, ...]:
+    def damaged(start: int = 0) -> tuple[StagedBatch, ...]:
         return tuple(
             batch._replace(entries=(batch.entries[0][:-1] + b"\0", *batch.entries[1:]))
             for batch in staged(start)
@@ -431,7 +431,7 @@ def test_another_batch_in_the_storage_is_never_signed(tmp_path: Path, change: st
     log = open_log(board)
     staged = log._storage.index.staged
 
-    def other(start: int = 0) -> tuple[Staged, ...]:
+    def other(start: int = 0) -> tuple[StagedBatch, ...]:
         (batch,) = staged(start)
         moved = batch._replace(start=batch.start + 1)
         return {"twice": (batch, batch), "elsewhere": (moved,), "none": ()}[change]

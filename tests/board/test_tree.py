@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bulletin_board.proof import Receipt
+from bulletin_board.receipt import Receipt
 from bulletin_board.tree import (
     EMPTY_ROOT,
     Bundle,

@@ -12,7 +12,7 @@ from bulletin_board.client.forks import ForkEvidence, UnprovenPair
 from bulletin_board.entry import SIGNED_ENTRY
 from bulletin_board.lookup import LOOKUP_ANSWER
 from bulletin_board.reader import LogReader
-from bulletin_board.resuming import Snapshot
+from bulletin_board.snapshot import Snapshot
 from gopa.auditing.evidence import (
     Evidence,
     FaultStatement,

@@ -32,10 +32,10 @@ from bulletin_board.client.forks import (
 from bulletin_board.compression import gzipped, takes_gzip, without_encoding
 from bulletin_board.lookup import LOOKUP_ANSWER, MOST_FOUND, FoundEntry, LookupAnswer
 from bulletin_board.note import open_checkpoint
-from bulletin_board.proof import Receipt
 from bulletin_board.reader import LogReader
-from bulletin_board.witness import core as request
-from bulletin_board.witness.core import AddCheckpoint
+from bulletin_board.receipt import Receipt
+from bulletin_board.witness import judging as request
+from bulletin_board.witness.judging import AddCheckpoint
 from gopa.auditing import options
 from gopa.auditing.evidence import (
     EVIDENCE,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from bulletin_board import NoteSigner, Submission, TrustPolicy
 from bulletin_board.admission import Anyone
 from bulletin_board.sequencer import Accepted, Sequencer, first_checkpoint
-from bulletin_board.server.run import Listen, make_server, start_board
+from bulletin_board.server.run import ListenOptions, make_server, start_board
 from bulletin_board.storage.directory import BoardDirectory
 from gopa.admission import Limits, ProtocolAdmission
 from wire.errors import UsageError
@@ -67,7 +67,7 @@ def serving(app: Starlette) -> Iterator[str]:
         addresses.extend(found)
         ready.set()
 
-    listen = Listen("127.0.0.1", 0, connections=FEW_CONNECTIONS)
+    listen = ListenOptions("127.0.0.1", 0, connections=FEW_CONNECTIONS)
     server = make_server(app, listen, listening)
     thread = threading.Thread(target=server.run, name="a face of a board", daemon=True)
     thread.start()

@@ -16,7 +16,7 @@ from typing import Final
 
 from bulletin_board import Entry, KeyKind, NoteSigner, Submission, TrustPolicy, VerifierKey
 from bulletin_board.entry import VERSION, sign_entry
-from bulletin_board.policy import Peer, WitnessGroup
+from bulletin_board.policy import KnownServer, WitnessGroup
 from bulletin_board.tree import leaf_hash
 from bulletin_board.witness.service import Witness, WitnessStore, build_witness_app
 from gopa.adversary.boards.asking import Which, closed_by
@@ -51,16 +51,16 @@ def witnessed(root: Path, log: VerifierKey, count: int) -> Iterator[TrustPolicy]
     with ExitStack() as stack:
         peers = {name: stack.enter_context(_served(root / name, log, name)) for name in names}
         everybody = {"all": WitnessGroup(count, tuple(names))}
-        yield TrustPolicy(Peer(log), peers, everybody, "all")
+        yield TrustPolicy(KnownServer(log), peers, everybody, "all")
 
 
 @contextmanager
-def _served(memory: Path, log: VerifierKey, name: str) -> Iterator[Peer]:
+def _served(memory: Path, log: VerifierKey, name: str) -> Iterator[KnownServer]:
     """The server closes the witness, and with it its memory."""
     signer = NoteSigner(f"{name}.malicious", KeyKind.WITNESS, SecretBytes(os.urandom(32)))
     witness = Witness(signer, [log], WitnessStore(memory.with_suffix(".sqlite")))
     with serving(build_witness_app(witness)) as url:
-        yield Peer(signer.verifier, url)
+        yield KnownServer(signer.verifier, url)
 
 
 LOG_NAME: Final = "log.malicious"

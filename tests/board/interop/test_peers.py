@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from bulletin_board.client.http import HttpTransport
-from bulletin_board.client.lookup import HttpSource
+from bulletin_board.client.reading import HttpSource
 from bulletin_board.note import KeyKind, NoteSigner, VerifierKey, encode_base64
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import LogReader

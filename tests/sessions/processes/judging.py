@@ -12,7 +12,7 @@ from typing import Any
 
 from bulletin_board import LogReader, Submission
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.server.static import live_directory
+from bulletin_board.server.public_files import live_directory
 from gopa.messages.framing import Posted
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Findings, Ledger, RoundFindings, RoundPicture, check_log

@@ -97,3 +97,15 @@ class PatientSource:
             except NetworkError:
                 self._pause(attempt)
         return self._source.fetch(path, limit)
+
+
+class PathRecordingSource:
+    """A `Source` that remembers the last path it was asked for."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.last = ""
+
+    def fetch(self, path: str, limit: int) -> bytes:
+        self.last = path
+        return self._source.fetch(path, limit)

@@ -1,15 +1,9 @@
-"""Tracks how a witness behaves: what it last did, when to ask it again, when to stop asking.
-
-Waiting for a quorum holds no thread.
-"""
+"""Tracks how a witness behaves: what it last did, when to ask it again, when to stop asking."""
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from enum import Enum
-
-from bulletin_board.note import SignedCheckpoint
 
 MOST_REFUSALS = 6
 """Refusals without a cosignature in between, after which a witness is asked no more."""
@@ -30,7 +24,7 @@ class WitnessState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class WitnessStanding:
+class WitnessHealth:
     """Remembers how one witness behaves; every change gives a new object.
 
     A failure (no answer, or one that is no cosignature) is retried for ever, more
@@ -48,10 +42,10 @@ class WitnessStanding:
     refusals: int = 0
     failures: int = 0
 
-    def after_cosigning(self, time: int) -> WitnessStanding:
-        return WitnessStanding(time, "", 0, 0, self.refusals, self.failures)
+    def after_cosigning(self, time: int) -> WitnessHealth:
+        return WitnessHealth(time, "", 0, 0, self.refusals, self.failures)
 
-    def after_failing(self, reason: str) -> WitnessStanding:
+    def after_failing(self, reason: str) -> WitnessHealth:
         return replace(
             self,
             reason=self.reason if self.refused else reason,
@@ -59,7 +53,7 @@ class WitnessStanding:
             failures=self.failures + 1,
         )
 
-    def after_refusing(self, reason: str) -> WitnessStanding:
+    def after_refusing(self, reason: str) -> WitnessHealth:
         return replace(
             self, reason=reason, refused=self.refused + 1, failed=0, refusals=self.refusals + 1
         )
@@ -81,44 +75,3 @@ class WitnessStanding:
             min(after_failure, _LONGEST_FAILURE_PAUSE) if self.failed else 0.0,
             after_refusal if self.refused else 0.0,
         )
-
-
-Covered = Future[SignedCheckpoint | None]
-
-
-class Waiters:
-    """Futures of whoever waits for a cosigned checkpoint above an index; bounded.
-
-    The caller serialises the calls.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._waiting: list[tuple[int, Covered]] = []
-
-    def add(self, index: int) -> Covered | None:
-        """A future for a checkpoint that covers entry `index`; None if too many wait."""
-        self._waiting = [item for item in self._waiting if not item[1].done()]
-        if len(self._waiting) >= self._most:
-            return None
-        future: Covered = Future()
-        self._waiting.append((index, future))
-        return future
-
-    def announce(self, signed: SignedCheckpoint) -> None:
-        """Give the checkpoint to all that it covers."""
-        covered = [future for index, future in self._waiting if index < signed.size]
-        self._waiting = [item for item in self._waiting if item[0] >= signed.size]
-        for future in covered:
-            _resolve(future, signed)
-
-    def give_up(self) -> None:
-        """There will be no quorum: None to everyone."""
-        waiting, self._waiting = self._waiting, []
-        for _, future in waiting:
-            _resolve(future, None)
-
-
-def _resolve(future: Covered, value: SignedCheckpoint | None) -> None:
-    if future.set_running_or_notify_cancel():
-        future.set_result(value)

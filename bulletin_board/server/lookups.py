@@ -25,9 +25,9 @@ from bulletin_board.lookup import (
     LookupAnswer,
 )
 from bulletin_board.reader import LARGEST_TILE, Source
-from bulletin_board.server.static import OutgrownFiles
+from bulletin_board.server.public_files import OutgrownFiles
 from bulletin_board.storage import StorageError
-from bulletin_board.storage.sqlite import IndexReader, TooMany
+from bulletin_board.storage.sqlite import IndexReader, TooManyRows
 from bulletin_board.tree import (
     LARGEST_BUNDLE,
     TILE_WIDTH,
@@ -58,7 +58,7 @@ class LookupLimits:
     cache_bytes: int = 2**26
 
 
-class Lookups:
+class LookupService:
     """Finds entries by place. One thread works, and posts that wait go before it.
 
     `size` is the number of committed and published entries, None while the log is closed;
@@ -130,7 +130,7 @@ class Lookups:
         size = self._current(wanted.size)
         try:
             answer = self._found(wanted, size)
-        except TooMany:
+        except TooManyRows:
             raise Refused(
                 RefusalReason.TOO_WIDE, "ask for fewer authors, or read the log"
             ) from None

@@ -64,7 +64,7 @@ TEXT_TYPE = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WitnessAnswer:
     """Status, body and media type of the witness's answer."""
 
     status: int
@@ -73,14 +73,16 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class CosignatureRequest:
     """A request that is well-formed and signed by a log that the witness knows."""
 
     request: AddCheckpoint
     signed: SignedCheckpoint
 
 
-def read_request(data: bytes, logs: Mapping[str, VerifierKey]) -> Proposal | Answer:
+def read_request(
+    data: bytes, logs: Mapping[str, VerifierKey]
+) -> CosignatureRequest | WitnessAnswer:
     """The proposal, or the answer 400, 403, 404 or 422 that refuses it.
 
     A log that is not one of ours may have extension lines: they are cosigned unread, as the
@@ -89,27 +91,29 @@ def read_request(data: bytes, logs: Mapping[str, VerifierKey]) -> Proposal | Ans
     try:
         return _read(AddCheckpoint.parse(data), logs)
     except MalformedMessage as error:
-        return Answer(400, f"{error}\n".encode())
+        return WitnessAnswer(400, f"{error}\n".encode())
     except InvalidSignature as error:
-        return Answer(403, f"{error}\n".encode())
+        return WitnessAnswer(403, f"{error}\n".encode())
 
 
-def _read(request: AddCheckpoint, logs: Mapping[str, VerifierKey]) -> Proposal | Answer:
+def _read(
+    request: AddCheckpoint, logs: Mapping[str, VerifierKey]
+) -> CosignatureRequest | WitnessAnswer:
     note = SignedNote.parse(request.checkpoint)
     origin, size, root = checkpoint_lines(note.text)
     log = logs.get(origin)
     if log is None:
-        return Answer(404, b"this witness does not know the log\n")
+        return WitnessAnswer(404, b"this witness does not know the log\n")
     if not verify_note(note, [log]):
-        return Answer(403, b"the log has not signed this checkpoint\n")
+        return WitnessAnswer(403, b"the log has not signed this checkpoint\n")
     if request.old > size:
-        return Answer(400, b"the old size is larger than the new one\n")
+        return WitnessAnswer(400, b"the old size is larger than the new one\n")
     if size == 0 and root != EMPTY_ROOT:
-        return Answer(422, b"an empty log has the empty root\n")
-    return Proposal(request, SignedCheckpoint(Checkpoint(origin, size, root), note))
+        return WitnessAnswer(422, b"an empty log has the empty root\n")
+    return CosignatureRequest(request, SignedCheckpoint(Checkpoint(origin, size, root), note))
 
 
-def judge(proposal: Proposal, known: Checkpoint | None) -> Answer | None:
+def judge(proposal: CosignatureRequest, known: Checkpoint | None) -> WitnessAnswer | None:
     """None to cosign, or the answer 409 or 422 that refuses.
 
     `known` is the newest checkpoint of this log that the witness has cosigned.
@@ -117,21 +121,21 @@ def judge(proposal: Proposal, known: Checkpoint | None) -> Answer | None:
     request, new = proposal.request, proposal.signed.checkpoint
     size, root = (known.size, known.root) if known else (0, EMPTY_ROOT)
     if request.old != size:
-        return Answer(409, f"{size}\n".encode(), SIZE_TYPE)
+        return WitnessAnswer(409, f"{size}\n".encode(), SIZE_TYPE)
     if size == new.size and root != new.root:
         # Under the type of a size, a client would take this for a hint, and ask again.
-        return Answer(409, f"{size}\n".encode())
+        return WitnessAnswer(409, f"{size}\n".encode())
     try:
         if size == 0:
             if request.proof:
-                return Answer(422, b"a proof from size 0 is empty\n")
+                return WitnessAnswer(422, b"a proof from size 0 is empty\n")
         else:
             verify_consistency(size, new.size, request.proof, root, new.root)
     except InvalidProof as error:
-        return Answer(422, f"{error}\n".encode())
+        return WitnessAnswer(422, f"{error}\n".encode())
     return None
 
 
-def cosigned(proposal: Proposal, signer: NoteSigner, time: int) -> Answer:
+def cosigned(proposal: CosignatureRequest, signer: NoteSigner, time: int) -> WitnessAnswer:
     """The answer 200 with the cosignature. The caller has stored the checkpoint already."""
-    return Answer(200, str(cosign(proposal.signed.note.text, signer, time)).encode())
+    return WitnessAnswer(200, str(cosign(proposal.signed.note.text, signer, time)).encode())

@@ -12,13 +12,13 @@ from concurrent.futures import TimeoutError as NotInTime
 from bulletin_board.client.http import Transport
 from bulletin_board.display import visible
 from bulletin_board.note import SignatureLine, SignedCheckpoint, cosignature_time
-from bulletin_board.policy import Peer, TrustPolicy
+from bulletin_board.policy import KnownServer, TrustPolicy
 from bulletin_board.reader import LogReader, Source
 from bulletin_board.storage import Overtaken
 from bulletin_board.storage.files import EvidenceFolder
-from bulletin_board.witness.ask import WitnessRefusal, ask_witness, keep_refusal, require_own
+from bulletin_board.witness.asking import WitnessRefusal, ask_witness, keep_refusal, require_own
+from bulletin_board.witness.health import WitnessHealth, WitnessState
 from bulletin_board.witness.opening import require_possible
-from bulletin_board.witness.standing import Covered, Waiters, WitnessStanding, WitnessState
 from wire.errors import ProtocolError
 
 log = logging.getLogger("gopa.board")
@@ -28,6 +28,46 @@ MOST_WAITING = 256
 _PAUSE_SECONDS = 1.0
 _ROUND_SECONDS = 5.0
 _LEAVE_SECONDS = 10.0
+
+Covered = Future[SignedCheckpoint | None]
+
+
+class CosignatureWaiters:
+    """Futures of whoever waits for a cosigned checkpoint above an index; bounded.
+
+    The caller serialises the calls.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._waiting: list[tuple[int, Covered]] = []
+
+    def add(self, index: int) -> Covered | None:
+        """A future for a checkpoint that covers entry `index`; None if too many wait."""
+        self._waiting = [item for item in self._waiting if not item[1].done()]
+        if len(self._waiting) >= self._most:
+            return None
+        future: Covered = Future()
+        self._waiting.append((index, future))
+        return future
+
+    def announce(self, signed: SignedCheckpoint) -> None:
+        """Give the checkpoint to all that it covers."""
+        covered = [future for index, future in self._waiting if index < signed.size]
+        self._waiting = [item for item in self._waiting if item[0] >= signed.size]
+        for future in covered:
+            _resolve(future, signed)
+
+    def give_up(self) -> None:
+        """There will be no quorum: None to everyone."""
+        waiting, self._waiting = self._waiting, []
+        for _, future in waiting:
+            _resolve(future, None)
+
+
+def _resolve(future: Covered, value: SignedCheckpoint | None) -> None:
+    if future.set_running_or_notify_cancel():
+        future.set_result(value)
 
 
 class Collector:
@@ -65,11 +105,11 @@ class Collector:
         self._clock = clock
         self._overtaken = overtaken
         self._ahead: dict[str, int] = {}
-        self._standings = {name: WitnessStanding() for name in policy.witnesses}
+        self._standings = {name: WitnessHealth() for name in policy.witnesses}
         self._target: SignedCheckpoint | None = None
         self._since = 0.0
         self._latest: SignedCheckpoint | None = None
-        self._waiters = Waiters(MOST_WAITING)
+        self._waiters = CosignatureWaiters(MOST_WAITING)
         self._changed = threading.Condition()
         self._closed = False
         self._threads = [
@@ -88,7 +128,7 @@ class Collector:
         with self._changed:
             self._changed.notify_all()
 
-    def standings(self) -> dict[str, WitnessStanding]:
+    def standings(self) -> dict[str, WitnessHealth]:
         """How each witness behaves."""
         with self._changed:
             return dict(self._standings)
@@ -153,7 +193,7 @@ class Collector:
             if thread.is_alive():
                 thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _run(self, name: str, witness: Peer) -> None:
+    def _run(self, name: str, witness: KnownServer) -> None:
         held, done = 0, ""
         while (target := self._next(done)) is not None:
             try:
@@ -197,7 +237,11 @@ class Collector:
                 self._changed.wait(left)
 
     def _add(
-        self, name: str, witness: Peer, asked: SignedCheckpoint, lines: Iterable[SignatureLine]
+        self,
+        name: str,
+        witness: KnownServer,
+        asked: SignedCheckpoint,
+        lines: Iterable[SignatureLine],
     ) -> None:
         """Keep a witness's newest cosignature; announce the checkpoint if there is a quorum now.
 
@@ -223,8 +267,8 @@ class Collector:
         self._cosigned(found)
 
     def _refused(
-        self, name: str, witness: Peer, asked: SignedCheckpoint, error: WitnessRefusal
-    ) -> WitnessStanding:
+        self, name: str, witness: KnownServer, asked: SignedCheckpoint, error: WitnessRefusal
+    ) -> WitnessHealth:
         """The witness contradicts this log: keep what it said; it does not count for now."""
         stored = keep_refusal(self._evidence, witness, error, int(self._clock()))
         with self._changed:
@@ -270,7 +314,7 @@ class Collector:
             exc_info=unexpected,
         )
 
-    def _change(self, name: str, found: WitnessStanding) -> WitnessStanding:
+    def _change(self, name: str, found: WitnessHealth) -> WitnessHealth:
         """Holds the lock."""
         before, self._standings[name] = self._standings[name].state, found
         if found.state is not before:

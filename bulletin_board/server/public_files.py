@@ -36,7 +36,7 @@ class PiecesResponse(Response):
     """
 
     def __init__(
-        self, pieces: Pieces, first: bytes, headers: dict[str, str], reading: Reading
+        self, pieces: ResourceInPieces, first: bytes, headers: dict[str, str], reading: Reading
     ) -> None:
         super().__init__(None, 200, headers, pieces.media_type)
         self.headers["content-length"] = str(pieces.length)
@@ -53,7 +53,7 @@ class PiecesResponse(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
-class Budget:
+class SendingBudget:
     """Bytes of answers on their way to readers. Used by one event loop."""
 
     def __init__(self, most: int) -> None:
@@ -77,7 +77,9 @@ class BudgetedResponse(Response):
     does not read is noticed by its connection and cut off.
     """
 
-    def __init__(self, body: bytes, headers: dict[str, str], media_type: str, held: Budget) -> None:
+    def __init__(
+        self, body: bytes, headers: dict[str, str], media_type: str, held: SendingBudget
+    ) -> None:
         super().__init__(body, 200, headers, media_type)
         self._held = held
 
@@ -108,7 +110,7 @@ PIECE = 32_768
 """Bytes of a file that are held for one reader."""
 
 
-class Resource(NamedTuple):
+class PublicResource(NamedTuple):
     """What to answer to a GET."""
 
     data: bytes
@@ -116,14 +118,14 @@ class Resource(NamedTuple):
     cache: str
 
 
-def find_resource(path: str, source: Source) -> Resource:
+def find_resource(path: str, source: Source) -> PublicResource:
     """The public file at `path` of a log that may be growing.
 
     A partial version that the log has outgrown is cut out of the newer one: its
     bytes are the beginning of the newer one's. Raises `MissingResource`.
     """
     if path == CHECKPOINT:
-        return Resource(source.fetch(path, resource_limit(path)), TEXT, MUTABLE)
+        return PublicResource(source.fetch(path, resource_limit(path)), TEXT, MUTABLE)
     wanted = parse_path(path)
     if wanted is None:
         raise MissingResource("no resource of a log has this path", path)
@@ -131,7 +133,7 @@ def find_resource(path: str, source: Source) -> Resource:
         data = source.fetch(wanted.path, resource_limit(wanted.path))
     except MissingResource:
         _, data = _outgrown(wanted, source)
-    return Resource(data, BINARY, IMMUTABLE)
+    return PublicResource(data, BINARY, IMMUTABLE)
 
 
 def _outgrown(wanted: Tile | Bundle, source: Source) -> tuple[str, bytes]:
@@ -164,7 +166,7 @@ def _cut(wanted: Tile | Bundle, source: Source, size: int) -> tuple[str, bytes]:
     return path, truncate_bundle(data, wanted.width)
 
 
-class Pieces:
+class ResourceInPieces:
     """The resource at a path, a bundle read in parts: it can have 16 MB.
 
     `wanted` is None for the checkpoint. `begin` comes first.

@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from struct import Struct
-from typing import Protocol, TypeGuard
+from typing import TypeGuard
 
 from bulletin_board.admission import AdmissionPolicy, PolicyFactory, Resumable
 from bulletin_board.entry import Entry, Submission
 from bulletin_board.note import NoteSigner, SignedCheckpoint, VerifierKey
 from bulletin_board.reader import VerifiedTiles
-from bulletin_board.storage import Inconsistent, Index, IndexRow, Storage
+from bulletin_board.storage import Digest, Inconsistent, Index, IndexRow, Storage
 from bulletin_board.tree import TILE_WIDTH, tree_root
 from wire.codec import Codec, fixed, opaque, record, u64
 from wire.domains import SNAPSHOT_PAYLOAD_TYPE
@@ -33,13 +33,6 @@ Census = Counter[tuple[bytes, int]]
 _LARGEST_CENSUS = 2**28
 _LARGEST_STATE = 2**31
 _CENSUS_ROW = Struct(">32sBQ")
-
-
-class Hash(Protocol):
-    """A SHA-256 on its way, of all rows of the index."""
-
-    def update(self, data: bytes, /) -> None: ...
-    def digest(self) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +59,11 @@ SNAPSHOT: Codec[Snapshot] = record(
 
 
 @dataclass(slots=True)
-class Resumed:
+class LogKnowledge:
     """What follows from all entries of a log; `size` of them are in the last snapshot."""
 
     policy: AdmissionPolicy
-    rows: Hash
+    rows: Digest
     census: Census
     size: int
 
@@ -108,7 +101,7 @@ def unseal(data: bytes, log_key: VerifierKey) -> Snapshot:
 
 def resume(
     storage: Storage, signed: SignedCheckpoint, log_key: VerifierKey, make: PolicyFactory
-) -> Resumed:
+) -> LogKnowledge:
     """What follows from all entries: from the snapshot if that holds, and from what came later.
 
     Raises `Inconsistent` if the log cannot be read, or the index says something else.
@@ -117,7 +110,7 @@ def resume(
     try:
         found = _from_snapshot(storage, tiles, log_key, make)
         if found is None:
-            found = Resumed(make(), hashlib.sha256(), Counter(), 0)
+            found = LogKnowledge(make(), hashlib.sha256(), Counter(), 0)
         _catch_up(found, storage.index, tiles)
     except ProtocolError as error:
         raise Inconsistent(f"the log cannot be read back: {error}") from error
@@ -131,7 +124,7 @@ def is_resumable(policy: AdmissionPolicy) -> TypeGuard[Resumable]:
 
 def _from_snapshot(
     storage: Storage, tiles: VerifiedTiles, log_key: VerifierKey, make: PolicyFactory
-) -> Resumed | None:
+) -> LogKnowledge | None:
     data = None if storage.snapshots is None else storage.snapshots.load()
     if data is None:
         return None
@@ -144,7 +137,7 @@ def _from_snapshot(
     except (ProtocolError, UsageError) as error:
         log.warning("the snapshot is not used, all of the log is read: %s", error)
         return None
-    return Resumed(policy, rows, census, snapshot.size)
+    return LogKnowledge(policy, rows, census, snapshot.size)
 
 
 def _same_policy(policy: AdmissionPolicy, snapshot: Snapshot) -> Resumable:
@@ -153,7 +146,7 @@ def _same_policy(policy: AdmissionPolicy, snapshot: Snapshot) -> Resumable:
     return policy
 
 
-def _checked(snapshot: Snapshot, index: Index, tiles: VerifiedTiles) -> Hash:
+def _checked(snapshot: Snapshot, index: Index, tiles: VerifiedTiles) -> Digest:
     """The hash of its rows, if it is of this log and this index."""
     if snapshot.size > tiles.size or tree_root(snapshot.size, tiles.node) != snapshot.root:
         raise MalformedMessage("it is of another log", "snapshot")
@@ -164,7 +157,7 @@ def _checked(snapshot: Snapshot, index: Index, tiles: VerifiedTiles) -> Hash:
     return rows
 
 
-def _catch_up(found: Resumed, index: Index, tiles: VerifiedTiles) -> None:
+def _catch_up(found: LogKnowledge, index: Index, tiles: VerifiedTiles) -> None:
     """Show the policy all later entries, and compare each with what the index says about it."""
     rows = index.rows(found.size)
     for place, raw in enumerate(_entries(tiles, found.size), found.size):

@@ -7,16 +7,18 @@ from collections.abc import Iterable
 
 from bulletin_board.client.http import NetworkError, Transport
 from bulletin_board.note import LARGEST_NOTE, SignatureLine, SignedNote, parse_decimal, verify_note
-from bulletin_board.policy import Peer
+from bulletin_board.policy import KnownServer
 from bulletin_board.reader import LogReader
 from bulletin_board.storage.files import EvidenceFolder
-from bulletin_board.witness.core import AddCheckpoint
+from bulletin_board.witness.judging import AddCheckpoint
 from wire.errors import MalformedMessage, ProtocolError, Unattributed
 
 KIND = "witness-refusal"
 
 
-def keep_refusal(folder: EvidenceFolder, witness: Peer, refusal: WitnessRefusal, time: int) -> str:
+def keep_refusal(
+    folder: EvidenceFolder, witness: KnownServer, refusal: WitnessRefusal, time: int
+) -> str:
     """Store the refusal durably; where it is, or why it was not stored.
 
     Never raises for a full or failing disk: what follows from the refusal must not
@@ -69,7 +71,7 @@ class WitnessRefusal(ProtocolError):
 
 
 def ask_witness(
-    transport: Transport, witness: Peer, reader: LogReader, old: int
+    transport: Transport, witness: KnownServer, reader: LogReader, old: int
 ) -> tuple[SignatureLine, ...]:
     """The cosignature lines of one witness for the reader's checkpoint.
 
@@ -109,7 +111,7 @@ def ask_witness(
 
 
 def require_own(
-    witness: Peer, checkpoint: SignedNote, lines: Iterable[SignatureLine]
+    witness: KnownServer, checkpoint: SignedNote, lines: Iterable[SignatureLine]
 ) -> tuple[SignatureLine, ...]:
     """The lines of the witness itself, of which there is one and all verify.
 

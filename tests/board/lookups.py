@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from bulletin_board.entry import Submission
 from bulletin_board.lookup import (
@@ -14,15 +15,10 @@ from bulletin_board.lookup import (
     LookupAnswer,
 )
 from bulletin_board.reader import LogReader
-from bulletin_board.tree import (
-    subset_proof,
-)
+from bulletin_board.storage.directory import BoardDirectory
+from bulletin_board.tree import subset_proof
 from tests.board.asking import Answer, ask
-from tests.board.tools import (
-    SESSION,
-    entry_bytes,
-    party,
-)
+from tests.board.tools import SESSION, entry_bytes, new_board, open_log, party
 
 OTHER = bytes(32)
 
@@ -66,6 +62,16 @@ MIXED = [
     *(entry_bytes(s, author=3, phase=3, session=OTHER) for s in range(3)),
     *(entry_bytes(s, author=4, phase=9, body=bytes(100 * s)) for s in range(600)),
 ]
+
+
+def mixed_board(root: Path) -> BoardDirectory:
+    """A board on disk, closed again, whose log has the entries of `MIXED`."""
+    board = new_board(root)
+    log = open_log(board)
+    for at in range(0, len(MIXED), 100):
+        log.append([Submission.decode(raw) for raw in MIXED[at : at + 100]])
+    log.close()
+    return board
 
 
 def expected(wanted: Lookup) -> list[int]:

@@ -16,7 +16,15 @@ from bulletin_board.sequencer import Sequencer
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from tests.board.faults import FaultyFiles, How, Killed, Plan, PowerLossFiles, faulty_storage
-from tests.board.tools import append, copy_of, new_board, open_log, signer, submissions, trust
+from tests.board.tools import (
+    append,
+    copy_of,
+    filled_board,
+    open_log,
+    signer,
+    submissions,
+    trust,
+)
 
 BEFORE = 250
 """An append of twelve more completes a bundle and a tile, and starts new ones."""
@@ -26,11 +34,7 @@ BATCHES = (submissions(12, BEFORE), submissions(3, BEFORE + 12))
 
 @pytest.fixture(scope="module")
 def template(scratch: Path) -> BoardDirectory:
-    board = new_board(scratch / "template")
-    log = open_log(board)
-    append(log, submissions(BEFORE))
-    log.close()
-    return board
+    return filled_board(scratch / "template", submissions(BEFORE))
 
 
 @pytest.fixture(autouse=True)

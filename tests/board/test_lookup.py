@@ -53,6 +53,7 @@ from tests.board.lookups import (
     authors,
     expected,
     lookup,
+    mixed_board,
     question,
 )
 from tests.board.test_spec import block
@@ -61,8 +62,6 @@ from tests.board.tools import (
     anyone,
     entry_bytes,
     memory_log,
-    new_board,
-    open_log,
     signer,
     source_of,
     trust,
@@ -178,11 +177,7 @@ def test_every_bit_of_an_answer_counts() -> None:
 
 @pytest.fixture(scope="module")
 def url(scratch: Path) -> Iterator[str]:
-    board = new_board(scratch / "log")
-    log = open_log(board)
-    for at in range(0, len(MIXED), 100):
-        log.append([Submission.decode(raw) for raw in MIXED[at : at + 100]])
-    log.close()
+    mixed_board(scratch / "log")
     with live_board(scratch / "log") as url:
         yield url
 
@@ -320,11 +315,7 @@ def test_no_request_makes_the_server_fail(url: str, at: int, change: bytes) -> N
 @pytest.fixture
 def offline(tmp_path: Path) -> Iterator[tuple[BoardDirectory, LookupService]]:
     """Lookups in the directory of a log that nobody writes."""
-    board = new_board(tmp_path / "log")
-    log = open_log(board)
-    for at in range(0, len(MIXED), 100):
-        log.append([Submission.decode(raw) for raw in MIXED[at : at + 100]])
-    log.close()
+    board = mixed_board(tmp_path / "log")
     places, public = SqliteIndexReader.open(board.index_path), DirectorySource(board.public)
     lookups = LookupService(places, public, lambda: len(MIXED))
     yield board, lookups

@@ -35,6 +35,7 @@ from tests.board.lookups import (
     OTHER,
     answer_of,
     expected,
+    mixed_board,
     question,
 )
 from tests.board.tools import (
@@ -57,11 +58,7 @@ from wire.errors import (
 
 @pytest.fixture(scope="module")
 def url(scratch: Path) -> Iterator[str]:
-    board = new_board(scratch / "log")
-    log = open_log(board)
-    for at in range(0, len(MIXED), 100):
-        log.append([Submission.decode(raw) for raw in MIXED[at : at + 100]])
-    log.close()
+    mixed_board(scratch / "log")
     with live_board(scratch / "log") as url:
         yield url
 

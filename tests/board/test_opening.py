@@ -66,17 +66,23 @@ def locked(place: BoardDirectory) -> tuple[bytes, bytes]:
     return found
 
 
+def backup_behind_two_witnesses(place: BoardDirectory, trusted: TrustPolicy) -> BoardDirectory:
+    """A backup after one entry, of a log whose second entry both of its witnesses cosigned."""
+    with live_board(place.root, policy=trusted) as url:
+        client(url).submit(entry_bytes(0))
+    backup = copy_of(place, place.root.with_name("backup"))
+    with live_board(place.root, policy=trusted) as url:
+        client(url).submit(entry_bytes(1))
+        assert until(lambda: len(trusted.cosignatures(client(url).update())) == 2)
+    return backup
+
+
 def test_a_restored_backup_is_not_served(tmp_path: Path) -> None:
     """Everything comes from one backup, so all parts of it agree."""
     place = new_board(tmp_path / "log")
     with live_witness(tmp_path, 1) as one, live_witness(tmp_path, 2) as two:
         trusted = witnessed(2, one, two)
-        with live_board(place.root, policy=trusted) as url:
-            client(url).submit(entry_bytes(0))
-        backup = copy_of(place, tmp_path / "backup")
-        with live_board(place.root, policy=trusted) as url:
-            client(url).submit(entry_bytes(1))
-            assert until(lambda: len(trusted.cosignatures(client(url).update())) == 2)
+        backup = backup_behind_two_witnesses(place, trusted)
         before = locked(backup)
         with pytest.raises(Overtaken), live_board(backup.root, policy=trusted):
             pass
@@ -91,12 +97,7 @@ def test_a_backup_is_not_served_while_those_that_know_better_are_silent(tmp_path
     place = new_board(tmp_path / "log")
     with live_witness(tmp_path, 1) as one, live_witness(tmp_path, 2) as two:
         trusted = witnessed(1, one, two)
-        with live_board(place.root, policy=trusted) as url:
-            client(url).submit(entry_bytes(0))
-        backup = copy_of(place, tmp_path / "backup")
-        with live_board(place.root, policy=trusted) as url:
-            client(url).submit(entry_bytes(1))
-            assert until(lambda: len(trusted.cosignatures(client(url).update())) == 2)
+        backup = backup_behind_two_witnesses(place, trusted)
     before = locked(backup)
     with pytest.raises(Unconfirmed), live_board(backup.root, policy=trusted):
         pass

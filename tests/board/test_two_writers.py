@@ -25,7 +25,15 @@ from bulletin_board.storage import sqlite as database_module
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.tree import verify_consistency
 from tests.board.faults import Plan, faulty_storage
-from tests.board.tools import append, copy_of, new_board, open_log, submission, submissions, trust
+from tests.board.tools import (
+    append,
+    copy_of,
+    filled_board,
+    open_log,
+    submission,
+    submissions,
+    trust,
+)
 from wire.errors import ProtocolError
 
 BEFORE = 250
@@ -35,11 +43,7 @@ NEWER = [submission(n, author=1, body=b"newer") for n in range(9)]
 
 @pytest.fixture(scope="module")
 def template(scratch: Path) -> BoardDirectory:
-    board = new_board(scratch / "template")
-    log = open_log(board)
-    append(log, submissions(BEFORE))
-    log.close()
-    return board
+    return filled_board(scratch / "template", submissions(BEFORE))
 
 
 @pytest.fixture(autouse=True)

@@ -88,6 +88,15 @@ def open_log(board: BoardDirectory, storage: Storage | None = None) -> Sequencer
     return Sequencer(storage or board.storage(), signer(), anyone)
 
 
+def filled_board(root: Path, entries: Iterable[Submission]) -> BoardDirectory:
+    """A new board on disk, closed again, whose log has these entries."""
+    board = new_board(root)
+    log = open_log(board)
+    append(log, entries)
+    log.close()
+    return board
+
+
 def append(sequencer: Sequencer, entries: Iterable[Submission], batch: int = 100) -> list[Accepted]:
     accepted = []
     for part in parts(list(entries), batch):

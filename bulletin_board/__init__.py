@@ -1,4 +1,4 @@
-"""The public bulletin board: a transparency log of signed entries.
+"""Keeps the public bulletin board: a transparency log of signed entries.
 
 The log knows bytes, slots and keys. Which phase is open and who may post come from an
 `AdmissionPolicy`; what a session means to people comes from a view; both are injected.

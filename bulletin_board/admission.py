@@ -21,7 +21,7 @@ _USED = Struct(">32sQ")
 
 
 class RefusalReason(Enum):
-    """Why a board refuses: a stable name, the HTTP status, a title."""
+    """Names why a board refuses: a stable name, the HTTP status, a title."""
 
     MALFORMED = ("malformed", 422, "The entry is not well-formed")
     SIGNATURE = ("signature", 401, "The author did not sign this entry")
@@ -54,7 +54,7 @@ class RefusalReason(Enum):
 
 
 class Refused(ProtocolError):
-    """A board did not take an entry.
+    """Says that a board did not take an entry, or did not answer a request, and why.
 
     `retry_after` is a number of seconds if trying again may help. A conflict
     names the index of the entry in the slot and of the evidence of equivocation.
@@ -80,7 +80,7 @@ class Refused(ProtocolError):
 
 
 class AdmissionPolicy(Protocol):
-    """Rules over the entries of a log, in the order of the log.
+    """Decides which entries a log takes; it is shown all of them, in the order of the log.
 
     A policy is a deterministic function of what it observed. It is called by
     one thread. It sees every entry exactly once: those of the log when the log
@@ -107,7 +107,7 @@ FetchEntry = Callable[[int], Entry]
 
 
 class Resumable(AdmissionPolicy, Protocol):
-    """A policy that need not see all entries again to know what it knows.
+    """Decides as an `AdmissionPolicy`, and need not see all entries again after a restart.
 
     A class that has rules of its own has a `save` of its own: an inherited one is not used.
     """

@@ -39,7 +39,7 @@ WHOLE_LOG = bytes(32)
 
 @dataclass(frozen=True, slots=True)
 class ArchiveHeader:
-    """What the archive was made for. Nothing here is trusted: keys come from outside.
+    """Says what the archive was made for. Nothing here is trusted: keys come from outside.
 
     `session` is the session of interest, or zeros. An archive always holds the
     whole log: an entry left out could not be shown to belong to another session.
@@ -70,7 +70,7 @@ def write_archive(reader: LogReader, out: BinaryIO, session: bytes = WHOLE_LOG) 
 
 
 class ArchiveParts:
-    """The parts of an archive as a stream; the checkpoint is somebody else's to judge.
+    """Reads the parts of an archive as a stream; the caller judges the checkpoint.
 
     `bundles` hands out entries before the root over all of them is known: a
     caller believes none until the iterator has ended without an error.
@@ -99,7 +99,7 @@ class ArchiveParts:
             raise InvalidProof("the entries do not lead to the checkpoint's root", "05-A3")
         if self._take(32) != self._digest.digest():
             raise MalformedMessage("the archive is damaged", "end")
-        if self._stream.read(1):
+        if self._stream.read(1):  # two archives of one log would differ in what nobody verified
             raise MalformedMessage("bytes after the end of the archive", "end")
 
     def _part(self, limit: int, name: str) -> bytes:
@@ -125,7 +125,7 @@ class ArchiveParts:
 
 
 class ArchiveReader:
-    """Reads an archive as a stream, verifying as it goes.
+    """Reads an archive as a stream under a trust policy, verifying as it goes.
 
     `entries` hands out entries before the root over all of them is known: a
     caller believes none until the iterator has ended without an error.
@@ -136,6 +136,7 @@ class ArchiveReader:
         self._parts = ArchiveParts(stream)
         self.header = self._parts.header
         self.signed: SignedCheckpoint = policy.open(self._parts.note)
+        # Nothing signs the header: it must not show people another log than the one archived.
         if self.header.log != self.signed.checkpoint.origin.encode():
             raise MalformedMessage("the header names another log", "header")
 

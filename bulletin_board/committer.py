@@ -1,4 +1,4 @@
-"""Group commit: many posts, one write. The thread in which the log grows."""
+"""Runs the thread in which a log grows: it writes many waiting posts at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Committed = Callable[[Sequencer], None]
 
 @dataclass(frozen=True, slots=True)
 class CommitterLimits:
-    """How much may wait, how much goes in one batch, how often to look at an idle log."""
+    """Bounds how much waits and goes in one batch, and says how often an idle log is checked."""
 
     queue: int = 2_048
     batch: int = 512
@@ -39,7 +39,7 @@ class _Job:
 
 
 class Committer:
-    """Owns a sequencer and the thread that calls it.
+    """Queues posts, and owns the sequencer and the thread that calls it.
 
     If a write fails, the waiting posts are refused as unavailable, which says
     nothing about whether they are in the log, and the log is opened anew.

@@ -1,4 +1,4 @@
-"""Content encodings of HTTP: gzip, made and undone within bounds."""
+"""Makes and undoes gzip, the content encoding of HTTP, within bounds."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _KNOWN_KEYS = 1 << 20
 
 
 class Slot(NamedTuple):
-    """A place that holds one entry. A second entry there proves equivocation."""
+    """Names a place that holds one entry. A second entry there proves equivocation."""
 
     session: bytes
     author: bytes
@@ -39,7 +39,7 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the author states.
+    """Holds what the author of an entry states.
 
     `seq` counts the author's entries in this session, phase and round. A payload
     larger than one body travels as `chunks` entries, `chunk` = 0, 1, ..., each in
@@ -97,7 +97,7 @@ ENTRY: Codec[Entry] = record(
 
 @dataclass(frozen=True, slots=True)
 class SignedEntry:
-    """An entry and a signature, well-formed; call `verify_entry` before believing it."""
+    """Holds an entry and a signature, well-formed; call `verify_entry` before believing it."""
 
     entry: Entry
     signature: bytes
@@ -109,7 +109,7 @@ LARGEST_ENTRY = SIGNED_ENTRY.max_size
 
 
 class Submission(NamedTuple):
-    """An entry on its way into the log: decoded, with its bytes and leaf hash."""
+    """Holds an entry on its way into the log: decoded, with its bytes and leaf hash."""
 
     signed: SignedEntry
     raw: bytes
@@ -144,7 +144,7 @@ _KEY: Final = Struct(">IIBHI")
 
 
 class SlotTable:
-    """Which slots were seen, in about 30 bytes each, and 45 for each author and session."""
+    """Remembers slots, in about 30 bytes each, and 45 for each author and session."""
 
     __slots__ = ("_authors", "_sessions", "_slots")
 

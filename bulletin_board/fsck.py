@@ -1,4 +1,4 @@
-"""Checking a whole log from its public files. `specs/05-bulletin-board.md`, section 6.
+"""Checks a whole log from its public files. `specs/05-bulletin-board.md`, section 6.
 
 Every byte that a log serves is compared with what its checkpoint commits to;
 whatever is not needed for that must not be there.
@@ -35,7 +35,7 @@ _TASKS_AHEAD = 64
 
 @dataclass(frozen=True, slots=True)
 class FsckReport:
-    """What was checked; every number counts things that were found right."""
+    """Says what was checked; every number counts things that were found right."""
 
     origin: str
     size: int
@@ -48,7 +48,7 @@ class FsckReport:
 
 
 class SlotChecks:
-    """No slot holds more than an entry and its evidence, and no entry is there twice (05-F6).
+    """Checks that no slot holds more than an entry and its evidence, and no entry twice (05-F6).
 
     Memory grows with the number of slots, about 70 bytes each.
     """
@@ -79,7 +79,7 @@ class SlotChecks:
 
 
 class EntryChecks:
-    """Checks of entries in the order of the log: encoding, slots, and signatures if asked.
+    """Checks entries in the order of the log: encoding, slots, and signatures if asked.
 
     `finish` waits for signatures that are verified on the executor.
     """
@@ -163,7 +163,7 @@ def fsck(
 
 
 class LogFiles:
-    """All files of a log, read once and compared with a checkpoint that the caller judges.
+    """Reads all files of a log once, and compares them with a checkpoint that the caller judges.
 
     `tiles` counts those that were found right.
     """

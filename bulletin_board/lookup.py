@@ -1,4 +1,4 @@
-"""Entries by place: what a client asks for and a board answers.
+"""Defines how a client asks for entries by place, and verifies what a board answers.
 
 Specification: `specs/05-bulletin-board.md`, section 11. An answer proves what it shows. It
 does not prove that there is nothing else.
@@ -36,7 +36,7 @@ LARGEST_ANSWER: Final = 2**21
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Which entries are wanted: index from `start`, below `below`, under the tree of `size`.
+    """Says which entries are wanted: index from `start`, below `below`, in the tree of `size`.
 
     `phases` and `authors` are in strictly increasing order. No authors stand for one: that of
     the first entry of the session, which is how somebody who knows nothing but the session
@@ -79,7 +79,7 @@ LOOKUP: Codec[Lookup] = record(
 
 @dataclass(frozen=True, slots=True)
 class FoundEntry:
-    """A signed entry and its index."""
+    """Holds a signed entry and its index; nothing is verified yet."""
 
     index: int
     entry: bytes
@@ -87,7 +87,7 @@ class FoundEntry:
 
 @dataclass(frozen=True, slots=True)
 class LookupAnswer:
-    """Entries, all that the board says there are below `until`, with one proof of inclusion."""
+    """Holds all entries that the board says there are below `until`, and a proof of inclusion."""
 
     until: int
     found: tuple[FoundEntry, ...]
@@ -106,7 +106,7 @@ LOOKUP_ANSWER: Codec[LookupAnswer] = record(
 
 @dataclass(frozen=True, slots=True)
 class VerifiedEntry:
-    """An entry of the log at its index: inclusion, signature and place are verified."""
+    """Holds an entry whose index, inclusion, signature and place are verified."""
 
     index: int
     submission: Submission
@@ -114,7 +114,7 @@ class VerifiedEntry:
 
 @dataclass(frozen=True, slots=True)
 class LookupPage:
-    """The verified entries of one answer; what lies behind has index `until` or more."""
+    """Holds the verified entries of one answer; what lies behind has index `until` or more."""
 
     until: int
     found: tuple[VerifiedEntry, ...]
@@ -132,13 +132,14 @@ def open_answer(data: bytes, wanted: Lookup, root: bytes) -> LookupPage:
         raise InvalidProof("indexes out of order, or behind the end of the answer", "05-Q4")
     if indexes and not wanted.start <= indexes[0] <= indexes[-1] < answer.until:
         raise InvalidProof("indexes outside of what was asked for", "05-Q4")
+    # A board that answers with no entry and no progress would keep a client asking for ever.
     if not indexes and answer.until < wanted.below:
         raise InvalidProof("an answer that shows nothing has no continuation", "05-Q4")
     found = tuple(VerifiedEntry(each.index, Submission.decode(each.entry)) for each in answer.found)
-    _require_place(found, wanted)
+    _require_place(found, wanted)  # a board may answer with true entries of another round
     leaves = [(each.index, each.submission.leaf) for each in found]
     verify_subset(leaves, wanted.size, answer.proof, root)
-    for each in found:
+    for each in found:  # being in the log proves no authorship: a board can log anything
         verify_entry(each.submission)
     return LookupPage(answer.until, found)
 

@@ -54,7 +54,7 @@ def parse_base64(text: str, field: str) -> bytes:
         data = binascii.a2b_base64(text.encode("ascii"), strict_mode=True)
     except ValueError:
         raise MalformedMessage("standard base64 with padding", field) from None
-    if encode_base64(data) != text:  # unused bits at the end may be set
+    if encode_base64(data) != text:  # two texts of one signature would be two notes
         raise MalformedMessage("base64 in its canonical form", field)
     return data
 
@@ -75,7 +75,7 @@ _ML_DSA_44 = 0x06
 
 
 class KeyKind(IntEnum):
-    """What a key signs. The byte is hashed into the key's id."""
+    """Says whose key it is, a log's or a witness's. The byte is hashed into the key's id."""
 
     LOG = 0x01
     WITNESS = 0x04
@@ -95,7 +95,7 @@ def check_name(name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class VerifierKey:
-    """A public key under a name; `str` gives its `vkey`, the text that people exchange."""
+    """Names a public key; `str` gives its `vkey`, the text that people exchange."""
 
     name: str
     kind: KeyKind
@@ -124,7 +124,7 @@ class VerifierKey:
 
 
 class NoteSigner:
-    """A signing key under a name. Never prints or pickles; see `to_secret_text`."""
+    """Holds a signing key under a name. Never prints or pickles; see `to_secret_text`."""
 
     __slots__ = ("_seed", "signing_key", "verifier")
 
@@ -190,7 +190,7 @@ _LINE_START = "\N{EM DASH} "
 
 @dataclass(frozen=True, slots=True)
 class SignatureLine:
-    """Who claims to have signed, and the claim. Nothing is verified yet."""
+    """Says who claims to have signed, and holds the signature. Nothing is verified yet."""
 
     name: str
     key_id: bytes
@@ -216,7 +216,7 @@ COSIGNATURE_SIZE = 8 + SIGNATURE_SIZE
 
 
 class Cosignature(NamedTuple):
-    """A verified cosignature: who, and the time it states in seconds since 1970."""
+    """Says which witness has cosigned, and the time it states in seconds since 1970. Verified."""
 
     witness: VerifierKey
     time: int
@@ -258,7 +258,7 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
 
 @dataclass(frozen=True, slots=True)
 class SignedNote:
-    """A text with its signature lines, well-formed; call `verify_note` before believing it."""
+    """Holds a text with its signature lines; call `verify_note` before believing it."""
 
     text: str
     signatures: tuple[SignatureLine, ...]
@@ -275,7 +275,7 @@ class SignedNote:
             content = data.decode()
         except UnicodeDecodeError:
             raise MalformedMessage("a note is UTF-8", "note") from None
-        if _CONTROL.search(content):
+        if _CONTROL.search(content):  # people read notes in terminals, which would obey them
             raise MalformedMessage("a note has no control characters", "note")
         text, blank, rest = content.rpartition("\n\n")
         if not blank or not text or not rest.endswith("\n"):
@@ -332,7 +332,7 @@ def _verify_line(text: str, line: SignatureLine, key: VerifierKey) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The state of a log: its name, how many entries, the root over them."""
+    """States a log's name, how many entries it has, and the root over them."""
 
     origin: str
     size: int
@@ -369,7 +369,7 @@ def checkpoint_lines(text: str) -> tuple[str, int, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class SignedCheckpoint:
-    """A checkpoint whose log signature was verified, with the note that carries it."""
+    """Holds a checkpoint whose log signature was verified, with the note that carries it."""
 
     checkpoint: Checkpoint
     note: SignedNote
@@ -395,6 +395,7 @@ def open_checkpoint(data: bytes, log: VerifierKey) -> SignedCheckpoint:
     """
     note = SignedNote.parse(data)
     checkpoint = Checkpoint.from_text(note.text)
+    # A key that signs for two logs could show two histories, each under the other's name.
     if checkpoint.origin != log.name:
         raise InvalidSignature("the checkpoint belongs to another log", "05-N3")
     if not verify_note(note, [log]):

@@ -1,4 +1,4 @@
-"""Whom a reader trusts: logs, witnesses, groups and a quorum (C2SP tlog-policy)."""
+"""Says whom a reader trusts: a log, witnesses, groups and a quorum (C2SP tlog-policy)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NONE = "none"
 
 @dataclass(frozen=True, slots=True)
 class KnownServer:
-    """A log or a witness, and where to reach it if the policy says so."""
+    """Names the key of a log or a witness, and where to reach it if the policy says so."""
 
     key: VerifierKey
     url: str = ""
@@ -34,7 +34,7 @@ class KnownServer:
 
 @dataclass(frozen=True, slots=True)
 class WitnessGroup:
-    """Witnesses a checkpoint when at least `threshold` of its members do."""
+    """Counts as one witness, when at least `threshold` of its members have cosigned."""
 
     threshold: int
     members: tuple[str, ...]
@@ -42,7 +42,7 @@ class WitnessGroup:
 
 @dataclass(frozen=True, slots=True)
 class TrustPolicy:
-    """One log, any witnesses, one quorum. Built by `parse` or `single_log`."""
+    """Trusts one log, any witnesses, one quorum. Built by `parse` or `single_log`."""
 
     log: KnownServer
     witnesses: Mapping[str, KnownServer] = field(default_factory=dict)
@@ -154,6 +154,7 @@ class _Parser:
 
     def _add_witness(self, name: str, witness: KnownServer) -> None:
         self._check_new(name)
+        # One witness under two names would be a quorum of two.
         if any(known.key.key == witness.key.key for known in self._witnesses.values()):
             raise MalformedMessage("each witness has a key of its own")
         self._witnesses[name] = witness
@@ -169,6 +170,7 @@ class _Parser:
         if count > len(members):
             raise MalformedMessage("a threshold of at most the number of members")
         for member in members:
+            # Defined above, so that groups hold no circle; once, so that none counts twice.
             if not self._defined(member) or member in self._used:
                 raise MalformedMessage("members defined above, each in one group, once")
             self._used.add(member)

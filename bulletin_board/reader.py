@@ -45,7 +45,7 @@ _T = TypeVar("_T")
 
 
 class MissingResource(Unattributed):
-    """The log does not serve something that its checkpoint commits to.
+    """Says that the log does not serve something that its checkpoint commits to.
 
     Nobody is proved faulty: a network may hide it. `path` says what is missing.
     """
@@ -60,7 +60,7 @@ class MissingResource(Unattributed):
 
 
 class Source(Protocol):
-    """Public files by path. Nothing it returns is trusted."""
+    """Hands out public files by path. Nothing it returns is trusted."""
 
     def fetch(self, path: str, limit: int) -> bytes:
         """At most `limit` bytes.
@@ -78,7 +78,7 @@ def resource_limit(path: str) -> int:
 
 
 class PartialFiles(Source, Protocol):
-    """A source whose files can be read in parts."""
+    """Hands out public files, also in parts."""
 
     def size(self, path: str) -> int:
         """How many bytes the file has; raises `MissingResource`."""
@@ -88,7 +88,7 @@ class PartialFiles(Source, Protocol):
 
 
 class MemorySource:
-    """Public files in a mapping."""
+    """Hands out public files from a mapping."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self._files = files
@@ -107,7 +107,7 @@ class MemorySource:
 
 
 class DirectorySource:
-    """Public files below a directory. Paths are made by this package, never received."""
+    """Reads public files below a directory. Paths are made by this package, never received."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -165,7 +165,7 @@ def load_edge(source: Source, checkpoint: Checkpoint) -> RightEdge:
 
 
 class VerifiedTiles:
-    """Hashes, entries and proofs of one checkpoint's tree.
+    """Reads hashes and entries of one checkpoint's tree, and makes proofs about it.
 
     Every tile is checked against its parent, up to the root, before anything is
     read from it. Memory is bounded: about 1,000 tiles are kept. Not thread-safe.
@@ -201,6 +201,7 @@ class VerifiedTiles:
             return self._full[tile]
         found = decode_tile(self._source.fetch(tile.path, LARGEST_TILE), tile.width)
         parent = tile_at(tile.level + 1, tile.number // TILE_WIDTH, self.size)
+        # A mirror may serve the tile of another tree: nothing is read before this holds.
         if tile_root(found) != self.hashes(parent)[tile.number % TILE_WIDTH]:
             raise InvalidProof(f"{tile.path} does not belong to the checkpoint", "05-L2")
         self._full[tile] = found
@@ -233,7 +234,7 @@ class VerifiedTiles:
 
 
 class LogReader:
-    """One checkpoint of a log and everything under it, verified as it is read.
+    """Reads one checkpoint's entries and makes proofs about them, verifying what it reads.
 
     Not thread-safe.
     """

@@ -1,4 +1,4 @@
-"""Receipts: a proof, checkable offline, that the log holds an entry (C2SP tlog-proof)."""
+"""Writes and verifies receipts: offline proofs that a log holds an entry (C2SP tlog-proof)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HIGHEST_TREE = 63
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Index, siblings and checkpoint, well-formed; call `verify_receipt` before believing it."""
+    """Holds index, siblings and checkpoint; call `verify_receipt` before believing it."""
 
     index: int
     proof: tuple[bytes, ...]
@@ -60,7 +60,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedReceipt:
-    """An entry that is in the log: where, and under which checkpoint."""
+    """Says where an entry is in the log, and under which checkpoint. Verified."""
 
     index: int
     leaf: bytes

@@ -107,7 +107,7 @@ def superseded(older: int, size: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class OpenedStorage:
-    """A storage that is consistent and belongs to this writer."""
+    """Says what a storage holds that is consistent and belongs to this writer."""
 
     held: HeldLock
     signed: SignedCheckpoint

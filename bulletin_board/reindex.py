@@ -1,4 +1,4 @@
-"""Building the index of a log anew from its public files.
+"""Builds the index of a log anew from its public files.
 
 Specification: `specs/05-bulletin-board.md`, section 5.
 """

@@ -1,4 +1,4 @@
-"""The one writer of a log: decides, orders, signs, publishes.
+"""Writes a log: decides which entries enter, orders them, signs, publishes.
 
 The steps of a commit, and why they come in this order, are in
 `specs/05-bulletin-board.md`, section 5.
@@ -49,7 +49,7 @@ SYNC_BYTES = 2**25
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The entry is in the log and the receipt proves it; `fresh` unless it was there before."""
+    """Says where the entry is, with a receipt; `fresh` unless it was in the log before."""
 
     index: int
     receipt: bytes
@@ -62,7 +62,7 @@ Outcome = Accepted | Refused
 
 @dataclass(slots=True)
 class _Plan:
-    """What one batch will do."""
+    """Collects what one batch will do."""
 
     start: int
     outcomes: list[Refused | tuple[int, bool]] = field(default_factory=list)
@@ -179,7 +179,7 @@ class Sequencer:
         plan.staged.append(StagedEntry(slot, len(places), leaf, submission.raw))
         plan.taken.setdefault(slot, []).append(EntryLocation(index, leaf))
         self._policy.observe(index, entry, evidence=bool(places))
-        if places:  # the first conflicting entry is kept: it is signed evidence
+        if places:  # kept in the log: an author who equivocates is convicted by both entries
             return Refused(RefusalReason.CONFLICT, "", None, places[0].index, index)
         return index, True
 
@@ -231,6 +231,7 @@ class Sequencer:
 
     def _read_back(self, plan: _Plan) -> tuple[bytes, ...]:
         """The batch as the medium holds it: what is signed is what was stored."""
+        # A signature on what a faulty medium lost or changed could never be taken back.
         batches = self._storage.index.staged(plan.start)
         expected = [entry.leaf for entry in plan.staged]
         if len(batches) != 1 or batches[0].start != plan.start:

@@ -1,4 +1,4 @@
-"""Opening a log without reading all of it again: a sealed snapshot of what follows from it.
+"""Opens a log without reading all of it again, from a sealed snapshot of what follows from it.
 
 Rules S10 and S11 of `specs/05-bulletin-board.md`, section 5. A snapshot is never needed: whatever
 is wrong with one, the log is read from its beginning.
@@ -37,7 +37,7 @@ _CENSUS_ROW = Struct(">32sBQ")
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is known of the first `size` entries of a log, whose root and index rows are named."""
+    """Holds what is known of the first `size` entries of a log; names their root and index rows."""
 
     policy: bytes
     size: int
@@ -60,7 +60,7 @@ SNAPSHOT: Codec[Snapshot] = record(
 
 @dataclass(slots=True)
 class LogKnowledge:
-    """What follows from all entries of a log; `size` of them are in the last snapshot."""
+    """Holds what follows from all entries of a log; `size` of them are in the last snapshot."""
 
     policy: AdmissionPolicy
     rows: Digest
@@ -95,6 +95,7 @@ def unseal(data: bytes, log_key: VerifierKey) -> Snapshot:
     if len(data) < SIGNATURE_SIZE:
         raise MalformedMessage("a snapshot and its seal", "snapshot")
     content = data[:-SIGNATURE_SIZE]
+    # Whoever can write this file could else have the board let in what its policy forbids.
     verify(log_key.key, _signed_part(content), data[-SIGNATURE_SIZE:])
     return SNAPSHOT.decode(content)
 

@@ -1,4 +1,4 @@
-"""The client for asyncio."""
+"""Offers the client of a board to programs that use asyncio."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENTRIES_AT_ONCE = 256
 
 
 class AsyncBoardClient:
-    """A `BoardClient` whose calls do not block the event loop.
+    """Runs the calls of a `BoardClient` in threads, so that they do not block the event loop.
 
     Calls run in `threads` threads of its own; verification and connections are
     those of the synchronous client. Use it as an async context manager.

@@ -1,4 +1,4 @@
-"""The client of a board: posts, reads, and believes only what it has checked."""
+"""Posts to a board and reads it, and believes only what it has checked."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _STALE = (
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How often to try, and how long to wait between attempts."""
+    """Says how often to try, and how long to wait between attempts."""
 
     attempts: int = 8
     first_seconds: float = 0.2
@@ -68,7 +68,7 @@ class Patience:
 
 
 class BoardClient:
-    """One board, one policy, one memory of what the board has shown.
+    """Talks to one board under one trust policy, and remembers what the board has shown.
 
     Every checkpoint, also those inside receipts, is compared with the newest one
     seen before. If they cannot belong to one log, the client stores evidence,
@@ -274,6 +274,7 @@ class BoardClient:
             seen = [] if self._seen is None else [self._seen]
             known = sorted([*seen, *self._unproven, *claims], key=lambda signed: signed.size)
             newest = known[-1]
+            # Of equal size and another root: a log that forked without growing.
             for older in known:
                 if older.size == newest.size:
                     self._compare(older, newest, newest.root, ())

@@ -18,7 +18,7 @@ from wire.errors import InvalidProof, Unattributed
 
 @dataclass(frozen=True, slots=True)
 class ForkEvidence:
-    """Two signed checkpoints, and a proof from the newer tree at the size of the older one."""
+    """Holds two signed checkpoints, and the newer tree's proof at the size of the older one."""
 
     older: bytes
     newer: bytes
@@ -43,7 +43,7 @@ def verify_fork(evidence: bytes, log: VerifierKey) -> tuple[SignedCheckpoint, Si
     decoded = FORK_EVIDENCE.decode(evidence)
     older, newer = open_checkpoint(decoded.older, log), open_checkpoint(decoded.newer, log)
     shown = shown_root(older, newer, decoded.proof)
-    if shown == older.root:
+    if shown == older.root:  # nobody is accused of two checkpoints that agree
         raise InvalidProof("the two checkpoints agree", "05-C4")
     return older, newer
 
@@ -67,7 +67,7 @@ LONGEST_REQUEST = 1024
 
 @dataclass(frozen=True, slots=True)
 class UnprovenPair:
-    """Two signed checkpoints, and the request whose answer would have shown that they agree."""
+    """Holds two signed checkpoints, and the request whose answer would have shown they agree."""
 
     older: bytes
     newer: bytes
@@ -83,7 +83,7 @@ UNPROVEN_PAIR: Codec[UnprovenPair] = record(
 
 
 class UnprovenHistory(Unattributed):
-    """The log signed a checkpoint and it was not shown that it extends the one seen before.
+    """Says that the log signed a checkpoint that was not shown to extend the one seen before.
 
     Proved: the log signed `older` and `newer`. Only suspected: that it has forked; the
     network or a cache may be at fault. `request` failed. The client believes neither
@@ -110,7 +110,7 @@ class UnprovenHistory(Unattributed):
 
 
 class StaleMirror(UnprovenHistory):
-    """This copy of the log is older than what was seen before, and cannot show that it agrees.
+    """Says that this copy of the log is older than what was seen, and cannot show that it agrees.
 
     Most likely it lags behind: wait until it has caught up, or ask the board itself.
     """

@@ -26,7 +26,10 @@ from wire.errors import MalformedMessage, Unattributed
 
 
 class _Cut:
-    """Shuts a connection's socket down unless it is stopped in time."""
+    """Shuts a connection's socket down unless it is stopped in time.
+
+    Stops a board that sends a byte now and then, or `100 Continue` for ever, from holding a party.
+    """
 
     def __init__(self, connection: HTTPConnection, seconds: float) -> None:
         self._connection = connection
@@ -104,12 +107,12 @@ _GET = {"Accept-Encoding": f"{GZIP}, identity"}
 
 
 class NetworkError(Unattributed):
-    """No complete answer arrived. Whether the request took effect is not known."""
+    """Says that no complete answer arrived. Whether the request took effect is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer: header names are in lower case."""
+    """Holds an answer; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -138,7 +141,7 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """Connections that are kept and shared between threads."""
+    """Sends requests over connections that are kept and shared between threads."""
 
     def __init__(
         self, authority: str | None = None, seconds: float = 60.0, connections: int = 8
@@ -170,6 +173,7 @@ class HttpTransport:
         if media_type:
             headers["Content-Type"] = media_type
         try:
+            # A redirect would have the board choose which servers a party connects to.
             answer = self._pool.request(
                 method, url, body=body, headers=headers, redirect=False, preload_content=False
             )

@@ -1,4 +1,4 @@
-"""Asks a board for entries by place and for short proofs, and is a `Source` of files over HTTP."""
+"""Reads from a board over HTTP: public files, entries by place, short consistency proofs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ShortProofs:
 
 
 class HttpSource:
-    """The public files of a board or of a static mirror below `url`."""
+    """Reads the public files of a board, or of a static mirror, below `url`."""
 
     def __init__(self, url: str, transport: Transport) -> None:
         self._url = url.rstrip("/")
@@ -82,7 +82,7 @@ class HttpSource:
 
 
 class PatientSource:
-    """A source that is asked again while the server is busy or out of reach."""
+    """Asks another source again while the server is busy or out of reach."""
 
     def __init__(self, source: Source, attempts: int, pause: Callable[[int], None]) -> None:
         """`pause` is given the number of the attempt that failed, from 0."""
@@ -100,7 +100,7 @@ class PatientSource:
 
 
 class PathRecordingSource:
-    """A `Source` that remembers the last path it was asked for."""
+    """Asks another source, and remembers the last path it was asked for."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

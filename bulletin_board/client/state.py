@@ -1,4 +1,4 @@
-"""What a client remembers between runs: the newest checkpoint it has verified."""
+"""Keeps what a client remembers between runs: the newest checkpoint it has verified."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wire.errors import UsageError
 
 
 class ClientState(Protocol):
-    """Survives the process. One client at a time uses it."""
+    """Keeps a client's memory, so that it survives the process. One client at a time uses it."""
 
     def load(self) -> bytes | None:
         """The stored checkpoint."""
@@ -37,7 +37,7 @@ class ClientState(Protocol):
 
 
 class MemoryState:
-    """Forgets everything with the process: for tests and simulations."""
+    """Keeps a client's memory until the process ends: for tests and simulations."""
 
     def __init__(self) -> None:
         self.checkpoint: bytes | None = None
@@ -71,7 +71,7 @@ class MemoryState:
 
 
 class DirectoryState:
-    """Files in a directory of the caller's, apart for each log.
+    """Keeps a client's memory in a directory, apart for each log.
 
     With `private`, nobody but the owner can use what is made here, wherever a crash comes.
     """

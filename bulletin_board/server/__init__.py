@@ -1,4 +1,4 @@
-"""The board as an HTTP service. Needs the extra `gopa[board]`.
+"""Serves a board over HTTP. Needs the extra `gopa[board]`.
 
 Specification: `specs/05-bulletin-board.md`, section 8.
 """

@@ -42,8 +42,9 @@ from wire.errors import MalformedMessage, ProtocolError
 
 
 class OverviewCache:
-    """Counting sessions takes time that grows with their number, and strangers may ask.
+    """Makes the document behind the page, once in a while however many people look.
 
+    Counting sessions takes time that grows with their number, and strangers may ask.
     Used by one event loop; the counting happens in a thread.
     """
 
@@ -176,6 +177,7 @@ class _Handlers:
         if request.headers.get("content-type") != media_type:
             raise Refused(RefusalReason.MEDIA_TYPE, f"send {media_type}")
         announced = request.headers.get("content-length", "0")
+        # Refused before it is read; a number of a million digits would take long to parse.
         if _LENGTH.fullmatch(announced) is None or int(announced) > most:
             raise _too_large(media_type)
         limits = self._service.limits

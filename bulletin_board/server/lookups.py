@@ -1,4 +1,4 @@
-"""Answers to lookups: bounded in work, made beside the writer and never in its way.
+"""Answers lookups: with bounded work, beside the writer and never in its way.
 
 Specification: `specs/05-bulletin-board.md`, section 11.
 """
@@ -49,7 +49,7 @@ _PAUSES = 5
 
 @dataclass(frozen=True, slots=True)
 class LookupLimits:
-    """What lookups may cost: rows of the index, bytes of bundles, memory, a queue."""
+    """Bounds what lookups cost: rows of the index, bytes of bundles, memory, a queue."""
 
     waiting: int = 64
     rows: int = 4_096

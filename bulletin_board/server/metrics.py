@@ -1,4 +1,4 @@
-"""Counters in the text format of Prometheus."""
+"""Counts what the server does, and shows it in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
 class Metrics:
-    """What the server counted since it started. Used by one event loop."""
+    """Counts posts and lookups since the server started. Used by one event loop."""
 
     def __init__(self) -> None:
         self._posts: Counter[str] = Counter()

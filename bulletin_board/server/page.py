@@ -30,7 +30,7 @@ class PartyPicture:
 
 @dataclass(frozen=True, slots=True)
 class SessionPicture:
-    """One session: its title, the names of its phases, its parties and the edges between them."""
+    """Shows one session: its title, the names of its phases, its parties, and their edges."""
 
     title: str
     phases: Mapping[int, str]
@@ -46,7 +46,7 @@ class SessionView(Protocol):
 
 
 class NoView:
-    """Sessions are hexadecimal numbers."""
+    """Knows nothing about sessions: the page shows them as hexadecimal numbers."""
 
     def picture(self, session: bytes) -> SessionPicture | None:
         del session

@@ -1,4 +1,4 @@
-"""Serves the static side of a log: checkpoint, tiles, bundles.
+"""Serves the public files of a log: checkpoint, tiles, bundles.
 
 Answers are sent without holding more of them than a fixed number of bytes.
 """
@@ -30,7 +30,7 @@ Reading = Callable[[Callable[[], bytes]], Awaitable[bytes]]
 
 
 class PiecesResponse(Response):
-    """A file that is read while it is sent: a piece when the peer has read the one before.
+    """Sends a file and reads it meanwhile: a piece when the peer has read the one before.
 
     However many peers read slowly, they hold a piece each, and keep nobody else from reading.
     """
@@ -54,7 +54,7 @@ class PiecesResponse(Response):
 
 
 class SendingBudget:
-    """Bytes of answers on their way to readers. Used by one event loop."""
+    """Bounds the bytes of answers on their way to readers. Used by one event loop."""
 
     def __init__(self, most: int) -> None:
         self._left = most
@@ -71,7 +71,7 @@ class SendingBudget:
 
 
 class BudgetedResponse(Response):
-    """An answer whose body was taken from a budget and goes back when it was sent.
+    """Sends a body whose bytes were taken from a budget, and gives them back afterwards.
 
     It is sent in pieces, each when the peer has read the one before: a peer that
     does not read is noticed by its connection and cut off.
@@ -111,7 +111,7 @@ PIECE = 32_768
 
 
 class PublicResource(NamedTuple):
-    """What to answer to a GET."""
+    """Holds what to answer to a GET."""
 
     data: bytes
     media_type: str
@@ -167,7 +167,7 @@ def _cut(wanted: Tile | Bundle, source: Source, size: int) -> tuple[str, bytes]:
 
 
 class ResourceInPieces:
-    """The resource at a path, a bundle read in parts: it can have 16 MB.
+    """Reads the resource at a path, a bundle in parts: it can have 16 MB.
 
     `wanted` is None for the checkpoint. `begin` comes first.
     """
@@ -220,7 +220,7 @@ def _announced_size(source: Source) -> int:
 
 
 class OutgrownFiles:
-    """A `Source` that also has the partial files of checkpoints that the log has outgrown."""
+    """Hands out public files, also partial ones of checkpoints that the log has outgrown."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

@@ -148,7 +148,7 @@ _KEEP_ALIVE_SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class ListenOptions:
-    """Where to listen, and the certificate for TLS; without one put a proxy in front.
+    """Says where to listen, and the certificate for TLS; without one put a proxy in front.
 
     At most `connections` are open, fewer if the process may not open so many files, and at
     most `per_address` from one address. Those from this machine are not counted by address:

@@ -1,4 +1,4 @@
-"""Holds what HTTP handlers share: the committer, the log's health, how much anyone may ask."""
+"""Takes posts and lookups for the HTTP handlers: checks signatures, rates, and the quorum."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AUTHORS_REMEMBERED = 65_536
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """Defaults suit one machine. Rates are per author, after the signature is verified.
+    """Bounds what peers may ask. Rates are per author, after the signature is verified.
 
     A body has `body_seconds`, and more for what has come of it at `body_rate` bytes a
     second. `sending_bytes` are those of lookups and of bundles in gzip, which are held in
@@ -46,7 +46,7 @@ class ServerLimits:
 
 
 class RateLimit:
-    """A token bucket for each author. The clock is given; memory is bounded."""
+    """Limits the posts of each author by a token bucket. The clock is given; memory is bounded."""
 
     def __init__(self, per_second: float, burst: int, clock: Callable[[], float]) -> None:
         self._rate = per_second
@@ -84,7 +84,7 @@ _PROVERS = 2
 
 @dataclass(slots=True)
 class BoardService:
-    """One board. `collector` is there when the policy names witnesses to ask.
+    """Serves one board. `collector` is there when the policy names witnesses to ask.
 
     Without `lookups` entries are found by reading the log.
     """
@@ -123,7 +123,7 @@ class BoardService:
         except InvalidSignature as error:
             raise Refused(RefusalReason.SIGNATURE, str(error)) from None
         author = submission.entry.author.data
-        self.rate.take(author)
+        self.rate.take(author)  # only now: strangers could else use up the rate of an author
         outcome = await asyncio.wrap_future(self.committer.submit(submission))
         if isinstance(outcome, Refused):
             raise outcome

@@ -1,4 +1,4 @@
-"""Where a log lives: an index of slots, a lock with the newest checkpoint, public files.
+"""Stores a log: an index of slots, a lock with the newest checkpoint, public files.
 
 Specification: `specs/05-bulletin-board.md`, section 5.
 """

@@ -42,7 +42,7 @@ log = logging.getLogger("gopa.board")
 
 
 class FileSnapshots:
-    """`Snapshots` in one file of the writer's."""
+    """Keeps the snapshot in one file of the writer's."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -62,7 +62,7 @@ class FileSnapshots:
 
 @dataclass(frozen=True, slots=True)
 class BoardDirectory:
-    """The paths of one log. `lock` defaults to a file inside."""
+    """Knows the paths of one log, makes and opens it. `lock` defaults to a file inside."""
 
     root: Path
     lock: Path | None = None

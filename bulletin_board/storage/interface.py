@@ -19,27 +19,27 @@ from wire.errors import GopaError
 
 
 class StorageError(GopaError):
-    """The storage failed; what was being written may or may not be there."""
+    """Says that the storage failed; what was being written may or may not be there."""
 
 
 class LostLock(StorageError):
-    """Another writer has taken over, or the checkpoint in the lock is another one."""
+    """Says that another writer has taken over, or that the lock has another checkpoint."""
 
 
 class InUse(StorageError):
-    """Another process writes to this storage."""
+    """Says that another process writes to this storage."""
 
 
 class Inconsistent(StorageError):
-    """The parts of the storage contradict each other. Nothing is written until a person looks."""
+    """Says that parts of the storage contradict each other. Then nothing is written."""
 
 
 class Overtaken(Inconsistent):
-    """Others hold a newer history of the log than this storage, which comes from a backup."""
+    """Says that others hold more of the log than this storage, which comes from a backup."""
 
 
 class Unconfirmed(StorageError):
-    """Too few witnesses say that they hold no more of the log than this storage does."""
+    """Says that too few witnesses confirm that they hold no more of the log than this storage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class EntryLocation:
 
 
 class StagedEntry(NamedTuple):
-    """An entry with the slot it takes; `copy` is 0, or 1 for evidence of equivocation."""
+    """Holds an entry with the slot it takes; `copy` is 0, or 1 for evidence of equivocation."""
 
     slot: Slot
     copy: int
@@ -60,7 +60,7 @@ class StagedEntry(NamedTuple):
 
 
 class IndexRow(NamedTuple):
-    """What the index says about one entry; rows are in the order of the log."""
+    """Holds what the index says about one entry; rows are in the order of the log."""
 
     slot: Slot
     copy: int
@@ -81,7 +81,7 @@ class Digest(Protocol):
 
 
 class StagedBatch(NamedTuple):
-    """A stored batch: the index of its first entry, and the entries."""
+    """Holds a stored batch: the index of its first entry, and the entries."""
 
     start: int
     entries: tuple[bytes, ...]
@@ -92,14 +92,14 @@ class StagedBatch(NamedTuple):
 
 
 class HeldLock(NamedTuple):
-    """The lock as its holder last saw it."""
+    """Holds the number of the owner and the checkpoint that a writer last saw in the lock."""
 
     epoch: int
     checkpoint: bytes
 
 
 class Index(Protocol):
-    """Which slot is taken by which entry, and the batches whose public files may still be lost.
+    """Knows which entry is in which slot, and the batches whose public files may still be lost.
 
     At most two entries share a slot; the storage enforces it (unique slot and copy).
     """
@@ -141,7 +141,7 @@ class Index(Protocol):
 
 
 class Lock(Protocol):
-    """The newest signed checkpoint. Whoever changes it last is the writer."""
+    """Keeps the newest signed checkpoint. Whoever took it last is the writer."""
 
     def fence(self) -> HeldLock:
         """Take the lock from whoever had it: their next `swap` fails."""
@@ -159,7 +159,7 @@ class Lock(Protocol):
 
 
 class PublicFiles(PartialFiles, Protocol):
-    """What everyone may read."""
+    """Keeps what everyone may read: checkpoint, tiles and bundles."""
 
     def write(self, files: Mapping[str, bytes]) -> None:
         """Store files; readers see each as a whole or not at all. Durable after `sync`."""
@@ -186,7 +186,7 @@ class Snapshots(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """The parts, and what to close. Without `snapshots` all of the log is read when it opens."""
+    """Groups the parts of a storage. Without `snapshots` all of the log is read when it opens."""
 
     index: Index
     lock: Lock

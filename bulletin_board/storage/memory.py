@@ -1,4 +1,4 @@
-"""Everything in memory: for tests and for simulations in one process."""
+"""Stores a log in memory: for tests and for simulations in one process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bulletin_board.storage.interface import (
 
 
 class MemoryIndex:
-    """An `Index` in dictionaries."""
+    """Keeps an `Index` in dictionaries."""
 
     def __init__(self) -> None:
         self._slots: dict[tuple[Slot, int], EntryLocation] = {}
@@ -81,7 +81,7 @@ class MemoryIndex:
 
 
 class MemoryLock:
-    """A `Lock` in two variables."""
+    """Keeps a `Lock` in two variables."""
 
     def __init__(self, checkpoint: bytes) -> None:
         self._held = HeldLock(0, checkpoint)
@@ -107,7 +107,7 @@ class MemoryLock:
 
 
 class MemoryFiles(MemorySource):
-    """`PublicFiles` in a dictionary."""
+    """Keeps `PublicFiles` in a dictionary."""
 
     def __init__(self, checkpoint: bytes) -> None:
         self.files = {CHECKPOINT: checkpoint}
@@ -128,7 +128,7 @@ class MemoryFiles(MemorySource):
 
 
 class MemorySnapshots:
-    """`Snapshots` in a variable."""
+    """Keeps the snapshot in a variable."""
 
     def __init__(self) -> None:
         self.data: bytes | None = None

@@ -35,7 +35,7 @@ _ROWS_AT_ONCE = 1_024
 
 
 class Database:
-    """Statements and transactions; every failure is a `StorageError`.
+    """Runs statements and transactions; every failure is a `StorageError`.
 
     Write-ahead logging with synchronous=FULL: when `transaction` returns, its
     changes are on the medium. The caller uses one thread at a time. A file that others may
@@ -115,7 +115,7 @@ class Database:
 
 
 class IndexReader(Protocol):
-    """A view of the index for readers. It may show entries that are not committed yet.
+    """Finds entries in the index for readers; some may not be committed yet.
 
     One thread uses it.
     """
@@ -136,11 +136,11 @@ class IndexReader(Protocol):
 
 
 class TooManyRows(StorageError):
-    """A question that would take too much work."""
+    """Says that a question would take too much work."""
 
 
 class SqliteIndexReader:
-    """`IndexReader` in the database of a `SqliteIndex`, through a connection that cannot write.
+    """Reads the database of a `SqliteIndex` through a connection that cannot write.
 
     With write-ahead logging it keeps no writer waiting, nor any writer it.
     """
@@ -204,7 +204,7 @@ LOCK_SCHEMA = (
 
 
 class SqliteIndex:
-    """An `Index` in one database file."""
+    """Keeps an `Index` in one database file."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -304,7 +304,7 @@ class SqliteIndex:
 
 
 class SqliteLock:
-    """A `Lock` in one database file, best kept on another disk than the index."""
+    """Keeps a `Lock` in one database file, best on another disk than the index."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -1,4 +1,4 @@
-"""The Merkle tree of RFC 6962: hashes, proofs, tiles. Pure: no files, no clock.
+"""Computes with the Merkle tree of RFC 6962: hashes, proofs, tiles. Pure: no files, no clock.
 
 Specification: `specs/05-bulletin-board.md`, section 1.
 """

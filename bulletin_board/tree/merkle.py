@@ -184,7 +184,7 @@ def verify_inclusion(
         raise InvalidProof(f"there is no leaf {index} in a tree of {size}", "05-T1")
     position, last, computed = index, size - 1, leaf
     for sibling in proof:
-        if last == 0:
+        if last == 0:  # with more hashes, an inner node could pass for a leaf
             raise InvalidProof("the proof is longer than the tree is high", "05-T1")
         if position & 1 or position == last:
             computed = node_hash(sibling, computed)
@@ -193,7 +193,7 @@ def verify_inclusion(
         else:
             computed = node_hash(computed, sibling)
         position, last = position >> 1, last >> 1
-    if last != 0:
+    if last != 0:  # with fewer hashes, too
         raise InvalidProof("the proof is shorter than the tree is high", "05-T1")
     if computed != root:
         raise InvalidProof("the proof leads to another root", "05-T2")

@@ -23,7 +23,7 @@ _PATH = re.compile(
 
 
 class Tile(NamedTuple):
-    """`width` consecutive hashes of one level; 256 is a full tile."""
+    """Names `width` consecutive hashes of one level; 256 is a full tile."""
 
     level: int
     number: int
@@ -35,7 +35,7 @@ class Tile(NamedTuple):
 
 
 class Bundle(NamedTuple):
-    """`width` consecutive entries; 256 is a full bundle."""
+    """Names `width` consecutive entries; 256 is a full bundle."""
 
     number: int
     width: int
@@ -138,7 +138,7 @@ FetchTile = Callable[[Tile], Sequence[bytes]]
 
 
 class TileNodes:
-    """A `Node` function over tiles. Trusts `fetch` to return the hashes of the tree.
+    """Computes nodes of a tree from its tiles. Trusts `fetch` to return the hashes of the tree.
 
     Remembers the inner nodes it computed, so that many proofs about one tree
     share their work, and forgets them all when they become too many.
@@ -225,7 +225,7 @@ def decode_tile(data: bytes, width: int) -> tuple[bytes, ...]:
 
 
 class TileContent(NamedTuple):
-    """A tile and its hashes."""
+    """Holds a tile and its hashes."""
 
     tile: Tile
     hashes: tuple[bytes, ...]
@@ -236,7 +236,7 @@ class TileContent(NamedTuple):
 
 
 class RightEdge:
-    """The partial tiles of a tree of `size` leaves. Memory grows with the height only.
+    """Keeps the partial tiles of a growing tree of `size` leaves. Memory grows with its height.
 
     The caller vouches for the hashes given to the constructor: compare `root`
     with a verified checkpoint before trusting anything here.

@@ -1,4 +1,4 @@
-"""Witnesses: they cosign one history of a log and no other (C2SP tlog-witness).
+"""Cosigns one history of a log and no other, and asks others to do so (C2SP tlog-witness).
 
 Specification: `specs/05-bulletin-board.md`, section 10.
 """

@@ -44,7 +44,7 @@ _ATTEMPTS = 3
 
 
 class WitnessRefusal(ProtocolError):
-    """A witness says that it holds a history that contradicts this one.
+    """Says that a witness claims to hold a history that contradicts this one.
 
     `request` and the whole answer, `status` and `answer`, show what it was asked
     and what it said. An answer is not signed: it proves nothing about anyone. `ahead` is the
@@ -98,6 +98,7 @@ def ask_witness(
         if answer.status != 409:
             raise NetworkError(f"{witness.key.name} answers {answer.status}")
         held = _held_size(answer.body)
+        # A smaller size only corrects the guess; these two cannot be of this history.
         if held == old or held > reader.size:
             raise WitnessRefusal(
                 f"{witness.key.name} claims another history of {held} entries",

@@ -1,4 +1,4 @@
-"""Asking witnesses for cosignatures until a quorum has given them."""
+"""Asks witnesses for cosignatures until a quorum has given them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Covered = Future[SignedCheckpoint | None]
 
 
 class CosignatureWaiters:
-    """Futures of whoever waits for a cosigned checkpoint above an index; bounded.
+    """Keeps futures of those who wait for a cosigned checkpoint above an index; bounded.
 
     The caller serialises the calls.
     """
@@ -71,7 +71,7 @@ def _resolve(future: Covered, value: SignedCheckpoint | None) -> None:
 
 
 class Collector:
-    """Threads that keep the newest checkpoint cosigned, one for each witness.
+    """Keeps the newest checkpoint cosigned, by one thread for each witness.
 
     A witness that is slow, silent, wrong or a liar excludes nobody but itself. All of
     them are asked about one checkpoint until it has its quorum, or for some seconds:

@@ -31,7 +31,7 @@ LARGEST_REQUEST = LARGEST_NOTE + 32 + 45 * MOST_HASHES
 
 @dataclass(frozen=True, slots=True)
 class AddCheckpoint:
-    """The size that the witness is believed to hold, a consistency proof, the checkpoint."""
+    """Asks for a cosignature: the size that the witness may hold, a proof, the checkpoint."""
 
     old: int
     proof: tuple[bytes, ...]
@@ -65,7 +65,7 @@ TEXT_TYPE = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class WitnessAnswer:
-    """Status, body and media type of the witness's answer."""
+    """Holds status, body and media type of the witness's answer."""
 
     status: int
     body: bytes = b""
@@ -74,7 +74,7 @@ class WitnessAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CosignatureRequest:
-    """A request that is well-formed and signed by a log that the witness knows."""
+    """Holds a request that is well-formed and signed by a log that the witness knows."""
 
     request: AddCheckpoint
     signed: SignedCheckpoint

@@ -112,6 +112,7 @@ class OpeningCheck:
             asked = self.clock()
             lines = ask_witness(self.transport, peer, reader, 0)
             own = require_own(peer, reader.signed.note, lines)
+            # Whoever brings back a backup can replay the cosignatures that it contains.
             require_fresh(own, asked, self.clock())
             held = reader.size
         except WitnessRefusal as error:

@@ -39,7 +39,7 @@ Judge = Callable[[CosignatureRequest, Checkpoint | None], WitnessAnswer | None]
 
 
 class WitnessStore:
-    """The newest cosigned checkpoint of each log, and the last time stated.
+    """Remembers the newest cosigned checkpoint of each log, and the last time stated.
 
     May be called by several threads.
     """
@@ -55,6 +55,7 @@ class WitnessStore:
         stated a time has promised that nothing newer was known to it then.
         """
         with self._mutex, self._database.transaction():
+            # In one transaction: two requests at once could else both extend the same tree.
             refusal = judge(proposal, self._known(proposal.signed.checkpoint.origin))
             if refusal is not None:
                 return refusal

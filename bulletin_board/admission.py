@@ -96,7 +96,7 @@ class AdmissionPolicy(Protocol):
         """
 
     def observe(self, index: int, entry: Entry, *, evidence: bool = False) -> None:
-        """The entry is in the log at `index`; `evidence` if its slot held another one already."""
+        """Learn that an entry is in the log at `index`; `evidence` if its slot held another."""
 
     def is_barrier(self, entry: Entry) -> bool:
         """Whether this entry, such as a close, counts only under a quorum of witnesses."""
@@ -119,10 +119,10 @@ class Resumable(AdmissionPolicy, Protocol):
         """
 
     def save(self) -> bytes:
-        """What it has learnt from the entries that it has observed."""
+        """Write down what it has learnt from the entries that it has observed."""
 
     def restore(self, state: bytes, size: int, fetch: FetchEntry) -> None:
-        """Know, without having observed anything, what follows from the first `size` entries.
+        """Take up what `save` wrote: what follows from the first `size` entries.
 
         `state` is what `save` of a policy of the same identity said. Raises `ProtocolError`
         if it cannot be that; then this policy is thrown away.
@@ -179,7 +179,7 @@ class RosterAdmission(Anyone):
         super().admit(entry)
 
     def save(self) -> bytes:
-        """Also of authors that are not registered any more."""
+        """Write down what it has learnt, also of authors that are not registered any more."""
         return super().save()
 
 

@@ -86,7 +86,7 @@ class ArchiveParts:
         self.note = self._part(LARGEST_NOTE, "checkpoint")
 
     def bundles(self, checkpoint: Checkpoint) -> Iterator[list[bytes]]:
-        """All entries, in lists of up to 256. May be run once."""
+        """Read all entries, in lists of up to 256. May be run once."""
         if self.header.log != checkpoint.origin.encode():
             raise MalformedMessage("the header names another log", "header")
         edge = RightEdge()
@@ -141,11 +141,11 @@ class ArchiveReader:
             raise MalformedMessage("the header names another log", "header")
 
     def bundles(self) -> Iterator[list[bytes]]:
-        """All entries, in lists of up to 256. May be run once."""
+        """Read all entries, in lists of up to 256. May be run once."""
         yield from self._parts.bundles(self.signed.checkpoint)
 
     def entries(self) -> Iterator[bytes]:
-        """All entries in order. May be run once."""
+        """Read all entries in order. May be run once."""
         for entries in self.bundles():
             yield from entries
 

@@ -121,12 +121,12 @@ class Submission(NamedTuple):
 
     @classmethod
     def decode(cls, raw: bytes) -> Submission:
-        """Strict decoding; raises `MalformedMessage`. The signature is not verified."""
+        """Decode strictly; raises `MalformedMessage`. The signature is not verified."""
         return cls(SIGNED_ENTRY.decode(raw), raw, leaf_hash(raw))
 
 
 def sign_entry(entry: Entry, key: SigningKey) -> bytes:
-    """The bytes to post. Keep them: only the same bytes may ever be sent again."""
+    """Sign an entry, and return the bytes to post. Only the same bytes may ever be sent again."""
     if entry.author != key.public:
         raise UsageError("the entry names another author than the signing key")
     encoded = ENTRY.encode(entry)
@@ -157,7 +157,7 @@ class SlotTable:
         return len(self._slots)
 
     def add(self, slot: Slot) -> int:
-        """The number of the slot. It is what `len` was before if the slot is new."""
+        """Remember a slot and return its number, which is what `len` was before if it is new."""
         session, author = self._sessions.add(slot.session), self._authors.add(slot.author)
         return self._slots.add(_KEY.pack(session, author, slot.phase, slot.round, slot.seq))
 

@@ -64,7 +64,7 @@ class SlotChecks:
         return len(self._second)
 
     def take(self, index: int, slot: Slot, leaf: bytes) -> None:
-        """The next entry of the log; raises `InvalidProof` (05-F6) for one too many."""
+        """Check the next entry of the log; raises `InvalidProof` (05-F6) for one too many."""
         number = self._slots.add(slot)
         if number == len(self._leaves):
             self._leaves.append(leaf)
@@ -97,7 +97,7 @@ class EntryChecks:
         return self._slots.equivocations
 
     def add(self, index: int, raw: bytes) -> None:
-        """Raises `MalformedMessage`, or `InvalidProof` (05-F6) for a slot that holds too much."""
+        """Check one entry. Raises `MalformedMessage`, or `InvalidProof` (05-F6) for a full slot."""
         try:
             submission = Submission.decode(raw)
         except MalformedMessage as error:
@@ -109,7 +109,7 @@ class EntryChecks:
                 self._hand_out()
 
     def finish(self) -> None:
-        """Raises `InvalidSignature` (05-F7) if any signature does not verify."""
+        """Wait for all signatures. Raises `InvalidSignature` (05-F7) if one does not verify."""
         self._hand_out()
         self._collect(0)
 
@@ -174,7 +174,7 @@ class LogFiles:
         self.tiles = 0
 
     def bundles(self) -> Iterator[list[bytes]]:
-        """All entries, in lists of up to 256; a caller believes none before the end.
+        """Read all entries, in lists of up to 256; a caller believes none before the end.
 
         Raises `MissingResource`, `MalformedMessage` (05-F3) or `InvalidProof` (05-F4, 05-F5).
         """
@@ -203,7 +203,7 @@ def fsck_directory(
     signatures: bool = False,
     executor: Executor | None = None,
 ) -> FsckReport:
-    """`fsck`, and no file may be there that the checkpoint does not need (05-F2)."""
+    """Do as `fsck`, and refuse files that the checkpoint does not need (05-F2)."""
     source = DirectorySource(root)
     signed = policy.open(source.fetch(CHECKPOINT, resource_limit(CHECKPOINT)))
     check_listing(root, signed.size)

@@ -121,7 +121,7 @@ class LookupPage:
 
 
 def open_answer(data: bytes, wanted: Lookup, root: bytes) -> LookupPage:
-    """The entries of an answer, verified under the caller's checkpoint (wanted.size, root).
+    """Verify the entries of an answer under the caller's checkpoint (wanted.size, root).
 
     Raises `MalformedMessage`, and `InvalidProof` or `InvalidSignature` for an answer to
     another question, entries that are not in this tree, or that nobody signed.

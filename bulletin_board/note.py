@@ -82,7 +82,7 @@ class KeyKind(IntEnum):
 
 
 def check_name(name: str) -> None:
-    """A key name has 1 to 255 bytes of UTF-8, no spaces, no `+`, nothing unprintable.
+    """Check that a key name is 1 to 255 bytes of UTF-8 without spaces, `+`, or the unprintable.
 
     Raises `MalformedMessage`. Invisible characters are refused beyond what the
     format asks, because names are shown to people.
@@ -113,7 +113,7 @@ class VerifierKey:
 
     @classmethod
     def parse(cls, text: str) -> VerifierKey:
-        """From a `vkey`; raises `MalformedMessage` if the id does not belong to the key."""
+        """Read a `vkey`; raises `MalformedMessage` if the id does not belong to the key."""
         name, key_id, kind, material = _split(text, "vkey")
         if len(material) != KEY_SIZE:
             raise MalformedMessage(f"a key of {KEY_SIZE} bytes", "vkey")
@@ -201,7 +201,7 @@ class SignatureLine:
 
     @classmethod
     def parse(cls, line: str) -> SignatureLine:
-        """From one line without its newline."""
+        """Read one line without its newline."""
         name, space, encoded = line.removeprefix(_LINE_START).partition(" ")
         if not line.startswith(_LINE_START) or not space:
             raise MalformedMessage("an em dash, a name and a signature", "signature")
@@ -241,7 +241,7 @@ def cosignature_time(signature: bytes) -> int:
 
 
 def cosign(text: str, signer: NoteSigner, time: int) -> SignatureLine:
-    """The signature line of a witness. The caller has checked what the witness promises."""
+    """Sign as a witness. The caller has checked what the witness promises."""
     if signer.verifier.kind is not KeyKind.WITNESS:
         raise UsageError("only a witness key cosigns; this is the key of a log")
     if not 0 <= time <= LARGEST_NUMBER:
@@ -292,7 +292,7 @@ class SignedNote:
 
 
 def sign_note(text: str, signer: NoteSigner) -> SignedNote:
-    """Text (ending in a newline) with one signature by a log's key."""
+    """Sign a text, which ends in a newline, with a log's key."""
     verifier = signer.verifier
     signature = signer.signing_key.sign(text.encode())
     return SignedNote(text, (SignatureLine(verifier.name, verifier.key_id, signature),))
@@ -301,7 +301,7 @@ def sign_note(text: str, signer: NoteSigner) -> SignedNote:
 def verify_note(
     note: SignedNote, keys: Iterable[VerifierKey]
 ) -> tuple[tuple[VerifierKey, bytes], ...]:
-    """The keys among `keys` that signed, each with its signature, in the order of the lines.
+    """Return those of `keys` that signed, each with its signature, in the order of the lines.
 
     Lines of unknown keys are ignored. Raises `InvalidSignature` if any line of a
     known key does not verify, even after a good line of the same key: a reader

@@ -60,7 +60,7 @@ class TrustPolicy:
 
     @classmethod
     def parse(cls, data: bytes) -> TrustPolicy:
-        """From the text of a policy file; raises `MalformedMessage` that names the line.
+        """Read the text of a policy file; raises `MalformedMessage` that names the line.
 
         Exactly one log is required: this board serves one log, and a policy that
         accepted several would accept entries of one as entries of another.

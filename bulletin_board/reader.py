@@ -63,7 +63,7 @@ class Source(Protocol):
     """Hands out public files by path. Nothing it returns is trusted."""
 
     def fetch(self, path: str, limit: int) -> bytes:
-        """At most `limit` bytes.
+        """Return a file of at most `limit` bytes.
 
         Raises `MissingResource` if there is no such file and `MalformedMessage`
         if it is larger; never reads more than limit + 1 bytes.
@@ -229,7 +229,7 @@ class VerifiedTiles:
         return inclusion_proof(index, self.size, self.node, self._ends)
 
     def consistency_proof(self, older: int) -> list[bytes]:
-        """From the tree of size `older` to this one."""
+        """Prove that the tree of size `older` is the beginning of this one."""
         return consistency_proof(older, self.size, self.node)
 
 
@@ -246,7 +246,7 @@ class LogReader:
 
     @classmethod
     def open(cls, source: Source, policy: TrustPolicy) -> LogReader:
-        """Of the source's checkpoint.
+        """Open the source's checkpoint, and read under it.
 
         Raises `ProtocolError`s if it, its signatures or the quorum do not hold.
         """
@@ -285,5 +285,5 @@ class LogReader:
         return Receipt(index, proof, self.signed.to_bytes())
 
     def consistency_proof(self, older: int) -> list[bytes]:
-        """From the tree of size `older` to this checkpoint's."""
+        """Prove that the tree of size `older` is the beginning of this checkpoint's."""
         return self._tiles.consistency_proof(older)

@@ -127,7 +127,7 @@ class Sequencer:
         return Receipt(index, proof, self.signed.to_bytes()).to_bytes()
 
     def consistency_proof(self, older: int) -> list[bytes]:
-        """From the tree of size `older` to the current one."""
+        """Prove that the tree of size `older` is the beginning of the current one."""
         return self._view.consistency_proof(older)
 
     def publish_cosigned(self, signed: SignedCheckpoint) -> None:

@@ -68,12 +68,12 @@ class LogKnowledge:
     size: int
 
     def take(self, row: IndexRow) -> None:
-        """The next entry is in the log; the policy has observed it."""
+        """Learn of the next entry of the log, which the policy has observed."""
         self.rows.update(row.to_bytes())
         self.census[row.slot.session, row.slot.phase] += 1
 
     def snapshot(self, signed: SignedCheckpoint, signer: NoteSigner) -> bytes | None:
-        """All of it, sealed by the log's key; None for a policy that does not say what it knows."""
+        """Seal all of it with the log's key; None for a policy that does not say what it knows."""
         policy = self.policy
         if not is_resumable(policy):
             return None
@@ -85,13 +85,13 @@ class LogKnowledge:
 
 
 def seal(snapshot: Snapshot, signer: NoteSigner) -> bytes:
-    """The bytes to keep: only the holder of the log's key makes them."""
+    """Sign a snapshot: only the holder of the log's key makes one."""
     content = SNAPSHOT.encode(snapshot)
     return content + signer.signing_key.sign(_signed_part(content))
 
 
 def unseal(data: bytes, log_key: VerifierKey) -> Snapshot:
-    """Raises `ProtocolError` for whatever this log's writer has not sealed."""
+    """Verify and decode; raises `ProtocolError` for what this log's writer has not sealed."""
     if len(data) < SIGNATURE_SIZE:
         raise MalformedMessage("a snapshot and its seal", "snapshot")
     content = data[:-SIGNATURE_SIZE]
@@ -103,7 +103,7 @@ def unseal(data: bytes, log_key: VerifierKey) -> Snapshot:
 def resume(
     storage: Storage, signed: SignedCheckpoint, log_key: VerifierKey, make: PolicyFactory
 ) -> LogKnowledge:
-    """What follows from all entries: from the snapshot if that holds, and from what came later.
+    """Find out what follows from all entries: from the snapshot if it holds, and what came later.
 
     Raises `Inconsistent` if the log cannot be read, or the index says something else.
     """

@@ -186,7 +186,7 @@ class BoardClient:
         yield from reader.entries(min(start, reader.size))
 
     def look_up(self, wanted: Lookup, root: bytes) -> tuple[VerifiedEntry, ...]:
-        """The entries in the places asked for, as far as the board shows them.
+        """Ask the board for the entries in some places, and verify what it shows.
 
         Each is verified: its place, its signature, its inclusion under the tree
         (wanted.size, root), which the caller has from `update`. That the board shows all of

@@ -134,7 +134,7 @@ class Transport(Protocol):
     def request(
         self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
     ) -> Response:
-        """Raises `NetworkError`, also for a success with a body of more than `limit` bytes.
+        """Send a request. Raises `NetworkError`, also for a success with more than `limit` bytes.
 
         The body of any other answer is cut off at `LARGEST_REFUSAL` bytes.
         """

@@ -19,7 +19,7 @@ Ask = Callable[[Lookup], bytes]
 
 
 def page_through(ask: Ask, wanted: Lookup, root: bytes) -> tuple[VerifiedEntry, ...]:
-    """All pages of an answer, each verified under (wanted.size, root).
+    """Ask for all pages of an answer, and verify each under (wanted.size, root).
 
     It ends: every page but the last shows an entry of the log that none before has shown.
     """

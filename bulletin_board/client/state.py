@@ -18,7 +18,7 @@ class ClientState(Protocol):
         """The stored checkpoint."""
 
     def store(self, checkpoint: bytes) -> None:
-        """Replace it durably."""
+        """Replace the stored checkpoint durably."""
 
     def keep_evidence(self, evidence: bytes) -> str:
         """Store evidence of a fork durably; returns where."""
@@ -33,7 +33,7 @@ class ClientState(Protocol):
         """The pair stored last, until `clear_unproven`."""
 
     def clear_unproven(self) -> None:
-        """The two belong together. What was kept about them stays where it is."""
+        """Note that the two were shown to belong together; what was kept about them stays."""
 
 
 class MemoryState:

@@ -48,15 +48,15 @@ class OpenConnection:
         self.drop = drop
 
     def waits(self) -> None:
-        """From now on it waits for its peer to send a request."""
+        """Note that from now on it waits for its peer to send a request."""
         self._table.waits(self)
 
     def works(self) -> None:
-        """A whole request has arrived: it keeps its place until it was answered."""
+        """Note that a whole request has arrived: it keeps its place until that was answered."""
         self._table.waiting.pop(self, None)
 
     def leave(self) -> None:
-        """The connection is closed."""
+        """Note that the connection is closed."""
         self._table.left(self)
 
 
@@ -93,12 +93,12 @@ class OpenConnections:
         return connection
 
     def waits(self, connection: OpenConnection) -> None:
-        """Behind all that wait already, unless it is one of them or has to go anyway."""
+        """Put it behind all that wait, unless it is one of them or has to go anyway."""
         if connection in self._taken and connection not in self._leaving:
             self.waiting[connection] = None
 
     def left(self, connection: OpenConnection) -> None:
-        """Its connection is closed; may be said again."""
+        """Forget a closed connection; may be called again."""
         if connection not in self._taken:
             return
         self._taken.discard(connection)
@@ -120,9 +120,9 @@ class OpenConnections:
 
 
 def origins_of(address: str) -> dict[str, int]:
-    """With whose connections one counts, and how often the share of an address those have.
+    """The networks of an address, and how many shares of connections each of them has.
 
-    Nobody's for this machine, where a proxy may be. An address of version 4 that is
+    None for this machine, where a proxy may be. An address of version 4 that is
     written as one of version 6 is the former: else all of them would be in one network.
     """
     try:

@@ -145,7 +145,7 @@ class _Handlers:
         return Response(accepted.receipt, status, _SAFE, RECEIPT)
 
     async def look_up(self, request: Request) -> Response:
-        """Entries by place. Never cached: an answer is as good as the checkpoint it names."""
+        """Answer a lookup. Never cached: an answer is as good as the checkpoint it names."""
         service = self._service
         started = service.clock()
         try:
@@ -162,7 +162,7 @@ class _Handlers:
         return BudgetedResponse(answer, headers, LOOKUP_TYPE, self._sending)
 
     async def consistency(self, request: Request) -> Response:
-        """Never changes, once the log has the newer size."""
+        """Answer with a consistency proof, which never changes once the log has the newer size."""
         try:
             sizes = [parse_decimal(request.path_params[name], name) for name in ("older", "newer")]
             proof = await self._service.consistency(*sizes)
@@ -268,7 +268,7 @@ class _Handlers:
         return Response(document, 200, headers, "application/json")
 
     async def health(self, _: Request) -> Response:
-        """The first line says whether the board works; the others, what its witnesses do."""
+        """Say in the first line whether the board works, in the others what its witnesses do."""
         problem = self._service.problem()
         lines = [problem or "ok", *map(_witness_line, self._service.witnesses().items())]
         return PlainTextResponse("\n".join(lines) + "\n", 503 if problem else 200, _SAFE)

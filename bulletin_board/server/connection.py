@@ -62,7 +62,7 @@ class BoundedConnection(HttpToolsProtocol):
             self._opened.leave()
 
     def data_received(self, data: bytes) -> None:
-        """Never more at a time than a head may still have: it ends there, or is too long."""
+        """Parse no more at a time than a head may still have: it ends there, or is too long."""
         start = 0
         while start < len(data) and not self.transport.is_closing():
             if self._unparsed >= LONGEST_HEAD:

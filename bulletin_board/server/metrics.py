@@ -26,7 +26,7 @@ class Metrics:
         self._lookup_bytes = 0
 
     def count(self, outcome: str, seconds: float) -> None:
-        """One post, answered after this time."""
+        """Count one post, answered after this time."""
         self._posts[outcome] += 1
         self._seconds += seconds
         for bound in _BUCKETS:
@@ -34,7 +34,7 @@ class Metrics:
                 self._below[bound] += 1
 
     def count_lookup(self, outcome: str, seconds: float, size: int = 0) -> None:
-        """One lookup, answered after this time with so many bytes."""
+        """Count one lookup, answered after this time with so many bytes."""
         self._lookups[outcome] += 1
         self._lookup_seconds += seconds
         self._lookup_bytes += size

@@ -63,7 +63,7 @@ class RateLimit:
             raise Refused(RefusalReason.QUOTA, "too many posts in a short time", wait)
 
     def give_back(self, author: bytes) -> None:
-        """The post was one that anybody may relay: it is not the author's doing."""
+        """Uncount a post that anybody may have relayed: it is not the author's doing."""
         self._set(author, min(self._burst, self._tokens(author) + 1))
 
     def _tokens(self, author: bytes) -> float:

@@ -206,7 +206,7 @@ def _lock(handle: int) -> None:
 
 
 def write_secret(path: Path, secret: SecretBytes) -> None:
-    """A new file that only its owner can read; `UsageError` if it exists."""
+    """Write a new file that only its owner can read; `UsageError` if it exists."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
     except FileExistsError:

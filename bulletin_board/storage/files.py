@@ -34,7 +34,7 @@ _ANYBODY_WRITES = 0o002
 
 
 def make_public_directory(path: Path) -> None:
-    """Make it, and what is missing above it, if it is not there. Everybody may read it."""
+    """Make a directory that everybody may read, and those missing above it, if it is not there."""
     missing = [each for each in (path, *path.parents) if not each.exists()]
     for each in reversed(missing):
         each.mkdir(exist_ok=True)
@@ -42,7 +42,7 @@ def make_public_directory(path: Path) -> None:
 
 
 def make_private_directory(path: Path) -> None:
-    """Make it if it is not there; `UsageError` if others may use the one that is."""
+    """Make its owner's directory if there is none; `UsageError` if others may use the one there."""
     make_public_directory(path.parent)
     if not path.exists():
         path.mkdir(PRIVATE_DIRECTORY)
@@ -51,7 +51,7 @@ def make_private_directory(path: Path) -> None:
 
 
 def write_public(path: Path, data: bytes) -> None:
-    """A file that everybody may read, and the directories above it."""
+    """Write a file that everybody may read, and make the directories above it."""
     if not path.parent.is_dir():
         make_public_directory(path.parent)
     path.write_bytes(data)
@@ -59,7 +59,7 @@ def write_public(path: Path, data: bytes) -> None:
 
 
 def set_public(handle: int) -> None:
-    """Everybody may read this open file."""
+    """Let everybody read this open file."""
     if hasattr(os, "fchmod"):
         os.fchmod(handle, PUBLIC_FILE)
 
@@ -87,7 +87,7 @@ def require_private(path: Path) -> None:
 
 
 def require_owned(path: Path, *, sticky: bool) -> None:
-    """Return unless anybody may exchange what is in a directory, or make new files there.
+    """Return unless everybody may exchange what is in a directory, or make new files there.
 
     With `sticky` the bit that keeps others from exchanging things is enough.
     """
@@ -270,7 +270,7 @@ def replace_file(path: Path, data: bytes, *, private: bool = False) -> None:
 
 
 def make_directory(path: Path, *, private: bool = False) -> None:
-    """A directory, if it is not there; a `private` one is its owner's alone from the start."""
+    """Make a directory if there is none; a `private` one is its owner's alone from the start."""
     mode = PRIVATE_DIRECTORY if private else _ANY_DIRECTORY
     path.mkdir(mode, parents=True, exist_ok=True)
 

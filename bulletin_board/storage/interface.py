@@ -67,7 +67,7 @@ class IndexRow(NamedTuple):
     leaf: bytes
 
     def to_bytes(self) -> bytes:
-        """What a digest of rows is taken over."""
+        """Encode the row as digests of rows take it."""
         slot = self.slot
         numbers = (((slot.phase << 16 | slot.round) << 1 | self.copy) << 32) | slot.seq
         return b"%b%b%b%d;" % (slot.session, slot.author, self.leaf, numbers)
@@ -105,7 +105,7 @@ class Index(Protocol):
     """
 
     def places(self, slot: Slot) -> tuple[EntryLocation, ...]:
-        """None, the entry of the slot, or that and the evidence, in this order."""
+        """Find a slot's entries: none, the entry, or that and the evidence, in this order."""
 
     def size(self) -> int:
         """How many entries the index knows, staged ones included."""

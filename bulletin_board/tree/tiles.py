@@ -178,7 +178,7 @@ LARGEST_BUNDLE = TILE_WIDTH * (2 + LARGEST_LEAF)
 
 
 def encode_bundle(entries: Iterable[bytes]) -> bytes:
-    """Each entry behind its length in two bytes, big-endian."""
+    """Write each entry behind its length in two bytes, big-endian."""
     parts = []
     for entry in entries:
         if len(entry) > LARGEST_LEAF:
@@ -188,7 +188,7 @@ def encode_bundle(entries: Iterable[bytes]) -> bytes:
 
 
 def decode_bundle(data: bytes, width: int) -> list[bytes]:
-    """Exactly `width` entries that fill `data` exactly, or `MalformedMessage`.
+    """Read exactly `width` entries that fill `data` exactly, or raise `MalformedMessage`.
 
     The width comes from the checkpoint: a bundle that carries more entries than
     its place holds would show some readers entries that the log does not commit to.
@@ -218,7 +218,7 @@ def truncate_bundle(data: bytes, width: int) -> bytes:
 
 
 def decode_tile(data: bytes, width: int) -> tuple[bytes, ...]:
-    """Exactly `width` hashes, or `MalformedMessage`."""
+    """Read exactly `width` hashes, or raise `MalformedMessage`."""
     if len(data) != width * HASH_SIZE:
         raise MalformedMessage(f"a tile of {width} hashes, not {len(data)} bytes", "tile")
     return tuple(data[i : i + HASH_SIZE] for i in range(0, len(data), HASH_SIZE))

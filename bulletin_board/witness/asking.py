@@ -19,7 +19,7 @@ KIND = "witness-refusal"
 def keep_refusal(
     folder: EvidenceFolder, witness: KnownServer, refusal: WitnessRefusal, time: int
 ) -> str:
-    """Store the refusal durably; where it is, or why it was not stored.
+    """Store a refusal durably, and return where it is, or why it was not stored.
 
     Never raises for a full or failing disk: what follows from the refusal must not
     depend on it. The bytes of the answer are shown as the characters U+0000 to U+00FF.
@@ -73,7 +73,7 @@ class WitnessRefusal(ProtocolError):
 def ask_witness(
     transport: Transport, witness: KnownServer, reader: LogReader, old: int
 ) -> tuple[SignatureLine, ...]:
-    """The cosignature lines of one witness for the reader's checkpoint.
+    """Ask one witness to cosign the reader's checkpoint, and return its signature lines.
 
     `old` is a guess of the size that the witness holds; its answer corrects it.
     Raises `WitnessRefusal` if the histories contradict each other, `NetworkError`
@@ -114,7 +114,7 @@ def ask_witness(
 def require_own(
     witness: KnownServer, checkpoint: SignedNote, lines: Iterable[SignatureLine]
 ) -> tuple[SignatureLine, ...]:
-    """The lines of the witness itself, of which there is one and all verify.
+    """Return the lines of the witness itself, if there is one and all of them verify.
 
     Raises `InvalidSignature` if one does not, `Unattributed` if there is none.
     """

@@ -59,7 +59,7 @@ class CosignatureWaiters:
             _resolve(future, signed)
 
     def give_up(self) -> None:
-        """There will be no quorum: None to everyone."""
+        """Give None to everyone: there will be no quorum."""
         waiting, self._waiting = self._waiting, []
         for _, future in waiting:
             _resolve(future, None)
@@ -124,7 +124,7 @@ class Collector:
             thread.start()
 
     def notify(self) -> None:
-        """There is a newer checkpoint."""
+        """Note that there is a newer checkpoint."""
         with self._changed:
             self._changed.notify_all()
 

@@ -83,7 +83,7 @@ class CosignatureRequest:
 def read_request(
     data: bytes, logs: Mapping[str, VerifierKey]
 ) -> CosignatureRequest | WitnessAnswer:
-    """The proposal, or the answer 400, 403, 404 or 422 that refuses it.
+    """Read a request; or return the answer 400, 403, 404 or 422 that refuses it.
 
     A log that is not one of ours may have extension lines: they are cosigned unread, as the
     format wants it.
@@ -114,7 +114,7 @@ def _read(
 
 
 def judge(proposal: CosignatureRequest, known: Checkpoint | None) -> WitnessAnswer | None:
-    """None to cosign, or the answer 409 or 422 that refuses.
+    """Return None to cosign, or the answer 409 or 422 that refuses.
 
     `known` is the newest checkpoint of this log that the witness has cosigned.
     """
@@ -137,5 +137,5 @@ def judge(proposal: CosignatureRequest, known: Checkpoint | None) -> WitnessAnsw
 
 
 def cosigned(proposal: CosignatureRequest, signer: NoteSigner, time: int) -> WitnessAnswer:
-    """The answer 200 with the cosignature. The caller has stored the checkpoint already."""
+    """Cosign, and answer 200. The caller has stored the checkpoint already."""
     return WitnessAnswer(200, str(cosign(proposal.signed.note.text, signer, time)).encode())

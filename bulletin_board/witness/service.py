@@ -49,7 +49,7 @@ class WitnessStore:
         self._mutex = threading.Lock()
 
     def update(self, proposal: CosignatureRequest, now: int, judge: Judge) -> WitnessAnswer | int:
-        """Judge and store in one durable step; the refusal, or the time to state.
+        """Judge and store in one durable step; return the refusal, or the time to state.
 
         The time never runs backwards, also when the clock does: a witness that
         stated a time has promised that nothing newer was known to it then.

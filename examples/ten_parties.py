@@ -10,20 +10,20 @@ import sys
 from pathlib import Path
 
 import gopa
+from gopa.adversary import Malicious, deeds, script_of
 from gopa.auditing.html import to_html
 from gopa.auditing.report import to_json_dict
 from gopa.cli.audit_screen import screen
-from gopa.messages.phases import Phase
-from gopa.simulation import Script
-from gopa.simulation.faults import BadProof
 
-DROPS, CHEATS = 6, 3
+LEAVES, CHEATS = 6, 3
 
 
 def main(directory: Path) -> None:
     """One round, its result, and what the log alone says about it."""
     hours = [6.5, 7.0, 8.25, 5.5, 7.75, 6.0, 9.0, 7.25, 6.75, 8.0]
-    script = Script().drop(DROPS, before=Phase.PUBLISH).misbehave(CHEATS, BadProof())
+    leaver = Malicious(LEAVES, at="publish", do=deeds.leave())
+    cheater = Malicious(CHEATS, at="commit", do=deeds.spoil_proof())
+    script = script_of([leaver, cheater])
     result = gopa.average(
         hours, epsilon=4, delta=1e-6, corrupt=1, dropout=0.1, range=(0, 12), script=script
     )

@@ -7,7 +7,7 @@ come of any of them. `docs/security.md` shows how to write one's own.
 from gopa.adversary.attack import Attack, AttackResult, AttackRoles, SessionAttack, attack
 from gopa.adversary.harm import harm
 from gopa.adversary.library import attacks, named
-from gopa.adversary.malicious import Malicious, MaliciousOrganiser
+from gopa.adversary.malicious import Malicious, MaliciousOrganiser, script_of
 from gopa.adversary.outcome import AttackOutcome, Catch
 from gopa.adversary.setup import SessionSetup
 from gopa.adversary.trial import TwinFailed, try_out
@@ -27,5 +27,6 @@ __all__ = [
     "attacks",
     "harm",
     "named",
+    "script_of",
     "try_out",
 ]

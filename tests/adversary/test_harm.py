@@ -10,7 +10,7 @@ import pytest
 
 from gopa.adversary import AttackOutcome, Malicious, MaliciousOrganiser, harm, named
 from gopa.adversary.deeds import hold, instead, skip, spoil_value
-from gopa.adversary.deeds.organising import added
+from gopa.adversary.deeds.organising import AlteredResult, added
 from gopa.adversary.malicious import Actor
 from gopa.adversary.setup import SMALL
 from gopa.adversary.trial import played
@@ -20,7 +20,6 @@ from gopa.party import Post
 from gopa.party.states import Published
 from gopa.rules import final_phases as sums
 from gopa.rules.mailbox import Mailbox
-from gopa.simulation.organiser_faults import AlteredResult
 from gopa.simulation.scene import PartyScene
 from tests.adversary.switches import OWN_PRESENCE
 from tests.auditing.disabling import believed

@@ -13,12 +13,14 @@ import pytest
 
 import gopa
 from gopa import LocalAggregator, RoundAborted, UsageError
+from gopa.adversary.deeds import spoil_proof
+from gopa.adversary.deeds.organising import AlteredClose, with_cut
 from gopa.aggregation import sessions
 from gopa.aggregation.engine import Excluded
 from gopa.messages.phases import Phase
-from gopa.simulation import Script, faults
-from gopa.simulation.organiser_faults import AlteredClose, with_cut
+from gopa.simulation import Script
 from tests.aggregation.plans import lasting
+from tests.lies import lying
 from tests.simulation.doubles import SWIFT
 from wire.errors import GopaError
 from zkp.noise_table import irwin_hall
@@ -142,7 +144,7 @@ def test_a_liar_is_named() -> None:
     honest = lasting(rounds=1)
     with LocalAggregator(honest, seed=2) as aggregator:
         assert aggregator.average(VALUES).excluded == ()
-    script = Script().misbehave(4, faults.BadProof())
+    script = Script().misbehave(4, lying("commit", spoil_proof()))
     with LocalAggregator(honest, seed=2, script=script) as aggregator:
         result = aggregator.average(VALUES)
     assert result.excluded == (Excluded(4, "COMMIT", "INVALID"),)

@@ -19,6 +19,7 @@ import pytest
 
 from bulletin_board import NoteSigner, TrustPolicy
 from bulletin_board.note import KeyKind, SignedNote, cosign
+from gopa.adversary.deeds import accuse, spoil_proof, spoil_value, unproved_key, wrong_seed
 from gopa.adversary.setup import FOUR
 from gopa.auditing import Anchors, auditor
 from gopa.auditing.checks import Status
@@ -33,13 +34,6 @@ from gopa.rules.publish import PublishRules, RollbackRules
 from gopa.rules.rounds import RoundSequence
 from gopa.simulation import Script
 from gopa.simulation.departures import Honest
-from gopa.simulation.faults import (
-    BadPossession,
-    BadProof,
-    FalseAccusation,
-    WrongMask,
-    WrongSeed,
-)
 from gopa.simulation.scene import PartyScene
 from tests.auditing.disabling import (
     Disable,
@@ -53,6 +47,7 @@ from tests.auditing.disabling import (
 )
 from tests.auditing.logs import Log, archived, clean, key_named, note_of, played
 from tests.auditing.transcripts import anchors_of, path_of
+from tests.lies import lying
 from tests.randomness import seeded
 from tests.vectors.transcripts.catalogue import CASES
 from tests.vectors.transcripts.worlds import (
@@ -413,12 +408,16 @@ NEGATIVES: Final = (
         ANY_WORTH,
         plain_twin,
     ),
-    conspiring("5.3", nobody_convicted, PLAIN, liar(FalseAccusation()), "4.3"),
-    conspiring("6.1", unproved("bad_possessions"), PLAIN, liar(BadPossession()), "4.3"),
-    conspiring("6.2", unproved("bad_noises"), PLAIN, liar(BadProof()), "4.3"),
-    conspiring("6.3", ANY_VALUE, PLAIN, liar(WrongMask()), "4.3"),
-    conspiring("6.4", ANY_SEED, SIGNED, liar(WrongSeed()), "6.4"),
-    conspiring("6.5", nobody_convicted, RECOVERY, liar(FalseAccusation(about=About.SHARE)), "4.3"),
+    conspiring("5.3", nobody_convicted, PLAIN, liar(lying("accuse", accuse())), "4.3"),
+    conspiring(
+        "6.1", unproved("bad_possessions"), PLAIN, liar(lying("join", unproved_key())), "4.3"
+    ),
+    conspiring("6.2", unproved("bad_noises"), PLAIN, liar(lying("commit", spoil_proof())), "4.3"),
+    conspiring("6.3", ANY_VALUE, PLAIN, liar(lying("publish", spoil_value())), "4.3"),
+    conspiring("6.4", ANY_SEED, SIGNED, liar(lying("unmask", wrong_seed())), "6.4"),
+    conspiring(
+        "6.5", nobody_convicted, RECOVERY, liar(lying("accuse", accuse(about=About.SHARE))), "4.3"
+    ),
     lying_organiser("7.1", "organiser_hides_an_exclusion", believed("7.1")),
     lying_organiser("7.2", "organiser_wrong_sum", believed("7.2")),
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bulletin_board import ArchiveReader, Submission, TrustPolicy
+from gopa.adversary.deeds import other_seed
 from gopa.auditing.auditor import options_of, run
 from gopa.auditing.evidence import (
     Evidence,
@@ -22,10 +23,10 @@ from gopa.auditing.report import Culprit
 from gopa.messages.phases import Phase
 from gopa.simulation import Script
 from gopa.simulation.departures import Skip
-from gopa.simulation.faults import OtherSeed
 from tests.auditing.logs import Log, archived, clean, note_of, played
 from tests.auditing.negatives import board_named
 from tests.auditing.transcripts import anchors_of, path_of
+from tests.lies import lying
 from tests.vectors.transcripts.worlds import SIGNED_SEEDS, World
 from wire.errors import MalformedMessage, UsageError
 
@@ -124,7 +125,7 @@ def test_who_dealt_another_seed_is_convicted_by_the_log_and_its_helpers_are_not(
 
 def test_whose_own_seed_is_recovered_is_not_convicted_of_another() -> None:
     gone = Script().misbehave(1, Skip(Phase.UNMASK))
-    liars = gone.misbehave(1, OtherSeed())
+    liars = gone.misbehave(1, lying("commit", other_seed()))
     assert len(dealers_of_another_seed(played(SIGNED_SEEDS, liars))) == 1
     assert not dealers_of_another_seed(played(SIGNED_SEEDS, gone))
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bulletin_board import Submission
+from gopa.adversary.deeds import accuse, wrong_share
 from gopa.auditing.auditor import options_of, run
 from gopa.auditing.evidence import Evidence, FaultStatement, Prefix
 from gopa.auditing.judging import judge
@@ -21,8 +22,8 @@ from gopa.messages.phases import Phase
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Ledger
 from gopa.simulation import Script
-from gopa.simulation.faults import BadShare, FalseAccusation
 from tests.auditing.logs import Log, note_of, played
+from tests.lies import lying
 from tests.randomness import seeded
 from tests.vectors.transcripts.worlds import RECOVERY
 
@@ -76,7 +77,8 @@ def accused(log: Log, place: Path) -> tuple[set[bytes], list[Evidence]]:
 
 
 def test_who_accused_truly_is_not_convicted_in_another_log(tmp_path: Path) -> None:
-    true, honest = played(RECOVERY, Script().misbehave(DEALER, BadShare())), played(RECOVERY)
+    true = played(RECOVERY, Script().misbehave(DEALER, lying("commit", wrong_share())))
+    honest = played(RECOVERY)
     accuser = Submission.decode(true.entries[at(true, Phase.ACCUSE)]).entry.author.data
     dealer = next(
         Submission.decode(mine).entry.author.data
@@ -99,7 +101,7 @@ def test_who_accused_truly_is_not_convicted_in_another_log(tmp_path: Path) -> No
 
 
 def test_who_accuses_falsely_in_the_log_it_saw_is_convicted(tmp_path: Path) -> None:
-    script = Script().misbehave(DEALER, FalseAccusation(About.SHARE))
+    script = Script().misbehave(DEALER, lying("accuse", accuse(about=About.SHARE)))
     blamed, (evidence,) = accused(played(RECOVERY, script), tmp_path)
     assert blamed == {evidence.statement.author}
     assert evidence.statement.rule == b"04-A5"

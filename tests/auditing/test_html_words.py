@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import gopa
+from gopa.adversary.deeds import spoil_proof
 from gopa.auditing.auditor import audit
 from gopa.auditing.checks import Status
 from gopa.auditing.html.page import to_html
@@ -17,7 +18,6 @@ from gopa.auditing.report import Report, Verdict
 from gopa.messages.organiser import RemovalCause
 from gopa.messages.phases import Phase
 from gopa.simulation import Script
-from gopa.simulation.faults import BadProof
 from gopa.wording import exclusion_reason as reason
 from tests.auditing.html_reading import by_kind, page, words
 from tests.auditing.html_samples import (
@@ -29,6 +29,7 @@ from tests.auditing.html_samples import (
     round_report,
     with_status,
 )
+from tests.lies import lying
 
 
 @pytest.mark.parametrize("verdict", Verdict)
@@ -152,7 +153,7 @@ def test_a_large_graph_is_described_instead() -> None:
 
 
 def test_a_real_session_is_shown_as_it_was(tmp_path: Path) -> None:
-    script = Script().drop(2, before=Phase.PUBLISH).misbehave(3, BadProof())
+    script = Script().drop(2, before=Phase.PUBLISH).misbehave(3, lying("commit", spoil_proof()))
     result = gopa.average(
         [1.0] * 10, epsilon=4, delta=1e-6, corrupt=1, dropout=0.1, range=(0, 2), script=script
     )

@@ -7,6 +7,15 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from gopa.adversary.deeds.organising import (
+    AlteredAbort,
+    AlteredClose,
+    AlteredResult,
+    ClosedAnyway,
+    lacking,
+    with_cut,
+    with_final,
+)
 from gopa.graph import ring
 from gopa.messages.organiser import (
     CLOSE,
@@ -26,15 +35,6 @@ from gopa.planning.terms import Terms
 from gopa.simulation import OrganiserBehaviour, RoundRecord, Script, Simulation
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import PostsLate, Skip
-from gopa.simulation.organiser_faults import (
-    AlteredAbort,
-    AlteredClose,
-    AlteredResult,
-    ClosedAnyway,
-    with_cut,
-    with_final,
-    without,
-)
 from gopa.simulation.scene import OrganiserScene
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import RECOVERING, SCALAR, inputs_for, require_sound, simulate
@@ -109,26 +109,26 @@ def shutting_out(position: int) -> Callable[[Close], Close]:
     """A list without one party, from which a rollback follows if masks are out already."""
 
     def change(close: Close) -> Close:
-        return with_final(final=False)(without(position, 8)(close))
+        return with_final(final=False)(lacking(position)(close))
 
     return change
 
 
 def test_final_list_that_lacks_a_party_stops_all_its_neighbours_too() -> None:
     """They owe edges to it, and a final close says that nobody owes anything."""
-    simulation, record = run(Script(), AlteredClose(Phase.PUBLISH, without(3, 8)))
+    simulation, record = run(Script(), AlteredClose(Phase.PUBLISH, lacking(3)))
     require_stopped(simulation, record, EVERYBODY)
 
 
 def test_list_of_rollback_that_lacks_a_party_stops_that_party() -> None:
     """To the others a list that grew smaller is no final one, and it is called final."""
-    simulation, record = run(LEFT, AlteredClose(Phase.ROLLBACK, without(3, 8)))
+    simulation, record = run(LEFT, AlteredClose(Phase.ROLLBACK, lacking(3)))
     require_stopped(simulation, record, EVERYBODY - {6})
 
 
 def test_list_of_seeds_that_lacks_a_party_stops_that_party() -> None:
     script = Script().misbehave(6, Skip(Phase.UNMASK))
-    simulation, record = run(script, AlteredClose(Phase.UNMASK, without(3, 8)), RECOVERING)
+    simulation, record = run(script, AlteredClose(Phase.UNMASK, lacking(3)), RECOVERING)
     require_stopped(simulation, record, {3})
 
 
@@ -336,7 +336,7 @@ def other_nonce(close: Close) -> Close:
 
 @pytest.mark.parametrize(
     ("phase", "change"),
-    [(Phase.COINS, other_nonce), (Phase.PUBLISH, without(3, 8))],
+    [(Phase.COINS, other_nonce), (Phase.PUBLISH, lacking(3))],
     ids=["a nonce", "a list"],
 )
 def test_error_of_a_party_that_stopped_holds_on_to_no_secret(

@@ -11,6 +11,7 @@ from functools import lru_cache
 import pytest
 
 from bulletin_board import Submission
+from gopa.adversary.deeds import wrong_edge
 from gopa.graph import ring
 from gopa.messages.framing import Posted
 from gopa.messages.party import COMMIT, JOIN, Join
@@ -49,9 +50,9 @@ from gopa.party.states import (
 from gopa.simulation import Script, Simulation, SimulationOptions
 from gopa.simulation.actor import Actor
 from gopa.simulation.departures import Skip
-from gopa.simulation.faults import BadEdge
 from gopa.simulation.randomness import SeededStreams
 from gopa.simulation.setup import permissive
+from tests.lies import lying
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import SCALAR, inputs_for, simulate
@@ -342,7 +343,7 @@ def test_no_shared_key_is_shown_to_a_key_that_nobody_owns(
     change: Callable[[Join], Join] | None,
 ) -> None:
     """One made from a third party's key would give away the key shared with that one."""
-    log = Log(Script().misbehave(0, BadEdge(edge=SUBJECT - 1)))
+    log = Log(Script().misbehave(0, lying("commit", wrong_edge(SUBJECT))))
     state, wanted = suspecting(log)
     party, liar = log.party(), log.simulation.parties[0]
     (posted,) = log.board.fetch(wanted, log.simulation.session)

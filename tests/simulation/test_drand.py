@@ -9,6 +9,7 @@ from functools import lru_cache
 import pytest
 
 from bulletin_board.note import SignedNote
+from gopa.adversary.deeds.organising import AlteredClose
 from gopa.beacon import QUICKNET, latest_cosignature_time
 from gopa.messages.manifest import DrandBeacon
 from gopa.messages.organiser import Close, Coins
@@ -17,7 +18,6 @@ from gopa.organiser import SessionSetting
 from gopa.party import Dated, Part
 from gopa.rules import BeaconValue
 from gopa.simulation import RoundRecord, Script, SimulatedWitnesses, Simulation, SimulationOptions
-from gopa.simulation.organiser_faults import AlteredClose
 from tests.beacon.rounds import ROUNDS, Published
 from tests.randomness import seeded
 from tests.simulation.worlds import SCALAR, inputs_for, require_sound

@@ -7,6 +7,23 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from gopa.adversary.deeds import (
+    accuse,
+    another_input,
+    another_nonce,
+    copy_key,
+    copy_proof,
+    copy_seed,
+    other_seed,
+    spoil_proof,
+    spoil_value,
+    unproved_key,
+    wrong_edge,
+    wrong_key,
+    wrong_recovery,
+    wrong_seed,
+    wrong_share,
+)
 from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.party import About
 from gopa.messages.phases import Phase
@@ -14,23 +31,7 @@ from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
 from gopa.simulation import Behaviour, RoundRecord, Script
 from gopa.simulation.departures import Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
-from gopa.simulation.faults import (
-    BadEdge,
-    BadNonce,
-    BadPossession,
-    BadProof,
-    BadShare,
-    ChangedInput,
-    CopiedKey,
-    CopiedProof,
-    CopiedSeed,
-    FalseAccusation,
-    OtherSeed,
-    WrongMask,
-    WrongOpening,
-    WrongRecovery,
-    WrongSeed,
-)
+from tests.lies import lying
 from tests.simulation.worlds import (
     FULL,
     RECOVERING,
@@ -81,56 +82,70 @@ INVALID, STRUCK, CONVICTED, ABSENT = (
     RemovalCause.ABSENT,
 )
 SEEDS = {
-    "wrong share of a seed": Case(BadShare(), "04-A4", Phase.PUBLISH, CONVICTED),
+    "wrong share of a seed": Case(
+        lying("commit", wrong_share()), "04-A4", Phase.PUBLISH, CONVICTED
+    ),
     "false accusation, share of a seed": Case(
-        FalseAccusation(about=About.SHARE), "04-A5", Phase.PUBLISH, CONVICTED
+        lying("accuse", accuse(about=About.SHARE)), "04-A5", Phase.PUBLISH, CONVICTED
     ),
     "refuses to unmask, seed recovered": Case(Skip(Phase.UNMASK), None, None),
-    "wrong seed, the right one recovered": Case(WrongSeed(), "04-U1", None),
-    "wrong share of a seed given out": Case(WrongRecovery(), "04-U3", None, others=vetoes),
-    "another seed dealt, its own opened": Case(OtherSeed(), None, None),
+    "wrong seed, the right one recovered": Case(lying("unmask", wrong_seed()), "04-U1", None),
+    "wrong share of a seed given out": Case(
+        lying("recover", wrong_recovery()), "04-U3", None, others=vetoes
+    ),
+    "another seed dealt, its own opened": Case(lying("commit", other_seed()), None, None),
 }
 """Where shares are of the seed."""
 
 CASES = {
-    "key without possession": Case(BadPossession(), "04-J3", Phase.JOIN, INVALID),
-    "copied key": Case(CopiedKey(victim()), "04-J3", Phase.JOIN, INVALID),
-    "copied noise seed": Case(CopiedSeed(victim()), None, Phase.JOIN, INVALID),
-    "wrong nonce": Case(BadNonce(), "04-V1", Phase.COINS, INVALID),
+    "key without possession": Case(lying("join", unproved_key()), "04-J3", Phase.JOIN, INVALID),
+    "copied key": Case(lying("join", copy_key(VICTIM)), "04-J3", Phase.JOIN, INVALID),
+    "copied noise seed": Case(lying("join", copy_seed(VICTIM)), None, Phase.JOIN, INVALID),
+    "wrong nonce": Case(lying("coins", another_nonce()), "04-V1", Phase.COINS, INVALID),
     "withheld nonce": Case(Skip(Phase.COINS), None, Phase.COINS, ABSENT),
-    "bad proof": Case(BadProof(), "04-K3", Phase.COMMIT, INVALID),
-    "bad proof, vectors": Case(BadProof(), "04-K3", Phase.COMMIT, INVALID, VECTOR),
-    "copied proof": Case(CopiedProof(victim()), "04-K3", Phase.COMMIT, INVALID),
-    "edge that differs": Case(BadEdge(), "04-A3", Phase.PUBLISH, CONVICTED),
-    "edge that differs, signed": Case(BadEdge(), "04-A3", Phase.PUBLISH, CONVICTED, SCALAR, SIGNED),
-    "edge that differs, vectors": Case(BadEdge(), "04-A3", Phase.PUBLISH, CONVICTED, VECTOR),
-    "wrong share": Case(BadShare(), "04-A4", Phase.PUBLISH, CONVICTED),
-    "false accusation": Case(FalseAccusation(), "04-A1", Phase.PUBLISH, CONVICTED),
+    "bad proof": Case(lying("commit", spoil_proof()), "04-K3", Phase.COMMIT, INVALID),
+    "bad proof, vectors": Case(
+        lying("commit", spoil_proof()), "04-K3", Phase.COMMIT, INVALID, VECTOR
+    ),
+    "copied proof": Case(lying("commit", copy_proof(VICTIM)), "04-K3", Phase.COMMIT, INVALID),
+    "edge that differs": Case(lying("commit", wrong_edge()), "04-A3", Phase.PUBLISH, CONVICTED),
+    "edge that differs, signed": Case(
+        lying("commit", wrong_edge()), "04-A3", Phase.PUBLISH, CONVICTED, SCALAR, SIGNED
+    ),
+    "edge that differs, vectors": Case(
+        lying("commit", wrong_edge()), "04-A3", Phase.PUBLISH, CONVICTED, VECTOR
+    ),
+    "wrong share": Case(lying("commit", wrong_share()), "04-A4", Phase.PUBLISH, CONVICTED),
+    "false accusation": Case(lying("accuse", accuse()), "04-A1", Phase.PUBLISH, CONVICTED),
     "accusation without proof": Case(
-        FalseAccusation(proved=False), "04-A1", Phase.PUBLISH, CONVICTED
+        lying("accuse", accuse(proved=False)), "04-A1", Phase.PUBLISH, CONVICTED
     ),
     "false accusation, share": Case(
-        FalseAccusation(about=About.SHARE), "04-A5", Phase.PUBLISH, CONVICTED
+        lying("accuse", accuse(about=About.SHARE)), "04-A5", Phase.PUBLISH, CONVICTED
     ),
     "false accusation, share unproved": Case(
-        FalseAccusation(about=About.SHARE, proved=False), "04-A2", Phase.PUBLISH, CONVICTED
+        lying("accuse", accuse(about=About.SHARE, proved=False)), "04-A2", Phase.PUBLISH, CONVICTED
     ),
     "accusation about a share where none is dealt": Case(
-        FalseAccusation(about=About.SHARE), "04-A1", Phase.PUBLISH, CONVICTED, SCALAR
+        lying("accuse", accuse(about=About.SHARE)), "04-A1", Phase.PUBLISH, CONVICTED, SCALAR
     ),
-    "wrong masked value": Case(WrongMask(), "04-P1", Phase.PUBLISH, INVALID),
-    "wrong masked vector": Case(WrongMask(), "04-P1", Phase.PUBLISH, INVALID, VECTOR),
-    "wrong opening": Case(WrongOpening(), "04-O2", Phase.ROLLBACK, INVALID, others=leaves),
+    "wrong masked value": Case(lying("publish", spoil_value()), "04-P1", Phase.PUBLISH, INVALID),
+    "wrong masked vector": Case(
+        lying("publish", spoil_value()), "04-P1", Phase.PUBLISH, INVALID, VECTOR
+    ),
+    "wrong opening": Case(
+        lying("rollback", wrong_key()), "04-O2", Phase.ROLLBACK, INVALID, others=leaves
+    ),
     "wrong opening, signed": Case(
-        WrongOpening(), "04-O2", Phase.ROLLBACK, INVALID, SCALAR, SIGNED, leaves
+        lying("rollback", wrong_key()), "04-O2", Phase.ROLLBACK, INVALID, SCALAR, SIGNED, leaves
     ),
     "refuses to open": Case(Skip(Phase.ROLLBACK), None, Phase.ROLLBACK, ABSENT, others=leaves),
     "opens late": Case(PostsLate(Phase.ROLLBACK), None, Phase.ROLLBACK, ABSENT, others=leaves),
     "opens twice": Case(Twice(Phase.ROLLBACK), "04-E3", Phase.ROLLBACK, STRUCK, others=leaves),
     "refuses to confirm": Case(Skip(Phase.CONFIRM), None, None),
     "refuses to unmask, recovered": Case(Skip(Phase.UNMASK), None, None),
-    "wrong seed, recovered": Case(WrongSeed(), "04-U1", None),
-    "wrong share given out": Case(WrongRecovery(), "04-U3", None, others=vetoes),
+    "wrong seed, recovered": Case(lying("unmask", wrong_seed()), "04-U1", None),
+    "wrong share given out": Case(lying("recover", wrong_recovery()), "04-U3", None, others=vetoes),
     **{
         f"{name}, {kind}": replace(case, terms=RECOVERING_VECTOR, setting=setting)
         for kind, setting in {"vectors": FULL, "words": SIGNED}.items()
@@ -199,7 +214,7 @@ def test_replay_of_an_earlier_round_counts_for_nothing(phase: Phase) -> None:
 
 
 def test_convicted_party_is_barred_from_all_later_rounds() -> None:
-    once = BadProof(frozenset({1}))
+    once = lying("commit", spoil_proof(), frozenset({1}))
     simulation = simulate(SCALAR, FULL, Script().misbehave(LIAR, once))
     for number in range(2):
         inputs = inputs_for(SCALAR, number)
@@ -211,7 +226,7 @@ def test_convicted_party_is_barred_from_all_later_rounds() -> None:
 
 @pytest.mark.parametrize("setting", [FULL, SIGNED], ids=["vectors", "words"])
 def test_dealer_of_another_seed_vetoes_one_attempt_of_the_session(setting: SessionSetting) -> None:
-    script = Script().misbehave(LIAR, OtherSeed(), Skip(Phase.UNMASK))
+    script = Script().misbehave(LIAR, lying("commit", other_seed()), Skip(Phase.UNMASK))
     simulation = simulate(RECOVERING_VECTOR, setting, script)
     first, second = (
         simulation.run_round(inputs_for(RECOVERING_VECTOR, number)) for number in (1, 2)
@@ -238,7 +253,7 @@ def test_refusal_to_unmask_without_recovery_vetoes_one_attempt() -> None:
 
 def test_input_is_the_same_in_every_attempt_and_a_changed_one_is_refused() -> None:
     script = Script().misbehave(VICTIM, Skip(Phase.UNMASK, frozenset({1})))
-    script = script.misbehave(LIAR, ChangedInput(frozenset({2})))
+    script = script.misbehave(LIAR, lying("join", another_input(), frozenset({2})))
     simulation, inputs = simulate(SCALAR, FULL, script), inputs_for(SCALAR)
     record = simulation.run_round(inputs)
     require_sound(simulation, record, inputs, {LIAR})

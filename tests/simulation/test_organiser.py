@@ -9,7 +9,8 @@ import pytest
 
 from bulletin_board import KeyKind, NoteSigner, Submission
 from bulletin_board.tree import RightEdge, leaf_hash
-from gopa.adversary.deeds.organising import GivesUp
+from gopa.adversary.deeds import spoil_proof
+from gopa.adversary.deeds.organising import AlteredClose, GivesUp, lacking, with_cut
 from gopa.messages.framing import Posted
 from gopa.messages.manifest import CommitReveal, Manifest, Mode, OpenAdmission
 from gopa.messages.organiser import ABORT, CLOSE, OPEN, RESULT, Abort, AbortReason, Members, Roll
@@ -32,10 +33,9 @@ from gopa.simulation import Script, SimulatedWitnesses, Simulation, SimulationOp
 from gopa.simulation.board import SimulatedBoard
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Garbage, Skip
-from gopa.simulation.faults import BadProof
-from gopa.simulation.organiser_faults import AlteredClose, with_cut, without
 from gopa.simulation.scene import OrganiserScene
 from gopa.simulation.secrets import noise_for_tests
+from tests.lies import lying
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import CURIOUS, LENIENT, SCALAR, inputs_for, simulate
@@ -369,14 +369,14 @@ def test_a_close_without_a_list_lacks_nobody() -> None:
         for posted in simulation._board.entries
         if posted.entry.kind == Kind.CLOSE
     ]
-    changed = {close.phase for close in closes if without(0, SCALAR.parties)(close) != close}
+    changed = {close.phase for close in closes if lacking(0)(close) != close}
     assert changed
     assert changed == {close.phase for close in closes if isinstance(close.content, Roll | Members)}
 
 
 def test_a_lie_in_a_message_that_another_made_unreadable_changes_nothing() -> None:
-    both = Script().misbehave(2, Garbage(Phase.COMMIT), BadProof())
-    for script in (Script().misbehave(2, BadProof()), both):
+    both = Script().misbehave(2, Garbage(Phase.COMMIT), lying("commit", spoil_proof()))
+    for script in (Script().misbehave(2, lying("commit", spoil_proof())), both):
         simulation = simulate(script=script, toolkit=SWIFT)
         record = simulation.run_round(inputs_for(SCALAR))
         assert record.sums is not None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from gopa.adversary.deeds import wrong_edge, wrong_key, wrong_seed
 from gopa.messages.phases import Phase
 from gopa.planning.terms import Terms
 from gopa.simulation import Behaviour, Script, Simulation, SimulationOptions
 from gopa.simulation.departures import PostsLate, Skip
-from gopa.simulation.faults import BadEdge, WrongOpening, WrongSeed
+from tests.lies import lying
 from tests.randomness import seeded
 from tests.simulation.prying import Coalition, left_over
 from tests.simulation.worlds import FULL, RECOVERING, SCALAR, inputs_for, require_sound
@@ -59,9 +60,9 @@ def test_coalition_that_lacks_one_honest_neighbour_learns_nothing(
     [
         Script().misbehave(TARGET, PostsLate(Phase.PUBLISH)),
         Script().drop(7, before=Phase.PUBLISH).misbehave(TARGET, Skip(Phase.ROLLBACK)),
-        Script().drop(7, before=Phase.PUBLISH).misbehave(TARGET, WrongOpening()),
+        Script().drop(7, before=Phase.PUBLISH).misbehave(TARGET, lying("rollback", wrong_key())),
         Script().drop(7, before=Phase.PUBLISH).misbehave(TARGET, PostsLate(Phase.ROLLBACK)),
-        Script().misbehave(TARGET, BadEdge()),
+        Script().misbehave(TARGET, lying("commit", wrong_edge())),
     ],
     ids=["published late", "opened nothing", "opened wrongly", "opened late", "convicted"],
 )
@@ -78,7 +79,9 @@ def test_value_of_a_party_that_was_rolled_back_stays_behind_its_own_mask(script:
     assert is_hidden(simulation, coalition, inputs, TARGET, 1)
 
 
-@pytest.mark.parametrize("lie", [Skip(Phase.UNMASK), WrongSeed()], ids=["refuses", "lies"])
+@pytest.mark.parametrize(
+    "lie", [Skip(Phase.UNMASK), lying("unmask", wrong_seed())], ids=["refuses", "lies"]
+)
 def test_recovery_opens_the_own_mask_and_no_edge(lie: Behaviour) -> None:
     coalition = Coalition((0, 1))
     simulation, inputs = session(Script().misbehave(TARGET, lie), coalition)

@@ -8,23 +8,24 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from gopa.adversary.deeds import (
+    accuse,
+    another_nonce,
+    spoil_proof,
+    spoil_value,
+    unproved_key,
+    wrong_edge,
+    wrong_key,
+    wrong_recovery,
+    wrong_seed,
+    wrong_share,
+)
 from gopa.messages.phases import Phase
 from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
 from gopa.simulation import Behaviour
 from gopa.simulation.departures import Drop, Garbage, PostsLate, Replay, Skip, Twice
-from gopa.simulation.faults import (
-    BadEdge,
-    BadNonce,
-    BadPossession,
-    BadProof,
-    BadShare,
-    FalseAccusation,
-    WrongMask,
-    WrongOpening,
-    WrongRecovery,
-    WrongSeed,
-)
+from tests.lies import lying
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import (
     FULL,
@@ -60,20 +61,21 @@ SILENCES: st.SearchStrategy[Behaviour] = st.one_of(
     st.builds(PostsLate, PHASES),
     st.builds(Replay, PHASES),
 )
+WRONG_VALUE = lying("publish", spoil_value())
 LIES: st.SearchStrategy[Behaviour] = st.one_of(
     st.builds(Twice, PHASES),
     st.builds(Garbage, PHASES),
     st.sampled_from(
         [
-            BadPossession(),
-            BadNonce(),
-            WrongMask(),
-            WrongOpening(),
-            WrongSeed(),
-            WrongRecovery(),
-            BadEdge(),
-            FalseAccusation(),
-            FalseAccusation(proved=False),
+            lying("join", unproved_key()),
+            lying("coins", another_nonce()),
+            WRONG_VALUE,
+            lying("rollback", wrong_key()),
+            lying("unmask", wrong_seed()),
+            lying("recover", wrong_recovery()),
+            lying("commit", wrong_edge()),
+            lying("accuse", accuse()),
+            lying("accuse", accuse(proved=False)),
         ]
     ),
 )
@@ -100,8 +102,8 @@ class Sessions(RuleBasedStateMachine):
 
     @rule(party=st.integers(0, 3))
     def lies_about_proofs(self, party: int) -> None:
-        lie = BadProof() if self.setting is FULL else BadEdge()
-        extra = (BadShare(),) if self.terms.threshold is not None else ()
+        lie = lying("commit", spoil_proof() if self.setting is FULL else wrong_edge())
+        extra = (lying("commit", wrong_share()),) if self.terms.threshold is not None else ()
         self.simulation.parties[party].behaviours += (lie, *extra)
         self.liars.add(party)
 
@@ -121,8 +123,7 @@ class Sessions(RuleBasedStateMachine):
 
     def _sums_are_moved(self) -> bool:
         """In signed mode a wrong masked value is like another input: nothing shows it."""
-        behaviours = [each for actor in self.simulation.parties for each in actor.behaviours]
-        return any(isinstance(each, WrongMask) for each in behaviours)
+        return any(WRONG_VALUE in actor.behaviours for actor in self.simulation.parties)
 
     @invariant()
     def organiser_is_never_blamed(self) -> None:

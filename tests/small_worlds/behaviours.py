@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gopa.adversary.deeds import other_seed
+from gopa.adversary.deeds.kinds import flipped
 from gopa.masks import EdgeMask, UniformMask, edge_mask, sign
 from gopa.messages.framing import party_id
 from gopa.messages.party import (
@@ -30,8 +32,8 @@ from gopa.rounds.context import commit
 from gopa.rounds.proofs import SharedKeyClaim
 from gopa.simulation.contents import body_of, first_entry
 from gopa.simulation.departures import Honest
-from gopa.simulation.faults import OtherSeed, flipped
 from gopa.simulation.scene import PartyScene
+from tests.lies import lying
 from wire.randomness import draw
 from wire.secret import SecretBytes
 
@@ -295,4 +297,4 @@ class VetoWithAnotherSeed(Honest):
     """Deals right shares of another seed than its own, and keeps its own."""
 
     def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
-        return [] if post.phase is Phase.UNMASK else OtherSeed().says(scene, post)
+        return [] if post.phase is Phase.UNMASK else lying("commit", other_seed()).says(scene, post)

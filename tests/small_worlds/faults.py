@@ -17,6 +17,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from gopa.adversary.deeds import (
+    another_nonce,
+    spoil_value,
+    unproved_key,
+    wrong_key,
+    wrong_recovery,
+    wrong_seed,
+)
 from gopa.messages.party import About
 from gopa.messages.phases import Phase
 from gopa.simulation import Behaviour
@@ -30,14 +38,7 @@ from gopa.simulation.departures import (
     Twice,
     TwiceLater,
 )
-from gopa.simulation.faults import (
-    BadNonce,
-    BadPossession,
-    WrongMask,
-    WrongOpening,
-    WrongRecovery,
-    WrongSeed,
-)
+from tests.lies import lying
 from tests.small_worlds.behaviours import (
     Accuse,
     Cut,
@@ -151,14 +152,19 @@ def _silences() -> Iterator[Fault]:
 
 
 def _lies() -> Iterator[Fault]:
-    yield _wrong("no possession", BadPossession(), Phase.JOIN, "04-J3")
-    yield _wrong("wrong nonce", BadNonce(), Phase.COINS, "04-V1")
+    yield _wrong("no possession", lying("join", unproved_key()), Phase.JOIN, "04-J3")
+    yield _wrong("wrong nonce", lying("coins", another_nonce()), Phase.COINS, "04-V1")
     yield _wrong("bad proof", ProofOfNothing(), Phase.COMMIT, "04-K3", "full")
     yield _wrong("missing edge", EdgeMissing(), Phase.COMMIT, "04-K1")
-    yield _wrong("wrong value", WrongMask(), Phase.PUBLISH, "04-P1")
-    yield _wrong("wrong opening", WrongOpening(), Phase.ROLLBACK, "04-O2")
-    yield _wrong("wrong seed", WrongSeed(), Phase.UNMASK, "04-U1")
-    yield Fault("wrong recovery", lambda _: WrongRecovery(), spoils=True, needs=("recovery",))
+    yield _wrong("wrong value", lying("publish", spoil_value()), Phase.PUBLISH, "04-P1")
+    yield _wrong("wrong opening", lying("rollback", wrong_key()), Phase.ROLLBACK, "04-O2")
+    yield _wrong("wrong seed", lying("unmask", wrong_seed()), Phase.UNMASK, "04-U1")
+    yield Fault(
+        "wrong recovery",
+        lambda _: lying("recover", wrong_recovery()),
+        spoils=True,
+        needs=("recovery",),
+    )
     yield Fault("wrong edge", EdgeOfItsOwn, edge=True)
     yield Fault("wrong share", ShareOfNothing, share=True, needs=("recovery",))
     yield Fault("tells", lambda _: Tell(), tells=True)

@@ -14,6 +14,20 @@ from typing import Final
 import pytest
 
 import gopa
+from gopa.adversary.deeds import (
+    accuse,
+    another_input,
+    another_nonce,
+    other_seed,
+    spoil_proof,
+    spoil_value,
+    unproved_key,
+    wrong_edge,
+    wrong_key,
+    wrong_recovery,
+    wrong_seed,
+    wrong_share,
+)
 from gopa.adversary.setup import VECTOR
 from gopa.messages.manifest import TestCoins
 from gopa.messages.party import About
@@ -23,20 +37,7 @@ from gopa.planning.terms import Terms
 from gopa.planning.worth import Worth
 from gopa.simulation import Behaviour, Script, Simulation
 from gopa.simulation.departures import Drop, Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
-from gopa.simulation.faults import (
-    BadEdge,
-    BadNonce,
-    BadPossession,
-    BadProof,
-    BadShare,
-    ChangedInput,
-    FalseAccusation,
-    OtherSeed,
-    WrongMask,
-    WrongOpening,
-    WrongRecovery,
-    WrongSeed,
-)
+from tests.lies import lying
 from tests.planning.judged import explain_judgement
 from tests.simulation.worlds import (
     CURIOUS,
@@ -81,13 +82,26 @@ def departure(source: random.Random, terms: Terms, *, full: bool) -> Behaviour:
     """One way of not keeping to the rules."""
     phase, other = source.choice(PHASES), source.choice(PHASES)
     lies: list[Behaviour] = [
-        *(BadPossession(), BadNonce(), BadEdge(), WrongMask(), WrongOpening(), WrongSeed()),
-        *(FalseAccusation(), FalseAccusation(proved=False), FalseAccusation(About.SHARE)),
+        *(
+            lying("join", unproved_key()),
+            lying("coins", another_nonce()),
+            lying("commit", wrong_edge()),
+            lying("publish", spoil_value()),
+            lying("rollback", wrong_key()),
+            lying("unmask", wrong_seed()),
+        ),
+        *(
+            lying("accuse", accuse()),
+            lying("accuse", accuse(proved=False)),
+            lying("accuse", accuse(about=About.SHARE)),
+        ),
     ]
     if full:
-        lies += [BadProof(), ChangedInput(frozenset({2}))]
+        lies += [lying("commit", spoil_proof()), lying("join", another_input(), frozenset({2}))]
     if terms.threshold is not None:
-        lies += [BadShare(), WrongRecovery(), OtherSeed()]
+        lies += [lying("commit", wrong_share()), lying("recover", wrong_recovery())]
+        if not full or not isinstance(terms.noise, GaussianTable):
+            lies.append(lying("commit", other_seed()))
     silences: list[Behaviour] = [
         *(Drop(phase, before=True), Drop(phase, before=False), Skip(phase), PostsLate(phase)),
         *(Replay(phase), Twice(phase), TwiceLater(phase, other), Garbage(phase)),

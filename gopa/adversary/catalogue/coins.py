@@ -11,7 +11,7 @@ from bulletin_board.note import SignedNote
 from gopa.adversary.aims import gets_off, listed_at
 from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import another_nonce
-from gopa.adversary.deeds.organising import with_nonce_of
+from gopa.adversary.deeds.organising import AlteredClose, with_nonce_of
 from gopa.adversary.malicious import Actor, Malicious, MaliciousOrganiser
 from gopa.adversary.needs import DRAND as FROM_DRAND
 from gopa.adversary.needs import NONCES
@@ -22,7 +22,6 @@ from gopa.messages.organiser import Close
 from gopa.messages.phases import Phase
 from gopa.organiser import SessionSetting
 from gopa.rules import BeaconValue
-from gopa.simulation.organiser_faults import AlteredClose
 
 _NUMBER: Final = 657_413
 _SIGNATURE: Final = bytes.fromhex(

@@ -21,8 +21,12 @@ from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import leave, skip
 from gopa.adversary.deeds.organising import (
     AbortsInstead,
+    AlteredAbort,
+    AlteredClose,
     AlteredOpen,
+    AlteredResult,
     AnotherResult,
+    ClosedAnyway,
     ClosesAgain,
     CutsOff,
     GivesUp,
@@ -34,6 +38,8 @@ from gopa.adversary.deeds.organising import (
     hiding_removals,
     inventing,
     lacking,
+    with_cut,
+    with_final,
     with_key_of,
     without_checkpoint,
 )
@@ -44,14 +50,6 @@ from gopa.adversary.setup import FOUR, SMALL, TWO_ROUNDS, WITNESSED
 from gopa.messages.organiser import AbortReason, Close, Released, Removal, RemovalCause
 from gopa.messages.phases import Phase
 from gopa.simulation import OrganiserBehaviour
-from gopa.simulation.organiser_faults import (
-    AlteredAbort,
-    AlteredClose,
-    AlteredResult,
-    ClosedAnyway,
-    with_cut,
-    with_final,
-)
 
 _ELSE: Final = 2
 """The position of somebody honest who is left out or lied about."""

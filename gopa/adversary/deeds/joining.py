@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commitments import ristretto255
-from gopa.adversary.deeds.kinds import change, copied, instead, knowing, means_of, only_at
+from gopa.adversary.deeds.kinds import change, copied, flipped, instead, knowing, means_of, only_at
 from gopa.adversary.malicious import Deed
 from gopa.messages.framing import NO_LEAF, MessageSlot, party_id, sign_message
 from gopa.messages.party import JOIN, Join
@@ -18,7 +18,6 @@ from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest, Rounds, acts
-from gopa.simulation.faults import flipped
 from gopa.simulation.randomness import SeededStreams
 from gopa.simulation.scene import PartyScene
 from wire.ed25519 import SigningKey

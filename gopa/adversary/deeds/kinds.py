@@ -66,6 +66,11 @@ def only_at(phase: Phase, deed: Deed) -> Deed:
     return checked
 
 
+def flipped(data: bytes, at: int = 0) -> bytes:
+    """The same bytes with one wrong bit, the lowest of the byte `at`."""
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
 def key_of(scene: PartyScene, number: int) -> bytes:
     """The key of a party by its number; `UsageError` if there are not so many."""
     admission = scene.manifest.admission

@@ -7,28 +7,48 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from commitments.group import Scalar, SecretScalar, SecretScalarVec
-from gopa.adversary.deeds.kinds import change, copied, key_of, knowing, only_at, require_full
+from gopa.adversary.deeds.kinds import (
+    change,
+    copied,
+    flipped,
+    key_of,
+    knowing,
+    only_at,
+    require_full,
+)
 from gopa.adversary.malicious import Deed
 from gopa.adversary.needs import RECOVERY, SEEDS, require_met
-from gopa.masks import EdgeMask, SelfContext, UniformMask, edge_mask, self_mask, sign
+from gopa.masks import (
+    EdgeMask,
+    SelfContext,
+    UniformMask,
+    deal_seed,
+    edge_mask,
+    self_mask,
+    shareable_seed,
+    sign,
+)
 from gopa.messages.framing import party_id
 from gopa.messages.party import ACCUSATION, COMMIT, PUBLISH, Commit, Publish
 from gopa.messages.phases import Phase
 from gopa.party import Post
+from gopa.party.committing import sealed_shares, share_point
 from gopa.party.states import Committed, Published
 from gopa.rounds.context import commit
 from gopa.simulation import Behaviour
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest, Rounds, acts
-from gopa.simulation.faults import flipped, of_another_seed
 from gopa.simulation.scene import PartyScene
 from wire.errors import UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes
 
 
-def wrong_edge(neighbour: int) -> Deed:
-    """Commits to another mask on the edge to one neighbour than the keys of both give."""
+def wrong_edge(neighbour: int | None = None) -> Deed:
+    """Commits to another mask on one edge than the keys of both ends give.
+
+    The edge is the one to this neighbour, or its first one; likewise for shares.
+    """
 
     def lie(scene: PartyScene, content: Commit) -> Commit:
         at = _place_of(scene, neighbour)
@@ -87,7 +107,7 @@ def no_self_mask() -> Deed:
     return made
 
 
-def wrong_share(neighbour: int) -> Deed:
+def wrong_share(neighbour: int | None = None) -> Deed:
     """Deals one neighbour a share that does not fit its coefficients."""
 
     def lie(scene: PartyScene, content: Commit) -> Commit:
@@ -105,7 +125,7 @@ def other_seed() -> Deed:
 
     def lie(scene: PartyScene, content: Commit) -> Commit:
         require_met((SEEDS,), scene.manifest)
-        return of_another_seed(scene, content)
+        return _of_another_seed(scene, content)
 
     return only_at(Phase.COMMIT, knowing(lie))
 
@@ -181,11 +201,29 @@ class _Conspiring(Honest):
         return stage.view.enrolment.positions.get(key_of(scene, self.partner)) == accused
 
 
-def _place_of(scene: PartyScene, party: int) -> int | None:
-    """Which of its edges leads to the party; None if none does."""
+def _of_another_seed(scene: PartyScene, content: Commit) -> Commit:
+    """The commit with shares of a fresh seed, which fit the coefficients that come with them."""
+    stage = scene.state.stage
+    if not isinstance(stage, Committed):
+        return content
+    view, group, needed = stage.view, scene.toolkit.group, len(content.coefficients)
+    points = [share_point(v) for v in view.neighbours]
+    dealt = deal_seed(group, shareable_seed(group, scene.rng), points, needed, scene.rng)
+    data = dealt.commitments.to_bytes()
+    return replace(
+        content,
+        coefficients=tuple(data[at : at + 32] for at in range(0, len(data), 32)),
+        shares=sealed_shares(view, stage.edges, dealt),
+    )
+
+
+def _place_of(scene: PartyScene, party: int | None) -> int | None:
+    """Which of its edges leads to the party, or its first one; None if none does."""
     stage = scene.state.stage
     if not isinstance(stage, Committed):
         return None
+    if party is None:
+        return 0 if stage.view.neighbours else None
     position = stage.view.enrolment.positions.get(key_of(scene, party))
     neighbours = stage.view.neighbours
     return neighbours.index(position) if position in neighbours else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gopa.adversary.deeds.kinds import change, key_of, knowing, only_at
+from gopa.adversary.deeds.kinds import change, flipped, key_of, knowing, only_at
 from gopa.adversary.malicious import Deed
 from gopa.messages.party import (
     ACCUSATION,
@@ -24,7 +24,6 @@ from gopa.rounds.proofs import SharedKeyClaim
 from gopa.simulation import Behaviour
 from gopa.simulation.contents import first_entry
 from gopa.simulation.departures import Honest, Rounds, acts
-from gopa.simulation.faults import flipped
 from gopa.simulation.scene import PartyScene
 
 
@@ -83,9 +82,13 @@ def betray() -> Deed:
 
 
 def accuse(
-    party: int, about: About = About.EDGE, *, proved: bool = True, forged: bool = False
+    party: int | None = None,
+    about: About = About.EDGE,
+    *,
+    proved: bool = True,
+    forged: bool = False,
 ) -> Deed:
-    """Accuses a party that did nothing wrong.
+    """Accuses a party that did nothing wrong: this one, or its first neighbour that is listed.
 
     With `proved` the shared key and its proof are right, and show that nothing is wrong.
     With `forged` another key is shown with the proof for the right one.
@@ -121,7 +124,7 @@ class _Betraying(Honest):
 class _Accusing(Honest):
     phase: Phase
     rounds: Rounds
-    party: int
+    party: int | None
     about: About
     proved: bool
     forged: bool
@@ -135,13 +138,18 @@ class _Accusing(Honest):
         comparing = stage.comparing if isinstance(stage, Accusing) else stage
         if post.phase is not Phase.PUBLISH or not isinstance(comparing, Comparing):
             return [post]
-        view = comparing.committed.view
-        accused = view.enrolment.positions.get(key_of(scene, self.party))
+        accused = self._accused(scene, comparing)
         if accused is None:
             return [post]
         body = ACCUSATION.encode(self._content(scene, comparing, accused))
         seq = scene.memory.pop(("accusations", scene.round), 0)
         return [scene.sign(Phase.ACCUSE, body, seq), post]
+
+    def _accused(self, scene: PartyScene, comparing: Comparing) -> int | None:
+        view = comparing.committed.view
+        if self.party is None:
+            return next((v for v in view.neighbours if v in comparing.listed), None)
+        return view.enrolment.positions.get(key_of(scene, self.party))
 
     def _content(self, scene: PartyScene, comparing: Comparing, accused: int) -> Accusation:
         committed, leaf = comparing.committed, comparing.leaf

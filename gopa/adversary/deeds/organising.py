@@ -1,4 +1,4 @@
-"""Lies of an organiser, beside those of `gopa.simulation.organiser_faults`.
+"""What a malicious organiser may post: `MaliciousOrganiser(do=AlteredClose(..))`.
 
 Everybody evaluates the rules over its messages. From the first wrong one on the log convicts it,
 whatever it posts afterwards; so it says nothing more in a session in one process.
@@ -11,11 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bulletin_board import Submission
+from gopa.adversary.deeds.kinds import flipped
 from gopa.messages.bodies import BODIES
 from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
+from gopa.messages.members import pack_members
 from gopa.messages.organiser import (
     ABORT,
     CLOSE,
+    RESULT,
     Abort,
     AbortReason,
     Close,
@@ -35,8 +38,65 @@ from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Control, Ledger
 from gopa.rules.closes import given_in
 from gopa.simulation.contents import body_of
-from gopa.simulation.faults import flipped
 from gopa.simulation.scene import OrganiserScene
+
+
+@dataclass(frozen=True, slots=True)
+class AlteredClose:
+    """Posts another close of one phase than the rules demand."""
+
+    phase: Phase
+    change: Callable[[Close], Close]
+    beside: bool = False
+
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+        """With `beside` both are posted: two closes for one step."""
+        close = close_of(control)
+        if close is None or close.phase is not self.phase:
+            return [control]
+        wrong = scene.altered(control, CLOSE, self.change)
+        return [control, wrong] if self.beside else [wrong]
+
+
+@dataclass(frozen=True, slots=True)
+class AlteredResult:
+    """Posts another result than the rules demand."""
+
+    change: Callable[[ResultMessage], ResultMessage]
+
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+        if control.kind is not Kind.RESULT:
+            return [control]
+        return [scene.altered(control, RESULT, self.change)]
+
+
+@dataclass(frozen=True, slots=True)
+class AlteredAbort:
+    """Posts another abort than the rules demand."""
+
+    change: Callable[[Abort], Abort]
+
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+        if control.kind is not Kind.ABORT:
+            return [control]
+        return [scene.altered(control, ABORT, self.change)]
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedAnyway:
+    """Goes on where the rules demand an abort: closes the phase with a list of its own."""
+
+    phase: Phase
+    members: tuple[int, ...]
+    parties: int
+
+    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+        if control.kind is not Kind.ABORT:
+            return [control]
+        abort = ABORT.decode(body_of(control.entries))
+        content = Members(pack_members(self.members, self.parties), final=False)
+        close = Close(abort.acts_on, abort.cut, self.phase, b"", content)
+        return [scene.instead(control, Kind.CLOSE, CLOSE.encode(close))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +272,26 @@ def lacking(position: int) -> Callable[[Close], Close]:
         bits = bytearray(content.members)
         bits[position // 8] &= ~(1 << position % 8) & 0xFF
         return replace(close, content=replace(content, members=bytes(bits)))
+
+    return change
+
+
+def with_cut(shift: int) -> Callable[[Close], Close]:
+    """A close whose cut is moved."""
+
+    def change(close: Close) -> Close:
+        return replace(close, cut=close.cut + shift)
+
+    return change
+
+
+def with_final(final: bool) -> Callable[[Close], Close]:
+    """A close that says whether it is final."""
+
+    def change(close: Close) -> Close:
+        if not isinstance(close.content, Members):
+            return close
+        return replace(close, content=replace(close.content, final=final))
 
     return change
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gopa.adversary.deeds.kinds import change, copied, knowing, only_at, require_full
+from gopa.adversary.deeds.kinds import change, copied, flipped, knowing, only_at, require_full
 from gopa.adversary.malicious import Deed
 from gopa.adversary.needs import PROOFS, WEIGHTS, require_met
 from gopa.messages.party import Commit, Join, Publish
@@ -15,7 +15,6 @@ from gopa.party.states import Accusing, Committed, Comparing
 from gopa.rounds.context import RoundContext, commit
 from gopa.simulation import Behaviour
 from gopa.simulation.departures import Rounds
-from gopa.simulation.faults import flipped
 from gopa.simulation.scene import PartyScene
 from gopa.simulation.secrets import noise_for_tests
 from wire.errors import UsageError

@@ -10,11 +10,18 @@ from typing import Final, TypeAlias
 from gopa.adversary import deeds
 from gopa.adversary.deeds.organising import (
     AbortsInstead,
+    AlteredAbort,
+    AlteredClose,
     AlteredOpen,
+    AlteredResult,
     AnotherResult,
+    ClosedAnyway,
     ClosesAgain,
     GivesUp,
     Vanishes,
+    lacking,
+    with_cut,
+    with_final,
 )
 from gopa.adversary.malicious import Deed
 from gopa.messages.members import pack_members, unpack_members
@@ -33,15 +40,6 @@ from gopa.messages.phases import Phase
 from gopa.party import Post
 from gopa.simulation import Behaviour, OrganiserBehaviour
 from gopa.simulation.departures import Honest, Rounds
-from gopa.simulation.organiser_faults import (
-    AlteredAbort,
-    AlteredClose,
-    AlteredResult,
-    ClosedAnyway,
-    with_cut,
-    with_final,
-    without,
-)
 from gopa.simulation.scene import PartyScene
 from tests.adversary.schedules.worlds import World
 
@@ -192,11 +190,11 @@ CLOSES: Final = (
 LieAt: TypeAlias = Callable[[Phase, int, int], OrganiserBehaviour]
 
 _AT_EVERY_CLOSE: Final[dict[str, LieAt]] = {
-    "leaves out at": lambda p, v, n: AlteredClose(p, without(v, n)),
+    "leaves out at": lambda p, v, _n: AlteredClose(p, lacking(v)),
     "adds at": lambda p, v, n: AlteredClose(p, adding(v, n)),
-    "posts two closes at": lambda p, v, n: AlteredClose(p, without(v, n), beside=True),
-    "closes again behind": lambda p, v, n: ClosesAgain(p, without(v, n)),
-    "closes again and goes on at": lambda p, v, n: ClosesAgain(p, without(v, n), follows=True),
+    "posts two closes at": lambda p, v, _n: AlteredClose(p, lacking(v), beside=True),
+    "closes again behind": lambda p, v, _n: ClosesAgain(p, lacking(v)),
+    "closes again and goes on at": lambda p, v, _n: ClosesAgain(p, lacking(v), follows=True),
     "cuts ahead at": lambda p, _v, _n: AlteredClose(p, with_cut(3)),
     "cuts back at": lambda p, _v, _n: AlteredClose(p, with_cut(-2)),
     "aborts at": lambda p, v, _n: AbortsInstead(p, list(AbortReason)[v % len(AbortReason)]),

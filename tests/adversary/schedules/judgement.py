@@ -11,6 +11,7 @@ from itertools import combinations
 from bulletin_board import TrustPolicy, VerifierKey
 from gopa.adversary import AttackOutcome, Malicious, MaliciousOrganiser
 from gopa.adversary.deeds import skip
+from gopa.adversary.deeds.organising import AlteredResult
 from gopa.adversary.harm import edges_opened, honest_blamed, inputs_exposed, wrong_sums
 from gopa.adversary.outcome import RoundOutcome
 from gopa.adversary.trial import open_to_all
@@ -22,7 +23,6 @@ from gopa.messages.organiser import ABORT, CLOSE, Abort, Close
 from gopa.messages.party import ACCUSATION, JOIN, OPENING, RECOVER, REVEAL, UNMASK
 from gopa.messages.phases import Kind, Phase
 from gopa.rules import Findings, RoundFindings
-from gopa.simulation.organiser_faults import AlteredResult
 from tests.adversary.schedules.arena import Arena, Side
 from tests.adversary.schedules.secrets import Pair
 from tests.verifier.answers import anchors_of, report

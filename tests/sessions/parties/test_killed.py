@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gopa.adversary.deeds import wrong_edge, wrong_seed
 from gopa.messages.phases import Phase
 from gopa.organiser import SessionSetting
 from gopa.party.states import Done
@@ -16,8 +17,8 @@ from gopa.rules import check_log
 from gopa.sessions.vault import DirectoryVault, SealingKey, Vault
 from gopa.simulation import Script, Simulation
 from gopa.simulation.departures import Skip
-from gopa.simulation.faults import BadEdge, WrongSeed
 from tests.board.faults import Plan
+from tests.lies import lying
 from tests.randomness import seeded
 from tests.sessions.parties.worlds import (
     DOUBLES,
@@ -48,10 +49,14 @@ SUBJECT, LIAR = 3, 6
 CASES: dict[str, tuple[Terms, SessionSetting, Script]] = {
     "honest": (SCALAR, FULL, Script()),
     "rollback": (SCALAR, FULL, Script().drop(LIAR, before=Phase.PUBLISH, rounds={1})),
-    "accusation": (SCALAR, FULL, Script().misbehave(LIAR, BadEdge())),
+    "accusation": (SCALAR, FULL, Script().misbehave(LIAR, lying("commit", wrong_edge()))),
     "recovery": (RECOVERING, FULL, Script().misbehave(LIAR, Skip(Phase.UNMASK))),
     "recovery of words": (RECOVERING_VECTOR, SIGNED, Script().misbehave(LIAR, Skip(Phase.UNMASK))),
-    "retry": (SCALAR, FULL, Script().misbehave(LIAR, WrongSeed(frozenset({1})))),
+    "retry": (
+        SCALAR,
+        FULL,
+        Script().misbehave(LIAR, lying("unmask", wrong_seed(), frozenset({1}))),
+    ),
     "vector": (VECTOR, FULL, Script()),
     "signed": (SCALAR, SIGNED, Script()),
     "curious": (CURIOUS, LENIENT, Script()),

@@ -9,11 +9,13 @@ import asyncio
 import json
 import os
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
 from bulletin_board import Submission
+from gopa.adversary.deeds.kinds import flipped
 from gopa.messages.framing import MessageSlot, sign_message
 from gopa.messages.party import PUBLISH
 from gopa.messages.phases import KIND_IN, Phase
@@ -24,7 +26,6 @@ from gopa.sessions.following import BoardLink, SelectiveLog
 from gopa.sessions.round_progress import RoundStatus
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Vault, identity
-from gopa.simulation.faults import WrongMask
 from wire.ed25519 import SigningKey
 from wire.errors import GopaError
 from wire.randomness import Rng
@@ -55,7 +56,8 @@ class LyingLog(SelectiveLog):
         entry = Submission.decode(raw).entry
         if entry.phase != Phase.PUBLISH:
             return raw
-        body = PUBLISH.encode(WrongMask().change(PUBLISH.decode(entry.body)))
+        content = PUBLISH.decode(entry.body)
+        body = PUBLISH.encode(replace(content, value=flipped(content.value)))
         kind = KIND_IN[Phase.PUBLISH]
         place = MessageSlot(
             entry.session, Phase.PUBLISH, kind, entry.round, entry.seq, entry.prev_own_leaf

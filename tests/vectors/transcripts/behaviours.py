@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
+from commitments import ristretto255
 from commitments.group import Group
+from gopa.adversary.deeds import change, instead
 from gopa.messages.framing import NO_LEAF, MessageSlot, party_id, sign_message
 from gopa.messages.party import COMMIT, JOIN, Commit, Join
 from gopa.messages.phases import KIND_IN, Phase
 from gopa.party import Post
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
+from gopa.simulation import Behaviour
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest
-from gopa.simulation.faults import Altered
 from gopa.simulation.scene import PartyScene
+from tests.lies import lying
 from tests.messages.samples import signing_key
 from tests.randomness import seeded
+
+GENERATOR: Final = ristretto255().generator.to_bytes()
+"""A point that no honest party posts: everybody knows its logarithm."""
 
 
 def shifted(group: Group, data: bytes, by: int) -> bytes:
@@ -82,70 +89,47 @@ class KeyOfTwo(Honest):
         return [scene.altered(post, JOIN, change)]
 
 
-@dataclass(frozen=True, slots=True)
-class NoSelfMask(Altered[Commit]):
+def no_self_mask() -> Behaviour:
     """Commits to the identity in place of a self-mask."""
-
-    phase = Phase.COMMIT
-    codec = COMMIT
-
-    def change(self, content: Commit) -> Commit:
-        return replace(content, self_mask=bytes(32))
+    return lying("commit", change(lambda content: replace(content, self_mask=bytes(32))))
 
 
-@dataclass(frozen=True, slots=True)
-class JoinsWithNothing(Altered[Join]):
+def joins_with_nothing() -> Behaviour:
     """Commits to its input by the identity: zero, and no blinding."""
-
-    phase = Phase.JOIN
-    codec = JOIN
-
-    def change(self, content: Join) -> Join:
-        return replace(content, input=bytes(32))
+    return lying("join", change(lambda content: replace(content, input=bytes(32))))
 
 
-@dataclass(frozen=True, slots=True)
-class NoNoise(Altered[Join]):
-    """The identity in place of its commitment to the seed of its noise."""
-
-    phase = Phase.JOIN
-    codec = JOIN
-
-    def change(self, content: Join) -> Join:
-        return replace(content, seed=bytes(32))
+def no_noise() -> Behaviour:
+    """Puts the identity in place of its commitment to the seed of its noise."""
+    return lying("join", change(lambda content: replace(content, seed=bytes(32))))
 
 
-@dataclass(frozen=True, slots=True)
-class NoOutput(Altered[Commit]):
+def no_output() -> Behaviour:
     """Commits to its noisy value by the identity."""
-
-    phase = Phase.COMMIT
-    codec = COMMIT
-
-    def change(self, content: Commit) -> Commit:
-        return replace(content, output=bytes(32))
+    return lying("commit", change(lambda content: replace(content, output=bytes(32))))
 
 
-@dataclass(frozen=True, slots=True)
-class FlatShares(Altered[Commit]):
-    """The identity as last coefficient: fewer shares than T would do."""
+def flat_shares() -> Behaviour:
+    """Puts the identity for its last coefficient: fewer shares than T would do."""
 
-    phase = Phase.COMMIT
-    codec = COMMIT
-
-    def change(self, content: Commit) -> Commit:
+    def lie(content: Commit) -> Commit:
         return replace(content, coefficients=(*content.coefficients[:-1], bytes(32)))
 
+    return lying("commit", change(lie))
 
-@dataclass(frozen=True, slots=True)
-class NoEdge(Altered[Commit]):
-    """The identity for its first edge: no mask."""
 
-    phase = Phase.COMMIT
-    codec = COMMIT
+def generator_as_input(rounds: Collection[int]) -> Behaviour:
+    """Joins with the generator for a commitment to its input."""
+    return lying("join", change(lambda content: replace(content, input=GENERATOR)), rounds)
 
-    def change(self, content: Commit) -> Commit:
-        return replace(content, edges=(bytes(32), *content.edges[1:]))
+
+def first_edge_is(data: bytes) -> Behaviour:
+    """Commits to this on its first edge, and goes on as if it had not."""
+
+    def lie(content: Commit) -> Commit:
+        return replace(content, edges=(data, *content.edges[1:]))
+
+    return lying("commit", instead(lambda scene, post: [scene.altered(post, COMMIT, lie)]))
 
 
 @dataclass(frozen=True, slots=True)

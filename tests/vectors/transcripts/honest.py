@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from gopa.adversary.deeds import hold
+from gopa.adversary.deeds import hold, wrong_seed
 from gopa.adversary.deeds.organising import CutsOff, GivesUp
 from gopa.messages.organiser import AbortReason, Released
 from gopa.messages.phases import Phase
 from gopa.simulation import Script
 from gopa.simulation.departures import PostsLate, Skip
-from gopa.simulation.faults import WrongSeed
+from tests.lies import lying
 from tests.vectors.transcripts.cases import Case, aborts, sums
 from tests.vectors.transcripts.worlds import (
     COINS,
@@ -126,7 +126,7 @@ ABSENCE: Final = {
     "dropout_very_late_publish": Case(
         "Party 3 publishes when everybody has confirmed: nothing changes.",
         (sums(*WITHOUT),),
-        Script().misbehave(LEAVER, hold("confirm")(Phase.PUBLISH, None)),
+        Script().misbehave(LEAVER, lying("publish", hold("confirm"))),
         RECOVERY,
     ),
     "dropout_late_commit": Case(
@@ -258,7 +258,9 @@ ABORTS: Final = {
     "abort_cut_off_a_wrong_seed": Case(
         "A wrong seed stands behind the cut as well: its author is to blame and barred.",
         (aborts(AbortReason.NOT_UNMASKED, released=True), sums(0, 1, 2)),
-        Script().misbehave(LEAVER, WrongSeed(frozenset({1}))).organise(CutsOff(Phase.UNMASK)),
+        Script()
+        .misbehave(LEAVER, lying("unmask", wrong_seed(), frozenset({1})))
+        .organise(CutsOff(Phase.UNMASK)),
     ),
     "abort_cut_off_before_recovery": Case(
         "A seed is cut off, then two neighbours keep their shares: the log has all that is needed.",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from bulletin_board import Submission, sign_entry
-from gopa.adversary.deeds import instead
+from gopa.adversary.deeds import instead, unproved_key
 from gopa.adversary.deeds.organising import close_of
 from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
 from gopa.messages.organiser import AbortReason
@@ -28,8 +28,8 @@ from gopa.party import Post
 from gopa.simulation import OrganiserBehaviour, Script
 from gopa.simulation.contents import body_of, first_entry
 from gopa.simulation.departures import Honest, Skip
-from gopa.simulation.faults import BadPossession
 from gopa.simulation.scene import OrganiserScene, PartyScene
+from tests.lies import lying
 from tests.vectors.transcripts.cases import Case, aborts, blame, sums
 from tests.vectors.transcripts.organisers import cheat
 from tests.vectors.transcripts.parties import (
@@ -175,13 +175,13 @@ CASES: Final = {
     "publish_announced_too_long": lie(
         "An entry announces more chunks than any honest message has: it uses its number, so that "
         "the message behind it is not the first.",
-        instead(announced)(Phase.PUBLISH, None),
+        lying("publish", instead(announced)),
         *("04-S4", "04-E2"),
     ),
     "publish_unlinked_chunks": Case(
         "The second chunk of a value does not continue the first one: no message, and no fault.",
         (aborts(AbortReason.TOO_FEW_LEFT),),
-        Script().misbehave(LIAR, instead(unlinked)(Phase.PUBLISH, None)),
+        Script().misbehave(LIAR, lying("publish", instead(unlinked))),
         LONG,
         liars=(LIAR,),
         twin="clean_two_chunks",
@@ -222,7 +222,7 @@ CASES: Final = {
     ),
     "rollback_another_kind": lie(
         "The edge that it owes is opened in a message of another kind: invalid.",
-        instead(of_another_kind)(Phase.ROLLBACK, None),
+        lying("rollback", instead(of_another_kind)),
         "04-E2",
         ends=STAYERS,
         world=SIX,
@@ -232,14 +232,14 @@ CASES: Final = {
     "rollback_opens_three_times": lie(
         "An opening that acts on another close, the one that counts, and that one again in front "
         "of its confirmation: no fault.",
-        instead(three_times)(Phase.ROLLBACK, None),
+        lying("rollback", instead(three_times)),
         ends=(sums(0, 1, 2, 4),),
         twin="dropout_before_publish",
         others=leaves,
     ),
     "confirm_then_opens": lie(
         "Confirms, and opens an edge behind that.",
-        instead(opens_then)(Phase.CONFIRM, None),
+        lying("confirm", instead(opens_then)),
         "04-F3",
         ends=(sums(*ALL),),
     ),
@@ -247,7 +247,7 @@ CASES: Final = {
         "Confirms and opens an edge, and the round ends because too few others confirm.",
         (aborts(AbortReason.NOT_CONFIRMED, released=True),),
         Script()
-        .misbehave(LIAR, instead(opens_then)(Phase.CONFIRM, None))
+        .misbehave(LIAR, lying("confirm", instead(opens_then)))
         .misbehave(2, Skip(Phase.CONFIRM))
         .misbehave(3, Skip(Phase.CONFIRM)),
         ONCE,
@@ -265,7 +265,7 @@ CASES: Final = {
     ),
     "two_rounds_key_without_possession": lie(
         "A proof of possession that fails in the first round: not admitted to the second.",
-        BadPossession(FIRST),
+        lying("join", unproved_key(), FIRST),
         "04-J3",
         ends=(sums(0, 2, 3), sums(0, 2, 3)),
         world=TWICE,

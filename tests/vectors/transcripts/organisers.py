@@ -9,12 +9,19 @@ from typing import Final
 from bulletin_board.note import SignedNote
 from gopa.adversary.deeds.organising import (
     AbortsInstead,
+    AlteredAbort,
+    AlteredClose,
     AlteredOpen,
+    AlteredResult,
     AnotherResult,
+    ClosedAnyway,
     ClosesAgain,
     CutsOff,
     GivesUp,
     Vanishes,
+    lacking,
+    with_cut,
+    with_final,
 )
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import (
@@ -31,15 +38,6 @@ from gopa.messages.organiser import (
 )
 from gopa.messages.phases import Phase
 from gopa.simulation import OrganiserBehaviour, Script
-from gopa.simulation.organiser_faults import (
-    AlteredAbort,
-    AlteredClose,
-    AlteredResult,
-    ClosedAnyway,
-    with_cut,
-    with_final,
-    without,
-)
 from tests.vectors.transcripts.cases import ORGANISER, Case, Ended, aborts, blame, stops
 from tests.vectors.transcripts.worlds import (
     DRAND,
@@ -71,7 +69,7 @@ def cheat(
 def wrong_list(phase: Phase, *rules: str, released: bool = False) -> Case:
     """A close that lacks one honest party."""
     about = f"The close of {phase.name.lower()} leaves an honest party out."
-    lie = AlteredClose(phase, without(2, FOUR))
+    lie = AlteredClose(phase, lacking(2))
     return cheat(about, lie, *rules, ends=(stops(released=released),))
 
 
@@ -161,14 +159,14 @@ CASES: Final = {
     "organiser_wrong_confirm_list": wrong_list(Phase.CONFIRM, "04-C3", released=True),
     "organiser_wrong_rollback_list": cheat(
         "The close of rollback leaves out a party that opened what it owed.",
-        AlteredClose(Phase.ROLLBACK, without(2, FOUR)),
+        AlteredClose(Phase.ROLLBACK, lacking(2)),
         "04-C3",
         twin="dropout_without_recovery",
         script=GONE,
     ),
     "organiser_wrong_unmask_list": cheat(
         "The close of unmask leaves out a party that opened its seed.",
-        AlteredClose(Phase.UNMASK, without(2, 5)),
+        AlteredClose(Phase.UNMASK, lacking(2)),
         "04-C3",
         ends=(stops(released=True),),
         world=RECOVERY,
@@ -205,7 +203,7 @@ CASES: Final = {
     ),
     "organiser_two_closes_in_one_slot": cheat(
         "Two closes of publish in one slot: the first stands; who sees the second stops.",
-        AlteredClose(Phase.PUBLISH, without(2, FOUR), beside=True),
+        AlteredClose(Phase.PUBLISH, lacking(2), beside=True),
         "04-E3",
         ends=(
             aborts(AbortReason.NOT_UNMASKED, released=True),
@@ -215,7 +213,7 @@ CASES: Final = {
     ),
     "organiser_two_closes_in_a_row": cheat(
         "Two closes of publish at two indexes of one log.",
-        ClosesAgain(Phase.PUBLISH, without(2, FOUR)),
+        ClosesAgain(Phase.PUBLISH, lacking(2)),
         "04-E4",
         ends=(stops(released=True),),
     ),

@@ -6,46 +6,45 @@ from collections.abc import Callable
 from typing import Final
 
 from gopa.adversary.deeds import (
+    accuse,
+    another_nonce,
     claim_another_log,
+    copy_key,
+    copy_proof,
+    copy_seed,
     half,
     hold,
     missing_edge,
+    other_seed,
+    spoil_proof,
+    spoil_value,
     spoil_weighing,
+    unproved_key,
+    wrong_key,
+    wrong_recovery,
+    wrong_seed,
+    wrong_share,
 )
 from gopa.messages.organiser import AbortReason
 from gopa.messages.party import About
 from gopa.messages.phases import Phase
 from gopa.simulation import Behaviour, Script
 from gopa.simulation.departures import Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
-from gopa.simulation.faults import (
-    BadEdge,
-    BadNonce,
-    BadPossession,
-    BadProof,
-    BadShare,
-    ChangedInput,
-    CopiedKey,
-    CopiedProof,
-    CopiedSeed,
-    FalseAccusation,
-    OtherSeed,
-    WrongMask,
-    WrongOpening,
-    WrongRecovery,
-    WrongSeed,
-)
+from tests.lies import lying
 from tests.small_worlds.behaviours import Conspire
 from tests.vectors.transcripts.behaviours import (
-    FlatShares,
-    JoinsWithNothing,
+    GENERATOR,
     KeyOfTwo,
-    NoEdge,
-    NoNoise,
-    NoOutput,
-    NoSelfMask,
     ShiftedInput,
     ShiftedNoise,
     WithStranger,
+    first_edge_is,
+    flat_shares,
+    generator_as_input,
+    joins_with_nothing,
+    no_noise,
+    no_output,
+    no_self_mask,
 )
 from tests.vectors.transcripts.cases import Case, Ended, aborts, blame, sums
 from tests.vectors.transcripts.worlds import (
@@ -104,7 +103,7 @@ def _of_another_seed(world: World, twin: str, verdict: str) -> Case:
     return Case(
         "Deals shares of another seed and keeps its own: convicted, and the retry is without it.",
         (aborts(AbortReason.NOT_UNMASKED, released=True), sums(*REST)),
-        Script().misbehave(LIAR, OtherSeed(FIRST), Skip(Phase.UNMASK, FIRST)),
+        Script().misbehave(LIAR, lying("commit", other_seed(), FIRST), Skip(Phase.UNMASK, FIRST)),
         world,
         liars=(LIAR,),
         twin=twin,
@@ -117,11 +116,13 @@ STAYERS: Final = (sums(0, 2, 4, 5),)
 
 LIES: Final = {
     "join_key_without_possession": lie(
-        "A Diffie-Hellman key with a proof of possession that fails.", BadPossession(), "04-J3"
+        "A Diffie-Hellman key with a proof of possession that fails.",
+        lying("join", unproved_key()),
+        "04-J3",
     ),
     "join_copied_key": lie(
         "Another party's key with its proof of possession.",
-        CopiedKey(author(RECOVERY, VICTIM)),
+        lying("join", copy_key(VICTIM)),
         "04-J3",
     ),
     "join_key_of_two": Case(
@@ -135,7 +136,7 @@ LIES: Final = {
     ),
     "join_copied_noise_seed": lie(
         "Another party's commitment to its noise: the later one is removed.",
-        CopiedSeed(author(RECOVERY, VICTIM)),
+        lying("join", copy_seed(VICTIM)),
     ),
     "join_no_message": lie("Bytes that are no join.", Garbage(Phase.JOIN), "04-S4"),
     "join_with_a_stranger": Case(
@@ -147,13 +148,17 @@ LIES: Final = {
         twin="clean_recovery",
     ),
     "coins_wrong_nonce": lie(
-        "Another nonce than the one whose hash is on the roll.", BadNonce(), "04-V1"
+        "Another nonce than the one whose hash is on the roll.",
+        lying("coins", another_nonce()),
+        "04-V1",
     ),
     "commit_flipped_proof": lie(
-        "One bit of the proof of range and noise is flipped.", BadProof(), "04-K3"
+        "One bit of the proof of range and noise is flipped.",
+        lying("commit", spoil_proof()),
+        "04-K3",
     ),
     "commit_copied_proof": lie(
-        "Output and proof of another party.", CopiedProof(author(RECOVERY, VICTIM)), "04-K3"
+        "Output and proof of another party.", lying("commit", copy_proof(VICTIM)), "04-K3"
     ),
     "commit_input_out_of_range": lie(
         "The committed input is 1,000 steps above the one that the proof is about.",
@@ -171,67 +176,77 @@ LIES: Final = {
         "04-K3",
     ),
     "commit_no_self_mask": lie(
-        "The identity in place of a self-mask, so that there would be none.", NoSelfMask(), "04-K2"
+        "The identity in place of a self-mask, so that there would be none.",
+        no_self_mask(),
+        "04-K2",
     ),
     "join_no_input": lie(
         "The identity as commitment to the input: anybody could open it.",
-        JoinsWithNothing(),
+        joins_with_nothing(),
         "04-J2",
     ),
     "join_no_noise": lie(
-        "The identity as commitment to the seed of the noise.", NoNoise(), "04-J2"
+        "The identity as commitment to the seed of the noise.", no_noise(), "04-J2"
     ),
-    "commit_no_output": lie("The identity as commitment to the noisy value.", NoOutput(), "04-K2"),
+    "commit_no_output": lie("The identity as commitment to the noisy value.", no_output(), "04-K2"),
     "commit_no_coefficient": lie(
         "The identity as coefficient: fewer shares would open the self-mask.",
-        FlatShares(),
+        flat_shares(),
         "04-K2",
     ),
     "commit_no_edge": lie(
-        "The identity on one edge: void, accused and convicted.", NoEdge(), "04-A3"
+        "The identity on one edge: void, accused and convicted.", first_edge_is(bytes(32)), "04-A3"
     ),
     "commit_edge_missing": lie(
-        "One edge less than neighbours.", missing_edge()(Phase.COMMIT, None), "04-K1"
+        "One edge less than neighbours.", lying("commit", missing_edge()), "04-K1"
     ),
     "commit_wrong_edge": lie(
         "Another commitment than the neighbour's on one edge: accused and convicted.",
-        BadEdge(),
+        first_edge_is(GENERATOR),
         "04-A3",
     ),
     "commit_wrong_share": lie(
-        "A share that does not fit the coefficients: accused and convicted.", BadShare(), "04-A4"
+        "A share that does not fit the coefficients: accused and convicted.",
+        lying("commit", wrong_share()),
+        "04-A4",
     ),
     "accuse_falsely": lie(
-        "An honest edge, with a right proof that shows just that.", FalseAccusation(), "04-A1"
+        "An honest edge, with a right proof that shows just that.",
+        lying("accuse", accuse()),
+        "04-A1",
     ),
     "accuse_without_proof": lie(
         "An honest edge, with a proof of equality that fails.",
-        FalseAccusation(proved=False),
+        lying("accuse", accuse(proved=False)),
         "04-A1",
     ),
     "accuse_falsely_of_a_share": lie(
         "An honest share, with a right proof that shows just that.",
-        FalseAccusation(about=About.SHARE),
+        lying("accuse", accuse(about=About.SHARE)),
         "04-A5",
     ),
     "accuse_of_a_share_without_proof": lie(
         "An honest share, with a proof of equality that fails.",
-        FalseAccusation(about=About.SHARE, proved=False),
+        lying("accuse", accuse(about=About.SHARE, proved=False)),
         "04-A2",
     ),
     "publish_wrong_value": lie(
-        "A masked value that the commitments do not open to.", WrongMask(), "04-P1"
+        "A masked value that the commitments do not open to.",
+        lying("publish", spoil_value()),
+        "04-P1",
     ),
     "publish_no_message": lie("Bytes that are no value.", Garbage(Phase.PUBLISH), "04-S4"),
     "publish_lone_chunk": lie(
         "The second of two chunks, where no honest message has more than one.",
-        half()(Phase.PUBLISH, None),
+        lying("publish", half()),
         "04-S4",
     ),
     "publish_wrong_value_shown_another_log": Case(
         "A wrong value whose author names a root that this log never had: removed, not convicted.",
         (sums(*REST),),
-        Script().misbehave(LIAR, WrongMask(), claim_another_log()(Phase.PUBLISH, None)),
+        Script().misbehave(
+            LIAR, lying("publish", spoil_value()), lying("publish", claim_another_log())
+        ),
         RECOVERY,
         liars=(LIAR,),
         twin="clean_recovery",
@@ -239,7 +254,7 @@ LIES: Final = {
     ),
     "rollback_wrong_opening": lie(
         "Another key than the edge's.",
-        WrongOpening(),
+        lying("rollback", wrong_key()),
         "04-O2",
         ends=STAYERS,
         world=SIX,
@@ -281,13 +296,13 @@ LIES: Final = {
     ),
     "unmask_wrong_seed": lie(
         "Another seed than the committed one: its self-mask is recovered.",
-        WrongSeed(),
+        lying("unmask", wrong_seed()),
         "04-U1",
         ends=(sums(*ALL),),
     ),
     "unmask_wrong_seed_and_retry": lie(
         "Another seed than the committed one, without recovery: an attempt is lost.",
-        WrongSeed(FIRST),
+        lying("unmask", wrong_seed(), FIRST),
         "04-U1",
         ends=(aborts(AbortReason.NOT_UNMASKED, released=True), sums(0, 2, 3)),
         world=PLAIN,
@@ -296,7 +311,9 @@ LIES: Final = {
     "unmask_refuses_and_changes_its_input": Case(
         "Party 3 vetoes; in the retry party 1 commits to another input.",
         (aborts(AbortReason.NOT_UNMASKED, released=True), sums(0, 2, 4)),
-        Script().misbehave(LEAVER, Skip(Phase.UNMASK, FIRST)).misbehave(LIAR, ChangedInput(SECOND)),
+        Script()
+        .misbehave(LEAVER, Skip(Phase.UNMASK, FIRST))
+        .misbehave(LIAR, generator_as_input(SECOND)),
         LEAVING,
         liars=(LIAR, LEAVER),
         twin="clean_five",
@@ -308,7 +325,7 @@ LIES: Final = {
     ),
     "recover_wrong_share": lie(
         "Gives out another share than it received.",
-        WrongRecovery(),
+        lying("recover", wrong_recovery()),
         "04-U3",
         ends=(sums(*ALL),),
         twin="dropout_before_unmask",
@@ -316,7 +333,7 @@ LIES: Final = {
     ),
     "vector_flipped_proof": lie(
         "One bit of the proof about a vector is flipped.",
-        BadProof(),
+        lying("commit", spoil_proof()),
         "04-K3",
         ends=(sums(0, 2, 3),),
         world=VECTORS,
@@ -324,7 +341,7 @@ LIES: Final = {
     ),
     "vector_wrong_value": lie(
         "A masked vector that the commitments do not open to.",
-        WrongMask(),
+        lying("publish", spoil_value()),
         "04-P1",
         ends=(sums(0, 2, 3),),
         world=VECTORS,
@@ -332,7 +349,7 @@ LIES: Final = {
     ),
     "weighted_not_proved": lie(
         "Does not prove that its weight is the largest coordinate.",
-        spoil_weighing()(Phase.COMMIT, None),
+        lying("commit", spoil_weighing()),
         "04-K3",
         ends=(sums(0, 2, 3),),
         world=WEIGHTED,
@@ -340,7 +357,7 @@ LIES: Final = {
     ),
     "signed_wrong_edge": lie(
         "Another hash than the neighbour's on one edge.",
-        BadEdge(),
+        first_edge_is(GENERATOR),
         "04-A3",
         ends=(sums(0, 2, 3),),
         world=SIGNED,
@@ -349,7 +366,7 @@ LIES: Final = {
     ),
     "signed_wrong_words": lie(
         "Other words than the masked ones: nothing shows it, and the sum moves.",
-        WrongMask(),
+        lying("publish", spoil_value()),
         ends=(sums(0, 1, 2, 3),),
         world=SIGNED,
         twin="clean_signed",
@@ -358,7 +375,7 @@ LIES: Final = {
     ),
     "signed_wrong_seed_and_retry": lie(
         "Another seed than the one whose hash it posted.",
-        WrongSeed(FIRST),
+        lying("unmask", wrong_seed(), FIRST),
         "04-U1",
         ends=(aborts(AbortReason.NOT_UNMASKED, released=True), sums(0, 2, 3)),
         world=SIGNED,
@@ -367,7 +384,7 @@ LIES: Final = {
     ),
     "curious_wrong_words": lie(
         "Other words than the masked ones: lies are not found where parties are trusted.",
-        WrongMask(),
+        lying("publish", spoil_value()),
         ends=(sums(0, 1, 2, 3),),
         world=CURIOUS,
         twin="clean_curious",
@@ -376,7 +393,7 @@ LIES: Final = {
     ),
     "two_rounds_convict_is_barred": lie(
         "A bad proof in the first round: not admitted to the second.",
-        BadProof(FIRST),
+        lying("commit", spoil_proof(), FIRST),
         "04-K3",
         ends=(sums(0, 2, 3), sums(0, 2, 3)),
         world=TWICE,
@@ -387,7 +404,7 @@ LIES: Final = {
         "Accuses falsely behind the close of publish: the round stands, the next is without it.",
         (sums(0, 1, 2, 3), sums(0, 2, 3)),
         Script().misbehave(
-            LIAR, FalseAccusation(rounds=FIRST), hold("publish")(Phase.ACCUSE, None)
+            LIAR, lying("accuse", accuse(), FIRST), lying("accuse", hold("publish"))
         ),
         TWICE,
         rounds=2,

@@ -1,0 +1,14 @@
+"""Deeds of `gopa.adversary.deeds` as scripts of a simulation take them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from gopa.adversary.malicious import Deed, Malicious
+from gopa.messages.phases import Phase
+from gopa.simulation import Behaviour
+
+
+def lying(at: str | Phase, deed: Deed, rounds: Collection[int] | None = None) -> Behaviour:
+    """Does this deed at a phase, in the rounds of these numbers or in all."""
+    return Malicious(0, at, deed, rounds).behaviour()

@@ -7,7 +7,7 @@ coordinate for each number; `weighting` has those with a private weight. Specifi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,6 +34,31 @@ class Encoded:
     clipped: int
     scaled: int
     exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedRow:
+    """Holds one party's integers, and what was done to its value to get them."""
+
+    integers: Integers
+    clipped: int
+    scaled: bool
+    exact: bool
+
+
+def encode_rows(
+    values: Sequence[Value | None], structure: Structure, row: Callable[[Value, int], EncodedRow]
+) -> Encoded:
+    """Encodes the values of those that take part, one by one; `row` gets value and party."""
+    rows = [None if value is None else row(value, party) for party, value in enumerate(values)]
+    present = [each for each in rows if each is not None]
+    return Encoded(
+        structure,
+        tuple(None if each is None else each.integers for each in rows),
+        clipped=sum(each.clipped for each in present),
+        scaled=sum(each.scaled for each in present),
+        exact=all(each.exact for each in present),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +118,14 @@ class Plain:
         """
         structure = structure_of(values, self.terms.parties, self.terms.dimension)
         bounds = Bounds.of(self.terms)
-        rows: list[Integers | None] = []
-        clipped = scaled = rounded = 0
-        for party, value in enumerate(values):
-            if value is None:
-                rows.append(None)
-                continue
+
+        def row(value: Value, party: int) -> EncodedRow:
             given = bounds.admit(structure.flatten(value, party), structure, party, clip=clip)
-            clipped += given.clipped
-            scaled += given.scaled
-            rounded += bounds.grid.count_rounded(given.values)
-            rows.append(bounds.grid.round(given.values, stream))
-        return Encoded(structure, tuple(rows), clipped, scaled, exact=not rounded)
+            exact = not bounds.grid.count_rounded(given.values)
+            integers = bounds.grid.round(given.values, stream)
+            return EncodedRow(integers, given.clipped, given.scaled, exact)
+
+        return encode_rows(values, structure, row)
 
     def decode(self, total: NoisySum) -> ValueEstimate:
         """Mean and sum in the units of the values."""

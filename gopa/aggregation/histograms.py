@@ -14,9 +14,16 @@ from typing import Final, Unpack
 import numpy as np
 
 from commitments.group import Stream
-from gopa.aggregation.encoding import Encoded, NoisySum, Plain, ValueEstimate, checked_count
+from gopa.aggregation.encoding import (
+    Encoded,
+    EncodedRow,
+    NoisySum,
+    Plain,
+    ValueEstimate,
+    checked_count,
+    encode_rows,
+)
 from gopa.aggregation.errors import InvalidValue, OutOfRange
-from gopa.aggregation.grid import Integers
 from gopa.aggregation.local import LocalAggregator
 from gopa.aggregation.options import AggregationRequest, PlanKeywords, ends_of
 from gopa.aggregation.result import Result, numbers
@@ -60,23 +67,18 @@ class OneHot:
         """
         del stream
         checked_count(values, self.terms.parties)
-        rows: list[Integers | None] = []
-        clipped = 0
-        for party, value in enumerate(values):
-            if value is None:
-                rows.append(None)
-                continue
+
+        def row(value: Value, party: int) -> EncodedRow:
             number = _number(value, party)
             outside = not self.edges[0] <= number <= self.edges[-1]
             if outside and not clip:
                 message = f"outside of the bins from {self.edges[0]:g} to {self.edges[-1]:g}"
                 raise OutOfRange(f"{message}: pass clip=True, or add bins", party)
-            clipped += outside
-            row = np.zeros(self.terms.dimension, dtype=np.int64)
-            row[self._bin(number)] = self.terms.steps
-            rows.append(row)
-        structure = Structure.of(np.zeros(self.terms.dimension))
-        return Encoded(structure, tuple(rows), clipped, 0, exact=True)
+            bins = np.zeros(self.terms.dimension, dtype=np.int64)
+            bins[self._bin(number)] = self.terms.steps
+            return EncodedRow(bins, int(outside), scaled=False, exact=True)
+
+        return encode_rows(values, Structure.of(np.zeros(self.terms.dimension)), row)
 
     def decode(self, total: NoisySum) -> ValueEstimate:
         """Frequencies and counts."""

@@ -21,7 +21,14 @@ import numpy as np
 
 from commitments.group import Stream
 from gopa.aggregation.bounds import Bounds
-from gopa.aggregation.encoding import Encoded, NoisySum, ValueEstimate, structure_of
+from gopa.aggregation.encoding import (
+    Encoded,
+    EncodedRow,
+    NoisySum,
+    ValueEstimate,
+    encode_rows,
+    structure_of,
+)
 from gopa.aggregation.grid import Grid, Integers, round_exactly
 from gopa.aggregation.local import LocalAggregator
 from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, ends_of
@@ -61,19 +68,15 @@ class Moments:
         """
         structure = structure_of(values, self.terms.parties, 1)
         bounds = Bounds(Grid.of(self.terms), None)
-        rows: list[Integers | None] = []
-        clipped = 0
-        for party, value in enumerate(values):
-            if value is None:
-                rows.append(None)
-                continue
-            given = bounds.admit(structure.flatten(value, party), structure, party, clip=clip)
-            clipped += given.clipped
-            rows.append(self._row(bounds.grid.position(float(given.values[0])), stream))
-        both = Structure.of((0.0, 0.0))
-        return Encoded(both, tuple(rows), clipped, 0, exact=False)
 
-    def _row(self, position: Fraction, stream: Stream) -> Integers:
+        def row(value: Value, party: int) -> EncodedRow:
+            given = bounds.admit(structure.flatten(value, party), structure, party, clip=clip)
+            both = self._both(bounds.grid.position(float(given.values[0])), stream)
+            return EncodedRow(both, given.clipped, scaled=False, exact=False)
+
+        return encode_rows(values, Structure.of((0.0, 0.0)), row)
+
+    def _both(self, position: Fraction, stream: Stream) -> Integers:
         centred = 2 * position / self.terms.steps - 1
         positions = (position, centred**2 * self.terms.steps)
         words = stream.bits(64, 2)

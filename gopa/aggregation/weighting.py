@@ -17,7 +17,15 @@ import numpy as np
 
 from commitments.group import Stream
 from gopa.aggregation.bounds import Bounds
-from gopa.aggregation.encoding import Encoded, Encoding, NoisySum, ValueEstimate, structure_of
+from gopa.aggregation.encoding import (
+    Encoded,
+    EncodedRow,
+    Encoding,
+    NoisySum,
+    ValueEstimate,
+    encode_rows,
+    structure_of,
+)
 from gopa.aggregation.errors import InvalidWeight
 from gopa.aggregation.grid import Grid, Integers
 from gopa.aggregation.structure import Floats, Value, count_of
@@ -124,17 +132,15 @@ class WeightedRange:
         """As for plain values; the plan has one dimension more than they."""
         structure = structure_of(values, self.terms.parties, self.terms.dimension - 1)
         bounds = Bounds(Grid.of(self.terms), None)
-        rows: list[Integers | None] = []
-        clipped = 0
-        for party, value in enumerate(values):
-            if value is None:
-                rows.append(None)
-                continue
+
+        def row(value: Value, party: int) -> EncodedRow:
             given = bounds.admit(structure.flatten(value, party), structure, party, clip=clip)
-            clipped += given.clipped
             weight = self.weights.on_grid(party, self.terms.steps, stream)
-            rows.append(np.append(_weighted(bounds.grid, weight, given.values, stream), weight))
-        return Encoded(structure, tuple(rows), clipped, 0, exact=False)
+            weighted = _weighted(bounds.grid, weight, given.values, stream)
+            widened = np.append(weighted, weight)
+            return EncodedRow(widened, given.clipped, scaled=False, exact=False)
+
+        return encode_rows(values, structure, row)
 
     def decode(self, total: NoisySum) -> ValueEstimate:
         """The quotient, with the delta method's deviation.
@@ -183,21 +189,17 @@ class WeightedBall:
         low, high = bounds.grid.ends
         if not low <= 0 <= high:
             raise UsageError("weighted vectors of bounded length need a range with zero", "range")
-        rows: list[Integers | None] = []
-        clipped = scaled = 0
-        for party, value in enumerate(values):
-            if value is None:
-                rows.append(None)
-                continue
+
+        def row(value: Value, party: int) -> EncodedRow:
             share = self.weights.share(party)
             vector = share * structure.flatten(value, party)
             beside = (share - 0.5) * float(bounds.grid.width)
             given = bounds.admit(vector, structure, party, clip=clip, beside=beside)
-            clipped += given.clipped
-            scaled += given.scaled
             weight = self.weights.on_grid(party, self.terms.steps, stream)
-            rows.append(np.append(bounds.grid.round(given.values, stream), weight))
-        return Encoded(structure, tuple(rows), clipped, scaled, exact=False)
+            widened = np.append(bounds.grid.round(given.values, stream), weight)
+            return EncodedRow(widened, given.clipped, given.scaled, exact=False)
+
+        return encode_rows(values, structure, row)
 
     def decode(self, total: NoisySum) -> ValueEstimate:
         """The quotient, with the delta method's deviation."""

@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from bench.audit_session import made_session
-from bench.measure import require
+from bench.measure import Numbers, require
 from bench.protocol import PEERS, scalar_terms
 from commitments import backend_status
-
-Numbers = dict[str, object]
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gopa-bench"
 """Sessions take minutes to make and seconds to audit: they are kept."""

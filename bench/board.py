@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bench.measure import require
+from bench.measure import Numbers, require
 from bench.randomness import seeded
 from bulletin_board.admission import Anyone
 from bulletin_board.entry import ENTRY, VERSION, Entry, Submission, sign_entry
@@ -31,8 +31,6 @@ from bulletin_board.tree import leaf_hash, verify_inclusion
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.ed25519 import SigningKey
 from wire.secret import SecretBytes
-
-Numbers = dict[str, object]
 
 CLIENTS = 64
 ENTRY_BYTES = 1_500

@@ -8,15 +8,13 @@ from functools import partial
 import numpy as np
 
 from bench import sigma
-from bench.measure import cpu_time, require
+from bench.measure import Numbers, cpu_time, require
 from bench.randomness import seeded
 from commitments import Pedersen, VectorPedersen, backend_status, ristretto255
 from commitments.backends import single_thread
 from commitments.group import Group, PointVec, ScalarVec
 from gopa.masks import RoundedGaussian
 from wire.secret import SecretBytes
-
-Numbers = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)

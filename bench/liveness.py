@@ -11,13 +11,11 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from bench.measure import require
+from bench.measure import Numbers, require
 from gopa.aggregation import LocalAggregator, RoundAborted
 from gopa.messages.phases import Phase
 from gopa.planning import Plan, plan
 from gopa.simulation import Script
-
-Row = dict[str, object]
 
 DROPOUT: Final = 0.05
 _PHASES: Final = (
@@ -47,7 +45,7 @@ def run(full: bool) -> dict[str, object]:
     return {"bench": "liveness", "dropout": DROPOUT, "cases": [_case(each) for each in cases]}
 
 
-def _case(case: Case) -> Row:
+def _case(case: Case) -> Numbers:
     made = plan(n=case.parties, epsilon=1, delta="1e-6", dropout=DROPOUT)
     start = time.perf_counter()
     attempts = [session(made, seed) for seed in range(case.sessions)]

@@ -1,4 +1,4 @@
-"""CPU time of one call, with its result handed back to be checked."""
+"""Times calls, and checks that what was timed is right."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
+
+from wire.errors import InvalidProof
 
 T = TypeVar("T")
+
+Numbers: TypeAlias = dict[str, object]
+"""What a benchmark prints: sizes and times by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,28 @@ def cpu_time(work: Callable[[], T], *, repeat: int = 5, inner: int = 1) -> Timed
     return Timed(best, result)
 
 
+def wall_and_cpu(work: Callable[[], T]) -> tuple[T, float, float]:
+    """The result of one call, its wall time and its CPU time, in seconds."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = work()
+    return result, round(time.perf_counter() - wall, 3), round(time.process_time() - cpu, 3)
+
+
+def ms(seconds: float) -> float:
+    """Milliseconds, to a tenth of a microsecond."""
+    return round(seconds * 1000, 4)
+
+
 def require(fact: bool, what: str) -> None:
     """A benchmark whose result is wrong must not print a number."""
     if not fact:
         raise SystemExit(f"bench: wrong result: {what}")
+
+
+def require_refused(check: Callable[[], None]) -> None:
+    """A proof must not hold in another context than its own."""
+    try:
+        check()
+    except InvalidProof:
+        return
+    require(False, "a proof in another context was accepted")

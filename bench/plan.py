@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import resource
 import sys
-import time
-from collections.abc import Callable
 from typing import TypeVar
 
-from bench.measure import require
+from bench.measure import require, wall_and_cpu
 from gopa.graph import k_out_graph
 from gopa.planning import plan
 from gopa.planning.convolution import noise_sum
@@ -20,19 +18,19 @@ T = TypeVar("T")
 
 def run(full: bool) -> dict[str, object]:
     """All numbers; `full` also builds the graph of a million parties."""
-    small, small_s, small_cpu = _timed(
+    small, small_s, small_cpu = wall_and_cpu(
         lambda: plan(n=10_000, epsilon=0.1, delta=1e-7, corrupt=0.2, dropout=0.05)
     )
     require(small.total_delta <= 1e-7, "the plan for 10^4 parties")
     table = GaussianTable.with_scale("8.266")
     noise_sum.cache_clear()
-    delta, theorem_s, _ = _timed(lambda: theorem_d(noise_sum(table, 10_000), 20, 0.1))
+    delta, theorem_s, _ = wall_and_cpu(lambda: theorem_d(noise_sum(table, 10_000), 20, 0.1))
     require(0.9e-7 < delta <= 1e-7, "theorem D at 10^4 parties")
-    large, large_s, large_cpu = _timed(
+    large, large_s, large_cpu = wall_and_cpu(
         lambda: plan(n=1_000_000, epsilon=0.1, delta=1e-9, corrupt=0.2, dropout=0.05)
     )
     require(large.total_delta <= 1e-9, "the plan for 10^6 parties")
-    vectors, vectors_s, vectors_cpu = _timed(
+    vectors, vectors_s, vectors_cpu = wall_and_cpu(
         lambda: plan(
             n=100,
             epsilon=4,
@@ -60,16 +58,12 @@ def run(full: bool) -> dict[str, object]:
         "theoremD_1e4_delta": delta,
     }
     if full:
-        graph, numbers["graph_1e6_k30_s"], _ = _timed(lambda: k_out_graph(bytes(32), 1_000_000, 30))
+        graph, numbers["graph_1e6_k30_s"], _ = wall_and_cpu(
+            lambda: k_out_graph(bytes(32), 1_000_000, 30)
+        )
         require(int(graph.degrees.min()) >= 30, "the graph of 10^6 parties")
         numbers["graph_1e6_k30_edges"] = graph.edge_count
     return numbers | {"peak_mb": _peak_mb()}
-
-
-def _timed(work: Callable[[], T]) -> tuple[T, float, float]:
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = work()
-    return result, round(time.perf_counter() - wall, 3), round(time.process_time() - cpu, 3)
 
 
 def _peak_mb() -> float:

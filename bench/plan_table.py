@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
-from bench.measure import require
+from bench.measure import Numbers, require, wall_and_cpu
 from gopa.planning import plan
-
-Row = dict[str, object]
 
 EPSILON, CORRUPT = 1, 0.2
 _TARGETS = ((100, "1e-6"), (1_000, "1e-6"), (10_000, "1e-7"), (1_000_000, "1e-9"))
@@ -20,10 +16,10 @@ def run(full: bool) -> dict[str, object]:
     return {"bench": "plan-table", "epsilon": EPSILON, "rows": rows}
 
 
-def _row(parties: int, delta: str, share: float) -> Row:
-    wall, cpu = time.perf_counter(), time.process_time()
-    made = plan(n=parties, epsilon=EPSILON, delta=delta, corrupt=share)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+def _row(parties: int, delta: str, share: float) -> Numbers:
+    made, wall, cpu = wall_and_cpu(
+        lambda: plan(n=parties, epsilon=EPSILON, delta=delta, corrupt=share)
+    )
     require(made.total_delta <= float(delta), "a plan within its target")
     terms = made.terms
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bench.measure import require
+from bench.measure import Numbers, require
 from bench.randomness import seeded
 from bench.thesis import Setting, ThesisRow, simulated_row, theorem_row
 from gopa.planning import Plan, plan
@@ -12,8 +12,6 @@ from gopa.planning.expansion import Population, flow_bound
 from gopa.planning.gaussian import gaussian_delta
 from gopa.planning.result import Objective
 from gopa.planning.terms import MaskLaw
-
-Row = dict[str, object]
 
 PARTIES, EPSILON = 10_000, 0.1
 _SIMULATED = {1.0: 20, 0.5: 40}
@@ -27,7 +25,7 @@ _KINDS: tuple[tuple[MaskLaw, Objective], ...] = (
 
 def run(full: bool) -> dict[str, object]:
     """One row for each method; `full` simulates 100,000 pairs of graph and party, not 10,000."""
-    rows: list[Row] = []
+    rows: list[Numbers] = []
     for rho in (1.0, 0.5):
         setting = Setting(PARTIES, rho, EPSILON, "published")
         rows += _thesis(setting, full)
@@ -60,13 +58,13 @@ def _plan(
     return made
 
 
-def _thesis(setting: Setting, full: bool) -> list[Row]:
+def _thesis(setting: Setting, full: bool) -> list[Numbers]:
     rho = setting.rho
     theorem = theorem_row(setting)
     graphs = max(1, round((100_000 if full else 10_000) / setting.honest))
     simulated = simulated_row(setting, _SIMULATED[rho], seeded(1), graphs=graphs)
     error = setting.noise_variance**0.5 / PARTIES**0.5
-    shared: Row = {
+    shared: Numbers = {
         "n": PARTIES,
         "rho": rho,
         "epsilon": EPSILON,
@@ -93,7 +91,7 @@ def _thesis(setting: Setting, full: bool) -> list[Row]:
     ]
 
 
-def _printed(setting: Setting) -> Row:
+def _printed(setting: Setting) -> Numbers:
     """The corollary as it is printed: the number of honest parties everywhere, in delta' too."""
     theorem = theorem_row(setting)
     return {
@@ -110,7 +108,7 @@ def _printed(setting: Setting) -> Row:
     }
 
 
-def _no_larger_masks(delta: float, rho: float, theorem: ThesisRow) -> list[Row]:
+def _no_larger_masks(delta: float, rho: float, theorem: ThesisRow) -> list[Numbers]:
     """On a finer grid: the smallest k found whose masks are no larger than the theorem's."""
     made = _plan(delta, rho, "gaussian", "masks", steps=_FINE_STEPS)
     terms = made.terms
@@ -127,7 +125,7 @@ def _no_larger_masks(delta: float, rho: float, theorem: ThesisRow) -> list[Row]:
     return []
 
 
-def _ours(made: Plan, rho: float, objective: str) -> Row:
+def _ours(made: Plan, rho: float, objective: str) -> Numbers:
     terms = made.terms
     uniform = terms.mask == "uniform"
     return {

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench.measure import require
+from bench.measure import Numbers, require
 from bench.randomness import seeded
 from commitments import backend_status
 from gopa.aggregation import LocalAggregator
@@ -22,8 +22,6 @@ from gopa.planning.terms import MaskLaw
 from gopa.rules import check, read_session
 from gopa.simulation import RoundRecord, Simulation, SimulationOptions
 from wire.ed25519 import SigningKey, verify
-
-Numbers = dict[str, object]
 
 PEERS = 20
 """k of the scalar rounds: a mean degree of 39 or less."""

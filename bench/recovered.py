@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from bench.measure import require
+from bench.measure import Numbers, require
 from gopa.planning import Plan, plan
 from gopa.planning.attendance import Attendance, never_above, worst_energy, worst_tries
 from gopa.planning.expansion import Population, degree_tail, disconnected
@@ -19,7 +19,6 @@ from gopa.planning.liveness import OwedMessages, plan_losses
 from gopa.planning.terms import MaskLaw
 from gopa.planning.worth import attendance_of
 
-Row = dict[str, object]
 Graph = Callable[[Attendance], Attendance]
 
 
@@ -59,7 +58,7 @@ def run(full: bool) -> dict[str, object]:
     return {"bench": "recovered", "rows": rows}
 
 
-def _row(case: Case) -> Row:
+def _row(case: Case) -> Numbers:
     made = plan(
         n=case.parties,
         corrupt=case.corrupt,

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.measure import require
+from bench.measure import Numbers, require
 from bench.protocol import with_peers
 from bulletin_board.client.state import MemoryState
 from bulletin_board.note import KeyKind, NoteSigner
@@ -39,8 +39,6 @@ from gopa.sessions.vault import MemoryVault, Vault
 from wire.ed25519 import SigningKey
 from wire.randomness import Rng, draw
 from wire.secret import SecretBytes
-
-Numbers = dict[str, object]
 
 PEERS = 12
 PROBES = 4

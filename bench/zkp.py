@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench import noise
-from bench.measure import cpu_time, require
+from bench.measure import Numbers, cpu_time, ms, require_refused
 from bench.randomness import seeded
 from commitments import Opening, Pedersen, VectorPedersen, backend_status, ristretto255
 from commitments.backends import single_thread
 from commitments.group import Group
-from wire.errors import InvalidProof
 from zkp.batch import ProofClaim, verify_batch
 from zkp.last_largest import LastLargestStatement, prove_last_largest, verify_last_largest
 from zkp.range import (
@@ -24,8 +23,6 @@ from zkp.range import (
     verify_vector_range,
 )
 from zkp.transcript import Transcript
-
-Numbers = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +78,7 @@ def _range(group: Group, sizes: Sizes) -> Numbers:
     checking = cpu_time(
         lambda: verify_range(statement, proof, _transcript(0)), repeat=sizes.repeat, inner=5
     )
-    _require_refused(lambda: verify_range(statement, proof, _transcript(1)))
+    require_refused(lambda: verify_range(statement, proof, _transcript(1)))
 
     def batch(first: int) -> None:
         verify_batch(
@@ -90,11 +87,11 @@ def _range(group: Group, sizes: Sizes) -> Numbers:
         )
 
     together = cpu_time(lambda: batch(0), repeat=sizes.repeat)
-    _require_refused(lambda: batch(1))
+    require_refused(lambda: batch(1))
     return {
-        "range64_prove_ms": _ms(proving.seconds),
-        "range64_verify_ms": _ms(checking.seconds),
-        f"range64_batch{sizes.batch}_verify_ms": _ms(together.seconds / sizes.batch),
+        "range64_prove_ms": ms(proving.seconds),
+        "range64_verify_ms": ms(checking.seconds),
+        f"range64_batch{sizes.batch}_verify_ms": ms(together.seconds / sizes.batch),
         "range64_batch_unit": "ms for each proof of the batch, all distinct",
         "range64_bytes": len(proof),
     }
@@ -120,21 +117,12 @@ def _vector(group: Group, sizes: Sizes) -> Numbers:
     key = VectorPedersen(group, sizes.dimension)
     commitment, opening = key.commit_fresh(group.secret_scalars(values), rng=seeded(1))
     statement = VectorRangeStatement(commitment, interval)
-    proving = cpu_time(
+    return _proved_and_checked(
+        f"vec{sizes.dimension}x{sizes.coordinate_bits}",
         lambda: prove_vector_range(statement, opening, _transcript(0), rng=seeded(2)),
-        repeat=sizes.vector_repeat,
+        lambda proof, transcript: verify_vector_range(statement, proof, transcript),
+        sizes.vector_repeat,
     )
-    proof = proving.result
-    checking = cpu_time(
-        lambda: verify_vector_range(statement, proof, _transcript(0)), repeat=sizes.vector_repeat
-    )
-    _require_refused(lambda: verify_vector_range(statement, proof, _transcript(1)))
-    name = f"vec{sizes.dimension}x{sizes.coordinate_bits}"
-    return {
-        f"{name}_prove_s": round(proving.seconds, 4),
-        f"{name}_verify_s": round(checking.seconds, 4),
-        f"{name}_bytes": len(proof),
-    }
 
 
 def _weighed(group: Group, sizes: Sizes) -> Numbers:
@@ -145,30 +133,27 @@ def _weighed(group: Group, sizes: Sizes) -> Numbers:
     key = VectorPedersen(group, sizes.weighed)
     commitment, opening = key.commit_fresh(group.secret_scalars([*values, weight]), rng=seeded(1))
     statement = LastLargestStatement(commitment, maximum)
-    proving = cpu_time(
+    return _proved_and_checked(
+        f"weighed{sizes.weighed}x{sizes.coordinate_bits}",
         lambda: prove_last_largest(statement, opening, _transcript(0), rng=seeded(2)),
-        repeat=sizes.vector_repeat,
+        lambda proof, transcript: verify_last_largest(statement, proof, transcript),
+        sizes.vector_repeat,
     )
+
+
+def _proved_and_checked(
+    name: str,
+    prove: Callable[[], bytes],
+    verify: Callable[[bytes, Transcript], None],
+    repeat: int,
+) -> Numbers:
+    """Times and size of one proof; one that holds in another context raises."""
+    proving = cpu_time(prove, repeat=repeat)
     proof = proving.result
-    checking = cpu_time(
-        lambda: verify_last_largest(statement, proof, _transcript(0)), repeat=sizes.vector_repeat
-    )
-    _require_refused(lambda: verify_last_largest(statement, proof, _transcript(1)))
-    name = f"weighed{sizes.weighed}x{sizes.coordinate_bits}"
+    checking = cpu_time(lambda: verify(proof, _transcript(0)), repeat=repeat)
+    require_refused(lambda: verify(proof, _transcript(1)))
     return {
         f"{name}_prove_s": round(proving.seconds, 4),
         f"{name}_verify_s": round(checking.seconds, 4),
         f"{name}_bytes": len(proof),
     }
-
-
-def _require_refused(check: Callable[[], None]) -> None:
-    try:
-        check()
-    except InvalidProof:
-        return
-    require(False, "a proof in another context was accepted")
-
-
-def _ms(seconds: float) -> float:
-    return round(seconds * 1000, 4)

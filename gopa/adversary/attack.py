@@ -92,21 +92,21 @@ class SessionAttack:
     story: Story
     expects: tuple[str, ...]
     aim: Aim
-    ground: SessionSetup
+    setup: SessionSetup
     plot: Plot
     over_http: tuple[str, ...] = ()
     needs: tuple[Requirement, ...] = ()
 
     def run(self) -> AttackResult:
-        """Try it on its own ground."""
-        return self.judged(try_out(self.ground, self.actors(AttackRoles())))
+        """Try it in its own setup."""
+        return self.judged(try_out(self.setup, self.actors(AttackRoles())))
 
-    def actors(self, cast: AttackRoles) -> tuple[Actor, ...]:
+    def actors(self, roles: AttackRoles) -> tuple[Actor, ...]:
         """Who misbehaves; `UsageError` if the plot says nothing of the kind."""
-        return require_actors(self.plot(cast))
+        return require_actors(self.plot(roles))
 
     def judged(self, outcome: AttackOutcome) -> AttackResult:
-        """What an outcome on its own ground says about this attack."""
+        """What an outcome in its own setup says about this attack."""
         harms = harm(outcome)
         found = {catch.rule for catch in outcome.caught}
         return AttackResult(
@@ -120,7 +120,7 @@ class SessionAttack:
         )
 
     def judged_elsewhere(self, outcome: AttackOutcome) -> AttackResult:
-        """What an outcome says on a ground of somebody else.
+        """What an outcome says in a setup of somebody else.
 
         There other rules may catch it first, and whoever ends a round may have its way: plans
         say how often. So nothing is missed, and a round without a result is no success.
@@ -148,7 +148,7 @@ def attack(  # noqa: PLR0913 - all of them are options
     *expects: str,
     aim: Aim,
     family: str = "own",
-    ground: SessionSetup = SMALL,
+    setup: SessionSetup = SMALL,
     over_http: Sequence[str] = (),
     needs: Sequence[Requirement] = (),
 ) -> Callable[[Plot], SessionAttack]:
@@ -168,7 +168,7 @@ def attack(  # noqa: PLR0913 - all of them are options
     def made(plot: Plot) -> SessionAttack:
         story = story_of(plot.__doc__ or "")
         settings = tuple(over_http), tuple(needs)
-        found = SessionAttack(name, family, story, expects, aim, ground, plot, *settings)
+        found = SessionAttack(name, family, story, expects, aim, setup, plot, *settings)
         register(found)
         return found
 

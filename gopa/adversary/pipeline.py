@@ -26,10 +26,10 @@ class Aggregators:
     """
 
     def __init__(
-        self, attack: SessionAttack | None = None, cast: AttackRoles | None = None
+        self, attack: SessionAttack | None = None, roles: AttackRoles | None = None
     ) -> None:
         self.attack = attack
-        self._cast = cast or AttackRoles()
+        self._cast = roles or AttackRoles()
         self._made: list[tuple[LocalAggregator, Watch]] = []
 
     @classmethod

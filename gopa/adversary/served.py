@@ -23,7 +23,7 @@ from gopa.adversary.watching import Watch
 from wire.errors import BackendError, UsageError
 
 if TYPE_CHECKING:
-    from gopa.adversary.boards import Play, ServedOutcome
+    from gopa.adversary.boards import Scenario, ServedOutcome
 
 _EXTRA: Final = "attacks on served sessions need the extra: pip install 'gopa[session]'"
 
@@ -53,8 +53,8 @@ class ServedAttack:
     story: Story
     expects: tuple[str, ...]
     aim: ServedAim
-    play: Play
-    ground: SessionSetup = SMALL
+    scenario: Scenario
+    setup: SessionSetup = SMALL
     with_organiser: bool = False
 
     def run(self) -> AttackResult:
@@ -65,9 +65,9 @@ class ServedAttack:
             TwinFailed: it did not.
         """
         boards = needed_boards()
-        boards.require_honest_session(self.ground)
+        boards.require_honest_session(self.setup)
         outcome: ServedOutcome = boards.played(
-            self.ground, self.play, honest_organiser=not self.with_organiser
+            self.setup, self.scenario, honest_organiser=not self.with_organiser
         )
         return _row(self.name, self.expects, outcome, boards.harm(outcome), self.aim)
 
@@ -78,15 +78,15 @@ def unserved(attack: Attack) -> Unserved | None:
         return None
     if not isinstance(attack, SessionAttack):
         return Unserved.READER
-    actors, ground = attack.actors(AttackRoles()), attack.ground
+    actors, setup = attack.actors(AttackRoles()), attack.setup
     parties = [each for each in actors if isinstance(each, Malicious)]
     if len(parties) != len(actors):
         return Unserved.ORGANISER
     if any(each.board for each in parties):
         return Unserved.BOARD
-    if ground.beacon is not None:
+    if setup.beacon is not None:
         return Unserved.BEACON
-    return Unserved.WEIGHTS if ground.setting.weighted else None
+    return Unserved.WEIGHTS if setup.setting.weighted else None
 
 
 def servable(
@@ -128,11 +128,11 @@ def run_served(attack: Attack) -> AttackResult:
     if not isinstance(attack, SessionAttack):
         return attack.run()
     boards = needed_boards()
-    boards.require_honest_session(attack.ground)
+    boards.require_honest_session(attack.setup)
     for _ in range(_MOST_SESSIONS):
         watch = Watch(attack.actors(AttackRoles()))
         outcome: ServedOutcome = boards.played(
-            attack.ground, boards.lying(watch.script), retries=True
+            attack.setup, boards.lying(watch.script), retries=True
         )
         row = _judged(attack, outcome, boards.harm(outcome))
         if row.held or row.harm or not watch.idle:
@@ -179,18 +179,18 @@ def served(
     *expects: str,
     aim: ServedAim,
     family: str = "served",
-    ground: SessionSetup = SMALL,
+    setup: SessionSetup = SMALL,
     with_organiser: bool = False,
-) -> Callable[[Play], ServedAttack]:
+) -> Callable[[Scenario], ServedAttack]:
     """Make an attack of a play, and register it.
 
     The docstring of the play is that of `attack`; `with_organiser` says that the organiser
     lies, too, so that it may be blamed.
     """
 
-    def made(play: Play) -> ServedAttack:
-        story = story_of(play.__doc__ or "")
-        found = ServedAttack(name, family, story, expects, aim, play, ground, with_organiser)
+    def made(scenario: Scenario) -> ServedAttack:
+        story = story_of(scenario.__doc__ or "")
+        found = ServedAttack(name, family, story, expects, aim, scenario, setup, with_organiser)
         register(found)
         return found
 

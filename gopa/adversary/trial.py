@@ -81,32 +81,32 @@ class TwinFailed(GopaError):
     """The session does not come to its result when nobody lies: attacks in it show nothing."""
 
 
-def try_out(ground: SessionSetup, actors: Iterable[Actor]) -> AttackOutcome:
-    """What comes of these liars on this ground.
+def try_out(setup: SessionSetup, actors: Iterable[Actor]) -> AttackOutcome:
+    """What comes of these liars in this setup.
 
-    The same session without liars is run first, once for each ground.
+    The same session without liars is run first, once for each setup.
 
     Raises:
         TwinFailed: that honest session has no right result.
     """
-    require_honest_twin(ground)
-    return played(ground, tuple(actors))
+    require_honest_twin(setup)
+    return played(setup, tuple(actors))
 
 
 @lru_cache(maxsize=64)
-def require_honest_twin(ground: SessionSetup) -> None:
+def require_honest_twin(setup: SessionSetup) -> None:
     """Raises `TwinFailed` unless the honest session has a right result that an audit accepts."""
-    outcome = played(ground, ())
+    outcome = played(setup, ())
     if not (outcome.accepted and outcome.right and outcome.has_result) or outcome.caught:
         raise TwinFailed(f"without liars: {outcome.report}")
 
 
-def played(ground: SessionSetup, actors: Sequence[Actor]) -> AttackOutcome:
+def played(setup: SessionSetup, actors: Sequence[Actor]) -> AttackOutcome:
     """The session and its audit, without a look at the honest twin."""
-    simulation = ground.simulation(script_of(actors))
+    simulation = setup.simulation(script_of(actors))
     rounds = 0
-    while rounds < ground.rounds and not simulation.over:
-        simulation.run_round(ground.inputs())
+    while rounds < setup.rounds and not simulation.over:
+        simulation.run_round(setup.inputs())
         rounds += 1
     return outcome_of(simulation, actors)
 

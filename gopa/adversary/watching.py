@@ -12,9 +12,9 @@ from gopa.messages.phases import Phase
 from gopa.organiser import SendMessage
 from gopa.party import Post
 from gopa.simulation import Behaviour, OrganiserBehaviour, Script
+from gopa.simulation.access import OrganiserAccess, PartyAccess
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest
-from gopa.simulation.scene import OrganiserScene, PartyScene
 
 _ORGANISER: Final = -1
 
@@ -59,25 +59,25 @@ class _Watched:
     watch: Watch
     party: int
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         """As the behaviour. Who does nothing but listen has acted as soon as there is something.
 
         Raises:
             NotApplicable: the session lacks what the attack needs.
         """
-        require_met(self.watch.needs, scene.manifest)
-        said = self.behaviour.says(scene, post)
+        require_met(self.watch.needs, access.manifest)
+        said = self.behaviour.says(access, post)
         if list(said) != [post] or type(self.behaviour) is Honest:
             self.watch.acted.add((self.party, post.round))
         return said
 
-    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
+    def last_words(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
         """As the behaviour."""
-        return self._noticed(self.behaviour.last_words(scene, phase))
+        return self._noticed(self.behaviour.last_words(access, phase))
 
-    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
+    def after(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
         """As the behaviour."""
-        return self._noticed(self.behaviour.after(scene, phase))
+        return self._noticed(self.behaviour.after(access, phase))
 
     def _noticed(self, said: Sequence[Post]) -> Sequence[Post]:
         self.watch.acted.update((self.party, post.round) for post in said)
@@ -89,14 +89,14 @@ class _WatchedOrganiser:
     behaviour: OrganiserBehaviour
     watch: Watch
 
-    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
         """As the behaviour. The same words, signed once more, are the same.
 
         Raises:
             NotApplicable: the session lacks what the attack needs.
         """
-        require_met(self.watch.needs, scene.manifest)
-        said = self.behaviour.publishes(scene, control)
+        require_met(self.watch.needs, access.manifest)
+        said = self.behaviour.publishes(access, control)
         if [_content(each) for each in said] != [_content(control)]:
             self.watch.acted.add((_ORGANISER, 0))
         return said

@@ -19,7 +19,7 @@ from gopa.party import Post
 from gopa.planning import Terms
 from gopa.rounds.toolkit import Toolkit
 from gopa.simulation import Script, Simulation, SimulationOptions
-from gopa.simulation.scene import PartyScene
+from gopa.simulation.access import PartyAccess
 from wire.errors import UsageError
 from wire.randomness import Rng
 
@@ -32,19 +32,19 @@ class Silence:
     def __init__(self, script: Leaving) -> None:
         self._leaving = script
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         """The message, unless the party is silent by now."""
-        phase = self._leaving(scene.round).get(scene.index)
+        phase = self._leaving(access.round).get(access.index)
         return () if phase is not None and post.phase >= phase else (post,)
 
-    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
+    def last_words(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
         """None."""
-        del scene, phase
+        del access, phase
         return ()
 
-    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
+    def after(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
         """Nothing."""
-        del scene, phase
+        del access, phase
         return ()
 
 
@@ -74,7 +74,7 @@ class LocalSession:
                 remember_noise=settings.remember_noise,
             ),
         )
-        keys = [actor.scene.key.public.data for actor in self._simulation.parties]
+        keys = [actor.access.key.public.data for actor in self._simulation.parties]
         positions = {key: party for party, key in enumerate(keys)}
         self._account = Account(terms, positions, settings.mode, settings.trust, rng)
 

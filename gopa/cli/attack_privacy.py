@@ -21,7 +21,7 @@ from gopa.adversary.privacy import (
     ViewComparison,
     ViewResult,
     broken_views,
-    house_views,
+    default_views,
     links,
     measure_all,
     read_plan,
@@ -219,7 +219,7 @@ def privacy(  # noqa: PLR0913 - one argument for each option
     """See `_HELP`."""
     seed = secrets.randbits(64) if seed is None else seed
     rng = np.random.default_rng(seed)
-    views = house_views(rng) if path is None else views_of(read_plan(path), rng)
+    views = default_views(rng) if path is None else views_of(read_plan(path), rng)
     screen = _Screen(as_json)
     screen.say(measured_with(confidence, seed))
     rows = screen.rows(views, measure_all(views, rng, draws=draws, confidence=confidence))

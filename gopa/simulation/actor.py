@@ -19,7 +19,7 @@ from gopa.party import (
     Post,
     TimedOut,
 )
-from gopa.simulation.scene import PartyScene
+from gopa.simulation.access import PartyAccess
 from gopa.simulation.script import Behaviour
 from wire.errors import ProtocolError
 from wire.secret import Guarded
@@ -64,7 +64,7 @@ class Actor(Guarded):
     """Steps one party and lets its behaviours change what it says."""
 
     party: Party
-    scene: PartyScene
+    access: PartyAccess
     behaviours: tuple[Behaviour, ...] = ()
     clock: Clock = unmeasured
     usage: Usage = field(default_factory=Usage)
@@ -73,16 +73,16 @@ class Actor(Guarded):
 
     @property
     def index(self) -> int:
-        return self.scene.index
+        return self.access.index
 
     @property
     def author(self) -> bytes:
         """Its Ed25519 key."""
-        return self.scene.key.public.data
+        return self.access.key.public.data
 
     @property
     def state(self) -> PartyState:
-        return self.scene.state
+        return self.access.state
 
     def tell(
         self, event: Event, answer: Answer, size_of: Callable[[Sequence[Posted]], int]
@@ -112,29 +112,29 @@ class Actor(Guarded):
     def last_words(self, phase: Phase) -> list[Post]:
         """What its behaviours add before a phase ends."""
         return self._counted(
-            [post for each in self.behaviours for post in each.last_words(self.scene, phase)]
+            [post for each in self.behaviours for post in each.last_words(self.access, phase)]
         )
 
     def after(self, phase: Phase) -> list[Post]:
         """What its behaviours add behind the close of a phase."""
         return self._counted(
-            [post for each in self.behaviours for post in each.after(self.scene, phase)]
+            [post for each in self.behaviours for post in each.after(self.access, phase)]
         )
 
     def _step(self, event: Event) -> tuple[Output, ...]:
         begun = self.clock()
-        state, outputs = self.party.step(self.scene.state, event)
+        state, outputs = self.party.step(self.access.state, event)
         self.usage.cpu_seconds += self.clock() - begun
-        self.scene.before, self.scene.state = self.scene.state, state
+        self.access.before, self.access.state = self.access.state, state
         return outputs
 
     def _spoken(self, post: Post) -> list[Post]:
         posts = [post]
         for behaviour in self.behaviours:
-            posts = [new for old in posts for new in behaviour.says(self.scene, old)]
-        if self.scene.silenced:
-            self.scene.silenced = False
-            self._step(TimedOut(self.scene.round))
+            posts = [new for old in posts for new in behaviour.says(self.access, old)]
+        if self.access.silenced:
+            self.access.silenced = False
+            self._step(TimedOut(self.access.round))
         return self._counted(posts)
 
     def _counted(self, posts: list[Post]) -> list[Post]:

@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from gopa.messages.phases import Phase
 from gopa.party import Post
+from gopa.simulation.access import PartyAccess
 from gopa.simulation.contents import body_of, first_entry
-from gopa.simulation.scene import PartyScene
 
 Rounds: TypeAlias = frozenset[int] | None
 
@@ -22,16 +22,16 @@ Rounds: TypeAlias = frozenset[int] | None
 class Honest:
     """Says what the machine says; departures change a part of it."""
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
-        del scene
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        del access
         return [post]
 
-    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
-        del scene, phase
+    def last_words(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
+        del access, phase
         return []
 
-    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
-        del scene, phase
+    def after(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
+        del access, phase
         return []
 
 
@@ -43,12 +43,12 @@ class Drop(Honest):
     before: bool
     rounds: Rounds = None
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase < self.phase:
             return [post]
         if not self.before and post.phase is self.phase:
             return [post]
-        scene.silenced = True
+        access.silenced = True
         return []
 
 
@@ -59,8 +59,8 @@ class Skip(Honest):
     phase: Phase
     rounds: Rounds = None
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
-        del scene
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        del access
         return [] if acts(self.rounds, post) and post.phase is self.phase else [post]
 
 
@@ -71,20 +71,20 @@ class PostsLate(Honest):
     phase: Phase
     rounds: Rounds = None
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
-        scene.memory.setdefault(("late", self), []).append(post)
+        access.memory.setdefault(("late", self), []).append(post)
         return []
 
-    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
+    def last_words(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
         # One rollback may follow another: what the coming close makes it say has to wait.
         if phase is self.phase:
-            scene.memory["over", self] = scene.memory.pop(("late", self), [])
+            access.memory["over", self] = access.memory.pop(("late", self), [])
         return []
 
-    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
-        ready: list[Post] = scene.memory.pop(("over", self), []) if phase is self.phase else []
+    def after(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
+        ready: list[Post] = access.memory.pop(("over", self), []) if phase is self.phase else []
         return ready
 
 
@@ -95,10 +95,10 @@ class Twice(Honest):
     phase: Phase
     rounds: Rounds = None
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
-        return [post, _second(scene, post)]
+        return [post, _second(access, post)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +109,18 @@ class TwiceLater(Honest):
     behind: Phase
     rounds: Rounds = None
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if acts(self.rounds, post) and post.phase is self.phase:
-            scene.memory["second", self] = _second(scene, post)
+            access.memory["second", self] = _second(access, post)
         return [post]
 
-    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
-        if phase is self.behind and ("second", self) in scene.memory:
-            scene.memory["over", self] = scene.memory.pop(("second", self))
+    def last_words(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
+        if phase is self.behind and ("second", self) in access.memory:
+            access.memory["over", self] = access.memory.pop(("second", self))
         return []
 
-    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
-        second = scene.memory.pop(("over", self), None) if phase is self.behind else None
+    def after(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
+        second = access.memory.pop(("over", self), None) if phase is self.behind else None
         return [] if second is None else [second]
 
 
@@ -131,11 +131,11 @@ class Garbage(Honest):
     phase: Phase
     rounds: Rounds = None
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
         body = body_of(post.entries) + b"\0"
-        return [scene.sign(post.phase, body, first_entry(post.entries).seq)]
+        return [access.sign(post.phase, body, first_entry(post.entries).seq)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +145,14 @@ class Replay(Honest):
     phase: Phase
     rounds: Rounds = None
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if post.phase is not self.phase:
             return [post]
-        earlier = scene.memory.get(("earlier", self))
-        scene.memory["earlier", self] = body_of(post.entries)
+        earlier = access.memory.get(("earlier", self))
+        access.memory["earlier", self] = body_of(post.entries)
         if earlier is None or not acts(self.rounds, post):
             return [post]
-        return [scene.sign(post.phase, earlier, first_entry(post.entries).seq)]
+        return [access.sign(post.phase, earlier, first_entry(post.entries).seq)]
 
 
 def acts(rounds: Rounds, post: Post) -> bool:
@@ -160,7 +160,7 @@ def acts(rounds: Rounds, post: Post) -> bool:
     return rounds is None or post.round in rounds
 
 
-def _second(scene: PartyScene, post: Post) -> Post:
+def _second(access: PartyAccess, post: Post) -> Post:
     """Another entry for the same slot."""
     first = first_entry(post.entries)
-    return scene.sign(post.phase, body_of(post.entries), first.seq, salt=b"\x01" * 32)
+    return access.sign(post.phase, body_of(post.entries), first.seq, salt=b"\x01" * 32)

@@ -12,29 +12,29 @@ from wire.errors import UsageError
 
 if TYPE_CHECKING:
     from gopa.organiser import SendMessage
-    from gopa.simulation.scene import OrganiserScene, PartyScene
+    from gopa.simulation.access import OrganiserAccess, PartyAccess
 
 
 class Behaviour(Protocol):
     """How a party departs from the rules. It sees and changes what the party posts.
 
-    A behaviour holds parameters only; what it has to remember lies in `scene.memory`.
+    A behaviour holds parameters only; what it has to remember lies in `access.memory`.
     """
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         """What is posted instead: nothing, something else, more."""
 
-    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
+    def last_words(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
         """What is posted when everybody else has spoken, before the phase ends."""
 
-    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
+    def after(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
         """What is posted right behind the close of a phase."""
 
 
 class OrganiserBehaviour(Protocol):
     """How an organiser departs from the rules."""
 
-    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
         """What is posted instead of a message that the rules demand."""
 
 

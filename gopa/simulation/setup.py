@@ -21,10 +21,10 @@ from gopa.party import LocalPolicy, Party
 from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import BeaconValue
+from gopa.simulation.access import OrganiserAccess, PartyAccess
 from gopa.simulation.actor import Actor, Clock, unmeasured
 from gopa.simulation.board import SimulatedBoard
 from gopa.simulation.randomness import SeededStreams
-from gopa.simulation.scene import OrganiserScene, PartyScene
 from gopa.simulation.script import Script
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
@@ -117,7 +117,7 @@ class SimulationParts:
     session: bytes
     board: SimulatedBoard
     organiser: Organiser
-    organiser_scene: OrganiserScene
+    organiser_access: OrganiserAccess
     parties: tuple[Actor, ...]
 
 
@@ -152,7 +152,7 @@ def set_up(
         toolkit=toolkit,
         executor=stage.executor,
     )
-    lies = OrganiserScene(session, manifest, organiser, streams.named("organiser's lies"), board)
+    lies = OrganiserAccess(session, manifest, organiser, streams.named("organiser's lies"), board)
     cast = SimulationParts(manifest, session, board, machine, lies, ())
     return replace(
         cast,
@@ -181,7 +181,7 @@ def _actor(  # noqa: PLR0913, PLR0917 - what a party is made of
         session=cast.session,
     )
     state = party.start()
-    scene = PartyScene(
+    access = PartyAccess(
         index=index,
         session=cast.session,
         manifest=cast.manifest,
@@ -192,7 +192,7 @@ def _actor(  # noqa: PLR0913, PLR0917 - what a party is made of
         before=state,
         state=state,
     )
-    return Actor(party, scene, script.parties.get(index, ()), clock)
+    return Actor(party, access, script.parties.get(index, ()), clock)
 
 
 def _keys(count: int, streams: SeededStreams) -> Sequence[SigningKey]:

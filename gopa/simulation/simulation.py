@@ -87,7 +87,7 @@ class Simulation:
         self.manifest, self.session = cast.manifest, cast.session
         self.parties = cast.parties
         self._board, self._organiser = cast.board, cast.organiser
-        self._organiser_scene = cast.organiser_scene
+        self._organiser_access = cast.organiser_access
         self._by_author = {actor.author: actor for actor in self.parties}
         self._logical = 0
         self.noise_for_tests: dict[tuple[int, int], tuple[int, ...]] = {}
@@ -183,7 +183,7 @@ class Simulation:
                     controls = [
                         new
                         for old in controls
-                        for new in behaviour.publishes(self._organiser_scene, old)
+                        for new in behaviour.publishes(self._organiser_access, old)
                     ]
                 raws = [raw for control in controls for raw in control.entries]
                 self._spread(self._board.post(raws))

@@ -97,10 +97,10 @@ def _spent_at_once(patch: pytest.MonkeyPatch) -> None:
     """The session of the attack has terms by which twice the loss is all neighbours."""
     attack = KNOWN["three-branches"]
     assert isinstance(attack, ServedAttack)
-    terms = attack.ground.terms
+    terms = attack.setup.terms
     most = (terms.parties + 1) // 2
     weak = replace(terms, loss=most, survivors=terms.parties - most)
-    patch.setitem(KNOWN, attack.name, replace(attack, ground=replace(attack.ground, terms=weak)))
+    patch.setitem(KNOWN, attack.name, replace(attack, setup=replace(attack.setup, terms=weak)))
 
 
 GRANTED_ONCE = together(_spent_at_once, ANY_TERMS)

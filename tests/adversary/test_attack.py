@@ -24,9 +24,9 @@ def registry() -> Iterator[None]:
     KNOWN.update(before)
 
 
-def goes(cast: AttackRoles) -> list[Malicious]:
+def goes(roles: AttackRoles) -> list[Malicious]:
     """Goes. Caught: by its absence. Costs: its place."""
-    return [Malicious(cast.liar, at="publish", do=skip())]
+    return [Malicious(roles.liar, at="publish", do=skip())]
 
 
 def test_an_attack_names_a_rule_that_must_catch_it() -> None:
@@ -40,8 +40,8 @@ def test_an_attack_names_a_rule_that_must_catch_it() -> None:
 def test_an_attack_in_which_nobody_does_anything_is_not_held() -> None:
     """Whatever it is after."""
 
-    def waits(cast: AttackRoles) -> list[Malicious]:
-        return [replace(each, rounds={9}) for each in goes(cast)]
+    def waits(roles: AttackRoles) -> list[Malicious]:
+        return [replace(each, rounds={9}) for each in goes(roles)]
 
     waits.__doc__ = goes.__doc__
     row = attack("waits", "04-P2", aim=lambda _: False)(waits).run()

@@ -119,7 +119,7 @@ def test_the_noise_that_is_scaled_is_not_zero(name: str) -> None:
     """Else the attack would change nothing."""
     attack = named(name)
     assert isinstance(attack, SessionAttack)
-    assert attack.ground == RECOVERING
+    assert attack.setup == RECOVERING
     simulation = RECOVERING.simulation(Script())
     simulation.run_round(RECOVERING.inputs())
     assert any(simulation.noise_for_tests[1, LIAR])

@@ -17,12 +17,12 @@ from wire.errors import UsageError
 
 def included(*actors: Malicious) -> list[frozenset[int]]:
     """Who is in the final list of every round."""
-    ground = TWO_ROUNDS
-    assert [frozenset(each.included or ()) for each in played(ground, ()).rounds] == [
+    setup = TWO_ROUNDS
+    assert [frozenset(each.included or ()) for each in played(setup, ()).rounds] == [
         frozenset(range(4)),
         frozenset(range(4)),
     ]
-    return [frozenset(each.included or ()) for each in played(ground, actors).rounds]
+    return [frozenset(each.included or ()) for each in played(setup, actors).rounds]
 
 
 @pytest.mark.parametrize("at", ["", "Publish", "organiser", "end", Phase.ORGANISER])

@@ -20,7 +20,7 @@ from gopa.party import Post
 from gopa.party.states import Published
 from gopa.rules import final_phases as sums
 from gopa.rules.mailbox import Mailbox
-from gopa.simulation.scene import PartyScene
+from gopa.simulation.access import PartyAccess
 from tests.adversary.switches import OWN_PRESENCE
 from tests.auditing.disabling import believed
 from wire.errors import FaultyParty, ProtocolError
@@ -86,12 +86,12 @@ def test_a_value_that_a_board_has_is_bare(deed: Any, monkeypatch: pytest.MonkeyP
 def test_an_edge_of_honest_parties_is_open(acts_on: bool) -> None:
     """Also if the opening counts for nothing."""
 
-    def leaks(scene: PartyScene, post: Post) -> Sequence[Post]:
-        stage = scene.before.stage
+    def leaks(access: PartyAccess, post: Post) -> Sequence[Post]:
+        stage = access.before.stage
         assert isinstance(stage, Published)
-        leaf = scene.state.chain.leaf if acts_on else bytes(32)
+        leaf = access.state.chain.leaf if acts_on else bytes(32)
         opening = EdgeOpenings(leaf, (OpenedEdge(2, stage.keys[2].reveal()),))
-        return [post, scene.sign(Phase.ROLLBACK, OPENING.encode(opening))]
+        return [post, access.sign(Phase.ROLLBACK, OPENING.encode(opening))]
 
     assert harm(outcome(Malicious(0, at="confirm", do=instead(leaks)))) == ()
     found = harm(outcome(Malicious(0, at="confirm", do=instead(leaks), board=True)))

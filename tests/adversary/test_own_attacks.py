@@ -17,7 +17,7 @@ from gopa.adversary import AttackRoles, Malicious, attack
 from gopa.adversary.aims import listed_at
 from gopa.adversary.attack import KNOWN, SessionAttack, register, story_of
 from gopa.adversary.boards import closing, said
-from gopa.adversary.boards.served_session import staged
+from gopa.adversary.boards.served_session import serve_session
 from gopa.adversary.deeds import another_input, copy_value
 from gopa.adversary.library import ALL, chosen
 from gopa.adversary.malicious import Actor, Deed
@@ -82,11 +82,11 @@ def test_boards_do_not_misbehave_in_an_aggregator() -> None:
 
 
 def test_a_served_session_has_no_weights() -> None:
-    with staged(SMALL) as stage:
-        assert len(stage.identities) == SMALL.terms.parties
-    with pytest.raises(UsageError) as failure, staged(WEIGHTED):
+    with serve_session(SMALL) as session:
+        assert len(session.identities) == SMALL.terms.parties
+    with pytest.raises(UsageError) as failure, serve_session(WEIGHTED):
         pass
-    assert failure.value.field == "ground"
+    assert failure.value.field == "setup"
 
 
 def test_a_board_may_choose_entries_by_phase() -> None:
@@ -139,12 +139,12 @@ def test_whoever_waits_for_others_and_whoever_organises_has_acted_too(name: str 
 def test_deeds_that_no_attack_of_the_catalogue_takes_are_caught(
     phase: Phase, deed: Deed, rule: str, left: Phase
 ) -> None:
-    def plot(cast: AttackRoles) -> list[Actor]:
+    def plot(roles: AttackRoles) -> list[Actor]:
         """Lies. Caught: by a rule. Costs: its place."""
-        return [Malicious(cast.liar, at=phase.name.lower(), do=deed)]
+        return [Malicious(roles.liar, at=phase.name.lower(), do=deed)]
 
     with apart():
-        row = attack("a-deed", rule, aim=listed_at(left), ground=SMALL)(plot).run()
+        row = attack("a-deed", rule, aim=listed_at(left), setup=SMALL)(plot).run()
     assert row.held
     assert row.blamed == (f"party {AttackRoles().liar}",)
 
@@ -153,14 +153,14 @@ OWN = """
 from gopa.adversary import AttackRoles, Malicious, attack
 from gopa.adversary.malicious import Actor, Deed
 from gopa.adversary.aims import listed_at
-from gopa.adversary.boards.served_session import staged
+from gopa.adversary.boards.served_session import serve_session
 from gopa.adversary.deeds import copy_key
 from gopa.messages.phases import Phase
 
 @attack("one-of-my-own", "04-J3", aim=listed_at(Phase.JOIN))
-def mine(cast: AttackRoles):
+def mine(roles: AttackRoles):
     \"\"\"Joins with the key of another. Caught: by the proof. Costs: its place.\"\"\"
-    return [Malicious(cast.liar, at="join", do=copy_key(cast.victim))]
+    return [Malicious(roles.liar, at="join", do=copy_key(roles.victim))]
 """
 
 

@@ -38,7 +38,7 @@ def stripped(
     context = SelfContext(simulation.session, 1, party_id(author))
     if simulation.manifest.word_width:
         return _stripped_words(simulation, content, keys, seed, context)
-    group = simulation.parties[0].scene.toolkit.group
+    group = simulation.parties[0].access.toolkit.group
     values = group.decode_scalars(content.value, simulation.manifest.terms.dimension).secret()
     for factor, key in keys:
         mask = edge_mask(group, key, UniformMask(), len(values)).values

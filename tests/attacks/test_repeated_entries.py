@@ -50,10 +50,10 @@ class Played:
 @cache
 def played(name: str) -> Played:
     """One of the sessions, in whose log only the liar may be convicted."""
-    ground, liar = SESSIONS[name]
-    simulation = ground.simulation(script_of([liar]))
-    simulation.run_round(ground.inputs())
-    log, manifest = simulation.parties[0].scene.board, simulation.manifest
+    setup, liar = SESSIONS[name]
+    simulation = setup.simulation(script_of([liar]))
+    simulation.run_round(setup.inputs())
+    log, manifest = simulation.parties[0].access.board, simulation.manifest
     digest = hashlib.sha256(manifest.to_bytes()).digest()
     anchors = Anchors(TrustPolicy.single_log(log.signer.verifier), digest)
     entries = tuple(log.reader().entries())

@@ -18,10 +18,10 @@ from gopa.organiser import SessionSetting
 from gopa.party import Post
 from gopa.planning.terms import Terms
 from gopa.simulation import Behaviour, RoundRecord, Script, Simulation, SimulationOptions
+from gopa.simulation.access import PartyAccess
 from gopa.simulation.actor import Actor
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest, PostsLate
-from gopa.simulation.scene import PartyScene
 from tests.attacks.stripping import stripped
 from tests.randomness import seeded
 from tests.simulation.prying import Coalition, edge_of
@@ -55,8 +55,8 @@ class Kept(Honest):
 
     kept: list[bytes] = field(default_factory=list, compare=False)
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
-        del scene
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        del access
         if post.phase is not Phase.PUBLISH:
             return [post]
         self.kept.append(body_of(post.entries))
@@ -122,7 +122,7 @@ def test_late_value_stays_hidden_when_all_edges_are_open(
     terms: Terms, setting: SessionSetting
 ) -> None:
     played = play(terms, setting, PostsLate(Phase.PUBLISH))
-    board = played.simulation.parties[0].scene.board
+    board = played.simulation.parties[0].access.board
     (posted,) = board.stream(played.author, Phase.PUBLISH, 1)
     require_hidden(played, posted.entry.body)
 
@@ -133,6 +133,6 @@ def test_withheld_value_stays_hidden_from_whoever_kept_it(
 ) -> None:
     behaviour = Kept()
     played = play(terms, setting, behaviour)
-    board = played.simulation.parties[0].scene.board
+    board = played.simulation.parties[0].access.board
     assert board.stream(played.author, Phase.PUBLISH, 1) == ()
     require_hidden(played, behaviour.kept[0])

@@ -39,7 +39,7 @@ def require_hidden(
 ) -> None:
     """The coalition cannot take all masks off the victim's value, which is in the log."""
     author = simulation.parties[victim].author
-    (posted,) = simulation.parties[0].scene.board.stream(author, Phase.PUBLISH, 1)
+    (posted,) = simulation.parties[0].access.board.stream(author, Phase.PUBLISH, 1)
     left = stripped(simulation, coalition, author, PUBLISH.decode(posted.entry.body))
     assert left != secret_of(simulation, inputs, victim)
     assert abs(left[0]) > 2**64

@@ -72,9 +72,9 @@ def played(world: World = PLAIN, script: Script | None = None, rounds: int = 1) 
     simulation = world.simulation(script or Script())
     for logical in range(rounds):
         simulation.run_round(world.inputs(logical))
-    scene = simulation._organiser_scene
+    access = simulation._organiser_access
     entries = tuple(simulation.log().entries())
-    return Log(entries, scene.board._signer, scene.key, simulation.manifest)
+    return Log(entries, access.board._signer, access.key, simulation.manifest)
 
 
 @cache

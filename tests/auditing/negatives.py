@@ -33,8 +33,8 @@ from gopa.rules.final_phases import UnmaskRules
 from gopa.rules.publish import PublishRules, RollbackRules
 from gopa.rules.rounds import RoundSequence
 from gopa.simulation import Script
+from gopa.simulation.access import PartyAccess
 from gopa.simulation.departures import Honest
-from gopa.simulation.scene import PartyScene
 from tests.auditing.disabling import (
     Disable,
     believed,
@@ -252,10 +252,10 @@ def twin_of(world: World, script: Script | None = None) -> Callable[[], Given]:
 class OpensMore(Honest):
     """Opens an edge to somebody who is still there, beside those that it owes."""
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if post.phase is not Phase.ROLLBACK:
             return [post]
-        return [scene.altered(post, OPENING, _twice)]
+        return [access.altered(post, OPENING, _twice)]
 
 
 def _twice(content: EdgeOpenings) -> EdgeOpenings:

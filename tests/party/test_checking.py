@@ -44,7 +44,7 @@ class Asking:
     @property
     def answer(self) -> tuple[Posted, ...]:
         """What the log holds of what the party asks for."""
-        return self.other.scene.board.fetch(self.wanted, self.simulation.session)
+        return self.other.access.board.fetch(self.wanted, self.simulation.session)
 
     def post(self, body: bytes, kind: Kind | None = None, seq: int = 0) -> Posted:
         """A message of the other party in the phase that is read, where its own one stands."""
@@ -56,7 +56,7 @@ class Asking:
             seq,
             NO_LEAF,
         )
-        (raw,) = sign_message(body, place, self.other.scene.key).entries
+        (raw,) = sign_message(body, place, self.other.access.key).entries
         submission = Submission.decode(raw)
         index = next(each.index for each in self.answer if self.is_other(each))
         return Posted(index, submission.leaf, submission.entry)
@@ -82,7 +82,7 @@ def asking(setting: SessionSetting = FULL, toolkit: Toolkit = RING) -> Asking:
     party = again.parties[SUBJECT].party
     state, _ = party.step(party.start(), Supplied(0, tuple(inputs[SUBJECT])))
     told = {simulation.manifest.organiser, simulation.parties[SUBJECT].author}
-    for posted in simulation.parties[SUBJECT].scene.board.entries:
+    for posted in simulation.parties[SUBJECT].access.board.entries:
         if posted.entry.author.data in told and not isinstance(state.stage, Checking):
             state, _ = party.step(state, posted)
     assert isinstance(state.stage, Checking)
@@ -163,7 +163,7 @@ def not_the_first(found: Asking, posted: Posted) -> tuple[Posted, ...]:
 
 def of_somebody_else(found: Asking, posted: Posted) -> tuple[Posted, ...]:
     """What its author says cannot be said by another one."""
-    entry = replace(posted.entry, author=found.simulation.parties[SUBJECT].scene.key.public)
+    entry = replace(posted.entry, author=found.simulation.parties[SUBJECT].access.key.public)
     return (replace(posted, entry=entry),)
 
 

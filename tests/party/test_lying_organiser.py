@@ -33,9 +33,9 @@ from gopa.organiser import SendMessage
 from gopa.party.states import Stopped
 from gopa.planning.terms import Terms
 from gopa.simulation import OrganiserBehaviour, RoundRecord, Script, Simulation
+from gopa.simulation.access import OrganiserAccess
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import PostsLate, Skip
-from gopa.simulation.scene import OrganiserScene
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import RECOVERING, SCALAR, inputs_for, require_sound, simulate
 from wire.errors import FaultyParty
@@ -175,12 +175,12 @@ class ClosedInsteadOfTheResult:
 
     phase: Phase
 
-    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
         if control.kind is not Kind.RESULT:
             return [control]
         result = RESULT.decode(body_of(control.entries))
         close = Close(result.acts_on, result.cut, self.phase, b"", Members(b"\xff", final=False))
-        return [scene.instead(control, Kind.CLOSE, CLOSE.encode(close))]
+        return [access.instead(control, Kind.CLOSE, CLOSE.encode(close))]
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_nobody_unmasks_when_too_few_confirmed() -> None:
     lie = ClosedAnyway(Phase.CONFIRM, tuple(range(8)), 8)
     simulation, record = run(script, lie)
     assert record.halted.keys() == EVERYBODY
-    board = simulation.parties[0].scene.board
+    board = simulation.parties[0].access.board
     for actor in simulation.parties:
         assert not board.stream(actor.author, Phase.UNMASK, 1)
 
@@ -239,7 +239,7 @@ def test_nobody_unmasks_when_too_few_confirmed_around_somebody_else(
     simulation = simulate(terms, script=script.organise(lie), toolkit=toolkit)
     record = simulation.run_round(inputs)
     isolated = missing == (1, 3)
-    board = simulation.parties[0].scene.board
+    board = simulation.parties[0].access.board
     unmasked = {
         actor.index for actor in simulation.parties if board.stream(actor.author, Phase.UNMASK, 1)
     }
@@ -251,7 +251,7 @@ def test_who_confirmed_late_gives_no_shares() -> None:
     """Nobody would count them ([U3])."""
     script = Script().misbehave(6, Skip(Phase.UNMASK)).misbehave(3, PostsLate(Phase.CONFIRM))
     simulation, record = run(script, None, RECOVERING)
-    board = simulation.parties[0].scene.board
+    board = simulation.parties[0].access.board
     gave = {
         actor.index for actor in simulation.parties if board.stream(actor.author, Phase.RECOVER, 1)
     }
@@ -268,7 +268,7 @@ def test_list_with_too_few_parties_stops_everybody() -> None:
     lie = ClosedAnyway(Phase.COMMIT, (4, 5, 6, 7), 8)
     simulation, record = run(script, lie)
     require_stopped(simulation, record, {4, 5, 6, 7})
-    board = simulation.parties[0].scene.board
+    board = simulation.parties[0].access.board
     for actor in simulation.parties:
         assert not board.stream(actor.author, Phase.PUBLISH, 1)
 
@@ -307,7 +307,7 @@ def test_removed_party_never_opens_its_mask_though_all_others_open_edges_to_it()
     """The organiser leaves out a party that published: its value stays masked."""
     simulation, record = run(Script(), AlteredClose(Phase.PUBLISH, shutting_out(3)))
     require_stopped(simulation, record, {3})
-    board = simulation.parties[0].scene.board
+    board = simulation.parties[0].access.board
     victim = simulation.parties[3].author
     assert not board.stream(victim, Phase.UNMASK, 1)
     opened = {

@@ -71,13 +71,13 @@ class Log:
         self.inputs = inputs_for(SCALAR)
         self.record = self.simulation.run_round(self.inputs)
         self.actor = self.simulation.parties[SUBJECT]
-        self.board = self.actor.scene.board
+        self.board = self.actor.access.board
 
     def party(self) -> Party:
         """The same party with the same randomness."""
-        scene = self.actor.scene
+        access = self.actor.access
         made = Simulation(SCALAR, rng=seeded(1), stage=SimulationOptions(toolkit=SWIFT))
-        assert made.session == scene.session
+        assert made.session == access.session
         return made.parties[SUBJECT].party
 
 
@@ -354,7 +354,7 @@ def test_no_shared_key_is_shown_to_a_key_that_nobody_owns(
     answer: tuple[Posted, ...] = ()
     if change is not None:
         body = JOIN.encode(change(JOIN.decode(posted.entry.body)))
-        (raw,) = liar.scene.sign(Phase.JOIN, body).entries
+        (raw,) = liar.access.sign(Phase.JOIN, body).entries
         other = Submission.decode(raw)
         answer = (Posted(posted.index, other.leaf, other.entry),)
     state, outputs = party.step(state, Fetched(Phase.JOIN, answer))
@@ -392,17 +392,17 @@ RING = replace(SWIFT, graph=lambda *_: ring(8))
 def test_commits_of_neighbours_are_read_and_reveals_and_confirmations_of_everybody() -> None:
     simulation = simulate(SCALAR, toolkit=RING)
     simulation.run_round(inputs_for(SCALAR))
-    scene, log = simulation.parties[SUBJECT].scene, simulation.parties[SUBJECT].scene.board
+    access, log = simulation.parties[SUBJECT].access, simulation.parties[SUBJECT].access.board
     party = Party(
-        scene.manifest,
-        scene.key,
+        access.manifest,
+        access.key,
         permissive(SCALAR),
         rng=SeededStreams(draw(seeded(1), 32)).named(f"party {SUBJECT}"),
         toolkit=RING,
     )
     state, fetches = party.start(), []
     events: list[Event] = [Supplied(0, tuple(inputs_for(SCALAR)[SUBJECT])), *log.entries]
-    told = {simulation.manifest.organiser, scene.key.public.data}
+    told = {simulation.manifest.organiser, access.key.public.data}
     while events:
         event = events.pop(0)
         if isinstance(event, Posted) and event.entry.author.data not in told:
@@ -430,7 +430,7 @@ def test_party_that_lost_its_neighbours_at_commit_leaves_without_blame() -> None
     assert not record.halted
     parts = [simulation.parties[index].finished[-1].part for index in (1, 3)]
     assert parts == [Part.ACTIVE, Part.LOST]
-    board = simulation.parties[0].scene.board
+    board = simulation.parties[0].access.board
     assert not board.stream(simulation.parties[3].author, Phase.PUBLISH, 1)
 
 

@@ -43,7 +43,7 @@ class Coalition:
         """Take what the log says to everybody."""
         found = next(each for each in simulation.findings().rounds if each.number == number)
         for author in found.roll:
-            board = simulation.parties[0].scene.board
+            board = simulation.parties[0].access.board
             for posted in board.stream(author, Phase.ROLLBACK, number):
                 for edge in OPENING.decode(posted.entry.body).edges:
                     ends = edge_of(number, author, found.roll[edge.neighbour])
@@ -63,8 +63,8 @@ def left_over(simulation: Simulation, coalition: Coalition, number: int, author:
     coalition.read(simulation, number)
     found = next(each for each in simulation.findings().rounds if each.number == number)
     actor = next(each for each in simulation.parties if each.author == author)
-    group, terms = actor.scene.toolkit.group, simulation.manifest.terms
-    body = actor.scene.board.stream(author, Phase.PUBLISH, number)[0].entry.body
+    group, terms = actor.access.toolkit.group, simulation.manifest.terms
+    body = actor.access.board.stream(author, Phase.PUBLISH, number)[0].entry.body
     value = group.decode_scalars(PUBLISH.decode(body).value, 1)[0].secret()
     law = UniformMask() if terms.mask == "uniform" else RoundedGaussian(terms.mask_deviation)
     void = {frozenset(pair) for pair in found.void}

@@ -84,7 +84,7 @@ def test_many_rounds_have_fresh_keys_and_noise() -> None:
 def _join_keys(simulation: Simulation, author: bytes, number: int) -> list[bytes]:
     from gopa.messages.party import JOIN
 
-    posted = simulation.parties[0].scene.board.stream(author, Phase.JOIN, number)
+    posted = simulation.parties[0].access.board.stream(author, Phase.JOIN, number)
     return [JOIN.decode(each.entry.body).key for each in posted]
 
 

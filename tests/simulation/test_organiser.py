@@ -30,10 +30,10 @@ from gopa.organiser import (
 from gopa.planning.terms import Terms
 from gopa.rules import Findings, check
 from gopa.simulation import Script, SimulatedWitnesses, Simulation, SimulationOptions
+from gopa.simulation.access import OrganiserAccess
 from gopa.simulation.board import SimulatedBoard
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Garbage, Skip
-from gopa.simulation.scene import OrganiserScene
 from gopa.simulation.secrets import noise_for_tests
 from tests.lies import lying
 from tests.randomness import seeded
@@ -107,7 +107,7 @@ def test_phase_ends_early_when_everybody_has_spoken() -> None:
     """The log of a whole round, told to another organiser with the same key."""
     simulation = simulate(SCALAR, toolkit=SWIFT)
     simulation.run_round(inputs_for(SCALAR))
-    key = simulation._organiser_scene.key
+    key = simulation._organiser_access.key
     twin = Organiser(simulation.manifest, key, rng=seeded(9), toolkit=SWIFT)
     first = twin.start()[0]
     assert isinstance(first, SendMessage)
@@ -168,7 +168,7 @@ def unmasking(skip: Collection[int] = ()) -> tuple[Organiser, list[Posted]]:
     log = list(simulation._board.entries)
     ended = next(each.index for each in log if each.entry.kind in {Kind.RESULT, Kind.ABORT})
     organiser = Organiser(
-        simulation.manifest, simulation._organiser_scene.key, rng=seeded(9), toolkit=SWIFT
+        simulation.manifest, simulation._organiser_access.key, rng=seeded(9), toolkit=SWIFT
     )
     for posted in log[:ended]:
         organiser.step(posted)
@@ -276,10 +276,10 @@ def forked(*, seen: bool) -> tuple[Findings, Findings]:
     """What the close of join shows in its own log, and in one that lacks the first join."""
     simulation = simulate(toolkit=SWIFT)
     simulation.run_round(inputs_for(SCALAR))
-    entries = simulation.parties[0].scene.board.entries
+    entries = simulation.parties[0].access.board.entries
     closed = next(e.index for e in entries if e.entry.kind == Kind.CLOSE)
     log = entries[:closed]
-    key = simulation._organiser_scene.key
+    key = simulation._organiser_access.key
     organiser = Organiser(simulation.manifest, key, rng=seeded(2), toolkit=SWIFT)
     for posted in log:
         organiser.step(posted)
@@ -349,8 +349,8 @@ def test_who_drops_out_does_so_once() -> None:
 class Mute:
     """An organiser that never says a word."""
 
-    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
-        del scene, control
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
+        del access, control
         return ()
 
 

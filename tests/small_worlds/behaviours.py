@@ -30,9 +30,9 @@ from gopa.party import Post
 from gopa.party.states import Accusing, Committed, Comparing, Confirmed, Published
 from gopa.rounds.context import commit
 from gopa.rounds.proofs import SharedKeyClaim
+from gopa.simulation.access import PartyAccess
 from gopa.simulation.contents import body_of, first_entry
 from gopa.simulation.departures import Honest
-from gopa.simulation.scene import PartyScene
 from tests.lies import lying
 from wire.randomness import draw
 from wire.secret import SecretBytes
@@ -44,11 +44,11 @@ class Cut(Honest):
 
     phase: Phase
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if post.phase is not self.phase:
             return [post]
         seq = first_entry(post.entries).seq
-        return [scene.sign(post.phase, body_of(post.entries)[:-1], seq)]
+        return [access.sign(post.phase, body_of(post.entries)[:-1], seq)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +58,21 @@ class Echo(Honest):
     phase: Phase
     victim: bytes
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if post.phase is not self.phase:
             return [post]
-        scene.memory["echo"] = first_entry(post.entries).seq
+        access.memory["echo"] = first_entry(post.entries).seq
         return []
 
-    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
-        seq = scene.memory.pop("echo", None) if phase is self.phase else None
-        close = scene.state.chain.leaf
+    def last_words(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
+        seq = access.memory.pop("echo", None) if phase is self.phase else None
+        close = access.state.chain.leaf
         seen = [
             posted.entry.body
-            for posted in scene.board.stream(self.victim, self.phase, scene.round)
+            for posted in access.board.stream(self.victim, self.phase, access.round)
             if posted.entry.body.startswith(close)
         ]
-        return [] if seq is None or not seen else [scene.sign(phase, seen[0], seq)]
+        return [] if seq is None or not seen else [access.sign(phase, seen[0], seq)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,39 +81,39 @@ class EdgeOfItsOwn(Honest):
 
     neighbour: bytes
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
-        at = _neighbour_at(scene, post, self.neighbour)
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        at = _neighbour_at(access, post, self.neighbour)
         if at is None:
             return [post]
-        data = _encoding(scene)
+        data = _encoding(access)
 
         def change(content: Commit) -> Commit:
             return replace(content, edges=_with(content.edges, at, data))
 
-        return [scene.altered(post, COMMIT, change)]
+        return [access.altered(post, COMMIT, change)]
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeMissing(Honest):
     """Commits to one edge less than it has neighbours, or to one that is nobody's."""
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if post.phase is not Phase.COMMIT:
             return [post]
-        return [scene.altered(post, COMMIT, lambda c: replace(c, edges=self._edges(scene, c)))]
+        return [access.altered(post, COMMIT, lambda c: replace(c, edges=self._edges(access, c)))]
 
-    def _edges(self, scene: PartyScene, content: Commit) -> tuple[bytes, ...]:
-        return content.edges[:-1] if content.edges else (_encoding(scene),)
+    def _edges(self, access: PartyAccess, content: Commit) -> tuple[bytes, ...]:
+        return content.edges[:-1] if content.edges else (_encoding(access),)
 
 
 @dataclass(frozen=True, slots=True)
 class ProofOfNothing(Honest):
     """Commits with a proof in which one bit is wrong."""
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if post.phase is not Phase.COMMIT:
             return [post]
-        return [scene.altered(post, COMMIT, self._change)]
+        return [access.altered(post, COMMIT, self._change)]
 
     def _change(self, content: Commit) -> Commit:
         return replace(content, proof=flipped(content.proof, len(content.proof) // 2))
@@ -125,15 +125,15 @@ class ShareOfNothing(Honest):
 
     neighbour: bytes
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
-        at = _neighbour_at(scene, post, self.neighbour)
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        at = _neighbour_at(access, post, self.neighbour)
         if at is None:
             return [post]
 
         def change(content: Commit) -> Commit:
             return replace(content, shares=_with(content.shares, at, flipped(content.shares[at])))
 
-        return [scene.altered(post, COMMIT, change)]
+        return [access.altered(post, COMMIT, change)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,20 +147,20 @@ class Accuse(Honest):
     about: About = About.EDGE
     proved: bool = True
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if post.phase is Phase.ACCUSE:
-            scene.memory["accusations"] = first_entry(post.entries).seq + 1
-        stage = scene.before.stage
+            access.memory["accusations"] = first_entry(post.entries).seq + 1
+        stage = access.before.stage
         comparing = stage.comparing if isinstance(stage, Accusing) else stage
         if post.phase is not Phase.PUBLISH or not isinstance(comparing, Comparing):
             return [post]
         place = comparing.committed.view.enrolment.positions.get(self.accused)
         if place is None:
             return [post]
-        body = ACCUSATION.encode(self._content(scene, comparing, place))
-        return [scene.sign(Phase.ACCUSE, body, scene.memory.pop("accusations", 0)), post]
+        body = ACCUSATION.encode(self._content(access, comparing, place))
+        return [access.sign(Phase.ACCUSE, body, access.memory.pop("accusations", 0)), post]
 
-    def _content(self, scene: PartyScene, comparing: Comparing, place: int) -> Accusation:
+    def _content(self, access: PartyAccess, comparing: Comparing, place: int) -> Accusation:
         committed, leaf = comparing.committed, comparing.leaf
         view = committed.view
         parties = view.enrolment.roll.parties
@@ -174,7 +174,7 @@ class Accuse(Honest):
             shared=shared.to_bytes(),
             proof=b"",
         )
-        proof = scene.toolkit.proofs.prove_shared(claim, committed.secret, scene.rng)
+        proof = access.toolkit.proofs.prove_shared(claim, committed.secret, access.rng)
         return Accusation(
             leaf, self.about, place, claim.shared, proof if self.proved else flipped(proof)
         )
@@ -184,21 +184,21 @@ class Accuse(Honest):
 class Tell(Honest):
     """Confirms the final close and then opens all of its edges inside the final list."""
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
-        before, now = scene.before.stage, scene.state.stage
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        before, now = access.before.stage, access.state.stage
         if isinstance(before, Published) and isinstance(now, Confirmed):
             keys = [(v, before.keys[v]) for v in sorted(before.keys) if v in now.final]
-            scene.memory["told"] = EdgeOpenings(
+            access.memory["told"] = EdgeOpenings(
                 now.leaf, tuple(OpenedEdge(v, key.reveal()) for v, key in keys)
             )
-            scene.memory["told at"] = before.next_seq
+            access.memory["told at"] = before.next_seq
         return [post]
 
-    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
-        told = scene.memory.pop("told", None) if phase is Phase.CONFIRM else None
+    def after(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
+        told = access.memory.pop("told", None) if phase is Phase.CONFIRM else None
         if told is None or not told.edges:
             return []
-        return [scene.sign(Phase.ROLLBACK, OPENING.encode(told), scene.memory["told at"])]
+        return [access.sign(Phase.ROLLBACK, OPENING.encode(told), access.memory["told at"])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,37 +210,37 @@ class Conspire(Honest):
 
     partner: bytes
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
-        if post.phase is Phase.ACCUSE and self._is_partner(scene, post):
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        if post.phase is Phase.ACCUSE and self._is_partner(access, post):
             return []
-        at = _neighbour_at(scene, post, self.partner)
+        at = _neighbour_at(access, post, self.partner)
         if at is not None:
-            return [scene.altered(post, COMMIT, lambda content: self._commit(scene, content, at))]
-        if post.phase is Phase.PUBLISH and "conspired" in scene.memory:
-            return [scene.altered(post, PUBLISH, lambda content: self._publish(scene, content))]
+            return [access.altered(post, COMMIT, lambda content: self._commit(access, content, at))]
+        if post.phase is Phase.PUBLISH and "conspired" in access.memory:
+            return [access.altered(post, PUBLISH, lambda content: self._publish(access, content))]
         return [post]
 
-    def _mask(self, scene: PartyScene) -> EdgeMask:
+    def _mask(self, access: PartyAccess) -> EdgeMask:
         """Known to both; a uniform one is as huge as masks get."""
-        ends = sorted([self.partner, scene.key.public.data])
+        ends = sorted([self.partner, access.key.public.data])
         key = SecretBytes(party_id(b"".join(ends)))
-        return edge_mask(scene.toolkit.group, key, UniformMask(), scene.manifest.terms.dimension)
+        return edge_mask(access.toolkit.group, key, UniformMask(), access.manifest.terms.dimension)
 
-    def _commit(self, scene: PartyScene, content: Commit, at: int) -> Commit:
-        stage, mask = scene.state.stage, self._mask(scene)
+    def _commit(self, access: PartyAccess, content: Commit, at: int) -> Commit:
+        stage, mask = access.state.stage, self._mask(access)
         assert isinstance(stage, Committed)
-        scene.memory["conspired"] = True
+        access.memory["conspired"] = True
         data = commit(stage.view.context.key, mask.values, mask.blinding).to_bytes()
         return replace(content, edges=_with(content.edges, at, data))
 
-    def _publish(self, scene: PartyScene, content: Publish) -> Publish:
+    def _publish(self, access: PartyAccess, content: Publish) -> Publish:
         """The machine holds the edge for void and has left it out."""
-        stage, group = scene.state.stage, scene.toolkit.group
+        stage, group = access.state.stage, access.toolkit.group
         assert isinstance(stage, Published)
         if stage.view.enrolment.positions.get(self.partner) not in stage.members:
             return content
-        mask = self._mask(scene)
-        factor = group.scalar(sign(party_id(scene.key.public.data), party_id(self.partner)))
+        mask = self._mask(access)
+        factor = group.scalar(sign(party_id(access.key.public.data), party_id(self.partner)))
         values = group.decode_scalars(content.value, len(mask.values)).secret()
         blinding = group.decode_scalars(content.blinding, 1)[0].secret()
         return replace(
@@ -249,30 +249,30 @@ class Conspire(Honest):
             blinding=(blinding + mask.blinding * factor).reveal().to_bytes(),
         )
 
-    def _is_partner(self, scene: PartyScene, post: Post) -> bool:
-        stage = scene.state.stage
+    def _is_partner(self, access: PartyAccess, post: Post) -> bool:
+        stage = access.state.stage
         assert isinstance(stage, Published)
         accused = ACCUSATION.decode(body_of(post.entries)).accused
         return stage.view.enrolment.positions.get(self.partner) == accused
 
 
-def _neighbour_at(scene: PartyScene, post: Post, author: bytes) -> int | None:
+def _neighbour_at(access: PartyAccess, post: Post, author: bytes) -> int | None:
     """Which of its edges leads to the author, while it commits."""
-    stage = scene.state.stage
+    stage = access.state.stage
     if post.phase is not Phase.COMMIT or not isinstance(stage, Committed):
         return None
     place = stage.view.enrolment.positions.get(author)
     return stage.view.neighbours.index(place) if place in stage.view.neighbours else None
 
 
-def _encoding(scene: PartyScene) -> bytes:
+def _encoding(access: PartyAccess) -> bytes:
     """What an edge could be committed to, and no other party would."""
-    stage = scene.state.stage
+    stage = access.state.stage
     assert isinstance(stage, Committed)
     if not stage.view.context.full:
-        return draw(scene.rng, 32)
-    group = scene.toolkit.group
-    return (group.generator * group.random_scalars(1, scene.rng)[0]).to_bytes()
+        return draw(access.rng, 32)
+    group = access.toolkit.group
+    return (group.generator * group.random_scalars(1, access.rng)[0]).to_bytes()
 
 
 def _with(items: tuple[Any, ...], at: int, item: object) -> tuple[Any, ...]:
@@ -296,5 +296,7 @@ __all__ = [
 class VetoWithAnotherSeed(Honest):
     """Deals right shares of another seed than its own, and keeps its own."""
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
-        return [] if post.phase is Phase.UNMASK else lying("commit", other_seed()).says(scene, post)
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        return (
+            [] if post.phase is Phase.UNMASK else lying("commit", other_seed()).says(access, post)
+        )

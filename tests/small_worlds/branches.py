@@ -59,7 +59,7 @@ class Forking:
     def close_of_publish(self) -> Posted:
         """The honest one, in the place of which the branches have others."""
         organiser = self.simulation.manifest.organiser
-        entries = self.simulation.parties[0].scene.board.stream(organiser, Phase.ORGANISER, 1)
+        entries = self.simulation.parties[0].access.board.stream(organiser, Phase.ORGANISER, 1)
         return next(
             each
             for each in entries
@@ -113,7 +113,7 @@ class _Telling:
         packed = pack_members(members, len(simulation.parties))
         close = Close(self.leaf, self.index, phase, b"", Members(packed, final))
         place = MessageSlot(simulation.session, Phase.ORGANISER, Kind.CLOSE, 1, self.seq, self.leaf)
-        signed = sign_message(CLOSE.encode(close), place, simulation._organiser_scene.key)
+        signed = sign_message(CLOSE.encode(close), place, simulation._organiser_access.key)
         posted = _posted(signed.entries, self.index)[0]
         self.index, self.seq, self.leaf = self.index + 1, self.seq + 1, posted.leaf
         read = [self.said[u] for u in sorted(confirmed)]
@@ -137,7 +137,7 @@ class _Telling:
             place = MessageSlot(
                 self.forking.simulation.session, Phase.CONFIRM, Kind.CONFIRM, 1, 0, NO_LEAF
             )
-            key = self.forking.simulation.parties[u].scene.key
+            key = self.forking.simulation.parties[u].access.key
             signed = sign_message(CONFIRM.encode(Confirm(self.leaf)), place, key)
             posts[u] = _posted(signed.entries)
         return frozenset(self._log(posts, Phase.CONFIRM))

@@ -30,7 +30,7 @@ _LEAF: Final = 32
 def as_it_began(played: Played, attempt: int, barred: Collection[int]) -> World:
     """The world of one attempt: the log says who tried to join, the model who was barred."""
     found, parties = played.record.attempts[attempt], played.simulation.parties
-    board = parties[0].scene.board
+    board = parties[0].access.board
     joining = frozenset(
         each.index for each in parties if board.stream(each.author, Phase.JOIN, found.number)
     )
@@ -116,8 +116,8 @@ def require_checked(played: Played, *, thoroughly: bool = False) -> None:
     """Any other evaluation of the log finds the same, in whatever steps it goes."""
     simulation = played.simulation
     expected = simulation.findings()
-    board = simulation.parties[0].scene.board
-    toolkit = simulation.parties[0].scene.toolkit
+    board = simulation.parties[0].access.board
+    toolkit = simulation.parties[0].access.toolkit
     assert check(board.entries, toolkit, rng=seeded("another reader")) == expected
     if not thoroughly:
         return
@@ -133,7 +133,7 @@ def require_checked(played: Played, *, thoroughly: bool = False) -> None:
 
 def posted_in(actor: Actor, number: int) -> frozenset[Phase]:
     """The phases of a round in which a party posted something; accusations aside."""
-    board = actor.scene.board
+    board = actor.access.board
     phases = frozenset(Phase) - {Phase.ACCUSE}
     return frozenset(each for each in phases if board.stream(actor.author, each, number))
 
@@ -157,7 +157,7 @@ def _public(played: Played, found: RoundFindings) -> tuple[set[tuple[int, int]],
     edges: set[tuple[int, int]] = set()
     seeds: set[int] = set()
     for actor in played.simulation.parties:
-        board, author, number = actor.scene.board, actor.author, found.number
+        board, author, number = actor.access.board, actor.author, found.number
         opened = [
             each
             for posted in board.stream(author, Phase.ROLLBACK, number)
@@ -190,7 +190,7 @@ def _opened(body: bytes) -> list[tuple[int, bytes]]:
 def _shown(played: Played, found: RoundFindings, author: bytes, body: bytes) -> tuple[int, bytes]:
     """Whoever shows the shared point shows the key of the edge."""
     accusation = ACCUSATION.decode(body)
-    group = played.simulation.parties[0].scene.toolkit.group
+    group = played.simulation.parties[0].access.toolkit.group
     ends = party_id(author), party_id(found.roll[accusation.accused])
     context = EdgeContext.between(played.simulation.session, found.number, *ends)
     shared = SharedPoint.from_revealed(group.decode_point(accusation.shared))

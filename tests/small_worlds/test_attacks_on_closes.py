@@ -36,7 +36,7 @@ class Moments:
 
     def watch(self, actor: Actor) -> None:
         if isinstance(actor.state.stage, self.stage) and actor.index not in self.states:
-            self.states[actor.index] = actor.scene.before
+            self.states[actor.index] = actor.access.before
 
 
 def played(
@@ -57,7 +57,7 @@ def played(
 def closes(simulation: Simulation) -> dict[Phase, Posted]:
     """The closes of the round, by phase."""
     key = simulation.manifest.organiser
-    entries = simulation.parties[0].scene.board.stream(key, Phase.ORGANISER, 1)
+    entries = simulation.parties[0].access.board.stream(key, Phase.ORGANISER, 1)
     found = [each for each in entries if each.entry.kind == Kind.CLOSE]
     return {CLOSE.decode(each.entry.body).phase: each for each in found}
 
@@ -72,7 +72,7 @@ def signed(simulation: Simulation, close: Close, like: Posted, seq: int | None =
         like.entry.seq if seq is None else seq,
         like.entry.prev_own_leaf,
     )
-    message = sign_message(CLOSE.encode(close), place, simulation._organiser_scene.key)
+    message = sign_message(CLOSE.encode(close), place, simulation._organiser_access.key)
     return Posted(like.index, message.leaf, Submission.decode(message.entries[0]).entry)
 
 
@@ -130,7 +130,7 @@ def test_victim_of_a_fork_does_not_unmask_while_all_its_edges_are_open_elsewhere
     In one log everybody confirmed the close that the victim did, and it unmasks.
     """
     simulation, moments = played(False, Confirmed, Script())
-    board, listed = simulation.parties[0].scene.board, closes(simulation)
+    board, listed = simulation.parties[0].access.board, closes(simulation)
     elsewhere = fork(simulation, moments)
     assert all(isinstance(state.stage, Published) for state in moments.states.values())
     state, outputs = shown(simulation, moments.states[VICTIM], VICTIM, listed[Phase.PUBLISH])
@@ -165,7 +165,7 @@ def test_recovery_does_not_override_a_party_that_stopped(stopped: bool) -> None:
     assert isinstance(content, Members)
     assert VICTIM not in unpack_members(content.members, PARTIES)
     helper = simulation.parties[0]
-    board = helper.scene.board
+    board = helper.access.board
     state = moments.states[0]
     for posted in board.stream(helper.author, Phase.CONFIRM, 1):
         state, _ = shown(simulation, state, 0, posted)

@@ -72,8 +72,8 @@ def material(name: str) -> Material:
     simulation = case.world.simulation(case.script)
     for logical in range(case.rounds):
         simulation.run_round(case.world.inputs(logical))
-    organiser = simulation._organiser_scene
-    keys = {actor.author: actor.scene.key for actor in simulation.parties}
+    organiser = simulation._organiser_access
+    keys = {actor.author: actor.access.key for actor in simulation.parties}
     keys[made.manifest.organiser] = organiser.key
     log = organiser.board._signer
     digest = sha256(made.manifest.to_bytes()).hexdigest()

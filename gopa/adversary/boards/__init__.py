@@ -1,7 +1,7 @@
 """Malicious boards on real HTTP, and honest sessions behind them. Needs `gopa[session]`.
 
-A `MaliciousBoard` has several faces, each a real board with the same key. Every participant
-reaches it on a `TamperedTransport` of its own, which shows one face and does to requests what
+A `MaliciousBoard` has several forks, each a real board with the same key. Every participant
+reaches it on a `TamperedTransport` of its own, which shows one fork and does to requests what
 it is told. A `ServedSession` has a session of honest parties and an organiser on such
 transports; `played` runs a play on it, and `ServedOutcome` is what came of it.
 """
@@ -13,8 +13,8 @@ from gopa.adversary.boards.log_fork import FEW_CONNECTIONS, FEW_PENDING, FEW_SES
 from gopa.adversary.boards.lying_client import LyingClient
 from gopa.adversary.boards.organiser_process import OrganiserProcess
 from gopa.adversary.boards.outcome import ServedOutcome
-from gopa.adversary.boards.playing import Play, lying, played, require_honest_session
-from gopa.adversary.boards.served_session import ServedSession, staged
+from gopa.adversary.boards.playing import Scenario, lying, played, require_honest_session
+from gopa.adversary.boards.served_session import ServedSession, serve_session
 from gopa.adversary.boards.strangers import Crowd, Squatters
 from gopa.adversary.boards.transport import MaliciousBoard, NeverHappened, Sent, TamperedTransport
 
@@ -31,7 +31,7 @@ __all__ = [
     "NeverHappened",
     "Onward",
     "OrganiserProcess",
-    "Play",
+    "Scenario",
     "Sent",
     "ServedOutcome",
     "ServedSession",
@@ -45,5 +45,5 @@ __all__ = [
     "played",
     "require_honest_session",
     "said",
-    "staged",
+    "serve_session",
 ]

@@ -84,10 +84,10 @@ def _lacks_quorum(error: BaseException) -> bool:
 
 
 @dataclass(slots=True, eq=False)
-class Through:
-    """`Connect` for one party, through its way."""
+class NotedConnection:
+    """`Connect` for one party, through its transport."""
 
-    way: TamperedTransport
+    transport: TamperedTransport
     noted: list[ProtocolError] = field(default_factory=list)
     board: ClientState | None = None
     log: NotingLog | None = None
@@ -97,7 +97,12 @@ class Through:
         """A log that notes what did not hold."""
         self.board = vault.board
         self.seen = BoardLink(
-            ticket.board, ticket.trust, vault.board, rng=rng, transport=self.way, patience=BRIEF
+            ticket.board,
+            ticket.trust,
+            vault.board,
+            rng=rng,
+            transport=self.transport,
+            patience=BRIEF,
         )
         self.log = NotingLog(self.seen, ticket.session, self.noted)
         return self.log
@@ -116,7 +121,7 @@ class HonestClient:
 
     number: int
     client: Client
-    through: Through
+    connection: NotedConnection
     patience: Patient
     home: Path
     value: Sequence[float]
@@ -124,20 +129,20 @@ class HonestClient:
     news: list[RoundStatus] = field(default_factory=list)
 
     @property
-    def way(self) -> TamperedTransport:
-        return self.through.way
+    def transport(self) -> TamperedTransport:
+        return self.connection.transport
 
     @property
     def seen(self) -> int:
         """The size of the largest tree that it knows."""
-        link = self.through.seen
+        link = self.connection.seen
         found = None if link is None else link.client.seen
         return 0 if found is None else found.size
 
     @property
     def readings(self) -> int:
         """How often it read the log because a lookup was not to be trusted."""
-        log = self.through.log
+        log = self.connection.log
         return 0 if log is None else log.readings
 
     @property
@@ -159,17 +164,17 @@ class HonestClient:
     @property
     def evidence(self) -> bytes | None:
         """What its vault has kept against the board."""
-        return None if self.through.board is None else self.through.board.kept_evidence()
+        return None if self.connection.board is None else self.connection.board.kept_evidence()
 
     @property
     def lost(self) -> Sequence[Entry]:
         """What it said and the front lost."""
-        return self.way.lost
+        return self.transport.lost
 
     @property
     def unconvinced(self) -> bool:
         """Whether it was shown something that too few witnesses have cosigned."""
-        return any(map(_lacks_quorum, self.through.noted))
+        return any(map(_lacks_quorum, self.connection.noted))
 
     @property
     def timed_out(self) -> bool:
@@ -199,9 +204,9 @@ def waiting_of(patience: Patient) -> RoundPatience:
     return RoundPatience(_ROUND_SECONDS, _RETRY_SECONDS, clock=patience)
 
 
-async def all_done(guests: Sequence[HonestClient], seconds: float) -> None:
+async def all_done(parties: Sequence[HonestClient], seconds: float) -> None:
     """Until each has a result or an error; raises `NeverHappened`."""
-    offers = {guest.offer for guest in guests if guest.offer is not None}
+    offers = {party.offer for party in parties if party.offer is not None}
     if offers:
         _, late = await asyncio.wait(offers, timeout=seconds)
         if late:

@@ -1,6 +1,6 @@
 """Says what must never happen in a served session, whatever the board and the organiser do.
 
-It asks which masks are known to whoever sees all faces of the board.
+It asks which masks are known to whoever sees all forks of the board.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class Known:
 
 
 def known_of(outcome: ServedOutcome) -> Iterator[Known]:
-    """Every round that has a graph; faces share what was said before anybody had a value out."""
-    faces = [face.findings for face in outcome.faces]
-    manifest = next((found.manifest for found in faces if found.manifest is not None), None)
+    """Every round that has a graph; forks share what was said before anybody had a value out."""
+    forks = [fork.findings for fork in outcome.forks]
+    manifest = next((found.manifest for found in forks if found.manifest is not None), None)
     if manifest is None or len(outcome.liars) > manifest.terms.corrupt:
         return
     rolls = {
         found.number: (found.roll, found.graph)
-        for each in faces
+        for each in forks
         for found in each.rounds
         if found.graph is not None
     }
@@ -122,7 +122,7 @@ def harm(outcome: ServedOutcome) -> tuple[str, ...]:
 def masks_open(outcome: ServedOutcome) -> tuple[str, ...]:
     """Too few honest values hide each other: the other masks around them are known.
 
-    All faces together, and what was lost on the way: who runs them all sees all of it. Where
+    All forks together, and what was lost on the way: who runs them all sees all of it. Where
     a log forks, some edges to a party may be open beside its own mask, and plans count on
     that. Says nothing about sessions with more liars than the terms allow.
     """
@@ -138,11 +138,11 @@ def _in_words(outcome: ServedOutcome, keys: tuple[bytes, ...]) -> str:
 
 
 def honest_blamed(outcome: ServedOutcome) -> tuple[str, ...]:
-    """Somebody honest is convicted by a face, or accused by another party."""
+    """Somebody honest is convicted by a fork, or accused by another party."""
     innocent = _honest(outcome)
     if outcome.honest_organiser:
         innocent.add(outcome.organiser)
-    faults = [each for face in outcome.faces for each in face.report.faults if each.proved]
+    faults = [each for fork in outcome.forks for each in fork.report.faults if each.proved]
     blamed = sorted({each.author for each in faults} & innocent)
     found = [f"{outcome.name_of(key)} was blamed and is honest" for key in blamed]
     if not outcome.liars and of(outcome.said, Phase.ACCUSE):
@@ -151,7 +151,7 @@ def honest_blamed(outcome: ServedOutcome) -> tuple[str, ...]:
 
 
 def wrong_sums(outcome: ServedOutcome) -> tuple[str, ...]:
-    """A face has a result that an audit accepts, and that cannot be right."""
+    """A fork has a result that an audit accepts, and that cannot be right."""
     return ("a wrong sum was accepted",) if outcome.result == "wrong" else ()
 
 

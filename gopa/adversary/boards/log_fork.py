@@ -29,7 +29,7 @@ _UNLIMITED: Final = 10**9
 FEW_PENDING: Final = 16
 FEW_SESSIONS: Final = 16
 FEW_CONNECTIONS: Final = 128
-"""A face is a small board: crowds of strangers need not be large."""
+"""A fork is a small board: crowds of strangers need not be large."""
 
 
 @dataclass(slots=True, eq=False)
@@ -41,7 +41,7 @@ class LogFork:
 
 
 @contextmanager
-def served_face(
+def serve_fork(
     root: Path, signer: NoteSigner, policy: TrustPolicy, entries: Iterable[bytes] = ()
 ) -> Iterator[LogFork]:
     """A board that signs with this key, and whose log begins with these entries.
@@ -69,7 +69,7 @@ def serving(app: Starlette) -> Iterator[str]:
 
     listen = ListenOptions("127.0.0.1", 0, connections=FEW_CONNECTIONS)
     server = make_server(app, listen, listening)
-    thread = threading.Thread(target=server.run, name="a face of a board", daemon=True)
+    thread = threading.Thread(target=server.run, name="a fork of a board", daemon=True)
     thread.start()
     try:
         if not ready.wait(_SECONDS):

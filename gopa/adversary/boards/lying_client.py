@@ -21,9 +21,9 @@ from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.following import BoardLink
 from gopa.sessions.round_progress import RoundProgress
 from gopa.sessions.ticket import Ticket
+from gopa.simulation.access import PartyAccess
 from gopa.simulation.actor import Actor
 from gopa.simulation.board import SimulatedBoard, size_of
-from gopa.simulation.scene import PartyScene
 from gopa.simulation.script import Behaviour
 from gopa.simulation.setup import permissive
 from wire.ed25519 import SigningKey
@@ -72,7 +72,7 @@ class LyingClient:
         ticket: Ticket,
         manifest: Manifest,
         key: SigningKey,
-        way: TamperedTransport,
+        transport: TamperedTransport,
         *,
         copy: SimulatedBoard,
         rows: Sequence[tuple[int, ...]],
@@ -85,7 +85,7 @@ class LyingClient:
             manifest, key, policy, rng=os.urandom, toolkit=toolkit, session=ticket.session
         )
         state = party.start()
-        scene = PartyScene(
+        access = PartyAccess(
             index=number,
             session=ticket.session,
             manifest=manifest,
@@ -96,14 +96,14 @@ class LyingClient:
             before=state,
             state=state,
         )
-        self.number, self.way = number, way
+        self.number, self.transport = number, transport
         self.turned_away: list[TurnedAway] = []
         self.failed: list[ProtocolError] = []
         self._rows = tuple(rows)
         self._supplied = 0
         self._opened: _Opened | None = None
         self._finished, self._asked = -1, -1
-        self._actor = Actor(party, scene, tuple(behaviours))
+        self._actor = Actor(party, access, tuple(behaviours))
         self._copy, self._organiser, self._session = copy, manifest.organiser, ticket.session
         self._herald = RoundProgress(manifest)
         self._link = BoardLink(
@@ -111,7 +111,7 @@ class LyingClient:
             ticket.trust,
             MemoryState(),
             rng=os.urandom,
-            transport=way,
+            transport=transport,
             patience=BRIEF,
         )
         self._task = asyncio.create_task(self._run())

@@ -1,4 +1,4 @@
-"""Runs the organiser of a served session: one process of it, on one face of the board."""
+"""Runs the organiser of a served session: one process of it, on one fork of the board."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class OrganiserProcess:
     was posted has been read.
     """
 
-    way: TamperedTransport
+    transport: TamperedTransport
     machine: DurableOrganiser
     limits: dict[Phase, float]
     task: asyncio.Task[SessionState]
@@ -55,7 +55,7 @@ class OrganiserProcess:
         ticket: Ticket,
         manifest: Manifest,
         key: SigningKey,
-        way: TamperedTransport,
+        transport: TamperedTransport,
         rng: Rng,
         in_vain: InVain | None = None,
     ) -> OrganiserProcess:
@@ -68,8 +68,8 @@ class OrganiserProcess:
         else:
             machine = _Observant(vault, manifest, key, schedule, rng=rng)
             machine.limits, machine.in_vain = limits, in_vain
-        task = asyncio.create_task(_run(ticket, machine, way, rng))
-        return cls(way, machine, limits, task)
+        task = asyncio.create_task(_run(ticket, machine, transport, rng))
+        return cls(transport, machine, limits, task)
 
     @property
     def error(self) -> BaseException | None:
@@ -103,10 +103,10 @@ class _Observant(DurableOrganiser):
 
 
 async def _run(
-    ticket: Ticket, machine: DurableOrganiser, way: TamperedTransport, rng: Rng
+    ticket: Ticket, machine: DurableOrganiser, transport: TamperedTransport, rng: Rng
 ) -> SessionState:
     link = BoardLink(
-        ticket.board, ticket.trust, MemoryState(), rng=rng, transport=way, patience=BRIEF
+        ticket.board, ticket.trust, MemoryState(), rng=rng, transport=transport, patience=BRIEF
     )
     try:
         log = BoardLog(link.client, ticket.session)

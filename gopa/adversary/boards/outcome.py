@@ -1,4 +1,4 @@
-"""What came of a served session: every face as an auditor sees it, and how everybody ended."""
+"""What came of a served session: every fork as an auditor sees it, and how everybody ended."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from wire.errors import FaultyBoard, FaultyParty, InvalidProof, ProtocolError
 
 
 @dataclass(frozen=True, slots=True)
-class FaceOutcome:
+class ForkOutcome:
     """One history: what the rules find in it, and what an audit with anchors from outside says.
 
     `right` is False for a sum that cannot be that of the inputs of those included and their
@@ -65,7 +65,7 @@ class End:
 class ServedOutcome:
     """A served session; its parties are honest but for the `liars`.
 
-    `said` is every entry that anybody handed to the network, whichever face got it, if any.
+    `said` is every entry that anybody handed to the network, whichever fork got it, if any.
     `stuck` says what never happened. `turned_away` is what the board did not take of liars,
     `strangers` are those that it did not put up with. `overtaken` says that a board refused
     to come back from a backup.
@@ -74,7 +74,7 @@ class ServedOutcome:
     keys: tuple[bytes, ...]
     organiser: bytes
     honest_organiser: bool
-    faces: tuple[FaceOutcome, ...]
+    forks: tuple[ForkOutcome, ...]
     ends: tuple[End, ...]
     said: tuple[Entry, ...]
     organiser_error: BaseException | None
@@ -106,8 +106,8 @@ class ServedOutcome:
 
     @property
     def result(self) -> str:
-        """`right`, `wrong`, or `none`: what readers of any face end up with."""
-        found = [each for each in self.faces if each.has_result]
+        """`right`, `wrong`, or `none`: what readers of any fork end up with."""
+        found = [each for each in self.forks if each.has_result]
         if not found:
             return "none"
         return "right" if all(each.right for each in found) else "wrong"
@@ -121,8 +121,8 @@ class ServedOutcome:
     def _convicted(self) -> Iterator[Catch]:
         if any(each.convicts for each in self.ends):
             yield Catch("05-C4", "board", How.CONVICTED)
-        for face in self.faces:
-            for each in face.report.faults:
+        for fork in self.forks:
+            for each in fork.report.faults:
                 if each.proved:
                     who = self.name_of(each.author) if each.author else each.culprit.value
                     yield Catch(each.rule, who, How.CONVICTED)
@@ -136,13 +136,13 @@ class ServedOutcome:
             yield Catch("05-C3", "board", How.REFUSED)
 
     def _removed(self) -> Iterator[Catch]:
-        for face in self.faces:
-            for each in (removed for found in face.findings.rounds for removed in found.removals):
+        for fork in self.forks:
+            for each in (removed for found in fork.findings.rounds for removed in found.removals):
                 yield Catch(each.rule, self.name_of(each.author), How.REMOVED)
 
     def _unhelped(self) -> Iterator[Catch]:
         """Whose silence ended a round, or was made up for."""
-        for each in (found for face in self.faces for found in face.findings.rounds):
+        for each in (found for fork in self.forks for found in fork.findings.rounds):
             if each.abort is not None:
                 rule = RULE_OF[each.abort]
                 for at in each.culprits:
@@ -152,8 +152,8 @@ class ServedOutcome:
 
     def _passed_over(self) -> Iterator[Catch]:
         """What counts for nothing, in the log or because it never got there."""
-        for face in self.faces:
-            for rule, author in face.passed_over:
+        for fork in self.forks:
+            for rule, author in fork.passed_over:
                 yield Catch(rule, self.name_of(author), How.IGNORED)
         for each in self.turned_away:
             rule = rule_of(each)
@@ -177,75 +177,75 @@ class ServedOutcome:
                 yield Catch(rule, "board", How.NOTICED)
 
 
-def outcome_of(stage: ServedSession, *, honest_organiser: bool, stuck: str = "") -> ServedOutcome:
-    """What the session came to. Everybody has gone home; the faces are still served."""
-    said = [Submission.decode(raw).entry for raw in sorted(stage.board.handed)]
-    errors = [chair.error for chair in stage.chairs if chair.error is not None]
+def outcome_of(session: ServedSession, *, honest_organiser: bool, stuck: str = "") -> ServedOutcome:
+    """What the session came to. Everybody has gone home; the forks are still served."""
+    said = [Submission.decode(raw).entry for raw in sorted(session.board.handed)]
+    errors = [process.error for process in session.processes if process.error is not None]
     return ServedOutcome(
-        keys=tuple(key.public.data for key in stage.identities),
-        organiser=stage.organiser.public.data,
+        keys=tuple(key.public.data for key in session.identities),
+        organiser=session.organiser.public.data,
         honest_organiser=honest_organiser,
-        faces=tuple(_face(stage, face) for face in stage.board.faces),
-        ends=tuple(_end(stage, guest) for guest in stage.guests),
-        said=tuple(each for each in said if each.session == stage.ticket.session),
+        forks=tuple(_fork_outcome(session, fork) for fork in session.board.forks),
+        ends=tuple(_end(session, party) for party in session.parties),
+        said=tuple(each for each in said if each.session == session.ticket.session),
         organiser_error=errors[0] if errors else None,
         stuck=stuck,
-        liars=frozenset(each.number for each in stage.liars),
-        turned_away=tuple(each for liar in stage.liars for each in liar.turned_away),
-        overtaken=stage.board.overtaken,
-        strangers=tuple(stage.turned_away),
+        liars=frozenset(each.number for each in session.liars),
+        turned_away=tuple(each for liar in session.liars for each in liar.turned_away),
+        overtaken=session.board.overtaken,
+        strangers=tuple(session.turned_away),
     )
 
 
-def _end(stage: ServedSession, guest: HonestClient) -> End:
-    got = guest.contribution
+def _end(session: ServedSession, party: HonestClient) -> End:
+    got = party.contribution
     return End(
-        number=guest.number,
+        number=party.number,
         included=got is not None and got.included,
-        error=guest.error,
-        convicts=_convicts(stage, guest.evidence),
-        readings=guest.readings,
-        noted=tuple(guest.through.noted),
-        timed_out=guest.timed_out,
+        error=party.error,
+        convicts=_convicts(session, party.evidence),
+        readings=party.readings,
+        noted=tuple(party.connection.noted),
+        timed_out=party.timed_out,
     )
 
 
-def _convicts(stage: ServedSession, evidence: bytes | None) -> bool:
+def _convicts(session: ServedSession, evidence: bytes | None) -> bool:
     """What somebody who has nothing but the log's key says about it."""
     if evidence is None:
         return False
-    policy = TrustPolicy.single_log(stage.ticket.log)
+    policy = TrustPolicy.single_log(session.ticket.log)
     judgement = judge(Evidence(FORKED, Fork(evidence)).to_bytes(), policy=policy)
     return judgement.convicts and judgement.culprit is Culprit.BOARD
 
 
-def _face(stage: ServedSession, face: LogFork) -> FaceOutcome:
-    reader = stage.board.client(face, quorum=face is stage.board.main).reader()
-    digest = hashlib.sha256(stage.manifest.to_bytes()).digest()
-    anchors = Anchors(stage.ticket.trust, digest)
-    report = audit(reader, anchors=anchors, session=stage.ticket.session)
+def _fork_outcome(session: ServedSession, fork: LogFork) -> ForkOutcome:
+    reader = session.board.client(fork, quorum=fork is session.board.main).reader()
+    digest = hashlib.sha256(session.manifest.to_bytes()).digest()
+    anchors = Anchors(session.ticket.trust, digest)
+    report = audit(reader, anchors=anchors, session=session.ticket.session)
     checking = LogCheck(Toolkit(), rng=os.urandom)
     authors: list[bytes] = []
     for index, raw in enumerate(reader.entries()):
         each = Submission.decode(raw)
         authors.append(each.entry.author.data)
         checking.take_leaf(index, each.leaf)
-        if each.entry.session == stage.ticket.session:
+        if each.entry.session == session.ticket.session:
             checking.judge(Posted(index, each.leaf, each.entry))
     findings = checking.findings()
     passed = [(note.rule, authors[at]) for note in findings.notes for at in note.entries]
     passed_over = tuple(each for each in passed if each[0] in PASSED_OVER)
-    return FaceOutcome(findings, report, _plausible(stage, findings), passed_over)
+    return ForkOutcome(findings, report, _plausible(session, findings), passed_over)
 
 
-def _plausible(stage: ServedSession, findings: Findings) -> bool:
+def _plausible(session: ServedSession, findings: Findings) -> bool:
     """Whether every sum lies as close to that of the inputs as noise can bring it."""
-    terms, keys = stage.manifest.terms, [key.public.data for key in stage.identities]
+    terms, keys = session.manifest.terms, [key.public.data for key in session.identities]
     for found in findings.rounds:
         if found.sums is None or found.final is None:
             continue
         included = [keys.index(found.roll[place]) for place in found.final]
-        expected = map(sum, zip(*map(stage.input_of, included), strict=True))
+        expected = map(sum, zip(*map(session.input_of, included), strict=True))
         reach = len(included) * terms.noise.radius
         if any(abs(a - b) > reach for a, b in zip(found.sums, expected, strict=True)):
             return False

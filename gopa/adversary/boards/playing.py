@@ -9,74 +9,74 @@ from typing import TypeAlias
 
 from gopa.adversary.boards.harm import harm
 from gopa.adversary.boards.outcome import ServedOutcome, outcome_of
-from gopa.adversary.boards.served_session import ServedSession, staged
+from gopa.adversary.boards.served_session import ServedSession, serve_session
 from gopa.adversary.boards.transport import NeverHappened
 from gopa.adversary.setup import SessionSetup
 from gopa.adversary.trial import TwinFailed
 from gopa.rules import RoundPicture
 from gopa.simulation import Script
 
-Play: TypeAlias = Callable[[ServedSession], Awaitable[None]]
+Scenario: TypeAlias = Callable[[ServedSession], Awaitable[None]]
 """What happens: who enters, what the front does, and what is waited for."""
 
 
 def played(
-    ground: SessionSetup, play: Play, *, honest_organiser: bool = True, retries: bool = False
+    setup: SessionSetup, scenario: Scenario, *, honest_organiser: bool = True, retries: bool = False
 ) -> ServedOutcome:
     """What comes of a play. A play that waits in vain is stuck, and ended."""
-    with staged(ground, retries=retries) as stage:
-        stuck = asyncio.run(_perform(stage, play))
-        return outcome_of(stage, honest_organiser=honest_organiser, stuck=stuck)
+    with serve_session(setup, retries=retries) as session:
+        stuck = asyncio.run(_perform(session, scenario))
+        return outcome_of(session, honest_organiser=honest_organiser, stuck=stuck)
 
 
 @lru_cache(maxsize=16)
-def require_honest_session(ground: SessionSetup) -> None:
+def require_honest_session(setup: SessionSetup) -> None:
     """Raises `TwinFailed` unless a session over a front that does nothing has a right result."""
-    outcome = played(ground, nobody_lies)
+    outcome = played(setup, nobody_lies)
     everybody = all(end.included for end in outcome.ends)
     if outcome.result != "right" or outcome.caught or harm(outcome) or not everybody:
         raise TwinFailed(f"without lies: {outcome.result}, {harm(outcome)}, {outcome.caught}")
 
 
-async def nobody_lies(stage: ServedSession) -> None:
+async def nobody_lies(session: ServedSession) -> None:
     """Everybody takes part in a round, and the front passes everything on."""
-    stage.chair()
-    stage.gather()
-    await stage.done()
+    session.start_organiser()
+    session.gather()
+    await session.done()
 
 
-def lying(script: Script) -> Play:
+def lying(script: Script) -> Scenario:
     """A play in which these parties lie, the others are honest, and the board is, too.
 
     The organiser waits for everybody who keeps the rules. Liars speak last where they want to.
     """
 
-    async def play(stage: ServedSession) -> None:
-        stage.chair(in_vain=partial(_only_liars_are_late, stage))
-        for number in range(len(stage.identities)):
+    async def scenario(session: ServedSession) -> None:
+        session.start_organiser(in_vain=partial(_only_liars_are_late, session))
+        for number in range(len(session.identities)):
             if number in script.parties:
-                stage.lie(number, script.parties[number])
+                session.lie(number, script.parties[number])
             else:
-                stage.enter(number)
-        await stage.done_at_last()
+                session.enter(number)
+        await session.done_at_last()
 
-    return play
+    return scenario
 
 
-def _only_liars_are_late(stage: ServedSession, current: RoundPicture) -> bool:
+def _only_liars_are_late(session: ServedSession, current: RoundPicture) -> bool:
     """Whether liars alone are waited for, and have said whatever they want to say."""
-    if not current.expected <= {liar.key for liar in stage.liars}:
+    if not current.expected <= {liar.key for liar in session.liars}:
         return False
-    finished = [liar.finish(current.opened_at) for liar in stage.liars]
+    finished = [liar.finish(current.opened_at) for liar in session.liars]
     return all(finished)
 
 
-async def _perform(stage: ServedSession, play: Play) -> str:
+async def _perform(session: ServedSession, scenario: Scenario) -> str:
     """What it waited for in vain."""
     try:
-        await play(stage)
+        await scenario(session)
     except NeverHappened as error:
         return str(error)
     finally:
-        await stage.leave()
+        await session.leave()
     return ""

@@ -20,7 +20,13 @@ from bulletin_board.policy import KnownServer, WitnessGroup
 from bulletin_board.tree import leaf_hash
 from bulletin_board.witness.service import Witness, WitnessStore, build_witness_app
 from gopa.adversary.boards.asking import Which, closed_by
-from gopa.adversary.boards.clients import HonestClient, Patient, Through, all_done, waiting_of
+from gopa.adversary.boards.clients import (
+    HonestClient,
+    NotedConnection,
+    Patient,
+    all_done,
+    waiting_of,
+)
 from gopa.adversary.boards.log_fork import LogFork, serving
 from gopa.adversary.boards.lying_client import LyingClient
 from gopa.adversary.boards.organiser_process import InVain, OrganiserProcess
@@ -70,44 +76,44 @@ LOG_NAME: Final = "log.malicious"
 class ServedSession:
     """Holds everybody and everything of one served session.
 
-    `guests` are the parties, by number; all are honest. `chairs` are the processes of the
+    `parties` are the parties, by number; all are honest. `processes` are the processes of the
     organiser. `turned_away` says which strangers the board did not put up with. Coroutines of
     plays run in one event loop.
     """
 
-    ground: SessionSetup
+    setup: SessionSetup
     board: MaliciousBoard
     ticket: Ticket
     manifest: Manifest
     organiser: SigningKey
     identities: Sequence[SigningKey]
     root: Path
-    guests: list[HonestClient] = field(default_factory=list)
+    parties: list[HonestClient] = field(default_factory=list)
     liars: list[LyingClient] = field(default_factory=list)
-    chairs: list[OrganiserProcess] = field(default_factory=list)
+    processes: list[OrganiserProcess] = field(default_factory=list)
     turned_away: list[Catch] = field(default_factory=list)
 
-    def enter(self, number: int, face: LogFork | None = None) -> HonestClient:
+    def enter(self, number: int, fork: LogFork | None = None) -> HonestClient:
         """Party `number` offers its value; after it has left, it comes back with its vault.
 
-        It sees this face, or the main one.
+        It sees this fork, or the main one.
         """
         home = self.root / f"party-{number}"
-        patience, through = Patient(), Through(self.board.way())
-        if face is not None:
-            through.way.show(face)
+        patience, connection = Patient(), NotedConnection(self.board.transport())
+        if fork is not None:
+            connection.transport.show(fork)
         client = Client(
             self.identities[number],
             permissive(self.manifest.terms),
             home=home,
-            connect=through,
+            connect=connection,
             waiting=waiting_of(patience),
         )
         value = [each / self.manifest.terms.steps for each in self.input_of(number)]
-        guest = HonestClient(number, client, through, patience, home, value)
-        self.guests = sorted([*self.others(number), guest], key=lambda each: each.number)
-        guest.begin(self.ticket, self.rounds)
-        return guest
+        party = HonestClient(number, client, connection, patience, home, value)
+        self.parties = sorted([*self.others(number), party], key=lambda each: each.number)
+        party.begin(self.ticket, self.rounds)
+        return party
 
     def lie(self, number: int, behaviours: Sequence[Behaviour]) -> LyingClient:
         """Party `number` is one that behaves like this."""
@@ -117,7 +123,7 @@ class ServedSession:
             self.ticket,
             self.manifest,
             self.identities[number],
-            self.board.way(),
+            self.board.transport(),
             copy=SimulatedBoard(signer),
             rows=[tuple(self.input_of(number))] * self.rounds,
             behaviours=behaviours,
@@ -127,39 +133,39 @@ class ServedSession:
 
     def input_of(self, number: int) -> Sequence[int]:
         """What party `number` contributes in every round, on the grid."""
-        return self.ground.inputs()[number]
+        return self.setup.inputs()[number]
 
     @property
     def rounds(self) -> int:
         """How many results there are to be."""
-        return self.ground.rounds
+        return self.setup.rounds
 
     def gather(self) -> Sequence[HonestClient]:
         """All parties of the roster offer their values."""
         return [self.enter(number) for number in range(len(self.identities))]
 
-    def chair(
-        self, face: LogFork | None = None, *, in_vain: InVain | None = None
+    def start_organiser(
+        self, fork: LogFork | None = None, *, in_vain: InVain | None = None
     ) -> OrganiserProcess:
-        """Start a process of the organiser on this face; see `OrganiserProcess.begin`."""
-        way = self.board.way()
-        if face is not None:
-            way.show(face)
+        """Start a process of the organiser on this fork; see `OrganiserProcess.begin`."""
+        transport = self.board.transport()
+        if fork is not None:
+            transport.show(fork)
         made = OrganiserProcess.begin(
-            self.ticket, self.manifest, self.organiser, way, os.urandom, in_vain=in_vain
+            self.ticket, self.manifest, self.organiser, transport, os.urandom, in_vain=in_vain
         )
-        self.chairs.append(made)
+        self.processes.append(made)
         return made
 
     def others(self, number: int) -> Sequence[HonestClient]:
         """Everybody but this one."""
-        return [guest for guest in self.guests if guest.number != number]
+        return [party for party in self.parties if party.number != number]
 
     async def fork(self, without: Which = lambda _: False, *, longer: int = 0) -> LogFork:
-        """Another face: what the main one has now `without` some, and so many entries of others."""
+        """Another fork: what the main one has now `without` some, and so many entries of others."""
         raws = await asyncio.to_thread(self.board.entries)
         kept = [raw for raw in raws if not without(Submission.decode(raw).entry)]
-        return await asyncio.to_thread(self.board.fork, [*kept, *_of_strangers(longer)])
+        return await asyncio.to_thread(self.board.fork, [*kept, *_entries_of_strangers(longer)])
 
     async def restored(self, lost: Which) -> LogFork | None:
         """The board comes back from a backup, from before the first of these; None if it refuses.
@@ -168,32 +174,32 @@ class ServedSession:
         """
         raws = await asyncio.to_thread(self.board.entries)
         missing = [at for at, raw in enumerate(raws) if lost(Submission.decode(raw).entry)]
-        face = await asyncio.to_thread(self.board.restore, raws[: missing[0]])
-        if face is not None:
-            await self._post(face, raws[missing[-1]])
+        fork = await asyncio.to_thread(self.board.restore, raws[: missing[0]])
+        if fork is not None:
+            await self._post(fork, raws[missing[-1]])
             await self.until(
-                lambda: any(each.taken and each.face is face for each in self.board.sent)
+                lambda: any(each.taken and each.fork is fork for each in self.board.sent)
             )
-        return face
+        return fork
 
     async def goes_on(self, raws: Sequence[bytes]) -> LogFork:
-        """The main face with these entries behind all others, whether or not it would take them.
+        """The main fork with these entries behind all others, whether or not it would take them.
 
         It is no fork: nobody says anything meanwhile. From then on everybody sees it, and
         the board behaves.
         """
-        ways = [guest.way for guest in self.guests]
-        ways += [liar.way for liar in self.liars]
-        ways += [chair.way for chair in self.chairs]
-        for way in ways:
-            way.loses(lambda _: True)
-            await asyncio.to_thread(way.show, self.board.main)
+        transports = [party.transport for party in self.parties]
+        transports += [liar.transport for liar in self.liars]
+        transports += [process.transport for process in self.processes]
+        for transport in transports:
+            transport.loses(lambda _: True)
+            await asyncio.to_thread(transport.show, self.board.main)
         entries = await asyncio.to_thread(self.board.entries)
-        face = await asyncio.to_thread(self.board.fork, [*entries, *raws])
-        for way in ways:
-            await asyncio.to_thread(way.show, face)
-            way.behave()
-        return face
+        fork = await asyncio.to_thread(self.board.fork, [*entries, *raws])
+        for transport in transports:
+            await asyncio.to_thread(transport.show, fork)
+            transport.behave()
+        return fork
 
     def handed(self, which: Which) -> Sequence[bytes]:
         """What somebody has handed to the network, whether or not it arrived."""
@@ -208,18 +214,18 @@ class ServedSession:
         """The organiser's close of a phase."""
         return lambda entry: closed_by(entry) is phase
 
-    async def show(self, whom: Sequence[HonestClient | OrganiserProcess], face: LogFork) -> None:
-        """From now on these see this face."""
+    async def show(self, whom: Sequence[HonestClient | OrganiserProcess], fork: LogFork) -> None:
+        """From now on these see this fork."""
         for each in whom:
-            await asyncio.to_thread(each.way.show, face)
+            await asyncio.to_thread(each.transport.show, fork)
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until it holds; raises `NeverHappened`."""
         await asyncio.to_thread(self.board.wait_for, holds)
 
-    async def done(self, guests: Sequence[HonestClient] | None = None) -> None:
+    async def done(self, parties: Sequence[HonestClient] | None = None) -> None:
         """Wait until these parties, or all, have got a result or an error."""
-        await all_done(self.guests if guests is None else guests, LONG)
+        await all_done(self.parties if parties is None else parties, LONG)
 
     async def done_at_last(self) -> None:
         """The same for all, however long it takes as long as anything happens."""
@@ -231,46 +237,46 @@ class ServedSession:
                 if len([each for each in self.board.sent if each.taken]) == known:
                     raise
 
-    def taken(self, phase: Phase, face: LogFork | None = None) -> int:
-        """From how many parties a face has acknowledged something in this phase."""
-        where = face or self.board.main
-        found = [e for e in self.board.sent if e.taken and e.face is where]
+    def taken(self, phase: Phase, fork: LogFork | None = None) -> int:
+        """From how many parties a fork has acknowledged something in this phase."""
+        where = fork or self.board.main
+        found = [e for e in self.board.sent if e.taken and e.fork is where]
         return len({each.entry.author.data for each in found if each.entry.phase == phase})
 
     @property
     def begun(self) -> bool:
-        """Whether the main face has something of the organiser."""
-        found = [e for e in self.board.sent if e.taken and e.face is self.board.main]
+        """Whether the main fork has something of the organiser."""
+        found = [e for e in self.board.sent if e.taken and e.fork is self.board.main]
         return any(each.entry.author == self.organiser.public for each in found)
 
-    def closed(self, phase: Phase, face: LogFork | None = None) -> bool:
-        """Whether a face has the organiser's close of this phase."""
-        where = face or self.board.main
-        found = [e for e in self.board.sent if e.taken and e.face is where]
+    def closed(self, phase: Phase, fork: LogFork | None = None) -> bool:
+        """Whether a fork has the organiser's close of this phase."""
+        where = fork or self.board.main
+        found = [e for e in self.board.sent if e.taken and e.fork is where]
         return any(closed_by(each.entry) is phase for each in found)
 
-    async def overdue(self, chair: OrganiserProcess, phase: Phase) -> None:
+    async def overdue(self, process: OrganiserProcess, phase: Phase) -> None:
         """The time of a phase ends, once the organiser has read what was posted until now."""
-        face = chair.way.face
-        await self.until(lambda: chair.machine.size >= face.size or chair.task.done())
-        chair.limits[phase] = 0.0
+        fork = process.transport.fork
+        await self.until(lambda: process.machine.size >= fork.size or process.task.done())
+        process.limits[phase] = 0.0
 
-    async def claim_confirmed(self, face: LogFork) -> None:
-        """The organiser says on a face that all have confirmed, whatever is there."""
-        await self._close(face, Phase.CONFIRM, range(len(self.identities)))
+    async def claim_confirmed(self, fork: LogFork) -> None:
+        """The organiser says on a fork that all have confirmed, whatever is there."""
+        await self._close(fork, Phase.CONFIRM, range(len(self.identities)))
 
     async def branch(self, members: Iterable[int]) -> LogFork:
-        """A fork of what the main face has, on which the organiser lists these as published.
+        """A fork of what the main fork has, on which the organiser lists these as published.
 
         It is not final: whoever is listed owes its edges to the others.
         """
-        face = await self.fork()
-        await self._close(face, Phase.PUBLISH, members)
-        return face
+        fork = await self.fork()
+        await self._close(fork, Phase.PUBLISH, members)
+        return fork
 
-    async def _close(self, face: LogFork, phase: Phase, members: Iterable[int]) -> None:
-        """The organiser closes a phase on a face, with a list of its own."""
-        raws = await asyncio.to_thread(self.board.entries, face)
+    async def _close(self, fork: LogFork, phase: Phase, members: Iterable[int]) -> None:
+        """The organiser closes a phase on a fork, with a list of its own."""
+        raws = await asyncio.to_thread(self.board.entries, fork)
         entries = [Submission.decode(raw).entry for raw in raws]
         at = max(i for i, each in enumerate(entries) if each.author == self.organiser.public)
         raw, last = raws[at], entries[at]
@@ -287,13 +293,13 @@ class ServedSession:
             last.seen_root,
         )
         signed = sign_message(CLOSE.encode(close), place, self.organiser)
-        await self._post(face, signed.entries[0])
+        await self._post(fork, signed.entries[0])
 
-    async def _post(self, face: LogFork, raw: bytes) -> None:
-        way = self.board.way()
-        way.show(face)
+    async def _post(self, fork: LogFork, raw: bytes) -> None:
+        transport = self.board.transport()
+        transport.show(fork)
         await asyncio.to_thread(
-            way.request,
+            transport.request,
             "POST",
             f"{self.ticket.board}/v1/entries",
             body=raw,
@@ -306,18 +312,18 @@ class ServedSession:
 
         Raises whatever the behaviour of a liar has raised.
         """
-        for guest in self.guests:
-            await guest.leave()
+        for party in self.parties:
+            await party.leave()
         for liar in self.liars:
             await liar.leave()
-        for chair in self.chairs:
-            await chair.stop()
+        for process in self.processes:
+            await process.stop()
         for liar in self.liars:
             if liar.error is not None:
                 raise liar.error
 
 
-def _of_strangers(count: int) -> list[bytes]:
+def _entries_of_strangers(count: int) -> list[bytes]:
     """Entries of a session that is none of anybody's business."""
     key, session = SigningKey.generate(os.urandom), os.urandom(32)
     return [
@@ -329,14 +335,14 @@ def _of_strangers(count: int) -> list[bytes]:
 
 
 @contextmanager
-def staged(ground: SessionSetup, *, retries: bool = False) -> Iterator[ServedSession]:
+def serve_session(setup: SessionSetup, *, retries: bool = False) -> Iterator[ServedSession]:
     """A board that serves, and a session that nobody has opened.
 
     A round has one attempt, or with `retries` as many as the terms say.
     """
-    if ground.beacon is not None or ground.setting.weighted:
-        raise UsageError("a served session has no beacon and no weights", "ground")
-    terms = ground.terms if retries else replace(ground.terms, attempts=1, charged=0)
+    if setup.beacon is not None or setup.setting.weighted:
+        raise UsageError("a served session has no beacon and no weights", "setup")
+    terms = setup.terms if retries else replace(setup.terms, attempts=1, charged=0)
     signer = NoteSigner(LOG_NAME, KeyKind.LOG, SecretBytes(os.urandom(32)))
     keys = [SigningKey.generate(os.urandom) for _ in range(terms.parties)]
     identities = sorted(keys, key=lambda each: each.public.data)
@@ -344,17 +350,17 @@ def staged(ground: SessionSetup, *, retries: bool = False) -> Iterator[ServedSes
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gopa-attack-")))
         policy = TrustPolicy.single_log(signer.verifier)
-        if ground.witnesses:
-            policy = stack.enter_context(witnessed(root, signer.verifier, ground.witnesses))
+        if setup.witnesses:
+            policy = stack.enter_context(witnessed(root, signer.verifier, setup.witnesses))
         manifest = new_manifest(
             terms,
             [each.public.data for each in identities],
             organiser=organiser.public.data,
             log=signer.verifier,
             rng=os.urandom,
-            setting=ground.setting,
-            policy=policy if ground.witnesses else None,
+            setting=setup.setting,
+            policy=policy if setup.witnesses else None,
         )
         board = MaliciousBoard(root, signer, policy, stack, rng=os.urandom)
         ticket = Ticket(board.main.address, signer.verifier, manifest.session, manifest.policy)
-        yield ServedSession(ground, board, ticket, manifest, organiser, identities, root)
+        yield ServedSession(setup, board, ticket, manifest, organiser, identities, root)

@@ -21,7 +21,7 @@ from bulletin_board.client.http import HttpTransport, Response
 from bulletin_board.client.state import MemoryState
 from bulletin_board.storage import Overtaken
 from gopa.adversary.boards.asking import ENTRIES, BoardRequest, Onward, Tampering, Which
-from gopa.adversary.boards.log_fork import LogFork, served_face
+from gopa.adversary.boards.log_fork import LogFork, serve_fork
 from gopa.adversary.boards.tampering import (
     false_receipts,
     garbled,
@@ -83,23 +83,23 @@ class NeverHappened(GopaError):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A post that reached a face, and what that answered."""
+    """A post that reached a fork, and what that answered."""
 
-    face: LogFork
+    fork: LogFork
     raw: bytes
     entry: Entry
     status: int
 
     @property
     def taken(self) -> bool:
-        """Whether that face has acknowledged it."""
+        """Whether that fork has acknowledged it."""
         return self.status in _TAKEN
 
 
 class MaliciousBoard:
     """Several real boards of one key behind one address, and ways to them.
 
-    `main` is the face that everybody sees at first, `faces` has all. Witnesses of the policy are
+    `main` is the fork that everybody sees at first, `forks` has all. Witnesses of the policy are
     shown that one alone. `sent` are the posts that
     reached one, `handed` is every entry that anybody has handed to the network, also what was
     lost there. `stack` ends all of it.
@@ -114,48 +114,48 @@ class MaliciousBoard:
         self._endless: str | None = None
         self.sent: list[Sent] = []
         self.handed: set[bytes] = set()
-        self.faces: list[LogFork] = []
+        self.forks: list[LogFork] = []
         self.overtaken = False
         self.main = self.fork(())
 
     def fork(self, entries: Iterable[bytes]) -> LogFork:
-        """Another face: a log with these entries, the same key, and a future of its own."""
-        place = self._root / f"face-{len(self.faces)}"
+        """Another fork: a log with these entries, the same key, and a future of its own."""
+        place = self._root / f"fork-{len(self.forks)}"
         alone = TrustPolicy.single_log(self._policy.log.key)
-        policy = alone if self.faces else self._policy
-        made = served_face(place, self._signer, policy, entries)
-        self.faces.append(self._stack.enter_context(made))
-        return self.faces[-1]
+        policy = alone if self.forks else self._policy
+        made = serve_fork(place, self._signer, policy, entries)
+        self.forks.append(self._stack.enter_context(made))
+        return self.forks[-1]
 
     def restore(self, entries: Iterable[bytes]) -> LogFork | None:
         """The board comes back with these entries alone, for its own witnesses; None if it refuses.
 
         `overtaken` says that it did.
         """
-        place = self._root / f"restored-{len(self.faces)}"
-        made = served_face(place, self._signer, self._policy, entries)
+        place = self._root / f"restored-{len(self.forks)}"
+        made = serve_fork(place, self._signer, self._policy, entries)
         try:
-            self.faces.append(self._stack.enter_context(made))
+            self.forks.append(self._stack.enter_context(made))
         except Overtaken:
             self.overtaken = True
             return None
-        return self.faces[-1]
+        return self.forks[-1]
 
-    def way(self) -> TamperedTransport:
-        """A way to the board for one participant; it sees the main face."""
+    def transport(self) -> TamperedTransport:
+        """A transport to the board for one participant; it sees the main fork."""
         return TamperedTransport(self)
 
-    def entries(self, face: LogFork | None = None) -> list[bytes]:
-        """All that a face has now."""
-        return list(self.client(face or self.main).reader().entries())
+    def entries(self, fork: LogFork | None = None) -> list[bytes]:
+        """All that a fork has now."""
+        return list(self.client(fork or self.main).reader().entries())
 
-    def client(self, face: LogFork, *, quorum: bool = False) -> BoardClient:
-        """An honest reader of one face, without a memory of others; it may ask for a quorum."""
+    def client(self, fork: LogFork, *, quorum: bool = False) -> BoardClient:
+        """An honest reader of one fork, without a memory of others; it may ask for a quorum."""
         policy = self._policy if quorum else TrustPolicy.single_log(self._policy.log.key)
         transport = HttpTransport()
         self._stack.callback(transport.close)
         return BoardClient(
-            face.address, policy, MemoryState(), transport, rng=self._rng, patience=_QUICK
+            fork.address, policy, MemoryState(), transport, rng=self._rng, patience=_QUICK
         )
 
     def wait_for(self, holds: Callable[[], bool], seconds: float = LONG) -> None:
@@ -171,10 +171,10 @@ class MaliciousBoard:
                 self._changed.wait(_BEAT)
 
     def arrived(self, sent: Sent) -> None:
-        """A face has answered a post."""
+        """A fork has answered a post."""
         with self._changed:
             if sent.status == _NEW:
-                sent.face.size += 1
+                sent.fork.size += 1
             self.sent.append(sent)
 
     def handing(self, raw: bytes) -> None:
@@ -207,7 +207,7 @@ class TamperedTransport(HttpTransport):
         self._idle = threading.Condition()
         self._running = 0
         self._tamperings: list[Tampering] = []
-        self.face = board.main
+        self.fork = board.main
         self.requests = 0
         self.lost: list[Entry] = []
 
@@ -222,8 +222,8 @@ class TamperedTransport(HttpTransport):
         with self._idle:
             self._running += 1
             self.requests += 1
-            face, tamperings = self.face, tuple(self._tamperings)
-        onward: Onward = partial(self._pass_on, face)
+            fork, tamperings = self.fork, tuple(self._tamperings)
+        onward: Onward = partial(self._pass_on, fork)
         for tampering in tamperings:
             onward = partial(tampering, onward=onward)
         try:
@@ -234,10 +234,10 @@ class TamperedTransport(HttpTransport):
                 self._idle.notify_all()
             self._board.happened()
 
-    def show(self, face: LogFork) -> None:
-        """From now on it sees this face; no answer of another one is on its way any more."""
+    def show(self, fork: LogFork) -> None:
+        """From now on it sees this fork; no answer of another one is on its way any more."""
         with self._idle:
-            self.face = face
+            self.fork = fork
             if not self._idle.wait_for(lambda: not self._running, LONG):
                 raise NeverHappened("an answer stays away")
 
@@ -247,7 +247,7 @@ class TamperedTransport(HttpTransport):
             self._tamperings.append(what)
 
     def behave(self) -> None:
-        """Do nothing any more; the face stays."""
+        """Do nothing any more; the fork stays."""
         with self._idle:
             self._tamperings.clear()
 
@@ -257,7 +257,7 @@ class TamperedTransport(HttpTransport):
 
     def hides(self, which: Which) -> None:
         """Lookups show everything but these entries, with a good proof."""
-        self.tamper(hiding(which, lambda: self._board.client(self.face).reader().node))
+        self.tamper(hiding(which, lambda: self._board.client(self.fork).reader().node))
 
     def stands_still(self) -> None:
         """The newest checkpoint is the one that is shown next, for ever."""
@@ -272,23 +272,23 @@ class TamperedTransport(HttpTransport):
         """So many of these posts are dropped and answered with a good receipt for another entry."""
         self.tamper(false_receipts(which, times, self._other_receipt, self.lost))
 
-    def posts_to(self, face: LogFork, which: Which) -> None:
-        """These posts go to another face than the one that is shown."""
+    def posts_to(self, fork: LogFork, which: Which) -> None:
+        """These posts go to another fork than the one that is shown."""
 
         def diverted(asked: BoardRequest, onward: Onward) -> Response:
             entry = asked.posted
             if entry is None or not which(entry):
                 return onward(asked)
-            return self._pass_on(face, asked)
+            return self._pass_on(fork, asked)
 
         self.tamper(diverted)
 
-    def _pass_on(self, face: LogFork, asked: BoardRequest) -> Response:
-        """What this face answers."""
-        answer = self._ask(face.address, asked)
+    def _pass_on(self, fork: LogFork, asked: BoardRequest) -> Response:
+        """What this fork answers."""
+        answer = self._ask(fork.address, asked)
         entry = asked.posted
         if entry is not None:
-            self._board.arrived(Sent(face, asked.body or b"", entry, answer.status))
+            self._board.arrived(Sent(fork, asked.body or b"", entry, answer.status))
         return answer
 
     def _ask(self, address: str, asked: BoardRequest) -> Response:
@@ -301,4 +301,4 @@ class TamperedTransport(HttpTransport):
         )
 
     def _other_receipt(self) -> bytes:
-        return self._board.client(self.face).reader().receipt(0).to_bytes()
+        return self._board.client(self.fork).reader().receipt(0).to_bytes()

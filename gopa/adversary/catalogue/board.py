@@ -216,10 +216,10 @@ def manifest_claims_too_much() -> tuple[ShownLog, ShownLog]:
     return ShownLog(log, anchors), ShownLog(board, _anchors(signer, manifest))
 
 
-def _session(ground: SessionSetup, *liars: Malicious) -> tuple[SimulatedBoard, Anchors]:
-    simulation = ground.simulation(script_of(liars))
-    simulation.run_round(ground.inputs())
-    board = simulation.parties[0].scene.board
+def _session(setup: SessionSetup, *liars: Malicious) -> tuple[SimulatedBoard, Anchors]:
+    simulation = setup.simulation(script_of(liars))
+    simulation.run_round(setup.inputs())
+    board = simulation.parties[0].access.board
     return board, _anchors(board.signer, simulation.manifest)
 
 

@@ -29,7 +29,7 @@ _SIGNATURE: Final = bytes.fromhex(
     "41076862b98fad56e91a6b85b89cd97b"
 )
 
-_attack = partial(attack, family="coins", ground=SMALL)
+_attack = partial(attack, family="coins", setup=SMALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,27 +62,27 @@ DRAND: Final = SessionSetup(
 
 
 @_attack("wrong-nonce", "04-V1", aim=listed_at(Phase.COINS))
-def wrong_nonce(cast: AttackRoles) -> Sequence[Actor]:
+def wrong_nonce(roles: AttackRoles) -> Sequence[Actor]:
     """Reveals another nonce than the one whose hash it joined with, when it has seen the others'.
 
     Caught: the nonce does not fit its hash on the roll.
     Costs: it is no member, and convicted.
     """
-    return [Malicious(cast.liar, at="coins", do=another_nonce())]
+    return [Malicious(roles.liar, at="coins", do=another_nonce())]
 
 
 @_attack("exchanged-nonce", "04-C3", aim=gets_off, needs=(NONCES,))
-def exchanged_nonce(cast: AttackRoles) -> Sequence[Actor]:
+def exchanged_nonce(roles: AttackRoles) -> Sequence[Actor]:
     """The organiser lists another nonce for a party it colludes with, to choose a graph.
 
     Caught: everybody reads all nonces, and this one does not fit its hash on the roll.
     Costs: everybody stops; the log convicts the organiser.
     """
-    return [MaliciousOrganiser(AlteredClose(Phase.COINS, with_nonce_of(cast.liar)))]
+    return [MaliciousOrganiser(AlteredClose(Phase.COINS, with_nonce_of(roles.liar)))]
 
 
-@_attack("late-witnesses", "04-V4", aim=gets_off, ground=DRAND, needs=(FROM_DRAND,))
-def late_witnesses(cast: AttackRoles) -> Sequence[Actor]:
+@_attack("late-witnesses", "04-V4", aim=gets_off, setup=DRAND, needs=(FROM_DRAND,))
+def late_witnesses(roles: AttackRoles) -> Sequence[Actor]:
     """The roll is made when the beacon's value is known, and witnesses cosign it afterwards.
 
     Needs the extra `gopa[drand]`, and says so where it is missing.
@@ -90,7 +90,7 @@ def late_witnesses(cast: AttackRoles) -> Sequence[Actor]:
     Caught: a quorum has to have cosigned two periods before the round of the beacon.
     Costs: everybody stops; the log convicts the organiser.
     """
-    del cast
+    del roles
     return [MaliciousOrganiser(AlteredClose(Phase.COINS, _cosigned_late))]
 
 

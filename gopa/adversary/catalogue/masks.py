@@ -27,95 +27,95 @@ from gopa.messages.phases import Phase
 
 _BIAS: Final = 1_000_000
 
-_attack = partial(attack, family="masks", aim=counted, ground=RECOVERING)
+_attack = partial(attack, family="masks", aim=counted, setup=RECOVERING)
 
 
 @_attack("wrong-mask", "04-A3")
-def wrong_mask(cast: AttackRoles) -> Sequence[Actor]:
+def wrong_mask(roles: AttackRoles) -> Sequence[Actor]:
     """Commits to another mask on the edge to the victim than their keys give.
 
     Caught: the edge is void and masks nothing; the victim shows the key, which convicts the liar.
     Costs: it is left out and convicted; its neighbours open the edges to it.
     """
-    return _quietly(cast, wrong_edge(cast.victim))
+    return _quietly(roles, wrong_edge(roles.victim))
 
 
-@_attack("wrong-mask-signed", "04-A3", ground=SIGNED)
-def wrong_mask_signed(cast: AttackRoles) -> Sequence[Actor]:
+@_attack("wrong-mask-signed", "04-A3", setup=SIGNED)
+def wrong_mask_signed(roles: AttackRoles) -> Sequence[Actor]:
     """The same in a session without proofs, where edges are hashes of keys.
 
     Caught: the edge is void and masks nothing; the victim shows the key, which convicts the liar.
     Costs: it is left out and convicted; its neighbours open the edges to it.
     """
-    return _quietly(cast, wrong_edge(cast.victim))
+    return _quietly(roles, wrong_edge(roles.victim))
 
 
 @_attack("one-mask-twice", "04-A3")
-def one_mask_twice(cast: AttackRoles) -> Sequence[Actor]:
+def one_mask_twice(roles: AttackRoles) -> Sequence[Actor]:
     """Commits to one mask for two of its edges.
 
     Caught: the neighbour that finds another mask than its own shows the key.
     Costs: it is left out and convicted; its neighbours open the edges to it.
     """
-    return _quietly(cast, same_edge_twice())
+    return _quietly(roles, same_edge_twice())
 
 
-@_attack("missing-edge", "04-K1", aim=listed_at(Phase.COMMIT), ground=SMALL)
-def missing_edge_(cast: AttackRoles) -> Sequence[Actor]:
+@_attack("missing-edge", "04-K1", aim=listed_at(Phase.COMMIT), setup=SMALL)
+def missing_edge_(roles: AttackRoles) -> Sequence[Actor]:
     """Commits to one edge less than it has neighbours, so that one of them has no mask with it.
 
     Caught: there is exactly one edge for each neighbour.
     Costs: it is left out before its neighbours publish, and convicted.
     """
-    return [Malicious(cast.liar, at="commit", do=missing_edge())]
+    return [Malicious(roles.liar, at="commit", do=missing_edge())]
 
 
 @_attack("no-shares", "04-K1", aim=listed_at(Phase.COMMIT), needs=(RECOVERY,))
-def no_shares_(cast: AttackRoles) -> Sequence[Actor]:
+def no_shares_(roles: AttackRoles) -> Sequence[Actor]:
     """Deals nobody a share of its self-mask, so that nobody could recover it after a veto.
 
     Caught: there is exactly one share for each neighbour.
     Costs: it is left out before its neighbours publish, and convicted.
     """
-    return [Malicious(cast.liar, at="commit", do=no_shares())]
+    return [Malicious(roles.liar, at="commit", do=no_shares())]
 
 
 @_attack("wrong-share", "04-A4", needs=(RECOVERY,))
-def wrong_share_(cast: AttackRoles) -> Sequence[Actor]:
+def wrong_share_(roles: AttackRoles) -> Sequence[Actor]:
     """Deals the victim a share that does not fit, so that fewer could recover its self-mask.
 
     Caught: the victim checks the share and shows the key it was sealed with.
     Costs: it is left out and convicted; its neighbours open the edges to it.
     """
-    return [Malicious(cast.liar, at="commit", do=wrong_share(cast.victim))]
+    return [Malicious(roles.liar, at="commit", do=wrong_share(roles.victim))]
 
 
-@_attack("zero-self-mask", "04-K2", aim=listed_at(Phase.COMMIT), ground=SMALL, needs=(PROOFS,))
-def zero_self_mask(cast: AttackRoles) -> Sequence[Actor]:
+@_attack("zero-self-mask", "04-K2", aim=listed_at(Phase.COMMIT), setup=SMALL, needs=(PROOFS,))
+def zero_self_mask(roles: AttackRoles) -> Sequence[Actor]:
     """Commits to no self-mask: a value that is rolled back would be bare once its edges are open.
 
     Caught: a self-mask is a canonical point and not the identity.
     Costs: it is left out before its neighbours publish, and convicted.
     """
     return [
-        Malicious(cast.liar, at="commit", do=no_self_mask()),
-        Malicious(cast.liar, at="publish", do=no_self_mask()),
-        Malicious(cast.liar, at="unmask", do=skip()),
+        Malicious(roles.liar, at="commit", do=no_self_mask()),
+        Malicious(roles.liar, at="publish", do=no_self_mask()),
+        Malicious(roles.liar, at="unmask", do=skip()),
     ]
 
 
-@_attack("copied-self-mask", "04-P1", aim=listed_at(Phase.PUBLISH), ground=SMALL, needs=(PROOFS,))
-def copied_self_mask(cast: AttackRoles) -> Sequence[Actor]:
+@_attack("copied-self-mask", "04-P1", aim=listed_at(Phase.PUBLISH), setup=SMALL, needs=(PROOFS,))
+def copied_self_mask(roles: AttackRoles) -> Sequence[Actor]:
     """Commits to the victim's self-mask, to take part with one that it never has to open.
 
     Caught: its value does not open the product of its commitments.
     Costs: it is left out, its neighbours open the edges to it, and it is convicted.
     """
-    return [Malicious(cast.liar, at="commit", do=copy_self_mask(cast.victim))]
+    return [Malicious(roles.liar, at="commit", do=copy_self_mask(roles.victim))]
 
 
-@_attack("hidden-residual", "04-O3", aim=harmful, ground=ROOMY)
-def hidden_residual(cast: AttackRoles) -> Sequence[Actor]:
+@_attack("hidden-residual", "04-O3", aim=harmful, setup=ROOMY)
+def hidden_residual(roles: AttackRoles) -> Sequence[Actor]:
     """Two colluders agree on a huge mask that cancels; one leaves, the other does not open it.
 
     The mask of an edge that stays closed would stay in the sum: any bias they like.
@@ -124,15 +124,15 @@ def hidden_residual(cast: AttackRoles) -> Sequence[Actor]:
     Costs: both are out of the result.
     """
     return [
-        Malicious(cast.liar, at="commit", do=conspire(cast.leaver, _BIAS)),
-        Malicious(cast.leaver, at="commit", do=conspire(cast.liar, _BIAS)),
-        Malicious(cast.leaver, at="publish", do=leave()),
+        Malicious(roles.liar, at="commit", do=conspire(roles.leaver, _BIAS)),
+        Malicious(roles.leaver, at="commit", do=conspire(roles.liar, _BIAS)),
+        Malicious(roles.leaver, at="publish", do=leave()),
     ]
 
 
-def _quietly(cast: AttackRoles, deed: Deed) -> Sequence[Actor]:
+def _quietly(roles: AttackRoles, deed: Deed) -> Sequence[Actor]:
     """A lie about an edge, by somebody who does not complain that the edge is void."""
     return [
-        Malicious(cast.liar, at="commit", do=deed),
-        Malicious(cast.liar, at="accuse", do=skip()),
+        Malicious(roles.liar, at="commit", do=deed),
+        Malicious(roles.liar, at="accuse", do=skip()),
     ]

@@ -21,11 +21,11 @@ from gopa.adversary.deeds import (
 from gopa.adversary.malicious import Actor, Malicious
 from gopa.adversary.setup import RECOVERING, SIGNED_TWICE, TWO_ROUNDS
 
-_attack = partial(attack, family="replays", aim=counted, ground=RECOVERING)
+_attack = partial(attack, family="replays", aim=counted, setup=RECOVERING)
 
 
-@_attack("replay-round", "04-E4", ground=SIGNED_TWICE)
-def replay_round(cast: AttackRoles) -> Sequence[Actor]:
+@_attack("replay-round", "04-E4", setup=SIGNED_TWICE)
+def replay_round(roles: AttackRoles) -> Sequence[Actor]:
     """Publishes in the second round what it published in the first, with the masks of that one.
 
     No proof would notice: the session has none.
@@ -33,11 +33,11 @@ def replay_round(cast: AttackRoles) -> Sequence[Actor]:
     Caught: every message names the close it acts on, and that one is of another round.
     Costs: it is left out, and its neighbours open the edges to it.
     """
-    return [Malicious(cast.liar, at="publish", do=replay(), rounds={2})]
+    return [Malicious(roles.liar, at="publish", do=replay(), rounds={2})]
 
 
-@_attack("replayed-possession", "04-J3", ground=TWO_ROUNDS)
-def replayed_possession(cast: AttackRoles) -> Sequence[Actor]:
+@_attack("replayed-possession", "04-J3", setup=TWO_ROUNDS)
+def replayed_possession(roles: AttackRoles) -> Sequence[Actor]:
     """Joins the second round with its key of the first and the proof that came with it.
 
     With a static key an edge that is opened in one round would open it in others.
@@ -45,61 +45,61 @@ def replayed_possession(cast: AttackRoles) -> Sequence[Actor]:
     Caught: the proof is bound to the round, and to the message that opened it.
     Costs: it is not on the roll, convicted, and barred from what follows.
     """
-    return [Malicious(cast.liar, at="join", do=old_key(), rounds={2})]
+    return [Malicious(roles.liar, at="join", do=old_key(), rounds={2})]
 
 
 @_attack("replay-session", "04-J3")
-def replay_session(cast: AttackRoles) -> Sequence[Actor]:
+def replay_session(roles: AttackRoles) -> Sequence[Actor]:
     """Joins with a key and a proof of possession that it made for another session.
 
     Caught: the proof is bound to the session.
     Costs: it is not on the roll, convicted, and barred from what follows.
     """
-    return [Malicious(cast.liar, at="join", do=key_of_another_session())]
+    return [Malicious(roles.liar, at="join", do=key_of_another_session())]
 
 
 @_attack("second-message", "04-E2", aim=unblamed)
-def second_message(cast: AttackRoles) -> Sequence[Actor]:
+def second_message(roles: AttackRoles) -> Sequence[Actor]:
     """Publishes twice, in two slots, so that readers might take one or the other.
 
     Caught: a party has one message in a phase, the first.
     Costs: the first one counts; it is convicted.
     """
-    return [Malicious(cast.liar, at="publish", do=say_again())]
+    return [Malicious(roles.liar, at="publish", do=say_again())]
 
 
 @_attack("garbage", "04-S4")
-def garbage_(cast: AttackRoles) -> Sequence[Actor]:
+def garbage_(roles: AttackRoles) -> Sequence[Actor]:
     """Publishes its value with a byte behind it: two readers might read two messages.
 
     Caught: no honest message is as long, and a message is consumed exactly.
     Costs: it is left out, its neighbours open the edges to it, and it is convicted.
     """
-    return [Malicious(cast.liar, at="publish", do=garbage())]
+    return [Malicious(roles.liar, at="publish", do=garbage())]
 
 
 @_attack("oversized-message", "04-S4")
-def oversized_message(cast: AttackRoles) -> Sequence[Actor]:
+def oversized_message(roles: AttackRoles) -> Sequence[Actor]:
     """Publishes its value with fifty thousand bytes behind it, for everybody to read and keep.
 
     Caught: the manifest bounds the size of every message, and no honest one is larger.
     Costs: it is left out, its neighbours open the edges to it, and it is convicted.
     """
-    return [Malicious(cast.liar, at="publish", do=oversized())]
+    return [Malicious(roles.liar, at="publish", do=oversized())]
 
 
 @_attack("half-a-message", "04-S4", "04-P2", over_http=("04-E1",))
-def half_a_message(cast: AttackRoles) -> Sequence[Actor]:
+def half_a_message(roles: AttackRoles) -> Sequence[Actor]:
     """Publishes its value as the second of two chunks of which the first never comes.
 
     Caught: no honest message of this phase has two chunks.
     Costs: it is left out, its neighbours open the edges to it, and it is convicted.
     """
-    return [Malicious(cast.liar, at="publish", do=half())]
+    return [Malicious(roles.liar, at="publish", do=half())]
 
 
 @_attack("hides-behind-a-fork", "04-P1")
-def hides_behind_a_fork(cast: AttackRoles) -> Sequence[Actor]:
+def hides_behind_a_fork(roles: AttackRoles) -> Sequence[Actor]:
     """Publishes a larger value than it proved, and says that it was shown another log.
 
     Caught: the value does not open the product of its commitments.
@@ -107,6 +107,6 @@ def hides_behind_a_fork(cast: AttackRoles) -> Sequence[Actor]:
     a fork could explain what it did.
     """
     return [
-        Malicious(cast.liar, at="publish", do=shift(1000)),
-        Malicious(cast.liar, at="publish", do=claim_another_log()),
+        Malicious(roles.liar, at="publish", do=shift(1000)),
+        Malicious(roles.liar, at="publish", do=claim_another_log()),
     ]

@@ -63,12 +63,12 @@ def taken_back(outcome: ServedOutcome) -> bool:
 
 def unwitnessed(outcome: ServedOutcome) -> bool:
     """A log that no witness has cosigned comes to a result."""
-    return any(face.has_result for face in outcome.faces[1:])
+    return any(fork.has_result for fork in outcome.forks[1:])
 
 
 def came_back(outcome: ServedOutcome) -> bool:
     """A board signs a second history of its log."""
-    return len(outcome.faces) > 1
+    return len(outcome.forks) > 1
 
 
 def fallen(outcome: ServedOutcome) -> bool:
@@ -77,7 +77,7 @@ def fallen(outcome: ServedOutcome) -> bool:
 
 
 @served("fork", "05-C4", aim=unconvicted, with_organiser=True)
-async def fork(stage: ServedSession) -> None:
+async def fork(session: ServedSession) -> None:
     """All parties have committed; then all but one are shown a log in which that one has not.
 
     The organiser goes on there.
@@ -85,11 +85,11 @@ async def fork(stage: ServedSession) -> None:
     Caught: each compares what it is shown with what it has seen, and says nothing more.
     Costs: the board, for good: every vault holds two signed checkpoints that convict it.
     """
-    await _forked(stage, Phase.COMMIT)
+    await _forked(session, Phase.COMMIT)
 
 
 @served("fork-after-final-close", "05-C4", aim=unconvicted, with_organiser=True)
-async def fork_after_final_close(stage: ServedSession) -> None:
+async def fork_after_final_close(session: ServedSession) -> None:
     """Parties have seen a final list; then all but one are shown a log without that one's value.
 
     There the organiser closes another list, so that edges to it would be opened.
@@ -97,64 +97,64 @@ async def fork_after_final_close(stage: ServedSession) -> None:
     Caught: each compares checkpoints before it says anything; no edge and no mask is opened.
     Costs: the board is convicted by the vaults of all that saw both.
     """
-    await _forked(stage, Phase.PUBLISH, final=True)
+    await _forked(session, Phase.PUBLISH, final=True)
 
 
 @served("withheld-entry", "05-C4", aim=unconvicted)
-async def withheld_entry(stage: ServedSession) -> None:
+async def withheld_entry(session: ServedSession) -> None:
     """A board acknowledges a value with a good receipt, and shows a log that never has it.
 
     Caught: the checkpoint in the receipt and the one that is shown later are of two histories.
     Costs: the two checkpoints convict the board; the party is left out, behind its own mask.
     """
-    chair = stage.chair()
-    victim, *others = stage.gather()
-    value = _published(stage)
-    victim.way.loses(value)
-    await stage.until(lambda: stage.taken(Phase.PUBLISH) == len(others) and bool(victim.lost))
-    hidden = await stage.fork()
-    victim.way.posts_to(hidden, value)
-    await stage.until(lambda: stage.taken(Phase.PUBLISH, hidden) == 1)
-    await stage.overdue(chair, Phase.PUBLISH)
-    await stage.done()
+    process = session.start_organiser()
+    victim, *others = session.gather()
+    value = _published(session)
+    victim.transport.loses(value)
+    await session.until(lambda: session.taken(Phase.PUBLISH) == len(others) and bool(victim.lost))
+    hidden = await session.fork()
+    victim.transport.posts_to(hidden, value)
+    await session.until(lambda: session.taken(Phase.PUBLISH, hidden) == 1)
+    await session.overdue(process, Phase.PUBLISH)
+    await session.done()
 
 
 @served("stale-view", "12-W8", aim=kept_waiting)
-async def stale_view(stage: ServedSession) -> None:
+async def stale_view(session: ServedSession) -> None:
     """From some moment on a party is shown the same checkpoint for ever, and the round goes on.
 
     Caught: it is out of the list; its patience ends, it erases what the round needs and says so.
     Costs: nothing: a slow network looks the same. Nobody is blamed.
     """
-    chair = stage.chair()
-    victim, *others = stage.gather()
-    await stage.until(lambda: stage.taken(Phase.COINS) == len(stage.guests))
-    victim.way.stands_still()
-    await stage.until(lambda: stage.taken(Phase.COMMIT) >= len(others))
-    await stage.overdue(chair, Phase.COMMIT)
-    await stage.until(lambda: stage.taken(Phase.PUBLISH) == len(others))
-    await stage.overdue(chair, Phase.PUBLISH)
-    await stage.done(others)
+    process = session.start_organiser()
+    victim, *others = session.gather()
+    await session.until(lambda: session.taken(Phase.COINS) == len(session.parties))
+    victim.transport.stands_still()
+    await session.until(lambda: session.taken(Phase.COMMIT) >= len(others))
+    await session.overdue(process, Phase.COMMIT)
+    await session.until(lambda: session.taken(Phase.PUBLISH) == len(others))
+    await session.overdue(process, Phase.PUBLISH)
+    await session.done(others)
     victim.patience.end()
-    limit = victim.way.requests + _PATIENT_REQUESTS
-    await stage.until(lambda: victim.timed_out or victim.way.requests > limit)
+    limit = victim.transport.requests + _PATIENT_REQUESTS
+    await session.until(lambda: victim.timed_out or victim.transport.requests > limit)
 
 
 @served("lying-lookup", "12-W3", aim=left_out)
-async def lying_lookup(stage: ServedSession) -> None:
+async def lying_lookup(session: ServedSession) -> None:
     """Lookups of one party never show what one of its neighbours has committed to.
 
     Caught: before a party goes without somebody who is listed, it reads the log itself.
     Costs: the party time, and nothing else: nobody is accused.
     """
-    stage.chair()
-    victim, *others = stage.gather()
-    victim.way.hides(stage.of(others[0].number, Phase.COMMIT))
-    await _done_with(stage, victim)
+    session.start_organiser()
+    victim, *others = session.gather()
+    victim.transport.hides(session.of(others[0].number, Phase.COMMIT))
+    await _done_with(session, victim)
 
 
 @served("dropped-post", "04-P2", aim=exposed)
-async def dropped_post(stage: ServedSession) -> None:
+async def dropped_post(session: ServedSession) -> None:
     """A board loses the value of one party until the organiser has waited long enough.
 
     The value was on the wire, so whoever lost it may have kept it.
@@ -162,37 +162,39 @@ async def dropped_post(stage: ServedSession) -> None:
     Caught: the party is out of the list, and never opens its own mask; the edges to it are opened.
     Costs: one value in the sum; the board is slow, as far as anybody can tell.
     """
-    chair = stage.chair()
-    victim, *others = stage.gather()
-    victim.way.loses(_published(stage))
-    await stage.until(lambda: stage.taken(Phase.PUBLISH) == len(others) and bool(victim.lost))
-    await stage.overdue(chair, Phase.PUBLISH)
-    await stage.until(lambda: stage.closed(Phase.PUBLISH))
-    victim.way.behave()
-    await stage.done()
+    process = session.start_organiser()
+    victim, *others = session.gather()
+    victim.transport.loses(_published(session))
+    await session.until(lambda: session.taken(Phase.PUBLISH) == len(others) and bool(victim.lost))
+    await session.overdue(process, Phase.PUBLISH)
+    await session.until(lambda: session.closed(Phase.PUBLISH))
+    victim.transport.behave()
+    await session.done()
 
 
 @served("truncated-after-restart", "05-C4", aim=unconvicted)
-async def truncated_after_restart(stage: ServedSession) -> None:
+async def truncated_after_restart(session: ServedSession) -> None:
     """A board comes back with an old copy of its log, and goes on from there.
 
     Caught: parties and organiser have seen a newer checkpoint, of which this is no part.
     Costs: the board is convicted, whether it lied or was restored from a backup.
     """
-    chair = stage.chair()
-    chair.way.loses(stage.closing(Phase.PUBLISH))
-    guests = stage.gather()
-    await stage.until(lambda: stage.taken(Phase.PUBLISH) == len(guests) and bool(chair.way.lost))
-    size = stage.board.main.size
-    await stage.until(lambda: all(guest.seen >= size for guest in guests))
-    old = await stage.fork(_published(stage), longer=2)
-    await stage.show([*guests, chair], old)
-    chair.way.behave()
-    await stage.done()
+    process = session.start_organiser()
+    process.transport.loses(session.closing(Phase.PUBLISH))
+    parties = session.gather()
+    await session.until(
+        lambda: session.taken(Phase.PUBLISH) == len(parties) and bool(process.transport.lost)
+    )
+    size = session.board.main.size
+    await session.until(lambda: all(party.seen >= size for party in parties))
+    old = await session.fork(_published(session), longer=2)
+    await session.show([*parties, process], old)
+    process.transport.behave()
+    await session.done()
 
 
 @served("rewritten-history", "05-C4", aim=unconvicted)
-async def rewritten_history(stage: ServedSession) -> None:
+async def rewritten_history(session: ServedSession) -> None:
     """When all is over a board shows a log in which a value was never published.
 
     The party comes back, after a restart, to see what became of it.
@@ -200,113 +202,118 @@ async def rewritten_history(stage: ServedSession) -> None:
     Caught: its vault has the checkpoint that it saw before.
     Costs: the board is convicted by what is in the vault.
     """
-    stage.chair()
-    victim = stage.gather()[VICTIM]
-    await stage.done()
-    other = await stage.fork(_published(stage), longer=4)
+    session.start_organiser()
+    victim = session.gather()[VICTIM]
+    await session.done()
+    other = await session.fork(_published(session), longer=4)
     await victim.leave()
-    again = stage.enter(VICTIM, other)
-    await stage.done([again])
+    again = session.enter(VICTIM, other)
+    await session.done([again])
 
 
 @served("malformed-answers", "05-C2", aim=fallen)
-async def malformed_answers(stage: ServedSession) -> None:
+async def malformed_answers(session: ServedSession) -> None:
     """A board answers with fields of wrong types, deep nesting, bytes that are no text, or no end.
 
     Caught: answers are read up to their bound and decoded strictly; the same is asked again.
     Costs: time: the party takes part as soon as it gets an answer that holds.
     """
-    stage.chair()
-    victim = stage.enter(VICTIM)
-    victim.way.garbles(_NONSENSE)
-    for number in range(1, len(stage.identities)):
-        stage.enter(number)
-    await _done_with(stage, victim)
+    session.start_organiser()
+    victim = session.enter(VICTIM)
+    victim.transport.garbles(_NONSENSE)
+    for number in range(1, len(session.identities)):
+        session.enter(number)
+    await _done_with(session, victim)
 
 
 @served("wrong-receipt", "05-T2", aim=left_out)
-async def wrong_receipt(stage: ServedSession) -> None:
+async def wrong_receipt(session: ServedSession) -> None:
     """A board drops a value, and answers with a receipt that is good for another entry.
 
     Caught: a receipt counts only for the bytes that were posted; they are posted again.
     Costs: time; a board that goes on so has lost the post, for all that anybody can tell.
     """
-    chair = stage.chair()
-    victim, *others = stage.gather()
-    victim.way.acknowledges_falsely(_published(stage), _FALSE_RECEIPTS)
-    await stage.until(lambda: stage.taken(Phase.PUBLISH) >= len(others) and bool(victim.lost))
-    limit = victim.way.requests + _PATIENT_REQUESTS
-    everybody = len(stage.guests)
-    await stage.until(
-        lambda: stage.taken(Phase.PUBLISH) == everybody or victim.way.requests > limit
+    process = session.start_organiser()
+    victim, *others = session.gather()
+    victim.transport.acknowledges_falsely(_published(session), _FALSE_RECEIPTS)
+    await session.until(lambda: session.taken(Phase.PUBLISH) >= len(others) and bool(victim.lost))
+    limit = victim.transport.requests + _PATIENT_REQUESTS
+    everybody = len(session.parties)
+    await session.until(
+        lambda: session.taken(Phase.PUBLISH) == everybody or victim.transport.requests > limit
     )
-    await stage.overdue(chair, Phase.PUBLISH)
-    await stage.done()
+    await session.overdue(process, Phase.PUBLISH)
+    await session.done()
 
 
 @served("split-organiser", "04-C5", aim=exposed, with_organiser=True)
-async def split_organiser(stage: ServedSession) -> None:
-    """Two closes on two faces: on one, neighbours open their edges to a party that is out of it.
+async def split_organiser(session: ServedSession) -> None:
+    """Two closes on two forks: on one, neighbours open their edges to a party that is out of it.
 
     On the other one that party alone has published, and is told that all have confirmed its list.
 
     Caught: a party counts for itself who confirmed, and stops: its own mask stays.
-    Costs: the round on the lonely face; there the log convicts the organiser.
+    Costs: the round on the lonely fork; there the log convicts the organiser.
     """
-    chair = stage.chair()
-    victim, *others = stage.gather()
-    victim.way.loses(_published(stage))
-    await stage.until(lambda: stage.taken(Phase.PUBLISH) == len(others) and bool(victim.lost))
-    await chair.stop()
-    side = await stage.fork()
-    await stage.show(others, side)
-    there, alone = stage.chair(side), stage.chair()
-    alone.way.loses(stage.closing(Phase.CONFIRM))
-    victim.way.behave()
-    await stage.overdue(there, Phase.PUBLISH)
-    await stage.done(others)
-    await stage.until(lambda: stage.taken(Phase.CONFIRM) == 1)
+    process = session.start_organiser()
+    victim, *others = session.gather()
+    victim.transport.loses(_published(session))
+    await session.until(lambda: session.taken(Phase.PUBLISH) == len(others) and bool(victim.lost))
+    await process.stop()
+    side = await session.fork()
+    await session.show(others, side)
+    there, alone = session.start_organiser(side), session.start_organiser()
+    alone.transport.loses(session.closing(Phase.CONFIRM))
+    victim.transport.behave()
+    await session.overdue(there, Phase.PUBLISH)
+    await session.done(others)
+    await session.until(lambda: session.taken(Phase.CONFIRM) == 1)
     await alone.stop()
-    await stage.claim_confirmed(stage.board.main)
-    await stage.until(lambda: victim.done or stage.taken(Phase.UNMASK) == 1)
+    await session.claim_confirmed(session.board.main)
+    await session.until(lambda: victim.done or session.taken(Phase.UNMASK) == 1)
 
 
-@served("three-branches", "04-U4", "05-C4", aim=laid_bare, ground=SPARE, with_organiser=True)
-async def three_branches(stage: ServedSession) -> None:
-    """Three faces after all have published, and recovery: the bound on losses is spent twice.
+@served("three-branches", "04-U4", "05-C4", aim=laid_bare, setup=SPARE, with_organiser=True)
+async def three_branches(session: ServedSession) -> None:
+    """Three forks after all have published, and recovery: the bound on losses is spent twice.
 
-    On a face of its own one party opens as many edges as it may lose. On another one some of its
+    On a fork of its own one party opens as many edges as it may lose. On another one some of its
     neighbours open theirs to it. On the third all others end the round, and recover it.
 
     Caught: each plan with recovery leaves a party masks when its loss is spent twice, and nobody
-    goes beyond that. Who sees two faces can prove the fork.
+    goes beyond that. Who sees two forks can prove the fork.
     Costs: the board, and nothing is learned but the sum.
     """
-    chair = stage.chair()
-    chair.way.loses(stage.closing(Phase.PUBLISH))
-    victim, *others = guests = stage.gather()
-    await stage.until(lambda: stage.taken(Phase.PUBLISH) == len(guests) and bool(chair.way.lost))
-    most = stage.manifest.terms.loss
+    process = session.start_organiser()
+    process.transport.loses(session.closing(Phase.PUBLISH))
+    victim, *others = parties = session.gather()
+    await session.until(
+        lambda: session.taken(Phase.PUBLISH) == len(parties) and bool(process.transport.lost)
+    )
+    most = session.manifest.terms.loss
     led_away = others[: min(most - 1, len(others) - most)]
     rest = others[len(led_away) :]
-    opened = {guest.number for guest in rest[:most]}
-    everybody = {guest.number for guest in guests}
-    alone, there = await stage.branch(everybody - opened), await stage.branch(everybody - {VICTIM})
-    await stage.show([victim], alone)
-    await stage.show(led_away, there)
-    await stage.until(lambda: stage.taken(Phase.ROLLBACK, alone) == 1)
-    await stage.until(lambda: stage.taken(Phase.ROLLBACK, there) == len(led_away))
-    chair.way.behave()
+    opened = {party.number for party in rest[:most]}
+    everybody = {party.number for party in parties}
+    alone, there = (
+        await session.branch(everybody - opened),
+        await session.branch(everybody - {VICTIM}),
+    )
+    await session.show([victim], alone)
+    await session.show(led_away, there)
+    await session.until(lambda: session.taken(Phase.ROLLBACK, alone) == 1)
+    await session.until(lambda: session.taken(Phase.ROLLBACK, there) == len(led_away))
+    process.transport.behave()
     for phase in (Phase.CONFIRM, Phase.UNMASK):
-        await stage.until(partial(_all_said, stage, phase, rest))
-        await stage.overdue(chair, phase)
-    await stage.done(rest)
-    await stage.show([victim, *led_away], stage.board.main)
-    await stage.done()
+        await session.until(partial(_all_said, session, phase, rest))
+        await session.overdue(process, phase)
+    await session.done(rest)
+    await session.show([victim, *led_away], session.board.main)
+    await session.done()
 
 
 @served("value-behind-the-close", "04-P2", "04-C2", aim=taken_back)
-async def value_behind_the_close(stage: ServedSession) -> None:
+async def value_behind_the_close(session: ServedSession) -> None:
     """A board keeps a value until the edges to its author are being opened, and then shows it.
 
     Its log takes the value behind the close of publish, for everybody to read.
@@ -314,16 +321,18 @@ async def value_behind_the_close(stage: ServedSession) -> None:
     Caught: what is behind the close counts for nothing; its author never opens its self-mask.
     Costs: one value in the sum; the board is slow, as far as anybody can tell.
     """
-    chair = stage.chair()
-    victim, *others = stage.gather()
-    value, last = _published(stage), others[-1]
-    victim.way.loses(value)
-    last.way.loses(stage.of(last.number, Phase.ROLLBACK))
-    await stage.until(lambda: stage.taken(Phase.PUBLISH) == len(others) and bool(victim.lost))
-    await stage.overdue(chair, Phase.PUBLISH)
-    await stage.until(lambda: stage.taken(Phase.ROLLBACK) == len(others) - 1 and bool(last.lost))
-    await stage.goes_on(stage.handed(value))
-    await stage.done()
+    process = session.start_organiser()
+    victim, *others = session.gather()
+    value, last = _published(session), others[-1]
+    victim.transport.loses(value)
+    last.transport.loses(session.of(last.number, Phase.ROLLBACK))
+    await session.until(lambda: session.taken(Phase.PUBLISH) == len(others) and bool(victim.lost))
+    await session.overdue(process, Phase.PUBLISH)
+    await session.until(
+        lambda: session.taken(Phase.ROLLBACK) == len(others) - 1 and bool(last.lost)
+    )
+    await session.goes_on(session.handed(value))
+    await session.done()
 
 
 @served(
@@ -331,10 +340,10 @@ async def value_behind_the_close(stage: ServedSession) -> None:
     "05-P2",
     "05-C4",
     aim=unwitnessed,
-    ground=_ONE_WITNESS,
+    setup=_ONE_WITNESS,
     with_organiser=True,
 )
-async def fork_without_witness(stage: ServedSession) -> None:
+async def fork_without_witness(session: ServedSession) -> None:
     """All but one are led into a log that lacks what that one commits to; the organiser goes on.
 
     They have seen nothing of the other log, which a witness has cosigned, so that there
@@ -344,30 +353,30 @@ async def fork_without_witness(stage: ServedSession) -> None:
     convicts it when they see the other one.
     Costs: the round, and the board is convicted.
     """
-    stage.chair()
-    victim, *others = stage.gather()
-    victim.way.loses(stage.of(VICTIM, Phase.COMMIT))
-    await stage.until(lambda: stage.taken(Phase.COMMIT) == len(others) and bool(victim.lost))
-    for guest in others:
-        guest.way.stands_still()
-    side = await stage.fork(longer=2)
-    victim.way.behave()
-    await stage.until(lambda: stage.closed(Phase.COMMIT))
-    await stage.show(others, side)
-    for guest in others:
-        guest.way.behave()
-    stage.chair(side).limits[Phase.COMMIT] = 0.0
-    await stage.until(lambda: all(guest.done or guest.unconvinced for guest in others))
-    await stage.show(others, stage.board.main)
-    await stage.done(others)
+    session.start_organiser()
+    victim, *others = session.gather()
+    victim.transport.loses(session.of(VICTIM, Phase.COMMIT))
+    await session.until(lambda: session.taken(Phase.COMMIT) == len(others) and bool(victim.lost))
+    for party in others:
+        party.transport.stands_still()
+    side = await session.fork(longer=2)
+    victim.transport.behave()
+    await session.until(lambda: session.closed(Phase.COMMIT))
+    await session.show(others, side)
+    for party in others:
+        party.transport.behave()
+    session.start_organiser(side).limits[Phase.COMMIT] = 0.0
+    await session.until(lambda: all(party.done or party.unconvinced for party in others))
+    await session.show(others, session.board.main)
+    await session.done(others)
 
 
-def _all_said(stage: ServedSession, phase: Phase, guests: Sequence[HonestClient]) -> bool:
-    return stage.taken(phase) == len(guests)
+def _all_said(session: ServedSession, phase: Phase, parties: Sequence[HonestClient]) -> bool:
+    return session.taken(phase) == len(parties)
 
 
-@served("restored-backup", "05-W8", aim=came_back, ground=_ONE_WITNESS)
-async def restored_backup(stage: ServedSession) -> None:
+@served("restored-backup", "05-W8", aim=came_back, setup=_ONE_WITNESS)
+async def restored_backup(session: ServedSession) -> None:
     """A board comes back with a backup of all that it has, and takes entries in another order.
 
     All parts of the backup agree, so nothing on its own disks says that it has signed more.
@@ -375,45 +384,47 @@ async def restored_backup(stage: ServedSession) -> None:
     Caught: before it signs anything it asks its witnesses, who hold a larger log.
     Costs: nothing: the board does not start, and its operator is told what to do.
     """
-    stage.chair()
-    stage.gather()
-    await stage.done()
-    await stage.restored(lambda entry: entry.phase == Phase.UNMASK)
+    session.start_organiser()
+    session.gather()
+    await session.done()
+    await session.restored(lambda entry: entry.phase == Phase.UNMASK)
 
 
-async def _forked(stage: ServedSession, phase: Phase, *, final: bool = False) -> None:
+async def _forked(session: ServedSession, phase: Phase, *, final: bool = False) -> None:
     """Others than the victim are shown a log without what it said in this phase.
 
     With `final` they have seen the organiser's close of it.
     """
-    chair = stage.chair()
-    closing, mine = stage.closing(phase), stage.of(VICTIM, phase)
-    chair.way.loses(closing)
-    guests = stage.gather()
-    others = stage.others(VICTIM)
-    await stage.until(lambda: stage.taken(phase) == len(guests) and bool(chair.way.lost))
+    process = session.start_organiser()
+    closing, mine = session.closing(phase), session.of(VICTIM, phase)
+    process.transport.loses(closing)
+    parties = session.gather()
+    others = session.others(VICTIM)
+    await session.until(
+        lambda: session.taken(phase) == len(parties) and bool(process.transport.lost)
+    )
     if final:
-        for guest in guests:
-            guest.way.loses(stage.of(guest.number, Phase.CONFIRM))
-        chair.way.behave()
-        await stage.until(lambda: all(guest.lost for guest in guests))
-    await chair.stop()
-    size = stage.board.main.size
-    await stage.until(lambda: all(guest.seen >= size for guest in others))
-    side = await stage.fork(lambda entry: closing(entry) or mine(entry), longer=3)
-    await stage.show(others, side)
-    for guest in others:
-        guest.way.behave()
-    await stage.overdue(stage.chair(side), phase)
-    await stage.done(others)
+        for party in parties:
+            party.transport.loses(session.of(party.number, Phase.CONFIRM))
+        process.transport.behave()
+        await session.until(lambda: all(party.lost for party in parties))
+    await process.stop()
+    size = session.board.main.size
+    await session.until(lambda: all(party.seen >= size for party in others))
+    side = await session.fork(lambda entry: closing(entry) or mine(entry), longer=3)
+    await session.show(others, side)
+    for party in others:
+        party.transport.behave()
+    await session.overdue(session.start_organiser(side), phase)
+    await session.done(others)
 
 
-async def _done_with(stage: ServedSession, victim: HonestClient) -> None:
+async def _done_with(session: ServedSession, victim: HonestClient) -> None:
     """Wait for everybody; a victim that has fallen leaves the others without a result."""
-    await stage.done([victim])
+    await session.done([victim])
     if victim.error is None:
-        await stage.done()
+        await session.done()
 
 
-def _published(stage: ServedSession) -> Which:
-    return stage.of(VICTIM, Phase.PUBLISH)
+def _published(session: ServedSession) -> Which:
+    return session.of(VICTIM, Phase.PUBLISH)

@@ -23,7 +23,7 @@ def kept_out(outcome: ServedOutcome) -> bool:
 
 
 @served("manifest-squat", "05-D5", aim=kept_out)
-async def manifest_squat(stage: ServedSession) -> None:
+async def manifest_squat(session: ServedSession) -> None:
     """Strangers post more manifests than a board keeps, halves and whole ones, and open no round.
 
     Then the organiser comes with its own.
@@ -34,21 +34,21 @@ async def manifest_squat(stage: ServedSession) -> None:
     """
     from gopa.adversary.boards import FEW_PENDING, FEW_SESSIONS, Squatters
 
-    with closing(Squatters(stage.board.main.address)) as squatters:
+    with closing(Squatters(session.board.main.address)) as squatters:
         await asyncio.to_thread(squatters.begin, 2 * FEW_PENDING)
-        await asyncio.to_thread(squatters.begin_whole, 2 * FEW_SESSIONS, stage.manifest)
-        way = stage.chair().way
-        await stage.until(lambda: stage.begun or way.requests > _PATIENT_REQUESTS)
-        if not stage.begun:
+        await asyncio.to_thread(squatters.begin_whole, 2 * FEW_SESSIONS, session.manifest)
+        transport = session.start_organiser().transport
+        await session.until(lambda: session.begun or transport.requests > _PATIENT_REQUESTS)
+        if not session.begun:
             return
-        stage.gather()
-        await stage.done()
+        session.gather()
+        await session.done()
         if await asyncio.to_thread(squatters.go_on, 0) == _CONFLICT:
-            stage.turned_away.append(Catch("05-D5", _STRANGER, How.TURNED_AWAY))
+            session.turned_away.append(Catch("05-D5", _STRANGER, How.TURNED_AWAY))
 
 
 @served("idle-crowd", "05-H2", aim=kept_out)
-async def idle_crowd(stage: ServedSession) -> None:
+async def idle_crowd(session: ServedSession) -> None:
     """Strangers open more connections than a board takes, and say nothing, or half a request.
 
     Caught: whoever has waited longest with its request loses its connection to a newcomer.
@@ -56,13 +56,13 @@ async def idle_crowd(stage: ServedSession) -> None:
     """
     from gopa.adversary.boards import FEW_CONNECTIONS, Crowd
 
-    crowd = await asyncio.to_thread(Crowd, stage.board.main.address, 2 * FEW_CONNECTIONS)
+    crowd = await asyncio.to_thread(Crowd, session.board.main.address, 2 * FEW_CONNECTIONS)
     with crowd:
-        way = stage.chair().way
-        await stage.until(lambda: stage.begun or way.requests > _PATIENT_REQUESTS)
-        if not stage.begun:
+        transport = session.start_organiser().transport
+        await session.until(lambda: session.begun or transport.requests > _PATIENT_REQUESTS)
+        if not session.begun:
             return
-        stage.gather()
-        await stage.done()
+        session.gather()
+        await session.done()
         if crowd.dropped():
-            stage.turned_away.append(Catch("05-H2", _STRANGER, How.TURNED_AWAY))
+            session.turned_away.append(Catch("05-H2", _STRANGER, How.TURNED_AWAY))

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commitments import ristretto255
-from gopa.adversary.deeds.kinds import change, copied, flipped, instead, knowing, means_of, only_at
+from gopa.adversary.deeds.kinds import (
+    change,
+    context_of,
+    copied,
+    flipped,
+    instead,
+    knowing,
+    only_at,
+)
 from gopa.adversary.malicious import Deed
 from gopa.messages.framing import NO_LEAF, MessageSlot, party_id, sign_message
 from gopa.messages.party import JOIN, Join
@@ -16,10 +24,10 @@ from gopa.party.joining import take_input
 from gopa.party.states import Invited, Joined
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
+from gopa.simulation.access import PartyAccess
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest, Rounds, acts
 from gopa.simulation.randomness import SeededStreams
-from gopa.simulation.scene import PartyScene
 from wire.ed25519 import SigningKey
 
 
@@ -58,14 +66,14 @@ def related_key(victim: int) -> Deed:
 def common_key(name: bytes) -> Deed:
     """Joins with a key whose secret follows from a name, as everybody else with that name."""
 
-    def lie(scene: PartyScene, content: Join) -> Join:
-        group = scene.toolkit.group
+    def lie(access: PartyAccess, content: Join) -> Join:
+        group = access.toolkit.group
         secret = group.random_scalars(1, SeededStreams(name).named("secret"))[0]
-        context = RoundContext(scene.manifest, scene.session, scene.round, group)
+        context = RoundContext(access.manifest, access.session, access.round, group)
         key = (group.generator * secret).to_bytes()
-        own = party_id(scene.key.public.data)
+        own = party_id(access.key.public.data)
         claim = PossessionClaim(context, content.acts_on, own, key, b"")
-        proof = scene.toolkit.proofs.prove_possession(claim, secret, scene.rng)
+        proof = access.toolkit.proofs.prove_possession(claim, secret, access.rng)
         return replace(content, key=key, possession=proof)
 
     return only_at(Phase.JOIN, knowing(lie))
@@ -83,9 +91,9 @@ def copy_seed(victim: int) -> Deed:
 def another_input() -> Deed:
     """Joins with a commitment to nothing that it knows."""
 
-    def lie(scene: PartyScene, content: Join) -> Join:
-        group = scene.toolkit.group
-        point = group.generator * group.random_scalars(1, scene.rng)[0]
+    def lie(access: PartyAccess, content: Join) -> Join:
+        group = access.toolkit.group
+        point = group.generator * group.random_scalars(1, access.rng)[0]
         return replace(content, input=point.to_bytes())
 
     return only_at(Phase.JOIN, knowing(lie))
@@ -99,15 +107,15 @@ def old_key() -> Deed:
 def key_of_another_session() -> Deed:
     """Joins with a proof of possession that it made for another session."""
 
-    def lie(scene: PartyScene, content: Join) -> Join:
-        joined = scene.state.stage
+    def lie(access: PartyAccess, content: Join) -> Join:
+        joined = access.state.stage
         if not isinstance(joined, Joined):
             return content
-        elsewhere = party_id(scene.session)
-        context = RoundContext(scene.manifest, elsewhere, scene.round, scene.toolkit.group)
-        own = party_id(scene.key.public.data)
+        elsewhere = party_id(access.session)
+        context = RoundContext(access.manifest, elsewhere, access.round, access.toolkit.group)
+        own = party_id(access.key.public.data)
         claim = PossessionClaim(context, content.acts_on, own, content.key, b"")
-        proof = scene.toolkit.proofs.prove_possession(claim, joined.secret, scene.rng)
+        proof = access.toolkit.proofs.prove_possession(claim, joined.secret, access.rng)
         return replace(content, possession=proof)
 
     return only_at(Phase.JOIN, knowing(lie))
@@ -121,19 +129,19 @@ def mirrored_input() -> Deed:
 def bring_stranger() -> Deed:
     """Lets somebody who is not on the roster join beside it, with a key of its own."""
 
-    def both(scene: PartyScene, post: Post) -> list[Post]:
-        stranger = SigningKey.generate(scene.rng)
-        group = scene.toolkit.group
-        context = RoundContext(scene.manifest, scene.session, scene.round, group)
-        secrets = group.random_scalars(3, scene.rng)
+    def both(access: PartyAccess, post: Post) -> list[Post]:
+        stranger = SigningKey.generate(access.rng)
+        group = access.toolkit.group
+        context = RoundContext(access.manifest, access.session, access.round, group)
+        secrets = group.random_scalars(3, access.rng)
         key, given, seed = ((group.generator * secrets[at]).to_bytes() for at in range(3))
         own, content = party_id(stranger.public.data), JOIN.decode(body_of(post.entries))
         claim = PossessionClaim(context, content.acts_on, own, key, b"")
-        proof = scene.toolkit.proofs.prove_possession(claim, secrets[0], scene.rng)
+        proof = access.toolkit.proofs.prove_possession(claim, secrets[0], access.rng)
         content = replace(content, key=key, possession=proof)
         if context.full:
             content = replace(content, input=given, seed=seed)
-        place = MessageSlot(scene.session, Phase.JOIN, KIND_IN[Phase.JOIN], post.round, 0, NO_LEAF)
+        place = MessageSlot(access.session, Phase.JOIN, KIND_IN[Phase.JOIN], post.round, 0, NO_LEAF)
         entries = sign_message(JOIN.encode(content), place, stranger).entries
         return [post, Post(Phase.JOIN, post.round, entries)]
 
@@ -152,32 +160,32 @@ class _OldKey(Honest):
     phase: Phase
     rounds: Rounds
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
-        joined = scene.state.stage
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        joined = access.state.stage
         if post.phase is not self.phase or not isinstance(joined, Joined):
             return [post]
-        before = scene.memory.get("key before")
+        before = access.memory.get("key before")
         content = JOIN.decode(body_of(post.entries))
-        scene.memory["key before"] = joined.secret, content
+        access.memory["key before"] = joined.secret, content
         if before is None or not acts(self.rounds, post):
             return [post]
         secret, old = before
-        scene.state = replace(scene.state, stage=replace(joined, secret=secret, key=old.key))
+        access.state = replace(access.state, stage=replace(joined, secret=secret, key=old.key))
 
         def lie(own: Join) -> Join:
             return replace(own, key=old.key, possession=old.possession)
 
-        return [scene.altered(post, JOIN, lie)]
+        return [access.altered(post, JOIN, lie)]
 
 
-def _mirrored(scene: PartyScene, post: Post) -> Sequence[Post]:
-    joined, state = scene.state.stage, scene.state
+def _mirrored(access: PartyAccess, post: Post) -> Sequence[Post]:
+    joined, state = access.state.stage, access.state
     if not isinstance(joined, Joined):
         return [post]
-    logical, steps = joined.opened.logical, scene.manifest.terms.steps
+    logical, steps = joined.opened.logical, access.manifest.terms.steps
     others = tuple(each for each in state.inputs if each.logical != logical)
     mirrored = tuple(steps - value for value in joined.given.values)
     undone = replace(state, inputs=others, stage=Invited(joined.opened), sent=())
-    means = means_of(scene)
-    scene.state, said = take_input(means, undone, Supplied(logical, mirrored))
+    context = context_of(access)
+    access.state, said = take_input(context, undone, Supplied(logical, mirrored))
     return [each for each in said if isinstance(each, Post)]

@@ -17,18 +17,18 @@ from gopa.party import Post
 from gopa.party.context import PartyContext
 from gopa.party.states import Committed, Joined
 from gopa.simulation import Behaviour, permissive
+from gopa.simulation.access import PartyAccess
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest, Rounds, acts
-from gopa.simulation.scene import PartyScene
 from wire.errors import UsageError
 
 Change: TypeAlias = Callable[[Any], Any]
 """From the content of a message, such as a `Publish`, to what is said instead."""
 
-Knowing: TypeAlias = Callable[[PartyScene, Any], Any]
-"""The same with the scene: what the party knows, its keys, the log."""
+Knowing: TypeAlias = Callable[[PartyAccess, Any], Any]
+"""The same with access to the party: what it knows, its keys, the log."""
 
-Instead: TypeAlias = Callable[[PartyScene, Post], Sequence[Post]]
+Instead: TypeAlias = Callable[[PartyAccess, Post], Sequence[Post]]
 """From what the machine would post to what is posted."""
 
 Mix: TypeAlias = Callable[[Any, Any], Any]
@@ -71,24 +71,26 @@ def flipped(data: bytes, at: int = 0) -> bytes:
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
 
-def key_of(scene: PartyScene, number: int) -> bytes:
+def key_of(access: PartyAccess, number: int) -> bytes:
     """The key of a party by its number; `UsageError` if there are not so many."""
-    admission = scene.manifest.admission
+    admission = access.manifest.admission
     keys = sorted(admission.keys) if isinstance(admission, Roster) else []
     if number not in range(len(keys)):
         raise UsageError(f"a party is a position from 0 to {len(keys) - 1}", "party")
     return keys[number]
 
 
-def require_full(scene: PartyScene) -> None:
+def require_full(access: PartyAccess) -> None:
     """Raises `NotApplicable` in a session without proofs and commitments."""
-    require_met((PROOFS,), scene.manifest)
+    require_met((PROOFS,), access.manifest)
 
 
-def means_of(scene: PartyScene) -> PartyContext:
+def context_of(access: PartyAccess) -> PartyContext:
     """What the party's machine works with, but with the liar's randomness."""
-    policy = permissive(scene.manifest.terms)
-    return PartyContext(scene.manifest, scene.session, scene.key, policy, scene.toolkit, scene.rng)
+    policy = permissive(access.manifest.terms)
+    return PartyContext(
+        access.manifest, access.session, access.key, policy, access.toolkit, access.rng
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +99,18 @@ class _Changed(Honest):
     rounds: Rounds
     alter: Knowing
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
         codec = BODIES[KIND_IN[self.phase]]
         same: list[bool] = []
 
         def altered(content: Any) -> Any:
-            said = _believed(scene, self.alter(scene, content))
+            said = _believed(access, self.alter(access, content))
             same.append(said == content)
             return said
 
-        said = scene.altered(post, codec, altered)
+        said = access.altered(post, codec, altered)
         return [post] if any(same) else [said]
 
 
@@ -118,10 +120,10 @@ class _Replaced(Honest):
     rounds: Rounds
     post: Instead
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
-        return self.post(scene, post)
+        return self.post(access, post)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,33 +133,33 @@ class _Copied(Honest):
     victim: int
     mix: Mix
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
-        scene.memory["own", self] = body_of(post.entries)
+        access.memory["own", self] = body_of(post.entries)
         return []
 
-    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
-        own = scene.memory.pop(("own", self), None) if phase is self.phase else None
+    def last_words(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
+        own = access.memory.pop(("own", self), None) if phase is self.phase else None
         if own is None:
             return []
-        seen = scene.board.stream(key_of(scene, self.victim), phase, scene.round)
+        seen = access.board.stream(key_of(access, self.victim), phase, access.round)
         codec = BODIES[KIND_IN[phase]]
         content = codec.decode(own)
         if seen:
             theirs = codec.decode(b"".join(posted.entry.body for posted in seen))
-            content = _believed(scene, self.mix(content, theirs))
-        return [scene.sign(phase, codec.encode(content))]
+            content = _believed(access, self.mix(content, theirs))
+        return [access.sign(phase, codec.encode(content))]
 
 
-def _believed(scene: PartyScene, content: Any) -> Any:
+def _believed(access: PartyAccess, content: Any) -> Any:
     """The same content. The liar's own machine goes on as if it had said that itself."""
-    stage = scene.state.stage
+    stage = access.state.stage
     if isinstance(stage, Joined) and isinstance(content, Join):
         told = replace(stage, key=content.key, nonce_hash=content.nonce_hash)
-        scene.state = replace(scene.state, stage=told)
+        access.state = replace(access.state, stage=told)
     if isinstance(stage, Committed) and isinstance(content, Commit):
-        scene.state = replace(scene.state, stage=_with_edges(stage, content))
+        access.state = replace(access.state, stage=_with_edges(stage, content))
     return content
 
 

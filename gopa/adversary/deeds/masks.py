@@ -36,9 +36,9 @@ from gopa.party.committing import sealed_shares, share_point
 from gopa.party.states import Committed, Published
 from gopa.rounds.context import commit
 from gopa.simulation import Behaviour
+from gopa.simulation.access import PartyAccess
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest, Rounds, acts
-from gopa.simulation.scene import PartyScene
 from wire.errors import UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes
@@ -50,11 +50,11 @@ def wrong_edge(neighbour: int | None = None) -> Deed:
     The edge is the one to this neighbour, or its first one; likewise for shares.
     """
 
-    def lie(scene: PartyScene, content: Commit) -> Commit:
-        at = _place_of(scene, neighbour)
+    def lie(access: PartyAccess, content: Commit) -> Commit:
+        at = _place_of(access, neighbour)
         if at is None:
             return content
-        return replace(content, edges=_with(content.edges, at, _anything(scene)))
+        return replace(content, edges=_with(content.edges, at, _anything(access)))
 
     return only_at(Phase.COMMIT, knowing(lie))
 
@@ -86,13 +86,13 @@ def copy_self_mask(victim: int) -> Deed:
 def no_self_mask() -> Deed:
     """Takes part without a self-mask: for commit, the identity, and for publish."""
 
-    def unmasked(scene: PartyScene, content: Publish) -> Publish:
-        stage, group = scene.state.stage, scene.toolkit.group
+    def unmasked(access: PartyAccess, content: Publish) -> Publish:
+        stage, group = access.state.stage, access.toolkit.group
         if not isinstance(stage, Published) or stage.seed is None:
             return content
-        place = SelfContext(scene.session, scene.round, party_id(scene.key.public.data))
-        mask = self_mask(group, stage.seed, place, scene.manifest.terms.dimension)
-        return _with_mask(scene, content, mask.values, mask.blinding, group.scalar(-1))
+        place = SelfContext(access.session, access.round, party_id(access.key.public.data))
+        mask = self_mask(group, stage.seed, place, access.manifest.terms.dimension)
+        return _with_mask(access, content, mask.values, mask.blinding, group.scalar(-1))
 
     deeds = {
         Phase.COMMIT: change(lambda content: replace(content, self_mask=bytes(32))),
@@ -110,9 +110,9 @@ def no_self_mask() -> Deed:
 def wrong_share(neighbour: int | None = None) -> Deed:
     """Deals one neighbour a share that does not fit its coefficients."""
 
-    def lie(scene: PartyScene, content: Commit) -> Commit:
-        require_met((RECOVERY,), scene.manifest)
-        at = _place_of(scene, neighbour)
+    def lie(access: PartyAccess, content: Commit) -> Commit:
+        require_met((RECOVERY,), access.manifest)
+        at = _place_of(access, neighbour)
         if at is None:
             return content
         return replace(content, shares=_with(content.shares, at, flipped(content.shares[at])))
@@ -123,9 +123,9 @@ def wrong_share(neighbour: int | None = None) -> Deed:
 def other_seed() -> Deed:
     """Deals right shares of another seed than that of its self-mask."""
 
-    def lie(scene: PartyScene, content: Commit) -> Commit:
-        require_met((SEEDS,), scene.manifest)
-        return _of_another_seed(scene, content)
+    def lie(access: PartyAccess, content: Commit) -> Commit:
+        require_met((SEEDS,), access.manifest)
+        return _of_another_seed(access, content)
 
     return only_at(Phase.COMMIT, knowing(lie))
 
@@ -150,65 +150,65 @@ class _Conspiring(Honest):
     partner: int
     number: int | None
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post):
             return [post]
-        if post.phase is Phase.ACCUSE and self._accuses_partner(scene, post):
+        if post.phase is Phase.ACCUSE and self._accuses_partner(access, post):
             return []
         if post.phase is Phase.COMMIT:
-            return [scene.altered(post, COMMIT, lambda content: self._commit(scene, content))]
-        if post.phase is Phase.PUBLISH and ("conspired", scene.round) in scene.memory:
-            return [scene.altered(post, PUBLISH, lambda content: self._publish(scene, content))]
+            return [access.altered(post, COMMIT, lambda content: self._commit(access, content))]
+        if post.phase is Phase.PUBLISH and ("conspired", access.round) in access.memory:
+            return [access.altered(post, PUBLISH, lambda content: self._publish(access, content))]
         return [post]
 
-    def _commit(self, scene: PartyScene, content: Commit) -> Commit:
-        require_full(scene)
-        at, stage = _place_of(scene, self.partner), scene.state.stage
+    def _commit(self, access: PartyAccess, content: Commit) -> Commit:
+        require_full(access)
+        at, stage = _place_of(access, self.partner), access.state.stage
         if at is None or not isinstance(stage, Committed):
             return content
-        scene.memory["conspired", scene.round] = True
-        mask = self._mask(scene)
+        access.memory["conspired", access.round] = True
+        mask = self._mask(access)
         data = commit(stage.view.context.key, mask.values, mask.blinding).to_bytes()
         return replace(content, edges=_with(content.edges, at, data))
 
-    def _publish(self, scene: PartyScene, content: Publish) -> Publish:
+    def _publish(self, access: PartyAccess, content: Publish) -> Publish:
         """The machine holds the edge for void and has left it out."""
-        stage, group = scene.state.stage, scene.toolkit.group
-        partner = key_of(scene, self.partner)
+        stage, group = access.state.stage, access.toolkit.group
+        partner = key_of(access, self.partner)
         if not isinstance(stage, Published):
             return content
         if stage.view.enrolment.positions.get(partner) not in stage.members:
             return content
-        mask = self._mask(scene)
-        factor = group.scalar(sign(party_id(scene.key.public.data), party_id(partner)))
-        return _with_mask(scene, content, mask.values, mask.blinding, factor)
+        mask = self._mask(access)
+        factor = group.scalar(sign(party_id(access.key.public.data), party_id(partner)))
+        return _with_mask(access, content, mask.values, mask.blinding, factor)
 
-    def _mask(self, scene: PartyScene) -> EdgeMask:
+    def _mask(self, access: PartyAccess) -> EdgeMask:
         """Known to both ends."""
-        ends = sorted([key_of(scene, self.partner), scene.key.public.data])
+        ends = sorted([key_of(access, self.partner), access.key.public.data])
         key = SecretBytes(party_id(b"".join(ends)))
-        group, dimension = scene.toolkit.group, scene.manifest.terms.dimension
+        group, dimension = access.toolkit.group, access.manifest.terms.dimension
         mask = edge_mask(group, key, UniformMask(), dimension)
         if self.number is None:
             return mask
         return replace(mask, values=group.secret_scalars([self.number] * dimension))
 
-    def _accuses_partner(self, scene: PartyScene, post: Post) -> bool:
-        stage = scene.state.stage
+    def _accuses_partner(self, access: PartyAccess, post: Post) -> bool:
+        stage = access.state.stage
         if not isinstance(stage, Published):
             return False
         accused = ACCUSATION.decode(body_of(post.entries)).accused
-        return stage.view.enrolment.positions.get(key_of(scene, self.partner)) == accused
+        return stage.view.enrolment.positions.get(key_of(access, self.partner)) == accused
 
 
-def _of_another_seed(scene: PartyScene, content: Commit) -> Commit:
+def _of_another_seed(access: PartyAccess, content: Commit) -> Commit:
     """The commit with shares of a fresh seed, which fit the coefficients that come with them."""
-    stage = scene.state.stage
+    stage = access.state.stage
     if not isinstance(stage, Committed):
         return content
-    view, group, needed = stage.view, scene.toolkit.group, len(content.coefficients)
+    view, group, needed = stage.view, access.toolkit.group, len(content.coefficients)
     points = [share_point(v) for v in view.neighbours]
-    dealt = deal_seed(group, shareable_seed(group, scene.rng), points, needed, scene.rng)
+    dealt = deal_seed(group, shareable_seed(group, access.rng), points, needed, access.rng)
     data = dealt.commitments.to_bytes()
     return replace(
         content,
@@ -217,25 +217,25 @@ def _of_another_seed(scene: PartyScene, content: Commit) -> Commit:
     )
 
 
-def _place_of(scene: PartyScene, party: int | None) -> int | None:
+def _place_of(access: PartyAccess, party: int | None) -> int | None:
     """Which of its edges leads to the party, or its first one; None if none does."""
-    stage = scene.state.stage
+    stage = access.state.stage
     if not isinstance(stage, Committed):
         return None
     if party is None:
         return 0 if stage.view.neighbours else None
-    position = stage.view.enrolment.positions.get(key_of(scene, party))
+    position = stage.view.enrolment.positions.get(key_of(access, party))
     neighbours = stage.view.neighbours
     return neighbours.index(position) if position in neighbours else None
 
 
-def _anything(scene: PartyScene) -> bytes:
+def _anything(access: PartyAccess) -> bytes:
     """What an edge could be committed to, and nobody else would."""
-    stage = scene.state.stage
+    stage = access.state.stage
     if isinstance(stage, Committed) and not stage.view.context.full:
-        return draw(scene.rng, 32)
-    group = scene.toolkit.group
-    return (group.generator * group.random_scalars(1, scene.rng)[0]).to_bytes()
+        return draw(access.rng, 32)
+    group = access.toolkit.group
+    return (group.generator * group.random_scalars(1, access.rng)[0]).to_bytes()
 
 
 def _with(items: tuple[Any, ...], at: int, item: object) -> tuple[Any, ...]:
@@ -243,14 +243,14 @@ def _with(items: tuple[Any, ...], at: int, item: object) -> tuple[Any, ...]:
 
 
 def _with_mask(
-    scene: PartyScene,
+    access: PartyAccess,
     content: Publish,
     mask: SecretScalarVec,
     blinding: SecretScalar,
     factor: Scalar,
 ) -> Publish:
     """A published value with a multiple of another mask added to it."""
-    group = scene.toolkit.group
+    group = access.toolkit.group
     values = group.decode_scalars(content.value, len(mask)).secret()
     own = group.decode_scalars(content.blinding, 1)[0].secret()
     return replace(

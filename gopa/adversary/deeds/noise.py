@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TypeAlias
 
-from gopa.adversary.deeds.kinds import means_of, only_at
+from gopa.adversary.deeds.kinds import context_of, only_at
 from gopa.adversary.malicious import Deed, NotApplicable
 from gopa.messages.party import JOIN, Join
 from gopa.messages.phases import Phase
@@ -18,21 +18,21 @@ from gopa.party import Post
 from gopa.party.committing import commit_round
 from gopa.party.states import Checking, Committed, Joined
 from gopa.rounds.statements import table_coins
+from gopa.simulation.access import PartyAccess
 from gopa.simulation.departures import Honest, Rounds, acts
 from gopa.simulation.randomness import SeededStreams
-from gopa.simulation.scene import PartyScene
 from zkp import NoiseSeeds
 from zkp.noise_table import GaussianTable
 
-Seeds: TypeAlias = Callable[[PartyScene, Joined], NoiseSeeds | None]
+Seeds: TypeAlias = Callable[[PartyAccess, Joined], NoiseSeeds | None]
 """Other seeds than those of the join; None to leave them."""
 
 
 def common_seed(name: bytes) -> Deed:
     """Joins with a seed of noise that follows from a name, as everybody else with that name."""
 
-    def seeds(scene: PartyScene, joined: Joined) -> NoiseSeeds | None:
-        return _fresh(scene, name) if isinstance(joined.seeds, NoiseSeeds) else None
+    def seeds(access: PartyAccess, joined: Joined) -> NoiseSeeds | None:
+        return _fresh(access, name) if isinstance(joined.seeds, NoiseSeeds) else None
 
     return only_at(Phase.JOIN, lambda phase, rounds: _Reseeded(phase, rounds, seeds))
 
@@ -40,12 +40,12 @@ def common_seed(name: bytes) -> Deed:
 def old_seed() -> Deed:
     """Joins with the seed of its noise in the round before: then the noises are related."""
 
-    def seeds(scene: PartyScene, joined: Joined) -> NoiseSeeds | None:
-        before = scene.memory.get("seeds of its noise")
+    def seeds(access: PartyAccess, joined: Joined) -> NoiseSeeds | None:
+        before = access.memory.get("seeds of its noise")
         own = joined.seeds
         if not isinstance(own, NoiseSeeds):
             return None
-        scene.memory["seeds of its noise"] = own
+        access.memory["seeds of its noise"] = own
         return None if before is None else NoiseSeeds(before.table, before.opening)
 
     return only_at(Phase.JOIN, lambda phase, rounds: _Reseeded(phase, rounds, seeds))
@@ -65,20 +65,20 @@ class _Reseeded(Honest):
     rounds: Rounds
     seeds: Seeds
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
-        joined = scene.state.stage
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        joined = access.state.stage
         if post.phase is not self.phase or not isinstance(joined, Joined):
             return [post]
-        seeds = self.seeds(scene, joined)
+        seeds = self.seeds(access, joined)
         if seeds is None or not acts(self.rounds, post):
             return [post]
-        scene.state = replace(scene.state, stage=replace(joined, seeds=seeds))
+        access.state = replace(access.state, stage=replace(joined, seeds=seeds))
         data = seeds.commitment.to_bytes()
 
         def lie(content: Join) -> Join:
             return replace(content, seed=data)
 
-        return [scene.altered(post, JOIN, lie)]
+        return [access.altered(post, JOIN, lie)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class _Lucky(Honest):
     rounds: Rounds
     least: int
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
-        checking, committed = scene.before.stage, scene.state.stage
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        checking, committed = access.before.stage, access.state.stage
         if post.phase is not self.phase or not acts(self.rounds, post):
             return [post]
         if not isinstance(checking, Checking) or not isinstance(committed, Committed):
@@ -98,24 +98,24 @@ class _Lucky(Honest):
             return [post]
         view = committed.view
         coins = table_coins(view.context, view.joint, view.own_id)
-        order = scene.toolkit.group.order
-        for seeds in _tries(scene):
+        order = access.toolkit.group.order
+        for seeds in _tries(access):
             (noise,) = seeds.noise(coins).reveal().ints()
             if self.least <= noise < order // 2:
                 break
         joined = replace(enrolled.joined, seeds=seeds)
-        scene.state, said = commit_round(
-            means_of(scene), scene.state, replace(enrolled, joined=joined), view, committed.leaf
+        access.state, said = commit_round(
+            context_of(access), access.state, replace(enrolled, joined=joined), view, committed.leaf
         )
         return [each for each in said if isinstance(each, Post)]
 
 
-def _tries(scene: PartyScene) -> Iterator[NoiseSeeds]:
-    return (_fresh(scene, b"luck %d" % number) for number in count())
+def _tries(access: PartyAccess) -> Iterator[NoiseSeeds]:
+    return (_fresh(access, b"luck %d" % number) for number in count())
 
 
-def _fresh(scene: PartyScene, name: bytes) -> NoiseSeeds:
-    terms, rng = scene.manifest.terms, SeededStreams(name).named("seed of noise")
+def _fresh(access: PartyAccess, name: bytes) -> NoiseSeeds:
+    terms, rng = access.manifest.terms, SeededStreams(name).named("seed of noise")
     if not isinstance(terms.noise, GaussianTable):
         raise NotApplicable("noise does not come from a table here", "at")
-    return NoiseSeeds.fresh(scene.toolkit.group, terms.noise, terms.dimension, rng=rng)
+    return NoiseSeeds.fresh(access.toolkit.group, terms.noise, terms.dimension, rng=rng)

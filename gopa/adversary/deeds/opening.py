@@ -22,9 +22,9 @@ from gopa.party import Post
 from gopa.party.states import Accusing, Comparing, Confirmed, Published
 from gopa.rounds.proofs import SharedKeyClaim
 from gopa.simulation import Behaviour
+from gopa.simulation.access import PartyAccess
 from gopa.simulation.contents import first_entry
 from gopa.simulation.departures import Honest, Rounds, acts
-from gopa.simulation.scene import PartyScene
 
 
 def wrong_key() -> Deed:
@@ -40,11 +40,11 @@ def wrong_key() -> Deed:
 def open_more(neighbour: int) -> Deed:
     """Opens the edge to somebody who is still there, beside those that it owes."""
 
-    def lie(scene: PartyScene, content: EdgeOpenings) -> EdgeOpenings:
-        stage = scene.before.stage
+    def lie(access: PartyAccess, content: EdgeOpenings) -> EdgeOpenings:
+        stage = access.before.stage
         if not isinstance(stage, Published):
             return content
-        place = stage.view.enrolment.positions.get(key_of(scene, neighbour))
+        place = stage.view.enrolment.positions.get(key_of(access, neighbour))
         owed = {each.neighbour for each in content.edges}
         if place is None or place in owed or place not in stage.keys:
             return content
@@ -105,19 +105,21 @@ class _Betraying(Honest):
     phase: Phase
     rounds: Rounds
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
-        before, now = scene.before.stage, scene.state.stage
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        before, now = access.before.stage, access.state.stage
         if acts(self.rounds, post) and isinstance(before, Published) and isinstance(now, Confirmed):
             kept = [(v, before.keys[v]) for v in sorted(before.keys) if v in now.final]
             edges = tuple(OpenedEdge(v, key.reveal()) for v, key in kept)
-            scene.memory["betrayed"] = EdgeOpenings(now.leaf, edges), before.next_seq
+            access.memory["betrayed"] = EdgeOpenings(now.leaf, edges), before.next_seq
         return [post]
 
-    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
-        content, seq = scene.memory.pop("betrayed", (None, 0)) if phase is self.phase else (None, 0)
+    def after(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
+        content, seq = (
+            access.memory.pop("betrayed", (None, 0)) if phase is self.phase else (None, 0)
+        )
         if content is None or not content.edges:
             return []
-        return [scene.sign(Phase.ROLLBACK, OPENING.encode(content), seq)]
+        return [access.sign(Phase.ROLLBACK, OPENING.encode(content), seq)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,29 +131,29 @@ class _Accusing(Honest):
     proved: bool
     forged: bool
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post):
             return [post]
         if post.phase is Phase.ACCUSE:
-            scene.memory["accusations", scene.round] = first_entry(post.entries).seq + 1
-        stage = scene.before.stage
+            access.memory["accusations", access.round] = first_entry(post.entries).seq + 1
+        stage = access.before.stage
         comparing = stage.comparing if isinstance(stage, Accusing) else stage
         if post.phase is not Phase.PUBLISH or not isinstance(comparing, Comparing):
             return [post]
-        accused = self._accused(scene, comparing)
+        accused = self._accused(access, comparing)
         if accused is None:
             return [post]
-        body = ACCUSATION.encode(self._content(scene, comparing, accused))
-        seq = scene.memory.pop(("accusations", scene.round), 0)
-        return [scene.sign(Phase.ACCUSE, body, seq), post]
+        body = ACCUSATION.encode(self._content(access, comparing, accused))
+        seq = access.memory.pop(("accusations", access.round), 0)
+        return [access.sign(Phase.ACCUSE, body, seq), post]
 
-    def _accused(self, scene: PartyScene, comparing: Comparing) -> int | None:
+    def _accused(self, access: PartyAccess, comparing: Comparing) -> int | None:
         view = comparing.committed.view
         if self.party is None:
             return next((v for v in view.neighbours if v in comparing.listed), None)
-        return view.enrolment.positions.get(key_of(scene, self.party))
+        return view.enrolment.positions.get(key_of(access, self.party))
 
-    def _content(self, scene: PartyScene, comparing: Comparing, accused: int) -> Accusation:
+    def _content(self, access: PartyAccess, comparing: Comparing, accused: int) -> Accusation:
         committed, leaf = comparing.committed, comparing.leaf
         view = committed.view
         parties = view.enrolment.roll.parties
@@ -165,8 +167,8 @@ class _Accusing(Honest):
             shared=shared.to_bytes(),
             proof=b"",
         )
-        proof = scene.toolkit.proofs.prove_shared(claim, committed.secret, scene.rng)
+        proof = access.toolkit.proofs.prove_shared(claim, committed.secret, access.rng)
         shown = proof if self.proved else flipped(proof)
         group = view.context.group
-        key = (group.generator * group.random_scalars(1, scene.rng)[0]).to_bytes()
+        key = (group.generator * group.random_scalars(1, access.rng)[0]).to_bytes()
         return Accusation(leaf, self.about, accused, key if self.forged else claim.shared, shown)

@@ -37,8 +37,8 @@ from gopa.organiser import SendMessage
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Control, Ledger
 from gopa.rules.closes import given_in
+from gopa.simulation.access import OrganiserAccess
 from gopa.simulation.contents import body_of
-from gopa.simulation.scene import OrganiserScene
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class AlteredClose:
     change: Callable[[Close], Close]
     beside: bool = False
 
-    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
         """With `beside` both are posted: two closes for one step."""
         close = close_of(control)
         if close is None or close.phase is not self.phase:
             return [control]
-        wrong = scene.altered(control, CLOSE, self.change)
+        wrong = access.altered(control, CLOSE, self.change)
         return [control, wrong] if self.beside else [wrong]
 
 
@@ -64,10 +64,10 @@ class AlteredResult:
 
     change: Callable[[ResultMessage], ResultMessage]
 
-    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
         if control.kind is not Kind.RESULT:
             return [control]
-        return [scene.altered(control, RESULT, self.change)]
+        return [access.altered(control, RESULT, self.change)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,10 @@ class AlteredAbort:
 
     change: Callable[[Abort], Abort]
 
-    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
         if control.kind is not Kind.ABORT:
             return [control]
-        return [scene.altered(control, ABORT, self.change)]
+        return [access.altered(control, ABORT, self.change)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +90,13 @@ class ClosedAnyway:
     members: tuple[int, ...]
     parties: int
 
-    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
         if control.kind is not Kind.ABORT:
             return [control]
         abort = ABORT.decode(body_of(control.entries))
         content = Members(pack_members(self.members, self.parties), final=False)
         close = Close(abort.acts_on, abort.cut, self.phase, b"", content)
-        return [scene.instead(control, Kind.CLOSE, CLOSE.encode(close))]
+        return [access.instead(control, Kind.CLOSE, CLOSE.encode(close))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +106,10 @@ class AlteredOpen:
     change: Callable[[Any], Any]
     number: int = 1
 
-    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
         if control.kind is not Kind.OPEN or control.round != self.number:
             return [control]
-        return [scene.altered(control, BODIES[Kind.OPEN], self.change)]
+        return [access.altered(control, BODIES[Kind.OPEN], self.change)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +120,12 @@ class GivesUp:
     released: Released = Released.NONE
     number: int = 1
 
-    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
         close = close_of(control)
         if close is None or close.phase is not self.phase or control.round != self.number:
             return [control]
         abort = Abort(close.acts_on, close.cut, AbortReason.ORGANISER, self.released, ())
-        return [scene.instead(control, Kind.ABORT, ABORT.encode(abort))]
+        return [access.instead(control, Kind.ABORT, ABORT.encode(abort))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +135,12 @@ class AbortsInstead:
     phase: Phase
     reason: AbortReason
 
-    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
         close = close_of(control)
         if close is None or close.phase is not self.phase:
             return [control]
         abort = Abort(close.acts_on, close.cut, self.reason, Released.NONE, ())
-        return [scene.instead(control, Kind.ABORT, ABORT.encode(abort))]
+        return [access.instead(control, Kind.ABORT, ABORT.encode(abort))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +150,12 @@ class AnotherResult:
     sums: tuple[int, ...]
     number: int | None = None
 
-    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
         if control.kind is not Kind.ABORT or self.number not in {None, control.round}:
             return [control]
         abort = ABORT.decode(body_of(control.entries))
         result = ResultMessage(abort.acts_on, abort.cut, self.sums, (), 0, 1)
-        return [scene.instead(control, Kind.RESULT, BODIES[Kind.RESULT].encode(result))]
+        return [access.instead(control, Kind.RESULT, BODIES[Kind.RESULT].encode(result))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,16 +169,16 @@ class ClosesAgain:
     change: Callable[[Close], Close]
     follows: bool = False
 
-    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
         close = close_of(control)
         if close is None or close.phase is not self.phase:
             return [control]
         first = Submission.decode(control.entries[0])
         seq, leaf = first.entry.seq + 1, first.leaf
-        place = MessageSlot(scene.session, Phase.ORGANISER, Kind.CLOSE, control.round, seq, leaf)
+        place = MessageSlot(access.session, Phase.ORGANISER, Kind.CLOSE, control.round, seq, leaf)
         acts_on = leaf if self.follows else close.acts_on
         body = CLOSE.encode(self.change(replace(close, acts_on=acts_on)))
-        second = sign_message(body, place, scene.key).entries
+        second = sign_message(body, place, access.key).entries
         return [control, SendMessage(Kind.CLOSE, control.round, second)]
 
 
@@ -194,11 +194,11 @@ class CutsOff:
     rounds: Collection[int] = frozenset({1})
     admits: bool = False
 
-    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
         if control.round not in self.rounds:
             return [control]
-        ledger, cut = Ledger(Toolkit(), rng=scene.rng), None
-        for posted in scene.board.entries:
+        ledger, cut = Ledger(Toolkit(), rng=access.rng), None
+        for posted in access.board.entries:
             ledger.observe(posted)
             if (posted.entry.phase, posted.entry.round) == (self.phase, control.round):
                 cut = posted.index
@@ -207,15 +207,15 @@ class CutsOff:
             return [control]
         given = given_in(read_control(control.kind, body_of(control.entries)))
         early = ledger.next_control(cut, checkpoint=given.checkpoint, beacon=given.beacon)
-        return [control] if early is None else [self._signed(scene, early)]
+        return [control] if early is None else [self._signed(access, early)]
 
-    def _signed(self, scene: OrganiserScene, early: Control) -> SendMessage:
-        size, root = scene.board.size, scene.board.root
+    def _signed(self, access: OrganiserAccess, early: Control) -> SendMessage:
+        size, root = access.board.size, access.board.root
         seen = (size, root) if self.admits else (0, NO_LEAF)
         where = early.kind, early.round, early.seq, early.previous
-        place = MessageSlot(scene.session, Phase.ORGANISER, *where, *seen)
+        place = MessageSlot(access.session, Phase.ORGANISER, *where, *seen)
         return SendMessage(
-            early.kind, early.round, sign_message(early.body, place, scene.key).entries
+            early.kind, early.round, sign_message(early.body, place, access.key).entries
         )
 
 
@@ -225,8 +225,8 @@ class Vanishes:
 
     phase: Phase
 
-    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
-        del scene
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
+        del access
         close = close_of(control)
         return [] if close is not None and close.phase is self.phase else [control]
 

@@ -16,9 +16,9 @@ from gopa.messages.party import REVEAL
 from gopa.messages.phases import Kind, Phase
 from gopa.organiser import SendMessage
 from gopa.party import Post
+from gopa.simulation.access import OrganiserAccess, PartyAccess
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Drop
-from gopa.simulation.scene import OrganiserScene, PartyScene
 
 _TWICE = bytes.fromhex("6a493210f7499cd17fecb510ae0cea23a110e8d5b901f8acadd3095c73a3b919")
 _NONCE = bytes(range(32))
@@ -32,7 +32,7 @@ class Puppeteer:
     object is of use in one session.
     """
 
-    _scene: OrganiserScene | None = field(default=None, repr=False)
+    _scene: OrganiserAccess | None = field(default=None, repr=False)
     _author: bytes = b""
     _roll: SendMessage | None = None
 
@@ -40,12 +40,12 @@ class Puppeteer:
         """Is gone from before this phase to the end of the round, and a puppet has its place."""
         return lambda phase, rounds: _Replaced(phase, True, rounds, self)
 
-    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
         close = close_of(control)
         if close is None or close.phase is not Phase.JOIN or not self._author:
             return [control]
-        self._scene = scene
-        self._roll = scene.altered(control, CLOSE, self._with_puppet)
+        self._scene = access
+        self._roll = access.altered(control, CLOSE, self._with_puppet)
         return [self._roll]
 
     def replaces(self, author: bytes) -> None:
@@ -56,26 +56,26 @@ class Puppeteer:
         """The close of coins over what was revealed, and the puppet's nonce."""
         if self._scene is None or self._roll is None:
             return []
-        scene, submission = self._scene, Submission.decode(self._roll.entries[-1])
+        access, submission = self._scene, Submission.decode(self._roll.entries[-1])
         content = CLOSE.decode(body_of(self._roll.entries)).content
-        nonces = {self._author: _NONCE, **_revealed(scene, self._roll.round)}
+        nonces = {self._author: _NONCE, **_revealed(access, self._roll.round)}
         if not isinstance(content, Roll) or not {p.author for p in content.parties} <= set(nonces):
             return []
         members = pack_members(range(len(content.parties)), len(content.parties))
         listed = tuple(nonces[party.author] for party in content.parties)
         coins = Coins(members, listed, b"", b"")
-        body = CLOSE.encode(Close(submission.leaf, scene.board.size, Phase.COINS, b"", coins))
+        body = CLOSE.encode(Close(submission.leaf, access.board.size, Phase.COINS, b"", coins))
         seq = submission.entry.seq + 1
         place = MessageSlot(
-            scene.session, Phase.ORGANISER, Kind.CLOSE, self._roll.round, seq, submission.leaf
+            access.session, Phase.ORGANISER, Kind.CLOSE, self._roll.round, seq, submission.leaf
         )
-        return [Post(Phase.ORGANISER, place.round, sign_message(body, place, scene.key).entries)]
+        return [Post(Phase.ORGANISER, place.round, sign_message(body, place, access.key).entries)]
 
     def _with_puppet(self, close: Close) -> Close:
-        content, scene = close.content, self._scene
-        if not isinstance(content, Roll) or scene is None:
+        content, access = close.content, self._scene
+        if not isinstance(content, Roll) or access is None:
             return close
-        place = scene.session, 1, party_id(self._author)
+        place = access.session, 1, party_id(self._author)
         nonce_hash = reveal_hash(*place, _NONCE)
         puppet = RollEntry(self._author, _TWICE, nonce_hash)
         parties = sorted((*content.parties, puppet), key=lambda party: party.author)
@@ -88,19 +88,19 @@ class _Replaced(Drop):
 
     organiser: Puppeteer = field(default_factory=Puppeteer)
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
-        self.organiser.replaces(scene.key.public.data)
-        return Drop.says(self, scene, post)
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        self.organiser.replaces(access.key.public.data)
+        return Drop.says(self, access, post)
 
-    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
-        del scene
+    def after(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
+        del access
         return self.organiser.closes_coins() if phase is self.phase else []
 
 
-def _revealed(scene: OrganiserScene, number: int) -> dict[bytes, bytes]:
+def _revealed(access: OrganiserAccess, number: int) -> dict[bytes, bytes]:
     """Nonces by author."""
     return {
         posted.entry.author.data: REVEAL.decode(posted.entry.body).nonce
-        for posted in scene.board.entries
+        for posted in access.board.entries
         if (posted.entry.phase, posted.entry.round) == (Phase.COINS, number)
     }

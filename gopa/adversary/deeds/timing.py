@@ -11,6 +11,7 @@ from gopa.adversary.deeds.kinds import copied, instead
 from gopa.adversary.malicious import Deed, phase_of
 from gopa.messages.phases import Phase
 from gopa.party import Post
+from gopa.simulation.access import PartyAccess
 from gopa.simulation.contents import body_of, first_entry
 from gopa.simulation.departures import (
     Drop,
@@ -24,7 +25,6 @@ from gopa.simulation.departures import (
     TwiceLater,
     acts,
 )
-from gopa.simulation.scene import PartyScene
 
 _ELSEWHERE: Final = b"\x0e" * 32
 
@@ -47,8 +47,8 @@ def leave() -> Deed:
 def last_word() -> Deed:
     """Says this, and is gone to the end of the round."""
 
-    def says(scene: PartyScene, post: Post) -> Sequence[Post]:
-        scene.silenced = True
+    def says(access: PartyAccess, post: Post) -> Sequence[Post]:
+        access.silenced = True
         return [post]
 
     return instead(says)
@@ -97,9 +97,9 @@ def echo(victim: int) -> Deed:
 def say_again() -> Deed:
     """Posts its message of this phase, and once more in the next slot."""
 
-    def again(scene: PartyScene, post: Post) -> Sequence[Post]:
+    def again(access: PartyAccess, post: Post) -> Sequence[Post]:
         body, first = body_of(post.entries), first_entry(post.entries)
-        return [post, scene.sign(post.phase, body, first.seq + len(post.entries))]
+        return [post, access.sign(post.phase, body, first.seq + len(post.entries))]
 
     return instead(again)
 
@@ -112,9 +112,9 @@ def claim_another_log() -> Deed:
 def oversized(by: int = 50_000) -> Deed:
     """Posts its message of this phase with so many bytes behind it."""
 
-    def longer(scene: PartyScene, post: Post) -> Sequence[Post]:
+    def longer(access: PartyAccess, post: Post) -> Sequence[Post]:
         body, first = body_of(post.entries), first_entry(post.entries)
-        return [scene.sign(post.phase, body + bytes(by), first.seq)]
+        return [access.sign(post.phase, body + bytes(by), first.seq)]
 
     return instead(longer)
 
@@ -122,19 +122,19 @@ def oversized(by: int = 50_000) -> Deed:
 def half() -> Deed:
     """Posts the second of two chunks without the first."""
     return instead(
-        lambda scene, post: [
-            _signed(replace(first_entry(post.entries), chunk=1, chunks=2), scene, post)
+        lambda access, post: [
+            _signed(replace(first_entry(post.entries), chunk=1, chunks=2), access, post)
         ]
     )
 
 
-def _claims_another_log(scene: PartyScene, post: Post) -> Sequence[Post]:
+def _claims_another_log(access: PartyAccess, post: Post) -> Sequence[Post]:
     entry = replace(first_entry(post.entries), seen_size=2, seen_root=_ELSEWHERE)
-    return [_signed(entry, scene, post)]
+    return [_signed(entry, access, post)]
 
 
-def _signed(entry: Entry, scene: PartyScene, post: Post) -> Post:
-    return Post(post.phase, post.round, (sign_entry(entry, scene.key),))
+def _signed(entry: Entry, access: PartyAccess, post: Post) -> Post:
+    return Post(post.phase, post.round, (sign_entry(entry, access.key),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +143,12 @@ class _Held(Honest):
     behind: Phase
     rounds: Rounds = None
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
-        scene.memory.setdefault(self, []).append(post)
+        access.memory.setdefault(self, []).append(post)
         return []
 
-    def after(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
-        held: Sequence[Post] = scene.memory.pop(self, []) if phase is self.behind else []
+    def after(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
+        held: Sequence[Post] = access.memory.pop(self, []) if phase is self.behind else []
         return held

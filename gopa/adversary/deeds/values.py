@@ -14,8 +14,8 @@ from gopa.messages.phases import Phase
 from gopa.party.states import Accusing, Committed, Comparing
 from gopa.rounds.context import RoundContext, commit
 from gopa.simulation import Behaviour
+from gopa.simulation.access import PartyAccess
 from gopa.simulation.departures import Rounds
-from gopa.simulation.scene import PartyScene
 from gopa.simulation.secrets import noise_for_tests
 from wire.errors import UsageError
 
@@ -32,8 +32,8 @@ def shift(by: int) -> Deed:
 def scale_noise(factor: int) -> Deed:
     """Speaks of noise `factor` times what was drawn, 0 for none: for commit and publish."""
 
-    def difference(scene: PartyScene) -> Sequence[int]:
-        noise = _noise(scene)
+    def difference(access: PartyAccess) -> Sequence[int]:
+        noise = _noise(access)
         return [(factor - 1) * each for each in noise]
 
     return _spoken_of(difference)
@@ -42,8 +42,8 @@ def scale_noise(factor: int) -> Deed:
 def spoil_proof() -> Deed:
     """Commits with one wrong bit in the proof about input and noise."""
 
-    def lie(scene: PartyScene, content: Commit) -> Commit:
-        require_full(scene)
+    def lie(access: PartyAccess, content: Commit) -> Commit:
+        require_full(access)
         return replace(content, proof=flipped(content.proof, 40))
 
     return only_at(Phase.COMMIT, knowing(lie))
@@ -52,8 +52,8 @@ def spoil_proof() -> Deed:
 def spoil_weighing() -> Deed:
     """Commits with one wrong bit in the proof that the weight is the largest coordinate."""
 
-    def lie(scene: PartyScene, content: Commit) -> Commit:
-        require_met((WEIGHTS, PROOFS), scene.manifest)
+    def lie(access: PartyAccess, content: Commit) -> Commit:
+        require_met((WEIGHTS, PROOFS), access.manifest)
         return replace(content, weighing=flipped(content.weighing, 40))
 
     return only_at(Phase.COMMIT, knowing(lie))
@@ -93,7 +93,7 @@ def copy_input(victim: int) -> Deed:
     return only_at(Phase.JOIN, copied(victim, mix))
 
 
-def _spoken_of(difference: Callable[[PartyScene], Sequence[int]]) -> Deed:
+def _spoken_of(difference: Callable[[PartyAccess], Sequence[int]]) -> Deed:
     """Adds a difference to whatever the phase says about the values."""
     fields = {Phase.JOIN: "input", Phase.COMMIT: "output"}
 
@@ -104,8 +104,8 @@ def _spoken_of(difference: Callable[[PartyScene], Sequence[int]]) -> Deed:
             raise UsageError("this deed is for join, commit and publish", "at")
         name = fields[phase]
 
-        def altered(scene: PartyScene, content: Any) -> Any:
-            moved = _moved(scene, getattr(content, name), difference(scene))
+        def altered(access: PartyAccess, content: Any) -> Any:
+            moved = _moved(access, getattr(content, name), difference(access))
             return replace(content, **{name: moved})
 
         return knowing(altered)(phase, rounds)
@@ -113,39 +113,39 @@ def _spoken_of(difference: Callable[[PartyScene], Sequence[int]]) -> Deed:
     return made
 
 
-def _publish(scene: PartyScene, content: Publish, difference: Sequence[int]) -> Publish:
-    require_full(scene)
-    group, wide = scene.toolkit.group, _wide(scene, difference)
+def _publish(access: PartyAccess, content: Publish, difference: Sequence[int]) -> Publish:
+    require_full(access)
+    group, wide = access.toolkit.group, _wide(access, difference)
     values = group.decode_scalars(content.value, len(wide))
     return replace(content, value=(values + group.scalars(wide)).to_bytes())
 
 
-def _moved(scene: PartyScene, data: bytes, difference: Sequence[int]) -> bytes:
+def _moved(access: PartyAccess, data: bytes, difference: Sequence[int]) -> bytes:
     """The commitment to other values with the same blinding."""
-    require_full(scene)
-    group = scene.toolkit.group
-    context = RoundContext(scene.manifest, scene.session, scene.round, group)
-    values = group.scalars(_wide(scene, difference)).secret()
+    require_full(access)
+    group = access.toolkit.group
+    context = RoundContext(access.manifest, access.session, access.round, group)
+    values = group.scalars(_wide(access, difference)).secret()
     by = commit(context.key, values, group.scalar(0).secret())
     return (group.decode_point(data) + by.points[0]).to_bytes()
 
 
-def _wide(scene: PartyScene, difference: Sequence[int]) -> list[int]:
+def _wide(access: PartyAccess, difference: Sequence[int]) -> list[int]:
     """With zeros for the coordinates that stay."""
-    missing = scene.manifest.terms.dimension - len(difference)
+    missing = access.manifest.terms.dimension - len(difference)
     return [*difference, *([0] * missing)]
 
 
-def _noise(scene: PartyScene) -> Sequence[int]:
+def _noise(access: PartyAccess) -> Sequence[int]:
     """What it has drawn in this round, from its state when it committed or compared."""
-    require_full(scene)
-    stage = scene.state.stage
+    require_full(access)
+    stage = access.state.stage
     if not isinstance(stage, Committed):
-        stage = scene.before.stage
+        stage = access.before.stage
         stage = stage.comparing if isinstance(stage, Accusing) else stage
         if not isinstance(stage, Comparing):
             raise UsageError("this deed is for commit and publish", "at")
         stage = stage.committed
-    state = replace(scene.state, stage=stage)
+    state = replace(access.state, stage=stage)
     values = next(each.values for each in state.inputs if each.logical == stage.opened.logical)
-    return noise_for_tests(state, scene.key.public.data, values)
+    return noise_for_tests(state, access.key.public.data, values)

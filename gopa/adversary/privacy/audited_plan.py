@@ -89,7 +89,7 @@ HOUSES: Final = (
 )
 
 
-def house_views(rng: np.random.Generator) -> list[MeasuredView]:
+def default_views(rng: np.random.Generator) -> list[MeasuredView]:
     """The views of a default audit."""
     found = [each.view(house.terms, rng) for house in HOUSES for each in house.coalitions]
     return [view for view in found if view is not None]

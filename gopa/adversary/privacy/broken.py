@@ -22,7 +22,7 @@ from gopa.adversary.privacy.audited_plan import (
 from gopa.adversary.privacy.claims import MeasuredView, claim_of, plan_label, world_of
 from gopa.adversary.privacy.coalitions import FEWEST, LATE, ORGANISER, ROLLBACK, VETO
 from gopa.adversary.privacy.laws import Masks
-from gopa.adversary.privacy.scenes import ReleaseScene, graph_of, most_exposed
+from gopa.adversary.privacy.scenarios import ReleaseScenario, graph_of, most_exposed
 from gopa.adversary.privacy.views import Release, World
 from gopa.planning.terms import Terms
 from wire.errors import UsageError
@@ -85,11 +85,11 @@ def small_k(terms: Terms, rng: np.random.Generator) -> MeasuredView:
     corrupt = frozenset(range(terms.corrupt))
     for _ in range(_TRIES):
         graph = graph_of(few, terms.parties, rng)
-        scene = ReleaseScene(graph, most_exposed(graph, corrupt, few), corrupt)
-        if len(scene.release().members) == 1:
+        scenario = ReleaseScenario(graph, most_exposed(graph, corrupt, few), corrupt)
+        if len(scenario.release().members) == 1:
             break
     sound = _sound(FEWEST.view(terms, rng))
-    return MeasuredView("", plan_label(few), "", world_of(few, [scene]), sound.claim)
+    return MeasuredView("", plan_label(few), "", world_of(few, [scenario]), sound.claim)
 
 
 def mask_fewer(terms: Terms, rng: np.random.Generator) -> MeasuredView:
@@ -104,11 +104,13 @@ def mask_fewer(terms: Terms, rng: np.random.Generator) -> MeasuredView:
 
 def no_noise_after_dropout(terms: Terms, rng: np.random.Generator) -> MeasuredView:
     """Whoever has to open an edge publishes its value again, without noise."""
-    scene = ROLLBACK.build(terms, rng)[0]
-    opening = {each for edge in scene.opened for each in edge} - scene.gone
-    silent = frozenset(at for at, party in enumerate(scene.honest) if party in opening)
-    world = replace(world_of(terms, [scene]), releases=(replace(scene.release(), silent=silent),))
-    return MeasuredView("", plan_label(terms), "", world, claim_of(terms, [scene], rng))
+    scenario = ROLLBACK.build(terms, rng)[0]
+    opening = {each for edge in scenario.opened for each in edge} - scenario.gone
+    silent = frozenset(at for at, party in enumerate(scenario.honest) if party in opening)
+    world = replace(
+        world_of(terms, [scenario]), releases=(replace(scenario.release(), silent=silent),)
+    )
+    return MeasuredView("", plan_label(terms), "", world, claim_of(terms, [scenario], rng))
 
 
 def both_secrets(terms: Terms, rng: np.random.Generator) -> MeasuredView:
@@ -120,11 +122,11 @@ def both_secrets(terms: Terms, rng: np.random.Generator) -> MeasuredView:
 
 def reused_masks(terms: Terms, rng: np.random.Generator) -> MeasuredView:
     """The victim drops out of the first attempt, its edges are opened, and serve again."""
-    scenes = VETO.build(terms, rng)
-    claim = claim_of(terms, scenes, rng)
-    retry = scenes[-1].release()
+    scenarios = VETO.build(terms, rng)
+    claim = claim_of(terms, scenarios, rng)
+    retry = scenarios[-1].release()
     known = [(retry.victim, int(each)) for each in retry.graph.neighbours(retry.victim)]
-    world: World = world_of(terms, scenes[-1:])
+    world: World = world_of(terms, scenarios[-1:])
     again: Release = replace(retry, graph=retry.graph.without(known))
     return MeasuredView("", plan_label(terms), "", replace(world, releases=(again,)), claim)
 

@@ -1,4 +1,4 @@
-"""What the library says of a scene, and the games that hold it to that."""
+"""What the library says of a scenario, and the games that hold it to that."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gopa.adversary.privacy.laws import Law, Masks
 from gopa.adversary.privacy.measuring import ViewClaim
-from gopa.adversary.privacy.scenes import ReleaseScene
+from gopa.adversary.privacy.scenarios import ReleaseScenario
 from gopa.adversary.privacy.views import World
 from gopa.planning.outcome import privacy
 from gopa.planning.result import float_below
@@ -31,7 +31,9 @@ class MeasuredView:
     claim: ViewClaim
 
 
-def claim_of(terms: Terms, scenes: Sequence[ReleaseScene], rng: np.random.Generator) -> ViewClaim:
+def claim_of(
+    terms: Terms, scenarios: Sequence[ReleaseScenario], rng: np.random.Generator
+) -> ViewClaim:
     """What is claimed of this coalition, at the epsilon of the terms.
 
     A coalition so small that it was fixed before the coins has the word of the terms. Where
@@ -39,31 +41,31 @@ def claim_of(terms: Terms, scenes: Sequence[ReleaseScene], rng: np.random.Genera
     stricter, and alone if the graph fell to pieces: for such graphs beta pays. Larger
     coalitions have that account alone. Of a victim that is in no result the terms speak.
     """
-    outcomes = [scene.outcome(terms) for scene in scenes]
-    last = scenes[-1].outcome(terms, outcomes[:-1])
+    outcomes = [scenario.outcome(terms) for scenario in scenarios]
+    last = scenarios[-1].outcome(terms, outcomes[:-1])
     claims = privacy.of(last, rng=rng.bytes).claims
     planned, named, word = claims[0].delta, claims[-1].delta, float_below(terms.delta)
-    if any(scene.victim in scene.gone for scene in scenes):
+    if any(scenario.victim in scenario.gone for scenario in scenarios):
         return ViewClaim(float_below(terms.epsilon), min(planned, word))
-    if any(len(scene.corrupt) > terms.corrupt for scene in scenes):
+    if any(len(scenario.corrupt) > terms.corrupt for scenario in scenarios):
         delta = named
     elif guarantee(terms).total > word:
         delta = word
     else:
-        delta = min(planned, named) if all(map(_is_whole, scenes)) else named
+        delta = min(planned, named) if all(map(_is_whole, scenarios)) else named
     return ViewClaim(float_below(terms.epsilon), delta)
 
 
-def _is_whole(scene: ReleaseScene) -> bool:
+def _is_whole(scenario: ReleaseScenario) -> bool:
     """Whether the victim is connected with all honest parties of the result."""
-    release = scene.release()
+    release = scenario.release()
     return len(release.members) == release.graph.parties
 
 
-def world_of(terms: Terms, scenes: Sequence[ReleaseScene]) -> World:
+def world_of(terms: Terms, scenarios: Sequence[ReleaseScenario]) -> World:
     """The game of these releases, for the largest change that the terms allow."""
     return World(
-        releases=tuple(scene.release() for scene in scenes),
+        releases=tuple(scenario.release() for scenario in scenarios),
         noise=Law.of(terms.noise),
         masks=Masks(terms.mask_deviation),
         change=largest_change(terms),

@@ -20,7 +20,7 @@ from commitments import ristretto255
 from gopa.adversary.privacy.evidence import centred, evidence_of, modulus, total_of
 from gopa.adversary.privacy.laws import Law, Masks
 from gopa.adversary.privacy.live import FULL_SESSIONS, SESSIONS, Live, Played
-from gopa.adversary.privacy.scenes import ReleaseScene
+from gopa.adversary.privacy.scenarios import ReleaseScenario
 from gopa.adversary.privacy.stripping import StrippedValue, Stripper
 from gopa.graph import Graph
 from gopa.planning.convolution import Masses
@@ -157,10 +157,10 @@ def _as_drawn(
     if found.graph is None or found.final is None:
         return False
     outside = frozenset(range(len(found.roll))) - set(found.final)
-    scene = ReleaseScene(found.graph, at, coalition, frozenset() if stays else outside)
-    if at in scene.gone:
+    scenario = ReleaseScenario(found.graph, at, coalition, frozenset() if stays else outside)
+    if at in scenario.gone:
         return rest.closed
-    honest, release = scene.honest, scene.release()
+    honest, release = scenario.honest, scenario.release()
     drawn = {honest[each] for each in release.graph.neighbours(release.victim)}
     return not rest.closed and set(rest.hidden) == drawn
 

@@ -62,21 +62,21 @@ def board(tmp_path: Path) -> Iterator[MaliciousBoard]:
         yield MaliciousBoard(tmp_path, SIGNER, TRUST, stack, rng=seeded("board"))
 
 
-def reader_of(board: MaliciousBoard, way: TamperedTransport) -> BoardClient:
+def reader_of(board: MaliciousBoard, transport: TamperedTransport) -> BoardClient:
     patience = Patience(2, 0.0, 0.0)
     address, state = board.main.address, MemoryState()
-    return BoardClient(address, TRUST, state, way, rng=seeded("reader"), patience=patience)
+    return BoardClient(address, TRUST, state, transport, rng=seeded("reader"), patience=patience)
 
 
 def test_faces_are_logs_of_one_key_and_whoever_sees_two_can_prove_it(board: MaliciousBoard) -> None:
     one, other = board.fork([entry(0), entry(1)]), board.fork([entry(0), entry(2), entry(3)])
     assert (one.size, other.size) == (2, 3)
     assert board.entries(other) == [entry(0), entry(2), entry(3)]
-    way = board.way()
-    way.show(one)
-    client = reader_of(board, way)
+    transport = board.transport()
+    transport.show(one)
+    client = reader_of(board, transport)
     assert client.update().size == 2
-    way.show(other)
+    transport.show(other)
     with pytest.raises(FaultyBoard) as caught:
         client.update()
     verify_fork(caught.value.evidence, SIGNER.verifier)
@@ -84,47 +84,47 @@ def test_faces_are_logs_of_one_key_and_whoever_sees_two_can_prove_it(board: Mali
 
 def test_who_stands_still_sees_no_more(board: MaliciousBoard) -> None:
     short, long = board.fork([entry(0)]), board.fork([entry(0), entry(1)])
-    way = board.way()
-    way.show(short)
-    way.stands_still()
-    client = reader_of(board, way)
+    transport = board.transport()
+    transport.show(short)
+    transport.stands_still()
+    client = reader_of(board, transport)
     assert client.update().size == 1
-    way.show(long)
+    transport.show(long)
     assert client.update().size == 1
-    way.behave()
+    transport.behave()
     assert client.update().size == 2
 
 
 def test_posts_that_are_lost_are_kept_by_the_front(board: MaliciousBoard) -> None:
-    way = board.way()
-    way.loses(lambda each: each.phase == Phase.COMMIT)
+    transport = board.transport()
+    transport.loses(lambda each: each.phase == Phase.COMMIT)
     with pytest.raises(NetworkError):
-        reader_of(board, way).submit(entry(0, Phase.COMMIT))
-    assert [each.author for each in way.lost] == [KEYS[0].public] * 2
+        reader_of(board, transport).submit(entry(0, Phase.COMMIT))
+    assert [each.author for each in transport.lost] == [KEYS[0].public] * 2
     assert board.handed == {entry(0, Phase.COMMIT)}
     assert board.sent == []
 
 
 def test_a_receipt_for_another_entry_is_good_and_for_another_entry(board: MaliciousBoard) -> None:
-    way = board.way()
-    way.show(board.fork([entry(1)]))
-    way.acknowledges_falsely(lambda _: True, 1)
-    client = reader_of(board, way)
+    transport = board.transport()
+    transport.show(board.fork([entry(1)]))
+    transport.acknowledges_falsely(lambda _: True, 1)
+    client = reader_of(board, transport)
     with pytest.raises(InvalidProof) as caught:
         client.submit(entry(0))
     assert caught.value.check == "05-T2"
-    assert [each.author for each in way.lost] == [KEYS[0].public]
+    assert [each.author for each in transport.lost] == [KEYS[0].public]
 
 
 def test_an_answer_without_end_is_cut_off(board: MaliciousBoard) -> None:
-    way = board.way()
+    transport = board.transport()
     url = board.main.address + "/checkpoint"
 
     def ask() -> int:
-        return way.request("GET", url, body=None, media_type="", limit=1_000).status
+        return transport.request("GET", url, body=None, media_type="", limit=1_000).status
 
     assert ask() == 200
-    way.garbles(3)
+    transport.garbles(3)
     assert [ask(), ask()] == [503, 503]
     with pytest.raises(NetworkError):
         ask()

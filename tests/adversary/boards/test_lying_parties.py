@@ -17,7 +17,7 @@ from gopa.adversary.outcome import Catch, How
 from gopa.adversary.served import Unserved, run_served, servable, unserved
 from gopa.adversary.setup import SMALL
 from gopa.party import Post
-from gopa.simulation.scene import PartyScene
+from gopa.simulation.access import PartyAccess
 from tests.adversary.weakened import weakened
 from wire.errors import UsageError
 
@@ -65,7 +65,7 @@ def require_held(row: AttackResult) -> None:
 @pytest.mark.thirds
 @pytest.mark.parametrize("name", CAUGHT)
 def test_a_liar_is_caught_by_what_catches_it_in_a_simulation(name: str) -> None:
-    """The honest session on the same ground came to a right result, or this raises."""
+    """The honest session in the same setup came to a right result, or this raises."""
     row = run_served(session_attack(name))
     require_held(row)
     assert CAUGHT[name] in row.caught
@@ -97,10 +97,10 @@ def test_who_had_no_occasion_tries_again() -> None:
     """As a liar whose noise is zero, and that would leave it out."""
     tried: list[Sequence[Malicious]] = []
 
-    def plot(cast: AttackRoles) -> Sequence[Malicious]:
+    def plot(roles: AttackRoles) -> Sequence[Malicious]:
         nothing_yet = len(tried) < 2  # one call looks at who lies, the next is the first session
         deed = deeds.change(lambda said: said) if nothing_yet else deeds.twice()
-        tried.append([Malicious(cast.liar, at="publish", do=deed)])
+        tried.append([Malicious(roles.liar, at="publish", do=deed)])
         return tried[-1]
 
     row = run_served(replace(session_attack("equivocate"), plot=plot))
@@ -118,8 +118,8 @@ def test_the_organiser_waits_for_nobody_who_is_gone() -> None:
 
 
 def test_a_deed_that_falls_over_is_not_taken_for_silence() -> None:
-    def fall(scene: PartyScene, post: Post) -> Sequence[Post]:
-        del scene
+    def fall(access: PartyAccess, post: Post) -> Sequence[Post]:
+        del access
         raise LookupError(post.phase)
 
     actors = [Malicious(1, at="coins", do=deeds.instead(fall))]
@@ -137,7 +137,7 @@ def test_what_cannot_be_served_is_refused(name: str) -> None:
 def test_what_is_served_is_decided_before_anything_runs() -> None:
     honest = session_attack("wrong-nonce")
     assert unserved(honest) is None
-    assert unserved(replace(honest, ground=DRAND)) is Unserved.BEACON
+    assert unserved(replace(honest, setup=DRAND)) is Unserved.BEACON
     assert unserved(named("fork")) is None
     assert set(BY_PARTIES) >= CAUGHT.keys()
     assert len(BY_PARTIES) >= 60

@@ -10,9 +10,9 @@ from typing import Final
 import pytest
 
 from gopa.adversary import attacks, named
-from gopa.adversary.boards import ServedSession, harm, played, require_honest_session, staged
+from gopa.adversary.boards import ServedSession, harm, played, require_honest_session, serve_session
 from gopa.adversary.boards.harm import masks_open
-from gopa.adversary.boards.outcome import FaceOutcome
+from gopa.adversary.boards.outcome import ForkOutcome
 from gopa.adversary.outcome import Catch, How
 from gopa.adversary.served import ServedAttack
 from gopa.adversary.setup import SMALL, WITNESSED
@@ -48,7 +48,7 @@ CAUGHT: Final[Mapping[str, Sequence[Catch]]] = {
 WITHOUT_RESULT: Final = frozenset(
     {"fork", "fork-after-final-close", "fork-without-witness", "truncated-after-restart"}
 )
-"""Too many stop. In others the round comes to its result on the face that the rest sees."""
+"""Too many stop. In others the round comes to its result on the fork that the rest sees."""
 
 OF_PARTICIPANTS: Final = frozenset({"04-C5", "05-D5", "05-H2", "05-T2", "05-W8", "12-W3", "12-W8"})
 """Rules that no check of an audit cites."""
@@ -84,17 +84,17 @@ def test_story_and_rules_are_complete(name: str) -> None:
     assert all(rule in OF_PARTICIPANTS or check_of(rule) for rule in attack.expects)
 
 
-async def late_value(stage: ServedSession, *, shown: bool) -> None:
+async def late_value(session: ServedSession, *, shown: bool) -> None:
     """The value of party 0 comes when its edges are open; it is `shown` by the log or by nobody."""
-    chair = stage.chair()
-    victim, *others = stage.gather()
-    value = stage.of(0, Phase.PUBLISH)
-    victim.way.loses(value)
-    await stage.until(lambda: stage.taken(Phase.PUBLISH) == len(others) and bool(victim.lost))
-    await stage.overdue(chair, Phase.PUBLISH)
-    await stage.until(lambda: stage.taken(Phase.ROLLBACK) == len(others))
-    await stage.goes_on(stage.handed(value) if shown else ())
-    await stage.done()
+    process = session.start_organiser()
+    victim, *others = session.gather()
+    value = session.of(0, Phase.PUBLISH)
+    victim.transport.loses(value)
+    await session.until(lambda: session.taken(Phase.PUBLISH) == len(others) and bool(victim.lost))
+    await session.overdue(process, Phase.PUBLISH)
+    await session.until(lambda: session.taken(Phase.ROLLBACK) == len(others))
+    await session.goes_on(session.handed(value) if shown else ())
+    await session.done()
 
 
 @pytest.mark.parametrize("shown", [False, True])
@@ -102,7 +102,7 @@ def test_a_log_goes_on_with_what_its_board_would_not_take(shown: bool) -> None:
     """No fork: nobody notices anything but what was late, and all open edges of one who is out."""
     outcome = played(SMALL, partial(late_value, shown=shown))
     assert (outcome.result, outcome.stuck, outcome.blamed, harm(outcome)) == ("right", "", (), ())
-    assert (("04-C2", outcome.keys[0]) in outcome.faces[-1].passed_over) is shown
+    assert (("04-C2", outcome.keys[0]) in outcome.forks[-1].passed_over) is shown
     assert [end.included for end in outcome.ends] == [False, True, True, True]
     rolled_back = {each.author.data for each in outcome.said if each.phase == Phase.ROLLBACK}
     unmasked = {each.author.data for each in outcome.said if each.phase == Phase.UNMASK}
@@ -111,11 +111,11 @@ def test_a_log_goes_on_with_what_its_board_would_not_take(shown: bool) -> None:
 
 def test_honest_sessions_have_witnesses_where_the_ground_says_so() -> None:
     require_honest_session(WITNESSED)
-    with staged(WITNESSED) as stage:
-        assert len(stage.ticket.trust.witnesses) == WITNESSED.witnesses
-        assert stage.ticket.trust.needs_witnesses
-    with staged(SMALL) as stage:
-        assert not stage.ticket.trust.needs_witnesses
+    with serve_session(WITNESSED) as session:
+        assert len(session.ticket.trust.witnesses) == WITNESSED.witnesses
+        assert session.ticket.trust.needs_witnesses
+    with serve_session(SMALL) as session:
+        assert not session.ticket.trust.needs_witnesses
 
 
 def test_edges_and_self_mask_of_one_party_are_harm_in_one_round_only() -> None:
@@ -128,12 +128,12 @@ def test_edges_and_self_mask_of_one_party_are_harm_in_one_round_only() -> None:
     assert len(masks_open(both)) == 1
     later = replace(unmask, author=victim, round=2)
     assert masks_open(replace(outcome, said=(*outcome.said, later))) == ()
-    moved = tuple(map(without_the_first, both.faces))
-    assert masks_open(replace(both, faces=moved)) == masks_open(replace(outcome, faces=moved))
-    assert masks_open(both) != masks_open(replace(outcome, faces=moved))
+    moved = tuple(map(without_the_first, both.forks))
+    assert masks_open(replace(both, forks=moved)) == masks_open(replace(outcome, forks=moved))
+    assert masks_open(both) != masks_open(replace(outcome, forks=moved))
 
 
-def without_the_first(face: FaceOutcome) -> FaceOutcome:
+def without_the_first(fork: ForkOutcome) -> ForkOutcome:
     """As if party 0 were not on any roll."""
-    rounds = tuple(replace(found, roll=found.roll[1:]) for found in face.findings.rounds)
-    return replace(face, findings=replace(face.findings, rounds=rounds))
+    rounds = tuple(replace(found, roll=found.roll[1:]) for found in fork.findings.rounds)
+    return replace(fork, findings=replace(fork.findings, rounds=rounds))

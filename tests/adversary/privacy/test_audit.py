@@ -16,7 +16,7 @@ from gopa.adversary.privacy import (
     Release,
     ViewClaim,
     World,
-    house_views,
+    default_views,
     measure,
     measure_all,
     noticed,
@@ -35,7 +35,7 @@ from zkp.noise_table import GaussianTable
 
 def check_sound(draws: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    rows = list(measure_all(house_views(rng), rng, draws=draws))
+    rows = list(measure_all(default_views(rng), rng, draws=draws))
     assert [row.view.name for row in rows if not row.inside] == []
     assert max(row.measured.epsilon for row in rows) > 0.4
 

@@ -33,7 +33,7 @@ def few_views(rng: np.random.Generator) -> list[MeasuredView]:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attack_privacy, "house_views", few_views)
+    monkeypatch.setattr(attack_privacy, "default_views", few_views)
 
 
 def run(*arguments: str) -> Result:
@@ -95,7 +95,7 @@ def test_a_plan_that_claims_too_much_is_outside(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("few")
 def test_a_leak_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(*QUICK).exit_code == 0
-    monkeypatch.setattr(attack_privacy, "house_views", broken_views)
+    monkeypatch.setattr(attack_privacy, "default_views", broken_views)
     assert run(*QUICK, "--json").exit_code == 1
 
 

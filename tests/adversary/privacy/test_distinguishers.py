@@ -11,7 +11,7 @@ import pytest
 from gopa.adversary.privacy.distinguishers import CERTAIN, Score, scores_for
 from gopa.adversary.privacy.laws import Law, Masks
 from gopa.adversary.privacy.measuring import ViewClaim, measure
-from gopa.adversary.privacy.scenes import ReleaseScene
+from gopa.adversary.privacy.scenarios import ReleaseScenario
 from gopa.adversary.privacy.views import Release, World, views
 from gopa.graph import complete, from_edges
 from gopa.planning.convolution import noise_sum
@@ -99,8 +99,8 @@ def test_a_total_is_no_better_than_the_whole_view_and_not_worse_with_wide_masks(
 def test_measured_delta_comes_close_to_theorem_d() -> None:
     """With uniform masks the theorem is an equality: most of it is found, and never more."""
     law = GaussianTable.with_scale("4", bits=30, rows=41)
-    scene = ReleaseScene(complete(6), 5, frozenset({0, 1, 2}))
-    world = World((scene.release(),), Law.of(law), Masks(0), (6,))
+    scenario = ReleaseScenario(complete(6), 5, frozenset({0, 1, 2}))
+    world = World((scenario.release(),), Law.of(law), Masks(0), (6,))
     exact = theorem_d(noise_sum(law, 3), 6, 1.0)
     found = measure(world, ViewClaim(1.0, exact), 200_000, 1e-4, np.random.default_rng(5))
     assert found.inside

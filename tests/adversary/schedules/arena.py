@@ -63,23 +63,23 @@ class Arena:
     def __init__(self, world: World, seed: int) -> None:
         streams = SeededStreams(b"schedules" + seed.to_bytes(8))
         stage = SimulationOptions(toolkit=world.toolkit)
-        cast = set_up(world.terms, world.setting, stage, Script(), streams)
-        self.world, self._streams, self._cast = world, streams, cast
-        self.manifest, self.session = cast.manifest, cast.session
-        self.parties = cast.parties
+        roles = set_up(world.terms, world.setting, stage, Script(), streams)
+        self.world, self._streams, self._cast = world, streams, roles
+        self.manifest, self.session = roles.manifest, roles.session
+        self.parties = roles.parties
         self.numbers = {actor.author: actor.index for actor in self.parties}
         for actor in self.parties:
             actor.party = KeptParty(
-                cast.manifest,
-                actor.scene.key,
+                roles.manifest,
+                actor.access.key,
                 permissive(world.terms),
                 rng=streams.named(f"kept party {actor.index}"),
                 toolkit=world.toolkit,
-                session=cast.session,
+                session=roles.session,
             )
-            actor.scene.before = actor.scene.state = actor.party.state
-        desk = Desk(cast.organiser, cast.organiser_scene)
-        self.sides = [Side(cast.board, desk)]
+            actor.access.before = actor.access.state = actor.party.state
+        desk = Desk(roles.organiser, roles.organiser_access)
+        self.sides = [Side(roles.board, desk)]
         self.side_of = [0] * len(self.parties)
         self.heard = [0] * len(self.parties)
         self.pending: list[Pending] = []
@@ -161,7 +161,7 @@ class Arena:
         if party in self.liars or not isinstance(actor.party, KeptParty):
             return
         again = actor.party.restart()
-        actor.scene.state = actor.party.state
+        actor.access.state = actor.party.state
         actor.party.stumbles = stumble
         self._send(party, list(again))
         if from_start:
@@ -228,7 +228,7 @@ class Arena:
             key = SigningKey.generate(self._streams.named(f"stranger {self._strangers}"))
             session = self.session
         else:
-            key, session = self.parties[party].scene.key, ELSEWHERE
+            key, session = self.parties[party].access.key, ELSEWHERE
         kind = Kind.CLOSE if phase is Phase.ORGANISER else KIND_IN[phase]
         place = MessageSlot(session, phase, kind, number, seq, NO_LEAF)
         everywhere = tuple(range(len(self.sides)))
@@ -251,16 +251,16 @@ class Arena:
             self.lying_organiser = True
             machine = Organiser(
                 self.manifest,
-                first.desk.scene.key,
+                first.desk.access.key,
                 rng=self._streams.named("second organiser"),
                 toolkit=self.world.toolkit,
             )
             machine.start()
-            side.desk = Desk(machine, first.desk.scene)
+            side.desk = Desk(machine, first.desk.access)
             side.desk.read(board.entries, board.size, board.root)
         for party in others:
             self.side_of[party] = 1
-            self.parties[party].scene.board = board
+            self.parties[party].access.board = board
         self.hidden = set(others) if hides else set()
         # What is on its way reaches both unless the schedule says otherwise.
         self.pending = [

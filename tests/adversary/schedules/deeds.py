@@ -39,8 +39,8 @@ from gopa.messages.party import ACCUSATION, About, Accusation
 from gopa.messages.phases import Phase
 from gopa.party import Post
 from gopa.simulation import Behaviour, OrganiserBehaviour
+from gopa.simulation.access import PartyAccess
 from gopa.simulation.departures import Honest, Rounds
-from gopa.simulation.scene import PartyScene
 from tests.adversary.schedules.worlds import World
 
 
@@ -59,18 +59,18 @@ class _Slander(Honest):
     rounds: Rounds
     accusing: Behaviour
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
-        said = self.accusing.says(scene, post)
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        said = self.accusing.says(access, post)
         return [
-            scene.altered(each, ACCUSATION, lambda content: self._lie(scene, content))
+            access.altered(each, ACCUSATION, lambda content: self._lie(access, content))
             if each.phase is Phase.ACCUSE
             else each
             for each in said
         ]
 
-    def _lie(self, scene: PartyScene, content: Accusation) -> Accusation:
-        group = scene.toolkit.group
-        point = group.generator * group.random_scalars(1, scene.rng)[0]
+    def _lie(self, access: PartyAccess, content: Accusation) -> Accusation:
+        group = access.toolkit.group
+        point = group.generator * group.random_scalars(1, access.rng)[0]
         return replace(content, shared=point.to_bytes())
 
 

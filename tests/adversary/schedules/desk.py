@@ -12,7 +12,7 @@ from gopa.messages.framing import Posted
 from gopa.messages.party import CONFIRM, Confirm
 from gopa.messages.phases import KIND_IN, Kind, Phase
 from gopa.organiser import GiveUp, Idle, Organiser, PhaseOver, Seen, SendMessage
-from gopa.simulation.scene import OrganiserScene
+from gopa.simulation.access import OrganiserAccess
 from gopa.simulation.script import OrganiserBehaviour
 
 Ending: TypeAlias = type[PhaseOver | Idle | GiveUp]
@@ -32,7 +32,7 @@ class Desk:
     """
 
     machine: Organiser
-    scene: OrganiserScene
+    access: OrganiserAccess
     behaviours: tuple[OrganiserBehaviour, ...] = ()
     blind: set[tuple[bytes, Phase]] = field(default_factory=set)
     dreams: dict[int, Posted] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Desk:
     def read(self, entries: Sequence[Posted], upto: int, root: bytes) -> None:
         """Take the log up to there."""
         for posted in entries[self.heard : upto]:
-            if posted.entry.session != self.scene.session:
+            if posted.entry.session != self.access.session:
                 continue
             believed = self._believed(posted)
             if believed is not None:
@@ -78,7 +78,7 @@ class Desk:
 
     def dream_of_confirmation(self, index: int, author: bytes, close: bytes) -> None:
         """Read a confirmation, which never was, where a stranger said something."""
-        posted = self.scene.board.entries[index]
+        posted = self.access.board.entries[index]
         entry = replace(
             posted.entry,
             author=type(posted.entry.author)(author),
@@ -105,7 +105,7 @@ class Desk:
     def _said(self, meant: SendMessage) -> list[bytes]:
         controls: list[SendMessage] = [self._about_lies(meant)]
         for behaviour in self.behaviours:
-            controls = [new for old in controls for new in behaviour.publishes(self.scene, old)]
+            controls = [new for old in controls for new in behaviour.publishes(self.access, old)]
         raws = [raw for each in controls for raw in each.entries]
         if raws != list(meant.entries):
             self.lied = True
@@ -124,7 +124,7 @@ class Desk:
             body=acts_on + first.body[_LEAF:],
             prev_own_leaf=lies.get(first.prev_own_leaf, first.prev_own_leaf),
         )
-        return SendMessage(meant.kind, meant.round, (sign_entry(entry, self.scene.key),))
+        return SendMessage(meant.kind, meant.round, (sign_entry(entry, self.access.key),))
 
     def _remember(self, meant: SendMessage, controls: Sequence[SendMessage]) -> None:
         if not controls or meant.kind is Kind.MANIFEST:

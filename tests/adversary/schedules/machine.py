@@ -267,9 +267,9 @@ class Schedules(RuleBasedStateMachine):
             # A machine without a journal: deeds may put states of their own in its place.
             actor.party = Party(
                 arena.manifest,
-                actor.scene.key,
+                actor.access.key,
                 permissive(arena.world.terms),
-                rng=actor.scene.rng,
+                rng=actor.access.rng,
                 toolkit=arena.world.toolkit,
                 session=arena.session,
             )

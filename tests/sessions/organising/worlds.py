@@ -137,7 +137,7 @@ class Crowd:
 
     @property
     def key(self) -> SigningKey:
-        return self.cast.organiser_scene.key
+        return self.cast.organiser_access.key
 
     @property
     def parties(self) -> tuple[Actor, ...]:
@@ -257,13 +257,13 @@ def crowd(
 def _moved(actor: Actor, cast: SimulationParts) -> Actor:
     """The same party in the session of this cast."""
     rng = seeded(f"party {actor.index}")
-    key, policy = actor.scene.key, permissive(cast.manifest.terms)
+    key, policy = actor.access.key, permissive(cast.manifest.terms)
     party = Party(cast.manifest, key, policy, rng=rng, toolkit=SWIFT)
     state = party.start()
-    scene = replace(
-        actor.scene, session=cast.session, manifest=cast.manifest, before=state, state=state
+    access = replace(
+        actor.access, session=cast.session, manifest=cast.manifest, before=state, state=state
     )
-    return Actor(party, scene)
+    return Actor(party, access)
 
 
 @dataclass

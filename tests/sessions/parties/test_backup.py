@@ -121,7 +121,7 @@ def test_copy_goes_on_with_the_next_round() -> None:
     assert party.last.part is Part.TIMED_OUT
     seat = Restarting(lambda: durable(play.actor, old[0], "others"))
     play.actor.party = seat  # type: ignore[assignment]
-    play.actor.scene.state = seat.durable.state
+    play.actor.access.state = seat.durable.state
     inputs = inputs_for(terms, 1)
     record = play.simulation.run_round(inputs)
     require_sound(play.simulation, record, inputs)
@@ -165,7 +165,7 @@ def test_own_entry_of_a_round_to_come_is_remembered_until_then() -> None:
     assert party.step(join) == ()
     assert (party.stale, party.state.chain.round) == (False, 0)
     party = durable(play.actor, vault, "early")
-    opening = next(posted for posted in play.actor.scene.board.entries if posted.entry.round == 1)
+    opening = next(posted for posted in play.actor.access.board.entries if posted.entry.round == 1)
     twin = durable(play.actor, first[-1].copy(), "early")
     twin.step(Supplied(0, (1,)))
     assert any(isinstance(output, Post) for output in twin.step(opening))
@@ -205,7 +205,7 @@ def test_runs_that_were_told_different_things_share_no_chance() -> None:
     """The same copy twice: told the same it says the same, told another thing all else."""
     play = Play("honest")
     play.run()
-    board = play.actor.scene.board
+    board = play.actor.access.board
     opening = next(posted for posted in board.entries if posted.entry.round == 1)
     before = next(
         copy
@@ -228,7 +228,7 @@ def test_runs_that_were_told_different_things_share_no_chance() -> None:
 def test_commits_of_runs_that_parted_share_no_chance() -> None:
     play = Play("honest")
     play.run()
-    board = play.actor.scene.board
+    board = play.actor.access.board
     before = next(
         copy
         for copy in play.vault.copies

@@ -45,7 +45,7 @@ from wire.secret import SecretBytes
 
 
 def entries() -> tuple[Posted, ...]:
-    return tuple(played().actor.scene.board.entries)
+    return tuple(played().actor.access.board.entries)
 
 
 def events() -> list[Any]:
@@ -214,8 +214,8 @@ def memories() -> list[PartyMemory]:
 
 
 def session() -> RestoreContext:
-    scene = played().actor.scene
-    return RestoreContext(scene.manifest, scene.session, scene.toolkit.group)
+    access = played().actor.access
+    return RestoreContext(access.manifest, access.session, access.toolkit.group)
 
 
 def test_memories_come_back() -> None:

@@ -103,7 +103,7 @@ def test_restart_knows_what_it_was_waiting_for(stage: type, read: Phase, said: P
     found = party(copies_with(stage)[0])
     assert found.wanted is not None
     assert found.wanted.phase is read
-    board = played().actor.scene.board
+    board = played().actor.access.board
     entries = board.fetch(found.wanted, played().simulation.session)
     outputs = found.step(Fetched(read, entries))
     assert [each.phase for each in outputs if isinstance(each, Post)] == [said]
@@ -124,7 +124,7 @@ def test_event_that_is_refused_leaves_no_trace() -> None:
     for event in (Supplied(0, (5,)), Fetched(Phase.CONFIRM, ()), Witnessed(0, b"short")):
         with pytest.raises(UsageError):
             found.step(event)
-    foreign = played().actor.scene.board.entries[0]
+    foreign = played().actor.access.board.entries[0]
     entry = replace(foreign.entry, session=bytes(32))
     with pytest.raises(UsageError):
         found.step(replace(foreign, entry=entry))
@@ -140,7 +140,7 @@ def test_attempt_is_nothing_until_it_is_committed() -> None:
     found = durable(played().actor, vault)
     before, wanted = vault.journal(), found.wanted
     assert wanted is not None
-    board, session = played().actor.scene.board, played().simulation.session
+    board, session = played().actor.access.board, played().simulation.session
     hidden = found.attempt(Fetched(Phase.COMMIT, ()))
     assert any(isinstance(each, Halted) for each in hidden.outputs)
     whole = found.attempt(Fetched(Phase.COMMIT, board.fetch(wanted, session)))
@@ -157,7 +157,7 @@ def test_attempt_is_nothing_until_it_is_committed() -> None:
 
 def test_discarded_attempt_changes_nothing_that_follows() -> None:
     found, twin = party(copies_with(Comparing)[0]), party(copies_with(Comparing)[0])
-    board, session = played().actor.scene.board, played().simulation.session
+    board, session = played().actor.access.board, played().simulation.session
     assert found.wanted is not None
     event = Fetched(Phase.COMMIT, board.fetch(found.wanted, session))
     found.attempt(Fetched(Phase.COMMIT, ()))
@@ -199,18 +199,18 @@ def test_whoever_leaves_a_round_forgets_it_at_once() -> None:
 
 def test_vault_is_of_one_key_and_session() -> None:
     vault = copies_with(BetweenRounds)[0]
-    scene = played().actor.scene
-    policy = permissive(scene.manifest.terms)
+    access = played().actor.access
+    policy = permissive(access.manifest.terms)
     other = Play("rollback")
-    other_manifest = replace(scene.manifest, title=b"another")
+    other_manifest = replace(access.manifest, title=b"another")
 
     def make(manifest: Manifest, key: SigningKey) -> None:
         DurableParty(vault.copy(), manifest, key, policy, rng=seeded(1), toolkit=DOUBLES)
 
-    make(scene.manifest, scene.key)
+    make(access.manifest, access.key)
     for manifest, key in (
-        (scene.manifest, other.simulation.parties[2].scene.key),
-        (other_manifest, scene.key),
+        (access.manifest, other.simulation.parties[2].access.key),
+        (other_manifest, access.key),
     ):
         with pytest.raises(UsageError) as caught:
             make(manifest, key)

@@ -99,7 +99,7 @@ def seat(simulation: Simulation, index: int, vault: Vault, toolkit: Toolkit) -> 
 
 
 def log_of(simulation: Simulation) -> list[bytes]:
-    return [posted.leaf for posted in simulation.parties[0].scene.board.entries]
+    return [posted.leaf for posted in simulation.parties[0].access.board.entries]
 
 
 def require_right(simulation: Simulation, toolkit: Toolkit = DOUBLES) -> None:

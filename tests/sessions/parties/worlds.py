@@ -144,24 +144,24 @@ def durable(
     actor: Actor, vault: Vault, name: str = "secrets", toolkit: Toolkit | None = DOUBLES
 ) -> DurableParty:
     """The party of an actor, with a vault."""
-    scene = actor.scene
+    access = actor.access
     return DurableParty(
         vault,
-        scene.manifest,
-        scene.key,
-        permissive(scene.manifest.terms),
+        access.manifest,
+        access.key,
+        permissive(access.manifest.terms),
         rng=secrets_of(name)(vault),
         toolkit=toolkit,
-        session=scene.session,
+        session=access.session,
     )
 
 
 def take_seat(actor: Actor, restarting: Restarting) -> None:
     """Let a durable party act instead of the actor's own; it hears of the manifest first."""
     actor.party = cast("Party", restarting)
-    for posted in actor.scene.board.entries:
+    for posted in actor.access.board.entries:
         restarting.step(restarting.durable.state, posted)
-    actor.scene.state = restarting.durable.state
+    actor.access.state = restarting.durable.state
 
 
 def world(
@@ -197,8 +197,8 @@ def catch_up(party: DurableParty, actor: Actor) -> list[Output]:
 
     Returns everything that the steps gave; only `party.remembered` would be sent.
     """
-    board, scene = actor.scene.board, actor.scene
-    mine = {scene.manifest.organiser, actor.author}
+    board, access = actor.access.board, actor.access
+    mine = {access.manifest.organiser, actor.author}
     outputs: list[Output] = []
     start = party.state.chain.last + 1
     missed = [posted for posted in board.entries[start:] if posted.entry.author.data in mine]
@@ -206,14 +206,14 @@ def catch_up(party: DurableParty, actor: Actor) -> list[Output]:
     for event in events:
         outputs += party.step(event)
         while (wanted := party.wanted) is not None:
-            outputs += party.step(Fetched(wanted.phase, board.fetch(wanted, scene.session)))
+            outputs += party.step(Fetched(wanted.phase, board.fetch(wanted, access.session)))
     return outputs
 
 
 def in_log(actor: Actor) -> dict[Slot, Posted]:
     """The first entry of the party in each of its slots."""
     found: dict[Slot, Posted] = {}
-    for posted in actor.scene.board.entries:
+    for posted in actor.access.board.entries:
         if posted.entry.author.data == actor.author:
             found.setdefault(posted.entry.slot, posted)
     return found

@@ -16,9 +16,9 @@ from gopa.party import Post
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
 from gopa.simulation import Behaviour
+from gopa.simulation.access import PartyAccess
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest
-from gopa.simulation.scene import PartyScene
 from tests.lies import lying
 from tests.messages.samples import signing_key
 from tests.randomness import seeded
@@ -38,15 +38,15 @@ class ShiftedInput(Honest):
 
     by: int
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if post.phase is not Phase.JOIN:
             return [post]
-        group = scene.toolkit.group
+        group = access.toolkit.group
 
         def change(content: Join) -> Join:
             return replace(content, input=shifted(group, content.input, self.by))
 
-        return [scene.altered(post, JOIN, change)]
+        return [access.altered(post, JOIN, change)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,15 @@ class ShiftedNoise(Honest):
 
     by: int
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if post.phase is not Phase.COMMIT:
             return [post]
-        group = scene.toolkit.group
+        group = access.toolkit.group
 
         def change(content: Commit) -> Commit:
             return replace(content, output=shifted(group, content.output, self.by))
 
-        return [scene.altered(post, COMMIT, change)]
+        return [access.altered(post, COMMIT, change)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +72,21 @@ class KeyOfTwo(Honest):
 
     secret: str
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if post.phase is not Phase.JOIN:
             return [post]
-        group = scene.toolkit.group
+        group = access.toolkit.group
         secret = group.random_scalars(1, seeded(self.secret))[0]
-        context = RoundContext(scene.manifest, scene.session, scene.round, group)
+        context = RoundContext(access.manifest, access.session, access.round, group)
 
         def change(content: Join) -> Join:
             key = (group.generator * secret).to_bytes()
-            own = party_id(scene.key.public.data)
+            own = party_id(access.key.public.data)
             claim = PossessionClaim(context, content.acts_on, own, key, b"")
-            proof = scene.toolkit.proofs.prove_possession(claim, secret, scene.rng)
+            proof = access.toolkit.proofs.prove_possession(claim, secret, access.rng)
             return replace(content, key=key, possession=proof)
 
-        return [scene.altered(post, JOIN, change)]
+        return [access.altered(post, JOIN, change)]
 
 
 def no_self_mask() -> Behaviour:
@@ -129,16 +129,16 @@ def first_edge_is(data: bytes) -> Behaviour:
     def lie(content: Commit) -> Commit:
         return replace(content, edges=(data, *content.edges[1:]))
 
-    return lying("commit", instead(lambda scene, post: [scene.altered(post, COMMIT, lie)]))
+    return lying("commit", instead(lambda access, post: [access.altered(post, COMMIT, lie)]))
 
 
 @dataclass(frozen=True, slots=True)
 class WithStranger(Honest):
     """Brings somebody along who is not on the roster and posts a join as well."""
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if post.phase is not Phase.JOIN:
             return [post]
-        place = MessageSlot(scene.session, Phase.JOIN, KIND_IN[Phase.JOIN], post.round, 0, NO_LEAF)
+        place = MessageSlot(access.session, Phase.JOIN, KIND_IN[Phase.JOIN], post.round, 0, NO_LEAF)
         stranger = sign_message(body_of(post.entries), place, signing_key("stranger"))
         return [post, Post(Phase.JOIN, post.round, stranger.entries)]

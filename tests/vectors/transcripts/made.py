@@ -112,10 +112,10 @@ def judged(entries: Sequence[bytes], toolkit: Toolkit, anchors: Json) -> Finding
 
 def _of_a_manifest(name: str, simulation: Simulation, manifest: Manifest) -> Made:
     """A log that holds one manifest."""
-    scene = simulation._organiser_scene
-    board = SimulatedBoard(scene.board._signer)
+    access = simulation._organiser_access
+    board = SimulatedBoard(access.board._signer)
     place = MessageSlot(manifest.session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
-    board.post(sign_message(manifest.to_bytes(), place, scene.key).entries)
+    board.post(sign_message(manifest.to_bytes(), place, access.key).entries)
     out = io.BytesIO()
     board.archive(out, manifest.session)
     log = board.reader()

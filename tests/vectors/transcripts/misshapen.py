@@ -26,9 +26,9 @@ from gopa.messages.phases import KIND_IN, Kind, Phase
 from gopa.organiser import SendMessage
 from gopa.party import Post
 from gopa.simulation import OrganiserBehaviour, Script
+from gopa.simulation.access import OrganiserAccess, PartyAccess
 from gopa.simulation.contents import body_of, first_entry
 from gopa.simulation.departures import Honest, Skip
-from gopa.simulation.scene import OrganiserScene, PartyScene
 from tests.lies import lying
 from tests.vectors.transcripts.cases import Case, aborts, blame, sums
 from tests.vectors.transcripts.organisers import cheat
@@ -51,43 +51,43 @@ NO_POINT: Final = b"\xff" * 32
 
 
 def signed(
-    scene: PartyScene, phase: Phase, body: bytes, seq: int = 0, kind: Kind | None = None
+    access: PartyAccess, phase: Phase, body: bytes, seq: int = 0, kind: Kind | None = None
 ) -> Post:
     """A message of this party, of whatever kind."""
-    place = MessageSlot(scene.session, phase, kind or KIND_IN[phase], scene.round, seq, NO_LEAF)
-    return Post(phase, scene.round, sign_message(body, place, scene.key).entries)
+    place = MessageSlot(access.session, phase, kind or KIND_IN[phase], access.round, seq, NO_LEAF)
+    return Post(phase, access.round, sign_message(body, place, access.key).entries)
 
 
-def announced(scene: PartyScene, post: Post) -> Sequence[Post]:
+def announced(access: PartyAccess, post: Post) -> Sequence[Post]:
     """An entry that announces a second one which never comes, then the message as it should be."""
-    first = sign_entry(replace(first_entry(post.entries), chunks=2), scene.key)
-    whole = signed(scene, post.phase, body_of(post.entries), 1)
+    first = sign_entry(replace(first_entry(post.entries), chunks=2), access.key)
+    whole = signed(access, post.phase, body_of(post.entries), 1)
     return [Post(post.phase, post.round, (first,)), whole]
 
 
-def unlinked(scene: PartyScene, post: Post) -> Sequence[Post]:
+def unlinked(access: PartyAccess, post: Post) -> Sequence[Post]:
     """A second chunk that names another chunk before it than the first one."""
     first, second = (Submission.decode(raw).entry for raw in post.entries)
-    strange = sign_entry(replace(second, prev_own_leaf=first.prev_own_leaf), scene.key)
+    strange = sign_entry(replace(second, prev_own_leaf=first.prev_own_leaf), access.key)
     return [Post(post.phase, post.round, (post.entries[0], strange))]
 
 
-def of_another_kind(scene: PartyScene, post: Post) -> Sequence[Post]:
+def of_another_kind(access: PartyAccess, post: Post) -> Sequence[Post]:
     """The right body, called something else."""
-    return [signed(scene, post.phase, body_of(post.entries), kind=Kind.CONFIRM)]
+    return [signed(access, post.phase, body_of(post.entries), kind=Kind.CONFIRM)]
 
 
-def three_times(scene: PartyScene, post: Post) -> Sequence[Post]:
+def three_times(access: PartyAccess, post: Post) -> Sequence[Post]:
     """To another close, to this one, and to this one again."""
     body = body_of(post.entries)
     strange = bytes(LEAF) + body[LEAF:]
-    return [signed(scene, post.phase, each, seq) for seq, each in enumerate((strange, body, body))]
+    return [signed(access, post.phase, each, seq) for seq, each in enumerate((strange, body, body))]
 
 
-def opens_then(scene: PartyScene, post: Post) -> Sequence[Post]:
+def opens_then(access: PartyAccess, post: Post) -> Sequence[Post]:
     """Confirms, and opens an edge behind that, with a key that fits nothing."""
     opening = EdgeOpenings(body_of(post.entries), (OpenedEdge(0, bytes(32)),))
-    return [post, signed(scene, Phase.ROLLBACK, OPENING.encode(opening))]
+    return [post, signed(access, Phase.ROLLBACK, OPENING.encode(opening))]
 
 
 Accusing = Callable[[bytes], tuple[Kind, bytes]]
@@ -99,11 +99,11 @@ class Accuses(Honest):
 
     says_of: Accusing
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if post.phase is not Phase.PUBLISH:
             return [post]
         kind, body = self.says_of(body_of(post.entries)[:LEAF])
-        return [signed(scene, Phase.ACCUSE, body, kind=kind), post]
+        return [signed(access, Phase.ACCUSE, body, kind=kind), post]
 
 
 def accusation(acts_on: bytes, accused: int, shared: bytes = NO_POINT) -> tuple[Kind, bytes]:
@@ -118,56 +118,56 @@ class GivesUnasked(Honest):
 
     dealer: int
 
-    def says(self, scene: PartyScene, post: Post) -> Sequence[Post]:
-        del scene
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        del access
         return [] if post.phase is Phase.CONFIRM else [post]
 
-    def last_words(self, scene: PartyScene, phase: Phase) -> Sequence[Post]:
+    def last_words(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
         if phase is not Phase.RECOVER:
             return []
-        given = Recover(scene.state.chain.leaf, (RecoveredShare(self.dealer, bytes(64)),))
-        return [signed(scene, Phase.RECOVER, RECOVER.encode(given))]
+        given = Recover(access.state.chain.leaf, (RecoveredShare(self.dealer, bytes(64)),))
+        return [signed(access, Phase.RECOVER, RECOVER.encode(given))]
 
 
 @dataclass(frozen=True, slots=True)
 class InAnotherPlace(OrganiserBehaviour):
     """The close of commit, with something in front of it or in another slot."""
 
-    change: Callable[[OrganiserScene, SendMessage], Sequence[SendMessage]]
+    change: Callable[[OrganiserAccess, SendMessage], Sequence[SendMessage]]
 
-    def publishes(self, scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
         close = close_of(control)
         if close is None or close.phase is not Phase.COMMIT:
             return [control]
-        return self.change(scene, control)
+        return self.change(access, control)
 
 
-def moved(scene: OrganiserScene, control: SendMessage, leaf: bytes) -> SendMessage:
+def moved(access: OrganiserAccess, control: SendMessage, leaf: bytes) -> SendMessage:
     """The message one number later."""
     first = first_entry(control.entries)
     place = MessageSlot(
-        scene.session, Phase.ORGANISER, control.kind, first.round, first.seq + 1, leaf
+        access.session, Phase.ORGANISER, control.kind, first.round, first.seq + 1, leaf
     )
-    entries = sign_message(body_of(control.entries), place, scene.key).entries
+    entries = sign_message(body_of(control.entries), place, access.key).entries
     return SendMessage(control.kind, control.round, entries)
 
 
-def begun_anew(scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+def begun_anew(access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
     """The first of two chunks, and then the whole message."""
-    first = sign_entry(replace(first_entry(control.entries), chunks=2), scene.key)
+    first = sign_entry(replace(first_entry(control.entries), chunks=2), access.key)
     begun = SendMessage(control.kind, control.round, (first,))
-    return [begun, moved(scene, control, Submission.decode(first).leaf)]
+    return [begun, moved(access, control, Submission.decode(first).leaf)]
 
 
-def behind_a_gap(scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
-    return [moved(scene, control, first_entry(control.entries).prev_own_leaf)]
+def behind_a_gap(access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
+    return [moved(access, control, first_entry(control.entries).prev_own_leaf)]
 
 
-def among_parties(scene: OrganiserScene, control: SendMessage) -> Sequence[SendMessage]:
+def among_parties(access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
     """An entry of its own in a phase of the parties, then the message."""
     number = control.round
-    place = MessageSlot(scene.session, Phase.COMMIT, Kind.COMMIT, number, 0, NO_LEAF)
-    entries = sign_message(b"", place, scene.key).entries
+    place = MessageSlot(access.session, Phase.COMMIT, Kind.COMMIT, number, 0, NO_LEAF)
+    entries = sign_message(b"", place, access.key).entries
     return [SendMessage(Kind.COMMIT, number, entries), control]
 
 

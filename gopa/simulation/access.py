@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(slots=True, repr=False, eq=False)
-class PartyScene(Guarded):
+class PartyAccess(Guarded):
     """Shows one party at one moment: its key, its states, the log, a place to remember things.
 
     `before` is its state when it was told what made it speak.
@@ -66,7 +66,7 @@ class PartyScene(Guarded):
 
 
 @dataclass(slots=True, repr=False, eq=False)
-class OrganiserScene(Guarded):
+class OrganiserAccess(Guarded):
     """The organiser at one moment."""
 
     session: bytes

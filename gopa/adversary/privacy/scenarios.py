@@ -19,7 +19,7 @@ _DENSE = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReleaseScene:
+class ReleaseScenario:
     """One release: the graph of the roll, the victim, the coalition, and who is not in it."""
 
     graph: Graph

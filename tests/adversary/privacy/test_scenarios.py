@@ -27,7 +27,7 @@ from gopa.adversary.privacy.coalitions import (
     VETO,
     views_of,
 )
-from gopa.adversary.privacy.scenes import ReleaseScene, most_exposed
+from gopa.adversary.privacy.scenarios import ReleaseScenario, most_exposed
 from gopa.graph import complete, from_edges
 from gopa.planning.convolution import noise_sum
 from gopa.planning.loss import theorem_d
@@ -48,32 +48,32 @@ def test_nobody_is_left_whom_the_rules_would_remove(
     coalition: object, rng: np.random.Generator
 ) -> None:
     terms = RETRY_UNIFORM.terms
-    for scene in coalition.build(terms, rng):  # type: ignore[attr-defined]
-        assert scene.gone
-        assert not scene.gone & scene.corrupt
-        assert len(scene.included) >= terms.survivors
-        assert peel(scene.graph, scene.included, 0, terms.loss) == scene.included
+    for scenario in coalition.build(terms, rng):  # type: ignore[attr-defined]
+        assert scenario.gone
+        assert not scenario.gone & scenario.corrupt
+        assert len(scenario.included) >= terms.survivors
+        assert peel(scenario.graph, scenario.included, 0, terms.loss) == scenario.included
 
 
 def test_the_organiser_keeps_out_honest_neighbours_of_the_victim(rng: np.random.Generator) -> None:
     terms = UNIFORM.terms
-    (scene,) = ORGANISER.build(terms, rng)
-    around = set(scene.graph.neighbours(scene.victim).tolist())
-    assert scene.gone <= around - scene.corrupt
-    assert len(scene.honest) == terms.survivors - terms.corrupt
+    (scenario,) = ORGANISER.build(terms, rng)
+    around = set(scenario.graph.neighbours(scenario.victim).tolist())
+    assert scenario.gone <= around - scenario.corrupt
+    assert len(scenario.honest) == terms.survivors - terms.corrupt
 
 
 def test_a_victim_with_one_honest_neighbour_has_one_mask(rng: np.random.Generator) -> None:
-    (scene,) = NEIGHBOURS.build(GAUSSIAN.terms, rng)
-    release = scene.release()
+    (scenario,) = NEIGHBOURS.build(GAUSSIAN.terms, rng)
+    release = scenario.release()
     assert len(release.graph.neighbours(release.victim)) == 1
-    assert len(scene.corrupt) > GAUSSIAN.terms.corrupt
+    assert len(scenario.corrupt) > GAUSSIAN.terms.corrupt
 
 
 def test_all_but_two_are_two(rng: np.random.Generator) -> None:
-    (scene,) = FEWEST.build(TWO_UNIFORM.terms, rng)
-    assert len(scene.honest) == 2
-    assert scene.release().graph.edge_count == 1
+    (scenario,) = FEWEST.build(TWO_UNIFORM.terms, rng)
+    assert len(scenario.honest) == 2
+    assert scenario.release().graph.edge_count == 1
 
 
 def test_a_veto_makes_two_releases_without_the_one_who_vetoed(rng: np.random.Generator) -> None:
@@ -84,13 +84,13 @@ def test_a_veto_makes_two_releases_without_the_one_who_vetoed(rng: np.random.Gen
 
 
 def test_opened_edges_lead_out_of_the_result() -> None:
-    scene = ReleaseScene(
+    scenario = ReleaseScenario(
         from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4)]), 1, frozenset({0}), frozenset({3})
     )
-    assert scene.opened == ((2, 3), (3, 4))
-    assert scene.release().graph.edge_count == 1
-    assert scene.honest == (1, 2, 4)
-    late = replace(scene, victim=3).release()
+    assert scenario.opened == ((2, 3), (3, 4))
+    assert scenario.release().graph.edge_count == 1
+    assert scenario.honest == (1, 2, 4)
+    late = replace(scenario, victim=3).release()
     assert late.closed == {0}
     assert late.graph.parties == 1
 
@@ -122,8 +122,8 @@ def test_a_graph_in_pieces_has_the_account_of_the_piece(rng: np.random.Generator
     terms = UNIFORM.terms
     corrupt = frozenset(range(terms.corrupt))
     pairs = [(u, v) for u in range(24) for v in range(u + 1, 24) if v != 23 or u in corrupt]
-    whole = ReleaseScene(complete(24), 23, corrupt)
-    apart = ReleaseScene(from_edges(24, pairs), 23, corrupt)
+    whole = ReleaseScenario(complete(24), 23, corrupt)
+    apart = ReleaseScenario(from_edges(24, pairs), 23, corrupt)
     assert len(apart.release().members) == 1
     worth = claim_of(terms, [whole], rng).delta
     assert worth <= float(terms.delta) < claim_of(terms, [apart], rng).delta

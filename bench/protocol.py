@@ -131,9 +131,9 @@ def with_peers(terms: Terms, k: int) -> Terms:
 
 def _play(terms: Terms, setting: SessionSetting, inputs: Sequence[Sequence[int]]) -> Round:
     with ThreadPoolExecutor(os.cpu_count()) as executor:
-        stage = SimulationOptions(executor=executor, remember_noise=True, clock=time.process_time)
+        options = SimulationOptions(executor=executor, remember_noise=True, clock=time.process_time)
         cpu, wall = time.process_time(), time.perf_counter()
-        simulation = Simulation(terms, rng=seeded(1), setting=setting, stage=stage)
+        simulation = Simulation(terms, rng=seeded(1), setting=setting, options=options)
         record = simulation.run_round(inputs)
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     _require_right(simulation, record, inputs)

@@ -46,9 +46,9 @@ class SessionSetup:
     def simulation(self, script: Script) -> Simulation:
         """The session with its manifest posted, for these liars."""
         witnesses = self.cosigners(self.witness_time) if self.witnesses else None
-        stage = SimulationOptions(witnesses=witnesses, beacon=self.beacon, remember_noise=True)
+        options = SimulationOptions(witnesses=witnesses, beacon=self.beacon, remember_noise=True)
         rng = SeededStreams(self.seed).named("session")
-        return Simulation(self.terms, rng=rng, setting=self.setting, script=script, stage=stage)
+        return Simulation(self.terms, rng=rng, setting=self.setting, script=script, options=options)
 
     def cosigners(self, time: int) -> SimulatedWitnesses:
         """The witnesses, with their clocks at another time."""

@@ -65,7 +65,7 @@ class LocalSession:
             rng=rng,
             setting=_setting(terms, settings),
             script=_script(terms, settings),
-            stage=SimulationOptions(
+            options=SimulationOptions(
                 directory=settings.storage,
                 toolkit=toolkit,
                 executor=settings.executor or self._threads,
@@ -74,7 +74,7 @@ class LocalSession:
                 remember_noise=settings.remember_noise,
             ),
         )
-        keys = [actor.access.key.public.data for actor in self._simulation.parties]
+        keys = [party.access.key.public.data for party in self._simulation.parties]
         positions = {key: party for party, key in enumerate(keys)}
         self._account = Account(terms, positions, settings.mode, settings.trust, rng)
 

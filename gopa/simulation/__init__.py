@@ -3,7 +3,7 @@
 Everything is real but the secrets, which follow from a seed, and the network.
 """
 
-from gopa.simulation.actor import Usage
+from gopa.simulation.party import Usage
 from gopa.simulation.script import Behaviour, OrganiserBehaviour, Script
 from gopa.simulation.setup import (
     KnownBeaconValues,

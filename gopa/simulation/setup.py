@@ -22,7 +22,7 @@ from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import BeaconValue
 from gopa.simulation.access import OrganiserAccess, PartyAccess
-from gopa.simulation.actor import Actor, Clock, unmeasured
+from gopa.simulation.party import SimulatedParty, Clock, unmeasured
 from gopa.simulation.board import SimulatedBoard
 from gopa.simulation.randomness import SeededStreams
 from gopa.simulation.script import Script
@@ -105,7 +105,7 @@ class SimulationOptions:
     roll_time: int | None = None
     progress: Progress | None = None
     remember_noise: bool = False
-    watch: Callable[[Actor], None] | None = None
+    watch: Callable[[SimulatedParty], None] | None = None
     clock: Clock = unmeasured
 
 
@@ -118,13 +118,13 @@ class SimulationParts:
     board: SimulatedBoard
     organiser: Organiser
     organiser_access: OrganiserAccess
-    parties: tuple[Actor, ...]
+    parties: tuple[SimulatedParty, ...]
 
 
 def set_up(
     terms: Terms,
     setting: SessionSetting,
-    stage: SimulationOptions,
+    options: SimulationOptions,
     script: Script,
     streams: SeededStreams,
 ) -> SimulationParts:
@@ -141,58 +141,58 @@ def set_up(
         log=log.verifier,
         rng=streams.named("salt"),
         setting=replace(setting, simulation=True),
-        policy=None if stage.witnesses is None else stage.witnesses.policy(log.verifier),
+        policy=None if options.witnesses is None else options.witnesses.policy(log.verifier),
     )
-    session, toolkit = manifest.session, stage.toolkit or Toolkit()
-    board = SimulatedBoard(log, stage.directory, stage.executor)
+    session, toolkit = manifest.session, options.toolkit or Toolkit()
+    board = SimulatedBoard(log, options.directory, options.executor)
     machine = Organiser(
         manifest,
         organiser,
         rng=streams.named("organiser's checks"),
         toolkit=toolkit,
-        executor=stage.executor,
+        executor=options.executor,
     )
     lies = OrganiserAccess(session, manifest, organiser, streams.named("organiser's lies"), board)
-    cast = SimulationParts(manifest, session, board, machine, lies, ())
+    parts = SimulationParts(manifest, session, board, machine, lies, ())
     return replace(
-        cast,
+        parts,
         parties=tuple(
-            _actor(cast, index, key, toolkit, script, streams, stage.clock)
+            _simulated_party(parts, index, key, toolkit, script, streams, options.clock)
             for index, key in enumerate(keys)
         ),
     )
 
 
-def _actor(  # noqa: PLR0913, PLR0917 - what a party is made of
-    cast: SimulationParts,
+def _simulated_party(  # noqa: PLR0913, PLR0917 - what a party is made of
+    parts: SimulationParts,
     index: int,
     key: SigningKey,
     toolkit: Toolkit,
     script: Script,
     streams: SeededStreams,
     clock: Clock,
-) -> Actor:
+) -> SimulatedParty:
     party = Party(
-        cast.manifest,
+        parts.manifest,
         key,
-        permissive(cast.manifest.terms),
+        permissive(parts.manifest.terms),
         rng=streams.named(f"party {index}"),
         toolkit=toolkit,
-        session=cast.session,
+        session=parts.session,
     )
     state = party.start()
     access = PartyAccess(
         index=index,
-        session=cast.session,
-        manifest=cast.manifest,
+        session=parts.session,
+        manifest=parts.manifest,
         toolkit=toolkit,
         key=key,
         rng=streams.named(f"lies of party {index}"),
-        board=cast.board,
+        board=parts.board,
         before=state,
         state=state,
     )
-    return Actor(party, access, script.parties.get(index, ()), clock)
+    return SimulatedParty(party, access, script.parties.get(index, ()), clock)
 
 
 def _keys(count: int, streams: SeededStreams) -> Sequence[SigningKey]:

@@ -29,7 +29,7 @@ from gopa.party.states import Committed
 from gopa.planning.result import Plan
 from gopa.planning.terms import Terms
 from gopa.rules import Findings, RoundFindings
-from gopa.simulation.actor import Actor, Usage
+from gopa.simulation.party import SimulatedParty, Usage
 from gopa.simulation.randomness import SeededStreams
 from gopa.simulation.script import Script
 from gopa.simulation.secrets import noise_for_tests
@@ -77,18 +77,18 @@ class Simulation:
         rng: Rng,
         setting: SessionSetting | None = None,
         script: Script | None = None,
-        stage: SimulationOptions | None = None,
+        options: SimulationOptions | None = None,
     ) -> None:
         terms = plan.terms if isinstance(plan, Plan) else plan
-        self._stage = stage or SimulationOptions()
+        self._options = options or SimulationOptions()
         self._script = script or Script()
         streams = SeededStreams(draw(rng, 32))
-        cast = set_up(terms, setting or SessionSetting(), self._stage, self._script, streams)
-        self.manifest, self.session = cast.manifest, cast.session
-        self.parties = cast.parties
-        self._board, self._organiser = cast.board, cast.organiser
-        self._organiser_access = cast.organiser_access
-        self._by_author = {actor.author: actor for actor in self.parties}
+        parts = set_up(terms, setting or SessionSetting(), self._options, self._script, streams)
+        self.manifest, self.session = parts.manifest, parts.session
+        self.parties = parts.parties
+        self._board, self._organiser = parts.board, parts.organiser
+        self._organiser_access = parts.organiser_access
+        self._by_author = {party.author: party for party in self.parties}
         self._logical = 0
         self.noise_for_tests: dict[tuple[int, int], tuple[int, ...]] = {}
         self.inputs_for_tests: dict[tuple[int, int], tuple[int, ...]] = {}
@@ -107,11 +107,11 @@ class Simulation:
             raise UsageError("the session is over", "inputs")
         if len(inputs) != len(self.parties):
             raise UsageError(f"{len(self.parties)} inputs, or None", "inputs")
-        before = [replace(actor.usage) for actor in self.parties]
+        before = [replace(party.usage) for party in self.parties]
         first = self._organiser.state.rounds_ended
-        for actor, values in zip(self.parties, inputs, strict=True):
-            if values is not None and actor.halted is None:
-                self._tell(actor, Supplied(self._logical, tuple(values)))
+        for party, values in zip(self.parties, inputs, strict=True):
+            if values is not None and party.halted is None:
+                self._tell(party, Supplied(self._logical, tuple(values)))
         while self._attempt():
             pass
         self._logical += 1
@@ -162,9 +162,9 @@ class Simulation:
         """End the open phase; False if the organiser posts nothing more."""
         current = self._organiser.state.round
         phase = Phase.JOIN if current is None or current.opens is None else current.opens
-        self._deliver([post for actor in self.parties for post in actor.last_words(phase)])
+        self._deliver([post for party in self.parties for post in party.last_words(phase)])
         done = self._run(self._end_phase())
-        self._deliver([post for actor in self.parties for post in actor.after(phase)])
+        self._deliver([post for party in self.parties for post in party.after(phase)])
         return done
 
     def _end_phase(self) -> Sequence[OrganiserOutput]:
@@ -196,17 +196,17 @@ class Simulation:
 
     def _provide(self, wanted: WantCheckpoint | WantBeacon) -> None:
         """Cosignatures and values of the beacon, from what the caller gave."""
-        stage = self._stage
+        options = self._options
         if isinstance(wanted, WantCheckpoint):
-            if stage.witnesses is None:
-                raise UsageError("the manifest needs witnesses", "stage.witnesses")
-            cosigned = stage.witnesses.cosigned(self._board.checkpoint)
+            if options.witnesses is None:
+                raise UsageError("the manifest needs witnesses", "options.witnesses")
+            cosigned = options.witnesses.cosigned(self._board.checkpoint)
             self._organiser.step(Cosigned(cosigned, self._board.size))
             return
-        if stage.beacon is None:
-            raise UsageError("the manifest needs values of its beacon", "stage.beacon")
-        number = wanted.round or stage.beacon.name()
-        self._organiser.step(stage.beacon.value(number))
+        if options.beacon is None:
+            raise UsageError("the manifest needs values of its beacon", "options.beacon")
+        number = wanted.round or options.beacon.name()
+        self._organiser.step(options.beacon.value(number))
 
     def _deliver(self, posts: list[Post]) -> None:
         """Post, hand out what stands in the log, until nobody has anything to say."""
@@ -230,39 +230,39 @@ class Simulation:
     def _broadcast(self, posted: Posted) -> list[Post]:
         """What everybody answers, in the order of the parties, whoever was ready first."""
         hear = partial(self._hear, Witnessed(self._board.size, self._board.root), posted)
-        threads = self._stage.threads
+        threads = self._options.threads
         answers = map(hear, self.parties) if threads is None else threads.map(hear, self.parties)
         said: list[Post] = []
-        for number, (actor, posts) in enumerate(zip(self.parties, answers, strict=True)):
+        for number, (party, posts) in enumerate(zip(self.parties, answers, strict=True)):
             said += posts
-            self._remember(actor)
-            if self._stage.watch is not None:
-                self._stage.watch(actor)
-            if self._stage.progress is not None:
+            self._remember(party)
+            if self._options.watch is not None:
+                self._options.watch(party)
+            if self._options.progress is not None:
                 current = self._organiser.state.round
                 if current is not None and current.opens is not None:
-                    self._stage.progress(current.opens, number + 1, len(self.parties))
+                    self._options.progress(current.opens, number + 1, len(self.parties))
         return said
 
-    def _hear(self, witnessed: Witnessed, posted: Posted, actor: Actor) -> list[Post]:
+    def _hear(self, witnessed: Witnessed, posted: Posted, party: SimulatedParty) -> list[Post]:
         """Touches this party alone, and reads the log, which does not grow meanwhile."""
-        actor.reads((posted,), self._size_of)
-        self._tell(actor, witnessed)
-        said = self._tell(actor, posted)
+        party.reads((posted,), self._size_of)
+        self._tell(party, witnessed)
+        said = self._tell(party, posted)
         if self._roll_time is not None:
-            self._tell(actor, Dated(self._roll_time))
+            self._tell(party, Dated(self._roll_time))
         return said
 
     @property
     def _roll_time(self) -> int | None:
         """When parties hear of rolls; None where that decides nothing."""
-        stage = self._stage
-        if stage.witnesses is None or stage.roll_time is not None:
-            return stage.roll_time
-        return stage.witnesses.time
+        options = self._options
+        if options.witnesses is None or options.roll_time is not None:
+            return options.roll_time
+        return options.witnesses.time
 
-    def _tell(self, actor: Actor, event: Posted | Supplied | Witnessed | Dated) -> list[Post]:
-        return actor.tell(event, self._answer, self._size_of)
+    def _tell(self, party: SimulatedParty, event: Posted | Supplied | Witnessed | Dated) -> list[Post]:
+        return party.tell(event, self._answer, self._size_of)
 
     def _answer(self, fetch: Fetch) -> tuple[Posted, ...]:
         return self._board.fetch(fetch, self.session)
@@ -270,15 +270,15 @@ class Simulation:
     def _size_of(self, entries: Sequence[Posted]) -> int:
         return sum(self._board.sizes[posted.index] for posted in entries)
 
-    def _remember(self, actor: Actor) -> None:
-        if not self._stage.remember_noise or not isinstance(actor.state.stage, Committed):
+    def _remember(self, party: SimulatedParty) -> None:
+        if not self._options.remember_noise or not isinstance(party.state.stage, Committed):
             return
-        place = actor.state.chain.round, actor.index
+        place = party.state.chain.round, party.index
         if place not in self.noise_for_tests:
             values = next(
-                each.values for each in actor.state.inputs if each.logical == self._logical
+                each.values for each in party.state.inputs if each.logical == self._logical
             )
-            self.noise_for_tests[place] = noise_for_tests(actor.state, actor.author, values)
+            self.noise_for_tests[place] = noise_for_tests(party.state, party.author, values)
             self.inputs_for_tests[place] = values
 
     def _record(self, before: Sequence[Usage], first: int) -> RoundRecord:
@@ -290,7 +290,7 @@ class Simulation:
             last = attempts[-1]
             keys = [last.roll[position] for position in last.final or ()]
             included = tuple(self._by_author[key].index for key in keys)
-        spent = [actor.usage.since(then) for actor, then in zip(self.parties, before, strict=True)]
+        spent = [party.usage.since(then) for party, then in zip(self.parties, before, strict=True)]
         return RoundRecord(
             logical=self._logical - 1,
             findings=findings,
@@ -298,5 +298,5 @@ class Simulation:
             outcome=outcome,
             included=included,
             usage=tuple(spent),
-            halted={actor.index: actor.halted for actor in self.parties if actor.halted},
+            halted={party.index: party.halted for party in self.parties if party.halted},
         )

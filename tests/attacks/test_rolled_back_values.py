@@ -19,7 +19,7 @@ from gopa.party import Post
 from gopa.planning.terms import Terms
 from gopa.simulation import Behaviour, RoundRecord, Script, Simulation, SimulationOptions
 from gopa.simulation.access import PartyAccess
-from gopa.simulation.actor import Actor
+from gopa.simulation.party import SimulatedParty
 from gopa.simulation.contents import body_of
 from gopa.simulation.departures import Honest, PostsLate
 from tests.attacks.stripping import stripped
@@ -88,13 +88,13 @@ def play(terms: Terms, setting: SessionSetting, lateness: Behaviour) -> Played:
     """`knowing` is a coalition that has the target's own seed as well."""
     colluding, knowing = Coalition(COLLUDERS), Coalition((*COLLUDERS, TARGET))
 
-    def watch(actor: Actor) -> None:
+    def watch(actor: SimulatedParty) -> None:
         colluding.watch(actor)
         knowing.watch(actor)
 
-    stage = SimulationOptions(remember_noise=True, watch=watch)
+    options = SimulationOptions(remember_noise=True, watch=watch)
     script = Script().misbehave(TARGET, lateness)
-    simulation = Simulation(terms, rng=seeded(5), setting=setting, script=script, stage=stage)
+    simulation = Simulation(terms, rng=seeded(5), setting=setting, script=script, options=options)
     inputs = inputs_for(terms, 5)
     record = simulation.run_round(inputs)
     require_sound(simulation, record, inputs, {TARGET})

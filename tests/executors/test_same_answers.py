@@ -69,8 +69,8 @@ def pool(kind: str, on_ray: RayExecutor) -> Iterator[Executor]:
 
 def archive(executor: Executor | None, threads: ThreadPoolExecutor | None = None) -> bytes:
     """A small session in full mode, with recovery, all of it from one seed."""
-    stage = SimulationOptions(executor=executor, threads=threads)
-    simulation = Simulation(WORLD, rng=seeded("executors"), setting=FULL, stage=stage)
+    options = SimulationOptions(executor=executor, threads=threads)
+    simulation = Simulation(WORLD, rng=seeded("executors"), setting=FULL, options=options)
     record = simulation.run_round(inputs_for(WORLD))
     assert record.sums is not None
     assert len(record.included) == WORLD.parties

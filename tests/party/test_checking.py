@@ -18,7 +18,7 @@ from gopa.party import Fetch, Fetched, Halted, Party, PartyState, Post, Supplied
 from gopa.party.states import Checking, Stopped
 from gopa.rounds.toolkit import Toolkit
 from gopa.simulation import Simulation, SimulationOptions
-from gopa.simulation.actor import Actor
+from gopa.simulation.party import SimulatedParty
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import FULL, SCALAR, TEST_COINS, inputs_for, simulate
@@ -38,7 +38,7 @@ class Asking:
     wanted: Fetch
 
     @property
-    def other(self) -> Actor:
+    def other(self) -> SimulatedParty:
         return self.simulation.parties[OTHER]
 
     @property
@@ -77,7 +77,7 @@ def asking(setting: SessionSetting = FULL, toolkit: Toolkit = RING) -> Asking:
     simulation = simulate(SCALAR, setting, toolkit=toolkit)
     simulation.run_round(inputs)
     again = Simulation(
-        SCALAR, rng=seeded(1), setting=setting, stage=SimulationOptions(toolkit=toolkit)
+        SCALAR, rng=seeded(1), setting=setting, options=SimulationOptions(toolkit=toolkit)
     )
     party = again.parties[SUBJECT].party
     state, _ = party.step(party.start(), Supplied(0, tuple(inputs[SUBJECT])))

@@ -48,7 +48,7 @@ from gopa.party.states import (
     Unmasked,
 )
 from gopa.simulation import Script, Simulation, SimulationOptions
-from gopa.simulation.actor import Actor
+from gopa.simulation.party import SimulatedParty
 from gopa.simulation.departures import Skip
 from gopa.simulation.randomness import SeededStreams
 from gopa.simulation.setup import permissive
@@ -76,7 +76,7 @@ class Log:
     def party(self) -> Party:
         """The same party with the same randomness."""
         access = self.actor.access
-        made = Simulation(SCALAR, rng=seeded(1), stage=SimulationOptions(toolkit=SWIFT))
+        made = Simulation(SCALAR, rng=seeded(1), options=SimulationOptions(toolkit=SWIFT))
         assert made.session == access.session
         return made.parties[SUBJECT].party
 
@@ -444,6 +444,6 @@ def test_session_is_done_after_its_last_round() -> None:
         assert _is_silent(actor)
 
 
-def _is_silent(actor: Actor) -> bool:
+def _is_silent(actor: SimulatedParty) -> bool:
     state, outputs = actor.party.step(actor.state, Supplied(0, (1,)))
     return state is actor.state and outputs == ()

@@ -15,7 +15,7 @@ from gopa.messages.party import OPENING, PUBLISH, UNMASK
 from gopa.messages.phases import Phase
 from gopa.party.states import Committed
 from gopa.simulation import Simulation
-from gopa.simulation.actor import Actor
+from gopa.simulation.party import SimulatedParty
 from wire.secret import SecretBytes
 
 
@@ -27,7 +27,7 @@ class Coalition:
     keys: dict[tuple[int, bytes, bytes], SecretBytes] = field(default_factory=dict)
     seeds: dict[tuple[int, bytes], SecretBytes] = field(default_factory=dict)
 
-    def watch(self, actor: Actor) -> None:
+    def watch(self, actor: SimulatedParty) -> None:
         """Take what a member knows of itself."""
         stage = actor.state.stage
         if actor.index not in self.members or not isinstance(stage, Committed):

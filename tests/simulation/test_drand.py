@@ -46,14 +46,14 @@ def session(
     roll_time: int | None = None,
 ) -> Simulation:
     setting = SessionSetting(beacon=DrandBeacon(published.chain))
-    stage = SimulationOptions(
+    options = SimulationOptions(
         witnesses=witnesses,
         beacon=OneRound(published),
         remember_noise=True,
         roll_time=roll_time,
     )
     terms = replace(SCALAR, beacon="drand")
-    return Simulation(terms, rng=seeded(1), setting=setting, script=script, stage=stage)
+    return Simulation(terms, rng=seeded(1), setting=setting, script=script, options=options)
 
 
 def witnesses_at(published: Published, periods_before: int) -> SimulatedWitnesses:

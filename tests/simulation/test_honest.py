@@ -111,7 +111,7 @@ def test_archive_holds_the_whole_log() -> None:
 
 def test_log_can_live_in_a_directory(tmp_path: Path) -> None:
     in_memory = simulate()
-    on_disk = Simulation(SCALAR, rng=seeded(1), stage=SimulationOptions(directory=tmp_path / "log"))
+    on_disk = Simulation(SCALAR, rng=seeded(1), options=SimulationOptions(directory=tmp_path / "log"))
     inputs = inputs_for(SCALAR)
     assert in_memory.run_round(inputs).sums == on_disk.run_round(inputs).sums
     assert list(on_disk.log().entries()) == list(in_memory.log().entries())
@@ -126,8 +126,8 @@ def test_manifest_says_that_it_is_a_simulation() -> None:
 
 def test_cost_of_one_party() -> None:
     """Bytes of entries with about 36 neighbours would be four times those of 7."""
-    stage = SimulationOptions(clock=time.process_time)
-    simulation = Simulation(SCALAR, rng=seeded(1), stage=stage)
+    options = SimulationOptions(clock=time.process_time)
+    simulation = Simulation(SCALAR, rng=seeded(1), options=options)
     record = simulation.run_round(inputs_for(SCALAR))
     for usage in record.usage:
         assert 1_500 < usage.posted < 4_000
@@ -137,7 +137,7 @@ def test_cost_of_one_party() -> None:
 
 def test_progress_reports_every_phase_once_for_each_party() -> None:
     seen: list[tuple[Phase, int, int]] = []
-    stage = SimulationOptions(progress=lambda *at: seen.append(at))
-    Simulation(SCALAR, rng=seeded(1), stage=stage).run_round(inputs_for(SCALAR))
+    options = SimulationOptions(progress=lambda *at: seen.append(at))
+    Simulation(SCALAR, rng=seeded(1), options=options).run_round(inputs_for(SCALAR))
     phases = [Phase.JOIN, Phase.COINS, Phase.COMMIT, Phase.PUBLISH, Phase.CONFIRM, Phase.UNMASK]
     assert seen == [(phase, number, 8) for phase in phases for number in range(1, 9)]

@@ -197,8 +197,8 @@ def test_an_organiser_closes_nothing_before_it_has_read_what_it_has_seen() -> No
 def test_close_waits_for_a_cosigned_checkpoint() -> None:
     """All closes but that of join carry one, so the organiser asks for it in time."""
     witnesses = SimulatedWitnesses.fresh(2, seeded("witnesses"), time=1)
-    stage = SimulationOptions(witnesses=witnesses, toolkit=SWIFT)
-    simulation = Simulation(SCALAR, rng=seeded(1), stage=stage)
+    options = SimulationOptions(witnesses=witnesses, toolkit=SWIFT)
+    simulation = Simulation(SCALAR, rng=seeded(1), options=options)
     record = simulation.run_round(inputs_for(SCALAR))
     assert record.sums is not None
     closes = [

@@ -20,8 +20,8 @@ TARGET = 2
 def session(
     script: Script, coalition: Coalition, terms: Terms = RECOVERING
 ) -> tuple[Simulation, list[list[int]]]:
-    stage = SimulationOptions(remember_noise=True, watch=coalition.watch)
-    simulation = Simulation(terms, rng=seeded(5), setting=FULL, script=script, stage=stage)
+    options = SimulationOptions(remember_noise=True, watch=coalition.watch)
+    simulation = Simulation(terms, rng=seeded(5), setting=FULL, script=script, options=options)
     return simulation, inputs_for(terms, 5)
 
 

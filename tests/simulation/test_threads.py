@@ -12,7 +12,7 @@ from gopa.messages.phases import Phase
 from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
 from gopa.simulation import Script, Simulation, SimulationOptions
-from gopa.simulation.actor import Actor
+from gopa.simulation.party import SimulatedParty
 from tests.randomness import seeded
 from tests.simulation.worlds import FULL, RECOVERING, SCALAR, SIGNED, inputs_for
 
@@ -26,7 +26,7 @@ def log(terms: Terms, setting: SessionSetting, threads: ThreadPoolExecutor | Non
         rng=seeded(7),
         setting=setting,
         script=SILENT,
-        stage=SimulationOptions(threads=threads),
+        options=SimulationOptions(threads=threads),
     )
     for seed in (1, 2):
         simulation.run_round(inputs_for(terms, seed))
@@ -50,18 +50,18 @@ def test_parties_work_in_the_threads_and_are_shown_in_order() -> None:
         names.add(threading.current_thread().name)
         return 0.0
 
-    def watch(actor: Actor) -> None:
+    def watch(actor: SimulatedParty) -> None:
         assert threading.current_thread() is threading.main_thread()
         seen.append(actor.index)
 
     with ThreadPoolExecutor(3, "parties") as pool:
-        stage = SimulationOptions(
+        options = SimulationOptions(
             threads=pool,
             clock=clock,
             watch=watch,
             progress=lambda phase, done, total: phases.append((phase, done, total)),
         )
-        simulation = Simulation(SCALAR, rng=seeded(1), stage=stage)
+        simulation = Simulation(SCALAR, rng=seeded(1), options=options)
         assert simulation.run_round(inputs_for(SCALAR)).sums is not None
     assert len([name for name in names if name.startswith("parties")]) > 1
     rounds = len(seen) // SCALAR.parties
@@ -76,6 +76,6 @@ def test_an_error_in_a_thread_is_the_callers() -> None:
         raise ZeroDivisionError
 
     with ThreadPoolExecutor(2) as pool:
-        assert Simulation(SCALAR, rng=seeded(1), stage=SimulationOptions(threads=pool)).parties
+        assert Simulation(SCALAR, rng=seeded(1), options=SimulationOptions(threads=pool)).parties
         with pytest.raises(ZeroDivisionError):
-            Simulation(SCALAR, rng=seeded(1), stage=SimulationOptions(threads=pool, clock=clock))
+            Simulation(SCALAR, rng=seeded(1), options=SimulationOptions(threads=pool, clock=clock))

@@ -62,8 +62,8 @@ def simulate(
     toolkit: Toolkit | None = None,
 ) -> Simulation:
     """A session that remembers the noise of all parties."""
-    stage = SimulationOptions(toolkit=toolkit, remember_noise=True)
-    return Simulation(terms, rng=seeded(seed), setting=setting, script=script, stage=stage)
+    options = SimulationOptions(toolkit=toolkit, remember_noise=True)
+    return Simulation(terms, rng=seeded(seed), setting=setting, script=script, options=options)
 
 
 def inputs_for(terms: Terms, seed: int = 1) -> list[list[int]]:

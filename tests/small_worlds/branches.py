@@ -16,7 +16,7 @@ from gopa.party.states import Published
 from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit
 from gopa.simulation import Simulation, SimulationOptions
-from gopa.simulation.actor import Actor
+from gopa.simulation.party import SimulatedParty
 from tests.randomness import seeded
 from tests.simulation.worlds import FULL, inputs_for
 from tests.small_worlds.forks import Branch, Forked, Gained
@@ -41,13 +41,13 @@ class Forking:
     def begun(cls, terms: Terms, toolkit: Toolkit | None = None) -> Forking:
         states: dict[int, PartyState] = {}
 
-        def watch(actor: Actor) -> None:
+        def watch(actor: SimulatedParty) -> None:
             stage = actor.state.stage
             if isinstance(stage, Published) and actor.index not in states:
                 states[actor.index] = actor.state
 
-        stage = SimulationOptions(toolkit=toolkit, watch=watch, remember_noise=True)
-        simulation = Simulation(terms, rng=seeded("forking"), setting=FULL, stage=stage)
+        options = SimulationOptions(toolkit=toolkit, watch=watch, remember_noise=True)
+        simulation = Simulation(terms, rng=seeded("forking"), setting=FULL, options=options)
         inputs = inputs_for(terms)
         simulation.run_round(inputs)
         return cls(simulation, states, inputs)

@@ -16,7 +16,7 @@ from gopa.messages.party import ACCUSATION, OPENING
 from gopa.messages.phases import Phase
 from gopa.rules import Ledger, RoundFindings, check, check_log
 from gopa.rules.findings import Role
-from gopa.simulation.actor import Actor
+from gopa.simulation.party import SimulatedParty
 from tests.randomness import seeded
 from tests.simulation.prying import edge_of
 from tests.small_worlds.graphs import pair
@@ -131,7 +131,7 @@ def require_checked(played: Played, *, thoroughly: bool = False) -> None:
     assert ledger.findings() == expected
 
 
-def posted_in(actor: Actor, number: int) -> frozenset[Phase]:
+def posted_in(actor: SimulatedParty, number: int) -> frozenset[Phase]:
     """The phases of a round in which a party posted something; accusations aside."""
     board = actor.access.board
     phases = frozenset(Phase) - {Phase.ACCUSE}

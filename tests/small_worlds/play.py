@@ -106,7 +106,7 @@ def staged(
         terms,
         rng=seeded(seed),
         setting=SessionSetting(mode=mode, max_rollbacks=world.rollbacks),
-        stage=SimulationOptions(
+        options=SimulationOptions(
             toolkit=Toolkit(proofs=proofs, graph=_drawn(world.edges)),
             remember_noise=True,
             watch=secrets.watch,

@@ -16,7 +16,7 @@ from gopa.messages.phases import Kind, Phase
 from gopa.party import Fetch, Fetched, Halted, Output, PartyState, Post
 from gopa.party.states import Confirmed, Published, Unmasked
 from gopa.simulation import Script, Simulation, SimulationOptions
-from gopa.simulation.actor import Actor
+from gopa.simulation.party import SimulatedParty
 from gopa.simulation.departures import Skip
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
@@ -34,7 +34,7 @@ class Moments:
     stage: type[Confirmed | Unmasked]
     states: dict[int, PartyState] = field(default_factory=dict)
 
-    def watch(self, actor: Actor) -> None:
+    def watch(self, actor: SimulatedParty) -> None:
         if isinstance(actor.state.stage, self.stage) and actor.index not in self.states:
             self.states[actor.index] = actor.access.before
 
@@ -48,7 +48,7 @@ def played(
         rng=seeded("fork"),
         setting=FULL,
         script=script,
-        stage=SimulationOptions(toolkit=SWIFT, watch=moments.watch),
+        options=SimulationOptions(toolkit=SWIFT, watch=moments.watch),
     )
     simulation.run_round(inputs_for(SCALAR))
     return simulation, moments

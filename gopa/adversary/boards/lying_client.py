@@ -1,4 +1,4 @@
-"""Runs a party that lies in a session over HTTP: an actor of a simulation, on a real board."""
+"""Runs a party that lies in a session over HTTP: a simulated party, on a real board."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gopa.sessions.following import BoardLink
 from gopa.sessions.round_progress import RoundProgress
 from gopa.sessions.ticket import Ticket
 from gopa.simulation.access import PartyAccess
-from gopa.simulation.actor import Actor
+from gopa.simulation.party import SimulatedParty
 from gopa.simulation.board import SimulatedBoard, size_of
 from gopa.simulation.script import Behaviour
 from gopa.simulation.setup import permissive
@@ -103,7 +103,7 @@ class LyingClient:
         self._supplied = 0
         self._opened: _Opened | None = None
         self._finished, self._asked = -1, -1
-        self._actor = Actor(party, access, tuple(behaviours))
+        self._simulated = SimulatedParty(party, access, tuple(behaviours))
         self._copy, self._organiser, self._session = copy, manifest.organiser, ticket.session
         self._herald = RoundProgress(manifest)
         self._link = BoardLink(
@@ -119,7 +119,7 @@ class LyingClient:
     @property
     def key(self) -> bytes:
         """What stands on the roster."""
-        return self._actor.author
+        return self._simulated.author
 
     def finish(self, opened_at: int) -> bool:
         """Everybody else has spoken in the phase that was opened there: now it is up to this one.
@@ -143,7 +143,7 @@ class LyingClient:
         await self._link.close()
 
     async def _run(self) -> None:
-        while self._actor.halted is None:
+        while self._simulated.halted is None:
             asked = self._asked  # before it reads: then what others have said is in the copy
             try:
                 for posted in await self._link.read(self._read):
@@ -166,7 +166,7 @@ class LyingClient:
         author = posted.entry.author.data
         if author == self._organiser:
             self._obey(posted)
-        elif author == self._actor.author:
+        elif author == self._simulated.author:
             self._post(self._tell(posted))
 
     def _obey(self, posted: Posted) -> None:
@@ -183,16 +183,16 @@ class LyingClient:
                 self._post(self._tell(Supplied(news.logical, self._rows[news.logical])))
         self._post(self._tell(posted))
         if news is not None and before is not None:
-            self._post(self._actor.after(before.phase))
+            self._post(self._simulated.after(before.phase))
 
     def _finish(self, opened: _Opened) -> None:
         """Its last words of a phase, once."""
         if self._finished < opened.index:
-            self._post(self._actor.last_words(opened.phase))
+            self._post(self._simulated.last_words(opened.phase))
             self._finished = opened.index
 
     def _tell(self, event: Event) -> list[Post]:
-        return self._actor.tell(
+        return self._simulated.tell(
             event,
             lambda wanted: self._copy.fetch(wanted, self._session),
             lambda entries: size_of(self._copy, entries),

@@ -15,7 +15,7 @@ from gopa.organiser import SessionSetting
 from gopa.party.states import Committed
 from gopa.planning.terms import Terms
 from gopa.simulation import Script, Simulation, SimulationOptions
-from gopa.simulation.actor import Actor
+from gopa.simulation.party import SimulatedParty
 from gopa.simulation.departures import PostsLate
 from wire.randomness import Rng
 from zkp.noise_table import GaussianTable, binomial
@@ -53,9 +53,9 @@ class Live:
         """A session of so many logical rounds, and every secret of it."""
         terms = replace(self.terms, rounds=rounds)
         memory = SecretsRecorder()
-        stage = SimulationOptions(remember_noise=True, watch=memory)
+        options = SimulationOptions(remember_noise=True, watch=memory)
         simulation = Simulation(
-            terms, rng=rng, setting=self.setting, script=self.script, stage=stage
+            terms, rng=rng, setting=self.setting, script=self.script, options=options
         )
         rows = self.inputs()
         while not simulation.over:
@@ -69,7 +69,7 @@ class SecretsRecorder:
 
     secrets: dict[tuple[int, int], PartySecrets] = field(default_factory=dict)
 
-    def __call__(self, actor: Actor) -> None:
+    def __call__(self, actor: SimulatedParty) -> None:
         stage = actor.state.stage
         if isinstance(stage, Committed):
             keys = {other: edge.key for other, edge in stage.edges.items()}

@@ -62,8 +62,8 @@ class Arena:
 
     def __init__(self, world: World, seed: int) -> None:
         streams = SeededStreams(b"schedules" + seed.to_bytes(8))
-        stage = SimulationOptions(toolkit=world.toolkit)
-        roles = set_up(world.terms, world.setting, stage, Script(), streams)
+        options = SimulationOptions(toolkit=world.toolkit)
+        roles = set_up(world.terms, world.setting, options, Script(), streams)
         self.world, self._streams, self._cast = world, streams, roles
         self.manifest, self.session = roles.manifest, roles.session
         self.parties = roles.parties

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gopa.party.states import Committed, Confirmed, Published
-from gopa.simulation.actor import Actor
+from gopa.simulation.party import SimulatedParty
 from gopa.simulation.secrets import noise_for_tests
 
 Pair = frozenset[int]
@@ -28,7 +28,7 @@ class Secrets:
     around: dict[tuple[int, int], frozenset[int]] = field(default_factory=dict)
     rolls: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
 
-    def watch(self, actor: Actor, numbers: dict[bytes, int]) -> None:
+    def watch(self, actor: SimulatedParty, numbers: dict[bytes, int]) -> None:
         """Take what the party knows now."""
         stage, place = actor.state.stage, (actor.state.chain.round, actor.index)
         if isinstance(stage, Committed) and place not in self.noise:
@@ -40,7 +40,7 @@ class Secrets:
             self.final[place] = stage.leaf
 
     def _committed(
-        self, actor: Actor, stage: Committed, place: tuple[int, int], numbers: dict[bytes, int]
+        self, actor: SimulatedParty, stage: Committed, place: tuple[int, int], numbers: dict[bytes, int]
     ) -> None:
         given = next(g for g in actor.state.inputs if g.logical == stage.opened.logical)
         self.noise[place] = noise_for_tests(actor.state, actor.author, given.values)

@@ -27,7 +27,7 @@ from gopa.sessions.organising import (
     run,
 )
 from gopa.simulation import Script, SimulatedWitnesses, SimulationOptions
-from gopa.simulation.actor import Actor
+from gopa.simulation.party import SimulatedParty
 from gopa.simulation.randomness import SeededStreams
 from gopa.simulation.setup import SimulationParts, permissive, set_up
 from tests.randomness import seeded
@@ -140,7 +140,7 @@ class Crowd:
         return self.cast.organiser_access.key
 
     @property
-    def parties(self) -> tuple[Actor, ...]:
+    def parties(self) -> tuple[SimulatedParty, ...]:
         return self.cast.parties
 
     async def newest(self) -> tuple[Horizon, bytes]:
@@ -213,7 +213,7 @@ class Crowd:
                 if actor.author == author:
                     self._hear(actor, posted)
 
-    def _hear(self, actor: Actor, event: Posted | Supplied | Witnessed | Dated) -> None:
+    def _hear(self, actor: SimulatedParty, event: Posted | Supplied | Witnessed | Dated) -> None:
         board = self.cast.board
         said = actor.tell(
             event,
@@ -242,8 +242,8 @@ def crowd(
     admission: Admission | None = None,
 ) -> Crowd:
     """A log and its parties, who have values for all rounds."""
-    stage = SimulationOptions(toolkit=SWIFT, witnesses=witnesses)
-    cast = set_up(terms, setting, stage, Script(), SeededStreams(seeded(seed)(32)))
+    options = SimulationOptions(toolkit=SWIFT, witnesses=witnesses)
+    cast = set_up(terms, setting, options, Script(), SeededStreams(seeded(seed)(32)))
     if admission is not None:
         manifest = replace(cast.manifest, admission=admission)
         cast = replace(cast, manifest=manifest, session=manifest.session)
@@ -254,7 +254,7 @@ def crowd(
     return found
 
 
-def _moved(actor: Actor, cast: SimulationParts) -> Actor:
+def _moved(actor: SimulatedParty, cast: SimulationParts) -> SimulatedParty:
     """The same party in the session of this cast."""
     rng = seeded(f"party {actor.index}")
     key, policy = actor.access.key, permissive(cast.manifest.terms)
@@ -263,7 +263,7 @@ def _moved(actor: Actor, cast: SimulationParts) -> Actor:
     access = replace(
         actor.access, session=cast.session, manifest=cast.manifest, before=state, state=state
     )
-    return Actor(party, access)
+    return SimulatedParty(party, access)
 
 
 @dataclass

@@ -14,7 +14,7 @@ from gopa.party import Event, Fetched, Output, Part, PartyState, Post, Supplied,
 from gopa.party.states import BetweenRounds, Checking, Committed, Joined, Outside
 from gopa.sessions.vault import MemoryVault
 from gopa.simulation import Simulation
-from gopa.simulation.actor import Actor
+from gopa.simulation.party import SimulatedParty
 from gopa.simulation.contents import body_of
 from tests.sessions.parties.test_killed import CASES, LIAR, SUBJECT
 from tests.sessions.parties.worlds import (
@@ -65,7 +65,7 @@ class Play:
         take_seat(self.actor, self.seat)
 
     @property
-    def actor(self) -> Actor:
+    def actor(self) -> SimulatedParty:
         return self.simulation.parties[SUBJECT]
 
     def run(self) -> None:

@@ -19,7 +19,7 @@ from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.parties import DurableParty
 from gopa.sessions.vault import MemoryVault, Vault
 from gopa.simulation import Script, Simulation, SimulationOptions
-from gopa.simulation.actor import Actor
+from gopa.simulation.party import SimulatedParty
 from gopa.simulation.setup import permissive
 from tests.board.faults import Killed
 from tests.randomness import seeded
@@ -141,7 +141,7 @@ def _moved(before: DurableParty, now: DurableParty, told: tuple[object, ...]) ->
 
 
 def durable(
-    actor: Actor, vault: Vault, name: str = "secrets", toolkit: Toolkit | None = DOUBLES
+    actor: SimulatedParty, vault: Vault, name: str = "secrets", toolkit: Toolkit | None = DOUBLES
 ) -> DurableParty:
     """The party of an actor, with a vault."""
     access = actor.access
@@ -156,7 +156,7 @@ def durable(
     )
 
 
-def take_seat(actor: Actor, restarting: Restarting) -> None:
+def take_seat(actor: SimulatedParty, restarting: Restarting) -> None:
     """Let a durable party act instead of the actor's own; it hears of the manifest first."""
     actor.party = cast("Party", restarting)
     for posted in actor.access.board.entries:
@@ -169,13 +169,13 @@ def world(
     setting: SessionSetting = FULL,
     script: Script | None = None,
     *,
-    watch: Callable[[Actor], None] | None = None,
+    watch: Callable[[SimulatedParty], None] | None = None,
     toolkit: Toolkit = DOUBLES,
     seed: int | str = 1,
 ) -> Simulation:
     """A session whose manifest is posted; nobody has a vault yet."""
-    stage = SimulationOptions(toolkit=toolkit, remember_noise=True, watch=watch)
-    return Simulation(terms, rng=seeded(seed), setting=setting, script=script, stage=stage)
+    options = SimulationOptions(toolkit=toolkit, remember_noise=True, watch=watch)
+    return Simulation(terms, rng=seeded(seed), setting=setting, script=script, options=options)
 
 
 def by_slot(raws: Iterable[bytes]) -> dict[Slot, set[bytes]]:
@@ -192,7 +192,7 @@ def require_one_voice(raws: Sequence[bytes]) -> None:
     assert all(len(found) == 1 for found in by_slot(raws).values())
 
 
-def catch_up(party: DurableParty, actor: Actor) -> list[Output]:
+def catch_up(party: DurableParty, actor: SimulatedParty) -> list[Output]:
     """What a client does at its start: all it has missed, in the order of the log ([W4]).
 
     Returns everything that the steps gave; only `party.remembered` would be sent.
@@ -210,7 +210,7 @@ def catch_up(party: DurableParty, actor: Actor) -> list[Output]:
     return outputs
 
 
-def in_log(actor: Actor) -> dict[Slot, Posted]:
+def in_log(actor: SimulatedParty) -> dict[Slot, Posted]:
     """The first entry of the party in each of its slots."""
     found: dict[Slot, Posted] = {}
     for posted in actor.access.board.entries:
@@ -219,7 +219,7 @@ def in_log(actor: Actor) -> dict[Slot, Posted]:
     return found
 
 
-def contradictions(party: DurableParty, actor: Actor) -> list[Slot]:
+def contradictions(party: DurableParty, actor: SimulatedParty) -> list[Slot]:
     """Slots of the log in which the party would now say something else."""
     known = in_log(actor)
     said = [raw for post in party.remembered for raw in post.entries]

@@ -42,11 +42,11 @@ class World:
 
     def simulation(self, script: Script) -> Simulation:
         """The session, with its manifest posted."""
-        stage = SimulationOptions(
+        options = SimulationOptions(
             witnesses=self.witnesses(), beacon=self.beacon, remember_noise=True
         )
         rng, setting = seeded(self.seed), self.setting
-        return Simulation(self.terms, rng=rng, setting=setting, script=script, stage=stage)
+        return Simulation(self.terms, rng=rng, setting=setting, script=script, options=options)
 
     def inputs(self, logical: int) -> list[list[int]]:
         """Inputs on the grid; with weights no coordinate exceeds the last one."""

@@ -30,8 +30,8 @@ class Usage:
     """What a party cost so far.
 
     `posted` and `read` are bytes of entries; `entries` is how many were read, each of them
-    with a signature. `cpu_seconds` is what the stage's clock measured of the party's steps,
-    without those signatures: 0 unless the stage has a clock.
+    with a signature. `cpu_seconds` is what the clock of the options measured of the party's steps,
+    without those signatures: 0 unless the options have a clock.
     """
 
     posted: int = 0
@@ -60,7 +60,7 @@ def unmeasured() -> float:
 
 
 @dataclass(slots=True, repr=False, eq=False)
-class Actor(Guarded):
+class SimulatedParty(Guarded):
     """Steps one party and lets its behaviours change what it says."""
 
     party: Party

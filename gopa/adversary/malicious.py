@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from gopa.messages.phases import Phase
 from gopa.simulation import Behaviour, OrganiserBehaviour, Script
-from gopa.simulation.departures import Rounds
+from gopa.simulation.script import Rounds
 from wire.errors import UsageError
 
 

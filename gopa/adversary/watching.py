@@ -12,9 +12,8 @@ from gopa.messages.phases import Phase
 from gopa.organiser import SendMessage
 from gopa.party import Post
 from gopa.simulation import Behaviour, OrganiserBehaviour, Script
-from gopa.simulation.access import OrganiserAccess, PartyAccess
-from gopa.simulation.contents import body_of
-from gopa.simulation.departures import Honest
+from gopa.simulation.access import OrganiserAccess, PartyAccess, body_of
+from gopa.simulation.script import Honest
 
 _ORGANISER: Final = -1
 

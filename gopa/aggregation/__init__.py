@@ -1,4 +1,4 @@
-"""Averages, sums, histograms and variances of private values."""
+"""Computes averages, sums, histograms and variances of private values."""
 
 from gopa.aggregation.aggregator import Aggregator
 from gopa.aggregation.errors import InvalidValue, InvalidWeight, OutOfRange, RoundAborted

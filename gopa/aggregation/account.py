@@ -1,4 +1,4 @@
-"""What the rules found out about a logical round, in the words of an aggregator."""
+"""Turns what the rules found about a logical round into what an aggregator says of it."""
 
 from __future__ import annotations
 

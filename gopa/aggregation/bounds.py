@@ -1,4 +1,4 @@
-"""What a plan allows as an input: a public range, and for vectors a greatest length.
+"""Holds inputs to what a plan allows: a public range, and for vectors a greatest length.
 
 A plan with a norm counts on any two inputs being at most sqrt(squared_sensitivity) steps
 apart on the grid, after rounding. They are if each is within half of that of the origin:
@@ -25,7 +25,7 @@ _SAFE: Final = 1 - 1e-13
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """An input that the plan allows, and what was changed to make it so."""
+    """Holds an input that the plan allows, and what was changed to make it so."""
 
     values: Floats
     clipped: int
@@ -34,7 +34,7 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The range of every coordinate and, if the plan relies on it, the longest vector.
+    """Knows the range of every coordinate and, if the plan relies on it, the longest vector.
 
     `reach` is the greatest distance from the origin on the grid, in steps.
     """

@@ -1,4 +1,4 @@
-"""Scripted dropouts: which parties fall silent, and from which phase on."""
+"""Reads scripted dropouts: which parties fall silent, and from which phase on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the parties' values to integers on the grid, and from the noisy sum to a mean.
+"""Encodes the parties' values as integers on the grid, and decodes the noisy sum to a mean.
 
 An *encoding* says what the integer vectors mean. This module has the plain one, one
 coordinate for each number; `weighting` has those with a private weight. Specification:
@@ -23,7 +23,7 @@ from wire.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """One row of integers for each party, None for those that do not take part.
+    """Holds one row of integers for each party, None for those that do not take part.
 
     `clipped` counts coordinates that were moved into the range, `scaled` vectors that
     were shortened, `exact` says that nothing was rounded.
@@ -63,7 +63,7 @@ def encode_rows(
 
 @dataclass(frozen=True, slots=True)
 class NoisySum:
-    """The sum over the included parties, on the grid, and what it was blurred with.
+    """Holds the sum over the included parties, on the grid, and what it was blurred with.
 
     `noise` is the variance of the noise in each coordinate, in squared steps; `exact`
     says that nothing was rounded.
@@ -77,7 +77,7 @@ class NoisySum:
 
 @dataclass(frozen=True, slots=True)
 class ValueEstimate:
-    """What the sum says about the values. Deviations are standard errors.
+    """Says what the sum tells about the values. Deviations are standard errors.
 
     `rounding` is the part of the variance of the mean that rounding has at most; `weight`
     and its deviation are None without weights. `defined` is False where the weights are
@@ -95,7 +95,7 @@ class ValueEstimate:
 
 
 class Encoding(Protocol):
-    """What integer vectors mean."""
+    """Says what integer vectors mean: turns values into them, and their sum back."""
 
     def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded: ...
 
@@ -104,7 +104,7 @@ class Encoding(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """Every number is one coordinate of the plan's grid."""
+    """Encodes every number as one coordinate of the plan's grid."""
 
     terms: Terms
 

@@ -1,4 +1,4 @@
-"""What carries out a logical round on integers: one interface for all modes."""
+"""Defines what carries out a logical round on integers: one interface for all modes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Trust: TypeAlias = Literal["malicious", "honest-but-curious"]
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """A party that is not in the result: in which phase it was lost, and why.
+    """Names a party that is not in the result: in which phase it was lost, and why.
 
     For a party that was kept out of later attempts it is what it was kept out for.
     """
@@ -30,7 +30,7 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A logical round that came to an end with a result.
+    """Says what a logical round with a result came to.
 
     `sums` are the sums over `included`, with noise; `residual` is the variance, in
     squared steps, of masks that stayed in each of them. `rolled_back` are parties whose

@@ -1,4 +1,4 @@
-"""What can go wrong when values are averaged. No message tells what a value is."""
+"""Says what can go wrong when values are averaged. No message tells what a value is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real numbers to the public grid and back, without bias.
+"""Rounds real numbers to the public grid without bias, and back.
 
 A number x in [low, high] has the position t = steps (x - low) / (high - low) on the grid.
 It is rounded to floor(t + V) with V uniform on [0, 1): up with exactly the probability of
@@ -33,7 +33,7 @@ _UNIT: Final = 2.0**-53
 
 @dataclass(frozen=True)
 class Grid:
-    """`steps` equal steps from `low` to `high`, both exact decimals.
+    """Divides the range from `low` to `high`, both exact decimals, into `steps` equal steps.
 
     The ends mean the decimals; as floats they are the nearest ones, and a float equal to
     one of those counts as the end itself.
@@ -79,7 +79,7 @@ class Grid:
         return rounded
 
     def position(self, value: float) -> Fraction:
-        """t, exactly; a float at or beyond an end is at that end."""
+        """The exact position of a value in steps; a float at or beyond an end is at that end."""
         exact = (Fraction(value) - Fraction(self.low)) * self.steps / self.width
         return min(max(exact, Fraction(0)), Fraction(self.steps))
 

@@ -35,7 +35,9 @@ from wire.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class OneHot:
-    """Bin i holds `edges[i]` <= value < `edges[i + 1]`; the last one its upper edge too.
+    """Encodes a value as a one in its bin. Bin i holds `edges[i]` <= value < `edges[i + 1]`.
+
+    The last bin holds its upper edge too.
 
     Two vectors differ in at most two coordinates, each by all steps of the grid, so the
     squared sensitivity is 2 steps^2 whatever the number of bins.
@@ -130,7 +132,7 @@ _HALF_DISTANCE: Final = Decimal("0.70710678118654752441")
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Histogram(Result):
-    """Noisy counts, one for each bin: bin i holds `edges[i]` <= value < `edges[i + 1]`.
+    """Holds noisy counts, one for each bin: bin i holds `edges[i]` <= value < `edges[i + 1]`.
 
     The last bin holds its upper edge too. Counts may be negative or have fractions: they
     are unbiased, and would not be if they were cut off. `mean` holds the frequencies.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from commitments import ristretto255
 from commitments.group import Group
+from gopa.aggregation.aggregator import AggregatorBase
 from gopa.aggregation.dropouts import AnyScript, leaving
 from gopa.aggregation.encoding import Encoded, Encoding, Plain
 from gopa.aggregation.engine import Carried, Engine, Mode, Trust
@@ -22,7 +23,6 @@ from gopa.aggregation.off_lists import Conditions
 from gopa.aggregation.off_mode import OffMode
 from gopa.aggregation.reading import Reading, result_of
 from gopa.aggregation.result import Result
-from gopa.aggregation.rounds import AggregatorBase
 from gopa.aggregation.seeds import Seed, fresh_stream, source
 from gopa.aggregation.settings import Coins, Settings
 from gopa.aggregation.structure import Value

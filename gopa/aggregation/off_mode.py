@@ -1,4 +1,4 @@
-"""The same aggregation without board or signatures, for experiments. It claims nothing.
+"""Aggregates without board or signatures, for experiments. It claims nothing.
 
 Grid, noise law, graph and masks are those of a session; keys, commitments and proofs are
 left out, and all parties live in this process.
@@ -64,7 +64,7 @@ class _Attempt:
 
 
 class OffMode:
-    """Logical rounds over the parties of a plan; each draws fresh masks and noise."""
+    """Runs logical rounds over the parties of a plan; each draws fresh masks and noise."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The keywords of the module's functions, and the plan that they ask for."""
+"""Reads the keywords of `gopa.average` and its like, and makes the plan that they ask for."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ends_of(span: object) -> tuple[Decimal, Decimal]:
 
 
 class RunOptions(TypedDict, total=False):
-    """How the round is carried out: settings of `LocalAggregator`."""
+    """Says how the round is carried out: settings of `LocalAggregator`."""
 
     mode: Mode
     trust: Trust
@@ -59,7 +59,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class PlanKeywords(RunOptions, total=False):
-    """Those, and the target of the plan where none is given: keywords of `gopa.plan`."""
+    """Adds the target of the plan where none is given: keywords of `gopa.plan`."""
 
     epsilon: Number
     delta: Number
@@ -81,7 +81,7 @@ _TARGET: Final = frozenset(PlanKeywords.__annotations__) - _RUN
 
 @dataclass(frozen=True, slots=True)
 class AggregationRequest:
-    """What the caller asked for: a target, or a plan, and settings."""
+    """Holds what the caller asked for: a target, or a plan, and settings."""
 
     given: Plan | None
     target: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Progress bars for work that takes long, on terminals only."""
+"""Shows progress bars for work that takes long, on terminals only."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def watch(wanted: bool | None, items: Sequence[Item], what: str, work: int) -> I
 
 
 class PhaseBar:
-    """How many parties have been told of the phase that is open."""
+    """Shows how many parties have been told of the phase that is open."""
 
     def __init__(self, wanted: bool | None, work: int) -> None:
         self._wanted = wanted

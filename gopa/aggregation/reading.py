@@ -1,4 +1,4 @@
-"""From the sum of integers that a round carried out to the result that a caller sees."""
+"""Turns the sum of integers that a round came to into the result that a caller sees."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gopa.planning import Terms
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the integers of a round mean; `exact`: no party rounded its value."""
+    """Says what the integers of a round mean; `exact`: no party rounded its value."""
 
     terms: Terms
     encoding: Encoding

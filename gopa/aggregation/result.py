@@ -92,7 +92,7 @@ def _mode(result: Result) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Result:
-    """The outcome of one round. Values have the structure of the parties' values.
+    """Holds the outcome of one round. Values have the structure of the parties' values.
 
     `mean` and `sum` are over the `included` parties and carry noise; `stderr` and
     `sum_stderr` are the standard errors that this noise, rounding and, honest but curious,

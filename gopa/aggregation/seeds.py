@@ -1,4 +1,4 @@
-"""Where the randomness of a simulation comes from."""
+"""Chooses where the randomness of a simulation comes from."""
 
 from __future__ import annotations
 

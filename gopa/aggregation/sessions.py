@@ -1,4 +1,4 @@
-"""Modes full and signed: a whole session with log, proofs or hashes, and signatures."""
+"""Carries out modes full and signed: a whole session with log, proofs or hashes, and signatures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from wire.randomness import Rng
 
 
 class Silence:
-    """A party that posts nothing from a phase on, as the script of the aggregator says."""
+    """Makes a party post nothing from a phase on, as the script of the aggregator says."""
 
     __slots__ = ("_leaving",)
 

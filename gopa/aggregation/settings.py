@@ -1,4 +1,4 @@
-"""How an aggregator carries out its rounds."""
+"""Says how an aggregator carries out its rounds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Coins: TypeAlias = Literal["test", "commit-reveal"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How rounds are carried out; the same for all rounds of an aggregator."""
+    """Says how rounds are carried out; the same for all rounds of an aggregator."""
 
     mode: Mode
     trust: Trust

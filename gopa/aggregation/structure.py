@@ -1,4 +1,4 @@
-"""Values of any nested form as flat vectors, and back.
+"""Turns values of any nested form into flat vectors, and back.
 
 A value is a number, a numpy array of numbers, or a dict, list or tuple of values. All
 parties have values of one structure: the same keys, lengths and shapes.
@@ -30,7 +30,7 @@ _KINDS: Final = "biuf"
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One number (`shape` is None) or one array, and where it stands in the value."""
+    """Describes one number (`shape` is None) or one array, and where it stands in the value."""
 
     path: str
     shape: tuple[int, ...] | None
@@ -49,7 +49,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """The form that all parties' values share: `Structure.of` reads it off the first."""
+    """Describes the form that all parties' values share: `Structure.of` reads it off the first."""
 
     leaves: tuple[Leaf, ...]
     outline: Any

@@ -1,4 +1,4 @@
-"""The log behind a result, for whoever wants to keep or check it."""
+"""Gives access to the log behind a result, to keep or check it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_BEFORE: Final = 1_024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SessionTranscript:
-    """Where a round stands in a log: the session's id, the number of the round, the log.
+    """Says where a round stands in a log: the session's id, the number of the round, the log.
 
     `directory` holds the log as a board of files, or is None where it is in memory.
     """

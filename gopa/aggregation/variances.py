@@ -43,7 +43,7 @@ HALF_DISTANCE: Final = Fraction("0.567044")
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """The mean of the values, and the mean of their squared distances from the middle.
+    """Encodes a value as itself and its squared distance from the middle of the range.
 
     Raises:
         UsageError: the plan has another dimension than 2, or noise for a smaller
@@ -101,7 +101,7 @@ class Moments:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Variance(Result):
-    """The variance of the included parties' values (dividing by their number), and their mean.
+    """Holds the variance of the included parties' values, dividing by their number, and the mean.
 
     `estimate` is unbiased but for rounding: the variance that noise adds to the square of
     the mean was taken off. Where the noise exceeds the variance it may be negative; then

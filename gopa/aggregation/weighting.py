@@ -1,4 +1,4 @@
-"""Weighted means with private weights: the vector is widened by its weight.
+"""Computes weighted means with private weights: the vector is widened by its weight.
 
 A party with the value x and the weight w of at most W contributes w times x and, as the
 last coordinate, w. What is published is the sum of both, so the mean is their quotient,
@@ -39,7 +39,7 @@ CLEAR: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """One weight for each party, from 0 to the public `most`."""
+    """Holds one weight for each party, from 0 to the public `most`."""
 
     given: tuple[float, ...]
     most: Decimal
@@ -119,7 +119,7 @@ def encoding_with(weights: Weights, terms: Terms, *, proved: bool) -> Encoding:
 
 @dataclass(frozen=True, slots=True)
 class WeightedRange:
-    """Values in a range. A weight of v steps has its value on a grid of v steps.
+    """Encodes values in a range: a weight of v steps has its value on a grid of v steps.
 
     So no coordinate exceeds the last one, as full mode has parties prove, and given v
     the coordinates are rounded without bias.
@@ -172,7 +172,7 @@ class WeightedRange:
 
 @dataclass(frozen=True, slots=True)
 class WeightedBall:
-    """Vectors of bounded length, for plans with a norm: w x / W, and w on the same grid.
+    """Encodes vectors of bounded length, for plans with a norm: w x / W, and w on the same grid.
 
     The weight's coordinate runs through the whole range, so the norm of the plan bounds
     the length of (w x / W, (w / W - 1/2) width). Coordinates may exceed the weight, so

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from gopa.aggregation.account import Account
+from gopa.aggregation.aggregator import AggregatorBase
 from gopa.aggregation.engine import Carried, Mode
 from gopa.aggregation.engine import Trust as EngineTrust
 from gopa.aggregation.reading import Reading, result_of
 from gopa.aggregation.result import Result
-from gopa.aggregation.rounds import AggregatorBase
 from gopa.aggregation.structure import Structure, Value, count_of
 from gopa.aggregation.transcript import SessionTranscript
 from gopa.aggregation.weighting import largest_weight

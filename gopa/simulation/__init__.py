@@ -1,4 +1,4 @@
-"""Sessions in one process, with scripted departures and lies. Never a real session.
+"""Runs sessions in one process, with scripted departures and lies. Never a real session.
 
 Everything is real but the secrets, which follow from a seed, and the network.
 """

@@ -1,11 +1,12 @@
-"""What a misbehaving party or organiser has at hand."""
+"""Gives whoever misbehaves access to a party or an organiser: keys, states, the log, signing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from bulletin_board import Entry, Submission
 from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
 from gopa.messages.manifest import Manifest
 from gopa.messages.phases import KIND_IN, Kind, Phase
@@ -13,19 +14,29 @@ from gopa.organiser import SendMessage
 from gopa.party import PartyState, Post
 from gopa.rounds.toolkit import Toolkit
 from gopa.simulation.board import SimulatedBoard
-from gopa.simulation.contents import body_of, first_entry
 from wire.codec import Codec
 from wire.ed25519 import SigningKey
 from wire.errors import MalformedMessage
 from wire.randomness import Rng
 from wire.secret import Guarded
 
+
+def first_entry(entries: Sequence[bytes]) -> Entry:
+    """The first entry of a message."""
+    return Submission.decode(entries[0]).entry
+
+
+def body_of(entries: Sequence[bytes]) -> bytes:
+    """The body of a message, from all of its entries."""
+    return b"".join(Submission.decode(raw).entry.body for raw in entries)
+
+
 _T = TypeVar("_T")
 
 
 @dataclass(slots=True, repr=False, eq=False)
 class PartyAccess(Guarded):
-    """Shows one party at one moment: its key, its states, the log, a place to remember things.
+    """Gives a behaviour access to one party: its key, its states, the log, memory of its own.
 
     `before` is its state when it was told what made it speak.
     """
@@ -67,7 +78,7 @@ class PartyAccess(Guarded):
 
 @dataclass(slots=True, repr=False, eq=False)
 class OrganiserAccess(Guarded):
-    """The organiser at one moment."""
+    """Gives a behaviour access to the organiser: its key, the log, memory of its own."""
 
     session: bytes
     manifest: Manifest

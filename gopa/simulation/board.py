@@ -1,4 +1,4 @@
-"""A real log in one process: the parties of a simulation post to it and read from it."""
+"""Keeps a real log in one process: the parties of a simulation post to it and read it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _QUOTA = 2**40
 
 
 class SimulatedBoard:
-    """A log in memory, or in a directory that stays.
+    """Keeps a log in memory, or in a directory that stays.
 
     Every signature is verified once, when an entry is posted; every reader is handed
     entries of the log.

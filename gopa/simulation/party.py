@@ -1,4 +1,4 @@
-"""A party of a simulation: the machine, what it departs from, what it cost."""
+"""Runs a party of a simulation: its state machine, its behaviours, what it cost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from wire.secret import Guarded
 
 @dataclass(slots=True)
 class Usage:
-    """What a party cost so far.
+    """Counts what a party cost so far.
 
     `posted` and `read` are bytes of entries; `entries` is how many were read, each of them
     with a signature. `cpu_seconds` is what the clock of the options measured of the party's steps,
@@ -73,6 +73,7 @@ class SimulatedParty(Guarded):
 
     @property
     def index(self) -> int:
+        """Its number, in the order of the keys."""
         return self.access.index
 
     @property
@@ -82,6 +83,7 @@ class SimulatedParty(Guarded):
 
     @property
     def state(self) -> PartyState:
+        """The state of its machine."""
         return self.access.state
 
     def tell(

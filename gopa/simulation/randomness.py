@@ -1,4 +1,4 @@
-"""Reproducible randomness for simulations. Whoever knows the seed knows every secret."""
+"""Derives reproducible randomness for simulations. Whoever knows the seed knows every secret."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wire.randomness import Rng
 
 
 class SeededStreams:
-    """Independent streams from one seed, one for each name."""
+    """Derives independent streams from one seed, one for each name."""
 
     __slots__ = ("_seed",)
 

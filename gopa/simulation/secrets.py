@@ -1,4 +1,4 @@
-"""What the parties of a simulation keep secret, for tests that compare a result with it."""
+"""Reads what the parties of a simulation keep secret, for tests that compare a result with it."""
 
 from __future__ import annotations
 

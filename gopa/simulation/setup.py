@@ -22,8 +22,8 @@ from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import BeaconValue
 from gopa.simulation.access import OrganiserAccess, PartyAccess
-from gopa.simulation.party import SimulatedParty, Clock, unmeasured
 from gopa.simulation.board import SimulatedBoard
+from gopa.simulation.party import Clock, SimulatedParty, unmeasured
 from gopa.simulation.randomness import SeededStreams
 from gopa.simulation.script import Script
 from wire.ed25519 import SigningKey
@@ -33,7 +33,7 @@ from wire.secret import SecretBytes
 
 
 class KnownBeaconValues(Protocol):
-    """Values of a beacon that the caller of a simulation has at hand."""
+    """Supplies the values of a beacon that the caller of a simulation has."""
 
     def name(self) -> int:
         """The round that the next close of join names."""
@@ -44,7 +44,7 @@ class KnownBeaconValues(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SimulatedWitnesses:
-    """Simulated witnesses: they cosign every checkpoint of the log, at the time they are set to."""
+    """Cosigns every checkpoint of the log as witnesses would, at the time that is set."""
 
     signers: tuple[NoteSigner, ...]
     time: int
@@ -128,7 +128,7 @@ def set_up(
     script: Script,
     streams: SeededStreams,
 ) -> SimulationParts:
-    """Everybody of the roster, with the keys in increasing order."""
+    """Makes everybody of the roster, with the keys in increasing order."""
     if any(party not in range(terms.parties) for party in script.parties):
         raise UsageError(f"a party is a position from 0 to {terms.parties - 1}", "script")
     keys = _keys(terms.parties, streams)

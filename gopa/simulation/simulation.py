@@ -40,7 +40,7 @@ from wire.randomness import Rng, draw
 
 @dataclass(frozen=True, slots=True)
 class RoundRecord:
-    """All attempts of one logical round.
+    """Says what one logical round came to, with all its attempts.
 
     Parties are named by their number in the simulation, from 0, in the order of their
     keys. `included` is the final list of the last attempt, if that has a result.
@@ -65,7 +65,7 @@ _BATCH = 512
 
 
 class Simulation:
-    """Parties, organiser and board in one process, labelled a simulation in the manifest.
+    """Runs parties, organiser and board in one process, labelled a simulation in the manifest.
 
     Party i has the i-th smallest key of the roster. The same `rng` gives the same log.
     """
@@ -95,7 +95,7 @@ class Simulation:
         self._run(self._organiser.start())
 
     def run_round(self, inputs: Sequence[Sequence[int] | None]) -> RoundRecord:
-        """The next logical round, with all its attempts.
+        """Runs the next logical round, with all its attempts.
 
         `inputs` are vectors on the grid, one for each party that takes part; None for a
         party that has nothing to say.
@@ -123,7 +123,7 @@ class Simulation:
         return self._organiser.state.over
 
     def findings(self) -> Findings:
-        """Everything the rules found so far."""
+        """Says everything that the rules found so far."""
         return self._organiser.findings()
 
     def log(self) -> LogReader:
@@ -261,7 +261,9 @@ class Simulation:
             return options.roll_time
         return options.witnesses.time
 
-    def _tell(self, party: SimulatedParty, event: Posted | Supplied | Witnessed | Dated) -> list[Post]:
+    def _tell(
+        self, party: SimulatedParty, event: Posted | Supplied | Witnessed | Dated
+    ) -> list[Post]:
         return party.tell(event, self._answer, self._size_of)
 
     def _answer(self, fetch: Fetch) -> tuple[Posted, ...]:

@@ -18,10 +18,9 @@ from gopa.organiser import SessionSetting
 from gopa.party import Post
 from gopa.planning.terms import Terms
 from gopa.simulation import Behaviour, RoundRecord, Script, Simulation, SimulationOptions
-from gopa.simulation.access import PartyAccess
+from gopa.simulation.access import PartyAccess, body_of
 from gopa.simulation.party import SimulatedParty
-from gopa.simulation.contents import body_of
-from gopa.simulation.departures import Honest, PostsLate
+from gopa.simulation.script import Honest, PostsLate
 from tests.attacks.stripping import stripped
 from tests.randomness import seeded
 from tests.simulation.prying import Coalition, edge_of

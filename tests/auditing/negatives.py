@@ -34,7 +34,7 @@ from gopa.rules.publish import PublishRules, RollbackRules
 from gopa.rules.rounds import RoundSequence
 from gopa.simulation import Script
 from gopa.simulation.access import PartyAccess
-from gopa.simulation.departures import Honest
+from gopa.simulation.script import Honest
 from tests.auditing.disabling import (
     Disable,
     believed,

@@ -33,9 +33,8 @@ from gopa.organiser import SendMessage
 from gopa.party.states import Stopped
 from gopa.planning.terms import Terms
 from gopa.simulation import OrganiserBehaviour, RoundRecord, Script, Simulation
-from gopa.simulation.access import OrganiserAccess
-from gopa.simulation.contents import body_of
-from gopa.simulation.departures import PostsLate, Skip
+from gopa.simulation.access import OrganiserAccess, body_of
+from gopa.simulation.script import PostsLate, Skip
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import RECOVERING, SCALAR, inputs_for, require_sound, simulate
 from wire.errors import FaultyParty

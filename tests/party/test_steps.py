@@ -49,8 +49,8 @@ from gopa.party.states import (
 )
 from gopa.simulation import Script, Simulation, SimulationOptions
 from gopa.simulation.party import SimulatedParty
-from gopa.simulation.departures import Skip
 from gopa.simulation.randomness import SeededStreams
+from gopa.simulation.script import Skip
 from gopa.simulation.setup import permissive
 from tests.lies import lying
 from tests.randomness import seeded

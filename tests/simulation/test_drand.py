@@ -125,11 +125,11 @@ def test_what_the_manifest_names_has_to_be_given(
     part: str,
 ) -> None:
     simulation = session(QUICK, witnesses_at(QUICK, 2))
-    assert getattr(simulation._stage, part) is not None
-    simulation._stage = replace(simulation._stage, **{part: None})  # type: ignore[arg-type]
+    assert getattr(simulation._options, part) is not None
+    simulation._options = replace(simulation._options, **{part: None})  # type: ignore[arg-type]
     with pytest.raises(UsageError) as caught:
         simulation.run_round(inputs_for(SCALAR))
-    assert caught.value.field == f"stage.{part}"
+    assert caught.value.field == f"options.{part}"
 
 
 @lru_cache(maxsize=1)

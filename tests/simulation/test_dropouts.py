@@ -12,7 +12,7 @@ from gopa.messages.phases import Phase
 from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
 from gopa.simulation import RoundRecord, Script
-from gopa.simulation.departures import PostsLate, Skip
+from gopa.simulation.script import PostsLate, Skip
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import (
     CURIOUS,

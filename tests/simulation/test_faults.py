@@ -30,7 +30,7 @@ from gopa.messages.phases import Phase
 from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
 from gopa.simulation import Behaviour, RoundRecord, Script
-from gopa.simulation.departures import Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
+from gopa.simulation.script import Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
 from tests.lies import lying
 from tests.simulation.worlds import (
     FULL,

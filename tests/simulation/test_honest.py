@@ -111,7 +111,9 @@ def test_archive_holds_the_whole_log() -> None:
 
 def test_log_can_live_in_a_directory(tmp_path: Path) -> None:
     in_memory = simulate()
-    on_disk = Simulation(SCALAR, rng=seeded(1), options=SimulationOptions(directory=tmp_path / "log"))
+    on_disk = Simulation(
+        SCALAR, rng=seeded(1), options=SimulationOptions(directory=tmp_path / "log")
+    )
     inputs = inputs_for(SCALAR)
     assert in_memory.run_round(inputs).sums == on_disk.run_round(inputs).sums
     assert list(on_disk.log().entries()) == list(in_memory.log().entries())

@@ -30,10 +30,9 @@ from gopa.organiser import (
 from gopa.planning.terms import Terms
 from gopa.rules import Findings, check
 from gopa.simulation import Script, SimulatedWitnesses, Simulation, SimulationOptions
-from gopa.simulation.access import OrganiserAccess
+from gopa.simulation.access import OrganiserAccess, body_of
 from gopa.simulation.board import SimulatedBoard
-from gopa.simulation.contents import body_of
-from gopa.simulation.departures import Garbage, Skip
+from gopa.simulation.script import Garbage, Skip
 from gopa.simulation.secrets import noise_for_tests
 from tests.lies import lying
 from tests.randomness import seeded

@@ -8,7 +8,7 @@ from gopa.adversary.deeds import wrong_edge, wrong_key, wrong_seed
 from gopa.messages.phases import Phase
 from gopa.planning.terms import Terms
 from gopa.simulation import Behaviour, Script, Simulation, SimulationOptions
-from gopa.simulation.departures import PostsLate, Skip
+from gopa.simulation.script import PostsLate, Skip
 from tests.lies import lying
 from tests.randomness import seeded
 from tests.simulation.prying import Coalition, left_over

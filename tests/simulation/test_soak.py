@@ -19,7 +19,7 @@ from gopa.party.reading import decode_commit
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import check_log
 from gopa.simulation import RoundRecord, Simulation
-from gopa.simulation.departures import Drop
+from gopa.simulation.script import Drop
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import FULL, RECOVERING, inputs_for, plain_sum, simulate

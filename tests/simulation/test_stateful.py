@@ -24,7 +24,7 @@ from gopa.messages.phases import Phase
 from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
 from gopa.simulation import Behaviour
-from gopa.simulation.departures import Drop, Garbage, PostsLate, Replay, Skip, Twice
+from gopa.simulation.script import Drop, Garbage, PostsLate, Replay, Skip, Twice
 from tests.lies import lying
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import (

@@ -30,9 +30,8 @@ from gopa.party import Post
 from gopa.party.states import Accusing, Committed, Comparing, Confirmed, Published
 from gopa.rounds.context import commit
 from gopa.rounds.proofs import SharedKeyClaim
-from gopa.simulation.access import PartyAccess
-from gopa.simulation.contents import body_of, first_entry
-from gopa.simulation.departures import Honest
+from gopa.simulation.access import PartyAccess, body_of, first_entry
+from gopa.simulation.script import Honest
 from tests.lies import lying
 from wire.randomness import draw
 from wire.secret import SecretBytes

@@ -28,7 +28,7 @@ from gopa.adversary.deeds import (
 from gopa.messages.party import About
 from gopa.messages.phases import Phase
 from gopa.simulation import Behaviour
-from gopa.simulation.departures import (
+from gopa.simulation.script import (
     Drop,
     Garbage,
     Honest,

@@ -17,7 +17,7 @@ from gopa.party import Fetch, Fetched, Halted, Output, PartyState, Post
 from gopa.party.states import Confirmed, Published, Unmasked
 from gopa.simulation import Script, Simulation, SimulationOptions
 from gopa.simulation.party import SimulatedParty
-from gopa.simulation.departures import Skip
+from gopa.simulation.script import Skip
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import FULL, RECOVERING, SCALAR, inputs_for

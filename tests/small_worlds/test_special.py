@@ -10,7 +10,7 @@ import pytest
 from gopa.messages.organiser import AbortReason
 from gopa.messages.phases import Phase
 from gopa.rounds.real_proofs import RealProofs
-from gopa.simulation.departures import Drop
+from gopa.simulation.script import Drop
 from tests.adversary.switches import NO_GRACE
 from tests.small_worlds.explore import require_sound
 from tests.small_worlds.faults import (

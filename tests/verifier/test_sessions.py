@@ -36,7 +36,7 @@ from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
 from gopa.planning.worth import Worth
 from gopa.simulation import Behaviour, Script, Simulation
-from gopa.simulation.departures import Drop, Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
+from gopa.simulation.script import Drop, Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
 from tests.lies import lying
 from tests.planning.judged import explain_judgement
 from tests.simulation.worlds import (

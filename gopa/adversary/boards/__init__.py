@@ -6,7 +6,6 @@ it is told. A `ServedSession` has a session of honest parties and an organiser o
 transports; `played` runs a play on it, and `ServedOutcome` is what came of it.
 """
 
-from gopa.adversary.boards.asking import BoardRequest, Onward, Tampering, Which, closing, said
 from gopa.adversary.boards.clients import HonestClient
 from gopa.adversary.boards.harm import harm
 from gopa.adversary.boards.log_fork import FEW_CONNECTIONS, FEW_PENDING, FEW_SESSIONS, LogFork
@@ -16,6 +15,7 @@ from gopa.adversary.boards.outcome import ServedOutcome
 from gopa.adversary.boards.playing import Scenario, lying, played, require_honest_session
 from gopa.adversary.boards.served_session import ServedSession, serve_session
 from gopa.adversary.boards.strangers import Crowd, Squatters
+from gopa.adversary.boards.tampering import BoardRequest, Onward, Tampering, Which, closing, said
 from gopa.adversary.boards.transport import MaliciousBoard, NeverHappened, Sent, TamperedTransport
 
 __all__ = [

@@ -22,8 +22,8 @@ from gopa.sessions.following import BoardLink
 from gopa.sessions.round_progress import RoundProgress
 from gopa.sessions.ticket import Ticket
 from gopa.simulation.access import PartyAccess
-from gopa.simulation.party import SimulatedParty
 from gopa.simulation.board import SimulatedBoard, size_of
+from gopa.simulation.party import SimulatedParty
 from gopa.simulation.script import Behaviour
 from gopa.simulation.setup import permissive
 from wire.ed25519 import SigningKey

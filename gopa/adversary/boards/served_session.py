@@ -19,7 +19,6 @@ from bulletin_board.entry import VERSION, sign_entry
 from bulletin_board.policy import KnownServer, WitnessGroup
 from bulletin_board.tree import leaf_hash
 from bulletin_board.witness.service import Witness, WitnessStore, build_witness_app
-from gopa.adversary.boards.asking import Which, closed_by
 from gopa.adversary.boards.clients import (
     HonestClient,
     NotedConnection,
@@ -30,6 +29,7 @@ from gopa.adversary.boards.clients import (
 from gopa.adversary.boards.log_fork import LogFork, serving
 from gopa.adversary.boards.lying_client import LyingClient
 from gopa.adversary.boards.organiser_process import InVain, OrganiserProcess
+from gopa.adversary.boards.tampering import Which, closed_by
 from gopa.adversary.boards.transport import LONG, MaliciousBoard, NeverHappened
 from gopa.adversary.outcome import Catch
 from gopa.adversary.setup import SessionSetup

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from bulletin_board.client.http import HttpTransport
 from bulletin_board.entry import LARGEST_BODY, VERSION, Entry, sign_entry
-from gopa.adversary.boards.asking import ENTRIES
+from gopa.adversary.boards.tampering import ENTRIES
 from gopa.messages.framing import NO_LEAF
 from gopa.messages.phases import Kind, Phase
 from wire.domains import ENTRY_PAYLOAD_TYPE

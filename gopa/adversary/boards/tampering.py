@@ -1,4 +1,7 @@
-"""What a front can do to requests and answers, one by one. Each function makes a `Tampering`."""
+"""Changes requests of one participant, and their answers, as a malicious board may.
+
+Each function that takes `which` entries makes a `Tampering`.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,71 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import cycle
-from typing import Final
+from typing import Final, Protocol, TypeAlias
 
 from bulletin_board import Entry, Submission
 from bulletin_board.client.http import NetworkError, Response
 from bulletin_board.lookup import LOOKUP as LOOKUP_CODEC
 from bulletin_board.lookup import LOOKUP_ANSWER, LookupAnswer
+from bulletin_board.reader import CHECKPOINT, COSIGNED
 from bulletin_board.tree import subset_proof
-from gopa.adversary.boards.asking import CHECKPOINTS, LOOKUP, BoardRequest, Onward, Tampering, Which
+from gopa.messages.organiser import CLOSE
+from gopa.messages.phases import Kind, Phase
+
+ENTRIES: Final = "/v1/entries"
+LOOKUP: Final = "/v1/lookup"
+CHECKPOINTS: Final = frozenset({f"/{CHECKPOINT}", f"/{COSIGNED}"})
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRequest:
+    """One request; `path` is below the board's address, `limit` the most that will be read."""
+
+    method: str
+    path: str
+    body: bytes | None
+    media_type: str
+    limit: int
+
+    @property
+    def posted(self) -> Entry | None:
+        """The entry that it would put into the log, if it is a post."""
+        if self.path != ENTRIES:
+            return None
+        return Submission.decode(self.body or b"").entry
+
+
+Onward: TypeAlias = Callable[[BoardRequest], Response]
+"""What would happen to a request otherwise."""
+
+
+class Tampering(Protocol):
+    """What a front does to a request or to its answer. Called by several threads at once."""
+
+    def __call__(self, asked: BoardRequest, onward: Onward) -> Response:
+        """Raises `NetworkError` as if no answer had come."""
+
+
+Which: TypeAlias = Callable[[Entry], bool]
+"""Some entries and not others."""
+
+
+def said(phase: Phase) -> Which:
+    """What parties say in this phase."""
+    return lambda entry: entry.phase == phase
+
+
+def closing(phase: Phase) -> Which:
+    """The organiser's close of this phase."""
+    return lambda entry: closed_by(entry) is phase
+
+
+def closed_by(entry: Entry) -> Phase | None:
+    """The phase that an entry closes."""
+    return CLOSE.decode(entry.body).phase if entry.kind == Kind.CLOSE else None
+
 
 Node = Callable[[int, int], bytes]
 """The hash of a node of the tree, by level and number."""

@@ -20,9 +20,13 @@ from bulletin_board.client.board import BoardClient, Patience
 from bulletin_board.client.http import HttpTransport, Response
 from bulletin_board.client.state import MemoryState
 from bulletin_board.storage import Overtaken
-from gopa.adversary.boards.asking import ENTRIES, BoardRequest, Onward, Tampering, Which
 from gopa.adversary.boards.log_fork import LogFork, serve_fork
 from gopa.adversary.boards.tampering import (
+    ENTRIES,
+    BoardRequest,
+    Onward,
+    Tampering,
+    Which,
     false_receipts,
     garbled,
     hiding,

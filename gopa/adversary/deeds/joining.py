@@ -24,10 +24,9 @@ from gopa.party.joining import take_input
 from gopa.party.states import Invited, Joined
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
-from gopa.simulation.access import PartyAccess
-from gopa.simulation.contents import body_of
-from gopa.simulation.departures import Honest, Rounds, acts
+from gopa.simulation.access import PartyAccess, body_of
 from gopa.simulation.randomness import SeededStreams
+from gopa.simulation.script import Honest, Rounds, acts
 from wire.ed25519 import SigningKey
 
 

@@ -17,9 +17,8 @@ from gopa.party import Post
 from gopa.party.context import PartyContext
 from gopa.party.states import Committed, Joined
 from gopa.simulation import Behaviour, permissive
-from gopa.simulation.access import PartyAccess
-from gopa.simulation.contents import body_of
-from gopa.simulation.departures import Honest, Rounds, acts
+from gopa.simulation.access import PartyAccess, body_of
+from gopa.simulation.script import Honest, Rounds, acts
 from wire.errors import UsageError
 
 Change: TypeAlias = Callable[[Any], Any]

@@ -36,9 +36,8 @@ from gopa.party.committing import sealed_shares, share_point
 from gopa.party.states import Committed, Published
 from gopa.rounds.context import commit
 from gopa.simulation import Behaviour
-from gopa.simulation.access import PartyAccess
-from gopa.simulation.contents import body_of
-from gopa.simulation.departures import Honest, Rounds, acts
+from gopa.simulation.access import PartyAccess, body_of
+from gopa.simulation.script import Honest, Rounds, acts
 from wire.errors import UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes

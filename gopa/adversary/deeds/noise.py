@@ -19,8 +19,8 @@ from gopa.party.committing import commit_round
 from gopa.party.states import Checking, Committed, Joined
 from gopa.rounds.statements import table_coins
 from gopa.simulation.access import PartyAccess
-from gopa.simulation.departures import Honest, Rounds, acts
 from gopa.simulation.randomness import SeededStreams
+from gopa.simulation.script import Honest, Rounds, acts
 from zkp import NoiseSeeds
 from zkp.noise_table import GaussianTable
 

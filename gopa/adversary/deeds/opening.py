@@ -22,9 +22,8 @@ from gopa.party import Post
 from gopa.party.states import Accusing, Comparing, Confirmed, Published
 from gopa.rounds.proofs import SharedKeyClaim
 from gopa.simulation import Behaviour
-from gopa.simulation.access import PartyAccess
-from gopa.simulation.contents import first_entry
-from gopa.simulation.departures import Honest, Rounds, acts
+from gopa.simulation.access import PartyAccess, first_entry
+from gopa.simulation.script import Honest, Rounds, acts
 
 
 def wrong_key() -> Deed:

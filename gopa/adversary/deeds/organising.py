@@ -37,8 +37,7 @@ from gopa.organiser import SendMessage
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Control, Ledger
 from gopa.rules.closes import given_in
-from gopa.simulation.access import OrganiserAccess
-from gopa.simulation.contents import body_of
+from gopa.simulation.access import OrganiserAccess, body_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,8 @@ from gopa.messages.party import REVEAL
 from gopa.messages.phases import Kind, Phase
 from gopa.organiser import SendMessage
 from gopa.party import Post
-from gopa.simulation.access import OrganiserAccess, PartyAccess
-from gopa.simulation.contents import body_of
-from gopa.simulation.departures import Drop
+from gopa.simulation.access import OrganiserAccess, PartyAccess, body_of
+from gopa.simulation.script import Drop
 
 _TWICE = bytes.fromhex("6a493210f7499cd17fecb510ae0cea23a110e8d5b901f8acadd3095c73a3b919")
 _NONCE = bytes(range(32))
@@ -32,7 +31,7 @@ class Puppeteer:
     object is of use in one session.
     """
 
-    _scene: OrganiserAccess | None = field(default=None, repr=False)
+    _access: OrganiserAccess | None = field(default=None, repr=False)
     _author: bytes = b""
     _roll: SendMessage | None = None
 
@@ -44,7 +43,7 @@ class Puppeteer:
         close = close_of(control)
         if close is None or close.phase is not Phase.JOIN or not self._author:
             return [control]
-        self._scene = access
+        self._access = access
         self._roll = access.altered(control, CLOSE, self._with_puppet)
         return [self._roll]
 
@@ -54,9 +53,9 @@ class Puppeteer:
 
     def closes_coins(self) -> Sequence[Post]:
         """The close of coins over what was revealed, and the puppet's nonce."""
-        if self._scene is None or self._roll is None:
+        if self._access is None or self._roll is None:
             return []
-        access, submission = self._scene, Submission.decode(self._roll.entries[-1])
+        access, submission = self._access, Submission.decode(self._roll.entries[-1])
         content = CLOSE.decode(body_of(self._roll.entries)).content
         nonces = {self._author: _NONCE, **_revealed(access, self._roll.round)}
         if not isinstance(content, Roll) or not {p.author for p in content.parties} <= set(nonces):
@@ -72,7 +71,7 @@ class Puppeteer:
         return [Post(Phase.ORGANISER, place.round, sign_message(body, place, access.key).entries)]
 
     def _with_puppet(self, close: Close) -> Close:
-        content, access = close.content, self._scene
+        content, access = close.content, self._access
         if not isinstance(content, Roll) or access is None:
             return close
         place = access.session, 1, party_id(self._author)

@@ -11,9 +11,8 @@ from gopa.adversary.deeds.kinds import copied, instead
 from gopa.adversary.malicious import Deed, phase_of
 from gopa.messages.phases import Phase
 from gopa.party import Post
-from gopa.simulation.access import PartyAccess
-from gopa.simulation.contents import body_of, first_entry
-from gopa.simulation.departures import (
+from gopa.simulation.access import PartyAccess, body_of, first_entry
+from gopa.simulation.script import (
     Drop,
     Garbage,
     Honest,

@@ -15,7 +15,7 @@ from gopa.party.states import Accusing, Committed, Comparing
 from gopa.rounds.context import RoundContext, commit
 from gopa.simulation import Behaviour
 from gopa.simulation.access import PartyAccess
-from gopa.simulation.departures import Rounds
+from gopa.simulation.script import Rounds
 from gopa.simulation.secrets import noise_for_tests
 from wire.errors import UsageError
 

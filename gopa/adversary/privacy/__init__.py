@@ -5,14 +5,13 @@ epsilon and delta, with its confidence. It finds leaks and proves none absent.
 """
 
 from gopa.adversary.privacy.audit import CONFIDENCE, ViewResult, measure_all, noticed
-from gopa.adversary.privacy.audited_plan import default_views
+from gopa.adversary.privacy.audited_plan import default_views, read_plan
 from gopa.adversary.privacy.broken import BREAKAGES, Breakage, broken_views
 from gopa.adversary.privacy.claims import MeasuredView
 from gopa.adversary.privacy.coalitions import COALITIONS, Coalition, views_of
 from gopa.adversary.privacy.laws import Law, Masks
 from gopa.adversary.privacy.linking import ViewComparison, link, links
 from gopa.adversary.privacy.measuring import Measurement, ViewClaim, measure
-from gopa.adversary.privacy.plan_file import read_plan
 from gopa.adversary.privacy.scenarios import ReleaseScenario
 from gopa.adversary.privacy.views import Release, World
 

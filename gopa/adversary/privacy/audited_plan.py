@@ -1,14 +1,12 @@
-"""Lists the plans that are audited without a plan of one's own: small, loose enough to measure.
-
-A claimed delta of 0.05 makes an excess of a few percent visible in some seconds; a delta
-of one in a million could not be measured with a million views. One plan of that kind is
-there all the same: it shows how much less an audit notices.
-"""
+"""Lists the plans that are audited by default, and reads others from `gopa plan --json`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gopa.adversary.privacy.claims import MeasuredView
@@ -24,6 +22,9 @@ from gopa.adversary.privacy.coalitions import (
 )
 from gopa.planning.planner import plan
 from gopa.planning.terms import Terms
+from wire.errors import MalformedMessage, UsageError
+from wire.strict_json import read_json
+from zkp.noise_table import NoiseLaw, decode_noise_law
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,3 +94,66 @@ def default_views(rng: np.random.Generator) -> list[MeasuredView]:
     """The views of a default audit."""
     found = [each.view(house.terms, rng) for house in HOUSES for each in house.coalitions]
     return [view for view in found if view is not None]
+
+
+_DECIMALS: Final = frozenset({"low", "high", "epsilon", "delta", "beta"})
+_LARGEST: Final = 1 << 20
+
+
+def read_plan(path: Path) -> Terms:
+    """The terms of a plan; whoever relies on them asks what they are worth.
+
+    Raises:
+        UsageError: no such file, other contents, or numbers that do not fit each other.
+    """
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise UsageError(f"{path} is larger than a plan", "plan")
+        found = read_json(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", "plan") from None
+    except ValueError:
+        raise UsageError(f"{path} is no JSON: write it with `gopa plan --json`", "plan") from None
+    return terms_from(found)
+
+
+def terms_from(record: object) -> Terms:
+    """The terms in what `gopa plan --json` wrote. Raises `UsageError` for anything else."""
+    terms, noise = _part(record, "terms"), _part(record, "noise")
+    wanted = {each.name for each in fields(Terms)} - {"noise"}
+    if set(terms) != wanted:
+        wrong = ", ".join(sorted(map(str, set(terms) ^ wanted)))
+        raise UsageError(f"the terms of this version; differing: {wrong}", "plan")
+    values: dict[str, Any] = {
+        name: _decimal(value, name) if name in _DECIMALS else value for name, value in terms.items()
+    }
+    return Terms(noise=_law(noise), **values)
+
+
+def _part(record: object, name: str) -> Mapping[str, object]:
+    part = record.get(name) if isinstance(record, dict) else None
+    if not isinstance(part, dict):
+        raise UsageError(f"an object with {name!r}, as `gopa plan --json` prints it", "plan")
+    return part
+
+
+def _decimal(value: object, name: str) -> Decimal:
+    if not isinstance(value, str):
+        raise UsageError("a decimal number as text", name)
+    try:
+        return Decimal(value)
+    except InvalidOperation:
+        raise UsageError("a decimal number as text", name) from None
+
+
+def _law(noise: Mapping[str, object]) -> NoiseLaw:
+    encoding = noise.get("encoding")
+    if not isinstance(encoding, str):
+        raise UsageError("the encoding of a noise law in hexadecimal", "noise")
+    try:
+        law = decode_noise_law(bytes.fromhex(encoding))
+    except (ValueError, MalformedMessage):
+        raise UsageError("the encoding of a noise law in hexadecimal", "noise") from None
+    if noise.get("hash") != law.table_hash().hex():
+        raise UsageError("the hash of another table than the one that is encoded", "noise")
+    return law

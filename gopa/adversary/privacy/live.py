@@ -16,7 +16,7 @@ from gopa.party.states import Committed
 from gopa.planning.terms import Terms
 from gopa.simulation import Script, Simulation, SimulationOptions
 from gopa.simulation.party import SimulatedParty
-from gopa.simulation.departures import PostsLate
+from gopa.simulation.script import PostsLate
 from wire.randomness import Rng
 from zkp.noise_table import GaussianTable, binomial
 

@@ -40,7 +40,7 @@ from gopa.messages.phases import Phase
 from gopa.party import Post
 from gopa.simulation import Behaviour, OrganiserBehaviour
 from gopa.simulation.access import PartyAccess
-from gopa.simulation.departures import Honest, Rounds
+from gopa.simulation.script import Honest, Rounds
 from tests.adversary.schedules.worlds import World
 
 

@@ -40,7 +40,11 @@ class Secrets:
             self.final[place] = stage.leaf
 
     def _committed(
-        self, actor: SimulatedParty, stage: Committed, place: tuple[int, int], numbers: dict[bytes, int]
+        self,
+        actor: SimulatedParty,
+        stage: Committed,
+        place: tuple[int, int],
+        numbers: dict[bytes, int],
     ) -> None:
         given = next(g for g in actor.state.inputs if g.logical == stage.opened.logical)
         self.noise[place] = noise_for_tests(actor.state, actor.author, given.values)

@@ -14,8 +14,8 @@ from gopa.party import Event, Fetched, Output, Part, PartyState, Post, Supplied,
 from gopa.party.states import BetweenRounds, Checking, Committed, Joined, Outside
 from gopa.sessions.vault import MemoryVault
 from gopa.simulation import Simulation
+from gopa.simulation.access import body_of
 from gopa.simulation.party import SimulatedParty
-from gopa.simulation.contents import body_of
 from tests.sessions.parties.test_killed import CASES, LIAR, SUBJECT
 from tests.sessions.parties.worlds import (
     DyingVault,

@@ -16,7 +16,7 @@ from gopa.rounds.toolkit import Toolkit
 from gopa.rules import check_log
 from gopa.sessions.vault import DirectoryVault, SealingKey, Vault
 from gopa.simulation import Script, Simulation
-from gopa.simulation.departures import Skip
+from gopa.simulation.script import Skip
 from tests.board.faults import Plan
 from tests.lies import lying
 from tests.randomness import seeded

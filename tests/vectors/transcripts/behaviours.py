@@ -16,9 +16,8 @@ from gopa.party import Post
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
 from gopa.simulation import Behaviour
-from gopa.simulation.access import PartyAccess
-from gopa.simulation.contents import body_of
-from gopa.simulation.departures import Honest
+from gopa.simulation.access import PartyAccess, body_of
+from gopa.simulation.script import Honest
 from tests.lies import lying
 from tests.messages.samples import signing_key
 from tests.randomness import seeded

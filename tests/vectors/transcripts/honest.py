@@ -9,7 +9,7 @@ from gopa.adversary.deeds.organising import CutsOff, GivesUp
 from gopa.messages.organiser import AbortReason, Released
 from gopa.messages.phases import Phase
 from gopa.simulation import Script
-from gopa.simulation.departures import PostsLate, Skip
+from gopa.simulation.script import PostsLate, Skip
 from tests.lies import lying
 from tests.vectors.transcripts.cases import Case, aborts, sums
 from tests.vectors.transcripts.worlds import (

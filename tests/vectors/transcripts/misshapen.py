@@ -26,9 +26,8 @@ from gopa.messages.phases import KIND_IN, Kind, Phase
 from gopa.organiser import SendMessage
 from gopa.party import Post
 from gopa.simulation import OrganiserBehaviour, Script
-from gopa.simulation.access import OrganiserAccess, PartyAccess
-from gopa.simulation.contents import body_of, first_entry
-from gopa.simulation.departures import Honest, Skip
+from gopa.simulation.access import OrganiserAccess, PartyAccess, body_of, first_entry
+from gopa.simulation.script import Honest, Skip
 from tests.lies import lying
 from tests.vectors.transcripts.cases import Case, aborts, blame, sums
 from tests.vectors.transcripts.organisers import cheat

@@ -29,7 +29,7 @@ from gopa.messages.organiser import AbortReason
 from gopa.messages.party import About
 from gopa.messages.phases import Phase
 from gopa.simulation import Behaviour, Script
-from gopa.simulation.departures import Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
+from gopa.simulation.script import Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
 from tests.lies import lying
 from tests.small_worlds.behaviours import Conspire
 from tests.vectors.transcripts.behaviours import (

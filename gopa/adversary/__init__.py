@@ -1,4 +1,4 @@
-"""Malicious users as a library: misbehave in one line, and see who catches it.
+"""Lets parties, organisers and boards misbehave in one line, and shows who catches it.
 
 Parties, organisers and boards that lie, a catalogue of named attacks, and what must never
 come of any of them. `docs/security.md` shows how to write one's own.

@@ -1,4 +1,4 @@
-"""What attackers are after, besides harm: an outcome that is theirs."""
+"""Says what attackers are after, besides harm: each function asks whether an outcome is that."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def committed_among_puppets(outcome: AttackOutcome) -> bool:
 
 
 def harmful(outcome: AttackOutcome) -> bool:
-    """Nothing beyond what must never happen."""
+    """Whether harm was done: the attack is after nothing beyond that."""
     del outcome
     return False
 

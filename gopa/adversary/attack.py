@@ -20,7 +20,7 @@ from wire.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class AttackRoles:
-    """Casts the parts of an attack, as numbers of parties. All differ."""
+    """Says which party plays which role in an attack, as numbers of parties. All differ."""
 
     liar: int = 1
     victim: int = 0
@@ -30,7 +30,7 @@ class AttackRoles:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The three things to know of an attack, from its docstring."""
+    """Tells the three things to know of an attack, from its docstring."""
 
     tries: str
     caught: str
@@ -57,7 +57,7 @@ class AttackResult:
 
 @runtime_checkable
 class Attack(Protocol):
-    """Something that can be tried and must fail."""
+    """Describes something that can be tried and must fail."""
 
     @property
     def name(self) -> str: ...
@@ -81,7 +81,7 @@ Plot: TypeAlias = Callable[[AttackRoles], Sequence[Actor]]
 
 @dataclass(frozen=True, slots=True)
 class SessionAttack:
-    """Parties or an organiser that misbehave in a session.
+    """Lets parties or an organiser misbehave in a session.
 
     `over_http` is for attacks that a board stops earlier, or in which it depends on who is
     first: one of these rules must catch them over HTTP, in place of all that are expected.
@@ -98,7 +98,7 @@ class SessionAttack:
     needs: tuple[Requirement, ...] = ()
 
     def run(self) -> AttackResult:
-        """Try it in its own setup."""
+        """Tries it in its own setup."""
         return self.judged(try_out(self.setup, self.actors(AttackRoles())))
 
     def actors(self, roles: AttackRoles) -> tuple[Actor, ...]:
@@ -134,7 +134,7 @@ KNOWN: Final[dict[str, Attack]] = {}
 
 
 def register(attack: Attack) -> None:
-    """Make it known to `gopa attack` and to the tests of this process.
+    """Makes it known to `gopa attack` and to the tests of this process.
 
     Raises:
         UsageError: the name is taken.
@@ -152,7 +152,7 @@ def attack(  # noqa: PLR0913 - all of them are options
     over_http: Sequence[str] = (),
     needs: Sequence[Requirement] = (),
 ) -> Callable[[Plot], SessionAttack]:
-    """Make an attack of a function that says who misbehaves, and register it.
+    """Makes an attack of a function that says who misbehaves, and register it.
 
     `expects` are the rules that must catch it, `aim` says of an outcome whether the attack
     reached what it was after; `over_http` is that of `SessionAttack`, `needs` what a session

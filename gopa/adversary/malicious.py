@@ -1,4 +1,4 @@
-"""Who misbehaves, when, and how: the sentences of which attacks are made."""
+"""Says who misbehaves, when and how: attacks are made of such sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wire.errors import UsageError
 
 
 class NotApplicable(UsageError):
-    """A deed that means nothing in this session, such as a false proof where none is asked for."""
+    """Says that a deed means nothing in this session, such as a false proof where none is due."""
 
 
 Deed: TypeAlias = Callable[[Phase, Rounds], Behaviour]
@@ -24,7 +24,7 @@ PHASES = {phase.name.lower(): phase for phase in Phase if phase is not Phase.ORG
 
 @dataclass(frozen=True, slots=True)
 class Malicious:
-    """A party that does something else at a phase: `Malicious(1, at="publish", do=late())`.
+    """Makes a party do something else at a phase: `Malicious(1, at="publish", do=late())`.
 
     `party` is its number, from 0, in the order of the keys. `at` is a phase or its name.
     `rounds` are the numbers of the rounds, from 1, in which it misbehaves; None is all.
@@ -53,7 +53,7 @@ class Malicious:
 
 @dataclass(frozen=True, slots=True)
 class MaliciousOrganiser:
-    """An organiser that posts something else: `MaliciousOrganiser(do=AlteredResult(..))`."""
+    """Makes an organiser post something else: `MaliciousOrganiser(do=AlteredResult(..))`."""
 
     do: OrganiserBehaviour
 

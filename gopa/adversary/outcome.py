@@ -1,4 +1,4 @@
-"""What came of an attack: who was caught by which check, and whether the result is right."""
+"""Says what came of an attack: who was caught by which check, and whether the result is right."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STOPPED: Final = "04-C5"
 
 
 class How(Enum):
-    """What happened to whoever was caught."""
+    """Says what happened to whoever was caught."""
 
     CONVICTED = "convicted"
     REMOVED = "left out"
@@ -42,7 +42,7 @@ class How(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Catch:
-    """One rule that stopped somebody, and the number of the audit's check that cites it.
+    """Names one rule that stopped somebody, and the number of the audit's check that cites it.
 
     `who` is `party 1`, `organiser` or `board`. CONVICTED: entries of the log prove it to
     anybody. REMOVED: the party is in no list from there on. REFUSED: participants said
@@ -71,7 +71,7 @@ class Catch:
 
 @dataclass(frozen=True, slots=True)
 class OpenToAll:
-    """What the entries of a round show to everybody, whether or not the rules count them.
+    """Holds what the entries of a round show to everybody, whether or not the rules count them.
 
     `commits`: who committed; `values`: who posted a masked value; `seeds`: whose self-mask can
     be taken off; `edges`: whose keys were posted. All are numbers of parties.
@@ -85,7 +85,7 @@ class OpenToAll:
 
 @dataclass(frozen=True, slots=True)
 class RoundOutcome:
-    """One round as the log has it, and the sum as it should be.
+    """Holds one round as the log has it, and the sum as it should be.
 
     `included` are numbers of parties, None without a final list. `expected` is what their
     inputs and noise add up to, known to a simulation alone; None where there is no result.

@@ -1,4 +1,4 @@
-"""Attacks on somebody's own pipeline: aggregators in which parties or the organiser misbehave."""
+"""Attacks somebody's own pipeline: its aggregators get parties or an organiser that misbehave."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Aggregators:
 
         Raises:
             NotApplicable: no session, one among parties that trust each other, or too few
-                parties for the cast.
+                parties for the roles.
         """
         if "script" in settings:
             raise UsageError("the attack says who misbehaves: take it out", "script")

@@ -41,7 +41,7 @@ def run_all(
 
 
 def load_attacks(path: Path) -> None:
-    """Run a Python file whose attacks register themselves; a second time does nothing.
+    """Runs a Python file whose attacks register themselves; a second time does nothing.
 
     Raises:
         UsageError: there is no such file, it is no Python, or it fails when it is run.

@@ -1,4 +1,4 @@
-"""Attacks on sessions over HTTP. Importing this needs no extra; running them does."""
+"""Tries attacks on sessions over HTTP. Importing this needs no extra; running them does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_SESSIONS: Final = 12
 
 
 class Unserved(Enum):
-    """Why an attack is not tried in a session over HTTP."""
+    """Says why an attack is not tried in a session over HTTP."""
 
     ORGANISER = "its organiser lies, and served sessions of parties that lie have an honest one"
     BOARD = "its board lies; attacks of the family `served` are those by boards over HTTP"
@@ -46,7 +46,7 @@ ServedAim: TypeAlias = "Callable[[ServedOutcome], bool]"
 
 @dataclass(frozen=True, slots=True)
 class ServedAttack:
-    """A board that lies to honest parties, alone or together with the organiser."""
+    """Lets a board lie to honest parties, alone or together with the organiser."""
 
     name: str
     family: str
@@ -58,7 +58,7 @@ class ServedAttack:
     with_organiser: bool = False
 
     def run(self) -> AttackResult:
-        """Try it on a session that came to a right result over the same front.
+        """Tries it on a session that came to a right result over the same front.
 
         Raises:
             BackendError: the extra `gopa[session]` is not installed.
@@ -111,7 +111,7 @@ def _refuse(name: str, why: Unserved) -> NoReturn:
 
 
 def run_served(attack: Attack) -> AttackResult:
-    """Try an attack over HTTP: its liars among honest clients and an organiser, or its board.
+    """Tries an attack over HTTP: its liars among honest clients and an organiser, or its board.
 
     An attack by parties has succeeded if harm was done: what it is after is judged in a
     simulation only. Randomness is fresh: a liar whose lie would change nothing, such as one
@@ -182,9 +182,9 @@ def served(
     setup: SessionSetup = SMALL,
     with_organiser: bool = False,
 ) -> Callable[[Scenario], ServedAttack]:
-    """Make an attack of a play, and register it.
+    """Makes an attack of a scenario, and registers it.
 
-    The docstring of the play is that of `attack`; `with_organiser` says that the organiser
+    The docstring of the scenario is that of `attack`; `with_organiser` says that the organiser
     lies, too, so that it may be blamed.
     """
 

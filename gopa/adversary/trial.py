@@ -78,11 +78,11 @@ def _entries(log: LogReader, number: int) -> Iterator[Entry]:
 
 
 class TwinFailed(GopaError):
-    """The session does not come to its result when nobody lies: attacks in it show nothing."""
+    """Says that a session has no right result when nobody lies: attacks in it show nothing."""
 
 
 def try_out(setup: SessionSetup, actors: Iterable[Actor]) -> AttackOutcome:
-    """What comes of these liars in this setup.
+    """Tries out these liars in this setup, and says what comes of them.
 
     The same session without liars is run first, once for each setup.
 

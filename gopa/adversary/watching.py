@@ -1,4 +1,4 @@
-"""Whether a deed was done: attacks on a session of somebody else may find no occasion."""
+"""Watches whether a deed was done: attacks on a session of somebody else may find no occasion."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ORGANISER: Final = -1
 
 @dataclass(slots=True)
 class Watch:
-    """The script of some actors, and who of them has departed from the rules so far.
+    """Makes the script of some actors, and notes who of them has departed from the rules so far.
 
     Who is caught at its first lie has no occasion for a second one, and has acted all the same.
     """

@@ -36,7 +36,7 @@ QUORUM: Final = "05-P2"
 
 
 class Patient:
-    """A clock that stands still, until somebody's patience is to end."""
+    """Is a clock that stands still until somebody's patience is to end."""
 
     def __init__(self) -> None:
         self._ahead = 0.0
@@ -46,7 +46,7 @@ class Patient:
         return self._started + self._ahead
 
     def end(self) -> None:
-        """Time passes: more than anybody waits."""
+        """Lets more time pass than anybody waits."""
         self._ahead += 10_000.0
 
 
@@ -85,7 +85,7 @@ def _lacks_quorum(error: BaseException) -> bool:
 
 @dataclass(slots=True, eq=False)
 class NotedConnection:
-    """`Connect` for one party, through its transport."""
+    """Connects one party to the board through its own transport, and notes what did not hold."""
 
     transport: TamperedTransport
     noted: list[ProtocolError] = field(default_factory=list)
@@ -192,7 +192,7 @@ class HonestClient:
         return await self.client.contribute(ticket, self.value, watch=self.news.append)
 
     async def leave(self) -> None:
-        """Stop waiting, and go home."""
+        """Stops waiting, and closes the client."""
         if self.offer is not None:
             self.offer.cancel()
             await asyncio.wait({self.offer})

@@ -23,7 +23,7 @@ Edge = frozenset[bytes]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One round: edges between honest parties that nobody opened, and whose self-mask is known.
+    """Describes one round: honest edges that nobody opened, and whose self-mask is known.
 
     `fewest` is how many honest values a plan hides in one sum, at least.
     """

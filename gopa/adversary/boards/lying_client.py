@@ -131,13 +131,13 @@ class LyingClient:
 
     @property
     def error(self) -> BaseException | None:
-        """What its behaviours fell over; none of that is an answer of the board."""
+        """The error that its behaviours raised; none of that is an answer of the board."""
         if not self._task.done() or self._task.cancelled():
             return None
         return self._task.exception()
 
     async def leave(self) -> None:
-        """It goes home."""
+        """Stops the party."""
         self._task.cancel()
         await asyncio.wait({self._task})
         await self._link.close()

@@ -79,7 +79,7 @@ class OrganiserProcess:
         return self.task.exception()
 
     async def stop(self) -> None:
-        """Its process is killed."""
+        """Kills the process."""
         self.task.cancel()
         await asyncio.wait({self.task})
 

@@ -1,4 +1,4 @@
-"""What came of a served session: every fork as an auditor sees it, and how everybody ended."""
+"""Says what came of a served session: every fork as an auditor sees it, and how everybody ended."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from wire.errors import FaultyBoard, FaultyParty, InvalidProof, ProtocolError
 
 @dataclass(frozen=True, slots=True)
 class ForkOutcome:
-    """One history: what the rules find in it, and what an audit with anchors from outside says.
+    """Describes one history: what the rules find in it, and what an audit of it says.
 
     `right` is False for a sum that cannot be that of the inputs of those included and their
     noise. `passed_over` are rules by which entries count for nothing, with their authors.
@@ -47,7 +47,7 @@ class ForkOutcome:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How one honest party ended.
+    """Says how one honest party ended.
 
     `convicts` says whether what its vault has kept convicts the board, by the judge of evidence.
     """
@@ -63,7 +63,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class ServedOutcome:
-    """A served session; its parties are honest but for the `liars`.
+    """Says what came of a served session; its parties are honest but for the `liars`.
 
     `said` is every entry that anybody handed to the network, whichever fork got it, if any.
     `stuck` says what never happened. `turned_away` is what the board did not take of liars,
@@ -178,7 +178,7 @@ class ServedOutcome:
 
 
 def outcome_of(session: ServedSession, *, honest_organiser: bool, stuck: str = "") -> ServedOutcome:
-    """What the session came to. Everybody has gone home; the forks are still served."""
+    """What the session came to. Everybody has left; the forks are still served."""
     said = [Submission.decode(raw).entry for raw in sorted(session.board.handed)]
     errors = [process.error for process in session.processes if process.error is not None]
     return ServedOutcome(

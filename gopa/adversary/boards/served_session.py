@@ -76,9 +76,9 @@ LOG_NAME: Final = "log.malicious"
 class ServedSession:
     """Holds everybody and everything of one served session.
 
-    `parties` are the parties, by number; all are honest. `processes` are the processes of the
-    organiser. `turned_away` says which strangers the board did not put up with. Coroutines of
-    plays run in one event loop.
+    `parties` are the honest ones, by number. `processes` are those of the organiser.
+    `turned_away` says which strangers the board did not put up with. Coroutines of scenarios
+    run in one event loop.
     """
 
     setup: SessionSetup
@@ -308,7 +308,7 @@ class ServedSession:
         )
 
     async def leave(self) -> None:
-        """Everybody goes home, and all processes of the organiser end.
+        """Stops all parties and all processes of the organiser.
 
         Raises whatever the behaviour of a liar has raised.
         """
@@ -336,7 +336,7 @@ def _entries_of_strangers(count: int) -> list[bytes]:
 
 @contextmanager
 def serve_session(setup: SessionSetup, *, retries: bool = False) -> Iterator[ServedSession]:
-    """A board that serves, and a session that nobody has opened.
+    """Starts a board that serves, with a session that nobody has opened.
 
     A round has one attempt, or with `retries` as many as the terms say.
     """

@@ -1,4 +1,4 @@
-"""Strangers who take no part in a session, and want to keep a board from having one."""
+"""Plays strangers who take no part in a session and want to keep a board from having one."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Squatters:
 
 
 class Crowd:
-    """Connections to a board that say nothing, or begin to and stop."""
+    """Opens connections to a board that say nothing, or begin to and stop."""
 
     def __init__(self, address: str, count: int) -> None:
         """Some of them may be refused."""

@@ -29,7 +29,7 @@ CHECKPOINTS: Final = frozenset({f"/{CHECKPOINT}", f"/{COSIGNED}"})
 
 @dataclass(frozen=True, slots=True)
 class BoardRequest:
-    """One request; `path` is below the board's address, `limit` the most that will be read."""
+    """Is one request; `path` is below the board's address, `limit` the most that will be read."""
 
     method: str
     path: str
@@ -50,7 +50,7 @@ Onward: TypeAlias = Callable[[BoardRequest], Response]
 
 
 class Tampering(Protocol):
-    """What a front does to a request or to its answer. Called by several threads at once."""
+    """Changes a request or its answer, as the front wants. Called by several threads at once."""
 
     def __call__(self, asked: BoardRequest, onward: Onward) -> Response:
         """Raises `NetworkError` as if no answer had come."""

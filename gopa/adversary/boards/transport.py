@@ -82,12 +82,12 @@ _QUICK: Final = Patience(4, 0.01, 0.05)
 
 
 class NeverHappened(GopaError):
-    """What was waited for did not come to pass."""
+    """Says that something that was waited for did not happen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A post that reached a fork, and what that answered."""
+    """Describes a post that reached a fork, and what that answered."""
 
     fork: LogFork
     raw: bytes
@@ -101,7 +101,7 @@ class Sent:
 
 
 class MaliciousBoard:
-    """Several real boards of one key behind one address, and ways to them.
+    """Runs several real boards of one key behind one address, and hands out transports to them.
 
     `main` is the fork that everybody sees at first, `forks` has all. Witnesses of the policy are
     shown that one alone. `sent` are the posts that

@@ -35,7 +35,7 @@ _RULE_OF_MISSING: Final = {"2.3": "11-V3", "1.5": "11-K1", "0.3": "11-I3"}
 
 @dataclass(frozen=True, slots=True)
 class ShownLog:
-    """A log as an auditor gets it, with what it brings itself."""
+    """Holds a log as an auditor gets it, with the anchors that the auditor brings."""
 
     log: SimulatedBoard
     anchors: Anchors
@@ -57,20 +57,20 @@ class ShownLog:
 Aim: TypeAlias = Callable[[Report], bool]
 """Whether the attack reached what it was after."""
 
-Play: TypeAlias = Callable[[], tuple[ShownLog, ShownLog]]
+Showing: TypeAlias = Callable[[], tuple[ShownLog, ShownLog]]
 """What an honest board or organiser would show, and what is shown instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownAttack:
-    """Somebody shows an auditor what is not so."""
+    """Shows an auditor what is not so."""
 
     name: str
     family: str
     story: Story
     expects: tuple[str, ...]
     aim: Aim
-    play: Play
+    showing: Showing
 
     def run(self) -> AttackResult:
         """Try it on an auditor that has accepted the honest log.
@@ -78,7 +78,7 @@ class ShownAttack:
         Raises:
             TwinFailed: it has not.
         """
-        honest, lie = self.play()
+        honest, lie = self.showing()
         twin = honest.audited()
         if not accepting(twin):
             raise TwinFailed(f"without lies: {twin}")
@@ -98,11 +98,11 @@ class ShownAttack:
 
 def shown(
     name: str, *expects: str, aim: Aim, family: str = "board"
-) -> Callable[[Play], ShownAttack]:
+) -> Callable[[Showing], ShownAttack]:
     """Make an attack of a function that says what is shown, and register it."""
 
-    def made(play: Play) -> ShownAttack:
-        attack = ShownAttack(name, family, story_of(play.__doc__ or ""), expects, aim, play)
+    def made(showing: Showing) -> ShownAttack:
+        attack = ShownAttack(name, family, story_of(showing.__doc__ or ""), expects, aim, showing)
         register(attack)
         return attack
 

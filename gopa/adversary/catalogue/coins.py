@@ -34,7 +34,7 @@ _attack = partial(attack, family="coins", setup=SMALL)
 
 @dataclass(frozen=True, slots=True)
 class KnownBeaconRound:
-    """A beacon of which one round is known, that quicknet has published."""
+    """Supplies the one round of a beacon that is known: quicknet has published it."""
 
     number: int
     signature: bytes

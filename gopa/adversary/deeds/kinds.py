@@ -1,4 +1,4 @@
-"""The few shapes that deeds have: change a message, copy one, replace it, or keep silent."""
+"""Makes deeds of one's own: change a message, copy one, replace it, or keep silent."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def copied(victim: int, mix: Mix) -> Deed:
 
 
 def only_at(phase: Phase, deed: Deed) -> Deed:
-    """A deed that means something in one phase alone."""
+    """Refuses a deed in every phase but the one in which it means something."""
 
     def checked(asked: Phase, rounds: Rounds) -> Behaviour:
         if asked is not phase:

@@ -236,7 +236,7 @@ def close_of(control: SendMessage) -> Close | None:
 
 
 def with_key_of(position: int, key: bytes) -> Callable[[Close], Close]:
-    """A roll with another key for one party: whoever has its secret is in the middle."""
+    """Puts another key for one party on a roll: whoever has its secret is in the middle."""
 
     def change(close: Close) -> Close:
         return _with_enrolled(close, position, lambda party: replace(party, key=key))
@@ -245,7 +245,7 @@ def with_key_of(position: int, key: bytes) -> Callable[[Close], Close]:
 
 
 def with_nonce_of(position: int) -> Callable[[Close], Close]:
-    """Coins with another nonce for one party."""
+    """Lists another nonce for one party in the coins."""
 
     def change(close: Close) -> Close:
         content = close.content
@@ -259,7 +259,7 @@ def with_nonce_of(position: int) -> Callable[[Close], Close]:
 
 
 def lacking(position: int) -> Callable[[Close], Close]:
-    """A list that lacks one party, however many there are."""
+    """Takes one party off a list."""
 
     def change(close: Close) -> Close:
         content = close.content
@@ -276,7 +276,7 @@ def lacking(position: int) -> Callable[[Close], Close]:
 
 
 def with_cut(shift: int) -> Callable[[Close], Close]:
-    """A close whose cut is moved."""
+    """Moves the cut of a close."""
 
     def change(close: Close) -> Close:
         return replace(close, cut=close.cut + shift)
@@ -285,7 +285,7 @@ def with_cut(shift: int) -> Callable[[Close], Close]:
 
 
 def with_final(final: bool) -> Callable[[Close], Close]:
-    """A close that says whether it is final."""
+    """Makes a close say that it is final, or that it is not."""
 
     def change(close: Close) -> Close:
         if not isinstance(close.content, Members):
@@ -296,44 +296,44 @@ def with_final(final: bool) -> Callable[[Close], Close]:
 
 
 def as_confirmed(close: Close) -> Close:
-    """The close of confirm as it would be if everybody in the list had confirmed."""
+    """Makes the close of confirm that would be right if everybody in the list had confirmed."""
     if not isinstance(close.content, Members):
         return close
     return replace(close, phase=Phase.CONFIRM, content=replace(close.content, final=False))
 
 
 def without_checkpoint(close: Close) -> Close:
-    """A close that rests on no checkpoint."""
+    """Makes a close rest on no checkpoint."""
     return replace(close, checkpoint=b"")
 
 
 def added(by: int) -> Callable[[ResultMessage], ResultMessage]:
-    """A first sum that is larger by so much."""
+    """Makes the first sum larger by so much."""
     return lambda result: replace(result, sums=(result.sums[0] + by, *result.sums[1:]))
 
 
 def hiding_removals(result: ResultMessage) -> ResultMessage:
-    """A result that says nothing about who was removed."""
+    """Makes a result say nothing about who was removed."""
     return replace(result, removed=())
 
 
 def inventing(removal: Removal) -> Callable[[ResultMessage], ResultMessage]:
-    """A result that says that somebody was removed who was not."""
+    """Makes a result say that somebody was removed who was not."""
     return lambda result: replace(result, removed=(removal,))
 
 
 def hiding_releases(result: ResultMessage) -> ResultMessage:
-    """A result that hides that values of an earlier attempt are out too."""
+    """Makes a result hide that values of an earlier attempt are out too."""
     return replace(result, releases=1)
 
 
 def blaming(*positions: int) -> Callable[[Abort], Abort]:
-    """An abort with other culprits."""
+    """Names other culprits in an abort."""
     return lambda abort: replace(abort, culprits=positions)
 
 
 def attempt_of(logical: int, attempt: int) -> Callable[[Open], Open]:
-    """Another attempt, of another logical round; both are counted from 0."""
+    """Opens another attempt, of another logical round; both are counted from 0."""
     return lambda content: replace(content, logical=logical, attempt=attempt)
 
 

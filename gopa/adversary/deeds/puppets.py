@@ -1,4 +1,4 @@
-"""An organiser that plays parties of its own, in the places of members who stay away."""
+"""Lets an organiser invent parties of its own, in the places of members who stay away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What colluding parties learn, measured against what a plan claims.
+"""Measures what colluding parties learn against what a plan claims.
 
 Best tests of one input against another, on views of coalitions: a bound from below on
 epsilon and delta, with its confidence. It finds leaks and proves none absent.

@@ -62,7 +62,7 @@ _MOST_NUMBERS: Final = 4_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ViewResult:
-    """One view: what was claimed and measured, and the excess that would have been noticed.
+    """Says of one view what was claimed and measured, and the excess that would have been noticed.
 
     `noticed` is a factor: noise so many times too small, or more, would have been found.
     """

@@ -1,4 +1,4 @@
-"""Exact confidence bounds on chances, and what they say about epsilon and delta."""
+"""Computes exact confidence bounds on chances, and what they say about epsilon and delta."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 def at_least(hits: npt.ArrayLike, draws: float, risk: float) -> Floats:
-    """Below the chance of a hit but with probability `risk` (Clopper and Pearson 1934).
+    """A bound below the chance of a hit, wrong with probability `risk` (Clopper and Pearson 1934).
 
     The chance for which `hits` or more out of `draws` have probability `risk`: a quantile of
     the beta law with parameters hits, draws - hits + 1. 0 where nothing was hit. Counts need
@@ -25,14 +25,14 @@ def at_least(hits: npt.ArrayLike, draws: float, risk: float) -> Floats:
 
 
 def at_most(hits: npt.ArrayLike, draws: float, risk: float) -> Floats:
-    """Above the chance of a hit but with probability `risk`."""
+    """A bound above the chance of a hit, wrong with probability `risk`."""
     missed = draws - np.asarray(hits, dtype=np.float64)
     return 1.0 - at_least(missed, draws, risk)
 
 
 @dataclass(frozen=True, slots=True)
 class TrialCounts:
-    """How often a test said "moved": among views in which it was so, and among the others.
+    """Counts how often a test said "moved": among views in which it was so, and among the others.
 
     Each was counted over `draws` views. The test was chosen before they were drawn.
     """
@@ -42,14 +42,14 @@ class TrialCounts:
     draws: int
 
     def delta(self, epsilon: float, risk: float) -> float:
-        """Below delta at `epsilon`, but with probability 2 `risk`.
+        """A bound below delta at `epsilon`, wrong with probability 2 `risk`.
 
         Whatever is (epsilon, delta)-private has P(hit) <= e^epsilon P(alarm) + delta.
         """
         return float(delta_below(self.hits, self.alarms, self.draws, epsilon, risk))
 
     def epsilon(self, delta: float, risk: float) -> float:
-        """Below epsilon at `delta`, but with probability 2 `risk`; at least 0."""
+        """A bound below epsilon at `delta`, wrong with probability 2 `risk`; at least 0."""
         return float(epsilon_below(self.hits, self.alarms, self.draws, delta, risk))
 
 

@@ -1,4 +1,4 @@
-"""Plans with one thing wrong, held to the claim of the same plan with nothing wrong.
+"""Breaks one thing in a plan and holds it to the claim of the same plan with nothing wrong.
 
 An audit that measures nothing outside the claims of sound plans shows something only if it
 does so for these.
@@ -38,7 +38,7 @@ Break = Callable[[Terms, np.random.Generator], MeasuredView]
 
 @dataclass(frozen=True, slots=True)
 class Breakage:
-    """Something wrong: `make` builds the game, with the claim of the sound plan."""
+    """Breaks one thing: `make` builds the game, with the claim of the sound plan."""
 
     name: str
     what: str

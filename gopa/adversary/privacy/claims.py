@@ -1,4 +1,4 @@
-"""What the library says of a scenario, and the games that hold it to that."""
+"""Says what the library claims of a scenario, and builds the games that hold it to that."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredView:
-    """A game with its name, what the coalition has in it, and what is claimed of it."""
+    """Names a game, what the coalition has in it, and what is claimed of it."""
 
     name: str
     plan: str

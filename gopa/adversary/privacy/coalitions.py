@@ -1,4 +1,4 @@
-"""The coalitions whose views are measured: each builds its scenarios from the terms of a plan."""
+"""Lists the coalitions whose views are measured; each builds its scenarios from a plan's terms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Build = Callable[[Terms, np.random.Generator], Sequence[ReleaseScenario]]
 
 @dataclass(frozen=True, slots=True)
 class Coalition:
-    """A kind of view. `build` makes its scenarios, none where the terms leave no room for it."""
+    """Is a kind of view. `build` makes its scenarios, none where the terms leave no room for it."""
 
     name: str
     what: Callable[[Sequence[ReleaseScenario]], str]

@@ -1,4 +1,4 @@
-"""The best tests of one input against another, from what a coalition sees.
+"""Finds the best tests of one input against another, from what a coalition sees.
 
 By the lemma of Neyman and Pearson no test beats a threshold on the likelihood ratio, at any
 rate of false alarms; so every score here is a logarithm of one, exact where the law allows
@@ -29,7 +29,7 @@ _RIDGE: Final = 1e-6
 
 
 class Score(Protocol):
-    """Grows with how likely it is that the input moved."""
+    """Scores a view: grows with how likely it is that the input moved."""
 
     @property
     def name(self) -> str: ...
@@ -51,7 +51,7 @@ def scores_for(world: World) -> list[Score]:
 
 
 class Totals:
-    """The sum of what the victim and everybody connected with it published.
+    """Scores a view by the sum of what the victim and everybody connected with it published.
 
     *Optimal where masks are uniform.* Given the total of a component, its values are
     uniform whatever the inputs are ([V12] of 03), and other components do not depend on the

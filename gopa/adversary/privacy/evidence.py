@@ -1,4 +1,4 @@
-"""What a coalition reads in a real log: masked values, opened keys, seeds, shares."""
+"""Reads what a coalition finds in a real log: masked values, opened keys, seeds, shares."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Numbers = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class RoundMessages:
-    """The messages of one round, by position of the roll. They are those of honest parties.
+    """Holds the messages of honest parties in one round, by position of the roll.
 
     `edges` are keys that were opened, by both ends; `shares` lie at points, by dealer.
     """

@@ -1,4 +1,4 @@
-"""The laws of noise and masks as vectors of chances, and fast draws from them.
+"""Computes the laws of noise and masks as vectors of chances, and draws from them fast.
 
 Simulated views only: draws come from a seeded generator in floating point, which no real
 noise or mask ever does.
@@ -29,7 +29,7 @@ _NOTHING = 1e-40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Law:
-    """A law on consecutive integers, `first` the smallest of them."""
+    """Describes a law on consecutive integers, `first` the smallest of them."""
 
     first: int
     chances: Floats
@@ -85,7 +85,7 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class Masks:
-    """What edges add: rounded Gaussians of a deviation, or with 0 uniform words.
+    """Describes what edges add: rounded Gaussians of a deviation, or with 0 uniform words.
 
     Uniform ones take `bits` bits around 0: 64 in a session (or as many as its words or
     scalars have, which comes to the same once they are added), fewer only in broken ones.

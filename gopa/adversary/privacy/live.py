@@ -1,4 +1,4 @@
-"""Real sessions, whose logs are stripped and compared with the views that are simulated."""
+"""Runs real sessions, whose logs are stripped and compared with the views that are simulated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LAST_ROUND: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """A kind of session. `coalition` are numbers of parties; the others keep the rules.
+    """Describes a kind of session. `coalition` are numbers of parties; the others keep the rules.
 
     Those in `script` fall silent or are late, each in its own way.
     """
@@ -79,7 +79,7 @@ class SecretsRecorder:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Played:
-    """A session that is over. `secrets` are by round and position."""
+    """Holds a session that is over. `secrets` are by round and position."""
 
     live: Live
     simulation: Simulation

@@ -39,7 +39,7 @@ class ViewClaim:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Bounds from below that hold together but with probability `risk`.
+    """Holds lower bounds that are all true, but with probability `risk`.
 
     `epsilon` is at the claimed delta, `delta` at the claimed epsilon. `draws` is how many
     views of each input were counted, `test` the score that did best.

@@ -1,4 +1,4 @@
-"""Who colludes, who is gone and which masks are open, as a round of the protocol has it."""
+"""Describes who colludes, who is gone and which masks are open, as a round has it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DENSE = 1000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleaseScenario:
-    """One release: the graph of the roll, the victim, the coalition, and who is not in it."""
+    """Describes one release: the graph of the roll, victim, coalition, and who is not in it."""
 
     graph: Graph
     victim: int

@@ -1,4 +1,4 @@
-"""What is left of honest values when a coalition has taken off all that it can."""
+"""Takes off honest values all that a coalition can, and says what is left."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from wire.secret import Guarded, SecretBytes
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PartySecrets(Guarded):
-    """What one party knows behind its commit: the keys of its edges, and its seed."""
+    """Holds what one party knows behind its commit: the keys of its edges, and its seed."""
 
     party: int
     keys: Mapping[int, SecretBytes]
@@ -41,7 +41,7 @@ class PartySecrets(Guarded):
 
 @dataclass(frozen=True, slots=True)
 class StrippedValue:
-    """A value without everything that the coalition knows.
+    """Holds a value without everything that the coalition knows.
 
     `hidden` are the neighbours whose masks are still in it, `closed` says that its
     self-mask is.
@@ -54,7 +54,7 @@ class StrippedValue:
 
 @dataclass(frozen=True, slots=True)
 class Stripper:
-    """One round, with what its log shows. Positions are those of the roll."""
+    """Strips the values of one round, with what its log shows. Positions are those of the roll."""
 
     context: RoundContext
     found: RoundFindings

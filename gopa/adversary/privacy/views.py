@@ -1,4 +1,4 @@
-"""What a coalition does not know, and draws of what it sees.
+"""Describes what a coalition does not know, and draws what it sees.
 
 A coalition takes off every masked value what it can: self-masks that were opened, masks of
 edges that touch it, masks of edges that were rolled back. What is left of an honest party u
@@ -32,7 +32,7 @@ _CHUNK: Final = 400_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Release:
-    """Honest parties of one released round, joined by the masks that nobody else knows.
+    """Describes honest parties of one released round, joined by the masks that nobody else knows.
 
     `silent` add no noise, which happens in broken plans alone. The self-masks of `closed`
     were never opened: such a value is hidden by it and in no result.
@@ -52,7 +52,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """A game: is the victim's input 0, or `change` steps larger in every release?
+    """Describes a game: is the victim's input 0, or `change` steps larger in every release?
 
     `change` has the coordinates that move; in the others both worlds are alike, and
     coordinates are independent.

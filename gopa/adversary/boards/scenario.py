@@ -1,4 +1,4 @@
-"""Runs a play on a stage, and the same session without lies."""
+"""Runs a scenario in a served session, and the same session without lies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Scenario: TypeAlias = Callable[[ServedSession], Awaitable[None]]
 def played(
     setup: SessionSetup, scenario: Scenario, *, honest_organiser: bool = True, retries: bool = False
 ) -> ServedOutcome:
-    """What comes of a play. A play that waits in vain is stuck, and ended."""
+    """Runs a scenario and says what came of it. One that waits in vain is stuck, and ended."""
     with serve_session(setup, retries=retries) as session:
         stuck = asyncio.run(_perform(session, scenario))
         return outcome_of(session, honest_organiser=honest_organiser, stuck=stuck)
@@ -46,7 +46,7 @@ async def nobody_lies(session: ServedSession) -> None:
 
 
 def lying(script: Script) -> Scenario:
-    """A play in which these parties lie, the others are honest, and the board is, too.
+    """A scenario in which these parties lie, the others are honest, and the board is, too.
 
     The organiser waits for everybody who keeps the rules. Liars speak last where they want to.
     """

@@ -28,9 +28,9 @@ from gopa.party import LocalPolicy
 from gopa.planning import plan
 from gopa.planning.terms import Terms
 from gopa.rules import check_log
+from gopa.sessions.board_access import Together
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution
-from gopa.sessions.entrance import Together
 from gopa.sessions.following import BoardLink, SelectiveLog
 from gopa.sessions.organising import BoardLog, Deadlines, DurableOrganiser, OrganiserPace, Schedule
 from gopa.sessions.organising import run as organise

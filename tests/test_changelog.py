@@ -10,8 +10,8 @@ import pytest
 from bulletin_board import archive, entry
 from gopa.auditing import evidence, report
 from gopa.messages import manifest
+from gopa.sessions import party_memory as memory
 from gopa.sessions import ticket
-from gopa.sessions.parties import memory
 from gopa.sessions.vault import frames
 
 ROOT = Path(__file__).resolve().parent.parent

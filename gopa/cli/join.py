@@ -30,8 +30,8 @@ from gopa.sessions.vault import identity as identities
 from wire.errors import Aborted, UsageError
 
 if TYPE_CHECKING:
+    from gopa.sessions.client import Membership
     from gopa.sessions.contribution import Contribution
-    from gopa.sessions.membership import Membership
 
 ABORTED_EXIT: Final = 3
 """The round ended without a result, and nobody's value was used."""

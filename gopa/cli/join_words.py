@@ -17,7 +17,7 @@ from gopa.cli.session_progress import (
     phase_text,
     trouble_line,
 )
-from gopa.sessions.entrance import Alone
+from gopa.sessions.board_access import Alone
 from gopa.sessions.following import SelectiveLog
 from gopa.sessions.organising import BoardFound, BoardLost
 from gopa.sessions.ticket import Ticket
@@ -28,8 +28,7 @@ from wire.randomness import Rng
 
 if TYPE_CHECKING:
     from gopa.messages.manifest import Manifest
-    from gopa.sessions.contribution import Contribution
-    from gopa.sessions.round_progress import RoundStatus
+    from gopa.sessions.contribution import Contribution, RoundStatus
 
 
 _LOOK: Final = 0.5

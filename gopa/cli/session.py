@@ -31,7 +31,7 @@ from gopa.cli.session_progress import (
 )
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort
-from gopa.sessions.organising.place import OrganiserPlace
+from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.organising.reading import (
     PIECE,
     BoardLog,

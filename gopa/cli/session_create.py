@@ -33,7 +33,7 @@ from gopa.organiser import SessionSetting, new_manifest
 from gopa.planning.defaults import PlannedMode, PlannedTrust
 from gopa.planning.result import Plan
 from gopa.sessions.invitations import Invitation, InvitationAnswer, admitted
-from gopa.sessions.organising.place import OrganiserPlace
+from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
 from wire.ed25519 import PublicKey, SigningKey
 from wire.errors import MalformedMessage, UsageError

@@ -30,7 +30,7 @@ from gopa.sessions.organising import (
     drand_source,
     run,
 )
-from gopa.sessions.organising.place import OrganiserPlace
+from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.vault import Secret, VaultInUse
 from wire.errors import UsageError
 

@@ -6,13 +6,10 @@ one process follow a board `Together`. Needs the extra `gopa[session]`.
 """
 
 from gopa.sessions.aggregator import SessionAggregator
-from gopa.sessions.client import Client
-from gopa.sessions.contribution import Contribution
-from gopa.sessions.entrance import Alone, Connect, Together
-from gopa.sessions.membership import Membership
+from gopa.sessions.board_access import Alone, Connect, RoundPatience, Together
+from gopa.sessions.client import Client, Membership
+from gopa.sessions.contribution import Contribution, RoundStatus
 from gopa.sessions.party_runner import SessionOver
-from gopa.sessions.patience import RoundPatience
-from gopa.sessions.round_progress import RoundStatus
 from gopa.sessions.ticket import Ticket
 
 __all__ = [

@@ -22,9 +22,8 @@ from gopa.messages.manifest import Manifest, Roster, Trust
 from gopa.messages.manifest import Mode as ManifestMode
 from gopa.planning import Terms
 from gopa.rules import Findings, check_log
-from gopa.sessions.client import Background, Client
-from gopa.sessions.contribution import Contribution
-from gopa.sessions.membership import Membership, encoding_for
+from gopa.sessions.client import Background, Client, Membership
+from gopa.sessions.contribution import Contribution, encoding_for
 from gopa.sessions.ticket import Ticket
 from wire.errors import UsageError
 

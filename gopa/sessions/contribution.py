@@ -1,23 +1,30 @@
-"""Holds the inputs a party has ready for rounds to come, and gives back what became of them.
+"""Turns a party's value into integers for a round, and what became of the round into a result.
 
-What comes back is the result as the party itself has checked it.
+The statuses of rounds, which the organiser's messages show, are made here as well. Results are as
+the party itself has checked them.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
+from typing import Any, Final
 
 import numpy as np
 
-from gopa.aggregation.encoding import Encoded, Encoding, NoisySum
+from gopa.aggregation.encoding import Encoded, Encoding, NoisySum, Plain
 from gopa.aggregation.errors import RoundAborted
 from gopa.aggregation.result import numbers
-from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import Abort, Released, ResultMessage
+from gopa.aggregation.weighting import Weights, encoding_with
+from gopa.messages.framing import Posted
+from gopa.messages.manifest import Manifest, Mode
+from gopa.messages.organiser import Abort, Close, Open, Released, ResultMessage, read_control
+from gopa.messages.phases import Kind, Phase
 from gopa.party import Part
+from gopa.session_tracker import MessageProgress, TrackedRound, close_phase
 from gopa.wording import PARTS, name_of
+from wire.errors import MalformedMessage, UsageError
 from wire.secret import Guarded
 
 
@@ -138,3 +145,110 @@ def _aborted(abort: Abort, decided: Decided) -> RoundAborted:
         masked=abort.released is not Released.NONE,
         culprits=abort.culprits,
     )
+
+
+def encoding_for(manifest: Manifest, weight: float | None, most: Decimal | None) -> Encoding:
+    """The encoding of one value, that of the first of as many as the plan has parties.
+
+    Raises:
+        UsageError: the session has no weights, or needs one, or the weight is out of range.
+    """
+    if (weight is None) != (most is None):
+        raise UsageError("a weight and the largest weight of the session come together", "weight")
+    if weight is None or most is None:
+        if manifest.weighted:
+            raise UsageError("this session has weights: give weight and max_weight", "weight")
+        return Plain(manifest.terms)
+    if not manifest.weighted:
+        raise UsageError("this session has no weights: leave them out", "weight")
+    parties = manifest.terms.parties
+    weights = Weights.checked([weight, *[0.0] * (parties - 1)], most, parties)
+    return encoding_with(weights, manifest.terms, proved=manifest.mode is Mode.FULL)
+
+
+_OPENING: Final = frozenset({Kind.OPEN, Kind.CLOSE, Kind.RESULT, Kind.ABORT})
+
+
+@dataclass(frozen=True, slots=True)
+class RoundStatus:
+    """Says where a round stands behind a message of the organiser.
+
+    `opens` is the phase that is open now, None when the round is over. `present` is how many
+    parties are still in it, None before the roll is known. `part` is what became of this party:
+    None as long as it takes part or still may.
+    """
+
+    round: int
+    logical: int
+    attempt: int
+    opens: Phase | None
+    present: int | None
+    ended: ResultMessage | Abort | None
+    part: Part | None = None
+
+
+class RoundProgress:
+    """Turns the organiser's entries into statuses, without judging them: the party does that.
+
+    Entries come in the order of the log; it may begin with any round. It says nothing more
+    about a round in which a message cannot be read.
+    """
+
+    def __init__(self, manifest: Manifest) -> None:
+        self._manifest = manifest
+        self._progress = MessageProgress()
+        self._round: TrackedRound | None = None
+        self._number = 0
+
+    @property
+    def news(self) -> RoundStatus | None:
+        """The last news."""
+        return None if self._round is None else _news(self._round)
+
+    def hear(self, posted: Posted) -> RoundStatus | None:
+        """The news of this entry, if it completes a message."""
+        entry = posted.entry
+        if entry.round < self._number or entry.kind not in _OPENING:
+            return None
+        if entry.round > self._number:
+            self._number, self._progress, self._round = entry.round, MessageProgress(), None
+        if not self._progress.continues(entry):
+            return None
+        body = self._progress.take(entry, keep=True)
+        if body is None:
+            return None
+        try:
+            self._apply(entry.kind, body)
+        except MalformedMessage:
+            self._round = None
+        return self.news
+
+    def _apply(self, kind: int, body: bytes) -> None:
+        message = read_control(kind, body)
+        if isinstance(message, Open):
+            self._round = TrackedRound(self._number, message.logical, message.attempt)
+        elif self._round is None:
+            return
+        elif isinstance(message, Close):
+            close_phase(self._manifest, self._round, message)
+        else:
+            self._round.ended, self._round.opens = message, None
+
+
+def _news(found: TrackedRound) -> RoundStatus:
+    return RoundStatus(
+        round=found.number,
+        logical=found.logical,
+        attempt=found.attempt,
+        opens=found.opens,
+        present=_present(found),
+        ended=found.ended,
+    )
+
+
+def _present(found: TrackedRound) -> int | None:
+    if found.roll is None:
+        return None
+    if found.final is not None:
+        return len(found.final)
+    return len(found.lists[-1][1]) if found.lists else len(found.roll.parties)

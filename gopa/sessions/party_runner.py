@@ -39,11 +39,10 @@ from gopa.party import (
 )
 from gopa.party.ending import next_round
 from gopa.party.states import Done, Enrolled, Invited, Outside, Stopped, opened_of
-from gopa.sessions.contribution import Decided, Offer
-from gopa.sessions.following.interface import Horizon, SessionLog
-from gopa.sessions.parties.durable import DurableParty
-from gopa.sessions.patience import NotShown, RoundPatience, pause, shown
-from gopa.sessions.round_progress import RoundProgress, RoundStatus
+from gopa.sessions.board_access import NotShown, RoundPatience, pause, shown
+from gopa.sessions.contribution import Decided, Offer, RoundProgress, RoundStatus
+from gopa.sessions.durable_party import DurableParty
+from gopa.sessions.following.follower import Horizon, SessionLog
 from gopa.sessions.vault.interface import VaultError
 from wire.errors import FaultyBoard, ProtocolError
 from wire.secret import Guarded

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from bulletin_board.note import KeyKind, VerifierKey
 from bulletin_board.policy import LARGEST_POLICY, TrustPolicy
 from bulletin_board.storage.files import replace_file
-from gopa.messages.manifest import Manifest
+from gopa.messages.manifest import MANIFEST, Manifest, session_id
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 from wire.strict_json import read_json
 
@@ -60,16 +60,6 @@ class Ticket:
         if self.policy:
             return _policy(self.policy)
         return TrustPolicy.single_log(self.log)
-
-    def require(self, manifest: Manifest) -> None:
-        """Return if this is the manifest that the ticket is about ([T2]).
-
-        Raises `InvalidProof`: whoever showed it does not serve this session.
-        """
-        if manifest.session != self.session:
-            raise InvalidProof("the manifest is not that of the ticket's session", "12-T2")
-        if manifest.log != str(self.log).encode() or manifest.policy != self.policy:
-            raise InvalidProof("the manifest trusts another log than the ticket", "12-T2")
 
     def to_json(self) -> bytes:
         """One object on lines of its own; the same ticket gives the same bytes."""
@@ -197,3 +187,18 @@ def _policy(text: bytes) -> TrustPolicy:
         return TrustPolicy.parse(text)
     except MalformedMessage as error:
         raise UsageError(f"not a trust policy: {error}", "policy") from None
+
+
+def checked_manifest(ticket: Ticket, body: bytes) -> Manifest:
+    """The manifest of the ticket's session ([T2]).
+
+    Raises:
+        MalformedMessage: it is no manifest.
+        InvalidProof: it is another one than the ticket's.
+    """
+    if session_id(body) != ticket.session:
+        raise InvalidProof("the manifest is not that of the ticket's session", "12-T2")
+    manifest = MANIFEST.decode(body)
+    if manifest.log != str(ticket.log).encode() or manifest.policy != ticket.policy:
+        raise InvalidProof("the manifest trusts another log than the ticket", "12-T2")
+    return manifest

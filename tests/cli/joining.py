@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from gopa.cli import commands
 from gopa.messages.phases import Phase
 from gopa.planning.terms import Terms
-from gopa.sessions.entrance import Together
+from gopa.sessions.board_access import Together
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import identity
 from tests.board.waiting import LONG

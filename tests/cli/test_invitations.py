@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from gopa.cli import commands
 from gopa.messages.manifest import Roster
-from gopa.sessions.organising.place import OrganiserPlace
+from gopa.sessions.organising.storage import OrganiserPlace
 from tests.board.tools import log_key
 from wire.errors import UsageError
 

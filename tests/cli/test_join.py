@@ -13,8 +13,8 @@ from gopa.cli.join_words import tell
 from gopa.cli.session_progress import CurrentActivity, ProgressEvent
 from gopa.messages.phases import Phase
 from gopa.party import Part
+from gopa.sessions.contribution import RoundStatus
 from gopa.sessions.organising import Deadlines
-from gopa.sessions.round_progress import RoundStatus
 from gopa.sessions.vault import identity
 from gopa.wording import PARTS, name_of
 from tests.board.waiting import until

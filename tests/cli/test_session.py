@@ -26,7 +26,7 @@ from gopa.planning.planner import plan as make_plan
 from gopa.planning.result import Plan
 from gopa.rules import Findings, check_log
 from gopa.session_view import Sessions
-from gopa.sessions.organising.place import OrganiserPlace
+from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Passphrase, VaultError, WrongSecret, identity
 from gopa.wording import ABORTS

@@ -26,10 +26,10 @@ from gopa.beacon import QUICKNET
 from gopa.masks import UniformMask
 from gopa.messages.phases import Kind
 from gopa.party.states import BetweenRounds
-from gopa.sessions.organising.records import STANDING, Covered, PhaseStart, StoredMessage
-from gopa.sessions.parties import memory as failures
-from gopa.sessions.parties.memory import MEMORY, KeptInput
-from gopa.sessions.parties.records import RECORD
+from gopa.sessions import party_memory as failures
+from gopa.sessions.organising.storage import STANDING, Covered, PhaseStart, StoredMessage
+from gopa.sessions.party_journal import RECORD
+from gopa.sessions.party_memory import MEMORY, KeptInput
 from gopa.sessions.vault import identity
 from gopa.sessions.vault.frames import File, RecordPlace, Seal
 from gopa.sessions.vault.protection import Passphrase, Purpose, SealingKey, Unsealed, protect

@@ -13,8 +13,8 @@ from gopa.beacon import QUICKNET
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest
 from gopa.party import Dated, Event, Party
 from gopa.party.states import BetweenRounds, Enrolled, PartyState
+from gopa.sessions.board_access import RoundPatience as Patience
 from gopa.sessions.party_runner import PartyRunner
-from gopa.sessions.patience import RoundPatience as Patience
 from tests.messages.samples import POLICY, manifest
 from tests.rules.worlds import small_terms
 

@@ -7,7 +7,7 @@ import pytest
 from gopa.messages.organiser import OPEN, Open, ResultMessage
 from gopa.messages.phases import Kind, Phase
 from gopa.rules import RoundPicture
-from gopa.sessions.round_progress import RoundProgress, RoundStatus
+from gopa.sessions.contribution import RoundProgress, RoundStatus
 from tests.protocol.scribe import World
 from tests.rules.worlds import make
 

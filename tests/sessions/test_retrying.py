@@ -18,11 +18,10 @@ from bulletin_board.client.http import NetworkError
 from bulletin_board.reader import CHECKPOINT, MissingResource
 from gopa.messages.framing import Posted
 from gopa.party import Fetch
+from gopa.sessions.board_access import Alone, RoundPatience, shown, until_shown
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution
-from gopa.sessions.entrance import Alone
 from gopa.sessions.following import BoardLink, Horizon, SelectiveLog
-from gopa.sessions.patience import RoundPatience, shown, until_shown
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Vault
 from tests.sessions.live.worlds import Gathering, gathering

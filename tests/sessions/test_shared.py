@@ -9,7 +9,7 @@ import pytest
 from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence
 from bulletin_board.client.state import MemoryState
 from bulletin_board.note import Checkpoint, sign_note
-from gopa.sessions.entrance import SharedState
+from gopa.sessions.board_access import SharedState
 from tests.board.tools import log_key, signer
 from wire.errors import FaultyBoard, InvalidProof
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from bulletin_board import KeyKind, TrustPolicy
 from gopa.organiser import SessionSetting, new_manifest
-from gopa.sessions.entrance import checked_manifest
-from gopa.sessions.ticket import LARGEST_TICKET, Ticket
+from gopa.sessions.ticket import LARGEST_TICKET, Ticket, checked_manifest
 from tests.board.tools import log_key, signer
 from tests.randomness import seeded
 from tests.simulation.worlds import SCALAR
@@ -183,19 +182,19 @@ def test_ticket_holds_for_its_manifest_alone() -> None:
     mine, other = manifest("salt"), manifest("other salt")
     witnessed = manifest("salt", TrustPolicy.parse(POLICY))
     ticket = replace(PLAIN, session=mine.session)
-    ticket.require(mine)
+    assert checked_manifest(ticket, mine.to_bytes()) == mine
     full = Ticket(PLAIN.board, log_key(), witnessed.session, witnessed.policy)
-    full.require(witnessed)
+    assert checked_manifest(full, witnessed.to_bytes()) == witnessed
     for wrong in (
         replace(ticket, session=other.session),
         replace(ticket, policy=witnessed.policy),
         replace(ticket, log=signer("other").verifier),
     ):
         with pytest.raises(InvalidProof) as caught:
-            wrong.require(mine)
+            checked_manifest(wrong, mine.to_bytes())
         assert caught.value.check == "12-T2"
     with pytest.raises(InvalidProof):
-        replace(full, policy=b"").require(witnessed)
+        checked_manifest(replace(full, policy=b""), witnessed.to_bytes())
 
 
 def test_board_shows_the_manifest_of_the_ticket() -> None:

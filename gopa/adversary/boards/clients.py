@@ -16,12 +16,11 @@ from bulletin_board.client.state import ClientState
 from gopa.adversary.boards.transport import NeverHappened, TamperedTransport
 from gopa.aggregation import RoundAborted
 from gopa.party import Part
+from gopa.sessions.board_access import RoundPatience
 from gopa.sessions.client import Client
-from gopa.sessions.contribution import Contribution
+from gopa.sessions.contribution import Contribution, RoundStatus
 from gopa.sessions.following import BoardLink, SelectiveLog, SessionLog
 from gopa.sessions.following.follower import PollingPace
-from gopa.sessions.patience import RoundPatience
-from gopa.sessions.round_progress import RoundStatus
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Vault
 from wire.errors import InvalidProof, ProtocolError

@@ -18,8 +18,8 @@ from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Phase
 from gopa.party import Event, Party, Post, Supplied, Witnessed
 from gopa.rounds.toolkit import Toolkit
+from gopa.sessions.contribution import RoundProgress
 from gopa.sessions.following import BoardLink
-from gopa.sessions.round_progress import RoundProgress
 from gopa.sessions.ticket import Ticket
 from gopa.simulation.access import PartyAccess
 from gopa.simulation.board import SimulatedBoard, size_of

@@ -22,9 +22,15 @@ from bulletin_board.lookup import MOST_AUTHORS, VERSION, Lookup, VerifiedEntry
 from gopa.messages.framing import Posted
 from gopa.messages.phases import KIND_IN, Kind, Phase
 from gopa.party import Fetch
-from gopa.sessions.following.follower import BoardFollower, BoardLink, PollingPace, Sleep, passes
-from gopa.sessions.following.interface import Horizon
-from gopa.sessions.following.streams import ManifestSearch, matching, read_session
+from gopa.sessions.following.follower import (
+    BoardFollower,
+    BoardLink,
+    Horizon,
+    PollingPace,
+    Sleep,
+    passes,
+)
+from gopa.sessions.following.whole import ManifestSearch, matching, read_session
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 
 _index = attrgetter("index")

@@ -1,19 +1,236 @@
-"""A session followed by reading all of its log. `specs/12-sessions.md`, section 3."""
+"""Follows a session by reading all of its log. `specs/12-sessions.md`, section 3.
+
+Entries are verified one by one, and kept as long as somebody may ask for them. The manifest is
+found among the first entries of a session (`specs/04-protocol.md`, [S1]).
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from functools import partial
+from operator import attrgetter
 from typing import Final
 
-from bulletin_board import LogReader
-from gopa.messages.framing import Posted
+from bulletin_board import LogReader, Submission
+from gopa.messages.framing import Assembler, Message, Posted
+from gopa.messages.manifest import MANIFEST, Roster, session_id
+from gopa.messages.phases import Kind, Phase
 from gopa.party import Fetch
-from gopa.sessions.following.follower import BoardFollower, BoardLink, PollingPace, Sleep
-from gopa.sessions.following.interface import Horizon
-from gopa.sessions.following.streams import EntryStreams, matching, read_session
-from wire.errors import UsageError
+from gopa.sessions.following.follower import BoardFollower, BoardLink, Horizon, PollingPace, Sleep
+from wire.domains import ENTRY_PAYLOAD_TYPE
+from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, verify_many
+from wire.errors import InvalidSignature, MalformedMessage, UsageError
+from wire.pae import pre_auth_encoding
+
+_LOG: Final = logging.getLogger("gopa.sessions")
+_SESSION: Final = slice(2, 34)
+"""Where an encoded entry names its session."""
+
+_BATCH: Final = 256
+
+
+def read_session(
+    reader: LogReader, session: bytes, start: int, stop: int, executor: Executor | None = None
+) -> list[Posted]:
+    """The session's entries from index `start` to `stop`, in order ([W1]).
+
+    What is no entry, or not signed by its author, is left out: an honest board takes none,
+    and nobody can be held to it. Raises `ProtocolError`s for what does not lead to the
+    reader's checkpoint.
+    """
+    found: list[Posted] = []
+    batch: list[tuple[int, Submission]] = []
+    for index, raw in enumerate(reader.entries(start, stop), start):
+        if raw[_SESSION] != session:
+            continue
+        try:
+            batch.append((index, Submission.decode(raw)))
+        except MalformedMessage as error:
+            _LOG.warning("entry %d is left out: %s", index, error)
+        if len(batch) == _BATCH:
+            found += _signed_ones(batch, executor)
+            batch = []
+    return found + _signed_ones(batch, executor)
+
+
+def _signed_ones(batch: list[tuple[int, Submission]], executor: Executor | None) -> list[Posted]:
+    wrong: frozenset[int] = frozenset()
+    try:
+        verify_many((_signed(submission) for _, submission in batch), executor)
+    except InvalidSignature as error:
+        wrong = frozenset(error.culprits)
+        _LOG.warning("%d entries are left out: %s", len(wrong), error)
+    return [
+        Posted(index, submission.leaf, submission.entry)
+        for number, (index, submission) in enumerate(batch)
+        if number not in wrong
+    ]
+
+
+def _signed(submission: Submission) -> SignatureClaim:
+    message = pre_auth_encoding(ENTRY_PAYLOAD_TYPE, submission.raw[:-SIGNATURE_SIZE])
+    return SignatureClaim(submission.entry.author, message, submission.signed.signature)
+
+
+_MOST_AUTHORS: Final = 8
+
+
+class ManifestSearch:
+    """Takes the entries of a session in order until one of its authors has posted its manifest.
+
+    Whoever has an entry where a manifest stands counts, whatever kind it is of: the rules count
+    so, and a party that found more manifests than they do would take part in no session.
+    A manifest that somebody else than its organiser posted first ends the search: by the rules
+    such a session never begins. In a lookup it shows only that something was left out.
+    """
+
+    def __init__(self, session: bytes) -> None:
+        self._session = session
+        self._authors: dict[bytes, Assembler] = {}
+        self._spoilt = False
+        self.body: bytes | None = None
+        self.organiser: bytes | None = None
+
+    def take(self, posted: Posted) -> bool:
+        """Whether this entry completes the manifest."""
+        entry = posted.entry
+        over = self._spoilt or self.body is not None
+        if over or (entry.phase, entry.round) != (Phase.ORGANISER, 0):
+            return False
+        author = entry.author.data
+        if author not in self._authors and len(self._authors) == _MOST_AUTHORS:
+            return False
+        assembler = self._authors.setdefault(author, Assembler())
+        for item in assembler.observe(posted):
+            if isinstance(item, Message) and self._is_manifest(item):
+                self._settle(item)
+                break
+        return self.body is not None
+
+    def _settle(self, found: Message) -> None:
+        """Whoever follows a copy would take its author for the organiser."""
+        self._authors.clear()
+        if _organiser_in(found.body) in {None, found.author}:
+            self.body, self.organiser = found.body, found.author
+        else:
+            self._spoilt = True
+
+    def _is_manifest(self, message: Message) -> bool:
+        first = message.kind == Kind.MANIFEST and message.seq == 0
+        return first and session_id(message.body) == self._session
+
+
+def _organiser_in(body: bytes) -> bytes | None:
+    """Whom the manifest names; None if it cannot be read, which whoever joins is told."""
+    try:
+        return MANIFEST.decode(body).organiser
+    except (MalformedMessage, UsageError):
+        return None
+
+
+_index = attrgetter("index")
+
+
+class EntryStreams:
+    """Takes all entries of a session in the order of the log.
+
+    Kept are those of the round that is open and of the one before, for parties that lag
+    behind; of a roster's session those of its parties and its organiser. From index `floor`
+    on nothing of them is missing.
+    """
+
+    def __init__(self, session: bytes) -> None:
+        self._search = ManifestSearch(session)
+        self._authors: dict[bytes, list[Posted]] = {}
+        self._allowed: frozenset[bytes] | None = None
+        self._opened = 0
+        self._begun = 0
+        self.floor = 0
+        self.oldest = 0
+        self.spoken = -1
+
+    @property
+    def manifest(self) -> bytes | None:
+        """The body of the manifest, once it has come."""
+        return self._search.body
+
+    @property
+    def organiser(self) -> bytes | None:
+        """The author of the manifest."""
+        return self._search.organiser
+
+    def take(self, posted: Posted) -> None:
+        """The next entry."""
+        author = posted.entry.author.data
+        if self._allowed is None or author in self._allowed:
+            self._authors.setdefault(author, []).append(posted)
+        if self._search.take(posted):
+            self._restrict()
+        if author == self._search.organiser:
+            self.spoken = posted.index
+            self._hear(posted)
+
+    def controls(self, start: int, stop: int) -> tuple[Posted, ...]:
+        """The organiser's entries with these indexes."""
+        organiser = self._search.organiser
+        return () if organiser is None else self.of(organiser, start, stop)
+
+    def of(self, author: bytes, start: int, stop: int) -> tuple[Posted, ...]:
+        """The author's entries with these indexes."""
+        entries = self._authors.get(author, [])
+        first = bisect_left(entries, start, key=_index)
+        return tuple(entries[first : bisect_left(entries, stop, key=_index)])
+
+    def answer(self, wanted: Fetch) -> tuple[Posted, ...]:
+        """All that the fetch asks for."""
+        return matching(
+            wanted, (each for author in wanted.authors for each in self._authors.get(author, ()))
+        )
+
+    def _restrict(self) -> None:
+        """Strangers are nobody's neighbours, and would fill the memory."""
+        organiser, body = self._search.organiser, self._search.body
+        if organiser is None or body is None:
+            return
+        try:
+            admission = MANIFEST.decode(body).admission
+        except MalformedMessage:
+            return
+        if isinstance(admission, Roster):
+            self._allowed = frozenset({*admission.keys, organiser})
+            self._authors = {a: found for a, found in self._authors.items() if a in self._allowed}
+
+    def _hear(self, posted: Posted) -> None:
+        """A new round: the one before the last one is not asked for any more."""
+        entry = posted.entry
+        if (entry.phase, entry.kind) != (Phase.ORGANISER, Kind.OPEN) or entry.round <= self._opened:
+            return
+        self.oldest, self._opened = self._opened, entry.round
+        self.floor, self._begun = self._begun, posted.index
+        kept = {author: self._kept(found) for author, found in self._authors.items()}
+        self._authors = {author: found for author, found in kept.items() if found}
+
+    def _kept(self, entries: Sequence[Posted]) -> list[Posted]:
+        return [each for each in entries if each.entry.round >= self.oldest]
+
+
+def matching(wanted: Fetch, entries: Iterable[Posted]) -> tuple[Posted, ...]:
+    """Those of the entries that the fetch asks for, in the order of the log."""
+    authors = frozenset(wanted.authors)
+    found = [
+        posted
+        for posted in entries
+        if posted.index < wanted.cut
+        and posted.entry.phase == wanted.phase
+        and posted.entry.round == wanted.round
+        and posted.entry.author.data in authors
+    ]
+    return tuple(sorted(found, key=_index))
+
 
 _PACE: Final = PollingPace()
 _AT_ONCE: Final = 4_096

@@ -11,17 +11,6 @@ from gopa.sessions.organising.beacons import (
     drand_source,
     parse_round,
 )
-from gopa.sessions.organising.events import (
-    AwaitingBeacon,
-    BadBeacon,
-    BoardFound,
-    BoardLost,
-    Happening,
-    Heard,
-    PhaseOpened,
-    RoundEnded,
-    SessionEnded,
-)
 from gopa.sessions.organising.organiser import (
     Act,
     AskBeacon,
@@ -32,7 +21,20 @@ from gopa.sessions.organising.organiser import (
     WaitUntil,
 )
 from gopa.sessions.organising.reading import BoardLog, OrganiserLog
-from gopa.sessions.organising.running import OrganiserPace, passes, run
+from gopa.sessions.organising.running import (
+    AwaitingBeacon,
+    BadBeacon,
+    BoardFound,
+    BoardLost,
+    Happening,
+    Heard,
+    OrganiserPace,
+    PhaseOpened,
+    RoundEnded,
+    SessionEnded,
+    passes,
+    run,
+)
 from gopa.sessions.organising.schedule import Deadlines, Schedule
 
 __all__ = [

@@ -28,8 +28,9 @@ from gopa.organiser import (
 )
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import BeaconValue, RoundPicture, SessionState
-from gopa.sessions.following.interface import Horizon
-from gopa.sessions.organising.records import (
+from gopa.sessions.following.follower import Horizon
+from gopa.sessions.organising.schedule import Schedule
+from gopa.sessions.organising.storage import (
     RECORD,
     STANDING,
     Covered,
@@ -38,7 +39,6 @@ from gopa.sessions.organising.records import (
     Record,
     StoredMessage,
 )
-from gopa.sessions.organising.schedule import Schedule
 from gopa.sessions.vault.interface import Vault
 from wire.ed25519 import SigningKey
 from wire.errors import Unattributed, UsageError

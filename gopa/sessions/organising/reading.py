@@ -20,9 +20,8 @@ from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, AbortReason, Released, ResultMessage
 from gopa.messages.phases import Kind, Phase
 from gopa.session_tracker import TrackedSession
-from gopa.sessions.entrance import checked_manifest
-from gopa.sessions.following.interface import Horizon
-from gopa.sessions.ticket import Ticket
+from gopa.sessions.following.follower import Horizon
+from gopa.sessions.ticket import Ticket, checked_manifest
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, verify_many
 from wire.errors import UsageError

@@ -1,6 +1,7 @@
-"""Runs an organiser against a log until it is done. `specs/12-sessions.md`, section 5.
+"""Runs an organiser against a log until it is done, and tells watchers what happens.
 
-It looks at what has changed since the log was looked at last.
+Specification: `specs/12-sessions.md`, section 5. Events compare where the session stands with
+where it stood when the log was looked at last.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from bulletin_board import Refused
 from bulletin_board.client.forks import UnprovenHistory
@@ -18,24 +19,108 @@ from bulletin_board.reader import CHECKPOINT, MissingResource
 from gopa.beacon import DrandChain
 from gopa.messages.framing import NO_LEAF
 from gopa.messages.manifest import DrandBeacon
-from gopa.messages.organiser import ResultMessage
+from gopa.messages.organiser import Abort, ResultMessage
+from gopa.messages.phases import Phase
 from gopa.rules import BeaconValue, RoundPicture, SessionState
-from gopa.sessions.following.interface import Horizon
+from gopa.sessions.following.follower import Horizon
 from gopa.sessions.organising.beacons import BeaconSource, verified
-from gopa.sessions.organising.events import (
-    AwaitingBeacon,
-    BadBeacon,
-    BoardFound,
-    BoardLost,
-    Happening,
-    Heard,
-    PhaseOpened,
-    RoundEnded,
-    SessionEnded,
-)
 from gopa.sessions.organising.organiser import AskBeacon, DurableOrganiser, Over, Send, WaitUntil
 from gopa.sessions.organising.reading import PIECE, OrganiserLog
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseOpened:
+    """A phase is open. Rounds count from 1, `logical`, `attempt` and `step` as in the log.
+
+    `present` is how many parties are in the round, 0 before the roll; `expected` how many
+    of them may still post; `ends` is a time of day.
+    """
+
+    round: int
+    logical: int
+    attempt: int
+    phase: Phase
+    step: int
+    present: int
+    expected: int
+    ends: float
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """More messages of the open phase are in the log."""
+
+    round: int
+    phase: Phase
+    posted: int
+    expected: int
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitingBeacon:
+    """The coins of the round wait for a value that is due at a time of day."""
+
+    round: int
+    beacon_round: int
+    due: float
+
+
+@dataclass(frozen=True, slots=True)
+class BadBeacon:
+    """The source has shown a value that the beacon did not sign."""
+
+    beacon_round: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoundEnded:
+    """A round has its result or was aborted.
+
+    `included` is how many parties are in the result; `why` is set where the organiser gave up.
+    """
+
+    round: int
+    logical: int
+    attempt: int
+    outcome: ResultMessage | Abort
+    included: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoardLost:
+    """The board cannot be reached, or cannot show what it signed; it is asked again."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoardFound:
+    """The board answers again, after so many seconds."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnded:
+    """No more rounds are opened. `complete` if all rounds of the plan are done."""
+
+    rounds: int
+    complete: bool
+
+
+Happening: TypeAlias = (
+    PhaseOpened
+    | Heard
+    | AwaitingBeacon
+    | BadBeacon
+    | RoundEnded
+    | BoardLost
+    | BoardFound
+    | SessionEnded
+)
 
 
 class Watcher:

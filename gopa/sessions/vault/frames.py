@@ -22,15 +22,18 @@ from typing import Final, Protocol
 from gopa.sessions.vault.interface import VaultDamaged
 from gopa.sessions.vault.private_files import PrivateFiles, write_new
 from gopa.sessions.vault.protection import (
+    KEY_SIZE,
+    NONCE_SIZE,
     PROTECTION,
+    NotForThisKey,
     Protection,
     Purpose,
     Secret,
+    SecretBox,
     Unsealed,
     protect,
     unprotect,
 )
-from gopa.sessions.vault.secret_box import KEY_SIZE, NONCE_SIZE, NotForThisKey, SecretBox
 from wire.codec import Codec, enumeration, fixed, record, u8, u16, u64
 from wire.domains import VAULT_RECORD
 from wire.errors import MalformedMessage, UsageError

@@ -15,10 +15,9 @@ from gopa.messages.manifest import OpenAdmission, session_id
 from gopa.messages.phases import Kind, Phase
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Ledger
-from gopa.sessions.entrance import checked_manifest
 from gopa.sessions.following.selective import Trail
-from gopa.sessions.following.streams import EntryStreams, ManifestSearch, read_session
-from gopa.sessions.ticket import Ticket
+from gopa.sessions.following.whole import EntryStreams, ManifestSearch, read_session
+from gopa.sessions.ticket import Ticket, checked_manifest
 from tests.board.tools import log_key, party
 from tests.messages.samples import manifest, signing_key
 from tests.randomness import seeded

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gopa.sessions.parties.durable import Attempt, DurableParty
+from gopa.sessions.durable_party import Attempt, DurableParty
 from tests.sessions.hostile.prying import secrets_of
 from tests.simulation.worlds import SCALAR
 from zkp.noise_table import GaussianTable

@@ -12,7 +12,7 @@ import pytest
 from gopa.messages.phases import Phase
 from gopa.party import Part, Post
 from gopa.sessions.contribution import Contribution
-from gopa.sessions.parties.durable import DurableParty
+from gopa.sessions.durable_party import DurableParty
 from tests.sessions.hostile.worlds import Slow, Through, World, of, sooner, world
 from tests.simulation.worlds import SCALAR
 

@@ -20,8 +20,9 @@ from gopa.messages.organiser import CLOSE
 from gopa.messages.phases import Kind, Phase
 from gopa.party.states import PartyState
 from gopa.planning.terms import Terms
+from gopa.sessions.board_access import RoundPatience, Together
 from gopa.sessions.client import Client
-from gopa.sessions.entrance import Together
+from gopa.sessions.durable_party import DurableParty
 from gopa.sessions.following import BoardLink, SelectiveLog, SessionLog, WholeLog
 from gopa.sessions.following.follower import BoardFollower
 from gopa.sessions.organising import (
@@ -32,8 +33,6 @@ from gopa.sessions.organising import (
     Schedule,
     run,
 )
-from gopa.sessions.parties.durable import DurableParty
-from gopa.sessions.patience import RoundPatience
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import DirectoryVault, MemoryVault, Vault
 from tests.board.live import live_board

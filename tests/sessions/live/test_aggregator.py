@@ -16,8 +16,8 @@ from gopa.messages.manifest import OpenAdmission
 from gopa.organiser import SessionSetting
 from gopa.party import Refusal
 from gopa.sessions.aggregator import SessionAggregator, _position
+from gopa.sessions.board_access import Together
 from gopa.sessions.client import Client
-from gopa.sessions.entrance import Together
 from gopa.sessions.organising import Deadlines
 from gopa.sessions.party_runner import SessionOver
 from gopa.simulation.setup import permissive

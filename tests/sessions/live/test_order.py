@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from gopa.messages.framing import Posted
 from gopa.messages.phases import Phase
 from gopa.party import Witnessed
-from gopa.sessions.entrance import Together
-from gopa.sessions.parties.durable import DurableParty
+from gopa.sessions.board_access import Together
+from gopa.sessions.durable_party import DurableParty
 from tests.sessions.live.worlds import Gathering, gathering
 from tests.simulation.worlds import SCALAR
 

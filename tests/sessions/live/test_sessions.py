@@ -17,12 +17,11 @@ from gopa.aggregation.errors import OutOfRange, RoundAborted
 from gopa.messages.phases import Phase
 from gopa.organiser import SessionSetting
 from gopa.party import Part, Refusal
+from gopa.sessions.board_access import Together
 from gopa.sessions.client import Client
-from gopa.sessions.contribution import Contribution
-from gopa.sessions.entrance import Together
+from gopa.sessions.contribution import Contribution, RoundStatus
 from gopa.sessions.organising import Deadlines
 from gopa.sessions.party_runner import SessionOver
-from gopa.sessions.round_progress import RoundStatus
 from gopa.simulation.setup import permissive
 from gopa.wording import PARTS
 from tests.board.waiting import until

@@ -11,8 +11,8 @@ import pytest
 
 from bulletin_board.entry import VERSION, Entry, sign_entry
 from gopa.messages.phases import Kind, Phase
+from gopa.sessions.board_access import Together
 from gopa.sessions.contribution import Contribution
-from gopa.sessions.entrance import Together
 from tests.board.tools import party
 from tests.board.waiting import until
 from tests.sessions.live.worlds import Gathering, gathering

@@ -11,7 +11,7 @@ from gopa.cli.session import _past_text
 from gopa.messages.organiser import Abort, ResultMessage
 from gopa.messages.phases import Phase
 from gopa.rules import RoundFindings
-from gopa.sessions.following.interface import Horizon
+from gopa.sessions.following.follower import Horizon
 from gopa.sessions.organising import DurableOrganiser
 from gopa.sessions.organising.reading import FinishedRound, SessionStatus
 from tests.sessions.organising.test_status import ticket_of

@@ -9,7 +9,7 @@ import pytest
 
 from gopa.messages.manifest import Manifest
 from gopa.organiser import new_manifest
-from gopa.sessions.organising.place import OrganiserPlace
+from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
 from tests.board.tools import log_key, signer
 from tests.randomness import seeded

@@ -9,7 +9,7 @@ import pytest
 
 from gopa.messages.organiser import Abort, AbortReason, ResultMessage
 from gopa.messages.phases import Kind, Phase
-from gopa.sessions.following.interface import Horizon
+from gopa.sessions.following.follower import Horizon
 from gopa.sessions.organising import (
     DurableOrganiser,
     LogIsShorter,
@@ -18,7 +18,7 @@ from gopa.sessions.organising import (
     Send,
     WaitUntil,
 )
-from gopa.sessions.organising.records import RECORD, JournalStart, StoredMessage
+from gopa.sessions.organising.storage import RECORD, JournalStart, StoredMessage
 from tests.sessions.organising.worlds import (
     DEADLINES,
     JOIN,

@@ -16,7 +16,7 @@ from gopa.organiser import SessionSetting
 from gopa.party import Dated, Party, Post, Supplied, Witnessed
 from gopa.planning.terms import Terms
 from gopa.rules import Findings, SessionState, check_log
-from gopa.sessions.following.interface import Horizon
+from gopa.sessions.following.follower import Horizon
 from gopa.sessions.organising import (
     BeaconSource,
     Deadlines,

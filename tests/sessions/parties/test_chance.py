@@ -6,8 +6,8 @@ import hashlib
 
 import pytest
 
-from gopa.sessions.parties import durable as chance
-from gopa.sessions.parties.durable import START, StepRng, extend
+from gopa.sessions import durable_party as chance
+from gopa.sessions.durable_party import START, StepRng, extend
 from gopa.version import VERSION
 from wire.errors import UsageError
 from wire.secret import SecretBytes

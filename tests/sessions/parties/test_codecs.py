@@ -15,10 +15,8 @@ from gopa.messages.organiser import ABORT, RESULT, Abort, AbortReason, Released,
 from gopa.messages.phases import Phase
 from gopa.party import Dated, Fetched, Finished, Part, Post, Supplied, TimedOut, Witnessed
 from gopa.party.states import Committed, Done, Stopped
-from gopa.sessions.parties import records
-from gopa.sessions.parties.keeping import RestoreContext, memory_of, state_of
-from gopa.sessions.parties.memory import FAILURE, MEMORY, Left, PartyMemory
-from gopa.sessions.parties.records import (
+from gopa.sessions import party_journal as records
+from gopa.sessions.party_journal import (
     EVENT,
     POSTED,
     RECORD,
@@ -26,6 +24,15 @@ from gopa.sessions.parties.records import (
     Run,
     event_parts,
     posts_parts,
+)
+from gopa.sessions.party_memory import (
+    FAILURE,
+    MEMORY,
+    Left,
+    PartyMemory,
+    RestoreContext,
+    memory_of,
+    state_of,
 )
 from tests.sessions.parties.test_backup import Play
 from tests.sessions.parties.test_durable import copies_with, party, played

@@ -14,10 +14,10 @@ from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Phase
 from gopa.party import Fetched, Finished, Halted, Part, Post, Supplied, TimedOut, Witnessed
 from gopa.party.states import BetweenRounds, Checking, Comparing, Done, Outside, Stopped
-from gopa.sessions.parties import DurableParty
-from gopa.sessions.parties import durable as chance
-from gopa.sessions.parties.memory import MEMORY
-from gopa.sessions.parties.records import RECORD
+from gopa.sessions import durable_party as chance
+from gopa.sessions.durable_party import DurableParty
+from gopa.sessions.party_journal import RECORD
+from gopa.sessions.party_memory import MEMORY
 from gopa.sessions.vault import MemoryVault, StateDiverged
 from gopa.simulation.setup import permissive
 from tests.randomness import seeded

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gopa.sessions.parties.memory import MEMORY
+from gopa.sessions.party_memory import MEMORY
 from gopa.sessions.vault import DirectoryVault, Passphrase, Secret
 from gopa.simulation.randomness import SeededStreams
 from tests.randomness import seeded

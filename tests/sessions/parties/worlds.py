@@ -16,7 +16,7 @@ from gopa.party import Event, Fetched, Finished, Output, Party, PartyState, Post
 from gopa.party.states import Done, Stopped
 from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit
-from gopa.sessions.parties import DurableParty
+from gopa.sessions.durable_party import DurableParty
 from gopa.sessions.vault import MemoryVault, Vault
 from gopa.simulation import Script, Simulation, SimulationOptions
 from gopa.simulation.party import SimulatedParty

@@ -20,10 +20,10 @@ from gopa.messages.framing import MessageSlot, sign_message
 from gopa.messages.party import PUBLISH
 from gopa.messages.phases import KIND_IN, Phase
 from gopa.party import LocalPolicy
+from gopa.sessions.board_access import Alone
 from gopa.sessions.client import Client
-from gopa.sessions.entrance import Alone
+from gopa.sessions.contribution import RoundStatus
 from gopa.sessions.following import BoardLink, SelectiveLog
-from gopa.sessions.round_progress import RoundStatus
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Vault, identity
 from wire.ed25519 import SigningKey

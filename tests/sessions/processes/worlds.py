@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gopa.messages.phases import Phase
-from gopa.sessions.organising.place import OrganiserPlace
+from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import identity as identities
 from tests.sessions.processes.running import Running, eventually, gopa, python

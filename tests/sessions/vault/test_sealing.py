@@ -18,8 +18,14 @@ from gopa.sessions.vault import (
 )
 from gopa.sessions.vault.frames import HEADER_SIZE, PLACE, SEAL, File, RecordPlace, _check
 from gopa.sessions.vault.interface import MemoryVault
-from gopa.sessions.vault.protection import PROTECTION, ByPassphrase, Purpose, protect, unprotect
-from gopa.sessions.vault.secret_box import stretch
+from gopa.sessions.vault.protection import (
+    PROTECTION,
+    ByPassphrase,
+    Purpose,
+    protect,
+    stretch,
+    unprotect,
+)
 from tests.randomness import seeded
 from tests.sessions.vault.tools import (
     KEY,

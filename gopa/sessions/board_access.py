@@ -1,23 +1,32 @@
-"""Gets from a ticket to a session that a party can follow. `specs/12-sessions.md`, section 4.
+"""Connects a party with the board of its session, and asks again whatever goes wrong.
 
-Parties of one process that follow a log together share what they remember of its board.
+Specification: `specs/12-sessions.md`, section 4. Parties of one process that follow a log
+together share what they remember of its board.
+
+An honest board that starts again, whose witnesses are still asleep, or that is reached through a
+proxy shows nothing, too little, or something else for a while. A party that ended for that could
+be sent away by whoever is between it and the board.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from contextlib import suppress
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar
 
-from bulletin_board import VerifierKey
+from bulletin_board import Refused, VerifierKey
 from bulletin_board.client.forks import verify_fork
 from bulletin_board.client.state import ClientState
-from gopa.messages.manifest import MANIFEST, Manifest, session_id
+from bulletin_board.text import visible
 from gopa.sessions.following import BoardLink, SelectiveLog, SessionLog, WholeLog
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Vault
-from wire.errors import FaultyBoard, InvalidProof, UsageError
+from wire.errors import FaultyBoard, ProtocolError, Unattributed, UsageError
 from wire.randomness import Rng
 
 
@@ -87,21 +96,6 @@ class Connect(Protocol):
         """The log is used no longer by one that opened it."""
 
 
-def checked_manifest(ticket: Ticket, body: bytes) -> Manifest:
-    """The manifest of the ticket's session ([T2]).
-
-    Raises:
-        MalformedMessage: it is no manifest.
-        InvalidProof: it is another one than the ticket's.
-    """
-    if session_id(body) != ticket.session:
-        raise InvalidProof("the manifest is not that of the ticket's session", "12-T2")
-    manifest = MANIFEST.decode(body)
-    if manifest.log != str(ticket.log).encode() or manifest.policy != ticket.policy:
-        raise InvalidProof("the manifest trusts another log than the ticket", "12-T2")
-    return manifest
-
-
 def over_http(ticket: Ticket, state: ClientState, rng: Rng) -> BoardLink:
     """The way to the ticket's board."""
     return BoardLink(ticket.board, ticket.trust, state, rng=rng)
@@ -162,3 +156,59 @@ class Together:
         if not self._guests[log.session]:
             del self._guests[log.session], self._shared[log.session]
             await self.logs.pop(log.session).close()
+
+
+@dataclass(frozen=True, slots=True)
+class RoundPatience:
+    """Leaves a round in which the organiser says nothing for `round_seconds`.
+
+    It tries again after `retry_seconds` when the board cannot be reached. `clock` never goes
+    back. `date` shows seconds since 1970, which decide whether a party heard of a roll before
+    the value of a beacon could be known.
+    """
+
+    round_seconds: float = 3_600.0
+    retry_seconds: float = 2.0
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    date: Callable[[], float] = time.time
+
+
+_LONGEST: Final = 300
+_LOG: Final = logging.getLogger("gopa.sessions")
+_T = TypeVar("_T")
+
+
+class NotShown(Unattributed):
+    """The board did not show or take what it should: the same request may succeed later."""
+
+
+async def shown(asked: Awaitable[_T]) -> _T:
+    """The answer of a `SessionLog`.
+
+    Raises:
+        NotShown: there was none that holds; ask again.
+        FaultyBoard: a fork is for good.
+        Refused: a post was not taken, for a reason that does not pass.
+    """
+    try:
+        return await asked
+    except (FaultyBoard, Refused):
+        raise
+    except ProtocolError as error:
+        raise NotShown(visible(str(error), _LONGEST)) from error
+
+
+async def until_shown(ask: Callable[[], Awaitable[_T]], waiting: RoundPatience) -> _T:
+    """Ask until there is an answer; raises as `shown`, but never `NotShown`."""
+    while True:
+        try:
+            return await shown(ask())
+        except NotShown as error:
+            await pause(error, waiting)
+
+
+async def pause(error: NotShown, waiting: RoundPatience) -> None:
+    """Say why, and wait before the next attempt."""
+    _LOG.info("%s; trying again", error)
+    await waiting.sleep(waiting.retry_seconds)

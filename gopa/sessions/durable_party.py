@@ -1,7 +1,7 @@
 """Lets a party survive its process. `specs/12-sessions.md`, sections 1 and 2.
 
-The randomness of a step follows from what the party was told and a secret of the round ([R1]):
-a step that is repeated after a crash says the same words.
+The randomness of a step follows from what the party was told and a secret of the round ([R1]): a
+step that is repeated after a crash says the same words.
 """
 
 from __future__ import annotations
@@ -30,9 +30,15 @@ from gopa.party import (
 from gopa.party.machine import forget_frames
 from gopa.party.states import Accusing, Checking, Comparing, Counting, Done, Outside, Stopped
 from gopa.rounds.toolkit import Toolkit
-from gopa.sessions.parties.keeping import RestoreContext, memory_of, rests, state_of
-from gopa.sessions.parties.memory import MEMORY, PartyMemory
-from gopa.sessions.parties.records import RECORD, event_parts, posts_parts
+from gopa.sessions.party_journal import RECORD, event_parts, posts_parts
+from gopa.sessions.party_memory import (
+    MEMORY,
+    PartyMemory,
+    RestoreContext,
+    memory_of,
+    rests,
+    state_of,
+)
 from gopa.sessions.vault.interface import StateDiverged, Vault, VaultError
 from gopa.version import VERSION
 from wire.domains import SESSION_CHANCE

@@ -1,26 +1,32 @@
-"""Where an organiser keeps one session: a directory of its own.
+"""Keeps one session of an organiser on disk: its directory, and the records of its vault.
 
 ticket.json    what parties get
 anchors.txt    what auditors get: `gopa audit --keys`
 closed         there once no more rounds are to be opened
-vault/         what only the organiser may read: `identity`, `session` (the manifest), the memory
+vault/         what only the organiser may read: `identity`, `session` (the manifest), and
+               what it has said (`specs/12-sessions.md`, [O1] and [O2])
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
+from typing import Final, TypeAlias
 
 from bulletin_board import VerifierKey
+from bulletin_board.entry import LARGEST_ENTRY
 from bulletin_board.storage.directory import read_secret, write_secret
 from bulletin_board.storage.files import replace_file
 from gopa.auditing.options import Anchors
 from gopa.messages.manifest import Manifest
-from gopa.sessions.entrance import checked_manifest
-from gopa.sessions.ticket import Ticket
+from gopa.messages.organiser import LARGEST_CHECKPOINT
+from gopa.messages.phases import Kind
+from gopa.sessions.ticket import Ticket, checked_manifest
 from gopa.sessions.vault import DirectoryVault, Secret
 from gopa.sessions.vault import identity as identities
+from wire.codec import Case, Codec, enumeration, fixed, opaque, record, select, u8, u16, u64, vector
 from wire.ed25519 import SigningKey
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 from wire.randomness import Rng
@@ -118,3 +124,69 @@ class OrganiserPlace:
             replace_file(self.closed_path, b"no more rounds\n")
         except OSError as error:
             raise UsageError(f"{self.closed_path} cannot be written: {error.strerror}") from None
+
+
+MOST_CHUNKS: Final = 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A signed message: exactly these bytes are sent, again and again, until the log has them."""
+
+    kind: Kind
+    round: int
+    entries: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseStart:
+    """The phase that the message with this leaf opened began then, in milliseconds since 1970."""
+
+    leaf: bytes
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """The first cosigned checkpoint that covers the close of join.
+
+    Later ones may state times at which the beacon's value was known already.
+    """
+
+    size: int
+    checkpoint: bytes
+
+
+Record: TypeAlias = StoredMessage | PhaseStart | Covered
+
+
+@dataclass(frozen=True, slots=True)
+class JournalStart:
+    """How many rounds had ended when the journal began, and when that was."""
+
+    ended: int
+    since: int
+
+
+class _Tag(IntEnum):
+    SAID = 1
+    OPENED = 2
+    COVERED = 3
+
+
+RECORD: Final[Codec[Record]] = select(
+    "OrganiserRecord",
+    enumeration(_Tag, u8),
+    Case(
+        _Tag.SAID,
+        record(
+            StoredMessage,
+            kind=enumeration(Kind, u8),
+            round=u16,
+            entries=vector(opaque(1, LARGEST_ENTRY), 1, MOST_CHUNKS),
+        ),
+    ),
+    Case(_Tag.OPENED, record(PhaseStart, leaf=fixed(32), since=u64)),
+    Case(_Tag.COVERED, record(Covered, size=u64, checkpoint=opaque(1, LARGEST_CHECKPOINT))),
+)
+STANDING: Final[Codec[JournalStart]] = record(JournalStart, ended=u16, since=u64)

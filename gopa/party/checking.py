@@ -36,7 +36,7 @@ def ask(
 
 
 def check(
-    means: PartyContext, state: PartyState, checking: Checking, found: Mapping[bytes, Message]
+    party: PartyContext, state: PartyState, checking: Checking, found: Mapping[bytes, Message]
 ) -> tuple[PartyState, list[Output]]:
     """Commit if the log holds what the organiser's lists say that others signed.
 
@@ -45,10 +45,10 @@ def check(
     """
     enrolled, view = checking.enrolled, checking.view
     if enrolled.joined.nonce is None:
-        _require_joined(means, state, checking, found)
+        _require_joined(party, state, checking, found)
     else:
         _require_revealed(state, checking, found)
-    return commit_round(means, state, enrolled, view, checking.leaf)
+    return commit_round(party, state, enrolled, view, checking.leaf)
 
 
 def _require_revealed(
@@ -69,7 +69,7 @@ def _require_revealed(
 
 
 def _require_joined(
-    means: PartyContext, state: PartyState, checking: Checking, found: Mapping[bytes, Message]
+    party: PartyContext, state: PartyState, checking: Checking, found: Mapping[bytes, Message]
 ) -> None:
     """Every neighbour has joined with what the roll lists of it, in this round.
 
@@ -86,5 +86,5 @@ def _require_joined(
         claims.append(
             PossessionClaim(view.context, opened.leaf, view.id_of(v), join.key, join.possession)
         )
-    if means.toolkit.proofs.bad_possessions(claims, means.rng):
+    if party.toolkit.proofs.bad_possessions(claims, party.rng):
         raise state.chain.doubt("the roll lists a key without possession")

@@ -37,7 +37,7 @@ from gopa.party.view import Drawing, joint_of, view_of
 
 
 def take_close(
-    means: PartyContext, state: PartyState, message: Message
+    party: PartyContext, state: PartyState, message: Message
 ) -> tuple[PartyState, list[Output]]:
     """Check the close against the chain, then act by what this party is.
 
@@ -47,18 +47,18 @@ def take_close(
     close, chain = decode_close(message.body), state.chain
     chain.require_continues(close.acts_on)
     chain.require_cut(message, close.cut)
-    _require_witnessed(means, state, close)
+    _require_witnessed(party, state, close)
     moved = replace(state, chain=chain.acknowledge(message, close.cut))
     if isinstance(close.content, Members) and close.content.final:
         chain.require(not state.final_seen, "two final closes in one round", message.leaf)
         tally = replace(state.tally, releases=state.tally.releases + 1)
         moved = replace(moved, tally=tally, final_seen=True)
     closed = Closed(close, message.body, message.leaf)
-    return _before_masks(means, moved, closed) or _after_masks(means, moved, closed)
+    return _before_masks(party, moved, closed) or _after_masks(party, moved, closed)
 
 
 def _before_masks(
-    means: PartyContext, state: PartyState, closed: Closed
+    party: PartyContext, state: PartyState, closed: Closed
 ) -> tuple[PartyState, list[Output]] | None:
     """Closes of join and coins; None at any later stage."""
     stage = state.stage
@@ -67,14 +67,14 @@ def _before_masks(
     if isinstance(stage, Invited):
         return leave(state, stage.opened, Part.UNWILLING)
     if isinstance(stage, Joined):
-        return enrol(means, state, stage, read_roll(closed.body, means.manifest), closed)
+        return enrol(party, state, stage, read_roll(closed.body, party.manifest), closed)
     if isinstance(stage, Enrolled):
-        return _coins(means, state, stage, closed)
+        return _coins(party, state, stage, closed)
     return None
 
 
 def _after_masks(
-    means: PartyContext, state: PartyState, closed: Closed
+    party: PartyContext, state: PartyState, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
     """Closes of commit and later.
 
@@ -83,25 +83,25 @@ def _after_masks(
     """
     stage = state.stage
     if isinstance(stage, Committed):
-        return _committed(means, state, stage, closed)
+        return _committed(party, state, stage, closed)
     if isinstance(stage, Published):
-        return narrow(means, state, stage, _members(means, state, closed, stage.phase), closed)
+        return narrow(party, state, stage, _members(party, state, closed, stage.phase), closed)
     if isinstance(stage, Confirmed):
-        return _confirmed(means, state, stage, closed)
+        return _confirmed(party, state, stage, closed)
     if isinstance(stage, Unmasked):
-        return _unmasked(means, state, stage, closed)
+        return _unmasked(party, state, stage, closed)
     raise state.chain.fault("a close comes out of turn", closed.leaf)
 
 
 def _coins(
-    means: PartyContext, state: PartyState, enrolled: Enrolled, closed: Closed
+    party: PartyContext, state: PartyState, enrolled: Enrolled, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
     """Check the coins for this party ([V1] to [V5]), then ask what others signed ([V7])."""
-    manifest, joined, enrolment = means.manifest, enrolled.joined, enrolled.enrolment
+    manifest, joined, enrolment = party.manifest, enrolled.joined, enrolled.enrolment
     if not _noted_in_time(manifest, enrolled):
         return leave(state, joined.opened, Part.UNDATED)
     coins, members = read_coins(closed.close, manifest, len(enrolment))
-    own = enrolment.positions[means.author]
+    own = enrolment.positions[party.author]
     if own not in members:
         return absent(state, joined.opened, Phase.COINS, closed.cut)
     if isinstance(manifest.beacon, CommitReveal) and joined.nonce is not None:
@@ -118,7 +118,7 @@ def _coins(
         members=members,
         joint=joint_of(context, enrolment.roll, enrolled.leaf, coins),
     )
-    view = view_of(means.toolkit.graph, drawing, own)
+    view = view_of(party.toolkit.graph, drawing, own)
     return ask(state, enrolled, view, coins, closed)
 
 
@@ -136,14 +136,14 @@ def _noted_in_time(manifest: Manifest, enrolled: Enrolled) -> bool:
 
 
 def _committed(
-    means: PartyContext, state: PartyState, committed: Committed, closed: Closed
+    party: PartyContext, state: PartyState, committed: Committed, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
     """Check the list of commit for this party ([K4]), and read its neighbours' commits.
 
     A party that stayed with too few neighbours might publish behind masks that a coalition knows.
     """
-    view, most = committed.view, means.manifest.terms.loss
-    inside, _ = _members(means, state, closed, Phase.COMMIT)
+    view, most = committed.view, party.manifest.terms.loss
+    inside, _ = _members(party, state, closed, Phase.COMMIT)
     state.chain.require(inside <= view.members, "a list grew", closed.leaf)
     if view.position not in inside:
         if view.lost(inside) > most:
@@ -157,7 +157,7 @@ def _committed(
 
 
 def _confirmed(
-    means: PartyContext, state: PartyState, confirmed: Confirmed, closed: Closed
+    party: PartyContext, state: PartyState, confirmed: Confirmed, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
     """Read everybody's confirmation before the seed is opened ([F2]).
 
@@ -165,7 +165,7 @@ def _confirmed(
     open edges to a victim while others open its self-mask.
     """
     view = confirmed.view
-    listed, _ = _members(means, state, closed, Phase.CONFIRM)
+    listed, _ = _members(party, state, closed, Phase.CONFIRM)
     state.chain.require(listed <= confirmed.final, "a list grew", closed.leaf)
     state = _listed(state, Phase.CONFIRM, view.position in listed, closed)
     authors = view.authors(sorted(listed - {view.position}))
@@ -174,14 +174,14 @@ def _confirmed(
 
 
 def _unmasked(
-    means: PartyContext, state: PartyState, unmasked: Unmasked, closed: Closed
+    party: PartyContext, state: PartyState, unmasked: Unmasked, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
     """Somebody's seed is missing: recover it, where the terms allow it."""
-    recovers = means.manifest.terms.threshold is not None
+    recovers = party.manifest.terms.threshold is not None
     state.chain.require(recovers, "there is no recovery", closed.leaf)
-    opened, _ = _members(means, state, closed, Phase.UNMASK)
+    opened, _ = _members(party, state, closed, Phase.UNMASK)
     state = _listed(state, Phase.UNMASK, unmasked.view.position in opened, closed)
-    return recover(means, state, unmasked, opened, closed.leaf)
+    return recover(party, state, unmasked, opened, closed.leaf)
 
 
 def _listed(state: PartyState, phase: Phase, listed: bool, closed: Closed) -> PartyState:
@@ -196,7 +196,7 @@ def _listed(state: PartyState, phase: Phase, listed: bool, closed: Closed) -> Pa
 
 
 def _members(
-    means: PartyContext, state: PartyState, closed: Closed, phase: Phase
+    party: PartyContext, state: PartyState, closed: Closed, phase: Phase
 ) -> tuple[frozenset[int], bool]:
     """Read the list of a close of this phase, which is the next one ([C1]), with enough parties.
 
@@ -205,26 +205,26 @@ def _members(
     view = view_at(state.stage)
     members, final = read_members(closed.close, phase, len(view.enrolment))
     if phase is not Phase.UNMASK:
-        enough = len(members) >= means.manifest.terms.survivors
+        enough = len(members) >= party.manifest.terms.survivors
         state.chain.require(enough, "a list has too few parties", closed.leaf)
     if phase not in {Phase.PUBLISH, Phase.ROLLBACK}:
         state.chain.require(not final, "only closes of publish or rollback are final", closed.leaf)
     return frozenset(members), final
 
 
-def _require_witnessed(means: PartyContext, state: PartyState, close: Close) -> None:
+def _require_witnessed(party: PartyContext, state: PartyState, close: Close) -> None:
     """[C4], and [V4] for the close that carries the beacon's value.
 
     That the checkpoint's root is the log's is for the caller, who keeps to checkpoints
     that hold under the same policy.
     """
-    policy, chain = means.manifest.quorum, state.chain
+    policy, chain = party.manifest.quorum, state.chain
     if policy is None or close.phase is Phase.JOIN:
         chain.require(not close.checkpoint, "a checkpoint where none belongs")
         return
     signed = policy.open(close.checkpoint)
     chain.require(signed.size > chain.index, "a checkpoint does not cover the close before")
-    beacon = means.manifest.beacon
+    beacon = party.manifest.beacon
     if isinstance(state.stage, Enrolled) and isinstance(beacon, DrandBeacon):
         latest = latest_cosignature_time(beacon.chain, state.stage.enrolment.roll.beacon_round)
         timely = [each.witness for each in policy.cosignatures(signed) if 0 < each.time <= latest]

@@ -179,7 +179,7 @@ class _Own(Guarded):
 
 
 def commit_round(
-    means: PartyContext,
+    party: PartyContext,
     state: PartyState,
     enrolled: Enrolled,
     view: RoundView,
@@ -189,13 +189,13 @@ def commit_round(
     joined = enrolled.joined
     edges, masks = edge_secrets(view, joined.secret)
     seed = None
-    if means.manifest.trust is Trust.MALICIOUS:
-        seed = _fresh_seed(means, view)
+    if party.manifest.trust is Trust.MALICIOUS:
+        seed = _fresh_seed(party, view)
     if view.context.full:
-        own = _proved(means, joined, view, leaf, seed)
+        own = _proved(party, joined, view, leaf, seed)
     else:
-        own = _unproved(means, joined, view, seed)
-    coefficients, shares = _shared(means, view, own.mask, seed, edges)
+        own = _unproved(party, joined, view, seed)
+    coefficients, shares = _shared(party, view, own.mask, seed, edges)
     content = Commit(
         acts_on=leaf,
         edges=tuple(edges[v].posted for v in view.neighbours),
@@ -217,18 +217,18 @@ def commit_round(
         seed=seed,
         secret=joined.secret,
     )
-    state, post = means.say(replace(state, stage=stage), Phase.COMMIT, COMMIT.encode(content))
+    state, post = party.say(replace(state, stage=stage), Phase.COMMIT, COMMIT.encode(content))
     return state, [post]
 
 
 def _proved(
-    means: PartyContext, joined: Joined, view: RoundView, leaf: bytes, seed: SecretBytes | None
+    party: PartyContext, joined: Joined, view: RoundView, leaf: bytes, seed: SecretBytes | None
 ) -> _Own:
     context, group = view.context, view.context.group
     if joined.given.opening is None or joined.seeds is None or seed is None:
         raise UsageError("full mode has openings, seeds and masks")
     values = joined.given.opening.values + _noise(joined, view)
-    blinding = group.random_scalars(1, means.rng)[0]
+    blinding = group.random_scalars(1, party.rng)[0]
     output = opening_of(context.key, values, blinding)
     posted = commit(context.key, values, blinding).to_bytes()
     mask = self_mask(group, seed, self_context(view), context.dimension)
@@ -243,8 +243,8 @@ def _proved(
         proof=b"",
         weighing=b"",
     )
-    proof, weighing = means.toolkit.proofs.prove_noise(
-        claim, joined.seeds, joined.given.opening, output, means.rng
+    proof, weighing = party.toolkit.proofs.prove_noise(
+        claim, joined.seeds, joined.given.opening, output, party.rng
     )
     return _Own(
         masked=output + opening_of(context.key, mask.values, mask.blinding),
@@ -257,12 +257,12 @@ def _proved(
 
 
 def _unproved(
-    means: PartyContext, joined: Joined, view: RoundView, seed: SecretBytes | None
+    party: PartyContext, joined: Joined, view: RoundView, seed: SecretBytes | None
 ) -> _Own:
-    terms = means.manifest.terms
+    terms = party.manifest.terms
     words = np.array(joined.given.values, dtype=np.int64)
-    masked = words.astype(word_type(means.manifest.word_width))
-    add_noise(masked, terms.noise, view.context.group, means.rng)
+    masked = words.astype(word_type(party.manifest.word_width))
+    add_noise(masked, terms.noise, view.context.group, party.rng)
     if seed is None:
         return _Own(masked, NOTHING)
     add_self_words(masked, seed, self_context(view), group=view.context.group)
@@ -284,30 +284,30 @@ def _seed_bytes(joined: Joined) -> bytes:
     return b"" if joined.seeds is None else joined.seeds.point.to_bytes()
 
 
-def _fresh_seed(means: PartyContext, view: RoundView) -> SecretBytes:
+def _fresh_seed(party: PartyContext, view: RoundView) -> SecretBytes:
     """A seed that can be shared, where it may have to be."""
-    if means.manifest.deals_seeds:
-        return shareable_seed(view.context.group, means.rng)
-    return SecretBytes(draw(means.rng, SEED_SIZE))
+    if party.manifest.deals_seeds:
+        return shareable_seed(view.context.group, party.rng)
+    return SecretBytes(draw(party.rng, SEED_SIZE))
 
 
 def _shared(
-    means: PartyContext,
+    party: PartyContext,
     view: RoundView,
     mask: SelfMask | None,
     seed: SecretBytes | None,
     edges: dict[int, EdgeSecret],
 ) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
     """Coefficients, and a sealed share for each neighbour, where there is recovery ([K1])."""
-    group, needed = view.context.group, means.manifest.terms.shares_needed(len(view.neighbours))
+    group, needed = view.context.group, party.manifest.terms.shares_needed(len(view.neighbours))
     if needed is None or not view.neighbours:
         return (), ()
     points = [share_point(v) for v in view.neighbours]
-    if means.manifest.deals_seeds and seed is not None:
-        dealt = deal_seed(group, seed, points, needed, means.rng)
+    if party.manifest.deals_seeds and seed is not None:
+        dealt = deal_seed(group, seed, points, needed, party.rng)
         data = dealt.commitments.to_bytes()
     elif mask is not None:
-        dealt = deal(group, mask, points, needed, means.rng)
+        dealt = deal(group, mask, points, needed, party.rng)
         data = encode_commitments(dealt.commitments)
     else:
         raise UsageError("who shares its self-mask has one")

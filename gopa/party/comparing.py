@@ -40,7 +40,7 @@ from wire.errors import InvalidProof, MalformedMessage, UsageError
 
 
 def compare(
-    means: PartyContext, state: PartyState, comparing: Comparing, found: Mapping[bytes, Message]
+    party: PartyContext, state: PartyState, comparing: Comparing, found: Mapping[bytes, Message]
 ) -> tuple[PartyState, list[Output]]:
     """Find out which edges are live, and who lied about one or about a share.
 
@@ -52,7 +52,7 @@ def compare(
     for v in view.neighbours:
         if v not in comparing.listed:
             continue
-        theirs = _commit_of(means, state, comparing, v, found)
+        theirs = _commit_of(party, state, comparing, v, found)
         if theirs.edges[view.neighbours_of(v).index(view.position)] == committed.edges[v].posted:
             live.append(v)
         else:
@@ -68,12 +68,12 @@ def compare(
     held = MappingProxyType(shares)
     accusing = Accusing(comparing, tuple(live), held, tuple(suspicions), fetch)
     if not suspicions:
-        return publish(means, state, accusing)
+        return publish(party, state, accusing)
     return replace(state, stage=accusing), [fetch]
 
 
 def accuse(
-    means: PartyContext, state: PartyState, accusing: Accusing, found: Mapping[bytes, Message]
+    party: PartyContext, state: PartyState, accusing: Accusing, found: Mapping[bytes, Message]
 ) -> tuple[PartyState, list[Output]]:
     """Show the keys shared with those that lied; then publish.
 
@@ -84,18 +84,18 @@ def accuse(
         FaultyParty: the roll lists a party without such a proof.
     """
     committed = accusing.comparing.committed
-    _require_possession(means, state, committed, accusing, found)
+    _require_possession(party, state, committed, accusing, found)
     outputs: list[Output] = []
     for seq, suspicion in enumerate(accusing.suspicions):
-        body = ACCUSATION.encode(_accusation(means, committed, accusing, suspicion))
-        state, post = means.say(state, Phase.ACCUSE, body, seq)
+        body = ACCUSATION.encode(_accusation(party, committed, accusing, suspicion))
+        state, post = party.say(state, Phase.ACCUSE, body, seq)
         outputs.append(post)
-    state, rest = publish(means, state, accusing)
+    state, rest = publish(party, state, accusing)
     return state, [*outputs, *rest]
 
 
 def publish(
-    means: PartyContext, state: PartyState, accusing: Accusing
+    party: PartyContext, state: PartyState, accusing: Accusing
 ) -> tuple[PartyState, list[Output]]:
     """Post the masked value. Only keys of live edges are kept, to be opened if need be."""
     comparing = accusing.comparing
@@ -108,14 +108,14 @@ def publish(
         seed=committed.seed,
         members=comparing.listed,
     )
-    value, blinding = _masked(means, committed, live)
+    value, blinding = _masked(party, committed, live)
     body = PUBLISH.encode(Publish(comparing.leaf, value, blinding))
-    state, post = means.say(replace(state, stage=stage), Phase.PUBLISH, body)
+    state, post = party.say(replace(state, stage=stage), Phase.PUBLISH, body)
     return state, [post]
 
 
 def _commit_of(
-    means: PartyContext,
+    party: PartyContext,
     state: PartyState,
     comparing: Comparing,
     v: int,
@@ -126,8 +126,8 @@ def _commit_of(
     message = found.get(view.enrolment.authors[v])
     theirs = decoded(message, decode_commit, comparing.committed.leaf)
     degree = len(view.neighbours_of(v))
-    shares = 0 if means.manifest.terms.threshold is None else degree
-    coefficients = means.manifest.coefficients(degree)
+    shares = 0 if party.manifest.terms.threshold is None else degree
+    coefficients = party.manifest.coefficients(degree)
     if theirs is None or len(theirs.edges) != degree:
         raise state.chain.fault("it lists a party without a commit", comparing.leaf)
     if (len(theirs.shares), len(theirs.coefficients)) != (shares, coefficients):
@@ -160,7 +160,7 @@ def _dealt(view: RoundView, theirs: Commit) -> Commitment:
 
 
 def _require_possession(
-    means: PartyContext,
+    party: PartyContext,
     state: PartyState,
     committed: Committed,
     accusing: Accusing,
@@ -176,12 +176,12 @@ def _require_possession(
         claims.append(
             PossessionClaim(view.context, opened.leaf, view.id_of(v), join.key, join.possession)
         )
-    if means.toolkit.proofs.bad_possessions(claims, means.rng):
+    if party.toolkit.proofs.bad_possessions(claims, party.rng):
         raise state.chain.fault("the roll lists a key without possession", committed.leaf)
 
 
 def _accusation(
-    means: PartyContext, committed: Committed, accusing: Accusing, suspicion: Suspicion
+    party: PartyContext, committed: Committed, accusing: Accusing, suspicion: Suspicion
 ) -> Accusation:
     view, v = committed.view, suspicion.position
     parties, leaf = view.enrolment.roll.parties, accusing.comparing.leaf
@@ -195,12 +195,12 @@ def _accusation(
         shared=shared,
         proof=b"",
     )
-    proof = means.toolkit.proofs.prove_shared(claim, committed.secret, means.rng)
+    proof = party.toolkit.proofs.prove_shared(claim, committed.secret, party.rng)
     return Accusation(leaf, suspicion.about, v, shared, proof)
 
 
 def _masked(
-    means: PartyContext, committed: Committed, live: tuple[int, ...]
+    party: PartyContext, committed: Committed, live: tuple[int, ...]
 ) -> tuple[bytes, bytes]:
     """Value and blinding to publish ([P1])."""
     view, edges = committed.view, committed.edges
@@ -211,6 +211,6 @@ def _masked(
         total = masked_opening(view.context, committed.masked, committed.masks, signs)
         revealed = total.reveal()
         return revealed.values.to_bytes(), revealed.blindings.to_bytes()
-    law = mask_law(means.manifest.terms)
+    law = mask_law(party.manifest.terms)
     words = masked_words(committed.masked, edges, live, law, view.context.group)
-    return pack_words(words, means.manifest.word_width), b""
+    return pack_words(words, party.manifest.word_width), b""

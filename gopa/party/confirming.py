@@ -21,7 +21,7 @@ from wire.errors import UsageError
 
 
 def narrow(
-    means: PartyContext,
+    party: PartyContext,
     state: PartyState,
     published: Published,
     members: tuple[frozenset[int], bool],
@@ -37,14 +37,14 @@ def narrow(
         FaultyParty: the list cannot be one that the rules make.
     """
     (inside, final), leaf = members, closed.leaf
-    view, chain, most = published.view, state.chain, means.manifest.terms.loss
+    view, chain, most = published.view, state.chain, party.manifest.terms.loss
     chain.require(inside <= published.members, "a list grew", leaf)
     if view.position not in inside:
         if view.lost(inside) > most:
             return leave(state, published.opened, Part.LOST)
         return absent(state, published.opened, published.phase, closed.cut)
     chain.require(view.lost(inside) <= most, "a list is not peeled", leaf)
-    if means.manifest.trust is Trust.HONEST_BUT_CURIOUS:
+    if party.manifest.trust is Trust.HONEST_BUT_CURIOUS:
         chain.require(final, "the close of publish is final", leaf)
         return replace(state, stage=Settled(published.opened, view, inside)), []
     owed = tuple(v for v in published.keys if v not in inside)
@@ -53,12 +53,12 @@ def narrow(
         chain.require(final == unchanged, "a rollback ends when its list stays", leaf)
     chain.require(not (final and owed), "a final close while edges are owed", leaf)
     if final:
-        return _confirm(means, state, published, inside, closed)
-    return _open(means, state, published, inside, closed)
+        return _confirm(party, state, published, inside, closed)
+    return _open(party, state, published, inside, closed)
 
 
 def count(
-    means: PartyContext, state: PartyState, counting: Counting, found: Mapping[bytes, Message]
+    party: PartyContext, state: PartyState, counting: Counting, found: Mapping[bytes, Message]
 ) -> tuple[PartyState, list[Output]]:
     """Unmask if [F2] holds for everybody in the final list, by confirmations that were read.
 
@@ -71,7 +71,7 @@ def count(
     Raises:
         FaultyParty: the close goes on with the round although they did not.
     """
-    confirmed, terms = counting.confirmed, means.manifest.terms
+    confirmed, terms = counting.confirmed, party.manifest.terms
     view = confirmed.view
     same = CONFIRM.encode(Confirm(confirmed.leaf))
     timely = landed_below(state, Phase.CONFIRM, counting.wanted.cut)
@@ -86,12 +86,12 @@ def count(
     chain.require(most <= terms.loss, "too few confirmed around a party", counting.leaf)
     stage = Unmasked(confirmed.opened, view, confirmed.final, frozenset(agreed), confirmed.shares)
     body = UNMASK.encode(Unmask(counting.leaf, confirmed.seed.reveal()))
-    state, post = means.say(replace(state, stage=stage), Phase.UNMASK, body)
+    state, post = party.say(replace(state, stage=stage), Phase.UNMASK, body)
     return state, [post]
 
 
 def _confirm(
-    means: PartyContext,
+    party: PartyContext,
     state: PartyState,
     published: Published,
     inside: frozenset[int],
@@ -114,12 +114,12 @@ def _confirm(
         published.seed,
     )
     body = CONFIRM.encode(Confirm(closed.leaf))
-    state, post = means.say(replace(state, stage=stage), Phase.CONFIRM, body)
+    state, post = party.say(replace(state, stage=stage), Phase.CONFIRM, body)
     return state, [post]
 
 
 def _open(
-    means: PartyContext,
+    party: PartyContext,
     state: PartyState,
     published: Published,
     inside: frozenset[int],
@@ -131,7 +131,7 @@ def _open(
     of its edges open its value would be in the clear.
     """
     step = published.rollbacks + 1
-    allowed = step <= means.manifest.max_rollbacks
+    allowed = step <= party.manifest.max_rollbacks
     state.chain.require(allowed, "more rollbacks than the manifest allows", closed.leaf)
     owed = sorted(v for v in published.keys if v not in inside)
     keys = {v: key for v, key in published.keys.items() if v in inside}
@@ -146,6 +146,6 @@ def _open(
         return replace(state, stage=stage), []
     edges = tuple(OpenedEdge(v, published.keys[v].reveal()) for v in owed)
     body = OPENING.encode(EdgeOpenings(closed.leaf, edges))
-    state, post = means.say(state, Phase.ROLLBACK, body, published.next_seq)
+    state, post = party.say(state, Phase.ROLLBACK, body, published.next_seq)
     seq = published.next_seq + len(post.entries)
     return replace(state, stage=replace(stage, next_seq=seq)), [post]

@@ -31,7 +31,7 @@ _OWED_ONCE_LISTED = (Phase.PUBLISH, Phase.ROLLBACK, Phase.CONFIRM, Phase.UNMASK)
 
 
 def recover(
-    means: PartyContext, state: PartyState, unmasked: Unmasked, opened: frozenset[int], leaf: bytes
+    party: PartyContext, state: PartyState, unmasked: Unmasked, opened: frozenset[int], leaf: bytes
 ) -> tuple[PartyState, list[Output]]:
     """Give the shares of neighbours whose seed is missing, if theirs is the case of [U3].
 
@@ -39,7 +39,7 @@ def recover(
     own count decides here too. Nobody counts the shares of a party whose own confirmation
     came too late, and to post them is a fault, so it keeps them.
     """
-    view, most = unmasked.view, means.manifest.terms.loss
+    view, most = unmasked.view, party.manifest.terms.loss
     timely = view.position in unmasked.confirmed
     missing = [v for v in sorted(unmasked.shares) if timely and v not in opened]
     given = tuple(
@@ -50,12 +50,12 @@ def recover(
     state = replace(state, stage=Settled(unmasked.opened, view, unmasked.final))
     if not given:
         return state, []
-    state, post = means.say(state, Phase.RECOVER, RECOVER.encode(Recover(leaf, given)))
+    state, post = party.say(state, Phase.RECOVER, RECOVER.encode(Recover(leaf, given)))
     return state, [post]
 
 
 def finish(
-    means: PartyContext, state: PartyState, outcome: ResultMessage | Abort
+    party: PartyContext, state: PartyState, outcome: ResultMessage | Abort
 ) -> tuple[PartyState, list[Output]]:
     """The round is over: check what concerns this party, count, forget every secret.
 
@@ -67,7 +67,7 @@ def finish(
     if opened is None:
         raise state.chain.fault("a round ends that is not open")
     if isinstance(outcome, ResultMessage):
-        _check_result(means, state, stage, outcome)
+        _check_result(party, state, stage, outcome)
         tally = replace(tally, decided=True)
     else:
         shown = Released.MASKED if state.final_seen else Released.NONE
@@ -77,7 +77,7 @@ def finish(
         )
         tally = replace(tally, excused=tally.excused or late)
     part = stage.part if isinstance(stage, Outside) else Part.ACTIVE
-    over = next_round(tally, means.manifest.terms) is None
+    over = next_round(tally, party.manifest.terms) is None
     state = replace(
         state, stage=Done() if over else BetweenRounds(), tally=tally, sent=(), landed=()
     )
@@ -94,17 +94,17 @@ def next_round(tally: AttemptCount, terms: Terms) -> tuple[int, int] | None:
 
 
 def _check_result(
-    means: PartyContext, state: PartyState, stage: Stage, result: ResultMessage
+    party: PartyContext, state: PartyState, stage: Stage, result: ResultMessage
 ) -> None:
     """Check counts and bounds of a result; the sum itself is for an audit ([Z1] to [Z3]).
 
     Else a result could claim that values were released less often than they were (attack
     `hidden-release`).
     """
-    chain, terms = state.chain, means.manifest.terms
+    chain, terms = state.chain, party.manifest.terms
     chain.require(state.final_seen, "a result without a final list")
     chain.require(len(result.sums) == terms.dimension, "a result of another dimension")
-    largest = _largest(means.manifest)
+    largest = _largest(party.manifest)
     possible = -largest <= min(result.sums) and max(result.sums) <= largest
     chain.require(possible, "a sum out of range")
     chain.require(result.attempt == state.tally.attempts - 1, "a result of another attempt")

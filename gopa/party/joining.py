@@ -32,82 +32,82 @@ NONCE_SIZE = 32
 
 
 def take_input(
-    means: PartyContext, state: PartyState, supplied: Supplied
+    party: PartyContext, state: PartyState, supplied: Supplied
 ) -> tuple[PartyState, list[Output]]:
     """Fix the input of a logical round. In full mode its one opening is drawn now ([J5])."""
-    _require_fitting(means, state, supplied)
-    inputs = (*state.inputs, _given(means, supplied))
+    _require_fitting(party, state, supplied)
+    inputs = (*state.inputs, _given(party, supplied))
     state = replace(state, inputs=inputs)
     if isinstance(state.stage, Invited) and state.stage.opened.logical == supplied.logical:
-        return join(means, state, state.stage.opened)
+        return join(party, state, state.stage.opened)
     return state, []
 
 
 def open_round(
-    means: PartyContext, state: PartyState, content: Open, leaf: bytes
+    party: PartyContext, state: PartyState, content: Open, leaf: bytes
 ) -> tuple[PartyState, list[Output]]:
     """A round has begun: join it, or ask for the input."""
-    context = means.context(state.chain.round)
+    context = party.context(state.chain.round)
     opened = RoundOpened(context, leaf, content.logical, content.attempt)
     inputs = tuple(given for given in state.inputs if given.logical >= content.logical)
     state = replace(state, inputs=inputs, listed=False)
     if not any(given.logical == content.logical for given in inputs):
         return replace(state, stage=Invited(opened)), [NeedInput(content.logical)]
-    return join(means, state, opened)
+    return join(party, state, opened)
 
 
 def join(
-    means: PartyContext, state: PartyState, opened: RoundOpened
+    party: PartyContext, state: PartyState, opened: RoundOpened
 ) -> tuple[PartyState, list[Output]]:
     """Post a fresh key and what is fixed before the coins."""
     given = next(each for each in state.inputs if each.logical == opened.logical)
-    context, group = opened.context, means.toolkit.group
-    secret = group.random_scalars(1, means.rng)[0]
+    context, group = opened.context, party.toolkit.group
+    secret = group.random_scalars(1, party.rng)[0]
     key = (group.generator * secret).to_bytes()
     nonce = nonce_hash = None
-    if isinstance(means.manifest.beacon, CommitReveal):
-        nonce = SecretBytes(draw(means.rng, NONCE_SIZE))
-        place = context.session, context.round, means.own_id
+    if isinstance(party.manifest.beacon, CommitReveal):
+        nonce = SecretBytes(draw(party.rng, NONCE_SIZE))
+        place = context.session, context.round, party.own_id
         nonce_hash = reveal_hash(*place, nonce.reveal())
-    seeds = _seeds(means, opened, given)
-    claim = PossessionClaim(context, opened.leaf, means.own_id, key, b"")
+    seeds = _seeds(party, opened, given)
+    claim = PossessionClaim(context, opened.leaf, party.own_id, key, b"")
     content = Join(
         acts_on=opened.leaf,
         key=key,
-        possession=means.toolkit.proofs.prove_possession(claim, secret, means.rng),
+        possession=party.toolkit.proofs.prove_possession(claim, secret, party.rng),
         nonce_hash=nonce_hash or b"",
         input=given.commitment,
         seed=_committed(seeds),
     )
     stage = Joined(opened, given, secret, key, nonce, content.nonce_hash, seeds)
-    state, post = means.say(replace(state, stage=stage), Phase.JOIN, JOIN.encode(content))
+    state, post = party.say(replace(state, stage=stage), Phase.JOIN, JOIN.encode(content))
     return state, [post]
 
 
 def enrol(
-    means: PartyContext, state: PartyState, joined: Joined, enrolment: DecodedRoll, closed: Closed
+    party: PartyContext, state: PartyState, joined: Joined, enrolment: DecodedRoll, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
     """The roll is out: go on if this party is on it and enough others are ([J6])."""
-    position = enrolment.positions.get(means.author)
+    position = enrolment.positions.get(party.author)
     if position is None:
         return absent(state, joined.opened, Phase.JOIN, closed.cut)
     mine = enrolment.roll.parties[position]
     if (mine.key, mine.nonce_hash) != (joined.key, joined.nonce_hash):
         raise state.chain.fault("the roll lists another key for this party", closed.leaf)
     try:
-        means.policy.require_joined(means.manifest, len(enrolment))
+        party.policy.require_joined(party.manifest, len(enrolment))
     except Refusal:
         return leave(state, joined.opened, Part.UNWILLING)
     state = replace(state, stage=Enrolled(joined, enrolment, closed.leaf, closed.cut))
     if joined.nonce is None:
         return state, []
     body = REVEAL.encode(Reveal(closed.leaf, joined.nonce.reveal()))
-    state, post = means.say(state, Phase.COINS, body)
+    state, post = party.say(state, Phase.COINS, body)
     return state, [post]
 
 
-def _require_fitting(means: PartyContext, state: PartyState, supplied: Supplied) -> None:
-    terms = means.manifest.terms
+def _require_fitting(party: PartyContext, state: PartyState, supplied: Supplied) -> None:
+    terms = party.manifest.terms
     if supplied.logical < state.tally.logical or supplied.logical >= terms.rounds:
         raise UsageError("an input of a logical round to come", "logical")
     if any(given.logical == supplied.logical for given in state.inputs):
@@ -119,29 +119,29 @@ def _require_fitting(means: PartyContext, state: PartyState, supplied: Supplied)
         raise UsageError(f"integers from 0 to {terms.steps}", "values")
 
 
-def _given(means: PartyContext, supplied: Supplied) -> RoundInput:
-    context = means.context(1)
+def _given(party: PartyContext, supplied: Supplied) -> RoundInput:
+    context = party.context(1)
     if not context.full:
         return RoundInput(supplied.logical, supplied.values)
-    values = means.toolkit.group.secret_scalars(supplied.values)
-    blinding = means.toolkit.group.random_scalars(1, means.rng)[0]
+    values = party.toolkit.group.secret_scalars(supplied.values)
+    blinding = party.toolkit.group.random_scalars(1, party.rng)[0]
     opening = opening_of(context.key, values, blinding)
     data = commit(context.key, values, blinding).to_bytes()
     return RoundInput(supplied.logical, supplied.values, opening, data)
 
 
 def _seeds(
-    means: PartyContext, opened: RoundOpened, given: RoundInput
+    party: PartyContext, opened: RoundOpened, given: RoundInput
 ) -> NoiseSeeds | NoiseBits | None:
     """What the noise of this attempt is drawn with: fresh, and fixed before the coins."""
     context = opened.context
     if given.opening is None:
         return None
-    law = means.manifest.terms.noise
+    law = party.manifest.terms.noise
     if isinstance(law, GaussianTable):
-        return NoiseSeeds.fresh(context.group, law, context.dimension, rng=means.rng)
-    hedge = context.transcript(INPUT_AND_NOISE, opened.leaf, means.own_id)
-    return commit_weighted_noise(noise_plan(context), given.opening.values, hedge, rng=means.rng)
+        return NoiseSeeds.fresh(context.group, law, context.dimension, rng=party.rng)
+    hedge = context.transcript(INPUT_AND_NOISE, opened.leaf, party.own_id)
+    return commit_weighted_noise(noise_plan(context), given.opening.values, hedge, rng=party.rng)
 
 
 def _committed(seeds: NoiseSeeds | NoiseBits | None) -> bytes:

@@ -76,7 +76,7 @@ class Party(Guarded):
         Refusal: the manifest does not satisfy the policy. Nothing was said.
     """
 
-    __slots__ = ("_means", "_most_chunks")
+    __slots__ = ("_context", "_most_chunks")
 
     def __init__(  # noqa: PLR0913 - everything it is built from
         self,
@@ -91,13 +91,13 @@ class Party(Guarded):
         """`session` spares hashing the manifest again where the caller has done so."""
         policy.require(manifest, key.public.data)
         tools = toolkit or Toolkit()
-        self._means = PartyContext(manifest, session or manifest.session, key, policy, tools, rng)
+        self._context = PartyContext(manifest, session or manifest.session, key, policy, tools, rng)
         sizes = len(manifest.to_bytes()), largest_body(manifest, Phase.ORGANISER)
         self._most_chunks = chunks_of(max(sizes))
 
     def start(self) -> PartyState:
         """Before the first entry of the session."""
-        return PartyState(Chain(self._means.manifest.organiser, self._means.session))
+        return PartyState(Chain(self._context.manifest.organiser, self._context.session))
 
     def step(self, state: PartyState, event: Event) -> tuple[PartyState, tuple[Output, ...]]:
         """What follows from one event.
@@ -125,7 +125,7 @@ class Party(Guarded):
         if isinstance(event, Fetched):
             return self._fetched(state, event)
         if isinstance(event, Supplied):
-            return take_input(self._means, state, event)
+            return take_input(self._context, state, event)
         if isinstance(event, TimedOut):
             return _timed_out(state, event)
         if isinstance(event, Dated):
@@ -133,7 +133,7 @@ class Party(Guarded):
         return _witnessed(state, event), ()
 
     def _posted(self, state: PartyState, posted: Posted) -> tuple[PartyState, Sequence[Output]]:
-        if posted.entry.author.data == self._means.author:
+        if posted.entry.author.data == self._context.author:
             return replace(state, landed=(*state.landed, (posted.leaf, posted.index))), ()
         chain, message = state.chain.follow(posted)
         # Whoever waited for the rest of an endless message would keep all of it until then.
@@ -155,11 +155,11 @@ class Party(Guarded):
             return self._open(state, message)
         state.chain.require(message.seq > 0, "a round begins with its opening", message.leaf)
         if message.kind == Kind.CLOSE:
-            return take_close(self._means, state, message)
+            return take_close(self._context, state, message)
         return self._end(state, message)
 
     def _manifest(self, state: PartyState, message: Message) -> tuple[PartyState, Sequence[Output]]:
-        same = message.kind == Kind.MANIFEST and message.body == self._means.manifest.to_bytes()
+        same = message.kind == Kind.MANIFEST and message.body == self._context.manifest.to_bytes()
         state.chain.require(same and message.seq == 0, "another manifest", message.leaf)
         return replace(state, chain=state.chain.acknowledge(message, 0, ends=True)), ()
 
@@ -167,7 +167,7 @@ class Party(Guarded):
         content, chain = OPEN.decode(message.body), state.chain
         chain.require_continues(content.acts_on)
         chain.require(message.seq == 0, "a round opens once", message.leaf)
-        expected = next_round(state.tally, self._means.manifest.terms)
+        expected = next_round(state.tally, self._context.manifest.terms)
         given = content.logical, content.attempt
         chain.require(expected == given, "another round than the next one", message.leaf)
         tally = replace(state.tally, attempts=content.attempt + 1)
@@ -175,7 +175,7 @@ class Party(Guarded):
             tally = AttemptCount(content.logical, 1)
         chain = chain.acknowledge(message, message.first)
         state = replace(state, chain=chain, tally=tally, final_seen=False)
-        return open_round(self._means, state, content, message.leaf)
+        return open_round(self._context, state, content, message.leaf)
 
     def _end(self, state: PartyState, message: Message) -> tuple[PartyState, Sequence[Output]]:
         known = message.kind in {Kind.RESULT, Kind.ABORT}
@@ -184,22 +184,22 @@ class Party(Guarded):
         state.chain.require_continues(outcome.acts_on)
         state.chain.require_cut(message, outcome.cut)
         chain = state.chain.acknowledge(message, outcome.cut, ends=True)
-        return finish(self._means, replace(state, chain=chain), outcome)
+        return finish(self._context, replace(state, chain=chain), outcome)
 
     def _fetched(self, state: PartyState, fetched: Fetched) -> tuple[PartyState, Sequence[Output]]:
-        stage, means = state.stage, self._means
+        stage, party = state.stage, self._context
         if not isinstance(stage, Checking | Comparing | Accusing | Counting):
             raise UsageError("nothing was asked for", "phase")
         if fetched.phase is not stage.wanted.phase:
             raise UsageError("another phase was asked for", "phase")
-        found = first_messages(fetched.entries, means.session, stage.wanted)
+        found = first_messages(fetched.entries, party.session, stage.wanted)
         if isinstance(stage, Checking):
-            return check(means, state, stage, found)
+            return check(party, state, stage, found)
         if isinstance(stage, Comparing):
-            return compare(means, state, stage, found)
+            return compare(party, state, stage, found)
         if isinstance(stage, Accusing):
-            return accuse(means, state, stage, found)
-        return count(means, state, stage, found)
+            return accuse(party, state, stage, found)
+        return count(party, state, stage, found)
 
 
 def _outcome(message: Message) -> ResultMessage | Abort:

@@ -53,18 +53,18 @@ def share_point(position: int) -> int:
 class AccusationJudge:
     """Judges the accusations of one round, each once, whenever it is asked."""
 
-    book: RoundState
+    state: RoundState
     _sorter: Sorter[Accusation] = field(init=False)
     _judged: dict[bytes, tuple[Conviction, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        book = self.book
+        state = self.state
         self._sorter = Sorter(
-            mailbox=book.mail,
+            mailbox=state.mail,
             phase=Phase.ACCUSE,
-            acts_on=book.commit_leaf,
-            opened_at=book.lists[-1].index,
-            largest=largest_body(book.manifest, Phase.ACCUSE),
+            acts_on=state.commit_leaf,
+            opened_at=state.lists[-1].index,
+            largest=largest_body(state.manifest, Phase.ACCUSE),
             rule="04-A1",
             missing="04-A1",
             read=lambda message: ACCUSATION.decode(message.body),
@@ -95,7 +95,7 @@ class AccusationJudge:
             else:
                 pending.append((message, accusation))
         claims = [self._claim(*each) for each in pending]
-        tools = self.book.tools
+        tools = self.state.tools
         bad = tools.toolkit.proofs.bad_shared(claims, tools.rng, tools.executor)
         for number, (message, accusation) in enumerate(pending):
             self._judged[message.leaf] = (
@@ -109,42 +109,42 @@ class AccusationJudge:
 
         A live edge masks: to show its key would open a mask that both ends rely on.
         """
-        book = self.book
-        accuser, accused = book.places[message.author], accusation.accused
-        listed = accuser in book.committed and accused in book.committed
-        if not listed or accused not in book.neighbours(accuser):
+        state = self.state
+        accuser, accused = state.places[message.author], accusation.accused
+        listed = accuser in state.committed and accused in state.committed
+        if not listed or accused not in state.neighbours(accuser):
             raise BreaksRule("04-A1", "a false accusation: not of a listed neighbour")
         pair = min(accuser, accused), max(accuser, accused)
-        if accusation.about is About.EDGE and pair not in book.matched.void_between:
+        if accusation.about is About.EDGE and pair not in state.matched.void_between:
             raise BreaksRule("04-A1", "a false accusation: the edge is live")
-        if accusation.about is About.SHARE and not book.recovers:
+        if accusation.about is About.SHARE and not state.recovers:
             raise BreaksRule("04-A1", "a false accusation: there are no shares")
         try:
-            book.group.decode_point(accusation.shared)
+            state.group.decode_point(accusation.shared)
         except MalformedMessage:
             raise BreaksRule("04-A2", "a false accusation: the key is no point") from None
 
     def _claim(self, message: Message, accusation: Accusation) -> SharedKeyClaim:
-        book = self.book
-        accuser = book.places[message.author]
+        state = self.state
+        accuser = state.places[message.author]
         return SharedKeyClaim(
-            context=book.context,
-            acts_on=book.commit_leaf,
-            party=book.ids[accuser],
-            own=book.enrolled.key(accuser),
-            other=book.enrolled.key(accusation.accused),
+            context=state.context,
+            acts_on=state.commit_leaf,
+            party=state.ids[accuser],
+            own=state.enrolled.key(accuser),
+            other=state.enrolled.key(accusation.accused),
             shared=accusation.shared,
             proof=accusation.proof,
         )
 
     def _judge(self, message: Message, accusation: Accusation) -> tuple[Conviction, ...]:
-        shared = SharedPoint.from_revealed(self.book.group.decode_point(accusation.shared))
-        accuser = self.book.places[message.author]
+        shared = SharedPoint.from_revealed(self.state.group.decode_point(accusation.shared))
+        accuser = self.state.places[message.author]
         if accusation.about is About.EDGE:
             return self._judge_edge(message, accuser, accusation.accused, shared)
         if self._share_fits(accusation.accused, accuser, shared):
             return (_false(message, "04-A5", "a false accusation: the share fits"),)
-        author = self.book.author(accusation.accused)
+        author = self.state.author(accusation.accused)
         return (Conviction(author, "04-A4", message.index, "it dealt a share that does not fit"),)
 
     def _judge_edge(
@@ -155,51 +155,51 @@ class AccusationJudge:
         Stops a party that spoils an edge itself and accuses its neighbour (attack
         `frame-the-neighbour`).
         """
-        book = self.book
-        edge = book.matched.void_between[min(accuser, accused), max(accuser, accused)]
+        state = self.state
+        edge = state.matched.void_between[min(accuser, accused), max(accuser, accused)]
         right = self._right_bytes(edge.low, edge.high, shared)
         posted = ((edge.low, edge.by_low), (edge.high, edge.by_high))
         what = "it committed to another mask than the edge's"
         return tuple(
-            Conviction(book.author(place), "04-A3", message.index, what)
+            Conviction(state.author(place), "04-A3", message.index, what)
             for place, data in posted
             if data != right
         )
 
     def _right_bytes(self, low: int, high: int, shared: SharedPoint) -> bytes:
-        book = self.book
-        context = book.edge_context(low, high)
+        state = self.state
+        context = state.edge_context(low, high)
         key = edge_key(shared, context)
-        if not book.context.full:
+        if not state.context.full:
             return edge_key_hash(key, context)
-        masks = edge_masks(book.group, [key], book.mask_law, book.context.dimension)
-        return commit(book.key, masks.rows[0], masks.blindings[0]).to_bytes()
+        masks = edge_masks(state.group, [key], state.mask_law, state.context.dimension)
+        return commit(state.key, masks.rows[0], masks.blindings[0]).to_bytes()
 
     def _share_fits(self, dealer: int, recipient: int, shared: SharedPoint) -> bool:
         """Whether the dealer's share for the recipient fits, under the key that they share ([A4]).
 
         Stops a false accuser: everybody opens the very bytes that the dealer posted.
         """
-        book = self.book
+        state = self.state
         pad = share_key(
-            shared, book.edge_context(dealer, recipient), book.ids[dealer], book.ids[recipient]
+            shared, state.edge_context(dealer, recipient), state.ids[dealer], state.ids[recipient]
         )
-        sealed = book.committed.dealt(dealer).share(book.neighbours(dealer).index(recipient))
+        sealed = state.committed.dealt(dealer).share(state.neighbours(dealer).index(recipient))
         try:
-            share = open_share(book.group, sealed, pad)
-            check_share(dealt_commitments(book, dealer), share_point(recipient), share)
+            share = open_share(state.group, sealed, pad)
+            check_share(dealt_commitments(state, dealer), share_point(recipient), share)
         except (MalformedMessage, InvalidProof):
             return False
         return True
 
 
-def dealt_commitments(book: RoundState, dealer: int) -> Commitment:
+def dealt_commitments(state: RoundState, dealer: int) -> Commitment:
     """C_0 .. C_(T-1) of a listed dealer with neighbours; C_0 is B_u unless it deals its seed."""
-    coefficients = book.committed.dealt(dealer).coefficients
+    coefficients = state.committed.dealt(dealer).coefficients
     count = len(coefficients) // POINT
-    if book.manifest.deals_seeds:
-        return decode_seed_commitments(book.group, coefficients, count)
-    own = Pedersen(book.group).decode(book.committed.self_mask(dealer), 1)
+    if state.manifest.deals_seeds:
+        return decode_seed_commitments(state.group, coefficients, count)
+    own = Pedersen(state.group).decode(state.committed.self_mask(dealer), 1)
     return decode_commitments(own, coefficients, count + 1)
 
 

@@ -62,8 +62,8 @@ def opening(acts_on: bytes, logical: int, attempt: int) -> OrganiserStatement:
 
 
 def stated(  # noqa: PLR0913, PLR0917 - all that a message consists of
-    book: RoundState,
-    stage: PhaseRules,
+    state: RoundState,
+    rules: PhaseRules,
     step: PhaseDecision,
     cut: int,
     given: CloseInputs,
@@ -71,20 +71,20 @@ def stated(  # noqa: PLR0913, PLR0917 - all that a message consists of
 ) -> OrganiserStatement:
     """The message that says what a step demands."""
     if isinstance(step.said, Sums):
-        removed = tuple(book.removal_rows())
-        releases = book.earlier_releases + 1
-        result = ResultMessage(acts_on, cut, step.said.sums, removed, book.attempt, releases)
+        removed = tuple(state.removal_rows())
+        releases = state.earlier_releases + 1
+        result = ResultMessage(acts_on, cut, step.said.sums, removed, state.attempt, releases)
         return OrganiserStatement(Kind.RESULT, result, RESULT.encode(result))
     if isinstance(step.said, Failure):
-        return aborted(book, cut, acts_on, step.said)
-    phase = stage.phase or Phase.ORGANISER
+        return aborted(state, cut, acts_on, step.said)
+    phase = rules.phase or Phase.ORGANISER
     close = Close(acts_on, cut, phase, given.checkpoint, step.said)
     return OrganiserStatement(Kind.CLOSE, close, CLOSE.encode(close))
 
 
-def aborted(book: RoundState, cut: int, acts_on: bytes, failure: Failure) -> OrganiserStatement:
+def aborted(state: RoundState, cut: int, acts_on: bytes, failure: Failure) -> OrganiserStatement:
     """[X1], [X2]."""
-    released = Released.NONE if book.final is None else Released.MASKED
+    released = Released.NONE if state.final is None else Released.MASKED
     abort = Abort(acts_on, cut, failure.reason, released, failure.culprits)
     return OrganiserStatement(Kind.ABORT, abort, ABORT.encode(abort))
 
@@ -101,34 +101,34 @@ def given_in(message: OrganiserMessage) -> CloseInputs:
     return CloseInputs(message.checkpoint, beacon)
 
 
-def require_given(book: RoundState, stage: PhaseRules, given: CloseInputs) -> None:
+def require_given(state: RoundState, rules: PhaseRules, given: CloseInputs) -> None:
     """[C4], [J7], [V4]: that a close with these additions may be posted.
 
     Raises `InvalidProof` that cites the rule.
     """
-    if stage.phase is Phase.JOIN:
+    if rules.phase is Phase.JOIN:
         named = given.beacon.round if given.beacon is not None else 0
-        if isinstance(book.manifest.beacon, DrandBeacon) and not 1 <= named < 2**64:
+        if isinstance(state.manifest.beacon, DrandBeacon) and not 1 <= named < 2**64:
             raise InvalidProof("the close of join names a round of the beacon", "04-J7")
-    policy = book.manifest.quorum
-    if policy is None or stage.phase is Phase.JOIN:
+    policy = state.manifest.quorum
+    if policy is None or rules.phase is Phase.JOIN:
         if given.checkpoint:
             raise InvalidProof("no checkpoint is asked for here", "04-C4")
         return
     try:
-        signed = _opened(policy_text(book), given.checkpoint)
+        signed = _opened(policy_text(state), given.checkpoint)
     except ProtocolError as error:
         raise InvalidProof(f"the checkpoint does not hold: {error}", "04-C4") from None
-    before = book.lists[-1].index
+    before = state.lists[-1].index
     if signed.size <= before:
         raise InvalidProof("the checkpoint does not cover the close before", "04-C4")
-    if stage.phase is Phase.COINS and isinstance(book.manifest.beacon, DrandBeacon):
-        _require_early(book, book.manifest.beacon, policy, signed)
+    if rules.phase is Phase.COINS and isinstance(state.manifest.beacon, DrandBeacon):
+        _require_early(state, state.manifest.beacon, policy, signed)
 
 
-def policy_text(book: RoundState) -> bytes:
+def policy_text(state: RoundState) -> bytes:
     """The trust policy of the session, as text."""
-    return book.manifest.policy
+    return state.manifest.policy
 
 
 def open_checkpoint(policy: bytes, data: bytes) -> SignedCheckpoint:
@@ -142,13 +142,13 @@ def _opened(policy: bytes, data: bytes) -> SignedCheckpoint:
 
 
 def _require_early(
-    book: RoundState, beacon: DrandBeacon, policy: TrustPolicy, signed: SignedCheckpoint
+    state: RoundState, beacon: DrandBeacon, policy: TrustPolicy, signed: SignedCheckpoint
 ) -> None:
     """Require that a quorum saw the close of join before the beacon's value was known ([V4]).
 
     Else an organiser could wait for the value, and then choose the roll whose graph suits it.
     """
-    number = book.enrolled.beacon_round
+    number = state.enrolled.beacon_round
     latest = latest_cosignature_time(beacon.chain, number)
     early = [each.witness for each in policy.cosignatures(signed) if 0 < each.time <= latest]
     if not policy.is_quorum(early):

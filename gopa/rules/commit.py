@@ -275,7 +275,7 @@ _NO_MASK = bytes(_SIZE)
 
 
 @dataclass(frozen=True, slots=True)
-class Pledge:
+class CommitContent:
     """Holds what counts of a well-formed commit, besides its edges and proofs."""
 
     self_mask: bytes
@@ -289,14 +289,14 @@ class CommitRules(PhaseRules):
 
     phase = Phase.COMMIT
 
-    _sorter: Sorter[Pledge] = field(init=False)
+    _sorter: Sorter[CommitContent] = field(init=False)
     _edges: Matching = field(init=False)
     _proofs: CheckedAhead[NoiseClaim] = field(init=False)
 
     def __post_init__(self) -> None:
-        book = self.book
-        self._edges = Matching(book.drawn)
-        tools, proofs = book.tools, book.tools.toolkit.proofs
+        state = self.state
+        self._edges = Matching(state.drawn)
+        tools, proofs = state.tools, state.tools.toolkit.proofs
         self._proofs = CheckedAhead(
             lambda claims: proofs.bad_noises(claims, tools.rng, tools.executor),
             background=tools.executor is not None,
@@ -306,42 +306,42 @@ class CommitRules(PhaseRules):
         )
 
     def awaited(self) -> Iterable[bytes]:
-        return self.book.authors(self.book.members)
+        return self.state.authors(self.state.members)
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
-        book = self.book
+        state = self.state
         found = self._sorter.sort(self.awaited(), cut)
         verdicts = found.out
         self._require_proofs(found.read, verdicts)
-        read = {book.places[author]: content for author, (_, content) in found.read.items()}
-        members = book.shortened(sorted(read), verdicts)
-        removed, faults = book.removed(verdicts, Phase.COMMIT), book.blamed(verdicts)
-        if book.too_few(members):
-            culprits = book.culprits(verdicts)
+        read = {state.places[author]: content for author, (_, content) in found.read.items()}
+        members = state.shortened(sorted(read), verdicts)
+        removed, faults = state.removed(verdicts, Phase.COMMIT), state.blamed(verdicts)
+        if state.too_few(members):
+            culprits = state.culprits(verdicts)
             return fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
 
         def settle(message: Message) -> PhaseRules:
             self._settle({place: read[place] for place in members})
-            book.commit_leaf = message.leaf
-            book.settle_list(Phase.COMMIT, cut, message, members)
-            return PublishRules(book, message)
+            state.commit_leaf = message.leaf
+            state.settle_list(Phase.COMMIT, cut, message, members)
+            return PublishRules(state, message)
 
-        return PhaseDecision(book.packed(members), removed, settle, faults, out=verdicts)
+        return PhaseDecision(state.packed(members), removed, settle, faults, out=verdicts)
 
-    def _read(self, message: Message) -> Pledge:
-        commit, book = COMMIT.decode(message.body), self.book
-        self._require_sizes(commit, book.drawn.neighbours(book.places[message.author]).size)
-        points = [commit.self_mask, commit.output] if book.context.full else []
-        if not all(good_points(book.group, [*points, *commit.coefficients])):
+    def _read(self, message: Message) -> CommitContent:
+        commit, state = COMMIT.decode(message.body), self.state
+        self._require_sizes(commit, state.drawn.neighbours(state.places[message.author]).size)
+        points = [commit.self_mask, commit.output] if state.context.full else []
+        if not all(good_points(state.group, [*points, *commit.coefficients])):
             raise BreaksRule("04-K2", "a point that is not valid")
-        if book.context.full:
+        if state.context.full:
             self._proofs.add(message.leaf, self._claim(message.author, commit))
-        elif book.curious and commit.self_mask != _NO_MASK:
+        elif state.curious and commit.self_mask != _NO_MASK:
             raise BreaksRule("04-K1", "there are no self-masks: 32 zeros")
-        self._edges.post(book.places[message.author], b"".join(commit.edges))
+        self._edges.post(state.places[message.author], b"".join(commit.edges))
         dealt = Dealt(b"".join(commit.coefficients), b"".join(commit.shares), message.index)
-        return Pledge(commit.self_mask, commit.output, dealt)
+        return CommitContent(commit.self_mask, commit.output, dealt)
 
     def _require_sizes(self, commit: Commit, degree: int) -> None:
         """Require the sizes that graph and mode prescribe ([K1], [K6]).
@@ -349,20 +349,20 @@ class CommitRules(PhaseRules):
         The log says how many items there are, and never the message: a party with fewer edges or
         shares than it owes would be without masks, or could not be recovered.
         """
-        book, full = self.book, self.book.context.full
-        shared = degree if book.recovers else 0
+        state, full = self.state, self.state.context.full
+        shared = degree if state.recovers else 0
         if len(commit.edges) != degree:
             raise BreaksRule("04-K1", f"{degree} neighbours and {len(commit.edges)} edges")
-        coefficients = book.manifest.coefficients(degree)
+        coefficients = state.manifest.coefficients(degree)
         if len(commit.coefficients) != coefficients or len(commit.shares) != shared:
             raise BreaksRule("04-K1", f"{coefficients} coefficients and {shared} shares")
         if len(commit.output) != (_SIZE if full else 0) or bool(commit.proof) != full:
             raise BreaksRule("04-K1", "output and proof in full mode, and only there")
-        if bool(commit.weighing) != (full and book.manifest.weighted):
+        if bool(commit.weighing) != (full and state.manifest.weighted):
             raise BreaksRule("04-K6", "a proof of weighing with weights, and only then")
 
     def _require_proofs(
-        self, read: dict[bytes, tuple[Message, Pledge]], verdicts: dict[bytes, PartyVerdict]
+        self, read: dict[bytes, tuple[Message, CommitContent]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
         """Remove parties whose proof of input and noise, or of weights, does not hold ([K3], [K6]).
 
@@ -377,34 +377,34 @@ class CommitRules(PhaseRules):
                 verdicts[author] = invalid("04-K3", message.index, fault)
 
     def _claim(self, author: bytes, commit: Commit) -> NoiseClaim:
-        book = self.book
-        place = book.places[author]
+        state = self.state
+        place = state.places[author]
         return NoiseClaim(
-            context=book.context,
+            context=state.context,
             acts_on=self.opened.leaf,
-            party=book.ids[place],
-            joint=book.joint,
-            given=book.inputs[place],
-            seed=book.seeds[place],
+            party=state.ids[place],
+            joint=state.joint,
+            given=state.inputs[place],
+            seed=state.seeds[place],
             output=commit.output,
             proof=commit.proof,
             weighing=commit.weighing,
         )
 
-    def _settle(self, commits: dict[int, Pledge]) -> None:
+    def _settle(self, commits: dict[int, CommitContent]) -> None:
         """Keep what later phases need: which edges mask, what published values open, dealings."""
-        book = self.book
-        group = book.group if book.context.full else None
-        book.edges, masks = self._edges.settle(list(commits), book.ids, group)
-        book.committed = Commits(len(book.enrolled))
+        state = self.state
+        group = state.group if state.context.full else None
+        state.edges, masks = self._edges.settle(list(commits), state.ids, group)
+        state.committed = Commits(len(state.enrolled))
         for place, commit in commits.items():
-            book.committed.add(place, commit.self_mask, commit.dealt)
-        book.inputs = book.seeds = ()
+            state.committed.add(place, commit.self_mask, commit.dealt)
+        state.inputs = state.seeds = ()
         if group is not None and masks is not None:
-            book.pledged = masks + _own_points(group, commits, len(book.enrolled))
+            state.value_commitments = masks + _own_points(group, commits, len(state.enrolled))
 
 
-def _own_points(group: Group, commits: dict[int, Pledge], parties: int) -> PointVec:
+def _own_points(group: Group, commits: dict[int, CommitContent], parties: int) -> PointVec:
     """D_u + B_u for each party that is listed; nothing for others."""
     nobody, found = group.points([group.identity]), group.points([])
     for at in range(0, parties, _AT_ONCE):

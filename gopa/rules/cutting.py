@@ -32,19 +32,24 @@ class CutOff:
 
 
 def cut_off(  # noqa: PLR0913, PLR0917 - the two cuts of a phase
-    book: RoundState, stage: PhaseRules, step: PhaseDecision, cut: int, end: int, given: CloseInputs
+    state: RoundState,
+    rules: PhaseRules,
+    step: PhaseDecision,
+    cut: int,
+    end: int,
+    given: CloseInputs,
 ) -> CutOff:
     """What stands in the log from `cut` on, below `end`, the message's own first index."""
-    between = _between(book, stage, cut, end)
-    whole = stage.demand(end, given) if between else step
+    between = _between(state, rules, cut, end)
+    whole = rules.demand(end, given) if between else step
     late = {
         author: message.index
         for author, message in between.items()
-        if _was_waited_for(stage, step, author) and _counts(whole, author)
+        if _was_waited_for(rules, step, author) and _counts(whole, author)
     }
-    spared = book.spared | {book.places[author] for author in late if author in book.places}
+    spared = state.spared | {state.places[author] for author in late if author in state.places}
     left = set(_named(step)) & set(_named(whole)) - spared
-    closed = stage.phase is Phase.RECOVER and set(_named(whole)) <= spared
+    closed = rules.phase is Phase.RECOVER and set(_named(whole)) <= spared
     goes_on = closed or not isinstance(whole.said, Failure)
     return CutOff(late, goes_on, () if goes_on else tuple(sorted(left)))
 
@@ -59,19 +64,19 @@ def excused(removed: tuple[Removed, ...], late: Mapping[bytes, int]) -> tuple[Re
     )
 
 
-def _between(book: RoundState, stage: PhaseRules, cut: int, end: int) -> dict[bytes, Message]:
+def _between(state: RoundState, rules: PhaseRules, cut: int, end: int) -> dict[bytes, Message]:
     """The message of each author that the cut left out; in rollback the first about this close."""
     found: dict[bytes, Message] = {}
-    for message in () if stage.phase is None else book.mail.all(stage.phase):
-        other = isinstance(stage, RollbackRules) and message.body[:32] != stage.opened.leaf
+    for message in () if rules.phase is None else state.mail.all(rules.phase):
+        other = isinstance(rules, RollbackRules) and message.body[:32] != rules.opened.leaf
         if cut <= message.index < end and not other:
             found.setdefault(message.author, message)
     return found
 
 
-def _was_waited_for(stage: PhaseRules, step: PhaseDecision, author: bytes) -> bool:
+def _was_waited_for(rules: PhaseRules, step: PhaseDecision, author: bytes) -> bool:
     """Whether the author is out for want of a message. Whoever does not join is not missed."""
-    if stage.phase is Phase.JOIN:
+    if rules.phase is Phase.JOIN:
         return author not in step.out
     return author in step.out and step.out[author].cause is RemovalCause.ABSENT
 

@@ -58,55 +58,55 @@ Recovered: TypeAlias = SelfMask | SecretBytes
 
 
 def summed(
-    book: RoundState,
+    state: RoundState,
     seeds: Mapping[int, SecretBytes],
     recovered: Mapping[int, Recovered],
     faults: tuple[Fault, ...] = (),
 ) -> PhaseDecision:
     """The result, once every self-mask of the final list is known."""
-    outward = opened_outward(book)
+    outward = opened_outward(state)
     masks = {at: each for at, each in recovered.items() if isinstance(each, SelfMask)}
     dealt = {at: each for at, each in recovered.items() if isinstance(each, SecretBytes)}
     known = {**seeds, **dealt}
-    if book.context.full:
-        sums = _scalars(book, outward, known, masks)
+    if state.context.full:
+        sums = _scalars(state, outward, known, masks)
     else:
-        sums = _words(book, outward, known)
+        sums = _words(state, outward, known)
 
     def settle(_: Message) -> None:
-        book.unmask(seeds)
-        book.recovered = tuple(sorted(recovered))
+        state.unmask(seeds)
+        state.recovered = tuple(sorted(recovered))
 
     return PhaseDecision(Sums(sums), (), settle, faults)
 
 
-def opened_outward(book: RoundState) -> list[tuple[int, int]]:
+def opened_outward(state: RoundState) -> list[tuple[int, int]]:
     """Opened live edges from inside the final list to outside: (edge, sign of the end inside)."""
-    edges = book.matched
+    edges = state.matched
     return [
         (edge, edges.sign_at(edge, inside))
-        for edge, inside, _ in edges.crossing(book.final or ())
-        if edge in book.openings
+        for edge, inside, _ in edges.crossing(state.final or ())
+        if edge in state.openings
     ]
 
 
 def _scalars(
-    book: RoundState,
+    state: RoundState,
     outward: Iterable[tuple[int, int]],
     seeds: Mapping[int, SecretBytes],
     recovered: Mapping[int, SelfMask],
 ) -> tuple[int, ...]:
-    group, dimension = book.group, book.context.dimension
+    group, dimension = state.group, state.context.dimension
     total = group.scalars([0] * dimension)
-    for place in book.final or ():
-        total = total + group.decode_scalars(book.values[place], dimension)
+    for place in state.final or ():
+        total = total + group.decode_scalars(state.values[place], dimension)
         mask = recovered.get(place)
         if mask is None:
-            mask = self_mask(group, seeds[place], book.self_context(place), dimension)
+            mask = self_mask(group, seeds[place], state.self_context(place), dimension)
         total = total - mask.values.reveal()
     opened = list(outward)
-    keys = [book.openings[edge] for edge, _ in opened]
-    masks = edge_masks(group, keys, book.mask_law, dimension)
+    keys = [state.openings[edge] for edge, _ in opened]
+    masks = edge_masks(group, keys, state.mask_law, dimension)
     signed = masks.signed_sum([sign for _, sign in opened])[0]
     return _centred(public(total - signed.reveal()), group.order)
 
@@ -116,17 +116,17 @@ def _centred(values: ScalarVec, order: int) -> tuple[int, ...]:
 
 
 def _words(
-    book: RoundState, outward: Iterable[tuple[int, int]], seeds: Mapping[int, SecretBytes]
+    state: RoundState, outward: Iterable[tuple[int, int]], seeds: Mapping[int, SecretBytes]
 ) -> tuple[int, ...]:
-    width, dimension = book.manifest.word_width, book.context.dimension
+    width, dimension = state.manifest.word_width, state.context.dimension
     total: npt.NDArray[np.unsignedinteger] = np.zeros(dimension, dtype=word_type(width))
-    for place in book.final or ():
-        total += unpack_words(book.values[place], dimension, width)
+    for place in state.final or ():
+        total += unpack_words(state.values[place], dimension, width)
         if place in seeds:
-            seed, context = seeds[place], book.self_context(place)
-            add_self_words(total, seed, context, -1, group=book.group)
+            seed, context = seeds[place], state.self_context(place)
+            add_self_words(total, seed, context, -1, group=state.group)
     for edge, sign in outward:
-        add_edge_words(total, book.openings[edge], -sign, book.mask_law, group=book.group)
+        add_edge_words(total, state.openings[edge], -sign, state.mask_law, group=state.group)
     return _signed(total, width)
 
 
@@ -148,7 +148,7 @@ class CuriousResultRules(PhaseRules):
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del cut, given
-        return summed(self.book, {}, {})
+        return summed(self.state, {}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,58 +172,58 @@ class RecoverRules(PhaseRules):
     _fits: dict[tuple[bytes, int], Share | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        book = self.book
-        self._missing = tuple(u for u in book.final or () if u not in book.unmasked)
+        state = self.state
+        self._missing = tuple(u for u in state.final or () if u not in state.unmasked)
         missing = frozenset(self._missing)
         self.dealers = {
             place: dealers
-            for place in book.confirmed
-            if (dealers := tuple(u for u in book.neighbours(place) if u in missing))
+            for place in state.confirmed
+            if (dealers := tuple(u for u in state.neighbours(place) if u in missing))
         }
         self._sorter = self.sorter(self._read, "04-U3", strikes=False)
 
     def awaited(self) -> Iterable[bytes]:
-        return self.book.authors(sorted(self.dealers))
+        return self.state.authors(sorted(self.dealers))
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
-        book = self.book
+        state = self.state
         # Nobody waits for those who may give nothing; what they post all the same is judged.
-        found = self._sorter.sort(book.authors(book.final or ()), cut)
+        found = self._sorter.sort(state.authors(state.final or ()), cut)
         given_out, wrong = self._given_out(found.read)
         masks = {dealer: self._mask(dealer, given_out[dealer]) for dealer in self._missing}
         others = self._of_another_seed(masks)
         convicted = [self._conviction(dealer, given_out[dealer]) for dealer in others]
-        faults = (*book.blamed(found.out), *wrong, *convicted)
+        faults = (*state.blamed(found.out), *wrong, *convicted)
         recovered = {dealer: mask for dealer, mask in masks.items() if mask is not None}
         lost = [dealer for dealer in self._missing if dealer in others or masks[dealer] is None]
         if lost:
             failed = fails(AbortReason.NOT_UNMASKED, tuple(lost), (), faults, out=found.out)
-            return replace(failed, convicted=frozenset(book.authors(others)))
-        return summed(book, dict(book.unmasked), recovered, faults)
+            return replace(failed, convicted=frozenset(state.authors(others)))
+        return summed(state, dict(state.unmasked), recovered, faults)
 
     def _given_out(
         self, read: Mapping[bytes, tuple[Message, Recover]]
     ) -> tuple[dict[int, dict[int, _Right]], list[Fault]]:
         """The right shares of each missing dealer by their points, and who gave wrong ones."""
-        book = self.book
+        state = self.state
         shares: dict[int, dict[int, _Right]] = {dealer: {} for dealer in self._missing}
         wrong: list[Fault] = []
         for author in sorted(read):
             message, content = read[author]
-            place = book.places[author]
+            place = state.places[author]
             for each in content.shares:
                 share = self._share(message, place, each.dealer, each.share)
                 if share is None:
                     what = f"a share that does not fit the coefficients of party {each.dealer}"
-                    wrong.append(book.fault(author, "04-U3", what, message.index))
+                    wrong.append(state.fault(author, "04-U3", what, message.index))
                 else:
                     shares[each.dealer][share_point(place)] = _Right(share, message.index)
         return shares, wrong
 
     def _read(self, message: Message) -> Recover:
         content = RECOVER.decode(message.body)
-        owed = self.dealers.get(self.book.places[message.author], ())
+        owed = self.dealers.get(self.state.places[message.author], ())
         named = [share.dealer for share in content.shares]
         increasing = all(one < other for one, other in pairwise(named))
         if not increasing or not set(named) <= set(owed):
@@ -239,8 +239,8 @@ class RecoverRules(PhaseRules):
 
     def _checked(self, place: int, dealer: int, data: bytes) -> Share | None:
         try:
-            share = decode_share(self.book.group, data)
-            check_share(dealt_commitments(self.book, dealer), share_point(place), share)
+            share = decode_share(self.state.group, data)
+            check_share(dealt_commitments(self.state, dealer), share_point(place), share)
         except (MalformedMessage, InvalidProof):
             return None
         return share
@@ -249,9 +249,9 @@ class RecoverRules(PhaseRules):
         """[U4]; None with too few shares. A seed is not compared with the self-mask yet."""
         if len(given_out) < self._needed(dealer):
             return None
-        commitments = dealt_commitments(self.book, dealer)
+        commitments = dealt_commitments(self.state, dealer)
         shares = {at: each.share for at, each in given_out.items()}
-        if self.book.manifest.deals_seeds:
+        if self.state.manifest.deals_seeds:
             return recover_seed(commitments, shares)
         return recover(commitments, shares)
 
@@ -261,20 +261,20 @@ class RecoverRules(PhaseRules):
         Stops a party that deals another seed than its own and vanishes: it could end every round.
         """
         seeds = [(u, mask) for u, mask in masks.items() if isinstance(mask, SecretBytes)]
-        wrong = wrong_seeds(self.book, seeds)
+        wrong = wrong_seeds(self.state, seeds)
         return tuple(seeds[number][0] for number in sorted(wrong))
 
     def _conviction(self, dealer: int, given_out: Mapping[int, _Right]) -> Fault:
         """[U5]: by the dealer's commit and the messages that its seed was recovered from."""
-        book = self.book
+        state = self.state
         used = sorted(given_out)[: self._needed(dealer)]
-        entries = book.committed.dealt(dealer).entry, *(given_out[at].entry for at in used)
+        entries = state.committed.dealt(dealer).entry, *(given_out[at].entry for at in used)
         what = "it dealt shares of another seed than that of its self-mask"
-        return book.fault(book.author(dealer), "04-U5", what, *entries)
+        return state.fault(state.author(dealer), "04-U5", what, *entries)
 
     def _needed(self, dealer: int) -> int:
         """T_u."""
-        return self.book.manifest.terms.shares_needed(len(self.book.neighbours(dealer))) or 1
+        return self.state.manifest.terms.shares_needed(len(self.state.neighbours(dealer))) or 1
 
 
 @dataclass(slots=True)
@@ -294,32 +294,32 @@ class UnmaskRules(PhaseRules):
         self._right = CheckedOnce("04-U1", fault, self._wrong)
 
     def awaited(self) -> Iterable[bytes]:
-        return self.book.authors(self.book.final or ())
+        return self.state.authors(self.state.final or ())
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
-        book = self.book
+        state = self.state
         found = self._sorter.sort(self.awaited(), cut)
         self._right.require(found.read, found.out)
         seeds = {
-            book.places[author]: SecretBytes(found.read[author][1].seed)
+            state.places[author]: SecretBytes(found.read[author][1].seed)
             for author in sorted(found.read)
         }
-        faults, laggards = book.blamed(found.out), frozenset(found.out)
+        faults, laggards = state.blamed(found.out), frozenset(found.out)
         if not found.out:
-            return summed(book, seeds, {}, faults)
-        if not book.recovers:
-            missing = book.culprits(found.out)
+            return summed(state, seeds, {}, faults)
+        if not state.recovers:
+            missing = state.culprits(found.out)
             failed = fails(AbortReason.NOT_UNMASKED, missing, (), faults, laggards, out=found.out)
-            return replace(failed, settle=lambda _: book.unmask(seeds))
+            return replace(failed, settle=lambda _: state.unmask(seeds))
         members = tuple(seeds)
 
         def settle(message: Message) -> PhaseRules:
-            book.unmask(seeds)
-            book.settle_list(Phase.UNMASK, cut, message, members)
-            return RecoverRules(book, message)
+            state.unmask(seeds)
+            state.settle_list(Phase.UNMASK, cut, message, members)
+            return RecoverRules(state, message)
 
-        said = book.packed(members)
+        said = state.packed(members)
         return PhaseDecision(said, (), settle, faults, laggards=laggards, out=found.out)
 
     def _wrong(self, messages: Sequence[tuple[Message, Unmask]]) -> frozenset[int]:
@@ -328,10 +328,10 @@ class UnmaskRules(PhaseRules):
         Another seed would shift the sum by the difference of two masks (attack `wrong-seed`).
         """
         seeds = [
-            (self.book.places[message.author], SecretBytes(content.seed))
+            (self.state.places[message.author], SecretBytes(content.seed))
             for message, content in messages
         ]
-        return wrong_seeds(self.book, seeds)
+        return wrong_seeds(self.state, seeds)
 
 
 @dataclass(slots=True)
@@ -346,24 +346,24 @@ class ConfirmRules(PhaseRules):
         self._sorter = self.sorter(self._read, "04-F1", strikes=False)
 
     def awaited(self) -> Iterable[bytes]:
-        return self.book.authors(self.book.final or ())
+        return self.state.authors(self.state.final or ())
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
-        book = self.book
-        everybody = book.final or ()
+        state = self.state
+        everybody = state.final or ()
         found = self._sorter.sort(self.awaited(), cut)
-        confirmed = tuple(place for place in everybody if book.author(place) in found.read)
-        faults, missing = book.blamed(found.out), book.culprits(found.out)
+        confirmed = tuple(place for place in everybody if state.author(place) in found.read)
+        faults, missing = state.blamed(found.out), state.culprits(found.out)
         laggards = frozenset(found.out)
-        if book.too_few(confirmed) or book.losing(everybody, confirmed):
+        if state.too_few(confirmed) or state.losing(everybody, confirmed):
             return fails(AbortReason.NOT_CONFIRMED, missing, (), faults, laggards, out=found.out)
 
         def settle(message: Message) -> PhaseRules:
-            book.confirmed = book.settle_list(Phase.CONFIRM, cut, message, confirmed)
-            return UnmaskRules(book, message)
+            state.confirmed = state.settle_list(Phase.CONFIRM, cut, message, confirmed)
+            return UnmaskRules(state, message)
 
-        said = book.packed(confirmed)
+        said = state.packed(confirmed)
         return PhaseDecision(said, (), settle, faults, laggards=laggards, out=found.out)
 
     def _read(self, message: Message) -> Confirm:
@@ -372,29 +372,29 @@ class ConfirmRules(PhaseRules):
         Else a party could confirm and still open edges (attack `betray`), with the cut as excuse.
         """
         content = CONFIRM.decode(message.body)
-        self.book.confirmed_at[self.book.places[message.author]] = message.index
+        self.state.confirmed_at[self.state.places[message.author]] = message.index
         return content
 
 
-def wrong_seeds(book: RoundState, seeds: Sequence[tuple[int, SecretBytes]]) -> frozenset[int]:
+def wrong_seeds(state: RoundState, seeds: Sequence[tuple[int, SecretBytes]]) -> frozenset[int]:
     """Which of the seeds do not make the self-mask of the party at the position beside them."""
-    if not book.context.full:
+    if not state.context.full:
         return frozenset(
             number
             for number, (place, seed) in enumerate(seeds)
-            if seed_hash(seed, book.self_context(place)) != book.committed.self_mask(place)
+            if seed_hash(seed, state.self_context(place)) != state.committed.self_mask(place)
         )
     if not seeds:
         return frozenset()
-    masks = [mask_of(book, place, seed) for place, seed in seeds]
+    masks = [mask_of(state, place, seed) for place, seed in seeds]
     opened = b"".join(mask.blinding.reveal().to_bytes() for mask in masks)
-    blindings = book.group.decode_scalars(opened, len(masks))
-    encodings = b"".join(book.committed.self_mask(place) for place, _ in seeds)
-    points = book.group.decode_points(encodings, len(seeds))
+    blindings = state.group.decode_scalars(opened, len(masks))
+    encodings = b"".join(state.committed.self_mask(place) for place, _ in seeds)
+    points = state.group.decode_points(encodings, len(seeds))
     rows = [mask.values.reveal() for mask in masks]
-    return wrong_openings(ClaimedOpenings(book.key, rows, blindings, points), book.tools.rng)
+    return wrong_openings(ClaimedOpenings(state.key, rows, blindings, points), state.tools.rng)
 
 
-def mask_of(book: RoundState, place: int, seed: SecretBytes) -> SelfMask:
+def mask_of(state: RoundState, place: int, seed: SecretBytes) -> SelfMask:
     """b_u and t_u of an opened seed."""
-    return self_mask(book.group, seed, book.self_context(place), book.context.dimension)
+    return self_mask(state.group, seed, state.self_context(place), state.context.dimension)

@@ -72,56 +72,56 @@ class CoinsRules(PhaseRules):
         self._sorter = self.sorter(self._read, "04-V1")
 
     def awaited(self) -> Iterable[bytes]:
-        if not isinstance(self.book.manifest.beacon, CommitReveal):
+        if not isinstance(self.state.manifest.beacon, CommitReveal):
             return ()
-        return self.book.places.keys()
+        return self.state.places.keys()
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
-        if isinstance(self.book.manifest.beacon, CommitReveal):
+        if isinstance(self.state.manifest.beacon, CommitReveal):
             return self._revealed(cut)
-        everybody = tuple(range(len(self.book.enrolled)))
+        everybody = tuple(range(len(self.state.enrolled)))
         coins = Coins(pack_members(everybody, len(everybody)), (), b"", b"")
-        if isinstance(self.book.manifest.beacon, DrandBeacon):
+        if isinstance(self.state.manifest.beacon, DrandBeacon):
             value = given.beacon
             if value is None:
                 raise InvalidProof("the close of coins needs the beacon's value", "04-V4")
             coins = Coins(coins.members, (), value.signature, value.previous)
-            joint = self._drand(self.book.manifest.beacon, coins)
+            joint = self._drand(self.state.manifest.beacon, coins)
         else:
-            context = self.book.context
-            joint = simulation_coins(context.session, context.round, self.book.roll_leaf)
+            context = self.state.context
+            joint = simulation_coins(context.session, context.round, self.state.roll_leaf)
         return self._step(cut, everybody, coins, joint, {})
 
     def _read(self, message: Message) -> Reveal:
-        book, reveal = self.book, REVEAL.decode(message.body)
-        place = book.places[message.author]
-        expected = reveal_hash(book.context.session, book.number, book.ids[place], reveal.nonce)
-        if expected != book.enrolled.nonce_hash(place):
+        state, reveal = self.state, REVEAL.decode(message.body)
+        place = state.places[message.author]
+        expected = reveal_hash(state.context.session, state.number, state.ids[place], reveal.nonce)
+        if expected != state.enrolled.nonce_hash(place):
             raise BreaksRule("04-V1", "a nonce that does not fit its hash")
         return reveal
 
     def _revealed(self, cut: int) -> PhaseDecision:
         """Collect the nonces that fit their hashes, and make the joint coin ([V1], [V3])."""
-        book, parties = self.book, len(self.book.enrolled)
-        found = self._sorter.sort(book.places, cut)
-        members = tuple(place for author, place in book.places.items() if author in found.read)
-        removed, faults = book.removed(found.out, Phase.COINS), book.blamed(found.out)
-        culprits = book.culprits(found.out)
-        if parties - len(members) > book.manifest.terms.loss:
+        state, parties = self.state, len(self.state.enrolled)
+        found = self._sorter.sort(state.places, cut)
+        members = tuple(place for author, place in state.places.items() if author in found.read)
+        removed, faults = state.removed(found.out, Phase.COINS), state.blamed(found.out)
+        culprits = state.culprits(found.out)
+        if parties - len(members) > state.manifest.terms.loss:
             return fails(AbortReason.TOO_MANY_WITHHELD, culprits, removed, faults, out=found.out)
-        if book.too_few(members):
+        if state.too_few(members):
             return fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=found.out)
-        nonces = tuple(found.read[author][1].nonce for author in book.authors(members))
-        joint = joint_coins(book.context.session, book.number, book.roll_leaf, nonces)
+        nonces = tuple(found.read[author][1].nonce for author in state.authors(members))
+        joint = joint_coins(state.context.session, state.number, state.roll_leaf, nonces)
         coins = Coins(pack_members(members, parties), nonces, b"", b"")
         return self._step(cut, members, coins, joint, found.out)
 
     def _drand(self, beacon: DrandBeacon, coins: Coins) -> bytes:
         """[V4]; raises `InvalidProof` if the beacon did not sign this."""
-        book = self.book
-        number = book.enrolled.beacon_round
+        state = self.state
+        number = state.enrolled.beacon_round
         value = _value(beacon, number, coins.signature, coins.previous)
-        return drand_coins(book.context.session, book.number, book.roll_leaf, value)
+        return drand_coins(state.context.session, state.number, state.roll_leaf, value)
 
     def _step(
         self,
@@ -131,19 +131,19 @@ class CoinsRules(PhaseRules):
         joint: bytes,
         out: dict[bytes, PartyVerdict],
     ) -> PhaseDecision:
-        book = self.book
+        state = self.state
 
         def settle(message: Message) -> PhaseRules:
-            book.joint, book.withheld = joint, len(book.enrolled) - len(members)
-            roll = book.enrolled.roll()
-            book.graph = book.tools.toolkit.graph(
-                book.context, roll, book.roll_leaf, members, coins, joint
+            state.joint, state.withheld = joint, len(state.enrolled) - len(members)
+            roll = state.enrolled.roll()
+            state.graph = state.tools.toolkit.graph(
+                state.context, roll, state.roll_leaf, members, coins, joint
             )
-            book.settle_list(Phase.COINS, cut, message, members)
-            return CommitRules(book, message)
+            state.settle_list(Phase.COINS, cut, message, members)
+            return CommitRules(state, message)
 
         return PhaseDecision(
-            coins, book.removed(out, Phase.COINS), settle, book.blamed(out), out=out
+            coins, state.removed(out, Phase.COINS), settle, state.blamed(out), out=out
         )
 
 
@@ -177,7 +177,7 @@ def read_join(message: Message, context: RoundContext) -> Join:
     return join
 
 
-def sown(message: Message, context: RoundContext) -> bytes | None:
+def used_seed(message: Message, context: RoundContext) -> bytes | None:
     """C_y (or A) of a join, if it is well-formed: it counts as used from then on ([J5])."""
     try:
         return read_join(message, context).seed or None
@@ -195,34 +195,34 @@ class JoinRules(PhaseRules):
     _proved: CheckedOnce[Join] = field(init=False)
 
     def __post_init__(self) -> None:
-        context = self.book.context
+        context = self.state.context
         self._sorter = self.sorter(
             lambda message: read_join(message, context), "04-J2", missing="04-J1"
         )
         self._proved = CheckedOnce("04-J3", "no proof of possession", self._unproved)
 
     def awaited(self) -> Iterable[bytes]:
-        admission = self.book.manifest.admission
+        admission = self.state.manifest.admission
         if not isinstance(admission, Roster):
             return ()
-        excluded = self.book.barred | {self.book.manifest.organiser}
+        excluded = self.state.barred | {self.state.manifest.organiser}
         return (key for key in admission.keys if key not in excluded)
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
-        book = self.book
+        state = self.state
         sorted_ = self._sorter.sort(self._authors(cut), cut)
         verdicts, read = sorted_.out, sorted_.read
-        for author in sorted(read.keys() & book.barred):
+        for author in sorted(read.keys() & state.barred):
             verdicts[author] = invalid("04-X5", read.pop(author)[0].index)
         self._proved.require(read, verdicts)
         _require_own_keys(read, verdicts)
         self._require_fresh(read, verdicts)
         self._require_room(read, verdicts)
-        removed, faults = book.removed(verdicts, Phase.JOIN), book.blamed(verdicts)
-        if book.too_few(read):
+        removed, faults = state.removed(verdicts, Phase.JOIN), state.blamed(verdicts)
+        if state.too_few(read):
             return fails(AbortReason.TOO_FEW_JOINED, (), removed, faults, out=verdicts)
         number = given.beacon.round if given.beacon is not None else 0
-        beacon_round = number if isinstance(book.manifest.beacon, DrandBeacon) else 0
+        beacon_round = number if isinstance(state.manifest.beacon, DrandBeacon) else 0
         joins = [(author, read[author][1]) for author in sorted(read)]
         roll = Roll(
             tuple(RollEntry(author, join.key, join.nonce_hash) for author, join in joins),
@@ -230,16 +230,16 @@ class JoinRules(PhaseRules):
         )
 
         def settle(message: Message) -> PhaseRules:
-            _enrol(book, roll, message, [join for _, join in joins], cut)
-            return CoinsRules(book, message)
+            _enrol(state, roll, message, [join for _, join in joins], cut)
+            return CoinsRules(state, message)
 
         return PhaseDecision(roll, removed, settle, faults, out=verdicts)
 
     def _authors(self, cut: int) -> set[bytes]:
-        first = self.book.mail.first(Phase.JOIN)
+        first = self.state.mail.first(Phase.JOIN)
         return {
             author
-            for author in first.keys() | self.book.mail.early_authors(Phase.JOIN)
+            for author in first.keys() | self.state.mail.early_authors(Phase.JOIN)
             if author not in first or first[author].index < cut
         }
 
@@ -248,13 +248,13 @@ class JoinRules(PhaseRules):
 
         Stops a party that takes part with somebody else's key, or with one made from others' keys.
         """
-        book, tools = self.book, self.book.tools
+        state, tools = self.state, self.state.tools
 
         def claim(found: tuple[Message, Join]) -> PossessionClaim:
             message, join = found
             return PossessionClaim(
-                book.context,
-                book.opened.leaf,
+                state.context,
+                state.opened.leaf,
                 party_id(message.author),
                 join.key,
                 join.possession,
@@ -272,7 +272,7 @@ class JoinRules(PhaseRules):
         `changed-input-in-retry`), or with noise that it knows or that is another one's
         (`reused-noise-seed`, `copied-noise-seed`).
         """
-        memory = self.book.memory
+        memory = self.state.memory
         for author in sorted(read):
             message, join = read[author]
             first = memory.seeds.first(join.seed) if join.seed else None
@@ -293,7 +293,7 @@ class JoinRules(PhaseRules):
 
         The plan holds for so many parties and no more: a crowd could otherwise make it worthless.
         """
-        admission = self.book.manifest.admission
+        admission = self.state.manifest.admission
         if not isinstance(admission, OpenAdmission):
             return
         in_order = sorted(read, key=lambda author: read[author][0].index)
@@ -317,11 +317,11 @@ def _require_own_keys(
             verdicts[author] = invalid("04-J4", message.index, "a key that another one has too")
 
 
-def _enrol(book: RoundState, roll: Roll, message: Message, joins: list[Join], cut: int) -> None:
-    book.enrolled, book.roll_leaf = PackedRoll(roll), message.leaf
-    if book.context.full:
-        book.inputs = Rows.of(_POINT_SIZE, (join.input for join in joins))
-        book.seeds = Rows.of(_POINT_SIZE, (join.seed for join in joins))
+def _enrol(state: RoundState, roll: Roll, message: Message, joins: list[Join], cut: int) -> None:
+    state.enrolled, state.roll_leaf = PackedRoll(roll), message.leaf
+    if state.context.full:
+        state.inputs = Rows.of(_POINT_SIZE, (join.input for join in joins))
+        state.seeds = Rows.of(_POINT_SIZE, (join.seed for join in joins))
     for each, join in zip(roll.parties, joins, strict=True):
-        book.memory.inputs.note(each.author, join.input)
-    book.settle_list(Phase.JOIN, cut, message, tuple(range(len(joins))))
+        state.memory.inputs.note(each.author, join.input)
+    state.settle_list(Phase.JOIN, cut, message, tuple(range(len(joins))))

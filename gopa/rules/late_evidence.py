@@ -31,51 +31,53 @@ class LateEvidence:
     opened: tuple[tuple[int, int], ...]
 
 
-def judge_late(book: RoundState, court: AccusationJudge | None) -> LateEvidence:
+def judge_late(state: RoundState, judge: AccusationJudge | None) -> LateEvidence:
     """Late evidence of one round; it never changes a list or a result."""
-    convicted = dict(court.convict(book.late_accusations)) if court is not None else {}
+    convicted = dict(judge.convict(state.late_accusations)) if judge is not None else {}
     faults = [
-        book.fault(each.author, each.rule, each.what, each.entry) for each in convicted.values()
+        state.fault(each.author, each.rule, each.what, each.entry) for each in convicted.values()
     ]
     opened: set[tuple[int, int]] = set()
-    for message in book.stray_openings:
-        edges = _public_inside(book, message)
+    for message in state.stray_openings:
+        edges = _public_inside(state, message)
         opened |= edges
-        faults += _stray_faults(book, message, edges)
+        faults += _stray_faults(state, message, edges)
     return LateEvidence(convicted, tuple(faults), tuple(sorted(opened)))
 
 
-def _public_inside(book: RoundState, message: Message) -> set[tuple[int, int]]:
+def _public_inside(state: RoundState, message: Message) -> set[tuple[int, int]]:
     """Edges inside the final list whose keys this message gives away, whatever it acts on."""
     opening = _decoded(message)
-    place, final = book.places[message.author], set(book.final or ())
+    place, final = state.places[message.author], set(state.final or ())
     if opening is None or place not in final:
         return set()
     keys: list[tuple[int, SecretBytes]] = []
     for each in opening.edges:
-        edge = book.matched.find(place, each.neighbour) if each.neighbour in final else None
+        edge = state.matched.find(place, each.neighbour) if each.neighbour in final else None
         if edge is not None:
             keys.append((edge, SecretBytes(each.key)))
-    wrong = wrong_keys(book, keys)
-    return {book.matched.ends(edge) for number, (edge, _) in enumerate(keys) if number not in wrong}
+    wrong = wrong_keys(state, keys)
+    return {
+        state.matched.ends(edge) for number, (edge, _) in enumerate(keys) if number not in wrong
+    }
 
 
 def _stray_faults(
-    book: RoundState, message: Message, edges: set[tuple[int, int]]
+    state: RoundState, message: Message, edges: set[tuple[int, int]]
 ) -> Iterator[Fault]:
     """Of a party in the final list that acts on a close of this log, not of a forked one."""
     author, index = message.author, message.index
-    if book.final is None or book.places[author] not in book.final:
+    if state.final is None or state.places[author] not in state.final:
         return
-    if message.kind != Kind.OPENING or message.body[:LEAF_SIZE] not in book.publish_leaves:
+    if message.kind != Kind.OPENING or message.body[:LEAF_SIZE] not in state.publish_leaves:
         return
     if edges:
-        yield book.fault(author, "04-O5", "it opened an edge inside the final list", index)
-    confirmed = book.confirmed_at.get(book.places[author], index)
+        yield state.fault(author, "04-O5", "it opened an edge inside the final list", index)
+    confirmed = state.confirmed_at.get(state.places[author], index)
     # What it opened before it confirmed says nothing about what it does from then on.
     if confirmed < index:
         what = "it confirmed the final close and opens edges"
-        yield book.fault(author, "04-F3", what, confirmed, index)
+        yield state.fault(author, "04-F3", what, confirmed, index)
 
 
 def _decoded(message: Message) -> EdgeOpenings | None:
@@ -87,31 +89,31 @@ def _decoded(message: Message) -> EdgeOpenings | None:
         return None
 
 
-def reported(book: RoundState, late: LateEvidence) -> RoundFindings:
+def reported(state: RoundState, late: LateEvidence) -> RoundFindings:
     """What is established about a round."""
-    ended, edges = book.ended, book.edges
-    opened = {edges.ends(edge) for edge in book.openings} if edges is not None else set()
+    ended, edges = state.ended, state.edges
+    opened = {edges.ends(edge) for edge in state.openings} if edges is not None else set()
     return RoundFindings(
-        number=book.number,
-        logical=book.logical,
-        attempt=book.attempt,
-        opened_at=book.opened.index,
-        ended_at=book.ended_at,
-        barred=tuple(sorted(book.barred)),
-        roll=tuple(book.places),
-        withheld=book.withheld,
-        joint=book.joint,
-        graph=book.graph,
-        lists=tuple(book.lists),
-        removals=tuple(book.removals),
+        number=state.number,
+        logical=state.logical,
+        attempt=state.attempt,
+        opened_at=state.opened.index,
+        ended_at=state.ended_at,
+        barred=tuple(sorted(state.barred)),
+        roll=tuple(state.places),
+        withheld=state.withheld,
+        joint=state.joint,
+        graph=state.graph,
+        lists=tuple(state.lists),
+        removals=tuple(state.removals),
         void=() if edges is None else tuple(sorted(edges.void_pairs)),
         opened=tuple(sorted(opened | set(late.opened))),
-        unmasked=tuple(sorted({*book.unmasked, *book.recovered})),
-        recovered=book.recovered,
-        released=book.final is not None,
-        releases=releases_of(book),
+        unmasked=tuple(sorted({*state.unmasked, *state.recovered})),
+        recovered=state.recovered,
+        released=state.final is not None,
+        releases=releases_of(state),
         sums=ended.sums if isinstance(ended, ResultMessage) else None,
         abort=ended.reason if isinstance(ended, Abort) else None,
-        culprits=book.blamed_for_abort if isinstance(ended, Abort) else (),
-        veto=book.veto,
+        culprits=state.blamed_for_abort if isinstance(ended, Abort) else (),
+        veto=state.veto,
     )

@@ -46,53 +46,55 @@ class RollbackRules(PhaseRules):
     _fitting: CheckedOnce[EdgeOpenings] = field(init=False)
 
     def __post_init__(self) -> None:
-        book = self.book
-        book.publish_leaves.add(self.opened.leaf)
-        self.owed = owed_edges(book, self.members)
+        state = self.state
+        state.publish_leaves.add(self.opened.leaf)
+        self.owed = owed_edges(state, self.members)
         self._sorter = self.sorter(self._read, "04-O1")
         fault = "a key that does not make the edge's commitment"
         self._fitting = CheckedOnce("04-O2", fault, self._unfitting)
 
     def awaited(self) -> Iterable[bytes]:
-        return self.book.authors(sorted(self.owed))
+        return self.state.authors(sorted(self.owed))
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
-        book = self.book
+        state = self.state
         verdicts: dict[bytes, PartyVerdict] = {}
         read = self._received(cut, verdicts)
         self._fitting.require(read, verdicts)
-        stay = [place for place in self.members if book.author(place) not in verdicts]
-        members = book.shortened(stay, verdicts)
+        stay = [place for place in self.members if state.author(place) not in verdicts]
+        members = state.shortened(stay, verdicts)
         final = members == self.members
-        removed = book.removed(verdicts, Phase.ROLLBACK, self.step)
-        faults = book.blamed(verdicts)
-        culprits = book.culprits(verdicts)
-        if book.too_few(members):
+        removed = state.removed(verdicts, Phase.ROLLBACK, self.step)
+        faults = state.blamed(verdicts)
+        culprits = state.culprits(verdicts)
+        if state.too_few(members):
             return fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
-        if not final and self.step >= book.manifest.max_rollbacks:
+        if not final and self.step >= state.manifest.max_rollbacks:
             return fails(AbortReason.TOO_MANY_ROLLBACKS, culprits, removed, faults, out=verdicts)
         counted = frozenset(message.leaf for message, _ in read.values())
         opened = {
-            self.owed[book.places[author]][edge.neighbour]: SecretBytes(edge.key)
+            self.owed[state.places[author]][edge.neighbour]: SecretBytes(edge.key)
             for author, (_, opening) in read.items()
             for edge in opening.edges
         }
 
         def settle(message: Message) -> PhaseRules:
-            book.openings |= opened
-            book.stray_openings += [
-                each for each in book.mail.many(Phase.ROLLBACK) if each.leaf not in counted
+            state.openings |= opened
+            state.stray_openings += [
+                each for each in state.mail.many(Phase.ROLLBACK) if each.leaf not in counted
             ]
-            listed = book.settle_list(Phase.ROLLBACK, cut, message, members, self.step, final=final)
+            listed = state.settle_list(
+                Phase.ROLLBACK, cut, message, members, self.step, final=final
+            )
             if not final:
-                return RollbackRules(book, message, self.step + 1, listed)
-            book.final = listed
-            book.publish_leaves.add(message.leaf)
-            return ConfirmRules(book, message)
+                return RollbackRules(state, message, self.step + 1, listed)
+            state.final = listed
+            state.publish_leaves.add(message.leaf)
+            return ConfirmRules(state, message)
 
         return PhaseDecision(
-            book.packed(members, final=final), removed, settle, faults, out=verdicts
+            state.packed(members, final=final), removed, settle, faults, out=verdicts
         )
 
     def _received(
@@ -103,12 +105,12 @@ class RollbackRules(PhaseRules):
         Whoever owes an opening and does not give it is out: the mask of an edge between two liars,
         one in and one out, could carry any value into the sum (attack `hidden-residual`).
         """
-        book = self.book
+        state = self.state
         read: dict[bytes, tuple[Message, EdgeOpenings]] = {}
         members = frozenset(self.members)
-        for message in book.mail.many(Phase.ROLLBACK):
+        for message in state.mail.many(Phase.ROLLBACK):
             author = message.author
-            listed = book.places[author] in members
+            listed = state.places[author] in members
             if message.index >= cut or not listed or author in read or author in verdicts:
                 continue
             opening = self._sorter.judge(message)
@@ -117,11 +119,11 @@ class RollbackRules(PhaseRules):
             elif opening.rule != "04-E4":
                 verdicts[author] = opening
         for place in self.members:
-            author = book.author(place)
-            if book.mail.is_struck(author, cut):
+            author = state.author(place)
+            if state.mail.is_struck(author, cut):
                 read.pop(author, None)
                 verdicts[author] = PartyVerdict(
-                    RemovalCause.STRUCK, "04-E3", book.mail.struck[author]
+                    RemovalCause.STRUCK, "04-E3", state.mail.struck[author]
                 )
             elif place in self.owed and author not in read and author not in verdicts:
                 verdicts[author] = absent("04-O3")
@@ -129,7 +131,7 @@ class RollbackRules(PhaseRules):
 
     def _read(self, message: Message) -> EdgeOpenings:
         opening = OPENING.decode(message.body)
-        owed = self.owed.get(self.book.places[message.author], {})
+        owed = self.owed.get(self.state.places[message.author], {})
         if [edge.neighbour for edge in opening.edges] != sorted(owed):
             raise BreaksRule("04-O1", "other edges than those that it owes")
         return opening
@@ -139,41 +141,43 @@ class RollbackRules(PhaseRules):
 
         Else a wrong key would shift the sum by whatever its author likes (attack `wrong-opening`).
         """
-        book = self.book
+        state = self.state
         keys: list[tuple[int, SecretBytes]] = []
         owners: list[int] = []
         for number, (message, opening) in enumerate(openings):
-            owed = self.owed[book.places[message.author]]
+            owed = self.owed[state.places[message.author]]
             keys += [(owed[edge.neighbour], SecretBytes(edge.key)) for edge in opening.edges]
             owners += [number] * len(opening.edges)
-        return frozenset(owners[number] for number in wrong_keys(book, keys))
+        return frozenset(owners[number] for number in wrong_keys(state, keys))
 
 
-def owed_edges(book: RoundState, members: Iterable[int]) -> dict[int, dict[int, int]]:
+def owed_edges(state: RoundState, members: Iterable[int]) -> dict[int, dict[int, int]]:
     """For each member the live edges to parties that are gone, as far as they are not open."""
     owed: dict[int, dict[int, int]] = {}
-    for edge, inside, outside in book.matched.crossing(members):
-        if edge not in book.openings:
+    for edge, inside, outside in state.matched.crossing(members):
+        if edge not in state.openings:
             owed.setdefault(inside, {})[outside] = edge
     return owed
 
 
-def wrong_keys(book: RoundState, keys: list[tuple[int, SecretBytes]]) -> frozenset[int]:
+def wrong_keys(state: RoundState, keys: list[tuple[int, SecretBytes]]) -> frozenset[int]:
     """The positions of keys from which another commitment than the edge's follows ([O2])."""
-    edges = book.matched
-    if not book.context.full:
+    edges = state.matched
+    if not state.context.full:
         return frozenset(
             number
             for number, (edge, key) in enumerate(keys)
-            if edge_key_hash(key, book.edge_context(*edges.ends(edge))) != edges.encoding(edge)
+            if edge_key_hash(key, state.edge_context(*edges.ends(edge))) != edges.encoding(edge)
         )
     if not keys:
         return frozenset()
-    masks = edge_masks(book.group, [key for _, key in keys], book.mask_law, book.context.dimension)
+    masks = edge_masks(
+        state.group, [key for _, key in keys], state.mask_law, state.context.dimension
+    )
     rows = [row.reveal() for row in masks.rows]
-    points = edges.points(book.group, [edge for edge, _ in keys])
+    points = edges.points(state.group, [edge for edge, _ in keys])
     return wrong_openings(
-        ClaimedOpenings(book.key, rows, masks.blindings.reveal(), points), book.tools.rng
+        ClaimedOpenings(state.key, rows, masks.blindings.reveal(), points), state.tools.rng
     )
 
 
@@ -196,22 +200,22 @@ class PublishRules(PhaseRules):
 
     phase = Phase.PUBLISH
 
-    court: AccusationJudge = field(init=False)
+    judge: AccusationJudge = field(init=False)
     _sorter: Sorter[Masked] = field(init=False)
     _opening: CheckedOnce[Masked] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.court = AccusationJudge(self.book)
+        self.judge = AccusationJudge(self.state)
         self._sorter = self.sorter(self._read, "04-P2")
         fault = "a value that does not open its commitments"
         self._opening = CheckedOnce("04-P1", fault, self._wrong)
 
     def awaited(self) -> Iterable[bytes]:
-        return self.book.authors(self.book.members)
+        return self.state.authors(self.state.members)
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
-        book = self.book
+        state = self.state
         convicted = self._convicted(cut)
         found = self._sorter.sort(self.awaited(), cut)
         verdicts = found.out
@@ -219,48 +223,48 @@ class PublishRules(PhaseRules):
             found.read.pop(author, None)
             if author in verdicts and verdicts[author].cause is RemovalCause.STRUCK:
                 continue
-            if book.places[author] in book.committed:
+            if state.places[author] in state.committed:
                 verdicts[author] = conviction.verdict
-        if book.context.full:
+        if state.context.full:
             self._opening.require(found.read, verdicts)
-        read = {book.places[author]: content for author, (_, content) in found.read.items()}
-        members = book.shortened(sorted(read), verdicts)
-        final = book.curious or not book.matched.crossing(members)
-        removed = book.removed(verdicts, Phase.PUBLISH)
-        faults = _faults(book, verdicts, convicted.values())
-        culprits = book.culprits(verdicts)
-        if book.too_few(members):
+        read = {state.places[author]: content for author, (_, content) in found.read.items()}
+        members = state.shortened(sorted(read), verdicts)
+        final = state.curious or not state.matched.crossing(members)
+        removed = state.removed(verdicts, Phase.PUBLISH)
+        faults = _faults(state, verdicts, convicted.values())
+        culprits = state.culprits(verdicts)
+        if state.too_few(members):
             failed = fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
             return replace(failed, heard=cut)
-        if not final and not book.manifest.max_rollbacks:
+        if not final and not state.manifest.max_rollbacks:
             failed = fails(AbortReason.TOO_MANY_ROLLBACKS, culprits, removed, faults, out=verdicts)
             return replace(failed, heard=cut)
 
         def settle(message: Message) -> PhaseRules:
-            book.values = [b""] * len(book.enrolled)
+            state.values = [b""] * len(state.enrolled)
             for place in members:
-                book.values[place] = read[place].data
-            book.pledged = None
-            listed = book.settle_list(Phase.PUBLISH, cut, message, members, final=final)
-            return _following(book, message, listed, final=final)
+                state.values[place] = read[place].data
+            state.value_commitments = None
+            listed = state.settle_list(Phase.PUBLISH, cut, message, members, final=final)
+            return _following(state, message, listed, final=final)
 
-        said = book.packed(members, final=final)
+        said = state.packed(members, final=final)
         return PhaseDecision(said, removed, settle, faults, heard=cut, out=verdicts)
 
     def _convicted(self, cut: int) -> dict[bytes, Conviction]:
         """[A5]: accusations below the cut."""
-        heard = [each for each in self.book.mail.many(Phase.ACCUSE) if each.index < cut]
-        return dict(self.court.convict(heard))
+        heard = [each for each in self.state.mail.many(Phase.ACCUSE) if each.index < cut]
+        return dict(self.judge.convict(heard))
 
     def _read(self, message: Message) -> Masked:
         """Raises `MalformedMessage` for anything that is no masked value of this session."""
-        publish, book = PUBLISH.decode(message.body), self.book
-        dimension, group = book.context.dimension, book.group
-        if book.context.full:
+        publish, state = PUBLISH.decode(message.body), self.state
+        dimension, group = state.context.dimension, state.group
+        if state.context.full:
             values = group.decode_scalars(publish.value, dimension)
             return Masked(publish.value, values, group.decode_scalars(publish.blinding, 1))
         group.decode_scalars(publish.blinding, 0)
-        unpack_words(publish.value, dimension, book.manifest.word_width)
+        unpack_words(publish.value, dimension, state.manifest.word_width)
         return Masked(publish.value, None, None)
 
     def _wrong(self, messages: Sequence[tuple[Message, Masked]]) -> frozenset[int]:
@@ -268,7 +272,7 @@ class PublishRules(PhaseRules):
 
         Stops a party that proves one value and publishes another (attack `late-change-of-value`).
         """
-        published = [(self.book.places[each.author], masked) for each, masked in messages]
+        published = [(self.state.places[each.author], masked) for each, masked in messages]
         return frozenset(
             at + number
             for at in range(0, len(published), _AT_ONCE)
@@ -276,11 +280,11 @@ class PublishRules(PhaseRules):
         )
 
     def _wrong_among(self, published: Sequence[tuple[int, Masked]]) -> frozenset[int]:
-        book = self.book
+        state = self.state
         rows = [masked.values for _, masked in published if masked.values is not None]
-        blindings = _joined(book.group, [masked.blinding for _, masked in published])
-        targets = masked_commitments(book, [place for place, _ in published])
-        return wrong_openings(ClaimedOpenings(book.key, rows, blindings, targets), book.tools.rng)
+        blindings = _joined(state.group, [masked.blinding for _, masked in published])
+        targets = masked_commitments(state, [place for place, _ in published])
+        return wrong_openings(ClaimedOpenings(state.key, rows, blindings, targets), state.tools.rng)
 
 
 def _joined(group: Group, vectors: Iterable[ScalarVec | None]) -> ScalarVec:
@@ -288,13 +292,17 @@ def _joined(group: Group, vectors: Iterable[ScalarVec | None]) -> ScalarVec:
     return group.decode_scalars(data, len(data) // group.scalar_size)
 
 
-def masked_commitments(book: RoundState, places: Sequence[int]) -> PointVec:
+def masked_commitments(state: RoundState, places: Sequence[int]) -> PointVec:
     """D_u + B_u + sum of sgn C_uv over live edges, for each of the parties."""
-    return book.group.points([]) if book.pledged is None else book.pledged.gather(places)
+    return (
+        state.group.points([])
+        if state.value_commitments is None
+        else state.value_commitments.gather(places)
+    )
 
 
 def _faults(
-    book: RoundState, verdicts: dict[bytes, PartyVerdict], convictions: Iterable[Conviction]
+    state: RoundState, verdicts: dict[bytes, PartyVerdict], convictions: Iterable[Conviction]
 ) -> tuple[Fault, ...]:
     """Every conviction, and what else convicts somebody."""
     others = {
@@ -302,15 +310,15 @@ def _faults(
         for author, verdict in verdicts.items()
         if verdict.cause is not RemovalCause.CONVICTED
     }
-    convicted = [book.fault(each.author, each.rule, each.what, each.entry) for each in convictions]
-    return (*book.blamed(others), *convicted)
+    convicted = [state.fault(each.author, each.rule, each.what, each.entry) for each in convictions]
+    return (*state.blamed(others), *convicted)
 
 
 def _following(
-    book: RoundState, message: Message, members: tuple[int, ...], *, final: bool
+    state: RoundState, message: Message, members: tuple[int, ...], *, final: bool
 ) -> PhaseRules:
     if not final:
-        return RollbackRules(book, message, 1, members)
-    book.final = members
-    book.publish_leaves.add(message.leaf)
-    return CuriousResultRules(book, message) if book.curious else ConfirmRules(book, message)
+        return RollbackRules(state, message, 1, members)
+    state.final = members
+    state.publish_leaves.add(message.leaf)
+    return CuriousResultRules(state, message) if state.curious else ConfirmRules(state, message)

@@ -52,9 +52,9 @@ def following(manifest: Manifest, last: RoundState | None) -> Due | None:
     return Due(last.number + 1, last.logical + 1, 0)
 
 
-def releases_of(book: RoundState) -> int:
+def releases_of(state: RoundState) -> int:
     """Valid final closes of the logical round, this round included."""
-    return book.earlier_releases + (book.final is not None)
+    return state.earlier_releases + (state.final is not None)
 
 
 @dataclass(slots=True)
@@ -64,16 +64,16 @@ class Bars:
     retry: set[bytes] = field(default_factory=set)
     forever: set[bytes] = field(default_factory=set)
 
-    def learn(self, book: RoundState, convicted: Iterable[bytes]) -> None:
+    def learn(self, state: RoundState, convicted: Iterable[bytes]) -> None:
         """A round is over; `convicted` by accusations that came too late for a list."""
-        for row in book.removals:
+        for row in state.removals:
             if row.cause in {RemovalCause.STRUCK, RemovalCause.CONVICTED} or row.rule in _PROOFS:
                 self.forever.add(row.author)
             failed = row.cause in _FAILED and row.rule != _CUT_OFF
             if failed and row.phase in {Phase.PUBLISH, Phase.ROLLBACK}:
                 self.retry.add(row.author)
-        self.retry |= book.laggards
-        self.forever.update(book.convicted, convicted)
+        self.retry |= state.laggards
+        self.forever.update(state.convicted, convicted)
 
     def for_round(self, due: Due, equivocators: Mapping[bytes, int]) -> frozenset[bytes]:
         """Who sits out the round that opens now."""

@@ -95,10 +95,10 @@ Said: TypeAlias = Content | Sums | Failure
 class PhaseDecision:
     """Says what the rules demand with one cut, and what follows once it is posted.
 
-    `settle` stores what the step established and returns the stage that the posted message
-    opens. `laggards` did not do what the final list obliges them to ([X5]); `convicted` are
-    members of it that are barred for good ([U5]). Accusations below `heard` have been judged.
-    `out` says of everybody whose message does not count why.
+    `settle` stores what the decision established and returns the rules of the phase that the
+    posted message opens. `laggards` did not do what the final list obliges them to ([X5]);
+    `convicted` are members of it that are barred for good ([U5]). Accusations below `heard` have
+    been judged. `out` says why a message does not count, for everybody whose message does not.
     """
 
     said: Said
@@ -115,8 +115,9 @@ class PhaseDecision:
 class RoundState:
     """Holds what closes have established of a round. Each phase fills in its part at its close.
 
-    `ids`, `values` and what comes with them are by position. `pledged` has what a published value
-    opens: D_u + B_u and the signed sum of C_uv over the live edges; nothing once values are in.
+    `ids`, `values` and what comes with them are by position. `value_commitments` has what each
+    published value opens: D_u + B_u and the signed sum of C_uv over the live edges; nothing once
+    values are in.
     """
 
     tools: Tools
@@ -144,7 +145,7 @@ class RoundState:
     commit_leaf: bytes = b""
     committed: Commits = field(default_factory=Commits)
     edges: Edges | None = None
-    pledged: PointVec | None = None
+    value_commitments: PointVec | None = None
 
     values: list[bytes] = field(default_factory=list)
     publish_leaves: set[bytes] = field(default_factory=set)
@@ -361,7 +362,7 @@ class PhaseRules(ABC):
 
     phase: ClassVar[Phase | None]
 
-    book: RoundState
+    state: RoundState
     opened: Message
     step: int = field(default=0, init=False)
 
@@ -387,11 +388,11 @@ class PhaseRules(ABC):
         if phase is None:
             raise UsageError("nobody posts anything in this phase")
         return Sorter(
-            mailbox=self.book.mail,
+            mailbox=self.state.mail,
             phase=phase,
             acts_on=self.opened.leaf,
             opened_at=self.opened.index,
-            largest=largest_body(self.book.manifest, phase),
+            largest=largest_body(self.state.manifest, phase),
             rule=rule,
             missing=missing or rule,
             read=read,

@@ -77,9 +77,9 @@ class RoundSequence:
         self._memory, self._bars = SessionMemory(), Bars()
         self._leaf, self._control_index, self._cut, self._seq = opened.leaf, opened.index, 0, 0
         self._most = manifest.terms.rounds * manifest.terms.attempts  # [X4]: more rounds never come
-        self._book: RoundState | None = None
-        self._stage: PhaseRules | None = None
-        self._court: AccusationJudge | None = None
+        self._state: RoundState | None = None
+        self._rules: PhaseRules | None = None
+        self._judge: AccusationJudge | None = None
         self._tried: _Tried | None = None
         self._reports: list[RoundFindings] = []
         self._faults: list[Fault] = []
@@ -91,11 +91,11 @@ class RoundSequence:
     @property
     def number(self) -> int:
         """The current round, or the last one; 0 before the first."""
-        return 0 if self._book is None else self._book.number
+        return 0 if self._state is None else self._state.number
 
     @property
     def in_round(self) -> bool:
-        return self._stage is not None
+        return self._rules is not None
 
     @property
     def over(self) -> bool:
@@ -105,13 +105,13 @@ class RoundSequence:
     @property
     def releases(self) -> int:
         """Valid final closes of the logical round that is current."""
-        return 0 if self._book is None else releases_of(self._book)
+        return 0 if self._state is None else releases_of(self._state)
 
     def next_control(self, cut: int, given: CloseInputs) -> Control | None:
         """See `Ledger.next_control`."""
         if self.failed:
             return None
-        if self._book is None or self._stage is None:
+        if self._state is None or self._rules is None:
             due = self._due()
             if due is None:
                 return None
@@ -119,9 +119,9 @@ class RoundSequence:
             return Control(said.kind, due.number, 0, self._leaf, said.message, said.body)
         self._require_cut(cut)
         try:
-            tried = self._try(self._book, self._stage, cut, given)
+            tried = self._try(self._state, self._rules, cut, given)
             if tried.said.kind is Kind.CLOSE:
-                require_given(self._book, self._stage, given)
+                require_given(self._state, self._rules, given)
         except InvalidProof as error:
             raise UsageError(
                 error.message, "beacon" if error.check != "04-C4" else "checkpoint"
@@ -130,72 +130,72 @@ class RoundSequence:
 
     def abort(self, cut: int) -> Control | None:
         """See `Ledger.abort`."""
-        if self.failed or self._book is None or self._stage is None:
+        if self.failed or self._state is None or self._rules is None:
             return None
         self._require_cut(cut)
-        return self._control(aborted(self._book, cut, self._leaf, Failure(AbortReason.ORGANISER)))
+        return self._control(aborted(self._state, cut, self._leaf, Failure(AbortReason.ORGANISER)))
 
     def fails(self, cut: int) -> bool:
         """See `Ledger.fails`."""
-        if self.failed or self._book is None or self._stage is None:
+        if self.failed or self._state is None or self._rules is None:
             return False
         self._require_cut(cut)
         try:
-            step = self._try(self._book, self._stage, cut, CloseInputs()).step
+            step = self._try(self._state, self._rules, cut, CloseInputs()).step
         except InvalidProof:  # the coins wait for a value of the beacon
             return False
         return isinstance(step.said, Failure)
 
     def carries_on(self, cut: int) -> bool:
         """See `Ledger.carries_on`."""
-        book, stage = self._book, self._stage
-        if self.failed or book is None or stage is None or book.final is None:
+        state, rules = self._state, self._rules
+        if self.failed or state is None or rules is None or state.final is None:
             return False
         self._require_cut(cut)
-        step = self._try(book, stage, cut, CloseInputs()).step
-        return cut_off(book, stage, step, cut, cut, CloseInputs()).goes_on
+        step = self._try(state, rules, cut, CloseInputs()).step
+        return cut_off(state, rules, step, cut, cut, CloseInputs()).goes_on
 
     def pending_faults(self, cut: int) -> tuple[Fault, ...]:
         """See `Ledger.pending_faults`."""
-        if self.failed or self._book is None or self._stage is None:
+        if self.failed or self._state is None or self._rules is None:
             return ()
         self._require_cut(cut)
-        return self._try(self._book, self._stage, cut, CloseInputs()).step.faults
+        return self._try(self._state, self._rules, cut, CloseInputs()).step.faults
 
     def view(self) -> RoundPicture | None:
         """The current round, or the last one."""
-        if self._book is None:
+        if self._state is None:
             return None
-        return viewed(self._book, self._stage, self._leaf, self._control_index, self._cut)
+        return viewed(self._state, self._rules, self._leaf, self._control_index, self._cut)
 
     def reports(self) -> tuple[RoundFindings, ...]:
         """All rounds so far."""
-        if self._book is None:
+        if self._state is None:
             return tuple(self._reports)
-        return (*self._reports, reported(self._book, self._late(self._book)))
+        return (*self._reports, reported(self._state, self._late(self._state)))
 
     def faults(self) -> tuple[Fault, ...]:
         """All faults so far, late evidence of the current round included."""
-        if self._book is None:
+        if self._state is None:
             return tuple(self._faults)
-        return (*self._faults, *self._book.faults, *self._late(self._book).faults)
+        return (*self._faults, *self._state.faults, *self._late(self._state).faults)
 
     # What comes in
 
     def party(self, message: Message) -> None:
         """A message of somebody who may be a party, in a phase of parties."""
         self._outdate(message.index)
-        book, phase = self._book, Phase(message.phase)
+        state, phase = self._state, Phase(message.phase)
         if message.round > self._most:
             self._notes.add("04-E4", "a message of a round that never comes", 0, message.index)
         elif message.round > self.number:
             box = self._early.setdefault(message.round, Mailbox())
             box.spoil(phase, message.author, message.index)
             self._notes.add("04-E4", "a message before its round", message.round, message.index)
-        elif book is None or message.round < self.number:
+        elif state is None or message.round < self.number:
             note_late(self._notes, message)
         else:
-            route(book, self._stage, self._notes, message)
+            route(state, self._rules, self._notes, message)
 
     def equivocation(self, item: Equivocation) -> None:
         """Evidence against somebody who may be a party ([E3], [X5])."""
@@ -203,8 +203,8 @@ class RoundSequence:
         self._equivocators.setdefault(item.author, item.index)
         if self.number < item.round <= self._most:
             self._early.setdefault(item.round, Mailbox()).strike(item.author, item.index)
-        elif self._book is not None and item.round == self.number:
-            self._book.mail.strike(item.author, item.index)
+        elif self._state is not None and item.round == self.number:
+            self._state.mail.strike(item.author, item.index)
 
     def broken_control(self, item: Broken) -> None:
         """An entry of the organiser that continues nothing: what it says cannot be read."""
@@ -270,7 +270,7 @@ class RoundSequence:
             raise BreaksRule("04-X3", "another round than the next one")
         self._finish_last(due)
         mail = self._early.pop(due.number, Mailbox())
-        self._book = RoundState(
+        self._state = RoundState(
             tools=self._tools,
             context=RoundContext(
                 self.manifest, self._session, due.number, self._tools.toolkit.group
@@ -283,119 +283,119 @@ class RoundSequence:
             earlier_releases=self.releases if due.attempt else 0,
             mail=mail,
         )
-        self._stage, self._court = JoinRules(self._book, self._book.opened), None
+        self._rules, self._judge = JoinRules(self._state, self._state.opened), None
         self._cut, self._tried = message.first, None
 
     def _finish_last(self, due: Due) -> None:
         """What evidence below this `open` says about the round before counts from now on."""
-        book = self._book
-        if book is None:
+        state = self._state
+        if state is None:
             return
-        late = self._late(book)
-        self._bars.learn(book, late.convicted)
-        self._reports.append(reported(book, late))
-        self._faults += [*book.faults, *late.faults]
+        late = self._late(state)
+        self._bars.learn(state, late.convicted)
+        self._reports.append(reported(state, late))
+        self._faults += [*state.faults, *late.faults]
         if not due.attempt:
             self._memory.inputs.clear()
 
     def _proceed(self, message: Message, said: Close | ResultMessage | Abort) -> None:
-        book, stage = self._book, self._stage
-        if book is None or stage is None:
+        state, rules = self._state, self._rules
+        if state is None or rules is None:
             return
         if not self._cut <= said.cut <= message.first:
             raise BreaksRule("04-C2", "a cut that goes back or lies ahead")
         if said.cut < message.seen:  # else it could read on and count nothing of it
             raise BreaksRule("04-C2", "a cut below what it says that it has seen")
         if isinstance(said, Abort) and said.reason is AbortReason.ORGANISER:
-            self._own_abort(book, stage, message, said)
+            self._own_abort(state, rules, message, said)
             return
         given = given_in(said)
         try:
-            tried = self._try(book, stage, said.cut, given)
+            tried = self._try(state, rules, said.cut, given)
             if isinstance(tried.said.message, Close):
-                require_given(book, stage, given)
+                require_given(state, rules, given)
         except InvalidProof as error:
             rule = error.check if error.check.startswith("04-") else "04-V4"
             raise BreaksRule(rule, error.message) from None
         if tried.said.body != message.body:
             raise BreaksRule(*differing(tried.said.message, said))
         self._remember_checkpoint(given, message)
-        self._apply(book, stage, tried.step, message, said)
+        self._apply(state, rules, tried.step, message, said)
 
     def _own_abort(
-        self, book: RoundState, stage: PhaseRules, message: Message, said: Abort
+        self, state: RoundState, rules: PhaseRules, message: Message, said: Abort
     ) -> None:
         """[X1]: always open to the organiser, without culprits; behind the final close, [X7]."""
-        demanded = aborted(book, said.cut, self._leaf, Failure(AbortReason.ORGANISER))
+        demanded = aborted(state, said.cut, self._leaf, Failure(AbortReason.ORGANISER))
         if demanded.body != message.body:
             raise BreaksRule(*differing(demanded.message, said))
-        if book.final is not None:
-            step = self._try(book, stage, said.cut, CloseInputs()).step
-            left = cut_off(book, stage, step, said.cut, message.first, CloseInputs())
-            self._note_veto(book, left, message)
-        note_above_cut(book, stage, self._notes, said.cut, message.first)
-        self._leave(book, message, said, heard=0)
+        if state.final is not None:
+            step = self._try(state, rules, said.cut, CloseInputs()).step
+            left = cut_off(state, rules, step, said.cut, message.first, CloseInputs())
+            self._note_veto(state, left, message)
+        note_above_cut(state, rules, self._notes, said.cut, message.first)
+        self._leave(state, message, said, heard=0)
 
     def _apply(
         self,
-        book: RoundState,
-        stage: PhaseRules,
+        state: RoundState,
+        rules: PhaseRules,
         step: PhaseDecision,
         message: Message,
         said: Close | ResultMessage | Abort,
     ) -> None:
         given = given_in(said)
-        left = cut_off(book, stage, step, said.cut, message.first, given)
-        book.removals += excused(step.removed, left.late)
-        book.faults += step.faults
-        book.convicted |= step.convicted
-        book.laggards |= step.laggards - left.late.keys()
-        if stage.phase is Phase.UNMASK:
-            book.spared = frozenset(book.places[author] for author in left.late)
+        left = cut_off(state, rules, step, said.cut, message.first, given)
+        state.removals += excused(step.removed, left.late)
+        state.faults += step.faults
+        state.convicted |= step.convicted
+        state.laggards |= step.laggards - left.late.keys()
+        if rules.phase is Phase.UNMASK:
+            state.spared = frozenset(state.places[author] for author in left.late)
         if isinstance(said, Abort):
-            book.blamed_for_abort = left.culprits
-            self._note_veto(book, left, message)
-        note_above_cut(book, stage, self._notes, said.cut, message.first)
-        following_stage = step.settle(message)
+            state.blamed_for_abort = left.culprits
+            self._note_veto(state, left, message)
+        note_above_cut(state, rules, self._notes, said.cut, message.first)
+        next_rules = step.settle(message)
         if not isinstance(said, Close):
-            self._leave(book, message, said, heard=step.heard)
+            self._leave(state, message, said, heard=step.heard)
             return
-        self._forget(book, stage.phase, step.heard)
-        self._stage, self._cut, self._tried = following_stage, said.cut, None
-        if isinstance(following_stage, PublishRules):
-            self._court = following_stage.court
+        self._forget(state, rules.phase, step.heard)
+        self._rules, self._cut, self._tried = next_rules, said.cut, None
+        if isinstance(next_rules, PublishRules):
+            self._judge = next_rules.judge
 
-    def _note_veto(self, book: RoundState, left: CutOff, message: Message) -> None:
+    def _note_veto(self, state: RoundState, left: CutOff, message: Message) -> None:
         """Whether the log before the abort would have carried the round on: a veto ([X7]).
 
         Stops an organiser that ends a round in somebody else's name (attack `early-cut`).
         """
         if not left.goes_on:
             return
-        book.veto = (message.index, *sorted(left.late.values()))
+        state.veto = (message.index, *sorted(left.late.values()))
         what = "the organiser's veto: without its cut the round would have gone on"
-        for index in book.veto:
-            self._notes.add("04-X7", what, book.number, index, message.author)
+        for index in state.veto:
+            self._notes.add("04-X7", what, state.number, index, message.author)
 
     def _leave(
-        self, book: RoundState, message: Message, said: ResultMessage | Abort, *, heard: int
+        self, state: RoundState, message: Message, said: ResultMessage | Abort, *, heard: int
     ) -> None:
         """The round is over; what came too late is kept until the next one opens."""
         for phase in Phase:
-            self._forget(book, phase, heard)
-        book.ended, book.ended_at = said, message.index
-        self._stage, self._cut, self._tried = None, said.cut, None
+            self._forget(state, phase, heard)
+        state.ended, state.ended_at = said, message.index
+        self._rules, self._cut, self._tried = None, said.cut, None
         self.ended += 1
 
-    def _forget(self, book: RoundState, phase: Phase | None, heard: int) -> None:
+    def _forget(self, state: RoundState, phase: Phase | None, heard: int) -> None:
         """A phase is over: accusations above its cut are kept, everything else is dropped."""
         if phase is None or phase is Phase.ACCUSE:
             return
         if phase is Phase.PUBLISH:
-            accusations = book.mail.many(Phase.ACCUSE)
-            book.late_accusations += [each for each in accusations if each.index >= heard]
-            book.mail.drop(Phase.ACCUSE)
-        book.mail.drop(phase)
+            accusations = state.mail.many(Phase.ACCUSE)
+            state.late_accusations += [each for each in accusations if each.index >= heard]
+            state.mail.drop(Phase.ACCUSE)
+        state.mail.drop(phase)
 
     def _remember_checkpoint(self, given: CloseInputs, message: Message) -> None:
         if given.checkpoint:
@@ -405,10 +405,10 @@ class RoundSequence:
     # Small things
 
     def _due(self) -> Due | None:
-        return following(self.manifest, self._book)
+        return following(self.manifest, self._state)
 
-    def _late(self, book: RoundState) -> LateEvidence:
-        return judge_late(book, self._court)
+    def _late(self, state: RoundState) -> LateEvidence:
+        return judge_late(state, self._judge)
 
     def _fail(self, fault: Fault) -> None:
         self._faults.append(fault)
@@ -419,13 +419,13 @@ class RoundSequence:
         if self._tried is not None and index < self._tried.cut:
             self._tried = None
 
-    def _try(self, book: RoundState, stage: PhaseRules, cut: int, given: CloseInputs) -> _Tried:
+    def _try(self, state: RoundState, rules: PhaseRules, cut: int, given: CloseInputs) -> _Tried:
         tried = self._tried
         if tried is not None and (tried.cut, tried.given) == (cut, given):
             return tried
-        known = tried is not None and tried.cut == cut and stage.phase not in _WITH_BEACON
-        step = tried.step if tried is not None and known else stage.demand(cut, given)
-        said = stated(book, stage, step, cut, given, self._leaf)
+        known = tried is not None and tried.cut == cut and rules.phase not in _WITH_BEACON
+        step = tried.step if tried is not None and known else rules.demand(cut, given)
+        said = stated(state, rules, step, cut, given, self._leaf)
         self._tried = _Tried(cut, given, step, said)
         return self._tried
 

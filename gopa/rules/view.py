@@ -12,49 +12,49 @@ from gopa.rules.round_state import PhaseRules, RoundState
 
 
 def viewed(
-    book: RoundState, stage: PhaseRules | None, leaf: bytes, opened_at: int, cut: int
+    state: RoundState, rules: PhaseRules | None, leaf: bytes, opened_at: int, cut: int
 ) -> RoundPicture:
     """A picture of the round; it does not change any more."""
-    opens = None if stage is None else stage.phase
-    last = next((each for each in reversed(book.lists) if each.phase < Phase.CONFIRM), None)
+    opens = None if rules is None else rules.phase
+    last = next((each for each in reversed(state.lists) if each.phase < Phase.CONFIRM), None)
     return RoundPicture(
-        number=book.number,
-        logical=book.logical,
-        attempt=book.attempt,
+        number=state.number,
+        logical=state.logical,
+        attempt=state.attempt,
         opens=opens,
-        step=0 if stage is None else stage.step,
+        step=0 if rules is None else rules.step,
         acts_on=leaf,
         opened_at=opened_at,
         cut=cut,
-        barred=book.barred,
-        expected=_expected(book, stage),
-        posted=0 if opens is None else len(book.mail.all(opens)),
-        roll=book.enrolled,
-        roll_leaf=book.roll_leaf,
-        beacon_round=book.enrolled.beacon_round,
-        lists=tuple(book.lists),
-        removals=tuple(book.removals),
+        barred=state.barred,
+        expected=_expected(state, rules),
+        posted=0 if opens is None else len(state.mail.all(opens)),
+        roll=state.enrolled,
+        roll_leaf=state.roll_leaf,
+        beacon_round=state.enrolled.beacon_round,
+        lists=tuple(state.lists),
+        removals=tuple(state.removals),
         members=() if last is None else last.members,
-        withheld=book.withheld,
-        joint=book.joint,
-        graph=book.graph,
-        edges=book.edges,
-        owed=_owed(stage),
-        dealers=dict(stage.dealers) if isinstance(stage, RecoverRules) else {},
-        released=book.final is not None,
-        ended=book.ended,
+        withheld=state.withheld,
+        joint=state.joint,
+        graph=state.graph,
+        edges=state.edges,
+        owed=_owed(rules),
+        dealers=dict(rules.dealers) if isinstance(rules, RecoverRules) else {},
+        released=state.final is not None,
+        ended=state.ended,
     )
 
 
-def _expected(book: RoundState, stage: PhaseRules | None) -> frozenset[bytes]:
-    if stage is None or stage.phase is None:
+def _expected(state: RoundState, rules: PhaseRules | None) -> frozenset[bytes]:
+    if rules is None or rules.phase is None:
         return frozenset()
-    posted = {message.author for message in book.mail.all(stage.phase)}
-    spoiled = book.mail.early_authors(stage.phase)
-    return frozenset(stage.awaited()) - posted - spoiled
+    posted = {message.author for message in state.mail.all(rules.phase)}
+    spoiled = state.mail.early_authors(rules.phase)
+    return frozenset(rules.awaited()) - posted - spoiled
 
 
-def _owed(stage: PhaseRules | None) -> Mapping[int, tuple[int, ...]]:
-    if not isinstance(stage, RollbackRules):
+def _owed(rules: PhaseRules | None) -> Mapping[int, tuple[int, ...]]:
+    if not isinstance(rules, RollbackRules):
         return {}
-    return {place: tuple(sorted(edges)) for place, edges in stage.owed.items()}
+    return {place: tuple(sorted(edges)) for place, edges in rules.owed.items()}

@@ -40,19 +40,19 @@ class SharedState:
     def __init__(self, main: ClientState, log: VerifierKey) -> None:
         self._main = main
         self._log = log
-        self._guests: list[ClientState] = []
+        self._others: list[ClientState] = []
 
-    def welcome(self, guest: ClientState) -> None:
+    def add(self, state: ClientState) -> None:
         """One more; raises `FaultyBoard` if it or `main` knows already that the log has forked."""
-        known = guest.kept_evidence()
+        known = state.kept_evidence()
         evidence = known or self._main.kept_evidence()
         if evidence is not None:
             verify_fork(evidence, self._log)
             if known is None:
-                _keep(guest, evidence)
+                _keep(state, evidence)
             raise FaultyBoard("the log has forked, says evidence kept before", evidence)
-        if guest is not self._main:
-            self._guests.append(guest)
+        if state is not self._main:
+            self._others.append(state)
 
     def load(self) -> bytes | None:
         return self._main.load()
@@ -61,8 +61,8 @@ class SharedState:
         self._main.store(checkpoint)
 
     def keep_evidence(self, evidence: bytes) -> str:
-        for guest in self._guests:  # first: a full disk below `main` must not lose it for all
-            _keep(guest, evidence)
+        for state in self._others:  # first: a full disk below `main` must not lose it for all
+            _keep(state, evidence)
         return self._main.keep_evidence(evidence)
 
     def kept_evidence(self) -> bytes | None:
@@ -78,9 +78,9 @@ class SharedState:
         self._main.clear_unproven()
 
 
-def _keep(guest: ClientState, evidence: bytes) -> None:
+def _keep(state: ClientState, evidence: bytes) -> None:
     with suppress(OSError, UsageError):  # a full disk, or a directory that is gone
-        guest.keep_evidence(evidence)
+        state.keep_evidence(evidence)
 
 
 Reach = Callable[[Ticket, ClientState, Rng], BoardLink]
@@ -131,7 +131,7 @@ class Together:
         self._state = state
         self._executor = executor
         self._reach = reach
-        self._guests: dict[bytes, int] = {}
+        self._users: dict[bytes, int] = {}
         self._shared: dict[bytes, SharedState] = {}
         self.logs: dict[bytes, WholeLog] = {}
 
@@ -142,19 +142,19 @@ class Together:
         """
         session = ticket.session
         shared = self._shared.get(session) or SharedState(self._state or vault.board, ticket.log)
-        shared.welcome(vault.board)
+        shared.add(vault.board)
         if session not in self.logs:
             link = self._reach(ticket, shared, rng)
             self.logs[session] = WholeLog(link, session, executor=self._executor)
-            self._guests[session], self._shared[session] = 0, shared
-        self._guests[session] += 1
+            self._users[session], self._shared[session] = 0, shared
+        self._users[session] += 1
         return self.logs[session]
 
     async def close(self, log: SessionLog) -> None:
         """Close it once nobody uses it."""
-        self._guests[log.session] -= 1
-        if not self._guests[log.session]:
-            del self._guests[log.session], self._shared[log.session]
+        self._users[log.session] -= 1
+        if not self._users[log.session]:
+            del self._users[log.session], self._shared[log.session]
             await self.logs.pop(log.session).close()
 
 

@@ -243,7 +243,7 @@ class Client(Guarded):
         except BaseException:
             await self._connect.close(log)
             raise
-        seat = PartyRunner(
+        runner = PartyRunner(
             party,
             self.key,
             log,
@@ -252,7 +252,7 @@ class Client(Guarded):
             watch=watch,
         )
         access = Access(log, vault, self._connect)
-        return Membership(manifest, party, seat, access, self._rng)
+        return Membership(manifest, party, runner, access, self._rng)
 
     async def _working(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work)
@@ -286,16 +286,16 @@ class Membership(Guarded):
     """
 
     def __init__(
-        self, manifest: Manifest, party: DurableParty, seat: PartyRunner, access: Access, rng: Rng
+        self, manifest: Manifest, party: DurableParty, runner: PartyRunner, access: Access, rng: Rng
     ) -> None:
         """Begins to follow the session, in the event loop that is running."""
         self._manifest = manifest
         self._party = party
-        self._seat = seat
+        self._runner = runner
         self._access = access
         self._rng = rng
         self._kept = self._found(party)
-        self._following = asyncio.ensure_future(seat.run())
+        self._following = asyncio.ensure_future(runner.run())
         self._following.add_done_callback(_observed)
 
     @property
@@ -306,14 +306,16 @@ class Membership(Guarded):
     @property
     def news(self) -> RoundStatus | None:
         """Where the session stands."""
-        return self._seat.news
+        return self._runner.news
 
     @property
     def rounds_left(self) -> int:
         """How many more results the session can have for this party."""
         upcoming = next_round(self._party.state.tally, self._manifest.terms)
         return (
-            0 if upcoming is None or self._seat.over else self._manifest.terms.rounds - upcoming[0]
+            0
+            if upcoming is None or self._runner.over
+            else self._manifest.terms.rounds - upcoming[0]
         )
 
     async def reader(self) -> LogReader:
@@ -343,8 +345,8 @@ class Membership(Guarded):
         offered = self._offered(self._encoding(weight, max_weight), value, clip=clip)
         if self._following.done():
             self._following.result()
-            raise self._seat.ended()
-        decided = self._resumed(offered.row) or self._seat.offer(offered.row)
+            raise self._runner.ended()
+        decided = self._resumed(offered.row) or self._runner.offer(offered.row)
         return contribution(self._manifest, offered, await decided)
 
     async def concluded(
@@ -356,10 +358,10 @@ class Membership(Guarded):
         was shown. `value` gives the structure only; the largest weight says how a session with
         weights is read.
         """
-        if not self._seat.over:
+        if not self._runner.over:
             return None
         await self.finished()
-        decided = self._seat.concluded
+        decided = self._runner.concluded
         if decided is None:
             return None
         encoding = self._encoding(weight, max_weight)
@@ -387,7 +389,7 @@ class Membership(Guarded):
             return None
         for given in party.state.inputs:
             if given.logical == logical:
-                return given.values, self._seat.expect(logical)
+                return given.values, self._runner.expect(logical)
         return None
 
     def _encoding(self, weight: float | None, most: Any) -> Encoding:

@@ -329,11 +329,11 @@ class DurableParty(Guarded):
     def _replay(self, journal: tuple[bytes, ...]) -> None:
         for number, data in enumerate(journal):
             try:
-                told = RECORD.decode(data)
-                step = self._stepped(told.event)
+                recorded = RECORD.decode(data)
+                step = self._stepped(recorded.event)
             except (MalformedMessage, UsageError):
                 raise _diverged(number) from None
-            if step.posts != told.posts or self._ends(step):
+            if step.posts != recorded.posts or self._ends(step):
                 raise _diverged(number)
             self._take(step)
 

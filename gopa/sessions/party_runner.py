@@ -79,7 +79,7 @@ class PartyRunner(Guarded):
         self._waiting = waiting or RoundPatience()
         self._executor = executor
         self._watch = watch
-        self._herald = RoundProgress(party.manifest)
+        self._progress = RoundProgress(party.manifest)
         self._offers: deque[Offer] = deque()
         self._taken: dict[int, asyncio.Future[Decided]] = {}
         self._changed = asyncio.Event()
@@ -92,7 +92,7 @@ class PartyRunner(Guarded):
     @property
     def news(self) -> RoundStatus | None:
         """The last news of a round, and what became of this party in it."""
-        news = self._herald.news
+        news = self._progress.news
         return None if news is None else replace(news, part=self._part_in(news.round))
 
     def _part_in(self, number: int) -> Part | None:
@@ -157,7 +157,7 @@ class PartyRunner(Guarded):
             said = await self._shown(self._log.controls(at, self._horizon))
             for posted in said:
                 if posted.index <= chain.last:
-                    self._herald.hear(posted)
+                    self._progress.hear(posted)
             at = said[-1].index + 1 if said else chain.last + 1
         news = self.news
         if news is not None and news.opens is not None:
@@ -277,7 +277,7 @@ class PartyRunner(Guarded):
             await self._tell(posted)
             self._own_from = posted.index + 1
             return
-        news = self._herald.hear(posted)
+        news = self._progress.hear(posted)
         await self._tell(posted)
         await self._date()
         self._controls_from = posted.index + 1
@@ -343,7 +343,7 @@ class PartyRunner(Guarded):
     async def _supply(self) -> None:
         """Give the open round its value, if it waits for one and one is there."""
         stage = self._party.state.stage
-        news = self._herald.news
+        news = self._progress.news
         joining = news is not None and news.opens is Phase.JOIN
         if isinstance(stage, Invited) and joining and self._offers:
             logical = stage.opened.logical
@@ -376,7 +376,7 @@ class PartyRunner(Guarded):
             decided.set_result(self._decided(ended))
 
     def _decided(self, ended: Finished) -> Decided:
-        news = self._herald.news
+        news = self._progress.news
         count = 0 if news is None or news.present is None else news.present
         return Decided(ended.round, ended.logical, ended.attempt, ended.part, ended.outcome, count)
 

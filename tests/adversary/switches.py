@@ -26,7 +26,7 @@ from gopa.party.states import PartyState, Published
 from gopa.party.view import RoundView
 from gopa.rounds.context import RoundContext
 from gopa.rules.accusations import AccusationJudge
-from gopa.rules.commit import CommitRules, Pledge
+from gopa.rules.commit import CommitContent, CommitRules
 from gopa.rules.cutting import CutOff
 from gopa.rules.final_phases import RecoverRules
 from gopa.rules.findings import BreaksRule, PartyVerdict, Removed, absent, invalid
@@ -78,14 +78,14 @@ FEW_CONFIRMED: Final = unasked("too few confirmed", "too few confirmed around a 
 
 
 def _as_if_listed(
-    means: PartyContext,
+    party: PartyContext,
     state: PartyState,
     published: Published,
     members: tuple[frozenset[int], bool],
     closed: Any,
 ) -> Any:
     inside, final = members
-    return narrow(means, state, published, (inside | {published.view.position}, final), closed)
+    return narrow(party, state, published, (inside | {published.view.position}, final), closed)
 
 
 def _unlisted(state: PartyState, *_: object) -> PartyState:
@@ -127,9 +127,9 @@ STALE_JOINS: Final = replaced(JoinRules, "_require_fresh", _nothing)
 def _padded(patch: pytest.MonkeyPatch) -> None:
     read = CommitRules._read
 
-    def padding(stage: CommitRules, message: Message) -> Pledge:
+    def padding(stage: CommitRules, message: Message) -> CommitContent:
         commit = COMMIT.decode(message.body)
-        degree = stage.book.drawn.neighbours(stage.book.places[message.author]).size
+        degree = stage.state.drawn.neighbours(stage.state.places[message.author]).size
         edges = (*commit.edges, *[bytes(32)] * (degree - len(commit.edges)))
         return read(stage, replace(message, body=COMMIT.encode(replace(commit, edges=edges))))
 
@@ -147,7 +147,7 @@ def _all_good(group: Group, encodings: list[bytes]) -> list[bool]:
     return [True] * len(encodings)
 
 
-def _with_identity(group: Group, commits: Mapping[int, Pledge], parties: int) -> PointVec:
+def _with_identity(group: Group, commits: Mapping[int, CommitContent], parties: int) -> PointVec:
     found = group.points([])
     for place in range(parties):
         own = group.identity
@@ -195,10 +195,10 @@ def _one_chunk(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "_bounded", whole)
 
 
-def _first_only(book: RoundState, phase: Phase, message: Message) -> None:
+def _first_only(state: RoundState, phase: Phase, message: Message) -> None:
     del phase
-    if message.author not in book.mail.first(Phase(message.phase)):
-        book.mail.put(message)
+    if message.author not in state.mail.first(Phase(message.phase)):
+        state.mail.put(message)
 
 
 def _always_striking(patch: pytest.MonkeyPatch) -> None:
@@ -268,13 +268,13 @@ def _goes_on(organiser: Organiser, event: Posted) -> None:
 
 def _listed(rounds: RoundSequence, said: Any) -> frozenset[bytes] | None:
     """Whom a close lists."""
-    book = rounds._book
-    if not isinstance(said, Close) or book is None:
+    state = rounds._state
+    if not isinstance(said, Close) or state is None:
         return None
     if isinstance(said.content, Roll):
         return frozenset(each.author for each in said.content.parties)
-    members = unpack_members(said.content.members, len(book.enrolled))
-    return frozenset(book.authors(members))
+    members = unpack_members(said.content.members, len(state.enrolled))
+    return frozenset(state.authors(members))
 
 
 def _silent_stay(patch: pytest.MonkeyPatch) -> None:
@@ -293,13 +293,13 @@ def _readmitting(patch: pytest.MonkeyPatch) -> None:
     routing = module("gopa.rules.routing")
     keep_late, demand = routing._keep_late, RollbackRules.demand
 
-    def keep(book: RoundState, phase: Phase, message: Message) -> None:
-        keep_late(book, phase, message)
+    def keep(state: RoundState, phase: Phase, message: Message) -> None:
+        keep_late(state, phase, message)
         if phase is Phase.PUBLISH:
-            book.values[book.places[message.author]] = PUBLISH.decode(message.body).value
+            state.values[state.places[message.author]] = PUBLISH.decode(message.body).value
 
     def grow(stage: RollbackRules, cut: int, given: CloseInputs) -> PhaseDecision:
-        late = {place for place, data in enumerate(stage.book.values) if data}
+        late = {place for place, data in enumerate(stage.state.values) if data}
         stage.members = tuple(sorted({*stage.members, *late}))
         return demand(stage, cut, given)
 
@@ -307,8 +307,8 @@ def _readmitting(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(RollbackRules, "demand", grow)
 
 
-def _unpeeled(book: RoundState, inside: Iterable[int]) -> tuple[int, ...]:
-    del book
+def _unpeeled(state: RoundState, inside: Iterable[int]) -> tuple[int, ...]:
+    del state
     return tuple(inside)
 
 
@@ -377,9 +377,9 @@ MORE_ATTEMPTS: Final = replaced(module("gopa.rules.rounds"), "following", _one_a
 
 
 def _held_against(  # noqa: PLR0917 - the arguments of what it replaces
-    book: RoundState, stage: Any, step: PhaseDecision, cut: int, end: int, given: CloseInputs
+    state: RoundState, stage: Any, step: PhaseDecision, cut: int, end: int, given: CloseInputs
 ) -> CutOff:
-    del book, stage, cut, end, given
+    del state, stage, cut, end, given
     return CutOff({}, False, step.said.culprits if isinstance(step.said, Failure) else ())
 
 

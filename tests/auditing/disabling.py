@@ -111,8 +111,8 @@ def unproved(method: str) -> Disable:
 
 
 def nobody_convicted(patch: pytest.MonkeyPatch) -> None:
-    def convict(court: AccusationJudge, messages: Iterable[Message]) -> dict[bytes, object]:
-        del court, messages
+    def convict(judge: AccusationJudge, messages: Iterable[Message]) -> dict[bytes, object]:
+        del judge, messages
         return {}
 
     patch.setattr(AccusationJudge, "convict", convict)

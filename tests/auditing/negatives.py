@@ -267,7 +267,7 @@ def _twice(content: EdgeOpenings) -> EdgeOpenings:
 
 def _any_opening(stage: RollbackRules, message: Any) -> EdgeOpenings:
     opening = OPENING.decode(message.body)
-    owed = stage.owed.get(stage.book.places[message.author], {})
+    owed = stage.owed.get(stage.state.places[message.author], {})
     return replace(opening, edges=tuple(e for e in opening.edges if e.neighbour in owed))
 
 

@@ -32,7 +32,7 @@ class Told:
 
     def step(self, event: Event) -> tuple[()]:
         self.events.append(event)
-        party = cast("Any", SimpleNamespace(_means=None))
+        party = cast("Any", SimpleNamespace(_context=None))
         self.state, _ = Party._step(party, self.state, event)
         return ()
 

@@ -40,11 +40,11 @@ class Full(MemoryState):
 def test_whoever_comes_after_the_fork_gets_the_evidence_too() -> None:
     main, early, late = MemoryState(), MemoryState(), MemoryState()
     shared = SharedState(main, log_key())
-    shared.welcome(main)
-    shared.welcome(early)
+    shared.add(main)
+    shared.add(early)
     shared.keep_evidence(FORK)
     with pytest.raises(FaultyBoard) as raised:
-        shared.welcome(late)
+        shared.add(late)
     assert raised.value.evidence == FORK
     assert [each.kept_evidence() for each in (main, early, late)] == [FORK] * 3
 
@@ -52,20 +52,20 @@ def test_whoever_comes_after_the_fork_gets_the_evidence_too() -> None:
 def test_who_brings_evidence_does_not_join() -> None:
     main, clean, knows = MemoryState(), MemoryState(), MemoryState()
     shared = SharedState(main, log_key())
-    shared.welcome(clean)
+    shared.add(clean)
     knows.keep_evidence(FORK)
     with pytest.raises(FaultyBoard):
-        shared.welcome(knows)
+        shared.add(knows)
     assert main.kept_evidence() is clean.kept_evidence() is None
 
 
 def test_what_proves_no_fork_is_given_to_nobody() -> None:
     main, late = MemoryState(), MemoryState()
     shared = SharedState(main, log_key())
-    shared.welcome(late)
+    shared.add(late)
     main.keep_evidence(evidence(1))
     with pytest.raises(InvalidProof):
-        shared.welcome(late)
+        shared.add(late)
     assert late.kept_evidence() is None
 
 
@@ -75,7 +75,7 @@ def test_a_full_disk_loses_the_evidence_of_nobody_else(*, main_is_full: bool) ->
     guests = [MemoryState(), MemoryState() if main_is_full else Full(), MemoryState()]
     shared = SharedState(main, log_key())
     for each in guests:
-        shared.welcome(each)
+        shared.add(each)
     if main_is_full:
         with pytest.raises(NoSpace):
             shared.keep_evidence(FORK)

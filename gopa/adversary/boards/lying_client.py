@@ -105,7 +105,7 @@ class LyingClient:
         self._finished, self._asked = -1, -1
         self._simulated = SimulatedParty(party, access, tuple(behaviours))
         self._copy, self._organiser, self._session = copy, manifest.organiser, ticket.session
-        self._herald = RoundProgress(manifest)
+        self._progress = RoundProgress(manifest)
         self._link = BoardLink(
             ticket.board,
             ticket.trust,
@@ -171,7 +171,7 @@ class LyingClient:
 
     def _obey(self, posted: Posted) -> None:
         """A message of the organiser, with last words before it and words behind it."""
-        news = self._herald.hear(posted)
+        news = self._progress.hear(posted)
         before, self._opened = self._opened, self._opened if news is None else None
         if news is not None:
             if before is not None:

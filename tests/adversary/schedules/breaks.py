@@ -46,13 +46,13 @@ def opens_listed_edges(patch: pytest.MonkeyPatch) -> None:
     """Parties that owe an edge open those to listed parties as well."""
     honest = confirming._open
 
-    def generous(means: Any, state: Any, published: Any, inside: Any, closed: Any) -> Any:
-        state, posts = honest(means, state, published, inside, closed)
+    def generous(party: Any, state: Any, published: Any, inside: Any, closed: Any) -> Any:
+        state, posts = honest(party, state, published, inside, closed)
         if not posts or not state.stage.keys:
             return state, posts
         edges = tuple(OpenedEdge(v, key.reveal()) for v, key in sorted(published.keys.items()))
         body = OPENING.encode(EdgeOpenings(closed.leaf, edges))
-        state, post = means.say(state, Phase.ROLLBACK, body, published.next_seq)
+        state, post = party.say(state, Phase.ROLLBACK, body, published.next_seq)
         return state, [post]
 
     patch.setattr(confirming, "_open", generous)
@@ -62,11 +62,11 @@ def opens_after_confirming(patch: pytest.MonkeyPatch) -> None:
     """Parties open one more edge behind their confirmation."""
     honest = confirming._confirm
 
-    def chatty(means: Any, state: Any, published: Any, inside: Any, closed: Any) -> Any:
-        state, posts = honest(means, state, published, inside, closed)
+    def chatty(party: Any, state: Any, published: Any, inside: Any, closed: Any) -> Any:
+        state, posts = honest(party, state, published, inside, closed)
         v, key = min(published.keys.items())
         body = OPENING.encode(EdgeOpenings(closed.leaf, (OpenedEdge(v, key.reveal()),)))
-        state, post = means.say(state, Phase.ROLLBACK, body, published.next_seq)
+        state, post = party.say(state, Phase.ROLLBACK, body, published.next_seq)
         return state, [*posts, post]
 
     patch.setattr(confirming, "_confirm", chatty)
@@ -75,14 +75,14 @@ def opens_after_confirming(patch: pytest.MonkeyPatch) -> None:
 def unmasks_before_counting(patch: pytest.MonkeyPatch) -> None:
     """Parties unmask whoever confirmed ([F2])."""
 
-    def hasty(means: Any, state: Any, counting: Any, found: Any) -> Any:
+    def hasty(party: Any, state: Any, counting: Any, found: Any) -> Any:
         del found
         confirmed = counting.confirmed
         stage = Unmasked(
             confirmed.opened, confirmed.view, confirmed.final, counting.listed, confirmed.shares
         )
         body = UNMASK.encode(Unmask(counting.leaf, confirmed.seed.reveal()))
-        state, post = means.say(replace(state, stage=stage), Phase.UNMASK, body)
+        state, post = party.say(replace(state, stage=stage), Phase.UNMASK, body)
         return state, [post]
 
     patch.setattr("gopa.party.machine.count", hasty)

@@ -59,7 +59,7 @@ def test_a_session_says_nothing_that_is_secret(
         got = await asyncio.gather(*offers)
         for client in clients:
             for member in client._memberships.values():
-                things = (client, member, member._seat, member._access, member._seat._offers)
+                things = (client, member, member._runner, member._access, member._runner._offers)
                 eye.shown += [repr(each) for each in (*things, vars(client), vars(member))]
         eye.shown += [repr(each) for each in (*got, *offers)]
         await here.leave(*offers)

@@ -72,7 +72,8 @@ class Chain:
     def require_continues(self, acts_on: bytes) -> None:
         """Require that the message acts on the last one ([E4]).
 
-        Stops an organiser that leads parties of one log along two chains of closes.
+        Stops an organiser that leads parties of one log along two chains of closes (attack
+        `two-closes-in-a-row`).
 
         Raises:
             FaultyParty: it acts on anything else.
@@ -111,6 +112,11 @@ class Chain:
         return entry.phase == Phase.ORGANISER and known == (posted.leaf,)
 
     def _require_next(self, posted: Posted) -> None:
+        """Require that the entry has the next number, and continues the chunks before it ([E1]).
+
+        Two entries for one number are two closes: one would have edges opened while others unmask
+        (attack `two-closes`). A gap may be a board's doing, so the organiser is only suspected.
+        """
         entry = posted.entry
         self.require(entry.phase == Phase.ORGANISER, "it posts out of turn", posted.leaf)
         following = self.ended and entry.round == self.round + 1
@@ -126,6 +132,7 @@ class Chain:
 
 
 def _continues(pending: tuple[Posted, ...], posted: Posted) -> bool:
+    """Whether a chunk goes on where the last one ended: only full chunks have a next one."""
     entry = posted.entry
     if entry.chunk != len(pending):
         return False

@@ -50,6 +50,7 @@ def take_close(
     _require_witnessed(party, state, close)
     moved = replace(state, chain=chain.acknowledge(message, close.cut))
     if isinstance(close.content, Members) and close.content.final:
+        # Of two final lists one would have edges opened to whom the other one unmasks.
         chain.require(not state.final_seen, "two final closes in one round", message.leaf)
         tally = replace(state.tally, releases=state.tally.releases + 1)
         moved = replace(moved, tally=tally, final_seen=True)
@@ -104,6 +105,8 @@ def _coins(
     own = enrolment.positions[party.author]
     if own not in members:
         return absent(state, joined.opened, Phase.COINS, closed.cut)
+    # Who may exchange a nonce or leave out many chooses the graph (attacks `exchanged-nonce`,
+    # `withheld-nonce`).
     if isinstance(manifest.beacon, CommitReveal) and joined.nonce is not None:
         listed = coins.nonces[members.index(own)]
         state.chain.require(listed == joined.nonce.reveal(), "another nonce", closed.leaf)
@@ -213,10 +216,12 @@ def _members(
 
 
 def _require_witnessed(party: PartyContext, state: PartyState, close: Close) -> None:
-    """[C4], and [V4] for the close that carries the beacon's value.
+    """Require a cosigned checkpoint that covers the close before ([C4]), and is early ([V4]).
 
-    That the checkpoint's root is the log's is for the caller, who keeps to checkpoints
-    that hold under the same policy.
+    Else a log that no witness has seen could be forked behind the close (attack
+    `unwitnessed-close`), or the roll be chosen when the beacon's value is known (attack
+    `late-witnesses`). That the checkpoint's root is the log's is for the caller, who keeps to
+    checkpoints that hold under the same policy.
     """
     policy, chain = party.manifest.quorum, state.chain
     if policy is None or close.phase is Phase.JOIN:

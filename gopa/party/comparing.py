@@ -121,7 +121,11 @@ def _commit_of(
     v: int,
     found: Mapping[bytes, Message],
 ) -> Commit:
-    """What a listed neighbour posted, with the numbers of edges and shares that it owes."""
+    """What a listed neighbour posted, with the numbers of edges and shares that it owes.
+
+    With fewer this party would have no mask with it, or no share for its recovery (attacks
+    `missing-edge`, `no-shares`): the organiser may not list such a commit.
+    """
     view = comparing.committed.view
     message = found.get(view.enrolment.authors[v])
     theirs = decoded(message, decode_commit, comparing.committed.leaf)
@@ -166,6 +170,11 @@ def _require_possession(
     accusing: Accusing,
     found: Mapping[bytes, Message],
 ) -> None:
+    """Require that whoever is about to be accused proved possession of its key ([J3]).
+
+    Else the key of an edge that is shown in the accusation could be one shared with a third party
+    (attack `related-dh-key`).
+    """
     view, opened = committed.view, committed.opened
     claims = []
     for v in sorted({each.position for each in accusing.suspicions}):

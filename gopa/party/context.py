@@ -75,6 +75,9 @@ def absent(
 ) -> tuple[PartyState, list[Output]]:
     """A list lacks this party. It leaves if its own message is late or it may be barred.
 
+    Else it stops: an organiser may not choose whose value is in the sum (attacks `wrong-roll`,
+    `left-out-of-commit`, `left-out-of-publish`).
+
     Raises:
         FaultyParty: its message stands below the cut, so the organiser left it out.
     """

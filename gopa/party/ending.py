@@ -70,6 +70,7 @@ def finish(
         _check_result(party, state, stage, outcome)
         tally = replace(tally, decided=True)
     else:
+        # Denied releases would cost no privacy in the account (attack `abort-denies-release`).
         shown = Released.MASKED if state.final_seen else Released.NONE
         state.chain.require(outcome.released is shown, "an abort misstates what was released")
         late = state.listed and not all(
@@ -99,7 +100,8 @@ def _check_result(
     """Check counts and bounds of a result; the sum itself is for an audit ([Z1] to [Z3]).
 
     Else a result could claim that values were released less often than they were (attack
-    `hidden-release`).
+    `hidden-release`), or that others were left out than those who were (`hidden-exclusion`,
+    `invented-exclusion`).
     """
     chain, terms = state.chain, party.manifest.terms
     chain.require(state.final_seen, "a result without a final list")

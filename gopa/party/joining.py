@@ -87,7 +87,11 @@ def join(
 def enrol(
     party: PartyContext, state: PartyState, joined: Joined, enrolment: DecodedRoll, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
-    """The roll is out: go on if this party is on it and enough others are ([J6])."""
+    """The roll is out: go on if this party is on it and enough others are ([J6]).
+
+    A key that is not its own would put the organiser between it and its neighbours (attack
+    `exchanged-key`).
+    """
     position = enrolment.positions.get(party.author)
     if position is None:
         return absent(state, joined.opened, Phase.JOIN, closed.cut)
@@ -107,6 +111,10 @@ def enrol(
 
 
 def _require_fitting(party: PartyContext, state: PartyState, supplied: Supplied) -> None:
+    """Require integers on the grid, once for each logical round ([J5]).
+
+    Two inputs for one logical round would look like `changed-input-in-retry`, and convict.
+    """
     terms = party.manifest.terms
     if supplied.logical < state.tally.logical or supplied.logical >= terms.rounds:
         raise UsageError("an input of a logical round to come", "logical")
@@ -133,7 +141,11 @@ def _given(party: PartyContext, supplied: Supplied) -> RoundInput:
 def _seeds(
     party: PartyContext, opened: RoundOpened, given: RoundInput
 ) -> NoiseSeeds | NoiseBits | None:
-    """What the noise of this attempt is drawn with: fresh, and fixed before the coins."""
+    """What the noise of this attempt is drawn with: fresh, and fixed before the coins.
+
+    A seed that was used before is a fault, because its owner may know what comes of it (attack
+    `reused-noise-seed`).
+    """
     context = opened.context
     if given.opening is None:
         return None

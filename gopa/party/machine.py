@@ -159,11 +159,17 @@ class Party(Guarded):
         return self._end(state, message)
 
     def _manifest(self, state: PartyState, message: Message) -> tuple[PartyState, Sequence[Output]]:
+        """Require the manifest that the policy has judged, and no other (`another-manifest`)."""
         same = message.kind == Kind.MANIFEST and message.body == self._context.manifest.to_bytes()
         state.chain.require(same and message.seq == 0, "another manifest", message.leaf)
         return replace(state, chain=state.chain.acknowledge(message, 0, ends=True)), ()
 
     def _open(self, state: PartyState, message: Message) -> tuple[PartyState, Sequence[Output]]:
+        """Require the next attempt, or the next logical round ([X3], [X4]).
+
+        Each attempt draws coins once: an organiser could draw until it likes them (attacks
+        `wrong-attempt`, `one-attempt-more`).
+        """
         content, chain = OPEN.decode(message.body), state.chain
         chain.require_continues(content.acts_on)
         chain.require(message.seq == 0, "a round opens once", message.leaf)

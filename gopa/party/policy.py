@@ -72,6 +72,7 @@ class LocalPolicy:
             raise Refusal(f"with {joined} parties delta is {worth:.3g}", "joined")
 
     def _require_kind(self, manifest: Manifest) -> None:
+        """Refuse weaker kinds of session, so that no organiser can choose one for the party."""
         if manifest.simulation and not self.simulation:
             raise Refusal("this is a simulation", "simulation")
         if manifest.mode not in self.modes:
@@ -85,15 +86,25 @@ class LocalPolicy:
             return  # a manifest has them in simulations only, which are judged as such
         if type(beacon) not in self.beacons:
             raise Refusal(f"coins from {type(beacon).__name__} are not allowed", "beacon")
+        # An organiser could run a chain of its own, and know its values in advance.
         if isinstance(beacon, DrandBeacon) and beacon.chain.chain_hash not in self.chains:
             raise Refusal("another chain than the ones allowed", "chain")
 
     def _require_witnesses(self, manifest: Manifest) -> None:
+        """Require witnesses if this policy does, and always with a beacon.
+
+        Without them nobody notices a fork (attack `fork-without-witness`), nor a roll that was made
+        when the beacon's value was known (`late-witnesses`).
+        """
         needed = self.witnesses or isinstance(manifest.beacon, DrandBeacon)
         if needed and manifest.quorum is None:
             raise Refusal("no quorum of witnesses is needed for a close", "policy")
 
     def _require_membership(self, manifest: Manifest, author: bytes) -> None:
+        """Require a roster with this key, unless the party takes part among strangers.
+
+        With open admission an adversary may bring any number of parties.
+        """
         if author == manifest.organiser:
             raise Refusal("the organiser takes part under another key", "organiser")
         if isinstance(manifest.admission, Roster):
@@ -103,6 +114,11 @@ class LocalPolicy:
             raise Refusal("anybody may join: nothing bounds the corrupt", "admission")
 
     def _require_privacy(self, manifest: Manifest) -> None:
+        """Require the epsilon and delta of this policy, computed here from the terms.
+
+        What a manifest says of its own delta is no reason to believe it (attack
+        `manifest-claims-too-much`).
+        """
         terms = manifest.terms
         if terms.epsilon > self.epsilon:
             raise Refusal(f"epsilon is {terms.epsilon}", "epsilon")

@@ -66,7 +66,11 @@ def decode_result(body: bytes) -> ResultMessage:
 
 
 def read_roll(body: bytes, manifest: Manifest) -> DecodedRoll:
-    """[J6]: increasing authors who may join, each with a key of its own; sizes of the beacon."""
+    """Reads the roll of a close of join ([J6]): increasing authors, each with a key of its own.
+
+    Only parties of the roster count, and not the organiser: else an organiser could put keys of
+    its own around a party.
+    """
     enrolment = _enrolment(body)
     roll = enrolment.roll
     size = 32 if isinstance(manifest.beacon, CommitReveal) else 0
@@ -136,8 +140,9 @@ def first_messages(
 ) -> Mapping[bytes, Message]:
     """The message of each author that was asked for, if it is whole below the cut.
 
-    A second entry in a slot changes nothing. Raises `UsageError` for entries of anything
-    else or out of order: the caller answers with what was asked for.
+    A second entry in a slot changes nothing, so that all readers take the same one (attacks
+    `equivocate`, `second-message`). Raises `UsageError` for entries of anything else or out of
+    order: the caller answers with what was asked for.
     """
     by_author = _by_author(entries, (session, wanted.round, wanted.phase), wanted.cut)
     kind = KIND_IN[wanted.phase]
@@ -150,7 +155,10 @@ def first_messages(
 
 
 def decoded(message: Message | None, decode: Callable[[bytes], _T], acts_on: bytes) -> _T | None:
-    """The content of a message that is well-formed and acts on the right close; else None."""
+    """The content of a message that is well-formed and acts on the right close; else None.
+
+    A message of an earlier round acts on another close (attack `replay-round`).
+    """
     if message is None or not message.body.startswith(acts_on):
         return None
     try:

@@ -143,7 +143,7 @@ def _require_revealed(drawing: Drawing) -> None:
     """[V1]: everybody's choices were fixed before anybody's were known.
 
     An organiser that could list other nonces for parties it colludes with could surround
-    a victim with them.
+    a victim with them (attack `exchanged-nonce`).
     """
     context, ids = drawing.context, drawing.enrolment.ids
     if not drawing.coins.nonces:

@@ -81,7 +81,11 @@ class AccusationJudge:
         return found
 
     def _hear(self, messages: list[Message]) -> None:
-        """The proofs of all new accusations are checked together."""
+        """Judge all new accusations; their proofs are checked together.
+
+        Who shows another key than the shared one could make any edge or share look wrong (attack
+        `forged-accusation`), and is convicted in the place of whom it accuses.
+        """
         pending: list[tuple[Message, Accusation]] = []
         for message in messages:
             accusation = self._sorter.judge(message)
@@ -107,7 +111,8 @@ class AccusationJudge:
     def _require_admissible(self, message: Message, accusation: Accusation) -> None:
         """Refuse accusations about what cannot be accused ([A1]).
 
-        A live edge masks: to show its key would open a mask that both ends rely on.
+        A live edge masks: to show its key would open a mask that both ends rely on (attack
+        `false-accusation`).
         """
         state = self.state
         accuser, accused = state.places[message.author], accusation.accused

@@ -183,7 +183,10 @@ class _Leaves:
 
 
 def _with_views(found: Findings, views: Views, leaves: _Leaves) -> Findings:
-    """[E6], and the roots of the checkpoints in closes."""
+    """Compare what entries and closes say about the log with the log ([E6]).
+
+    Whoever rests on a root that this log never had was shown another log, or says so.
+    """
     if not leaves.whole:
         return found
     strange = views.strange(leaves.roots(views.sizes()))
@@ -202,13 +205,21 @@ def _with_views(found: Findings, views: Views, leaves: _Leaves) -> Findings:
 
 
 def _weighed(fault: Fault, apart: frozenset[int]) -> Fault:
+    """The fault, not proved if its author may only have been shown another log.
+
+    Lists stay as they are: who says that it was shown another log is out all the same (attack
+    `hides-behind-a-fork`).
+    """
     if fault.rule in _OF_ONE_VIEW and apart.intersection(fault.entries):
         return replace(fault, proved=False)
     return fault
 
 
 def _anchored(found: Findings, manifest_hash: bytes) -> Findings:
-    """The manifest has to be the one that the caller knows."""
+    """Require the manifest that the caller knows.
+
+    An organiser could run the session under another one than it announced (`another-manifest`).
+    """
     manifest = found.manifest
     if manifest is not None and sha256(manifest.to_bytes()).digest() == manifest_hash:
         return found

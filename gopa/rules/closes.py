@@ -56,7 +56,7 @@ class OrganiserStatement:
 
 
 def opening(acts_on: bytes, logical: int, attempt: int) -> OrganiserStatement:
-    """[X3]."""
+    """The message that opens a round ([X3])."""
     message = Open(acts_on, logical, attempt)
     return OrganiserStatement(Kind.OPEN, message, OPEN.encode(message))
 
@@ -83,7 +83,7 @@ def stated(  # noqa: PLR0913, PLR0917 - all that a message consists of
 
 
 def aborted(state: RoundState, cut: int, acts_on: bytes, failure: Failure) -> OrganiserStatement:
-    """[X1], [X2]."""
+    """The message that ends a round without a result ([X1], [X2])."""
     released = Released.NONE if state.final is None else Released.MASKED
     abort = Abort(acts_on, cut, failure.reason, released, failure.culprits)
     return OrganiserStatement(Kind.ABORT, abort, ABORT.encode(abort))
@@ -102,7 +102,10 @@ def given_in(message: OrganiserMessage) -> CloseInputs:
 
 
 def require_given(state: RoundState, rules: PhaseRules, given: CloseInputs) -> None:
-    """[C4], [J7], [V4]: that a close with these additions may be posted.
+    """Require the checkpoint and the beacon's round that a close adds ([C4], [J7], [V4]).
+
+    Witnesses have to have seen the close before: else two closes could be shown on two sides of a
+    fork (attacks `unwitnessed-close`, `close-without-checkpoint`).
 
     Raises `InvalidProof` that cites the rule.
     """
@@ -146,7 +149,8 @@ def _require_early(
 ) -> None:
     """Require that a quorum saw the close of join before the beacon's value was known ([V4]).
 
-    Else an organiser could wait for the value, and then choose the roll whose graph suits it.
+    Else an organiser could wait for the value, and then choose the roll whose graph suits it
+    (attack `late-witnesses`).
     """
     number = state.enrolled.beacon_round
     latest = latest_cosignature_time(beacon.chain, number)

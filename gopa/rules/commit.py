@@ -332,6 +332,7 @@ class CommitRules(PhaseRules):
     def _read(self, message: Message) -> CommitContent:
         commit, state = COMMIT.decode(message.body), self.state
         self._require_sizes(commit, state.drawn.neighbours(state.places[message.author]).size)
+        # The identity as self-mask hides nothing once edges are open (attack `zero-self-mask`).
         points = [commit.self_mask, commit.output] if state.context.full else []
         if not all(good_points(state.group, [*points, *commit.coefficients])):
             raise BreaksRule("04-K2", "a point that is not valid")
@@ -347,7 +348,8 @@ class CommitRules(PhaseRules):
         """Require the sizes that graph and mode prescribe ([K1], [K6]).
 
         The log says how many items there are, and never the message: a party with fewer edges or
-        shares than it owes would be without masks, or could not be recovered.
+        shares than it owes would be without masks, or could not be recovered (attacks
+        `missing-edge`, `no-shares`).
         """
         state, full = self.state, self.state.context.full
         shared = degree if state.recovers else 0
@@ -366,7 +368,8 @@ class CommitRules(PhaseRules):
     ) -> None:
         """Remove parties whose proof of input and noise, or of weights, does not hold ([K3], [K6]).
 
-        Stops inputs out of the range, which move the sum at will, and noise that was not drawn.
+        Stops inputs out of the range, which move the sum at will (attack `out-of-range-input`),
+        and noise that was not drawn (`zero-noise`, `noise-chosen-after-coins`).
         """
         bad = self._proofs.bad()
         for author in sorted(read):

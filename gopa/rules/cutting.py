@@ -1,7 +1,9 @@
 """Finds what the organiser's cut left out of a phase that its message ends ([C6], [X7]).
 
 The organiser chooses the cut, and has read the log when it does: so a message that stands in
-the log before its own counts for no list, but it is held against nobody either.
+the log before its own counts for no list, but it is held against nobody either. Else a cut could
+bar its author from the retry (attack `early-cuts-bar`), or end a round whose result the organiser
+dislikes in somebody else's name (`early-cut`).
 """
 
 from __future__ import annotations

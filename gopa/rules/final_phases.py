@@ -205,7 +205,10 @@ class RecoverRules(PhaseRules):
     def _given_out(
         self, read: Mapping[bytes, tuple[Message, Recover]]
     ) -> tuple[dict[int, dict[int, _Right]], list[Fault]]:
-        """The right shares of each missing dealer by their points, and who gave wrong ones."""
+        """The right shares of each missing dealer by their points, and who gave wrong ones.
+
+        A wrong one would keep the mask of an accomplice closed (attack `wrong-recovery`).
+        """
         state = self.state
         shares: dict[int, dict[int, _Right]] = {dealer: {} for dealer in self._missing}
         wrong: list[Fault] = []
@@ -258,7 +261,8 @@ class RecoverRules(PhaseRules):
     def _of_another_seed(self, masks: Mapping[int, Recovered | None]) -> tuple[int, ...]:
         """The dealers whose shares make a seed that does not make their self-mask ([U5]).
 
-        Stops a party that deals another seed than its own and vanishes: it could end every round.
+        Stops a party that deals another seed than its own and vanishes: it could end every round
+        (attack `another-seed`).
         """
         seeds = [(u, mask) for u, mask in masks.items() if isinstance(mask, SecretBytes)]
         wrong = wrong_seeds(self.state, seeds)
@@ -308,6 +312,7 @@ class UnmaskRules(PhaseRules):
         faults, laggards = state.blamed(found.out), frozenset(found.out)
         if not found.out:
             return summed(state, seeds, {}, faults)
+        # Without all self-masks there is no sum to know (`refuse-unmask`, `made-up-result`).
         if not state.recovers:
             missing = state.culprits(found.out)
             failed = fails(AbortReason.NOT_UNMASKED, missing, (), faults, laggards, out=found.out)
@@ -356,6 +361,8 @@ class ConfirmRules(PhaseRules):
         confirmed = tuple(place for place in everybody if state.author(place) in found.read)
         faults, missing = state.blamed(found.out), state.culprits(found.out)
         laggards = frozenset(found.out)
+        # Seeds are opened only once enough hold the same list, around each party as well: else some
+        # could open edges to whom others unmask (attacks `skipped-confirmations`, `split-organiser`).
         if state.too_few(confirmed) or state.losing(everybody, confirmed):
             return fails(AbortReason.NOT_CONFIRMED, missing, (), faults, laggards, out=found.out)
 

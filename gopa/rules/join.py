@@ -95,13 +95,18 @@ class CoinsRules(PhaseRules):
     def _read(self, message: Message) -> Reveal:
         state, reveal = self.state, REVEAL.decode(message.body)
         place = state.places[message.author]
+        # Who could reveal another nonce would choose it after the others' (attack `wrong-nonce`).
         expected = reveal_hash(state.context.session, state.number, state.ids[place], reveal.nonce)
         if expected != state.enrolled.nonce_hash(place):
             raise BreaksRule("04-V1", "a nonce that does not fit its hash")
         return reveal
 
     def _revealed(self, cut: int) -> PhaseDecision:
-        """Collect the nonces that fit their hashes, and make the joint coin ([V1], [V3])."""
+        """Collect the nonces that fit their hashes, and make the joint coin ([V1], [V3]).
+
+        Each nonce that is kept back doubles the coins among which its owner chooses: so few may be
+        missing, and the plan pays for them (attack `withheld-nonce`).
+        """
         state, parties = self.state, len(self.state.enrolled)
         found = self._sorter.sort(state.places, cut)
         members = tuple(place for author, place in state.places.items() if author in found.read)
@@ -212,6 +217,7 @@ class JoinRules(PhaseRules):
         state = self.state
         sorted_ = self._sorter.sort(self._authors(cut), cut)
         verdicts, read = sorted_.out, sorted_.read
+        # Else a liar could come again (attacks `return-after-conviction`, `refuse-unmask`).
         for author in sorted(read.keys() & state.barred):
             verdicts[author] = invalid("04-X5", read.pop(author)[0].index)
         self._proved.require(read, verdicts)
@@ -246,7 +252,9 @@ class JoinRules(PhaseRules):
     def _unproved(self, joins: Sequence[tuple[Message, Join]]) -> frozenset[int]:
         """Find joins without a proof of possession ([J3]).
 
-        Stops a party that takes part with somebody else's key, or with one made from others' keys.
+        Stops a party that takes part with somebody else's key (attack `copied-dh-key`), with one
+        made from others' keys (`related-dh-key`), or with one of an earlier round
+        (`replayed-possession`).
         """
         state, tools = self.state, self.state.tools
 

@@ -32,7 +32,11 @@ class LateEvidence:
 
 
 def judge_late(state: RoundState, judge: AccusationJudge | None) -> LateEvidence:
-    """Late evidence of one round; it never changes a list or a result."""
+    """Judge the late evidence of one round; it never changes a list or a result.
+
+    Else a second signature could undo the final list when edges are open already (attack
+    `second-signature-after-the-final-close`).
+    """
     convicted = dict(judge.convict(state.late_accusations)) if judge is not None else {}
     faults = [
         state.fault(each.author, each.rule, each.what, each.entry) for each in convicted.values()
@@ -65,7 +69,10 @@ def _public_inside(state: RoundState, message: Message) -> set[tuple[int, int]]:
 def _stray_faults(
     state: RoundState, message: Message, edges: set[tuple[int, int]]
 ) -> Iterator[Fault]:
-    """Of a party in the final list that acts on a close of this log, not of a forked one."""
+    """Faults of a party in the final list: it opened an edge that may stay closed (`betray`).
+
+    Only if its message acts on a close of this log, and not of a forked one.
+    """
     author, index = message.author, message.index
     if state.final is None or state.places[author] not in state.final:
         return

@@ -259,6 +259,7 @@ class Ledger:
         return own or (entry.round == self._rounds.number and self._admitted(author))
 
     def _may_be_manifest(self, posted: Posted) -> bool:
+        """Whether to read it: of a few authors only, so that strangers cost little memory."""
         entry, author = posted.entry, posted.entry.author.data
         if (entry.phase, entry.round) != (Phase.ORGANISER, 0):
             return False
@@ -316,7 +317,10 @@ class Ledger:
         return place < len(roster) and roster[place] == author
 
     def _equivocation(self, item: Equivocation) -> None:
-        """[E3]."""
+        """Report two entries for one slot ([E3]): the two together convict whoever signed both.
+
+        It could show one to each half of the readers (attacks `equivocate`, `two-closes`).
+        """
         what = "two entries for one slot"
         if self._manifest is not None and item.author == self._manifest.organiser:
             self._blame_organiser(
@@ -331,7 +335,10 @@ class Ledger:
             self._rounds.equivocation(item)
 
     def _broken(self, item: Broken) -> None:
-        """[E1]. A board that leaves out an entry breaks a message too: nobody is convicted."""
+        """Take note of an entry that continues no message ([E1]).
+
+        A board that leaves out an entry breaks a message, too: so nobody is convicted.
+        """
         if self._rounds is not None and item.author == self._rounds.manifest.organiser:
             if item.phase == Phase.ORGANISER:
                 self._rounds.broken_control(item)
@@ -350,7 +357,7 @@ class Ledger:
             self._not_a_party(message)
 
     def _not_a_party(self, item: Message | Broken) -> None:
-        """[E2]: the organiser has its phase, and is nobody in those of the parties."""
+        """The organiser has its phase, and is nobody in those of the parties ([E2])."""
         what = "it takes part under its own key"
         self._blame_organiser(item.author, "04-E2", what, item.index, number=item.round)
 

@@ -141,9 +141,11 @@ class Sorter(Generic[T]):
         for author in authors:
             message = first.get(author)
             early = self.mailbox.early(self.phase, author)
+            # Whoever signed two entries could show each reader another one (attack `equivocate`).
             if self.strikes and self.mailbox.is_struck(author, cut):
                 evidence = self.mailbox.struck[author]
                 found.out[author] = PartyVerdict(RemovalCause.STRUCK, "04-E3", evidence)
+            # Said before the phase opened, it acts on nothing: it may be of another round.
             elif early is not None and early < cut:
                 found.out[author] = invalid("04-E4", early)
             elif message is None or message.index >= cut:
@@ -179,11 +181,13 @@ class Sorter(Generic[T]):
 
     def _judge(self, message: Message) -> T | PartyVerdict:
         index = message.index
+        # Behind a broken first message two readers might read different ones (`half-a-message`).
         if message.seq and self.phase not in REPEATABLE:
             return invalid("04-E2", index, "its first message in the phase is not whole")
         if message.kind != KIND_IN[self.phase]:
             return invalid("04-E2", index, "another kind of message than the phase's")
-        # A log that was forked may have shown the author another close: no fault.
+        # A message of another round does not count (attack `replay-round`), but is no fault: a
+        # log that was forked may have shown its author another close.
         if message.body[:LEAF_SIZE] != self.acts_on or message.first <= self.opened_at:
             return invalid("04-E4", index)
         try:
@@ -194,6 +198,7 @@ class Sorter(Generic[T]):
             return invalid(self.rule, index, str(error))
 
     def _content(self, message: Message) -> T:
+        """Decode a body that is no longer than it has to be ([S4]; attack `oversized-message`)."""
         if len(message.body) > self.largest:
             raise BreaksRule("04-S4", f"{len(message.body)} bytes: {self.largest} would do")
         return self.read(message)

@@ -70,6 +70,7 @@ class RollbackRules(PhaseRules):
         culprits = state.culprits(verdicts)
         if state.too_few(members):
             return fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
+        # Each rollback may lose one more: without an end a few could go on (`endless-refusals`).
         if not final and self.step >= state.manifest.max_rollbacks:
             return fails(AbortReason.TOO_MANY_ROLLBACKS, culprits, removed, faults, out=verdicts)
         counted = frozenset(message.leaf for message, _ in read.values())
@@ -130,6 +131,10 @@ class RollbackRules(PhaseRules):
         return read
 
     def _read(self, message: Message) -> EdgeOpenings:
+        """Require the keys of exactly those edges that lead to parties which are gone ([O1]).
+
+        More would bare somebody who is still there (attack `opens-more`).
+        """
         opening = OPENING.decode(message.body)
         owed = self.owed.get(self.state.places[message.author], {})
         if [edge.neighbour for edge in opening.edges] != sorted(owed):
@@ -229,6 +234,7 @@ class PublishRules(PhaseRules):
             self._opening.require(found.read, verdicts)
         read = {state.places[author]: content for author, (_, content) in found.read.items()}
         members = state.shortened(sorted(read), verdicts)
+        # Not final while an edge leads out: its mask would stay in the sum (`final-too-early`).
         final = state.curious or not state.matched.crossing(members)
         removed = state.removed(verdicts, Phase.PUBLISH)
         faults = _faults(state, verdicts, convicted.values())
@@ -252,7 +258,7 @@ class PublishRules(PhaseRules):
         return PhaseDecision(said, removed, settle, faults, heard=cut, out=verdicts)
 
     def _convicted(self, cut: int) -> dict[bytes, Conviction]:
-        """[A5]: accusations below the cut."""
+        """Who is convicted by accusations below the cut ([A5]); later ones change no list."""
         heard = [each for each in self.state.mail.many(Phase.ACCUSE) if each.index < cut]
         return dict(self.judge.convict(heard))
 

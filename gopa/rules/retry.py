@@ -38,7 +38,8 @@ FIRST: Final = Due(1, 0, 0)
 def following(manifest: Manifest, last: RoundState | None) -> Due | None:
     """The round after the last one; None when all logical rounds are done.
 
-    [X4]: no attempt is left after `attempts` rounds, or `charged` + 1 releases.
+    No attempt is left after `attempts` rounds, or `charged` + 1 releases ([X4]): each attempt draws
+    coins, among which colluders could choose (attack `draws-until-it-likes`).
     """
     if last is None:
         return FIRST
@@ -65,7 +66,11 @@ class Bars:
     forever: set[bytes] = field(default_factory=set)
 
     def learn(self, state: RoundState, convicted: Iterable[bytes]) -> None:
-        """A round is over; `convicted` by accusations that came too late for a list."""
+        """A round is over; `convicted` by accusations that came too late for a list.
+
+        Whoever made it fail sits out the retry, or a few could fail every attempt (attacks
+        `endless-refusals`, `refuse-confirm`, `refuse-unmask`).
+        """
         for row in state.removals:
             if row.cause in {RemovalCause.STRUCK, RemovalCause.CONVICTED} or row.rule in _PROOFS:
                 self.forever.add(row.author)

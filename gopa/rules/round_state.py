@@ -244,7 +244,10 @@ class RoundState:
         return tuple(self.drawn.neighbours(position).tolist())
 
     def peeled(self, inside: Iterable[int]) -> tuple[int, ...]:
-        """[L2]."""
+        """The list without whoever lost more neighbours than it may ([L2]), again and again.
+
+        So few masks would be left that a coalition may know all of them (`selective-dropping`).
+        """
         return peel(self.drawn, inside, self.withheld, self.manifest.terms.loss)
 
     def losing(self, positions: Iterable[int], inside: Iterable[int]) -> bool:
@@ -305,7 +308,7 @@ class RoundState:
         )
 
     def too_few(self, members: Sized) -> bool:
-        """[L3], [J6]."""
+        """Whether a sum would hide each party among too few ([L3], [J6]; `too-few-go-on`)."""
         return len(members) < self.manifest.terms.survivors
 
     def settle_list(  # noqa: PLR0913 - all that a list consists of

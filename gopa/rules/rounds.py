@@ -243,6 +243,11 @@ class RoundSequence:
     # A message of the organiser
 
     def _accept(self, message: Message) -> None:
+        """Require the next message in order, acting on the last one ([C1], [E4]); then judge it.
+
+        Stops closes out of order, which would have values before edges are compared (attack
+        `phases-out-of-order`), and a second chain of closes (`two-closes-in-a-row`).
+        """
         due = None if self.in_round else self._due()
         number = self.number if self.in_round else (0 if due is None else due.number)
         if due is None and not self.in_round:
@@ -265,6 +270,11 @@ class RoundSequence:
         self._seq = message.seq + chunks_of(len(message.body))
 
     def _open(self, message: Message, due: Due) -> None:
+        """Begin the round that is due ([X3]), and no other.
+
+        Each attempt draws coins: an organiser could draw until it likes them (attacks
+        `wrong-attempt`, `one-attempt-more`).
+        """
         demanded = opening(self._leaf, due.logical, due.attempt)
         if demanded.body != message.body:
             raise BreaksRule("04-X3", "another round than the next one")
@@ -317,6 +327,7 @@ class RoundSequence:
         except InvalidProof as error:
             rule = error.check if error.check.startswith("04-") else "04-V4"
             raise BreaksRule(rule, error.message) from None
+        # Byte for byte: there is no list, reason or sum that an organiser may choose ([C3]).
         if tried.said.body != message.body:
             raise BreaksRule(*differing(tried.said.message, said))
         self._remember_checkpoint(given, message)

@@ -48,7 +48,11 @@ def note_above_cut(state: RoundState, rules: PhaseRules, notes: Notes, cut: int,
 
 
 def note_late(notes: Notes, message: Message, state: RoundState | None = None) -> None:
-    """The message changes no list; in its own round its author is named."""
+    """The message changes no list; in its own round its author is named.
+
+    Else somebody could publish when its edges are about to be opened, and be taken back (attack
+    `late-return`).
+    """
     author = b"" if state is None else _named(state, message)
     notes.add("04-C2", _LATE, message.round, message.index, author)
 

@@ -41,6 +41,6 @@ BODIES: Final[Mapping[int, Codec[Any]]] = {
 
 
 def widest_body(kind: int) -> int:
-    """No body of this kind is longer in any session; one entry for kinds that are unknown."""
+    """The most bytes of a body of this kind in any session; one entry for unknown kinds."""
     codec = BODIES.get(kind)
     return LARGEST_BODY if codec is None else codec.max_size

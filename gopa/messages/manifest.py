@@ -189,7 +189,7 @@ def _require_sizes(manifest: Manifest) -> None:
 
 
 def most_neighbours(terms: Terms) -> int:
-    """More neighbours than anybody has, but with a probability below 2^-100.
+    """Bounds how many neighbours anybody has: more have a probability below 2^-100.
 
     The others choose a party k times on average. More than 3 k + 64 times has, by Chernoff's
     bound, a probability below (e k / (3 k + 64))^(3 k + 64) < 2^-125 for each party and try;

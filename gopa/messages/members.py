@@ -13,7 +13,7 @@ from wire.errors import MalformedMessage, UsageError
 
 
 def pack_members(positions: Iterable[int], parties: int) -> bytes:
-    """One bit for each party, party i in bit i mod 8 of byte i / 8."""
+    """Pack a list into one bit for each party, party i in bit i mod 8 of byte i / 8."""
     bits = np.zeros(parties, dtype=np.uint8)
     chosen = list(positions)
     if any(not 0 <= position < parties for position in chosen):
@@ -23,7 +23,7 @@ def pack_members(positions: Iterable[int], parties: int) -> bytes:
 
 
 def unpack_members(data: bytes, parties: int) -> tuple[int, ...]:
-    """The positions, increasing; `MalformedMessage` for a wrong length or padding."""
+    """Unpack the positions, increasing; `MalformedMessage` for a wrong length or padding."""
     if len(data) != -(-parties // 8):
         raise MalformedMessage(f"{parties} parties take {-(-parties // 8)} bytes", "members")
     bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8), bitorder="little")

@@ -248,7 +248,7 @@ ABORT: Codec[Abort] = record(
 
 
 def read_control(kind: int, body: bytes) -> OrganiserMessage:
-    """Strictly decode; `MalformedMessage` for what is no message of the organiser in a round."""
+    """Decode strictly; `MalformedMessage` for what is no message of the organiser in a round."""
     if kind == Kind.OPEN:
         return OPEN.decode(body)
     if kind == Kind.CLOSE:

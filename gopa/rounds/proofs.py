@@ -85,7 +85,7 @@ class Proofs(Protocol):
     """
 
     def prove_possession(self, claim: PossessionClaim, secret: SecretScalar, rng: Rng) -> bytes:
-        """`proof`, in 64 bytes; the claim comes with it empty."""
+        """Make `proof`, in 64 bytes; the claim comes with it empty."""
 
     def bad_possessions(
         self, claims: Sequence[PossessionClaim], rng: Rng, executor: Executor | None = None
@@ -100,7 +100,7 @@ class Proofs(Protocol):
         output: Opening,
         rng: Rng,
     ) -> tuple[bytes, bytes]:
-        """`proof` and `weighing`; the claim comes with both empty."""
+        """Make `proof` and `weighing`; the claim comes with both empty."""
 
     def bad_noises(
         self, claims: Sequence[NoiseClaim], rng: Rng, executor: Executor | None = None
@@ -108,7 +108,7 @@ class Proofs(Protocol):
         """The positions of the claims whose output is not an input in range plus its noise."""
 
     def prove_shared(self, claim: SharedKeyClaim, secret: SecretScalar, rng: Rng) -> bytes:
-        """`proof`; the claim comes with it empty."""
+        """Make `proof`; the claim comes with it empty."""
 
     def bad_shared(
         self, claims: Sequence[SharedKeyClaim], rng: Rng, executor: Executor | None = None

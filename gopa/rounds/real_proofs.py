@@ -55,7 +55,7 @@ class RealProofs:
     """
 
     def prove_possession(self, claim: PossessionClaim, secret: SecretScalar, rng: Rng) -> bytes:
-        """`proof`, in 64 bytes; the claim comes with it empty."""
+        """Make `proof`, in 64 bytes; the claim comes with it empty."""
         relation = possession_statement(claim.context, claim.key)
         known = sigma.witness(claim.context.group, secret)
         return sigma.prove(relation, known, _transcript(claim, POSSESSION), rng=rng)
@@ -74,7 +74,7 @@ class RealProofs:
         output: Opening,
         rng: Rng,
     ) -> tuple[bytes, bytes]:
-        """`proof` and `weighing`; the claim comes with both empty."""
+        """Make `proof` and `weighing`; the claim comes with both empty."""
         statement = _noise_statement(claim)
         transcript = _transcript(claim, INPUT_AND_NOISE)
         if isinstance(statement, GaussianNoiseStatement) and isinstance(seeds, NoiseSeeds):
@@ -104,7 +104,7 @@ class RealProofs:
         return bad | {weighed[i] for i in unfounded} | superfluous
 
     def prove_shared(self, claim: SharedKeyClaim, secret: SecretScalar, rng: Rng) -> bytes:
-        """`proof`; the claim comes with it empty."""
+        """Make `proof`; the claim comes with it empty."""
         relation = shared_key_statement(claim.context, claim.own, claim.other, claim.shared)
         known = sigma.witness(claim.context.group, secret)
         return sigma.prove(relation, known, _transcript(claim, SHARED_KEY), rng=rng)

@@ -25,14 +25,14 @@ NoiseStatement = GaussianNoiseStatement | WeightedNoiseStatement
 
 
 def possession_statement(context: RoundContext, key: bytes) -> LinearRelation:
-    """Knowledge of the logarithm of a party's key ([J3])."""
+    """States that a party knows the logarithm of its key ([J3])."""
     return sigma.discrete_log(context.group, context.group.decode_point(key))
 
 
 def shared_key_statement(
     context: RoundContext, own: bytes, other: bytes, shared: bytes
 ) -> LinearRelation:
-    """One secret makes `own` of the generator and `shared` of `other` ([A2])."""
+    """States that one secret makes `own` of the generator and `shared` of `other` ([A2])."""
     group = context.group
     images = group.points([group.decode_point(own), group.decode_point(shared)])
     return sigma.dleq(group, images, group.points([group.decode_point(other)]))

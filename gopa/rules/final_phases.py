@@ -361,8 +361,8 @@ class ConfirmRules(PhaseRules):
         confirmed = tuple(place for place in everybody if state.author(place) in found.read)
         faults, missing = state.blamed(found.out), state.culprits(found.out)
         laggards = frozenset(found.out)
-        # Seeds are opened only once enough hold the same list, around each party as well: else some
-        # could open edges to whom others unmask (attacks `skipped-confirmations`, `split-organiser`).
+        # Seeds are opened only once enough hold the same list, around each party as well: else
+        # some could open edges to whom others unmask (attack `split-organiser`).
         if state.too_few(confirmed) or state.losing(everybody, confirmed):
             return fails(AbortReason.NOT_CONFIRMED, missing, (), faults, laggards, out=found.out)
 

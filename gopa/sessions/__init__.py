@@ -1,4 +1,4 @@
-"""Sessions between processes. Specification: `specs/12-sessions.md`.
+"""Runs sessions between processes. Specification: `specs/12-sessions.md`.
 
 A party is a `Client`: it joins the session of a `Ticket` and contributes values. Learning code
 takes a `SessionAggregator`, which has the interface of `gopa.LocalAggregator`. Many parties of

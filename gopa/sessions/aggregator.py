@@ -1,4 +1,4 @@
-"""The `Aggregator` of real sessions: learning code moves here by changing one object."""
+"""Averages in real sessions: learning code moves here by changing one object."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class SessionAggregator(AggregatorBase):
     def average(
         self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
     ) -> Result:
-        """One round over the values of everybody; here is one for each client.
+        """Run one round over the values of everybody; `values` has one for each client here.
 
         Raises:
             InvalidValue, OutOfRange, UsageError: values or weights do not fit the session.

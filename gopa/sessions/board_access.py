@@ -22,7 +22,7 @@ from typing import Final, Protocol, TypeVar
 from bulletin_board import Refused, VerifierKey
 from bulletin_board.client.forks import verify_fork
 from bulletin_board.client.state import ClientState
-from bulletin_board.text import visible
+from bulletin_board.display import visible
 from gopa.sessions.following import BoardLink, SelectiveLog, SessionLog, WholeLog
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Vault
@@ -31,10 +31,10 @@ from wire.randomness import Rng
 
 
 class SharedState:
-    """A `ClientState` for many: the checkpoint is kept once, evidence of a fork by everybody.
+    """Keeps one `ClientState` for many parties, and evidence of a fork in the vault of each.
 
-    `main` keeps what changes all the time. Whoever is welcomed gets a copy of what convicts
-    the board, so that it stops there also when it comes back alone ([W6]).
+    `main` keeps what changes all the time. Every state that was added gets a copy of what
+    convicts the board, so that its party stops also when it comes back alone ([W6]).
     """
 
     def __init__(self, main: ClientState, log: VerifierKey) -> None:
@@ -43,7 +43,7 @@ class SharedState:
         self._others: list[ClientState] = []
 
     def add(self, state: ClientState) -> None:
-        """One more; raises `FaultyBoard` if it or `main` knows already that the log has forked."""
+        """Add a party's own state; raises `FaultyBoard` if it or `main` knows of a fork."""
         known = state.kept_evidence()
         evidence = known or self._main.kept_evidence()
         if evidence is not None:
@@ -87,17 +87,17 @@ Reach = Callable[[Ticket, ClientState, Rng], BoardLink]
 
 
 class Connect(Protocol):
-    """How the boards of sessions are reached."""
+    """Opens and closes the logs of sessions: alone for each party, or together for many."""
 
     def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SessionLog:
         """The log of the ticket's session; the vault has what was seen of the board before."""
 
     async def close(self, log: SessionLog) -> None:
-        """The log is used no longer by one that opened it."""
+        """Give the log back, once for each call of `open`."""
 
 
 def over_http(ticket: Ticket, state: ClientState, rng: Rng) -> BoardLink:
-    """The way to the ticket's board."""
+    """Reach the ticket's board over HTTP."""
     return BoardLink(ticket.board, ticket.trust, state, rng=rng)
 
 
@@ -105,7 +105,7 @@ class Alone:
     """Reads what one party needs of the board, and remembers it in the party's vault."""
 
     def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SelectiveLog:
-        """A log of its own for each party."""
+        """Open a log that this party alone reads."""
         return SelectiveLog(over_http(ticket, vault.board, rng), ticket.session)
 
     async def close(self, log: SessionLog) -> None:
@@ -114,12 +114,12 @@ class Alone:
 
 
 class Together:
-    """For many parties of one process: the log of a session is read once for all.
+    """Reads the log of a session once for all parties of one process.
 
     `state` has what was seen of the board before; without one the vault of the first party
     that comes does. Evidence that the log has forked is kept in the vaults of all of them.
-    `executor` verifies signatures. `reach` makes the way to a board. `logs` are those that
-    are open, by session.
+    `executor` verifies signatures, `reach` connects with a board. `logs` are those that are
+    open, by session.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class RoundPatience:
-    """Leaves a round in which the organiser says nothing for `round_seconds`.
+    """Says how long a party waits: it leaves a round that is silent for `round_seconds`.
 
     It tries again after `retry_seconds` when the board cannot be reached. `clock` never goes
     back. `date` shows seconds since 1970, which decide whether a party heard of a roll before
@@ -180,7 +180,7 @@ _T = TypeVar("_T")
 
 
 class NotShown(Unattributed):
-    """The board did not show or take what it should: the same request may succeed later."""
+    """Reports that a board did not show or take what it should; the same request may work later."""
 
 
 async def shown(asked: Awaitable[_T]) -> _T:

@@ -98,7 +98,7 @@ async def _cancel_all() -> None:
 
 
 class Client(Guarded):
-    """One party, with its key, what it accepts, and the memory of its sessions.
+    """Takes part in sessions as one party, with its key, its policy and its memory.
 
     `home` is a directory that holds one vault for each session: a client that is killed and
     started again with the same home goes on where it was. Without a home nothing outlives
@@ -267,20 +267,20 @@ Kept: TypeAlias = tuple[tuple[int, ...], asyncio.Future[Decided]]
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Access(Guarded):
-    """What a membership gives back when it is closed."""
+    """Holds the log and the vault that a membership gives back when it is closed."""
 
     log: SessionLog
     vault: Vault
     connect: Connect
 
     async def close(self) -> None:
-        """The log to whoever shares it, the vault to other processes."""
+        """Give back the log to whoever shares it, and the vault to other processes."""
         await self.connect.close(self.log)
         self.vault.close()
 
 
 class Membership(Guarded):
-    """What `Client.join` returns: values go in, results come out, until the session is over.
+    """Takes a party's values and returns results, until the session is over: see `Client.join`.
 
     The session is followed as long as the membership is open, also between values.
     """
@@ -414,6 +414,7 @@ class Membership(Guarded):
         if self._kept is None:
             return None
         given, decided = self._kept
+        # Rounding may differ by a step; another value would break [J5] (`changed-input-in-retry`).
         if any(abs(a - b) > _FARTHEST for a, b in zip(row, given, strict=True)):
             message = "another value was offered for this round before: a round has one"
             raise UsageError(message, "value")

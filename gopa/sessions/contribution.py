@@ -30,7 +30,7 @@ from wire.secret import Guarded
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A logical round has its result, or will have none any more.
+    """Says that a logical round has its result, or will have none any more.
 
     `count` is how many parties are in the result. `part` is what part this party had in the
     last attempt.
@@ -46,7 +46,7 @@ class Decided:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Offer(Guarded):
-    """Integers on the session's grid for the next logical round; done when it is decided."""
+    """Holds integers for the next logical round, until what became of it is decided."""
 
     row: tuple[int, ...]
     decided: asyncio.Future[Decided]
@@ -54,7 +54,7 @@ class Offer(Guarded):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Contribution:
-    """One round of a session in which a party offered a value.
+    """Reports one round of a session in which a party offered a value.
 
     `mean` and `sum` are over `count` parties and carry noise; `stderr` and `sum_stderr` are
     the standard errors that noise and rounding give them. `included` says whether this
@@ -92,7 +92,7 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Offered(Guarded):
-    """A value as integers, and how to read the sum of such."""
+    """Holds a value as integers, and how to read the sum of such."""
 
     encoding: Encoding
     encoded: Encoded
@@ -105,7 +105,7 @@ class Offered(Guarded):
 
 
 def contribution(manifest: Manifest, offered: Offered, decided: Decided) -> Contribution:
-    """In the units and the structure of the value.
+    """What became of a value, in its own units and structure.
 
     Raises:
         RoundAborted: no attempt had a result.
@@ -148,7 +148,7 @@ def _aborted(abort: Abort, decided: Decided) -> RoundAborted:
 
 
 def encoding_for(manifest: Manifest, weight: float | None, most: Decimal | None) -> Encoding:
-    """The encoding of one value, that of the first of as many as the plan has parties.
+    """The encoding of one value: the first of as many as the plan has parties.
 
     Raises:
         UsageError: the session has no weights, or needs one, or the weight is out of range.
@@ -202,11 +202,11 @@ class RoundProgress:
 
     @property
     def news(self) -> RoundStatus | None:
-        """The last news."""
+        """The status behind the last message that was read; None if there is none."""
         return None if self._round is None else _news(self._round)
 
     def hear(self, posted: Posted) -> RoundStatus | None:
-        """The news of this entry, if it completes a message."""
+        """The status behind this entry, if it completes a message."""
         entry = posted.entry
         if entry.round < self._number or entry.kind not in _OPENING:
             return None

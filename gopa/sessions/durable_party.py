@@ -54,7 +54,7 @@ _FIRST: Final = 1024
 
 
 def extend(chain: bytes, event: Iterable[bytes]) -> bytes:
-    """The chain with one event more, given as the parts of its encoding."""
+    """Hash one event more into the chain of a journal; `event` has the parts of its encoding."""
     hashed = hashlib.sha256(chain)
     for part in event:
         hashed.update(part)
@@ -72,19 +72,19 @@ class StepRng(Guarded):
         self._read = 0
 
     def begin(self, secret: SecretBytes, chain: bytes) -> None:
-        """The step that takes the last event of this chain begins."""
+        """Begin the step that takes the last event of this chain."""
         version = VERSION.encode()
         self._seed = SESSION_CHANCE + secret.reveal() + bytes([len(version)]) + version + chain
         self._stream, self._read = b"", 0
 
     def end(self) -> None:
-        """The step is over: what it read is forgotten."""
+        """End the step, and forget what it read."""
         self._seed, self._stream, self._read = None, b"", 0
 
     def __call__(self, count: int) -> bytes:
         """The next bytes of the stream."""
         if self._seed is None:
-            raise UsageError("chance is there for a step, and not between steps")
+            raise UsageError("randomness is there for a step, and not between steps")
         end = self._read + count
         if end > len(self._stream):
             size = max(_FIRST, 2 * end)
@@ -98,7 +98,7 @@ _SECRET_SIZE: Final = 32
 
 
 class DurableParty(Guarded):
-    """`Party` with a vault: what a step returns is on the disk, and a restart repeats it.
+    """Runs a `Party` with a vault: what a step returns is on disk, and a restart repeats it.
 
     The state machine is stepped first, then event and posts are stored as one record, then
     the outputs are returned ([H3]). `rng` makes the round secrets, and all other chance
@@ -117,7 +117,6 @@ class DurableParty(Guarded):
     __slots__ = (
         "_author",
         "_chain",
-        "_chance",
         "_heard",
         "_last",
         "_made",
@@ -127,6 +126,7 @@ class DurableParty(Guarded):
         "_session",
         "_spoken",
         "_state",
+        "_step_rng",
         "_steps",
         "_vault",
     )
@@ -147,13 +147,13 @@ class DurableParty(Guarded):
         self._vault = vault
         self._author = key.public.data
         self._rng = rng
-        self._chance = StepRng()
+        self._step_rng = StepRng()
         self._session = RestoreContext(manifest, session or manifest.session, tools.group)
         self._party = Party(
             manifest,
             key,
             policy,
-            rng=self._chance,
+            rng=self._step_rng,
             toolkit=tools,
             session=self._session.id,
         )
@@ -167,7 +167,7 @@ class DurableParty(Guarded):
 
     @property
     def manifest(self) -> Manifest:
-        """The session's."""
+        """The manifest of the session."""
         return self._session.manifest
 
     @property
@@ -222,7 +222,7 @@ class DurableParty(Guarded):
         return self.attempt(event).commit()
 
     def attempt(self, event: Event) -> Attempt:
-        """The same without storing anything: nothing may leave the process before `commit`.
+        """Take a step without storing anything: nothing may leave the process before `commit`.
 
         An attempt that is not committed was never made. Raises `UsageError` as `step` does.
         """
@@ -236,11 +236,11 @@ class DurableParty(Guarded):
     def _stepped(self, event: Event) -> _Step:
         parts = event_parts(event)
         chain = extend(self._chain, parts)
-        self._chance.begin(self._secret, chain)
+        self._step_rng.begin(self._secret, chain)
         try:
             state, outputs = self._party.step(self._state, event)
         finally:
-            self._chance.end()
+            self._step_rng.end()
         spoken = self._spoken | self._unknown(event)
         number = state.chain.round
         if number in spoken and not rests(state.stage):
@@ -249,7 +249,11 @@ class DurableParty(Guarded):
         return _Step(self._steps, event, parts, chain, state, outputs, spoken)
 
     def _unknown(self, event: Event) -> frozenset[int]:
-        """The round of an own entry that was not made here, if it is not over ([R4])."""
+        """The round of an own entry that was not made here, if it is not over ([R4]).
+
+        This vault is older than what its key has said: to go on could sign two entries for one
+        slot, which convicts an honest party (attack `equivocate`).
+        """
         if not isinstance(event, Posted) or event.entry.author.data != self._author:
             return frozenset()
         number, state = event.entry.round, self._state
@@ -357,7 +361,7 @@ class _Step(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Attempt(Guarded):
-    """A step that can be thrown away ([W3])."""
+    """Holds a step that can still be thrown away ([W3])."""
 
     outputs: tuple[Output, ...]
     keep: Callable[[], None]

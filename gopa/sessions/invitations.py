@@ -1,4 +1,4 @@
-"""Invitations: how keys get on a roster over a channel that others can write to.
+"""Invites people: puts their keys on a roster, over a channel that others can write to.
 
 The organiser gives each person a secret token. Whoever has one sends back a public key with a
 code that only the token makes, so that nobody on the way can put another key in its place.
@@ -32,7 +32,7 @@ _LINE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class InvitationAnswer:
-    """The answer to an invitation; not secret. `code` shows that the token's owner sent it."""
+    """Answers an invitation; not secret. `code` shows that the token's owner sent it."""
 
     name: str
     key: bytes
@@ -44,7 +44,7 @@ class InvitationAnswer:
 
     @classmethod
     def parse(cls, line: str) -> Self:
-        """`MalformedMessage` for anything else than such a line."""
+        """Read such a line; `MalformedMessage` for anything else."""
         found = _LINE.fullmatch(line)
         if found is None:
             raise MalformedMessage("an enrolment as `gopa enrol` prints it", "enrolment")
@@ -54,13 +54,13 @@ class InvitationAnswer:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Invitation(Guarded):
-    """A token of 160 random bits, good for one key."""
+    """Holds a token of 160 random bits, good for one key."""
 
     token: SecretBytes
 
     @classmethod
     def fresh(cls, rng: Rng) -> Self:
-        """A new one."""
+        """A new invitation."""
         return cls(SecretBytes(draw(rng, _SIZE)))
 
     @classmethod

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class Run(Codec[tuple[T, ...]]):
-    """A tuple of at most `most` bytes. Each item has at least one byte."""
+    """Encodes a tuple in at most `most` bytes. Each item has at least one byte."""
 
     def __init__(self, item: Codec[T], most: int) -> None:
         self._item = item
@@ -121,7 +121,7 @@ _POSTS: Final = Run(_POST, 2**30)
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class JournalRecord(Guarded):
-    """What the party was told, and what it posted because of it."""
+    """Holds what a party was told, and what it posted because of it."""
 
     event: Event
     posts: tuple[Post, ...]
@@ -133,7 +133,7 @@ _KEPT_BYTES: Final = 2**25
 
 
 class _Encodings:
-    """Encodings of entries that many parties of one process are told, made once.
+    """Encodes entries that many parties of one process are told, each of them once.
 
     An entry is found by its leaf and used if it is the very same object: so nothing
     depends on who made it.

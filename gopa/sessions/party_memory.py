@@ -170,7 +170,7 @@ class _Part(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A round goes on without this party."""
+    """Says that a round goes on without this party."""
 
     leaf: bytes
     logical: int
@@ -191,7 +191,7 @@ class _Rest(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class KeptInput(Guarded):
-    """`RoundInput` in bytes; blinding and commitment are empty where inputs have none."""
+    """Holds a `RoundInput` in bytes; blinding and commitment may be empty."""
 
     logical: int
     values: tuple[int, ...]
@@ -201,7 +201,7 @@ class KeptInput(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PartyMemory(Guarded):
-    """The memory of one generation. `secret` is the round secret ([R1]).
+    """Holds the memory of one generation. `secret` is the round secret ([R1]).
 
     `own_leaf` is that of the last entry this party made, `spoken` are rounds in which its
     key has said what this memory knows nothing of ([R4]), `last` the last round that ended.
@@ -354,7 +354,7 @@ def memory_of(  # noqa: PLR0913 - everything besides the state
     spoken: frozenset[int] = frozenset(),
     last: Finished | None = None,
 ) -> PartyMemory:
-    """What is kept of a state that rests; inputs that no round can ask for are left out.
+    """Make the memory of a state that rests; inputs that no round can ask for are left out.
 
     Raises `UsageError` in the middle of a round.
     """

@@ -91,7 +91,7 @@ class PartyRunner(Guarded):
 
     @property
     def news(self) -> RoundStatus | None:
-        """The last news of a round, and what became of this party in it."""
+        """Where the last round stands, and what became of this party in it."""
         news = self._progress.news
         return None if news is None else replace(news, part=self._part_in(news.round))
 
@@ -107,14 +107,14 @@ class PartyRunner(Guarded):
         return isinstance(self._party.state.stage, Done | Stopped)
 
     def offer(self, row: tuple[int, ...]) -> asyncio.Future[Decided]:
-        """Integers for the next logical round that asks for some; done when it is decided."""
+        """Offer integers for the next logical round that asks for some; done when it is decided."""
         offer = Offer(row, asyncio.get_running_loop().create_future())
         self._offers.append(offer)
         self._changed.set()
         return offer.decided
 
     def expect(self, logical: int) -> asyncio.Future[Decided]:
-        """Done when this logical round is decided, whose input the party has from before."""
+        """Wait for a logical round whose input is from before; done when it is decided."""
         decided = asyncio.get_running_loop().create_future()
         self._taken[logical] = decided
         return decided
@@ -236,7 +236,10 @@ class PartyRunner(Guarded):
         return opened_of(stage) is not None and not isinstance(stage, Outside)
 
     async def _give_up_in_time(self) -> None:
-        """Leave a round in which nothing was heard for too long, and erase what it needs."""
+        """Leave a round in which nothing was heard for too long, and erase what it needs.
+
+        Else a board could have a party keep its secrets for ever (attack `stale-view`).
+        """
         late = self._waiting.clock() - self._heard_at >= self._waiting.round_seconds
         if self._takes_part and late:
             await self._tell(TimedOut(self._party.state.chain.round))
@@ -328,7 +331,10 @@ class PartyRunner(Guarded):
         return await self._read_through(wanted)
 
     async def _read_through(self, wanted: Fetch) -> Sequence[Output]:
-        """What follows from all that the log has. A lookup may have hidden own entries, too."""
+        """What follows from all that the log has. A lookup may have hidden own entries, too.
+
+        Else a board could have a party accuse or stop by hiding an entry (attack `lying-lookup`).
+        """
         asked = replace(wanted, authors=(*wanted.authors, self._author))
         whole = await self._shown(self._log.complete(asked, 0, self._horizon))
         others = tuple(each for each in whole if each.entry.author.data != self._author)
@@ -396,7 +402,7 @@ class PartyRunner(Guarded):
 
 
 class SessionOver(ProtocolError):
-    """The session has no more rounds: the value was not used, and nothing of it was said."""
+    """Reports that the session has no more rounds: the value was not used or told anybody."""
 
     def __str__(self) -> str:
         return "the session has no more rounds: the value was not used"

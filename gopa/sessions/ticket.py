@@ -1,4 +1,4 @@
-"""Tickets: what a party has to know to find a session and to believe it.
+"""Reads and writes tickets: what a party has to know to find a session and to believe it.
 
 `specs/12-sessions.md`, section 4.
 """
@@ -31,7 +31,7 @@ _LONGEST_ADDRESS = 2048
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """Where a session is and what to trust: the same for all parties ([T1], [T3]).
+    """Says where a session is and what to trust: the same for all parties ([T1], [T3]).
 
     `board` is the address of the board, `log` the verifier key of its log, `session` the
     id, `policy` the text of a trust policy about this log or empty for the log alone.
@@ -62,7 +62,7 @@ class Ticket:
         return TrustPolicy.single_log(self.log)
 
     def to_json(self) -> bytes:
-        """One object on lines of its own; the same ticket gives the same bytes."""
+        """Write one JSON object; the same ticket gives the same bytes."""
         facts = {
             "version": VERSION,
             "board": self.board,
@@ -74,7 +74,7 @@ class Ticket:
 
     @classmethod
     def from_json(cls, data: bytes) -> Ticket:
-        """Read strictly; `MalformedMessage` names the field."""
+        """Read a ticket strictly; `MalformedMessage` names the field."""
         found = _load(data)
         wrong = min(found.keys() ^ _NAMES, default=None)
         if wrong is not None:
@@ -93,7 +93,7 @@ class Ticket:
             raise MalformedMessage(error.message, error.field) from None
 
     def write(self, path: Path) -> None:
-        """Durably; raises `UsageError` if the file cannot be written."""
+        """Write a file durably; raises `UsageError` if it cannot be written."""
         try:
             replace_file(path, self.to_json())
         except OSError as error:
@@ -101,7 +101,7 @@ class Ticket:
 
     @classmethod
     def read(cls, path: Path) -> Ticket:
-        """From a file; raises `UsageError` if it holds no ticket."""
+        """Read a file; raises `UsageError` if it holds no ticket."""
         try:
             with path.open("rb") as file:
                 data = file.read(LARGEST_TICKET + 1)
@@ -190,7 +190,9 @@ def _policy(text: bytes) -> TrustPolicy:
 
 
 def checked_manifest(ticket: Ticket, body: bytes) -> Manifest:
-    """The manifest of the ticket's session ([T2]).
+    """Decode a manifest and require that it is the one of the ticket's session ([T2]).
+
+    Else a board could lead a party into another session than the one it was invited to.
 
     Raises:
         MalformedMessage: it is no manifest.

@@ -86,7 +86,7 @@ def _memories() -> Iterator[Any]:
     memory = MEMORY.decode(vault.memory() or b"")
     yield memory
     yield from (memory.chain, memory.tally, memory.stage, memory.last, BetweenRounds())
-    yield from played().seat.told[:40]
+    yield from played().process.told[:40]
     for copy in vault.copies[-12:]:
         for record in copy.journal()[:6]:
             found = RECORD.decode(record)

@@ -1,4 +1,4 @@
-"""A seat says when its party knew the roll, where coins come from a beacon (04-V4)."""
+"""A runner says when its party knew the roll, where coins come from a beacon (04-V4)."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def told(agreed: Manifest, stage: Any, *dates: float) -> list[Event]:
     party = Told(agreed, state)
     shown = iter(dates)
     waiting = Patience(date=lambda: next(shown))
-    seat = object.__new__(PartyRunner)
-    seat._party, seat._waiting, seat._executor = cast("Any", party), waiting, None
+    runner = object.__new__(PartyRunner)
+    runner._party, runner._waiting, runner._executor = cast("Any", party), waiting, None
     for _ in dates:
-        asyncio.run(seat._date())
+        asyncio.run(runner._date())
     return party.events
 
 

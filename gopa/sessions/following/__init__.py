@@ -1,4 +1,4 @@
-"""How a participant follows its session on a board. `specs/12-sessions.md`, section 3."""
+"""Follows a session on its board. `specs/12-sessions.md`, section 3."""
 
 from gopa.sessions.following.follower import BoardLink, Horizon, PollingPace, SessionLog
 from gopa.sessions.following.selective import SelectiveLog

@@ -31,7 +31,7 @@ from wire.randomness import Rng
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """A verified checkpoint: entries below `size` are known to be in the log."""
+    """Names a verified checkpoint: entries below `size` are known to be in the log."""
 
     size: int
     root: bytes
@@ -39,7 +39,7 @@ class Horizon:
 
 @runtime_checkable
 class SessionLog(Protocol):
-    """What one participant reads and posts; it believes only what has been proved ([W1]).
+    """Reads and posts for one participant, and believes only what has been proved ([W1]).
 
     Implementations: `WholeLog` reads every entry, `SelectiveLog` asks for places. Many
     parties of one process may share one. Raises `FaultyBoard` on a fork, for good.
@@ -65,7 +65,7 @@ class SessionLog(Protocol):
         """
 
     def skip(self, number: int) -> None:
-        """Called first, if at all: this participant asks for no control in front of a round."""
+        """Say first, if at all, that nothing the organiser said before this round is needed."""
 
     async def controls(self, start: int, horizon: Horizon) -> tuple[Posted, ...]:
         """The organiser's next entries from index `start` on, without a gap, in order ([W2]).
@@ -82,7 +82,7 @@ class SessionLog(Protocol):
         """What the board says the fetch asks for: proved, but perhaps not all ([W3])."""
 
     async def complete(self, wanted: Fetch, start: int, horizon: Horizon) -> tuple[Posted, ...]:
-        """All that it asks for, by reading the log from index `start` to the cut."""
+        """All that the fetch asks for, by reading the log from index `start` to its cut."""
 
     async def submit(self, entries: tuple[bytes, ...]) -> None:
         """Post in this order; returns when the log has promised all of them ([W7]).
@@ -220,7 +220,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class PollingPace:
-    """How often to look: after `least` seconds while the log grows, ever longer up to `most`."""
+    """Says how often to look: after `least` seconds while the log grows, else up to `most`."""
 
     least: float = 0.2
     most: float = 3.0

@@ -41,7 +41,7 @@ _LAST = frozenset({Kind.MANIFEST, Kind.RESULT, Kind.ABORT})
 
 
 class Trail:
-    """The organiser's newest entries, and the place (round, seq) of the next one.
+    """Keeps the organiser's newest entries, and the place (round, seq) of its next one.
 
     Kept are those of the round that is going on and of the one before, from index `floor` on;
     of older rounds only where they began. The next one was looked for below index `known` and
@@ -119,7 +119,7 @@ _OF_ORGANISER: Final = (int(Phase.ORGANISER),)
 
 
 class SelectiveLog(BoardFollower):
-    """A `SessionLog` that reads what its few parties need: for one party in a process.
+    """Reads what few parties need: a `SessionLog` for one party in a process.
 
     Everything is verified that a lookup shows. A lookup that cannot be trusted or had, a gap
     in what the organiser said, and a board that answers no lookups make it read the log
@@ -170,7 +170,7 @@ class SelectiveLog(BoardFollower):
             size = horizon.size
 
     def skip(self, number: int) -> None:
-        """What the organiser said in front of this round is not asked for."""
+        """Ask for nothing that the organiser said before this round."""
         if self._trail.known == 0:
             self._trail = Trail(number)
 
@@ -267,7 +267,11 @@ class SelectiveLog(BoardFollower):
         return Trail(self._trail.round_at(start))
 
     async def _walk(self, trail: Trail, horizon: Horizon) -> None:
-        """Follow the organiser to the end of a round or to the horizon; gaps are read."""
+        """Follow the organiser to the end of a round or to the horizon.
+
+        What a lookup leaves out between two entries is read from the log ([W2]): a board could hide
+        a close, to have the party act on a later one.
+        """
         organiser = self._search.organiser
         if organiser is None:
             return

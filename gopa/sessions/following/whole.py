@@ -125,7 +125,7 @@ class ManifestSearch:
 
 
 def _organiser_in(body: bytes) -> bytes | None:
-    """Whom the manifest names; None if it cannot be read, which whoever joins is told."""
+    """Whom the manifest names; None if it cannot be read: then joining fails, and says so."""
     try:
         return MANIFEST.decode(body).organiser
     except (MalformedMessage, UsageError):
@@ -136,7 +136,7 @@ _index = attrgetter("index")
 
 
 class EntryStreams:
-    """Takes all entries of a session in the order of the log.
+    """Keeps the newest entries of a session by author, as they come in the order of the log.
 
     Kept are those of the round that is open and of the one before, for parties that lag
     behind; of a roster's session those of its parties and its organiser. From index `floor`
@@ -164,7 +164,7 @@ class EntryStreams:
         return self._search.organiser
 
     def take(self, posted: Posted) -> None:
-        """The next entry."""
+        """Take the next entry of the session."""
         author = posted.entry.author.data
         if self._allowed is None or author in self._allowed:
             self._authors.setdefault(author, []).append(posted)
@@ -238,7 +238,7 @@ _AT_ONCE: Final = 4_096
 
 
 class WholeLog(BoardFollower):
-    """A `SessionLog` that reads every entry once, for all parties of a process.
+    """Reads every entry once: a `SessionLog` for many parties of a process.
 
     Checkpoints, bundles and signatures are verified in threads, signatures on `executor` if
     there is one. A party that waits costs nothing; what it asks for is in memory unless it
@@ -285,7 +285,7 @@ class WholeLog(BoardFollower):
     async def own(
         self, author: bytes, start: int, stop: int, horizon: Horizon
     ) -> tuple[Posted, ...]:
-        """The same of the party with this key, up to index `stop`."""
+        """The entries of the party with this key, from index `start` to `stop`."""
         self._require_known(horizon)
         if start >= self._streams.floor:
             return self._streams.of(author, start, stop)
@@ -302,7 +302,7 @@ class WholeLog(BoardFollower):
         return matching(wanted, await self._again(0, wanted.cut))
 
     async def complete(self, wanted: Fetch, start: int, horizon: Horizon) -> tuple[Posted, ...]:
-        """The same, without what stands below index `start`."""
+        """All that the fetch asks for from index `start` on."""
         found = await self.answer(wanted, horizon)
         return tuple(posted for posted in found if posted.index >= start)
 

@@ -1,4 +1,4 @@
-"""The organiser as a process: what it stores, reads, waits for and says.
+"""Runs an organiser as a process: what it stores, reads, waits for and says.
 
 It decides nothing that the rules leave open but when phases end. Specification:
 `specs/12-sessions.md`, section 5.

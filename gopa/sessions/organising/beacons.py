@@ -1,4 +1,4 @@
-"""Where values of a drand beacon come from: a file or an address. Nothing is believed unverified.
+"""Gets values of a drand beacon from a file or an address, and believes none unverified.
 
 A source is asked for one round and shows JSON as drand relays serve it: an object with
 `round`, `signature` and, for chained beacons, `previous_signature`. Other fields are
@@ -46,7 +46,7 @@ async def verified(value: BeaconValue, chain: DrandChain, number: int) -> Beacon
 
 @dataclass(frozen=True, slots=True)
 class DrandFile:
-    """Rounds in a file, one JSON object a line; it is read again each time."""
+    """Reads rounds from a file, one JSON object a line; it is read again each time."""
 
     path: Path
 
@@ -72,7 +72,7 @@ class DrandFile:
 
 @dataclass(frozen=True, slots=True)
 class DrandUrl:
-    """A relay: `<address>/public/<round>`, or an address with `{round}` in it."""
+    """Asks a relay: at `<address>/public/<round>`, or an address with `{round}` in it."""
 
     address: str
     transport: Transport
@@ -106,7 +106,7 @@ class DrandUrl:
 
 
 def drand_source(text: str) -> BeaconSource:
-    """From a path or an address."""
+    """The source that a path or an address names."""
     if "://" in text:
         return DrandUrl(text, HttpTransport(seconds=20.0))
     return DrandFile(Path(text))

@@ -1,4 +1,4 @@
-"""An organiser that goes on after a crash with the same words. `specs/12-sessions.md`, 5."""
+"""Lets an organiser survive its process, and repeat its very words. `specs/12-sessions.md`, 5."""
 
 from __future__ import annotations
 
@@ -52,21 +52,21 @@ _ANSWERS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Stored bytes that have to be in the log before anything else is said, in this order."""
+    """Asks to post stored bytes in this order, before anything else is said."""
 
     entries: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class WaitUntil:
-    """Nothing to do before this time, or before the log has grown."""
+    """Asks to wait until this time, or until the log has grown."""
 
     until: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class AskBeacon:
-    """Give the value of this round of the beacon to `supply`; it is due at `due`."""
+    """Asks to give the value of this round of the beacon to `supply`; it is due at `due`."""
 
     round: int
     due: int
@@ -74,18 +74,18 @@ class AskBeacon:
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """This organiser opens no more rounds."""
+    """Says that this organiser opens no more rounds."""
 
 
 Act: TypeAlias = Send | WaitUntil | AskBeacon | Over
 
 
 class LogIsShorter(Unattributed):
-    """The log lacks what this organiser has seen in it before: it is not asked to go on."""
+    """Stops an organiser: the log lacks what it has seen in it before."""
 
 
 class DurableOrganiser(Guarded):
-    """The pure organiser, its memory, and its clock.
+    """Runs the pure organiser with a memory and a clock: says when phases end, and what to post.
 
     Stores every message before it hands it out, and hands out the same bytes until the log
     has them ([O1]). The caller reads the log to a verified checkpoint (`take`, then
@@ -163,7 +163,7 @@ class DurableOrganiser(Guarded):
         self._closing = True
 
     def take(self, entries: Iterable[Posted]) -> None:
-        """The next entries of the session, in the order of the log and without a gap.
+        """Take the next entries of the session, in the order of the log and without a gap.
 
         Raises `UsageError` if the key has signed something else in the place of a stored
         message: then another process uses it, and this one says nothing more.
@@ -174,18 +174,18 @@ class DurableOrganiser(Guarded):
             self._machine.step(posted)
 
     def reached(self, horizon: Horizon, checkpoint: bytes) -> None:
-        """All entries below the horizon were taken ([O3]); `checkpoint` is signed and shows it."""
+        """Say that all entries below the horizon were taken ([O3]); `checkpoint` shows it."""
         if horizon.size:
             self._machine.step(Seen(horizon.size, horizon.root))
         self._horizon, self._checkpoint = horizon, checkpoint
         self._keep_time()
 
     def supply(self, value: BeaconValue) -> None:
-        """A value of the beacon, which the caller has verified."""
+        """Take a value of the beacon, which the caller has verified."""
         self._machine.step(value)
 
     def excuse(self, seconds: float) -> None:
-        """The open phase lasts so much longer: nobody could reach the board."""
+        """Let the open phase last so much longer, because nobody could reach the board."""
         if self._opened is not None and seconds > 0 and not self._unsent:
             later = self._opened.since + int(seconds * _MILLI)
             self._note(PhaseStart(self._opened.leaf, min(later, self._now())))
@@ -200,6 +200,8 @@ class DurableOrganiser(Guarded):
         if self._unsent:
             return Send(tuple(raw for _, raw in self._unsent.values()))
         state = self._machine.state
+        # A board that shows an old log would have it say other words in the same places (attacks
+        # `truncated-after-restart`, `restored-backup`).
         if state.rounds_ended < self._standing.ended:
             message = f"{self._standing.ended} rounds have ended, the log shows fewer"
             raise LogIsShorter(message)

@@ -32,7 +32,7 @@ PIECE: Final = 2048
 
 
 class OrganiserLog(Protocol):
-    """All of a log, verified, and a way to post."""
+    """Shows all of a log, verified, and posts to it."""
 
     async def newest(self) -> tuple[Horizon, bytes]:
         """The newest checkpoint that satisfies the policy and extends all before; its bytes."""
@@ -45,7 +45,7 @@ class OrganiserLog(Protocol):
 
 
 class BoardLog:
-    """The log of a board, through a client that has the session's policy.
+    """Reads and posts to the log of a board, through a client that has the session's policy.
 
     One call at a time. `executor` verifies signatures.
     """
@@ -95,7 +95,7 @@ def _is_phase(entry: Entry) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRound:
-    """A round that is over; `included` are the keys of those in the result.
+    """Says how a round ended; `included` are the keys of those in the result.
 
     `cut_off` are messages that were in the log before an abort and that its cut left out.
     `vetoed`: as far as their number tells, the round would have gone on (04-X7).
@@ -113,7 +113,7 @@ class FinishedRound:
 
 @dataclass(frozen=True, slots=True)
 class OpenRound:
-    """The round that is going on.
+    """Says where the round stands that is going on.
 
     `step` counts rollbacks from 1 and is 0 elsewhere. `present` are the keys of those still
     in it, as the last close says (whoever has joined, before the roll is known), `posted` of
@@ -131,7 +131,7 @@ class OpenRound:
 
 @dataclass(slots=True)
 class SessionStatus:
-    """What the log shows so far. Feed it every entry of the session, in order."""
+    """Collects what the log shows so far. Feed it every entry of the session, in order."""
 
     ticket: Ticket
     manifest: Manifest | None = None
@@ -143,7 +143,7 @@ class SessionStatus:
     _assembler: Assembler = field(default_factory=Assembler)
 
     def take(self, entries: Iterable[Posted]) -> None:
-        """Raises `ProtocolError`s for a manifest that is not the ticket's."""
+        """Take entries; raises `ProtocolError`s for a manifest that is not the ticket's."""
         for posted in entries:
             if self._session is None:
                 self._begin(posted)

@@ -31,7 +31,7 @@ from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageErro
 
 @dataclass(frozen=True, slots=True)
 class PhaseOpened:
-    """A phase is open. Rounds count from 1, `logical`, `attempt` and `step` as in the log.
+    """Tells that a phase is open. Rounds count from 1, all other numbers are as in the log.
 
     `present` is how many parties are in the round, 0 before the roll; `expected` how many
     of them may still post; `ends` is a time of day.
@@ -49,7 +49,7 @@ class PhaseOpened:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """More messages of the open phase are in the log."""
+    """Tells that more messages of the open phase are in the log."""
 
     round: int
     phase: Phase
@@ -59,7 +59,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class AwaitingBeacon:
-    """The coins of the round wait for a value that is due at a time of day."""
+    """Tells that the coins of the round wait for a value that is due at a time of day."""
 
     round: int
     beacon_round: int
@@ -68,7 +68,7 @@ class AwaitingBeacon:
 
 @dataclass(frozen=True, slots=True)
 class BadBeacon:
-    """The source has shown a value that the beacon did not sign."""
+    """Tells that the source has shown a value that the beacon did not sign."""
 
     beacon_round: int
     error: str
@@ -76,7 +76,7 @@ class BadBeacon:
 
 @dataclass(frozen=True, slots=True)
 class RoundEnded:
-    """A round has its result or was aborted.
+    """Tells that a round has its result or was aborted.
 
     `included` is how many parties are in the result; `why` is set where the organiser gave up.
     """
@@ -91,21 +91,21 @@ class RoundEnded:
 
 @dataclass(frozen=True, slots=True)
 class BoardLost:
-    """The board cannot be reached, or cannot show what it signed; it is asked again."""
+    """Tells that the board cannot be reached, or show what it signed; it is asked again."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
 class BoardFound:
-    """The board answers again, after so many seconds."""
+    """Tells that the board answers again, after so many seconds."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEnded:
-    """No more rounds are opened. `complete` if all rounds of the plan are done."""
+    """Tells that no more rounds are opened; `complete`: all rounds of the plan are done."""
 
     rounds: int
     complete: bool
@@ -124,7 +124,7 @@ Happening: TypeAlias = (
 
 
 class Watcher:
-    """Compares where a session stands with where it stood.
+    """Finds what has happened since the last look, by comparing where the session stands.
 
     Rounds that had ended before the first look are not told.
     """
@@ -136,7 +136,7 @@ class Watcher:
         self._ended = 0
 
     def look(self, organiser: DurableOrganiser) -> Iterator[Happening]:
-        """What has happened, in order."""
+        """What has happened since the last look, in order."""
         state = organiser.state
         current = state.round
         first, self._looked = not self._looked, True
@@ -185,7 +185,7 @@ _OF_TILES: Final = "05-L"
 
 @dataclass(frozen=True, slots=True)
 class OrganiserPace:
-    """How often to look, and how long to bear a board that is out of reach.
+    """Says how often to look, and how long to bear a board that is out of reach.
 
     `clock` is the time of day, the same as the organiser's.
     """
@@ -205,7 +205,7 @@ async def run(  # noqa: PLR0913 - every edge is injected
     tell: Callable[[Happening], None] = lambda _: None,
     closing: Callable[[], bool] = lambda: False,
 ) -> SessionState:
-    """Open and close phases until no more rounds are due; where the session stands then.
+    """Open and close phases until no more rounds are due; returns where the session stands then.
 
     May be cancelled, and the process killed, at any moment: whoever runs the same vault
     again goes on. `closing` is asked now and then: once it is True the round that is
@@ -287,7 +287,10 @@ class _Run:
             self._tell(happening)
 
     async def _newest(self) -> tuple[Horizon, bytes]:
-        """Nobody has cosigned a log that is empty: what is cosigned first is the manifest."""
+        """The newest checkpoint; for an organiser that has said nothing perhaps an empty log.
+
+        Nobody has cosigned a log that is empty: what is cosigned first is the manifest.
+        """
         try:
             return await self._log.newest()
         except InvalidProof as error:

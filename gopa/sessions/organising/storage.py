@@ -35,7 +35,7 @@ from wire.secret import SecretBytes
 
 @dataclass(frozen=True, slots=True)
 class OrganiserPlace:
-    """The paths of one session, and what is in them."""
+    """Creates and reads the directory in which an organiser keeps one session."""
 
     root: Path
 
@@ -64,7 +64,7 @@ class OrganiserPlace:
         return self.root / "closed"
 
     def begin(self, rng: Rng, secret: Secret | None) -> SigningKey:
-        """A new directory with a new key; the session is `keep`'s.
+        """Make the directory, with a new key in it; `keep` stores the session.
 
         Raises `UsageError` if there is something in the directory.
         """
@@ -89,7 +89,7 @@ class OrganiserPlace:
         return ticket
 
     def ticket(self) -> Ticket:
-        """Raises `UsageError` where no session was created."""
+        """The ticket; raises `UsageError` where no session was created."""
         if not self.ticket_path.exists():
             raise UsageError(
                 f"{self.root} holds no session: make one with `gopa session create` (if that was"
@@ -106,11 +106,11 @@ class OrganiserPlace:
             raise UsageError(f"{self.session_path} is damaged or another's: {error}") from None
 
     def key(self, secret: Secret | None) -> SigningKey:
-        """The organiser's; raises as `identity.load`."""
+        """The signing key of the organiser; raises as `identity.load`."""
         return identities.load(self.identity_path, secret)
 
     def vault(self, ticket: Ticket, rng: Rng, secret: Secret | None) -> DirectoryVault:
-        """The memory; one process at a time."""
+        """Open the memory; one process at a time has it."""
         return DirectoryVault(self.vault_path, ticket.log, rng=rng, secret=secret)
 
     @property
@@ -119,7 +119,7 @@ class OrganiserPlace:
         return self.closed_path.exists()
 
     def close(self) -> None:
-        """No more rounds, also for a process that is running and for all later ones."""
+        """Open no more rounds: holds for a process that is running, too, and for all later ones."""
         try:
             replace_file(self.closed_path, b"no more rounds\n")
         except OSError as error:
@@ -131,7 +131,7 @@ MOST_CHUNKS: Final = 65_535
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A signed message: exactly these bytes are sent, again and again, until the log has them."""
+    """Keeps a signed message: these bytes are sent, again and again, until the log has them."""
 
     kind: Kind
     round: int
@@ -140,7 +140,7 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class PhaseStart:
-    """The phase that the message with this leaf opened began then, in milliseconds since 1970."""
+    """Keeps when the phase began that this leaf opened, in milliseconds since 1970."""
 
     leaf: bytes
     since: int
@@ -148,7 +148,7 @@ class PhaseStart:
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """The first cosigned checkpoint that covers the close of join.
+    """Keeps the first cosigned checkpoint that covers the close of join.
 
     Later ones may state times at which the beacon's value was known already.
     """
@@ -162,7 +162,7 @@ Record: TypeAlias = StoredMessage | PhaseStart | Covered
 
 @dataclass(frozen=True, slots=True)
 class JournalStart:
-    """How many rounds had ended when the journal began, and when that was."""
+    """Keeps how many rounds had ended when the journal began, and when that was."""
 
     ended: int
     since: int

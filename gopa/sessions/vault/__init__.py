@@ -1,4 +1,4 @@
-"""What a party or an organiser keeps between runs. `specs/12-sessions.md`, section 1."""
+"""Keeps what a party or an organiser needs between runs. `specs/12-sessions.md`, section 1."""
 
 from gopa.sessions.vault.directory import DirectoryVault
 from gopa.sessions.vault.interface import (

@@ -1,4 +1,4 @@
-"""A vault in a directory. `specs/12-sessions.md`, section 1.
+"""Keeps a vault in a directory. `specs/12-sessions.md`, section 1.
 
 seal            how records are sealed, with the key that seals them if they are
 current         which generation counts
@@ -48,7 +48,7 @@ _GENERATION: Final = 8
 
 
 class DirectoryVault(Guarded):
-    """`Vault` in the directory `path`, which is made if it is not there.
+    """Keeps a `Vault` in the directory `path`, which is made if it is not there.
 
     `log` is the board whose checkpoints are remembered. `secret` seals a new vault and opens
     a sealed one. `rng` makes the keys and nonces of a sealed one.

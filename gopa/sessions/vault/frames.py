@@ -49,7 +49,7 @@ _ZEROS: Final = bytes(8)
 
 
 class File(IntEnum):
-    """The files of a vault that are made of frames."""
+    """Names the files of a vault that are made of frames."""
 
     CURRENT = 1
     MEMORY = 2
@@ -58,7 +58,7 @@ class File(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class RecordPlace:
-    """Where a record belongs: the vault, its file and generation, its number in the file."""
+    """Says where a record belongs: vault, file, generation and number in the file."""
 
     vault: bytes
     file: File
@@ -80,7 +80,7 @@ class Sealing(Protocol):
 
 
 class Checksummed:
-    """Not sealed: what is damaged or was moved shows, and whoever can read it reads it."""
+    """Adds a hash to payloads: damage and moves show, and whoever has the file can read it."""
 
     def seal(self, place: bytes, content: bytes) -> bytes:
         return content + _digest(place, content)
@@ -91,7 +91,7 @@ class Checksummed:
 
 
 class Boxed(Guarded):
-    """Sealed under the key of the vault."""
+    """Encrypts payloads under the key of the vault."""
 
     __slots__ = ("_box", "_rng")
 
@@ -111,7 +111,7 @@ class Boxed(Guarded):
 
 
 def frame(sealing: Sealing, place: RecordPlace, content: bytes) -> bytes:
-    """The frame of this record."""
+    """Make the frame of a record, which opens in this place only."""
     encoded = PLACE.encode(place)
     payload = sealing.seal(encoded, content)
     if len(payload) >= 1 << (8 * _LENGTH):
@@ -130,7 +130,7 @@ def only_record(sealing: Sealing, place: RecordPlace, data: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FoundRecord(Guarded):
-    """A record, and where its frame ends in the file."""
+    """Holds a record, and where its frame ends in the file."""
 
     content: bytes
     end: int
@@ -192,7 +192,7 @@ VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """Version 1 of everything in the vault. Unsealed, it protects no key."""
+    """Holds the id and the protected key of a vault; version 1 of all that is in it."""
 
     version: int
     vault: bytes
@@ -209,7 +209,7 @@ SEAL: Final[Codec[Seal]] = record(Seal, version=u16, vault=fixed(ID_SIZE), prote
 
 
 def make_seal(files: PrivateFiles, path: Path, secret: Secret | None, rng: Rng) -> None:
-    """A new vault's seal, durably: after a crash it is there or not."""
+    """Write a new vault's seal durably: after a crash it is there as a whole or not at all."""
     protection: Protection = Unsealed(b"")
     if secret is not None:
         key = SecretBytes(draw(rng, KEY_SIZE))

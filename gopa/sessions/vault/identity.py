@@ -1,4 +1,4 @@
-"""Files with the signing key of a party or an organiser ([H2], [H6])."""
+"""Makes and reads files with the signing key of a party or an organiser ([H2], [H6])."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _IDENTITY: Final[Codec[_Identity]] = record(
 
 
 def create(path: Path, *, rng: Rng, secret: Secret | None = None) -> SigningKey:
-    """A new signing key in a new file that only its owner can read.
+    """Make a new signing key in a new file that only its owner can read.
 
     Raises:
         UsageError: the file exists; nothing is ever written over.
@@ -69,7 +69,7 @@ def create(path: Path, *, rng: Rng, secret: Secret | None = None) -> SigningKey:
 
 
 def load(path: Path, secret: Secret | None = None) -> SigningKey:
-    """The signing key in a file.
+    """Read the signing key in a file.
 
     Raises:
         UsageError: the file is missing, or others can read it.

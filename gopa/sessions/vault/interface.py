@@ -16,36 +16,36 @@ from wire.secret import Guarded
 
 
 class VaultError(GopaError):
-    """The vault cannot be used; what it holds is as it was."""
+    """Reports that a vault cannot be used; what it holds is as it was."""
 
 
 class VaultInUse(VaultError):
-    """Another process uses the vault."""
+    """Reports that another process uses the vault."""
 
 
 class VaultExposed(VaultError):
-    """Others than the owner can read or enter it. It is refused, not repaired ([H1])."""
+    """Reports that others can read or enter the vault: it is refused, not repaired ([H1])."""
 
 
 class VaultDamaged(VaultError):
-    """A file is missing, was changed, or belongs elsewhere ([H4], [H6])."""
+    """Reports that a file is missing, was changed, or belongs elsewhere ([H4], [H6])."""
 
 
 class WrongSecret(VaultError):
-    """Another passphrase or key file opens this, or none where one is needed, or the reverse."""
+    """Reports the wrong passphrase or key file, none where one is needed, or one too many."""
 
 
 class VaultBroken(VaultError):
-    """A write failed: what is on the disk is known only after the vault is opened again."""
+    """Reports a failed write: what is on disk is known once the vault is opened again."""
 
 
 class StateDiverged(VaultError):
-    """The journal, told again, says something else than it did ([R3])."""
+    """Reports that the journal, repeated, makes other messages than it did ([R3])."""
 
 
 @runtime_checkable
 class Vault(Protocol):
-    """The memory of one participant of one session; one process at a time uses it.
+    """Keeps the memory of one participant of one session; one process at a time uses it.
 
     A vault has two generations in turn: `begin` replaces memory and journal together, and
     erases those before. Everything is durable when a call returns.
@@ -75,7 +75,7 @@ class Vault(Protocol):
 
 
 class MemoryVault(Guarded):
-    """`DirectoryVault` without a directory. Parts of records are kept as they are, not copied."""
+    """Keeps a vault in memory alone. Parts of records are kept as they are, not copied."""
 
     __slots__ = ("_board", "_closed", "_memory", "_records")
 

@@ -18,7 +18,7 @@ _OTHERS: Final = 0o077
 
 
 class PrivateFiles(OsFiles):
-    """The operating system's; new files and directories are the owner's alone ([H1])."""
+    """Calls the operating system; new files and directories are the owner's alone ([H1])."""
 
     def create(self, path: Path) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
@@ -28,11 +28,11 @@ class PrivateFiles(OsFiles):
         path.mkdir(PRIVATE_DIRECTORY)
 
     def open_end(self, path: Path) -> int:
-        """To write behind what is there."""
+        """Open a file to write behind what is there."""
         return os.open(path, os.O_WRONLY | os.O_APPEND | _BINARY)
 
     def open_begin(self, path: Path) -> int:
-        """To write over what is there."""
+        """Open a file to write over what is there."""
         return os.open(path, os.O_WRONLY | _BINARY)
 
     def truncate(self, path: Path, size: int) -> None:
@@ -50,7 +50,7 @@ def write_all(files: PrivateFiles, handle: int, data: bytes) -> None:
 
 
 def write_new(files: PrivateFiles, path: Path, data: bytes) -> None:
-    """A new file with this content, synced; its name is not."""
+    """Write a new file and sync its content; its name in the directory is not synced."""
     handle = files.create(path)
     try:
         write_all(files, handle, data)
@@ -85,7 +85,7 @@ def is_exposed(path: Path) -> bool:
 
 
 class Ownership:
-    """Held until `release`, or until the process ends, however it does.
+    """Locks a vault until `release`, or until the process ends, however it does.
 
     Raises `VaultInUse` if another process holds it.
     """

@@ -34,11 +34,11 @@ _EXTRA: Final = "sealing needs PyNaCl: pip install 'gopa[session]'"
 
 
 class NotForThisKey(Exception):
-    """The box was not made with this key, or was changed."""
+    """Reports a box that was not made with this key, or was changed."""
 
 
 class SecretBox(Guarded):
-    """Authenticated encryption under one key.
+    """Encrypts and authenticates under one key.
 
     Raises:
         BackendError: the extra `gopa[session]` is not installed.
@@ -85,7 +85,7 @@ def stretch(passphrase: SecretBytes, salt: bytes) -> SecretBytes:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Passphrase(Guarded):
-    """What a person remembers."""
+    """Holds a passphrase, which a person remembers."""
 
     text: SecretBytes
 
@@ -95,13 +95,13 @@ class Passphrase(Guarded):
 
     @classmethod
     def of(cls, text: str) -> Passphrase:
-        """The same for all ways in which keyboards compose a letter."""
+        """The passphrase of a text, the same for all ways in which keyboards compose a letter."""
         return cls(SecretBytes(unicodedata.normalize("NFC", text).encode()))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SealingKey(Guarded):
-    """32 random bytes, as a key file has them (`gopa.sessions.vault.protection`)."""
+    """Holds the 32 random bytes of a key file."""
 
     data: SecretBytes
 
@@ -114,7 +114,7 @@ Secret: TypeAlias = Passphrase | SealingKey
 
 
 class Purpose(IntEnum):
-    """What is protected; a key of one kind does not pass for one of the other."""
+    """Says what is protected: a key of one kind does not pass for one of the other."""
 
     VAULT = 1
     IDENTITY = 2
@@ -122,14 +122,14 @@ class Purpose(IntEnum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Unsealed(Guarded):
-    """In the open, for whoever can read the file; empty where nothing is to be kept."""
+    """Holds a key in the open, for whoever can read the file; empty where there is none."""
 
     content: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ByPassphrase:
-    """In a box under the key that Argon2id makes of passphrase and salt."""
+    """Holds a key in a box, under the key that Argon2id makes of passphrase and salt."""
 
     salt: bytes
     box: bytes
@@ -137,7 +137,7 @@ class ByPassphrase:
 
 @dataclass(frozen=True, slots=True)
 class ByKey:
-    """In a box under the key of a key file."""
+    """Holds a key in a box, under the key of a key file."""
 
     box: bytes
 
@@ -173,7 +173,7 @@ def protect(content: SecretBytes, purpose: Purpose, secret: Secret, rng: Rng) ->
 def unprotect(
     found: Protection, purpose: Purpose, secret: Secret | None, path: Path
 ) -> SecretBytes:
-    """What was protected; `path` is where it stands, for people.
+    """Open what was protected; errors name `path`, where it stands.
 
     Raises:
         WrongSecret: something else is needed than was given, or it does not open this.
@@ -208,7 +208,7 @@ _LINE: Final = re.compile(re.escape(_NAME) + rb"([0-9a-f]{64})\n")
 
 
 def create(path: Path, *, rng: Rng) -> SealingKey:
-    """A new key file that only its owner can read; `UsageError` if it exists."""
+    """Make a new key file that only its owner can read; `UsageError` if it exists."""
     data = draw(rng, KEY_SIZE)
     write_secret(path, SecretBytes(_NAME + data.hex().encode() + b"\n"))
     PrivateFiles().sync_directory(path.parent)
@@ -216,7 +216,7 @@ def create(path: Path, *, rng: Rng) -> SealingKey:
 
 
 def load(path: Path) -> SealingKey:
-    """The key in a key file.
+    """Read the key in a key file.
 
     Raises:
         UsageError: the file is missing, or others can read it.

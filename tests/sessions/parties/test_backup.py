@@ -24,8 +24,8 @@ from tests.sessions.parties.worlds import (
     contradictions,
     durable,
     in_log,
+    replace_party,
     require_one_voice,
-    take_seat,
     world,
 )
 from tests.simulation.worlds import inputs_for, require_sound
@@ -55,14 +55,14 @@ class Play:
     rounds: int = 1
     vault: DyingVault = field(default_factory=DyingVault)
     simulation: Simulation = field(init=False)
-    seat: Watched = field(init=False)
+    process: Watched = field(init=False)
 
     def __post_init__(self) -> None:
         terms, setting, script = CASES[self.name]
         self.vault.copying = True
         self.simulation = world(terms, setting, script)
-        self.seat = Watched(lambda: durable(self.actor, self.vault))
-        take_seat(self.actor, self.seat)
+        self.process = Watched(lambda: durable(self.actor, self.vault))
+        replace_party(self.actor, self.process)
 
     @property
     def actor(self) -> SimulatedParty:
@@ -74,7 +74,7 @@ class Play:
             inputs = inputs_for(terms, logical)
             record = self.simulation.run_round(inputs)
             require_sound(self.simulation, record, inputs, {LIAR})
-        require_one_voice(self.seat.sent)
+        require_one_voice(self.process.sent)
 
 
 @pytest.mark.parametrize("name", ["honest", "rollback", "recovery", "signed"])
@@ -85,7 +85,7 @@ def test_copy_put_back_at_any_time_contradicts_nothing(name: str) -> None:
 
     def try_all() -> None:
         nonlocal left, kept
-        live = play.seat.durable
+        live = play.process.durable
         for copy in play.vault.copies:
             old = durable(play.actor, copy.copy())
             catch_up(old, play.actor)
@@ -100,7 +100,7 @@ def test_copy_put_back_at_any_time_contradicts_nothing(name: str) -> None:
                 assert old.stale_round == live.state.chain.round == 1
                 left += 1
 
-    play.seat.landed = try_all
+    play.process.landed = try_all
     play.run()
     assert kept > 10
     assert left > 30
@@ -110,7 +110,7 @@ def test_copy_goes_on_with_the_next_round() -> None:
     """It leaves the round that it slept through, and takes part in the one behind."""
     play = Play("honest", rounds=2)
     old: list[MemoryVault] = []
-    play.seat.landed = lambda: old.append(play.vault.copies[4].copy()) if not old else None
+    play.process.landed = lambda: old.append(play.vault.copies[4].copy()) if not old else None
     terms = CASES["honest"][0]
     play.simulation.run_round(inputs_for(terms, 0))
     party = durable(play.actor, old[0], "others")
@@ -119,14 +119,14 @@ def test_copy_goes_on_with_the_next_round() -> None:
     assert isinstance(party.state.stage, BetweenRounds)
     assert party.last is not None
     assert party.last.part is Part.TIMED_OUT
-    seat = Restarting(lambda: durable(play.actor, old[0], "others"))
-    play.actor.party = seat  # type: ignore[assignment]
-    play.actor.access.state = seat.durable.state
+    process = Restarting(lambda: durable(play.actor, old[0], "others"))
+    play.actor.party = process  # type: ignore[assignment]
+    play.actor.access.state = process.durable.state
     inputs = inputs_for(terms, 1)
     record = play.simulation.run_round(inputs)
     require_sound(play.simulation, record, inputs)
     assert SUBJECT in record.included
-    require_one_voice([*play.seat.sent, *seat.sent])
+    require_one_voice([*play.process.sent, *process.sent])
 
 
 def test_new_vault_in_a_round_that_has_heard_the_party() -> None:
@@ -141,7 +141,7 @@ def test_new_vault_in_a_round_that_has_heard_the_party() -> None:
         assert not party.remembered
         found.append((party.stale_round, isinstance(party.state.stage, Outside)))
 
-    play.seat.landed = try_new
+    play.process.landed = try_new
     play.run()
     assert len(found) > 4
     assert set(found) == {(1, True)}
@@ -189,7 +189,7 @@ def test_party_that_left_by_itself_is_not_stale() -> None:
             party.step(posted)
         heard.append(party.stale)
 
-    play.seat.landed = leave
+    play.process.landed = leave
     play.run()
     assert heard
     assert not any(heard)

@@ -57,7 +57,7 @@ def entries() -> tuple[Posted, ...]:
 
 def events() -> list[Any]:
     return [
-        *played().seat.told,
+        *played().process.told,
         Supplied(65_535, (0, 2**64 - 1)),
         Fetched(Phase.CONFIRM, ()),
         Fetched(Phase.JOIN, entries()[:40]),
@@ -299,7 +299,7 @@ def test_state_that_cannot_be_is_refused() -> None:
     with pytest.raises(MalformedMessage):
         state_of(replace(left, chain=replace(left.chain, round=0)), session())
     play = Play("honest")
-    play.seat.durable.step(Supplied(1, (4,)))
+    play.process.durable.step(Supplied(1, (4,)))
     play.run()
     given = MEMORY.decode(play.vault.memory() or b"")
     (kept,) = given.inputs

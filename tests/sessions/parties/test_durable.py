@@ -14,7 +14,7 @@ from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Phase
 from gopa.party import Fetched, Finished, Halted, Part, Post, Supplied, TimedOut, Witnessed
 from gopa.party.states import BetweenRounds, Checking, Comparing, Done, Outside, Stopped
-from gopa.sessions import durable_party as chance
+from gopa.sessions import durable_party
 from gopa.sessions.durable_party import DurableParty
 from gopa.sessions.party_journal import RECORD
 from gopa.sessions.party_memory import MEMORY
@@ -58,11 +58,11 @@ def test_inputs_are_kept_as_long_as_a_round_may_ask_for_them() -> None:
     """The value of a decided round is gone, one that was supplied ahead is not."""
     play = Play("honest", rounds=1)
     ahead = tuple(inputs_for(play.simulation.manifest.terms, 1)[3])
-    play.seat.durable.step(Supplied(1, ahead))
+    play.process.durable.step(Supplied(1, ahead))
     play.run()
     memory = MEMORY.decode(play.vault.memory() or b"")
     assert [(each.logical, each.values) for each in memory.inputs] == [(1, ahead)]
-    given = play.seat.durable.state.inputs
+    given = play.process.durable.state.inputs
     again = durable(play.actor, play.vault.copy()).state.inputs
     assert [each.commitment for each in given] == [each.commitment for each in again]
     assert given[0].opening is not None
@@ -77,7 +77,7 @@ def test_restart_gives_the_same_state() -> None:
 
     def compare() -> None:
         nonlocal checked
-        live, again = play.seat.durable, durable(play.actor, play.vault.copy())
+        live, again = play.process.durable, durable(play.actor, play.vault.copy())
         assert again.state.chain == live.state.chain
         assert again.state.tally == live.state.tally
         assert again.state.sent == live.state.sent
@@ -88,7 +88,7 @@ def test_restart_gives_the_same_state() -> None:
         assert (again.heard, again.wanted, again.last) == (live.heard, live.wanted, live.last)
         checked += 1
 
-    play.seat.landed = compare
+    play.process.landed = compare
     play.run()
     compare()
     assert checked > 5
@@ -114,7 +114,7 @@ def test_last_round_survives_a_crash_before_anybody_heard_of_it() -> None:
     last = party(copies_with(Done)[0]).last
     assert isinstance(last, Finished)
     assert (last.round, last.logical, last.part) == (3, 2, Part.ACTIVE)
-    assert last.outcome == played().seat.durable.last.outcome  # type: ignore[union-attr]
+    assert last.outcome == played().process.durable.last.outcome  # type: ignore[union-attr]
 
 
 def test_event_that_is_refused_leaves_no_trace() -> None:
@@ -220,7 +220,7 @@ def test_vault_is_of_one_key_and_session() -> None:
 def test_another_version_of_the_library_diverges(monkeypatch: pytest.MonkeyPatch) -> None:
     vault = copies_with(Comparing)[0]
     party(vault)
-    monkeypatch.setattr(chance, "VERSION", version.VERSION + "x")
+    monkeypatch.setattr(durable_party, "VERSION", version.VERSION + "x")
     with pytest.raises(StateDiverged):
         party(vault)
 

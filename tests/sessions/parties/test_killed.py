@@ -25,8 +25,8 @@ from tests.sessions.parties.worlds import (
     DyingVault,
     Restarting,
     durable,
+    replace_party,
     require_one_voice,
-    take_seat,
     world,
 )
 from tests.sessions.vault.faults import StoppingFiles
@@ -66,7 +66,7 @@ EVERY_CASE = pytest.mark.parametrize("name", CASES)
 
 def play(
     name: str,
-    seats: dict[int, Vault],
+    vaults: dict[int, Vault],
     *,
     toolkit: Toolkit = DOUBLES,
     rounds: int = 1,
@@ -74,19 +74,19 @@ def play(
     """A session in which these parties have vaults; what holds for every one holds."""
     terms, setting, script = CASES[name]
     simulation = world(terms, setting, script, toolkit=toolkit)
-    seated = {}
-    for index, vault in seats.items():
-        seated[index] = seat(simulation, index, vault, toolkit)
+    replaced = {}
+    for index, vault in vaults.items():
+        replaced[index] = process(simulation, index, vault, toolkit)
     for logical in range(rounds):
         inputs = inputs_for(terms, logical)
         record = simulation.run_round(inputs)
         require_sound(simulation, record, inputs, {LIAR}, exact=name != "curious")
-    for restarting in seated.values():
+    for restarting in replaced.values():
         require_one_voice(restarting.sent)
-    return simulation, seated
+    return simulation, replaced
 
 
-def seat(simulation: Simulation, index: int, vault: Vault, toolkit: Toolkit) -> Restarting:
+def process(simulation: Simulation, index: int, vault: Vault, toolkit: Toolkit) -> Restarting:
     actor = simulation.parties[index]
 
     def revive() -> None:
@@ -94,7 +94,7 @@ def seat(simulation: Simulation, index: int, vault: Vault, toolkit: Toolkit) -> 
             vault.at = -1
 
     restarting = Restarting(lambda: durable(actor, vault, f"of {index}", toolkit), revive)
-    take_seat(actor, restarting)
+    replace_party(actor, restarting)
     return restarting
 
 
@@ -116,8 +116,8 @@ def killed_around_records(name: str, *, after: bool, first: int, stride: int) ->
     for at in range(first, vault.stored, stride):
         dying = DyingVault()
         dying.at, dying.after = at, after
-        simulation, seated = play(name, {SUBJECT: dying})
-        assert seated[SUBJECT].deaths == 1, at
+        simulation, replaced = play(name, {SUBJECT: dying})
+        assert replaced[SUBJECT].deaths == 1, at
         assert log_of(simulation) == log_of(whole), at
 
 
@@ -168,7 +168,7 @@ def on_disk(path: Path, name: str, plan: Plan) -> tuple[Simulation, Restarting]:
 
     restarting = Restarting(lambda: durable(actor, make(), f"of {SUBJECT}"), revive)
     plan.armed = True
-    take_seat(actor, restarting)
+    replace_party(actor, restarting)
     inputs = inputs_for(terms, 0)
     record = simulation.run_round(inputs)
     plan.armed = False
@@ -204,10 +204,10 @@ def test_all_parties_go_on_behind_three_rounds() -> None:
     vaults = {index: DyingVault() for index in range(8)}
     for index, vault in vaults.items():
         vault.at, vault.after = 3 + 5 * index, bool(index % 2)
-    simulation, seated = play("honest", dict(vaults), rounds=3)
+    simulation, replaced = play("honest", dict(vaults), rounds=3)
     require_right(simulation)
-    assert [each.deaths for each in seated.values()] == [1] * 8
-    assert all(isinstance(each.durable.state.stage, Done) for each in seated.values())
+    assert [each.deaths for each in replaced.values()] == [1] * 8
+    assert all(isinstance(each.durable.state.stage, Done) for each in replaced.values())
 
 
 def test_real_proofs_are_the_same_after_a_crash() -> None:
@@ -217,8 +217,8 @@ def test_real_proofs_are_the_same_after_a_crash() -> None:
     require_right(whole, toolkit)
     first, second = DyingVault(), DyingVault()
     first.at, first.after, second.at = 10, True, 10
-    simulation, seated = play("honest", {1: first, SUBJECT: second}, toolkit=toolkit)
-    assert [each.deaths for each in seated.values()] == [1, 1]
+    simulation, replaced = play("honest", {1: first, SUBJECT: second}, toolkit=toolkit)
+    assert [each.deaths for each in replaced.values()] == [1, 1]
     assert log_of(simulation) == log_of(whole)
 
 
@@ -252,7 +252,7 @@ def test_random_deaths_of_everybody(schedules: int) -> None:
             calm, _ = play(name, {i: DyingVault() for i in range(8) if i != LIAR}, toolkit=toolkit)
             whole[key] = log_of(calm)
         vaults = {index: OftenDying(source) for index in range(8) if index != LIAR}
-        simulation, seated = play(name, dict(vaults), toolkit=toolkit)
+        simulation, replaced = play(name, dict(vaults), toolkit=toolkit)
         assert log_of(simulation) == whole[key]
         require_right(simulation, toolkit)
-        assert sum(each.deaths for each in seated.values()) > 7
+        assert sum(each.deaths for each in replaced.values()) > 7

@@ -11,7 +11,7 @@ from gopa.sessions.party_memory import MEMORY
 from gopa.sessions.vault import DirectoryVault, Passphrase, Secret
 from gopa.simulation.randomness import SeededStreams
 from tests.randomness import seeded
-from tests.sessions.parties.worlds import Restarting, durable, take_seat, world
+from tests.sessions.parties.worlds import Restarting, durable, replace_party, world
 from tests.sessions.vault.tools import KEY, LOG, PASSPHRASE
 from tests.simulation.worlds import inputs_for, require_sound
 from wire.ed25519 import SigningKey
@@ -21,7 +21,7 @@ from wire.secret import SecretBytes
 SUBJECT = 3
 
 
-class OrganiserProgress(DirectoryVault):
+class RecordingVault(DirectoryVault):
     """Notes all bytes that are in its files at any time, and what it was given to keep."""
 
     def __init__(self, path: Path, secret: Secret | None) -> None:
@@ -57,8 +57,8 @@ def play(path: Path, secret: Secret | None) -> tuple[bytes, list[bytes], list[by
     """The bytes on the disk, what was kept, and secrets to look for."""
     simulation = world()
     actor = simulation.parties[SUBJECT]
-    vault = OrganiserProgress(path, secret)
-    take_seat(actor, Restarting(lambda: durable(actor, vault)))
+    vault = RecordingVault(path, secret)
+    replace_party(actor, Restarting(lambda: durable(actor, vault)))
     for logical in range(2):
         inputs = inputs_for(simulation.manifest.terms, logical)
         require_sound(simulation, simulation.run_round(inputs), inputs)

@@ -156,7 +156,7 @@ def durable(
     )
 
 
-def take_seat(actor: SimulatedParty, restarting: Restarting) -> None:
+def replace_party(actor: SimulatedParty, restarting: Restarting) -> None:
     """Let a durable party act instead of the actor's own; it hears of the manifest first."""
     actor.party = cast("Party", restarting)
     for posted in actor.access.board.entries:

@@ -72,16 +72,16 @@ def test_what_proves_no_fork_is_given_to_nobody() -> None:
 @pytest.mark.parametrize("main_is_full", [False, True])
 def test_a_full_disk_loses_the_evidence_of_nobody_else(*, main_is_full: bool) -> None:
     main = Full() if main_is_full else MemoryState()
-    guests = [MemoryState(), MemoryState() if main_is_full else Full(), MemoryState()]
+    states = [MemoryState(), MemoryState() if main_is_full else Full(), MemoryState()]
     shared = SharedState(main, log_key())
-    for each in guests:
+    for each in states:
         shared.add(each)
     if main_is_full:
         with pytest.raises(NoSpace):
             shared.keep_evidence(FORK)
     else:
         shared.keep_evidence(FORK)
-    kept = [each.kept_evidence() for each in (main, *guests)]
+    kept = [each.kept_evidence() for each in (main, *states)]
     assert kept.count(FORK) == 3
 
 

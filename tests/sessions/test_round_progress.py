@@ -12,10 +12,10 @@ from tests.protocol.scribe import World
 from tests.rules.worlds import make
 
 
-def hear(world: World, herald: RoundProgress, start: int = 0) -> list[RoundStatus | None]:
+def hear(world: World, progress: RoundProgress, start: int = 0) -> list[RoundStatus | None]:
     """What the organiser's entries from this index on are news of."""
     own = world.organiser.public.data
-    return [herald.hear(each) for each in world.log[start:] if each.entry.author.data == own]
+    return [progress.hear(each) for each in world.log[start:] if each.entry.author.data == own]
 
 
 def agree(news: RoundStatus | None, view: RoundPicture) -> None:
@@ -28,21 +28,21 @@ def agree(news: RoundStatus | None, view: RoundPicture) -> None:
 
 def test_news_agree_with_the_rules_behind_every_message() -> None:
     world = make(rounds=2)
-    herald, heard = RoundProgress(world.manifest), 0
-    assert herald.news is None
+    progress, heard = RoundProgress(world.manifest), 0
+    assert progress.news is None
     for skip in ({Phase.PUBLISH: [2]}, {Phase.COMMIT: [0]}):
         world.control()
         while world.view.ended is None:
-            hear(world, herald, heard)
+            hear(world, progress, heard)
             heard = len(world.log)
-            agree(herald.news, world.view)
+            agree(progress.news, world.view)
             phase = world.view.opens
             assert phase is not None
             world.phase(skip.get(phase, ()))
             world.control()
-        hear(world, herald, heard)
+        hear(world, progress, heard)
         heard = len(world.log)
-        agree(herald.news, world.view)
+        agree(progress.news, world.view)
 
 
 def test_a_message_of_several_entries_is_one_piece_of_news() -> None:
@@ -60,20 +60,20 @@ def test_a_message_of_several_entries_is_one_piece_of_news() -> None:
 def test_nothing_more_is_said_of_a_round_that_cannot_be_read(kind: Kind) -> None:
     world = make()
     world.run(until=Phase.COMMIT)
-    herald = RoundProgress(world.manifest)
-    hear(world, herald)
-    agree(herald.news, world.view)
+    progress = RoundProgress(world.manifest)
+    hear(world, progress)
+    agree(progress.news, world.view)
     at = len(world.log)
     world.phase()
     due = world.ledger.next_control(len(world.log))
     assert due is not None
     world.post(world.organiser, Phase.ORGANISER, due.body[:-1], kind)
     world.post(world.organiser, Phase.ORGANISER, due.body, due.kind)
-    assert hear(world, herald, at) == [None, None]
-    assert herald.news is None
+    assert hear(world, progress, at) == [None, None]
+    assert progress.news is None
     again = OPEN.encode(Open(world.log[-1].leaf, 0, 1))
     world.post(world.organiser, Phase.ORGANISER, again, Kind.OPEN, 2)
-    (opened,) = hear(world, herald, len(world.log) - 1)
+    (opened,) = hear(world, progress, len(world.log) - 1)
     assert opened is not None
     assert (opened.round, opened.attempt, opened.opens) == (2, 1, Phase.JOIN)
 
@@ -84,8 +84,8 @@ def test_who_begins_in_the_middle_of_a_round_hears_of_the_next_one() -> None:
     middle = len(world.log)
     world.run()
     world.control()
-    herald, fresh = RoundProgress(world.manifest), RoundProgress(world.manifest)
-    assert set(hear(world, herald, middle)[:-1]) == {None}
-    agree(herald.news, world.view)
+    progress, fresh = RoundProgress(world.manifest), RoundProgress(world.manifest)
+    assert set(hear(world, progress, middle)[:-1]) == {None}
+    agree(progress.news, world.view)
     assert any(news is not None and news.round == 1 for news in hear(world, fresh))
     agree(fresh.news, world.view)

@@ -1,4 +1,4 @@
-"""All chance of a step follows from the round secret and what the party was told ([R1])."""
+"""All randomness of a step follows from the round secret and what the party was told ([R1])."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from gopa.sessions import durable_party as chance
+from gopa.sessions import durable_party
 from gopa.sessions.durable_party import START, StepRng, extend
 from gopa.version import VERSION
 from wire.errors import UsageError
@@ -38,7 +38,7 @@ def test_secret_chain_and_version_all_matter(monkeypatch: pytest.MonkeyPatch) ->
     assert stream(SECRET, START, [32]) == one
     assert stream(SecretBytes(b"\x08" * 32), START, [32]) != one
     assert stream(SECRET, extend(START, []), [32]) != one
-    monkeypatch.setattr(chance, "VERSION", VERSION + "0")
+    monkeypatch.setattr(durable_party, "VERSION", VERSION + "0")
     assert stream(SECRET, START, [32]) != one
 
 

@@ -11,15 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from bulletin_board import Entry, Slot, sign_entry
+from bulletin_board import Entry, Slot, Submission, sign_entry
 from bulletin_board.entry import LARGEST_BODY, VERSION, SlotTable
 from bulletin_board.tree import leaf_hash
 from gopa.messages.bodies import widest_body
 from gopa.messages.phases import Kind, Phase
-from wire.domains import PARTY
-from wire.ed25519 import SigningKey
+from wire.domains import ENTRY_PAYLOAD_TYPE, PARTY
+from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, SigningKey
 from wire.errors import UsageError
 from wire.packed import Rows
+from wire.pae import pre_auth_encoding
 
 NO_LEAF = bytes(32)
 
@@ -27,6 +28,12 @@ NO_LEAF = bytes(32)
 def party_id(author: bytes) -> bytes:
     """The id of the party with this Ed25519 key."""
     return hashlib.sha256(PARTY + author).digest()
+
+
+def signature_claim(submission: Submission) -> SignatureClaim:
+    """States that the author of an entry has signed it, to be verified among many."""
+    message = pre_auth_encoding(ENTRY_PAYLOAD_TYPE, submission.raw[:-SIGNATURE_SIZE])
+    return SignatureClaim(submission.entry.author, message, submission.signed.signature)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,16 +12,14 @@ from typing import Final
 
 from bulletin_board.entry import Submission
 from bulletin_board.tree import RightEdge
-from gopa.messages.framing import Posted
+from gopa.messages.framing import Posted, signature_claim
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules.evidence import Views
 from gopa.rules.findings import Fault, Findings, Role, RuleNote
 from gopa.rules.ledger import Ledger
-from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, verify_many
+from wire.ed25519 import verify_many
 from wire.errors import InvalidSignature, MalformedMessage
 from wire.packed import Rows
-from wire.pae import pre_auth_encoding
 from wire.randomness import Rng
 
 _BATCH: Final = 1024
@@ -131,7 +129,7 @@ def read_session(raws: Iterable[bytes], *, executor: Executor | None = None) -> 
     while batch := list(islice(source, _BATCH)):
         submissions = [_decoded(raw, start + number) for number, raw in enumerate(batch)]
         try:
-            verify_many(map(_signed, submissions), executor)
+            verify_many(map(signature_claim, submissions), executor)
         except InvalidSignature as error:
             culprits = tuple(start + culprit for culprit in error.culprits)
             raise InvalidSignature(error.message, error.check, culprits) from None
@@ -236,8 +234,3 @@ def _decoded(raw: bytes, index: int) -> Submission:
         return Submission.decode(raw)
     except MalformedMessage as error:
         raise MalformedMessage(error.message, f"entry {index}") from None
-
-
-def _signed(submission: Submission) -> SignatureClaim:
-    message = pre_auth_encoding(ENTRY_PAYLOAD_TYPE, submission.raw[:-SIGNATURE_SIZE])
-    return SignatureClaim(submission.entry.author, message, submission.signed.signature)

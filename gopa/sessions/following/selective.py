@@ -30,7 +30,7 @@ from gopa.sessions.following.follower import (
     Sleep,
     passes,
 )
-from gopa.sessions.following.whole import ManifestSearch, matching, read_session
+from gopa.sessions.following.whole import ManifestSearch, matching, read_again
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 
 _index = attrgetter("index")
@@ -326,12 +326,7 @@ class SelectiveLog(BoardFollower):
     async def _log(self, start: int, stop: int) -> list[Posted]:
         """The session's entries between these indexes, from bundles."""
         self.readings += 1
-
-        def work() -> list[Posted]:
-            reader = self._link.client.reader()
-            return read_session(reader, self._session, start, stop, self._executor)
-
-        return await self._link.read(work)
+        return await read_again(self._link, self._session, start, stop, self._executor)
 
 
 def _posted(found: VerifiedEntry) -> Posted:

@@ -16,15 +16,13 @@ from operator import attrgetter
 from typing import Final
 
 from bulletin_board import LogReader, Submission
-from gopa.messages.framing import Assembler, Message, Posted
+from gopa.messages.framing import Assembler, Message, Posted, signature_claim
 from gopa.messages.manifest import MANIFEST, Roster, session_id
 from gopa.messages.phases import Kind, Phase
 from gopa.party import Fetch
 from gopa.sessions.following.follower import BoardFollower, BoardLink, Horizon, PollingPace, Sleep
-from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, verify_many
+from wire.ed25519 import verify_many
 from wire.errors import InvalidSignature, MalformedMessage, UsageError
-from wire.pae import pre_auth_encoding
 
 _LOG: Final = logging.getLogger("gopa.sessions")
 _SESSION: Final = slice(2, 34)
@@ -57,10 +55,21 @@ def read_session(
     return found + _signed_ones(batch, executor)
 
 
+async def read_again(
+    link: BoardLink, session: bytes, start: int, stop: int, executor: Executor | None
+) -> list[Posted]:
+    """Read the session's entries between these indexes from a board, in one of its threads."""
+
+    def work() -> list[Posted]:
+        return read_session(link.client.reader(), session, start, stop, executor)
+
+    return await link.read(work)
+
+
 def _signed_ones(batch: list[tuple[int, Submission]], executor: Executor | None) -> list[Posted]:
     wrong: frozenset[int] = frozenset()
     try:
-        verify_many((_signed(submission) for _, submission in batch), executor)
+        verify_many((signature_claim(submission) for _, submission in batch), executor)
     except InvalidSignature as error:
         wrong = frozenset(error.culprits)
         _LOG.warning("%d entries are left out: %s", len(wrong), error)
@@ -69,11 +78,6 @@ def _signed_ones(batch: list[tuple[int, Submission]], executor: Executor | None)
         for number, (index, submission) in enumerate(batch)
         if number not in wrong
     ]
-
-
-def _signed(submission: Submission) -> SignatureClaim:
-    message = pre_auth_encoding(ENTRY_PAYLOAD_TYPE, submission.raw[:-SIGNATURE_SIZE])
-    return SignatureClaim(submission.entry.author, message, submission.signed.signature)
 
 
 _MOST_AUTHORS: Final = 8
@@ -330,9 +334,4 @@ class WholeLog(BoardFollower):
 
     async def _again(self, start: int, stop: int) -> list[Posted]:
         """What is not kept any more, from the board."""
-
-        def work() -> list[Posted]:
-            reader = self._link.client.reader()
-            return read_session(reader, self._session, start, stop, self._executor)
-
-        return await self._link.read(work)
+        return await read_again(self._link, self._session, start, stop, self._executor)

@@ -15,17 +15,15 @@ from typing import Final, Protocol
 
 from bulletin_board import Entry, LogReader, Submission
 from bulletin_board.client.board import BoardClient
-from gopa.messages.framing import Assembler, Message, Posted
+from gopa.messages.framing import Assembler, Message, Posted, signature_claim
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, AbortReason, Released, ResultMessage
 from gopa.messages.phases import Kind, Phase
 from gopa.session_tracker import TrackedSession
 from gopa.sessions.following.follower import Horizon
 from gopa.sessions.ticket import Ticket, checked_manifest
-from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, verify_many
+from wire.ed25519 import verify_many
 from wire.errors import UsageError
-from wire.pae import pre_auth_encoding
 
 PIECE: Final = 2048
 """Entries that are read at once."""
@@ -80,13 +78,8 @@ class BoardLog:
             submission = Submission.decode(raw)
             if submission.entry.session == self._session:
                 found.append((index, submission))
-        verify_many((_signed(each) for _, each in found), self._executor)
+        verify_many((signature_claim(each) for _, each in found), self._executor)
         return tuple(Posted(index, each.leaf, each.entry) for index, each in found)
-
-
-def _signed(submission: Submission) -> SignatureClaim:
-    message = pre_auth_encoding(ENTRY_PAYLOAD_TYPE, submission.raw[:-SIGNATURE_SIZE])
-    return SignatureClaim(submission.entry.author, message, submission.signed.signature)
 
 
 def _is_phase(entry: Entry) -> bool:

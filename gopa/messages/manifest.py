@@ -159,7 +159,7 @@ def _require_mode(manifest: Manifest) -> None:
 
 
 def _require_words(manifest: Manifest) -> None:
-    """[Z2] for words, with the masks that stay in the sum where some do.
+    """Require words that hold every sum, and the masks that stay in it where some do ([Z2]).
 
     The rest of [Z2] follows from other bounds: at most 2^20 parties with at most 2^40
     steps each, noise below 2^13, and masks of at most 2^36 edges below 2^20.

@@ -140,7 +140,7 @@ def _drawn(draw: GraphOfRound, drawing: Drawing) -> tuple[Graph, frozenset[int]]
 
 
 def _require_revealed(drawing: Drawing) -> None:
-    """[V1]: everybody's choices were fixed before anybody's were known.
+    """Require that everybody's nonce was fixed before anybody's was known ([V1]).
 
     An organiser that could list other nonces for parties it colludes with could surround
     a victim with them (attack `exchanged-nonce`).

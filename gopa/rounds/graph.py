@@ -51,7 +51,7 @@ def graph_of_round(  # noqa: PLR0913, PLR0917 - the signature of `toolkit.GraphO
 
 @dataclass(frozen=True, slots=True)
 class _Choosers:
-    """Whose nonces decide in one round, packed: it is a key of the cache, and stays there."""
+    """Holds the members whose nonces decide, packed: it is the key of a cache, and stays there."""
 
     session: bytes
     round: int
@@ -89,7 +89,7 @@ def losses(graph: Graph, inside: Iterable[int], withheld: int) -> Positions:
 
 
 def peel(graph: Graph, inside: Iterable[int], withheld: int, most: int) -> tuple[int, ...]:
-    """Remove, at once and again, whoever lost more than `most` ([L2])."""
+    """Remove whoever lost more than `most`, again and again until nobody is left to remove ([L2])."""
     kept = sorted(inside)
     while True:
         lost = losses(graph, kept, withheld)

@@ -249,7 +249,10 @@ class RecoverRules(PhaseRules):
         return share
 
     def _mask(self, dealer: int, given_out: Mapping[int, _Right]) -> Recovered | None:
-        """[U4]; None with too few shares. A seed is not compared with the self-mask yet."""
+        """Recover a self-mask or its seed ([U4]); None with too few shares.
+
+        A seed is not compared with the self-mask yet.
+        """
         if len(given_out) < self._needed(dealer):
             return None
         commitments = dealt_commitments(self.state, dealer)
@@ -269,7 +272,7 @@ class RecoverRules(PhaseRules):
         return tuple(seeds[number][0] for number in sorted(wrong))
 
     def _conviction(self, dealer: int, given_out: Mapping[int, _Right]) -> Fault:
-        """[U5]: by the dealer's commit and the messages that its seed was recovered from."""
+        """Convict a dealer by its commit and the messages that gave its seed ([U5])."""
         state = self.state
         used = sorted(given_out)[: self._needed(dealer)]
         entries = state.committed.dealt(dealer).entry, *(given_out[at].entry for at in used)

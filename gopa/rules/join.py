@@ -122,7 +122,7 @@ class CoinsRules(PhaseRules):
         return self._step(cut, members, coins, joint, found.out)
 
     def _drand(self, beacon: DrandBeacon, coins: Coins) -> bytes:
-        """[V4]; raises `InvalidProof` if the beacon did not sign this."""
+        """The joint coin of a beacon ([V4]); `InvalidProof` if the beacon did not sign it."""
         state = self.state
         number = state.enrolled.beacon_round
         value = _value(beacon, number, coins.signature, coins.previous)

@@ -329,7 +329,7 @@ class RoundState:
         return members
 
     def removal_rows(self) -> Iterator[Removal]:
-        """[Z3]: everybody on the roll that is not in the final list, in order."""
+        """Everybody on the roll that is not in the final list, in order ([Z3])."""
         rows = {each.position: each for each in self.removals}
         for position in range(len(self.enrolled)):
             if position in rows:

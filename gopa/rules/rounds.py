@@ -336,7 +336,10 @@ class RoundSequence:
     def _own_abort(
         self, state: RoundState, rules: PhaseRules, message: Message, said: Abort
     ) -> None:
-        """[X1]: always open to the organiser, without culprits; behind the final close, [X7]."""
+        """End a round by the organiser's own abort, which names nobody ([X1]).
+
+        Behind the final close it may be a veto ([X7]): it could end what it dislikes.
+        """
         demanded = aborted(state, said.cut, self._leaf, Failure(AbortReason.ORGANISER))
         if demanded.body != message.body:
             raise BreaksRule(*differing(demanded.message, said))

@@ -269,7 +269,7 @@ class DurableParty(Guarded):
         try:
             self._store(step)
         except VaultError as error:
-            forget_frames(error)  # those of the vault hold what was to be stored
+            forget_frames(error)  # frames of the vault hold the secrets that were to be stored
             raise error from None
 
     def _store(self, step: _Step) -> None:
@@ -296,7 +296,7 @@ class DurableParty(Guarded):
         return left and not isinstance(self._state.stage, Outside)
 
     def _begin(self, state: PartyState, spoken: frozenset[int], last: Finished | None) -> None:
-        """A new generation with a new secret. What goes on is what its memory says."""
+        """Begin a new generation with a new secret, and go on from what its memory says."""
         memory = memory_of(
             state,
             self.manifest.terms,
@@ -378,7 +378,7 @@ class Attempt(Guarded):
 
 
 def _nothing() -> None:
-    """Whoever has stopped takes no steps."""
+    """Store nothing: whoever has stopped takes no steps."""
 
 
 def _diverged(number: int) -> StateDiverged:

@@ -146,7 +146,7 @@ class PartyRunner(Guarded):
         return stage.error if isinstance(stage, Stopped) else SessionOver()
 
     async def _look(self) -> None:
-        """The newest checkpoint; after a restart also what the organiser said before."""
+        """Get the newest checkpoint; after a restart read again what the organiser said before."""
         self._horizon = await self._shown(self._log.grown(0))
         chain = self._party.state.chain
         if chain.last < 0:
@@ -164,17 +164,18 @@ class PartyRunner(Guarded):
             self._announce()
 
     async def _renew(self) -> None:
-        """The newest checkpoint, if something failed: the phase may be over meanwhile ([W7])."""
+        """Get a newer checkpoint after a failure: the phase may be over meanwhile ([W7])."""
         self._horizon = await self._shown(self._log.grown(self._horizon.size - 1))
 
     async def _erase(self) -> None:
-        """A fork is for good: nothing of the round will be said, nor is needed ([H5], [W6])."""
+        """Erase the secrets of the round: behind a fork nothing is said any more ([H5], [W6])."""
         if self._takes_part:
-            with suppress(VaultError):  # the fork is what has to be told
+            with suppress(VaultError):  # the caller has to hear of the fork, not of the vault
                 number = self._party.state.chain.round
                 await self._call(lambda: self._party.step(TimedOut(number)))
 
     async def _go_on(self) -> None:
+        """Do all that can be done now: hear the log, give the round its value, post."""
         await self._date()
         await self._catch_up()
         await self._supply()
@@ -182,12 +183,12 @@ class PartyRunner(Guarded):
         await self._send()
 
     def _notice(self) -> None:
-        """Tell if the party has left the round on its own, without a word of the organiser."""
+        """Tell the watcher if the party has left the round on its own."""
         if self._announced is not None and self.news != self._announced:
             self._announce()
 
     async def _retried(self, work: Callable[[], Awaitable[None]]) -> bool:
-        """Whether it was done: not if the board did not show or take something."""
+        """Do some work; False, after a pause, if the board did not show or take something."""
         try:
             await work()
         except NotShown as error:
@@ -197,7 +198,7 @@ class PartyRunner(Guarded):
         return True
 
     async def _wait(self) -> None:
-        """Until the organiser has spoken, a value has come, or patience is at its end."""
+        """Wait until the organiser has spoken, a value has come, or patience is at its end."""
         if self.over:
             return
         spoken = asyncio.ensure_future(self._log.spoken(self._controls_from))
@@ -246,7 +247,7 @@ class PartyRunner(Guarded):
             self._notice()
 
     async def _catch_up(self) -> None:
-        """Everything below the horizon, in the order of the log ([W2], [W4], [W5])."""
+        """Give the party everything below the horizon, in order of the log ([W2], [W4], [W5])."""
         horizon = self._horizon
         if not horizon.size:
             return
@@ -255,7 +256,7 @@ class PartyRunner(Guarded):
         if said and horizon.size > self._party.state.seen_size:
             await self._tell(Witnessed(horizon.size, horizon.root))
         while said:
-            if said[-1].index > self._heard:  # the same again, in another attempt, is no news
+            if said[-1].index > self._heard:  # an entry heard before buys no time
                 self._heard_at, self._heard = self._waiting.clock(), said[-1].index
             behind = said[-1].index + 1
             following = await self._shown(self._log.controls(behind, horizon))
@@ -266,7 +267,7 @@ class PartyRunner(Guarded):
             await self._advance((), horizon.size)
 
     async def _advance(self, controls: tuple[Posted, ...], stop: int) -> bool:
-        """What the organiser and the party itself said up to here; whether the party goes on."""
+        """Give the party what it and the organiser said up to here; whether it goes on."""
         own = await self._shown(self._log.own(self._author, self._own_from, stop, self._horizon))
         for posted in sorted((*controls, *own), key=lambda each: each.index):
             if self.over:
@@ -304,12 +305,12 @@ class PartyRunner(Guarded):
             _LOG.exception("the function that watches the session failed")
 
     async def _tell(self, event: Event) -> None:
-        """One step, and the steps that answers to its questions make."""
+        """Make the party step on an event, and then on the answers to what it asks for."""
         self._follow(await self._call(lambda: self._party.step(event)))
         await self._answer()
 
     async def _answer(self) -> None:
-        """What the party asked for: in the last step, or before a restart."""
+        """Give the party what it asked for, in the last step or before a restart."""
         while (wanted := self._party.wanted) is not None:
             self._follow(await self._answered(wanted))
 
@@ -387,7 +388,7 @@ class PartyRunner(Guarded):
         return Decided(ended.round, ended.logical, ended.attempt, ended.part, ended.outcome, count)
 
     def _disappoint(self, error: BaseException) -> None:
-        """Nobody waits for a round that will not come."""
+        """Give everybody who waits the error: no round of theirs will come."""
         for decided in (*self._taken.values(), *(offer.decided for offer in self._offers)):
             if isinstance(error, asyncio.CancelledError):
                 decided.cancel()

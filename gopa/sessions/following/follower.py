@@ -228,7 +228,7 @@ class PollingPace:
 
 
 class Signal:
-    """Wakes all that wait now. Waiting costs nothing until then."""
+    """Wakes all that wait now; until then waiting costs nothing."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -338,7 +338,7 @@ class BoardFollower(ABC):
             self._task = asyncio.get_running_loop().create_task(self._follow())
 
     def _hurry(self) -> None:
-        """Something was posted. A short nap is not cut: a crowd would leave none."""
+        """Look soon after a post, but not at once: a crowd would leave no pause."""
         if self._interval > self._pace.least and self._nap is not None:
             self._interval = self._pace.least
             self._nap.cancel()

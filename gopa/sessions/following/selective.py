@@ -37,7 +37,7 @@ _index = attrgetter("index")
 _where = itemgetter(0)
 _KEPT = 2
 _LAST = frozenset({Kind.MANIFEST, Kind.RESULT, Kind.ABORT})
-"""Behind these the organiser speaks in the next round."""
+"""Behind a message of these kinds the organiser's next one belongs to the next round."""
 
 
 class Trail:
@@ -105,7 +105,7 @@ class Trail:
         return self.round > begun
 
     def _forget(self) -> None:
-        """What is older than the round before the one that has begun last."""
+        """Drop what is older than the round before the last one that has begun."""
         if len(self._begun) > _KEPT:
             self.floor = self._begun[-_KEPT][0]
             del self._entries[: bisect_left(self._entries, self.floor, key=_index)]
@@ -229,7 +229,7 @@ class SelectiveLog(BoardFollower):
         return matching(wanted, await self._log(min(start, wanted.cut), wanted.cut))
 
     async def _look(self) -> bool:
-        """Compare checkpoints. What parties post is no reason to look again soon."""
+        """Get the newest checkpoint; never says that the log has grown, which would hurry."""
         signed = await self._link.read(self._link.client.update)
         if signed.size <= self._horizon.size:
             return False
@@ -238,7 +238,7 @@ class SelectiveLog(BoardFollower):
         return False
 
     async def _find_manifest(self, horizon: Horizon) -> None:
-        """By a lookup for whoever posted first in the session; if that is a stranger, by reading.
+        """Look up who posted first in the session; if that was a stranger, read the log.
 
         What has been read once is not read again, however long the manifest does not come.
         """
@@ -263,7 +263,7 @@ class SelectiveLog(BoardFollower):
         return self._search.body is not None
 
     def _older(self, start: int) -> Trail:
-        """For whoever asks for a round that is not kept any more: it is asked for again."""
+        """A new trail for a round whose entries are not kept any more."""
         return Trail(self._trail.round_at(start))
 
     async def _walk(self, trail: Trail, horizon: Horizon) -> None:

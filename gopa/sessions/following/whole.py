@@ -106,6 +106,7 @@ class ManifestSearch:
         if over or (entry.phase, entry.round) != (Phase.ORGANISER, 0):
             return False
         author = entry.author.data
+        # As many as the rules read: strangers may post any number (attack `manifest-squat`).
         if author not in self._authors and len(self._authors) == _MOST_AUTHORS:
             return False
         assembler = self._authors.setdefault(author, Assembler())
@@ -116,7 +117,7 @@ class ManifestSearch:
         return self.body is not None
 
     def _settle(self, found: Message) -> None:
-        """Whoever follows a copy would take its author for the organiser."""
+        """Take the manifest if its organiser posted it: who posts a copy must not pass for it."""
         self._authors.clear()
         if _organiser_in(found.body) in {None, found.author}:
             self.body, self.organiser = found.body, found.author
@@ -196,7 +197,7 @@ class EntryStreams:
         )
 
     def _restrict(self) -> None:
-        """Strangers are nobody's neighbours, and would fill the memory."""
+        """Keep entries of the roster alone: those of strangers could fill the memory."""
         organiser, body = self._search.organiser, self._search.body
         if organiser is None or body is None:
             return
@@ -209,7 +210,7 @@ class EntryStreams:
             self._authors = {a: found for a, found in self._authors.items() if a in self._allowed}
 
     def _hear(self, posted: Posted) -> None:
-        """A new round: the one before the last one is not asked for any more."""
+        """Forget all rounds but the last two when a new one opens."""
         entry = posted.entry
         if (entry.phase, entry.kind) != (Phase.ORGANISER, Kind.OPEN) or entry.round <= self._opened:
             return

@@ -213,7 +213,7 @@ class DurableOrganiser(Guarded):
     # Between and within rounds
 
     def _between(self, state: SessionState) -> Act:
-        """The manifest, or the next round once it is time for it."""
+        """Post the manifest, or open the next round once it is time for it."""
         if self._closing or state.over:
             return Over()
         if state.manifest is None:
@@ -230,7 +230,7 @@ class DurableOrganiser(Guarded):
         return self._end()
 
     def _within(self, current: RoundPicture) -> Act:
-        """[O2]. A result that is due is said, also by an organiser that closes."""
+        """End the phase when it is over ([O2]); while closing, post only a result that is due."""
         if self._closing and current.opens is not None:
             if self._machine.carries_on(self.size):
                 return self._end()
@@ -268,7 +268,7 @@ class DurableOrganiser(Guarded):
         return begun + self._schedule.deadlines.of(phase)
 
     def _end(self) -> Act:
-        """What the rules demand, once everything is there that it needs."""
+        """Post what the rules demand, once the checkpoint and the beacon's value are there."""
         for _ in range(_ANSWERS):
             try:
                 outputs = self._step(PhaseOver(self.size))
@@ -315,7 +315,7 @@ class DurableOrganiser(Guarded):
         return True
 
     def _name_beacon(self) -> None:
-        """[J7]: a round whose value nobody knows before witnesses have seen the close of join."""
+        """Name a round whose value comes only when witnesses have seen the close of join ([J7])."""
         beacon = self._manifest.beacon
         if isinstance(beacon, DrandBeacon):
             latest = int(self._clock() + self._schedule.beacon_margin)
@@ -332,7 +332,7 @@ class DurableOrganiser(Guarded):
     # Memory
 
     def _said(self, output: OrganiserOutput) -> Act:
-        """Store what was signed; only then it may leave."""
+        """Store what was signed: only then may it leave the process."""
         if isinstance(output, SendMessage):
             self._note(StoredMessage(output.kind, output.round, output.entries))
         return Send(tuple(raw for _, raw in self._unsent.values()))

@@ -176,7 +176,7 @@ class SessionStatus:
         )
 
     def _begin(self, posted: Posted) -> None:
-        """[S1] of 04: the first whole message that hashes to the session."""
+        """Take the first whole message that hashes to the session as its manifest (04-S1)."""
         for item in self._assembler.observe(posted):
             if isinstance(item, Message) and item.kind == Kind.MANIFEST and item.round == 0:
                 self.manifest = checked_manifest(self.ticket, item.body)

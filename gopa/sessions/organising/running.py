@@ -251,7 +251,7 @@ class _Run:
         return state
 
     async def _turn(self) -> bool:
-        """Read, decide, do it; whether all is done."""
+        """Read the log, ask the organiser what to do and do it; whether all is done."""
         if self._closing():
             self._organiser.close()
         try:
@@ -275,7 +275,7 @@ class _Run:
         return False
 
     async def _catch_up(self) -> None:
-        """Everything below the newest checkpoint, in the order of the log."""
+        """Give the organiser everything below the newest checkpoint, in the order of the log."""
         horizon, checkpoint = await self._newest()
         while self._read < horizon.size:
             stop = min(self._read + PIECE, horizon.size)
@@ -299,7 +299,7 @@ class _Run:
             return Horizon(0, NO_LEAF), b""
 
     async def _send(self, act: Send) -> None:
-        """Post once; what the log has promised is only waited for."""
+        """Post once, then only wait: the log has promised to take it."""
         if act.entries == self._promised:
             await self._pace.sleep(self._pace.poll_seconds)
             return
@@ -313,7 +313,7 @@ class _Run:
         await self._pace.sleep(seconds)
 
     async def _ask(self, act: AskBeacon) -> None:
-        """The value once it is due; until then, and if it is not there, the log is looked at."""
+        """Ask for the value once it is due; until it is there the log is looked at again."""
         chain = self._organiser.manifest.beacon
         if not isinstance(chain, DrandBeacon) or self._beacon is None:
             raise UsageError("no beacon is needed here", "beacon")
@@ -346,7 +346,7 @@ class _Run:
             return None
 
     async def _bear(self, error: ProtocolError) -> None:
-        """Wait and try again, if what is wrong may pass."""
+        """Wait, to try again, if what is wrong may pass; else raise it."""
         now = self._pace.clock()
         if not passes(error):
             raise error
@@ -358,7 +358,7 @@ class _Run:
         await self._pace.sleep(self._pace.poll_seconds)
 
     def _excuse(self) -> None:
-        """After an outage the open phase lasts longer: parties had no board either."""
+        """Let the open phase last longer after an outage: parties had no board either."""
         if self._lost_at is not None:
             now = self._pace.clock()
             self._organiser.excuse(now - self._excused_at)
@@ -376,7 +376,8 @@ def passes(error: ProtocolError) -> bool:
     if isinstance(error, Refused):
         return error.reason.status in _PASSING
     if isinstance(error, MissingResource):
-        return error.path != CHECKPOINT  # else this is no board
-    if isinstance(error, InvalidProof):  # tiles of another moment, as a cache has them
+        return error.path != CHECKPOINT  # without a checkpoint this is no board
+    if isinstance(error, InvalidProof):  # a cache may show tiles of another moment
         return error.check == _NO_QUORUM or error.check.startswith(_OF_TILES)
-    return isinstance(error, NetworkError | UnprovenHistory | MalformedMessage)  # a proxy's page
+    # What is malformed may be the page of a proxy that stands in front of the board.
+    return isinstance(error, NetworkError | UnprovenHistory | MalformedMessage)

@@ -179,7 +179,7 @@ class DirectoryVault(Guarded):
         return generation
 
     def _point_at(self, generation: int) -> None:
-        """From the rename on, this generation counts and no other ([H5])."""
+        """Make this the current generation: it counts from the rename on, and no other ([H5])."""
         content = generation.to_bytes(_GENERATION)
         scratch, path = self._path / f"{_CURRENT}.new", self._path / _CURRENT
         write_new(self._files, scratch, frame(self._sealing, self._place(File.CURRENT, 0), content))
@@ -187,7 +187,7 @@ class DirectoryVault(Guarded):
         self._files.sync_directory(self._path)
 
     def _leftovers(self) -> Iterator[Path]:
-        """Files of generations that do not count: a crash came between."""
+        """Files of generations that do not count, which a crash has left."""
         kept = {self._memory_path(self._generation), self._journal_path(self._generation)}
         for pattern in ("memory-*", "journal-*", f"{_CURRENT}.new", f"{_SEAL}.new"):
             yield from (path for path in sorted(self._path.glob(pattern)) if path not in kept)

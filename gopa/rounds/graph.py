@@ -89,7 +89,7 @@ def losses(graph: Graph, inside: Iterable[int], withheld: int) -> Positions:
 
 
 def peel(graph: Graph, inside: Iterable[int], withheld: int, most: int) -> tuple[int, ...]:
-    """Remove whoever lost more than `most`, again and again until nobody is left to remove ([L2])."""
+    """Remove whoever lost more than `most`, again and again, until nobody did ([L2])."""
     kept = sorted(inside)
     while True:
         lost = losses(graph, kept, withheld)

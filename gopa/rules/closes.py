@@ -64,21 +64,21 @@ def opening(acts_on: bytes, logical: int, attempt: int) -> OrganiserStatement:
 def stated(  # noqa: PLR0913, PLR0917 - all that a message consists of
     state: RoundState,
     rules: PhaseRules,
-    step: PhaseDecision,
+    decision: PhaseDecision,
     cut: int,
     given: CloseInputs,
     acts_on: bytes,
 ) -> OrganiserStatement:
-    """The message that says what a step demands."""
-    if isinstance(step.said, Sums):
+    """The message that says what a decision demands."""
+    if isinstance(decision.said, Sums):
         removed = tuple(state.removal_rows())
         releases = state.earlier_releases + 1
-        result = ResultMessage(acts_on, cut, step.said.sums, removed, state.attempt, releases)
+        result = ResultMessage(acts_on, cut, decision.said.sums, removed, state.attempt, releases)
         return OrganiserStatement(Kind.RESULT, result, RESULT.encode(result))
-    if isinstance(step.said, Failure):
-        return aborted(state, cut, acts_on, step.said)
+    if isinstance(decision.said, Failure):
+        return aborted(state, cut, acts_on, decision.said)
     phase = rules.phase or Phase.ORGANISER
-    close = Close(acts_on, cut, phase, given.checkpoint, step.said)
+    close = Close(acts_on, cut, phase, given.checkpoint, decision.said)
     return OrganiserStatement(Kind.CLOSE, close, CLOSE.encode(close))
 
 

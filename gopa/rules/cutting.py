@@ -36,21 +36,21 @@ class CutOff:
 def cut_off(  # noqa: PLR0913, PLR0917 - the two cuts of a phase
     state: RoundState,
     rules: PhaseRules,
-    step: PhaseDecision,
+    decision: PhaseDecision,
     cut: int,
     end: int,
     given: CloseInputs,
 ) -> CutOff:
     """What stands in the log from `cut` on, below `end`, the message's own first index."""
     between = _between(state, rules, cut, end)
-    whole = rules.demand(end, given) if between else step
+    whole = rules.demand(end, given) if between else decision
     late = {
         author: message.index
         for author, message in between.items()
-        if _was_waited_for(rules, step, author) and _counts(whole, author)
+        if _was_waited_for(rules, decision, author) and _counts(whole, author)
     }
     spared = state.spared | {state.places[author] for author in late if author in state.places}
-    left = set(_named(step)) & set(_named(whole)) - spared
+    left = set(_named(decision)) & set(_named(whole)) - spared
     closed = rules.phase is Phase.RECOVER and set(_named(whole)) <= spared
     goes_on = closed or not isinstance(whole.said, Failure)
     return CutOff(late, goes_on, () if goes_on else tuple(sorted(left)))
@@ -76,11 +76,11 @@ def _between(state: RoundState, rules: PhaseRules, cut: int, end: int) -> dict[b
     return found
 
 
-def _was_waited_for(rules: PhaseRules, step: PhaseDecision, author: bytes) -> bool:
+def _was_waited_for(rules: PhaseRules, decision: PhaseDecision, author: bytes) -> bool:
     """Whether the author is out for want of a message. Whoever does not join is not missed."""
     if rules.phase is Phase.JOIN:
-        return author not in step.out
-    return author in step.out and step.out[author].cause is RemovalCause.ABSENT
+        return author not in decision.out
+    return author in decision.out and decision.out[author].cause is RemovalCause.ABSENT
 
 
 def _counts(whole: PhaseDecision, author: bytes) -> bool:
@@ -88,5 +88,5 @@ def _counts(whole: PhaseDecision, author: bytes) -> bool:
     return author not in whole.out or whole.out[author].cause is RemovalCause.LOST
 
 
-def _named(step: PhaseDecision) -> tuple[int, ...]:
-    return step.said.culprits if isinstance(step.said, Failure) else ()
+def _named(decision: PhaseDecision) -> tuple[int, ...]:
+    return decision.said.culprits if isinstance(decision.said, Failure) else ()

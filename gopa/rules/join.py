@@ -90,7 +90,7 @@ class CoinsRules(PhaseRules):
         else:
             context = self.state.context
             joint = simulation_coins(context.session, context.round, self.state.roll_leaf)
-        return self._step(cut, everybody, coins, joint, {})
+        return self._decision(cut, everybody, coins, joint, {})
 
     def _read(self, message: Message) -> Reveal:
         state, reveal = self.state, REVEAL.decode(message.body)
@@ -119,7 +119,7 @@ class CoinsRules(PhaseRules):
         nonces = tuple(found.read[author][1].nonce for author in state.authors(members))
         joint = joint_coins(state.context.session, state.number, state.roll_leaf, nonces)
         coins = Coins(pack_members(members, parties), nonces, b"", b"")
-        return self._step(cut, members, coins, joint, found.out)
+        return self._decision(cut, members, coins, joint, found.out)
 
     def _drand(self, beacon: DrandBeacon, coins: Coins) -> bytes:
         """The joint coin of a beacon ([V4]); `InvalidProof` if the beacon did not sign it."""
@@ -128,7 +128,7 @@ class CoinsRules(PhaseRules):
         value = _value(beacon, number, coins.signature, coins.previous)
         return drand_coins(state.context.session, state.number, state.roll_leaf, value)
 
-    def _step(
+    def _decision(
         self,
         cut: int,
         members: tuple[int, ...],

@@ -340,7 +340,7 @@ class RoundState:
         self.unmasked.update(seeds)
 
 
-def fails(  # noqa: PLR0913 - all that such a step consists of
+def fails(  # noqa: PLR0913 - all that such a decision consists of
     reason: AbortReason,
     culprits: tuple[int, ...],
     removed: tuple[Removed, ...],

@@ -44,7 +44,7 @@ from gopa.rules.view import viewed
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 
 _WITH_BEACON: Final = frozenset({Phase.JOIN, Phase.COINS})
-"""In these phases the step depends on what the organiser gives."""
+"""In these phases the decision depends on what the organiser gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class _Tried:
 
     cut: int
     given: CloseInputs
-    step: PhaseDecision
+    decision: PhaseDecision
     said: OrganiserStatement
 
 
@@ -141,10 +141,10 @@ class RoundSequence:
             return False
         self._require_cut(cut)
         try:
-            step = self._try(self._state, self._rules, cut, CloseInputs()).step
+            decision = self._try(self._state, self._rules, cut, CloseInputs()).decision
         except InvalidProof:  # the coins wait for a value of the beacon
             return False
-        return isinstance(step.said, Failure)
+        return isinstance(decision.said, Failure)
 
     def carries_on(self, cut: int) -> bool:
         """See `Ledger.carries_on`."""
@@ -152,15 +152,15 @@ class RoundSequence:
         if self.failed or state is None or rules is None or state.final is None:
             return False
         self._require_cut(cut)
-        step = self._try(state, rules, cut, CloseInputs()).step
-        return cut_off(state, rules, step, cut, cut, CloseInputs()).goes_on
+        decision = self._try(state, rules, cut, CloseInputs()).decision
+        return cut_off(state, rules, decision, cut, cut, CloseInputs()).goes_on
 
     def pending_faults(self, cut: int) -> tuple[Fault, ...]:
         """See `Ledger.pending_faults`."""
         if self.failed or self._state is None or self._rules is None:
             return ()
         self._require_cut(cut)
-        return self._try(self._state, self._rules, cut, CloseInputs()).step.faults
+        return self._try(self._state, self._rules, cut, CloseInputs()).decision.faults
 
     def view(self) -> RoundPicture | None:
         """The current round, or the last one."""
@@ -331,7 +331,7 @@ class RoundSequence:
         if tried.said.body != message.body:
             raise BreaksRule(*differing(tried.said.message, said))
         self._remember_checkpoint(given, message)
-        self._apply(state, rules, tried.step, message, said)
+        self._apply(state, rules, tried.decision, message, said)
 
     def _own_abort(
         self, state: RoundState, rules: PhaseRules, message: Message, said: Abort
@@ -344,8 +344,8 @@ class RoundSequence:
         if demanded.body != message.body:
             raise BreaksRule(*differing(demanded.message, said))
         if state.final is not None:
-            step = self._try(state, rules, said.cut, CloseInputs()).step
-            left = cut_off(state, rules, step, said.cut, message.first, CloseInputs())
+            decision = self._try(state, rules, said.cut, CloseInputs()).decision
+            left = cut_off(state, rules, decision, said.cut, message.first, CloseInputs())
             self._note_veto(state, left, message)
         note_above_cut(state, rules, self._notes, said.cut, message.first)
         self._leave(state, message, said, heard=0)
@@ -354,27 +354,27 @@ class RoundSequence:
         self,
         state: RoundState,
         rules: PhaseRules,
-        step: PhaseDecision,
+        decision: PhaseDecision,
         message: Message,
         said: Close | ResultMessage | Abort,
     ) -> None:
         given = given_in(said)
-        left = cut_off(state, rules, step, said.cut, message.first, given)
-        state.removals += excused(step.removed, left.late)
-        state.faults += step.faults
-        state.convicted |= step.convicted
-        state.laggards |= step.laggards - left.late.keys()
+        left = cut_off(state, rules, decision, said.cut, message.first, given)
+        state.removals += excused(decision.removed, left.late)
+        state.faults += decision.faults
+        state.convicted |= decision.convicted
+        state.laggards |= decision.laggards - left.late.keys()
         if rules.phase is Phase.UNMASK:
             state.spared = frozenset(state.places[author] for author in left.late)
         if isinstance(said, Abort):
             state.blamed_for_abort = left.culprits
             self._note_veto(state, left, message)
         note_above_cut(state, rules, self._notes, said.cut, message.first)
-        next_rules = step.settle(message)
+        next_rules = decision.settle(message)
         if not isinstance(said, Close):
-            self._leave(state, message, said, heard=step.heard)
+            self._leave(state, message, said, heard=decision.heard)
             return
-        self._forget(state, rules.phase, step.heard)
+        self._forget(state, rules.phase, decision.heard)
         self._rules, self._cut, self._tried = next_rules, said.cut, None
         if isinstance(next_rules, PublishRules):
             self._judge = next_rules.judge
@@ -438,9 +438,9 @@ class RoundSequence:
         if tried is not None and (tried.cut, tried.given) == (cut, given):
             return tried
         known = tried is not None and tried.cut == cut and rules.phase not in _WITH_BEACON
-        step = tried.step if tried is not None and known else rules.demand(cut, given)
-        said = stated(state, rules, step, cut, given, self._leaf)
-        self._tried = _Tried(cut, given, step, said)
+        decision = tried.decision if tried is not None and known else rules.demand(cut, given)
+        said = stated(state, rules, decision, cut, given, self._leaf)
+        self._tried = _Tried(cut, given, decision, said)
         return self._tried
 
     def _control(self, said: OrganiserStatement) -> Control:

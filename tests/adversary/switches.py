@@ -377,10 +377,11 @@ MORE_ATTEMPTS: Final = replaced(module("gopa.rules.rounds"), "following", _one_a
 
 
 def _held_against(  # noqa: PLR0917 - the arguments of what it replaces
-    state: RoundState, stage: Any, step: PhaseDecision, cut: int, end: int, given: CloseInputs
+    state: RoundState, stage: Any, decision: PhaseDecision, cut: int, end: int, given: CloseInputs
 ) -> CutOff:
     del state, stage, cut, end, given
-    return CutOff({}, False, step.said.culprits if isinstance(step.said, Failure) else ())
+    said = decision.said
+    return CutOff({}, False, said.culprits if isinstance(said, Failure) else ())
 
 
 def _unseeing(patch: pytest.MonkeyPatch) -> None:

@@ -197,9 +197,10 @@ class Organiser(Guarded):
             current = self.state.round
             if current is None or current.opens is None or current.expected:
                 return ()
-        return self._go_on()
+        return self._next_message()
 
-    def _go_on(self) -> tuple[OrganiserOutput, ...]:
+    def _next_message(self) -> tuple[OrganiserOutput, ...]:
+        """Sign what the rules demand, or ask for what it needs besides the log."""
         missing = self._missing()
         if missing is not None:
             return (missing,)

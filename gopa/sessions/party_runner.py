@@ -131,7 +131,7 @@ class PartyRunner(Guarded):
             while not await self._retried(self._look):
                 pass
             while not self.over:
-                done = await self._retried(self._go_on)
+                done = await self._retried(self._proceed)
                 await (self._wait() if done else self._retried(self._renew))
         except BaseException as error:
             if isinstance(error, FaultyBoard):
@@ -174,7 +174,7 @@ class PartyRunner(Guarded):
                 number = self._party.state.chain.round
                 await self._call(lambda: self._party.step(TimedOut(number)))
 
-    async def _go_on(self) -> None:
+    async def _proceed(self) -> None:
         """Do all that can be done now: hear the log, give the round its value, post."""
         await self._date()
         await self._catch_up()

@@ -75,9 +75,6 @@ class SecretScalar(Protocol):
     def __sub__(self, other: AnyScalar, /) -> SecretScalar: ...
     def __mul__(self, other: AnyScalar, /) -> SecretScalar: ...
     def __neg__(self) -> SecretScalar: ...
-    def inverse(self) -> SecretScalar:
-        """The multiplicative inverse; `UsageError` for zero (that it is zero leaks)."""
-
     def __hash__(self) -> NoReturn: ...
     def reveal(self) -> Scalar:
         """Make the value public. The one place where secrecy ends."""
@@ -140,7 +137,6 @@ class SecretScalarVec(Protocol):
     def __sub__(self, other: AnyScalar | AnyScalarVec, /) -> SecretScalarVec: ...
     def __mul__(self, other: AnyScalar | AnyScalarVec, /) -> SecretScalarVec: ...
     def __neg__(self) -> SecretScalarVec: ...
-    def inverse(self) -> SecretScalarVec: ...
     def inner(self, other: AnyScalarVec, /) -> SecretScalar: ...
     def sum(self) -> SecretScalar: ...
     def gather(self, indices: Sequence[int], /) -> SecretScalarVec: ...
@@ -182,9 +178,6 @@ class PointVec(Protocol):
     def __mul__(self, scalars: AnyScalar | AnyScalarVec, /) -> PointVec:
         """Element-wise scalar multiplication, constant-time."""
 
-    def vartime_mul(self, scalars: Scalar | ScalarVec, /) -> PointVec:
-        """Element-wise scalar multiplication; fast when the scalars are small."""
-
     def sum(self) -> Point:
         """The identity for the empty vector."""
 
@@ -209,13 +202,6 @@ class PointVec(Protocol):
         """One sum for each consecutive run of `lengths[k]` terms.
 
         The lengths are >= 0 and add up to len(self); an empty run gives the identity.
-        """
-
-    def vartime_fold(self, low: Scalar, high: Scalar, /) -> PointVec:
-        """Halve the vector: out[i] = low * self[i] + high * self[i + h], h = len / 2.
-
-        The length is even and not zero. An odd one is refused: an argument in which
-        one base passes a fold without a partner is unsound (specification 06, A6).
         """
 
     def gather(self, indices: Sequence[int], /) -> PointVec: ...
@@ -267,14 +253,6 @@ class Stream(Protocol):
         """n uniform integers of `width` bits (1..64).
 
         ceil(width / 8) stream bytes each, little-endian, top bits dropped.
-        """
-
-    def table_draws(self, cumulative: Sequence[int], width: int, n: int, /) -> list[int]:
-        """n draws from an exact integer table; scans the whole table for each draw.
-
-        cumulative = F_0 .. F_J with F_0 = 0, strictly increasing, F_J = 2^width,
-        width <= 63. A draw takes y = bits(width, 1) and returns the row i with
-        F_i <= y < F_{i+1}.
         """
 
     def add_to(self, array: Words, sign: int, /) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commitments._native import RISTRETTO255, cpu_backend, set_threads, threads
+from commitments._native import RISTRETTO255, set_threads, threads
 from commitments._native import Ristretto255 as NativeGroup
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     _CONFORMS: Group = RISTRETTO255  # and with it every class it hands out
 
-__all__ = ["NativeGroup", "cpu_backend", "native_ristretto255", "set_threads", "threads"]
+__all__ = ["NativeGroup", "native_ristretto255", "set_threads", "threads"]
 
 
 def native_ristretto255() -> NativeGroup:

@@ -11,7 +11,6 @@ from commitments.group import (
     AnyScalarVec,
     Point,
     PointVec,
-    Scalar,
     ScalarVec,
 )
 from commitments.reference.arguments import (
@@ -24,9 +23,8 @@ from commitments.reference.arguments import (
     same_length,
 )
 from commitments.reference.curve import Curve, Element
-from commitments.reference.multiexp import joint_sum, multiples, weighted_sum
+from commitments.reference.multiexp import multiples, weighted_sum
 from commitments.reference.points import ReferencePoint, decode_elements
-from commitments.reference.recoding import centred, sparse_digits
 from commitments.reference.scalar_vectors import (
     ReferenceScalarVec,
     any_vector,
@@ -36,9 +34,7 @@ from commitments.reference.scalars import (
     ReferenceScalar,
     ReferenceSecretScalar,
     any_residue,
-    public_residue,
 )
-from commitments.reference.secrecy import Concealed
 from wire.errors import UsageError
 
 _MOST_BITS: Final = 58
@@ -88,11 +84,6 @@ class ReferencePointVec:
         pairs = zip(self.elements, residues, strict=True)
         return self._with(multiples(self.curve, [element], k)[0] for element, k in pairs)
 
-    def vartime_mul(self, scalars: Scalar | ScalarVec, /) -> ReferencePointVec:
-        if isinstance(scalars, Concealed):
-            raise UsageError("vartime_mul takes public scalars; multiply with * for a secret")
-        return self * scalars
-
     def sum(self) -> ReferencePoint:
         addends = self.curve.addends(self.elements)
         return self._point(self.curve.add_all(self.curve.identity, addends))
@@ -127,18 +118,6 @@ class ReferencePointVec:
             weighted_sum(self.curve, self.elements[end - size : end], residues[end - size : end])
             for size, end in zip(sizes, ends, strict=True)
         )
-
-    def vartime_fold(self, low: Scalar, high: Scalar, /) -> ReferencePointVec:
-        curve = self.curve
-        factors = (public_residue(curve, low), public_residue(curve, high))
-        recoded = [sparse_digits(scalar) for scalar in centred(curve, factors)]
-        half, odd = divmod(len(self), 2)
-        if odd or not half:
-            raise UsageError(
-                f"a fold pairs the two halves of a vector: {len(self)} points have no halves"
-            )
-        pairs = zip(self.elements[:half], self.elements[half:], strict=True)
-        return self._with(joint_sum(curve, pair, recoded) for pair in pairs)
 
     def gather(self, indices: Sequence[int], /) -> ReferencePointVec:
         return self._with(items_at(self.elements, indices))

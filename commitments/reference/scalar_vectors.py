@@ -194,9 +194,6 @@ class ReferenceSecretScalarVec(Concealed):
     def __neg__(self) -> ReferenceSecretScalarVec:
         return (-self._public).secret()
 
-    def inverse(self) -> ReferenceSecretScalarVec:
-        return self._public.inverse().secret()
-
     def inner(self, other: AnyScalarVec, /) -> ReferenceSecretScalar:
         return self._public.inner(any_vector(self.curve, other)).secret()
 

@@ -111,9 +111,6 @@ class ReferenceSecretScalar(Concealed):
     def __neg__(self) -> ReferenceSecretScalar:
         return (-self._public).secret()
 
-    def inverse(self) -> ReferenceSecretScalar:
-        return self._public.inverse().secret()
-
     def __bool__(self) -> bool:
         return refuse("tested for truth")
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -62,15 +60,6 @@ class ReferenceStream:
         values: list[int] = self._words(width, count(n)).tolist()
         return values
 
-    def table_draws(self, cumulative: Sequence[int], width: int, n: int, /) -> list[int]:
-        width = integer(width, "the width")
-        if not 1 <= width <= 63:
-            raise UsageError("the width of a table must lie in 1..63")
-        table = _checked_table(cumulative, width)
-        rows = np.searchsorted(table, self._words(width, count(n)), side="right") - 1
-        values: list[int] = rows.tolist()
-        return values
-
     def add_to(self, array: Words, sign: int, /) -> None:
         sign, target = _sign(sign), _writable_words(array)
         size = target.itemsize
@@ -120,17 +109,6 @@ class ReferenceStream:
     def _require(self, n: int) -> None:
         if n > self._left:
             raise UsageError("a stream ends after 2^32 blocks; use another seed or domain")
-
-
-def _checked_table(cumulative: Sequence[int], width: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    try:
-        table = [integer(value, "a cumulative weight") for value in cumulative]
-    except TypeError:
-        raise UsageError("a cumulative table is a sequence of integers") from None
-    rising = all(low < high for low, high in pairwise(table))
-    if len(table) < 2 or table[0] != 0 or table[-1] != 1 << width or not rising:
-        raise UsageError("a cumulative table rises strictly from 0 to 2^width")
-    return np.array(table, dtype=np.uint64)
 
 
 def _writable_words(array: object) -> np.ndarray[Any, Any]:

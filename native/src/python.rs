@@ -20,14 +20,8 @@ use pyo3::class::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
-use crate::core::{cpu, workers};
+use crate::core::workers;
 use errors::raise;
-
-/// The code path of the curve arithmetic on this CPU: "avx512ifma", "avx2" or "serial".
-#[pyfunction]
-fn cpu_backend() -> &'static str {
-    cpu::backend()
-}
 
 /// The number of threads that large batches use.
 #[pyfunction]
@@ -81,7 +75,7 @@ mod _native {
     #[pymodule_export]
     use super::wide_table::WideTable;
     #[pymodule_export]
-    use super::{cpu_backend, set_threads, threads};
+    use super::{set_threads, threads};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -4,7 +4,6 @@ mod common;
 
 use _native::core::buckets::{self, Plan};
 use _native::core::fault::Fault;
-use _native::core::fold::vartime_fold;
 use _native::core::msm::{segments, vartime_msm, vartime_segment_msm};
 use _native::core::points;
 use _native::core::vartime::{Signed, multiply};
@@ -123,19 +122,5 @@ fn segments_must_cover_the_vector() {
     assert_eq!(segments(&[], 0), Ok(vec![]));
     for lengths in [&[][..], &[4], &[6], &[5, 1], &[usize::MAX, 6]] {
         assert!(matches!(segments(lengths, 5), Err(Fault::Usage(_))), "{lengths:?}");
-    }
-}
-
-#[test]
-fn fold_halves_vectors() {
-    let (low, high) = (common::scalars(2, 1)[0], common::scalars(4, 1)[0]);
-    for workers in all_workers() {
-        for n in [2, 4, 6, 64] {
-            let points = common::points(1, n);
-            let (lower, upper) = points.split_at(n / 2);
-            let expected: Vec<RistrettoPoint> =
-                lower.iter().zip(upper).map(|(a, b)| a * low + b * high).collect();
-            assert_eq!(vartime_fold(&workers, &points, &low, &high), expected, "{n}");
-        }
     }
 }

@@ -5,7 +5,6 @@ mod common;
 
 use _native::core::fault::Fault;
 use _native::core::stream::Stream;
-use _native::core::table::Table;
 use _native::core::workers::Workers;
 use common::all_workers;
 
@@ -115,56 +114,4 @@ fn signed_and_wide_words_see_the_same_bytes() {
     let bytes: Vec<u8> = unsigned.iter().flat_map(|w| w.to_le_bytes()).collect();
     assert_eq!(bytes, read(0, 4800));
     assert_eq!(unsigned, signed.iter().map(|w| w.cast_unsigned()).collect::<Vec<_>>());
-}
-
-#[test]
-fn rows_start_exactly_at_their_bound() {
-    let bounds = [0u64, 1, 2, 10, 1000, 1 << 20];
-    let table = Table::new(&bounds, 20).expect("a table");
-    for (row, pair) in bounds.windows(2).enumerate() {
-        let expected = row as u64;
-        assert_eq!(table.row(pair[0]), expected, "first value of the row");
-        assert_eq!(table.row(pair[1] - 1), expected, "last value of the row");
-    }
-}
-
-#[test]
-fn the_widest_and_the_smallest_table_work() {
-    let widest = Table::new(&[0, 1, (1 << 63) - 1, 1 << 63], 63).expect("a table");
-    let rows = [0, 1, (1 << 63) - 2, (1 << 63) - 1].map(|y| widest.row(y));
-    assert_eq!(rows, [0, 1, 1, 2]);
-    let smallest = Table::new(&[0, 2], 1).expect("a table");
-    assert_eq!([0, 1].map(|y| smallest.row(y)), [0, 0]);
-}
-
-#[test]
-fn draws_look_up_the_bits_of_the_stream() {
-    let table = Table::new(&[0, 100, 101, 40_000, 1 << 16], 16).expect("a table");
-    let bits = stream().bits(&Workers::INLINE, 0, 16, 2000);
-    let expected: Vec<u64> = bits
-        .iter()
-        .map(|&y| [100, 101, 40_000].iter().filter(|&&bound| bound <= y).count() as u64)
-        .collect();
-    for workers in all_workers() {
-        assert_eq!(stream().table_draws(&workers, 0, &table, 2000)[..], expected);
-    }
-}
-
-#[test]
-fn malformed_tables_are_refused() {
-    assert!(Table::new(&[0, 3, 8], 3).is_ok());
-    let bad: [(&[u64], usize); 9] = [
-        (&[], 3),
-        (&[0], 3),
-        (&[8], 3),
-        (&[1, 8], 3),
-        (&[0, 3, 7], 3),
-        (&[0, 3, 3, 8], 3),
-        (&[0, 5, 3, 8], 3),
-        (&[0, 1], 0),
-        (&[0, 3, 8], 64),
-    ];
-    for (bounds, width) in bad {
-        assert!(matches!(Table::new(bounds, width), Err(Fault::Usage(_))), "{bounds:?} {width}");
-    }
 }

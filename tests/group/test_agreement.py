@@ -120,12 +120,9 @@ def test_point_vectors(n: int) -> None:
             -points,
             points * scalars,
             points * scalars.secret(),
-            points.vartime_mul(scalars),
             points * group.scalar(ORDER - 2),
             points.vartime_segment_msm(scalars, lengths),
         ]
-        if n and n % 2 == 0:
-            vectors.append(points.vartime_fold(group.scalar(5), group.scalar(ORDER // 3)))
         sums = [points.sum(), points.msm(scalars), points.vartime_msm(scalars)]
         return [*(x.to_bytes() for x in vectors), *(x.to_bytes() for x in sums)]
 
@@ -175,7 +172,6 @@ calls = st.one_of(
     st.tuples(st.just("bytes"), st.integers(0, 150)),
     st.tuples(st.just("scalars"), st.integers(0, 3)),
     st.tuples(st.just("bits"), st.integers(1, 64), st.integers(0, 20)),
-    st.tuples(st.just("draws"), st.integers(3, 63), st.integers(0, 20)),
     st.tuples(st.just("add"), st.sampled_from(["i4", "u4", "i8", "u8"]), st.integers(0, 40)),
     st.tuples(st.just("wide"), st.integers(1, 40), st.integers(0, 20)),
     st.tuples(st.just("wide scalars"), st.integers(1, 40), st.integers(0, 20)),
@@ -199,10 +195,6 @@ def played(group: Group, script: list[tuple[Any, ...]]) -> list[Any]:
             answers.append(made.scalars(*arguments).reveal().ints())
         elif name == "bits":
             answers.append(made.bits(*arguments))
-        elif name == "draws":
-            width, n = arguments
-            table = [0, 1, 1 << width - 2, 3 << width - 2, (1 << width) - 1, 1 << width]
-            answers.append(made.table_draws(table, width, n))
         elif name == "wide":
             radius, n = arguments
             answers.append(made.wide_table_draws(wide_table(group, radius), n))

@@ -27,7 +27,6 @@ def test_threads_share_objects(group: Group) -> None:
         lambda: points.vartime_msm(scalars).to_bytes(),
         lambda: points[:40].msm(scalars[:40].secret()).to_bytes(),
         lambda: points[:40].__mul__(scalars[:40]).to_bytes(),
-        lambda: points[:40].vartime_fold(scalars[0], scalars[1]).to_bytes(),
         lambda: group.decode_points(encoded, 600).to_bytes(),
         lambda: fixed.combine(scalars[:40]).to_bytes(),
         lambda: scalars.inverse().to_bytes() + scalars.sum().to_bytes(),

@@ -67,9 +67,9 @@ def test_elementwise(group: Group, table: list[tuple[int, ...]], single: int) ->
     assert known_points(group, [(x - single) % ORDER for x in a]) == A - S
     assert known_points(group, [-x % ORDER for x in a]) == -A
     products = known_points(group, [x * z % ORDER for x, _, z in table])
-    assert A * K == A * K.secret() == A.vartime_mul(K) == products
+    assert A * K == A * K.secret() == products
     scaled = known_points(group, [x * single % ORDER for x in a])
-    assert A * s == A * s.secret() == A.vartime_mul(s) == scaled
+    assert A * s == A * s.secret() == scaled
 
 
 @FEW
@@ -89,7 +89,7 @@ def test_sums_of_every_size(group: Group, n: int) -> None:
     a = random_residues(n, "logarithms")
     k = random_residues(n)
     k[: len(EDGES)] = EDGES[:n]
-    A = group.points([group.generator]).gather([0] * n).vartime_mul(group.scalars(a))
+    A = group.points([group.generator]).gather([0] * n) * group.scalars(a)
     expected = group.generator * group.scalar(dot(a, k))
     assert A.vartime_msm(group.scalars(k)) == expected
     if n <= 600:
@@ -104,7 +104,7 @@ def test_small_scalars_of_both_signs(group: Group, n: int, bits: int) -> None:
     k = [-value if i % 3 == 0 else value for i, value in enumerate(k)]
     k[0] = -((1 << bits) - 1)
     k[-1] = (1 << bits) - 1
-    A = group.points([group.generator]).gather([0] * n).vartime_mul(group.scalars(a))
+    A = group.points([group.generator]).gather([0] * n) * group.scalars(a)
     expected = group.generator * group.scalar(dot(a, k))
     assert A.vartime_msm(group.scalars(k)) == expected
 
@@ -114,7 +114,7 @@ def test_all_edge_scalars_against_each_other(group: Group) -> None:
     a, k = column(pairs, 0), column(pairs, 1)
     A, K = known_points(group, a), group.scalars(k)
     expected = known_points(group, [x * y % ORDER for x, y in pairs])
-    assert A * K == A.vartime_mul(K) == A * K.secret() == expected
+    assert A * K == A * K.secret() == expected
     assert A.vartime_msm(K) == A.msm(K) == expected.sum()
 
 
@@ -165,7 +165,7 @@ def test_segments_of_very_different_sizes(group: Group) -> None:
     lengths = [0, 1, 300, 0, 2, 60, 1, 0]
     n = sum(lengths)
     a, k = random_residues(n, "logarithms"), random_residues(n)
-    points = group.points([group.generator]).gather([0] * n).vartime_mul(group.scalars(a))
+    points = group.points([group.generator]).gather([0] * n) * group.scalars(a)
     sums = points.vartime_segment_msm(group.scalars(k), lengths)
     ends = list(accumulate(lengths))
     parts = [slice(end - size, end) for end, size in zip(ends, lengths, strict=True)]
@@ -178,32 +178,6 @@ def test_segments_must_cover_the_vector(group: Group, lengths: list[int]) -> Non
     assert len(points.vartime_segment_msm(scalars, [1, 3])) == 2
     with pytest.raises(UsageError):
         points.vartime_segment_msm(scalars, lengths)
-
-
-@FEW
-@given(pairs=st.lists(st.tuples(residues, residues), min_size=1), low=residues, high=residues)
-def test_fold(group: Group, pairs: list[tuple[int, int]], low: int, high: int) -> None:
-    expected = [(low * x + high * y) % ORDER for x, y in pairs]
-    halves = [x for x, _ in pairs] + [y for _, y in pairs]
-    folded = known_points(group, halves).vartime_fold(group.scalar(low), group.scalar(high))
-    assert folded == known_points(group, expected)
-
-
-@pytest.mark.parametrize("half", [1, 2, 3, 64, 151])
-def test_fold_of_every_size(group: Group, half: int) -> None:
-    points = random_points(group, 2 * half)
-    low, high = random_scalars(group, 2)
-    folded = points.vartime_fold(low, high)
-    assert len(folded) == half
-    for i in {0, half // 2, half - 1}:
-        assert folded[i] == points[i] * low + points[i + half] * high
-
-
-@pytest.mark.parametrize("n", [0, 1, 3, 65])
-def test_a_vector_without_two_halves_cannot_be_folded(group: Group, n: int) -> None:
-    assert len(random_points(group, 4).vartime_fold(group.scalar(1), group.scalar(2))) == 2
-    with pytest.raises(UsageError):
-        random_points(group, n).vartime_fold(group.scalar(1), group.scalar(2))
 
 
 @FEW
@@ -222,7 +196,7 @@ def test_fixed_bases_at_every_edge(group: Group) -> None:
     window_edges = [1 << k for k in range(252)] + [(1 << k) - 1 for k in range(253)]
     values = [*EDGES, *window_edges]
     values += [ORDER - value for value in values if value]
-    powers = group.points([G] * len(values)).vartime_mul(group.scalars(values))
+    powers = group.points([G] * len(values)) * group.scalars(values)
     assert fixed.combine(group.scalars(values)) == powers
     assert fixed.combine(group.secret_scalars(values)) == powers
 

@@ -145,7 +145,7 @@ def test_both_algorithms_at_every_size(monkeypatch: pytest.MonkeyPatch, limit: i
     logarithms = [pow(3, k, ORDER) for k in range(n)]
     for bits in (1, 2, 9, 64, 252):
         values = [pow(5, k + 1, ORDER) % (1 << bits) * (-1) ** k for k in range(n)]
-        points = group.points([group.generator] * n).vartime_mul(group.scalars(logarithms))
+        points = group.points([group.generator] * n) * group.scalars(logarithms)
         made = points.vartime_msm(group.scalars(values))
         assert made == group.generator * group.scalar(dot(logarithms, values))
 

@@ -61,19 +61,14 @@ def test_negation_and_inverse(group: Group, value: int) -> None:
     assert int(-group.scalar(value)) == -value % ORDER
     if value:
         assert int(group.scalar(value).inverse()) == pow(value, -1, ORDER)
-        assert int(group.secret_scalar(value).inverse().reveal()) == pow(value, -1, ORDER)
 
 
 def test_zero_has_no_inverse(group: Group) -> None:
     with pytest.raises(UsageError):
         group.scalar(0).inverse()
-    with pytest.raises(UsageError):
-        group.secret_scalar(0).inverse()
     for values in ([0], [1, 0, 2], [1, 2, 0]):
         with pytest.raises(UsageError):
             group.scalars(values).inverse()
-        with pytest.raises(UsageError):
-            group.secret_scalars(values).inverse()
 
 
 @operations
@@ -104,7 +99,6 @@ def test_reductions(group: Group, table: list[tuple[int, ...]]) -> None:
 def test_vector_inverse(group: Group, values: list[int]) -> None:
     expected = [pow(value, -1, ORDER) for value in values]
     assert group.scalars(values).inverse().ints() == expected
-    assert group.secret_scalars(values).inverse().reveal().ints() == expected
 
 
 @FEW

@@ -93,12 +93,7 @@ def test_widths_out_of_range(group: Group, width: Any) -> None:
 @pytest.mark.parametrize("n", [-1, -(2**70), 1.0, "1", None])
 def test_sizes_that_are_none(group: Group, n: Any) -> None:
     made = stream(group)
-    for draw in (
-        made.bytes,
-        made.scalars,
-        lambda n: made.bits(8, n),
-        lambda n: made.table_draws([0, 128, 256], 8, n),
-    ):
+    for draw in (made.bytes, made.scalars, lambda n: made.bits(8, n)):
         with pytest.raises(UsageError):
             draw(n)
     assert made.bytes(10) == key_stream(10)
@@ -108,12 +103,7 @@ def test_sizes_that_are_none(group: Group, n: Any) -> None:
 def test_the_end_of_the_stream(group: Group, n: int) -> None:
     """Refused before anything is made, and nothing is taken."""
     made = stream(group)
-    for draw in (
-        made.bytes,
-        made.scalars,
-        lambda n: made.bits(8, n),
-        lambda n: made.table_draws([0, 128, 256], 8, n),
-    ):
+    for draw in (made.bytes, made.scalars, lambda n: made.bits(8, n)):
         with pytest.raises((UsageError, MemoryError)):
             draw(n)
     assert made.bytes(10) == key_stream(10)

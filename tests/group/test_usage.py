@@ -113,14 +113,10 @@ def calls(group: Group, of: dict[str, Any]) -> dict[str, Callable[[], Any]]:
         "concat": lambda: own["scalars"].concat(scalars),
         "concat secret": lambda: own["scalars"].concat(secrets),
         "secret concat": lambda: own["secret scalars"].concat(scalars),
-        "vartime_mul": lambda: own["points"].vartime_mul(scalars),
-        "vartime_mul one": lambda: own["points"].vartime_mul(scalar),
         "msm": lambda: own["points"].msm(scalars),
         "msm secret": lambda: own["points"].msm(secrets),
         "vartime_msm": lambda: own["points"].vartime_msm(scalars),
         "segments": lambda: own["points"].vartime_segment_msm(scalars, [1, 2]),
-        "fold low": lambda: own["points"][:2].vartime_fold(scalar, own["scalar"]),
-        "fold high": lambda: own["points"][:2].vartime_fold(own["scalar"], scalar),
         "concat points": lambda: own["points"].concat(points),
         "powers": lambda: group.powers(scalar, 3),
         "combine_scalars": lambda: group.combine_scalars(scalars, [own["scalars"]] * 3),
@@ -153,10 +149,7 @@ def test_arguments_of_no_group(group: Group) -> None:
 def test_secrets_where_public_scalars_are_needed(group: Group) -> None:
     own = everything(group)
     hidden = {**own, "scalar": own["secret scalar"], "scalars": own["secret scalars"]}
-    public_only = {
-        "vartime_mul", "vartime_mul one", "vartime_msm", "segments", "fold low", "fold high",
-        "powers", "combine_scalars",
-    }  # fmt: skip
+    public_only = {"vartime_msm", "segments", "powers", "combine_scalars"}
     given, concealed = calls(group, own), calls(group, hidden)
     for name in public_only:
         assert given[name]() is not None
@@ -178,7 +171,6 @@ def test_wrong_lengths(group: Group, size: int) -> None:
         lambda: points - more,
         lambda: points * others,
         lambda: points * others.secret(),
-        lambda: points.vartime_mul(others),
         lambda: points.msm(others),
         lambda: points.msm(others.secret()),
         lambda: points.vartime_msm(others),
@@ -233,7 +225,6 @@ def test_booleans_are_no_integers(group: Group) -> None:
         made.scalars,
         lambda value: made.bits(value, 1),
         lambda value: made.bits(8, value),
-        lambda value: made.table_draws([0, value, 256], 8, 1),
         lambda value: made.add_to(mask, value),
     ]
     for place in places:

@@ -9,7 +9,6 @@ use curve25519_dalek::Scalar;
 use zeroize::Zeroizing;
 
 use super::fault::Fault;
-use super::table::Table;
 use super::workers::Workers;
 
 type Cipher = ChaChaCore<R20, Ietf>;
@@ -82,21 +81,6 @@ impl Stream {
             let word = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
             word & mask
         }))
-    }
-
-    /// n rows of an exact table.
-    pub fn table_draws(
-        &self,
-        workers: &Workers,
-        start: u64,
-        table: &Table,
-        n: usize,
-    ) -> Zeroizing<Vec<u64>> {
-        let mut draws = self.bits(workers, start, table.width(), n);
-        workers.fill(&mut draws, |_, piece| {
-            piece.iter_mut().for_each(|draw| *draw = table.row(*draw));
-        });
-        draws
     }
 
     /// Add or subtract one uniform word per element, wrapping.

@@ -63,17 +63,6 @@ pub fn public_vector<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<&'a [Number]>
     Ok(public.get().values())
 }
 
-/// A scalar or a vector for a variable-time operation.
-pub fn public_scalar_or_vector<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Values<'a>> {
-    if let Ok(vector) = object.cast::<ScalarVec>() {
-        return Ok(Values::Many(vector.get().values()));
-    }
-    match object.cast::<Scalar>() {
-        Ok(scalar) => Ok(Values::One(scalar.get().value())),
-        Err(_) => Err(wrong_class(object, "a public scalar or a public vector of scalars")),
-    }
-}
-
 /// A point or a vector of points.
 pub fn point_or_vector<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Operands<'a>> {
     if let Ok(vector) = object.cast::<PointVec>() {

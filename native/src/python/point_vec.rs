@@ -7,20 +7,17 @@ use pyo3::types::{PyBytes, PyIterator, PyList, PyTuple};
 
 use super::arguments::items;
 use super::batch::{nanos, run, run_in_pieces};
-use super::errors::{raise, usage};
+use super::errors::raise;
 use super::indices::{Index, positions, sizes};
 use super::integers::size;
-use super::operands::{
-    point_or_vector, points, public_scalar, public_scalar_or_vector, public_vector,
-    scalar_or_vector, vector,
-};
+use super::operands::{point_or_vector, points, public_vector, scalar_or_vector, vector};
 use super::point::Point;
 use super::restore;
 use crate::core::codec::encode_points;
 use crate::core::points::{self as core, Points};
 use crate::core::scalars::check_len;
 use crate::core::workers::Workers;
-use crate::core::{bounded_msm, fold, msm, vartime};
+use crate::core::{bounded_msm, msm};
 
 /// Large sums are cheaper for each term, so small pieces would waste time.
 const MSM_PIECE: usize = 4096;
@@ -99,15 +96,6 @@ impl PointVec {
         Ok(run(py, points.len(), nanos::POINT_MUL, work).into())
     }
 
-    #[pyo3(signature = (scalars, /))]
-    fn vartime_mul(&self, py: Python<'_>, scalars: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (points, factors) = (self.values(), public_scalar_or_vector(scalars)?);
-        factors.check_len(points.len()).map_err(raise)?;
-        let product = |i: usize| vartime::multiply(factors.at(i), &points[i]);
-        Ok(run(py, points.len(), nanos::POINT_MUL, |w| core::build(w, points.len(), product))
-            .into())
-    }
-
     fn sum(&self, py: Python<'_>) -> Point {
         let points = self.values();
         Point::new(run(py, points.len(), nanos::POINT_ADD, |w| core::sum(w, points)))
@@ -176,25 +164,6 @@ impl PointVec {
             run_in_pieces(py, mean, nanos::MSM_TERM, MSM_PIECE, |w| sums(&Workers::INLINE, w))
         }
         .into())
-    }
-
-    #[pyo3(signature = (low, high, /))]
-    fn vartime_fold(
-        &self,
-        py: Python<'_>,
-        low: &Bound<'_, PyAny>,
-        high: &Bound<'_, PyAny>,
-    ) -> PyResult<Self> {
-        let (low, high) = (public_scalar(low)?, public_scalar(high)?);
-        let points = self.values();
-        if points.is_empty() || points.len() % 2 == 1 {
-            return Err(usage(format!(
-                "a fold pairs the two halves of a vector: {} points have no halves",
-                points.len()
-            )));
-        }
-        let work = |w: &_| fold::vartime_fold(w, points, low, high);
-        Ok(run(py, points.len() / 2, nanos::POINT_MUL, work).into())
     }
 
     #[pyo3(signature = (indices, /))]

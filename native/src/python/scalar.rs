@@ -64,16 +64,16 @@ macro_rules! scalar_methods {
                 Self::new(-self.value())
             }
 
-            fn inverse(&self) -> PyResult<Self> {
-                Ok(Self::new(inverse(self.value()).map_err(raise)?))
-            }
-
             $($own)*
         }
     };
 }
 
 scalar_methods!(Scalar, secret: false, {
+    fn inverse(&self) -> PyResult<Self> {
+        Ok(Self::new(inverse(&self.0).map_err(raise)?))
+    }
+
     fn is_zero(&self) -> bool {
         self.0 == Number::ZERO
     }

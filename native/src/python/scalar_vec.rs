@@ -104,12 +104,6 @@ macro_rules! vector_methods {
                 Self::new(run(py, self.0.len(), nanos::SCALAR_ADD, |_| scalars::negate(&self.0)))
             }
 
-            fn inverse(&self, py: Python<'_>) -> PyResult<Self> {
-                let work = || scalars::inverses(&self.0);
-                let out = run(py, self.0.len(), 4 * nanos::SCALAR_MUL, |_| work());
-                Ok(Self::new(out.map_err(raise)?))
-            }
-
             #[pyo3(signature = (other, /))]
             fn inner(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
                 inner(py, (&self.0, $secret), other)
@@ -142,6 +136,11 @@ vector_methods!(ScalarVec, secret: false, {
         let py = slf.py();
         let items: Vec<Scalar> = slf.get().0.iter().map(|&s| Scalar::new(s)).collect();
         PyList::new(py, items)?.try_iter()
+    }
+
+    fn inverse(&self, py: Python<'_>) -> PyResult<Self> {
+        let out = run(py, self.0.len(), 4 * nanos::SCALAR_MUL, |_| scalars::inverses(&self.0));
+        Ok(Self::new(out.map_err(raise)?))
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {

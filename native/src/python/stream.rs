@@ -8,12 +8,10 @@ use zeroize::{Zeroize, Zeroizing};
 use super::arguments::check_room;
 use super::batch::{nanos, run};
 use super::errors::{raise, refuse, usage};
-use super::indices::sizes;
 use super::integers::{integer, is_empty_of_integers, is_native_order, size};
 use super::scalar_vec::SecretScalarVec;
 use super::wide_table::WideTable;
 use crate::core::stream::{Stream as Core, Word, bit_bytes};
-use crate::core::table::Table;
 use crate::core::wide::{self, DRAW_BYTES};
 use crate::core::workers::Workers;
 
@@ -168,25 +166,6 @@ impl Stream {
         let start = self.claim(n, bit_bytes(width))?;
         let values = run(py, n, nanos::SCALAR_ADD, |w| self.0.bits(w, start, width, n));
         PyList::new(py, values.iter())
-    }
-
-    #[pyo3(signature = (cumulative, width, n, /))]
-    fn table_draws<'py>(
-        &self,
-        py: Python<'py>,
-        cumulative: &Bound<'_, PyAny>,
-        width: &Bound<'_, PyAny>,
-        n: &Bound<'_, PyAny>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let cumulative = sizes(cumulative, "a bound of the table")?;
-        let bounds: Vec<u64> = cumulative.iter().map(|&bound| bound as u64).collect();
-        let table = Table::new(&bounds, size(width, "the width")?).map_err(raise)?;
-        let n = size(n, "the number of draws")?;
-        check_room(n, size_of::<u64>())?;
-        let start = self.claim(n, bit_bytes(table.width()))?;
-        let nanos = nanos::SCALAR_ADD + bounds.len() / 2;
-        let rows = run(py, n, nanos, |w| self.0.table_draws(w, start, &table, n));
-        PyList::new(py, rows.iter())
     }
 
     #[pyo3(signature = (table, n, /))]

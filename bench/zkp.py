@@ -12,13 +12,15 @@ from commitments import Opening, Pedersen, VectorPedersen, backend_status, ristr
 from commitments.backends import single_thread
 from commitments.group import Group
 from zkp.batch import ProofClaim, verify_batch
-from zkp.last_largest import LastLargestStatement, prove_last_largest, verify_last_largest
 from zkp.range import (
     Interval,
+    LastLargestStatement,
     RangeStatement,
     VectorRangeStatement,
+    prove_last_largest,
     prove_range,
     prove_vector_range,
+    verify_last_largest,
     verify_range,
     verify_vector_range,
 )

@@ -10,14 +10,16 @@ from zkp.gaussian_noise import (
     verify_gaussian_noise,
 )
 from zkp.l2 import L2Statement, prove_l2, verify_l2
-from zkp.last_largest import LastLargestStatement, prove_last_largest, verify_last_largest
 from zkp.noise_table import GaussianTable, WeightedBits, binomial, irwin_hall
 from zkp.range import (
     Interval,
+    LastLargestStatement,
     RangeStatement,
     VectorRangeStatement,
+    prove_last_largest,
     prove_range,
     prove_vector_range,
+    verify_last_largest,
     verify_range,
     verify_vector_range,
 )

@@ -17,40 +17,27 @@ from wire.errors import MalformedMessage, UsageError
 from wire.randomness import Rng
 from zkp.bits import layout_of, proof_size
 from zkp.equations import Equation, require_all
-from zkp.error_offsets import errors_offset_by
-from zkp.range import Interval, RangeStatement, prove_range
+from zkp.range import Interval, RangeStatement, VectorStatement, prove_range
 from zkp.sigma import LinearRelation, RelationBuilder, RelationShape, witness
-from zkp.sigma.equations import relation_equations
-from zkp.sigma.proof import Form, checking, prove_unchecked
+from zkp.sigma.proof import Form, checking, prove_unchecked, relation_equations
 from zkp.transcript import Transcript
+from zkp.vectors import errors_offset_by
 
 
 @dataclass(frozen=True, slots=True)
-class L2Statement:
+class L2Statement(VectorStatement):
     """The squares of the coordinates, read as signed residues, sum to at most `bound`."""
 
-    commitment: Commitment
     bound: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.commitment.key, VectorPedersen) or len(self.commitment) != 1:
-            raise UsageError("an L2 proof is about one vector commitment")
+        VectorStatement.__post_init__(self)
         if type(self.bound) is not int or self.bound < 1:
             raise UsageError("the bound is an integer from 1 on")
         # Coordinates of a prover lie in the interval whatever it does: this is all
         # that keeps the sum of its squares from wrapping around the group order.
         if self.dimension * self.bound > self.group.order // 2:
             raise UsageError("dimension times bound stays below half the group order")
-
-    @property
-    def group(self) -> Group:
-        """The group of the commitment."""
-        return self.commitment.key.group
-
-    @property
-    def dimension(self) -> int:
-        """The number of coordinates."""
-        return self.commitment.key.values_per_commitment
 
     @property
     def intervals(self) -> tuple[Interval, ...]:

@@ -1,10 +1,14 @@
-"""Proves that values in Pedersen commitments lie in public intervals.
+"""Proves bounds on committed values: alone, in vectors, and against a vector's last coordinate.
 
-Specification 07, section 1. One proof covers any number of commitments; it grows
-with the logarithm of their total number of bits.
+Specification 07, section 1: ranges of the values in Pedersen commitments. One proof covers any
+number of commitments; it grows with the logarithm of their total number of bits. An interval is
+written in bits, with every combination of bits inside.
 
-Section 2 bounds vectors: all coordinates of one vector commitment lie in a public interval. An
-interval is written in bits, with every combination of bits inside.
+Section 2: all coordinates of one vector commitment lie in a public interval.
+
+Section 7: values under a private weight. A party with weight w and values x_j in [0, 1] commits
+to (w x_0, .., w x_{d-2}, w). That every product is at most w is all that anybody has to know
+about them.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from zkp import bits
 from zkp.equations import Equation
 from zkp.proof_kind import ProofKind, prover_of, verifier_of
 from zkp.transcript import Transcript
+from zkp.vectors import constant
 
 
 @dataclass(frozen=True)
@@ -181,16 +186,14 @@ def _shape(group: Group, spans: Sequence[int]) -> bits.ConstraintShape:
 
 
 @dataclass(frozen=True, slots=True)
-class VectorRangeStatement:
-    """Every coordinate, read as a signed residue, lies in the interval."""
+class VectorStatement:
+    """Holds the one vector commitment that a statement is about."""
 
     commitment: Commitment
-    interval: Interval
 
     def __post_init__(self) -> None:
         if not isinstance(self.commitment.key, VectorPedersen) or len(self.commitment) != 1:
-            raise UsageError("a vector range proof is about one vector commitment")
-        require_unambiguous(self.interval, self.group)
+            raise UsageError("the proof is about one vector commitment")
 
     @property
     def group(self) -> Group:
@@ -199,8 +202,19 @@ class VectorRangeStatement:
 
     @property
     def dimension(self) -> int:
-        """The number of coordinates."""
+        """The number of coordinates, the last one included."""
         return self.commitment.key.values_per_commitment
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRangeStatement(VectorStatement):
+    """Every coordinate, read as a signed residue, lies in the interval."""
+
+    interval: Interval
+
+    def __post_init__(self) -> None:
+        VectorStatement.__post_init__(self)
+        require_unambiguous(self.interval, self.group)
 
     def as_bits(self) -> bits.BitStatement:
         """The same claim about hidden bits."""
@@ -226,12 +240,7 @@ def prove_vector_range(
     Raises:
         UsageError: a coordinate is outside, or the opening does not fit. Nothing was sent.
     """
-    if len(opening.values) != statement.dimension:
-        raise UsageError(f"{statement.dimension} values wanted, not {len(opening.values)}")
-    intervals = [statement.interval] * statement.dimension
-    hidden = secret_bits(statement.group, opening.values, intervals)
-    openings = bits.Openings(vectors=[opening])
-    return bits.prove(statement.as_bits(), hidden, openings, transcript, rng=rng)
+    return _prove_in(statement, _coordinates(statement, opening), opening, transcript, rng)
 
 
 def verify_vector_range(
@@ -246,9 +255,118 @@ def verify_vector_range(
     bits.verify(statement.as_bits(), proof, transcript)
 
 
+def _coordinates(statement: VectorStatement, opening: Opening) -> SecretScalarVec:
+    """The values that an opening gives; `UsageError` for a wrong number of them."""
+    if len(opening.values) != statement.dimension:
+        raise UsageError(f"{statement.dimension} values wanted, not {len(opening.values)}")
+    return opening.values
+
+
+def _prove_in(
+    statement: VectorRangeStatement | LastLargestStatement,
+    numbers: SecretScalarVec,
+    opening: Opening,
+    transcript: Transcript,
+    rng: Rng,
+) -> bytes:
+    """Prove a statement about numbers that all lie in its interval, from their bits."""
+    hidden = secret_bits(statement.group, numbers, [statement.interval] * len(numbers))
+    openings = bits.Openings(vectors=[opening])
+    return bits.prove(statement.as_bits(), hidden, openings, transcript, rng=rng)
+
+
 @lru_cache(maxsize=16)
 def _vector_shape(group: Group, dimension: int, span: int) -> bits.ConstraintShape:
     weights = Interval(0, span).weights
     width = len(weights)
     rows = tuple(bits.BitForm.weighted(j * width, weights) for j in range(dimension))
     return bits.ConstraintShape(group, dimension * width, [bits.CommittedVector(rows)])
+
+
+@dataclass(frozen=True, slots=True)
+class LastLargestStatement(VectorStatement):
+    """All coordinates lie in [0, maximum], and none is larger than the last."""
+
+    maximum: int
+
+    def __post_init__(self) -> None:
+        VectorStatement.__post_init__(self)
+        if self.dimension < 2:
+            raise UsageError("besides the last coordinate there is at least one other")
+        require_unambiguous(self.interval, self.group)
+
+    @property
+    def interval(self) -> Interval:
+        """Where all coordinates lie, and their distances from the last one."""
+        return Interval(0, self.maximum)
+
+    def as_bits(self) -> bits.BitStatement:
+        """The same claim about hidden bits (rule R25)."""
+        return bits.BitStatement.of(
+            _last_largest_shape(self.group, self.dimension, self.maximum),
+            constants=[0] * (2 * self.dimension - 1),
+            vectors=[self.commitment],
+        )
+
+    def equations(self, proof: bytes, transcript: Transcript) -> tuple[Equation, ...]:
+        """What must hold for the proof to be valid; raises as `verify_last_largest`."""
+        return bits.equations(self.as_bits(), proof, transcript)
+
+
+def prove_last_largest(
+    statement: LastLargestStatement, opening: Opening, transcript: Transcript, *, rng: Rng
+) -> bytes:
+    """Prove that all coordinates are in range and none is larger than the last.
+
+    The caller has bound the context to the transcript. After an error it is spent.
+
+    Raises:
+        UsageError: it is not so, or the opening does not fit. Nothing was sent.
+    """
+    values = _coordinates(statement, opening)
+    numbers = values.concat(_below_last(statement.group, values))
+    return _prove_in(statement, numbers, opening, transcript, rng)
+
+
+def verify_last_largest(
+    statement: LastLargestStatement, proof: bytes, transcript: Transcript
+) -> None:
+    """Check a proof. The transcript is bound as the prover's was.
+
+    Raises:
+        MalformedMessage: bytes no prover writes.
+        InvalidProof: with the check that failed.
+    """
+    bits.verify(statement.as_bits(), proof, transcript)
+
+
+def last_largest_layout(dimension: int, maximum: int) -> bits.Layout:
+    """The layout of the bits of every proof for this dimension and maximum."""
+    count = (2 * dimension - 1) * len(Interval(0, maximum).weights)
+    return bits.layout_of(count, (dimension,))
+
+
+def _below_last(group: Group, values: SecretScalarVec) -> SecretScalarVec:
+    """By how much each other coordinate stays below the last one."""
+    others = len(values) - 1
+    return constant(group, 1, others) * values[others] - values[:others]
+
+
+@lru_cache(maxsize=16)
+def _last_largest_shape(group: Group, dimension: int, maximum: int) -> bits.ConstraintShape:
+    """Bits of the coordinates in order, then those of the distances from the last one."""
+    weights = Interval(0, maximum).weights
+    width, others = len(weights), dimension - 1
+    negative = [-weight for weight in weights]
+    rows = tuple(bits.BitForm.weighted(j * width, weights) for j in range(dimension))
+    distances = [
+        rows[others]
+        + bits.BitForm.weighted(j * width, negative)
+        + bits.BitForm.weighted((dimension + j) * width, negative)
+        for j in range(others)
+    ]
+    return bits.ConstraintShape(
+        group,
+        (dimension + others) * width,
+        [*map(bits.Public, distances), bits.CommittedVector(rows)],
+    )

@@ -11,6 +11,11 @@ proof was refused, or whose proving failed, is spent.
 Below it is the duplex sponge of draft-irtf-cfrg-fiat-shamir over SHAKE128. Everything absorbed so
 far decides everything squeezed next. Squeezed bytes are never fed back, so two sponges that
 absorbed the same bytes give the same bytes whatever was squeezed from them in between.
+
+Nonces come from it, too (specification 02, F9). A prover whose nonces a fault replaced by zeros,
+or by others it used before, makes a proof that verifies and tells the witness. So it draws them
+again from the same bytes when its proof is finished, and compares them with those that went into
+it.
 """
 
 from __future__ import annotations
@@ -20,9 +25,10 @@ from typing import Final
 
 from commitments.group import Group, Point, PointVec, Scalar, ScalarVec, SecretScalarVec
 from wire.domains import PROVER_NONCES, TRANSCRIPT
-from wire.errors import InvalidProof, UsageError
+from wire.errors import ComputationFault, InvalidProof, UsageError
 from wire.randomness import Rng, draw
-from zkp.nonces import NonceSource
+from wire.secret import Guarded
+from zkp.vectors import constant
 
 RATE: Final = 168
 SESSION_SIZE: Final = 32
@@ -236,3 +242,34 @@ class Transcript:
         # knows before choosing a statement.
         if not self._bound:
             raise UsageError("absorb the context and the statement before drawing from it")
+
+
+class NonceSource(Guarded):
+    """Nonces that depend on a transcript, a label, fresh bytes and a witness; ever the same."""
+
+    __slots__ = ("_count", "_fresh", "_group", "_session", "_witness")
+
+    def __init__(
+        self, group: Group, count: int, session: bytes, fresh: bytes, witness: SecretScalarVec
+    ) -> None:
+        """Use `Transcript.nonce_source`."""
+        self._group = group
+        self._count = count
+        self._session = session
+        self._fresh = fresh
+        self._witness = witness
+
+    def draw(self) -> SecretScalarVec:
+        """The nonces; every call makes them anew."""
+        return self._group.hedged_scalars(self._count, self._session, self._fresh, self._witness)
+
+    def require_used(self, used: SecretScalarVec) -> None:
+        """Raises `ComputationFault` unless these are the nonces."""
+        require_equal(self._group, used, self.draw())
+
+
+def require_equal(group: Group, left: SecretScalarVec, right: SecretScalarVec) -> None:
+    """Raises `ComputationFault` unless both vectors are the same."""
+    # Where they are, as they always should be, what is revealed is zeros.
+    if len(left) != len(right) or (left - right).reveal() != constant(group, 0, len(left)):
+        raise ComputationFault("the nonces of a proof are not those that were drawn for it")

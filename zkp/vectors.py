@@ -1,11 +1,13 @@
-"""Small helpers on vectors of public scalars and points that several proofs use."""
+"""Joins, sums and decodes vectors of public scalars and points, for several proofs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar, cast
 
 from commitments.group import Group, Scalar, ScalarVec
+from wire.errors import MalformedMessage
 
 
 class _Joinable(Protocol):
@@ -40,3 +42,13 @@ def weighted_sum(
     """The sum of weights[k] * vectors[k]; at least one vector, all of one length."""
     # The group's method gives a secret only where a vector is secret; none is here.
     return cast("ScalarVec", group.combine_scalars(vector(group, weights), vectors))
+
+
+@contextmanager
+def errors_offset_by(start: int) -> Iterator[None]:
+    """Inside, parts of a proof are decoded that begin at byte `start` of it."""
+    try:
+        yield
+    except MalformedMessage as error:
+        offset = None if error.offset is None else start + error.offset
+        raise MalformedMessage(error.message, "proof", offset) from error

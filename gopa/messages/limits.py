@@ -52,7 +52,7 @@ from gopa.messages.phases import Phase
 from zkp import GaussianTable, Interval, WeightedNoisePlan
 from zkp.bits import layout_of, proof_size
 from zkp.gaussian_noise import slack_bits
-from zkp.last_largest import proof_layout
+from zkp.range import last_largest_layout
 
 POINT: Final = 32
 SHARE: Final = 64
@@ -134,7 +134,7 @@ def _noise_proof_size(manifest: Manifest, group: Group) -> int:
 @lru_cache(maxsize=64)
 def _weighing_size(manifest: Manifest, group: Group) -> int:
     terms = manifest.terms
-    return proof_size(group, proof_layout(terms.dimension, terms.steps))
+    return proof_size(group, last_largest_layout(terms.dimension, terms.steps))
 
 
 def _organiser(manifest: Manifest, _: int) -> int:

@@ -41,7 +41,7 @@ from zkp import (
 from zkp.batch import Verifiable, verify_items
 from zkp.bits import Openings
 from zkp.equations import Equation
-from zkp.sigma.equations import relation_equations
+from zkp.sigma.proof import relation_equations
 from zkp.weighted_noise import NoiseBits, WeightedNoiseStatement
 
 

@@ -10,7 +10,7 @@ from commitments import Commitment, VectorPedersen, ristretto255
 from commitments.group import Group
 from tests.randomness import seeded
 from tests.zkp.proof_vectors import Case, byte_cases, expectation, transcript
-from zkp.last_largest import LastLargestStatement, prove_last_largest, verify_last_largest
+from zkp.range import LastLargestStatement, prove_last_largest, verify_last_largest
 
 CONTEXT = b"a party of a session"
 
@@ -60,7 +60,7 @@ def false_case(
     with (
         mock.patch("zkp.bits.prover.require_satisfied"),
         mock.patch("zkp.bits.prover.require_valid"),
-        mock.patch("zkp.last_largest.secret_bits", return_value=bits),
+        mock.patch("zkp.range.secret_bits", return_value=bits),
     ):
         made = case(group, f"the vector {values}", values, 5)
     return replace(made, base=base.name)

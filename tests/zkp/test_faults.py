@@ -29,11 +29,10 @@ from wire.randomness import Rng
 from zkp import Interval, RangeStatement, prove_range, sigma
 from zkp import bits as bit_argument
 from zkp.l2 import L2Statement, prove_l2
-from zkp.nonces import NonceSource
 from zkp.sigma import AnyOf, ChildWitnesses
 from zkp.sigma.bits import prove as prove_bit_by_bit
 from zkp.sigma.statements import discrete_log, opening, witness
-from zkp.transcript import Transcript
+from zkp.transcript import NonceSource, Transcript
 from zkp.weighted_noise import WeightedNoisePlan, commit_weighted_noise
 
 NOTHING = ristretto255("reference").secret_scalars([])

@@ -30,7 +30,7 @@ from zkp import (
 )
 from zkp.batch import ProofClaim, verify_batch
 from zkp.l2 import L2Statement, prove_l2, verify_l2
-from zkp.last_largest import LastLargestStatement, prove_last_largest, verify_last_largest
+from zkp.range import LastLargestStatement, prove_last_largest, verify_last_largest
 
 BOX = Interval(0, 6)
 

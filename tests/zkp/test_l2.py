@@ -22,8 +22,7 @@ from zkp import sigma
 from zkp.batch import ProofClaim, verify_batch
 from zkp.equations import holds
 from zkp.l2 import L2Statement, prove_l2, verify_l2
-from zkp.sigma.equations import relation_equations
-from zkp.sigma.proof import Form
+from zkp.sigma.proof import Form, relation_equations
 
 GROUPS = st.sampled_from(proving_groups())
 

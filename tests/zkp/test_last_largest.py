@@ -15,8 +15,15 @@ from tests.randomness import seeded
 from tests.zkp.test_range import transcript
 from wire.errors import InvalidProof, ProtocolError, UsageError
 from zkp.batch import ProofClaim, verify_batch
-from zkp.last_largest import LastLargestStatement, prove_last_largest, verify_last_largest
-from zkp.range import Interval, VectorRangeStatement, prove_vector_range, verify_vector_range
+from zkp.range import (
+    Interval,
+    LastLargestStatement,
+    VectorRangeStatement,
+    prove_last_largest,
+    prove_vector_range,
+    verify_last_largest,
+    verify_vector_range,
+)
 
 GROUPS = st.sampled_from(proving_groups())
 
@@ -85,9 +92,7 @@ def test_false_claims_have_no_proof(
         prove(group, values, 5)
     monkeypatch.setattr("zkp.bits.prover.require_satisfied", lambda *_: None)
     monkeypatch.setattr("zkp.bits.prover.require_valid", lambda *_: None)
-    monkeypatch.setattr(
-        "zkp.last_largest.secret_bits", lambda *_: group.secret_scalars(honest_bits)
-    )
+    monkeypatch.setattr("zkp.range.secret_bits", lambda *_: group.secret_scalars(honest_bits))
     statement, forged = prove(group, values, 5)
     with pytest.raises(InvalidProof):
         check(statement, forged)
@@ -105,7 +110,7 @@ def test_every_distance_counts(group: Group, monkeypatch: pytest.MonkeyPatch) ->
         distances = [max(0, 2 - value) for value in values[:3]]
         bits = [bit for each in values + distances for bit in interval.bits(each)]
         monkeypatch.setattr(
-            "zkp.last_largest.secret_bits",
+            "zkp.range.secret_bits",
             lambda *_, bits=bits: group.secret_scalars(bits),
         )
         statement, forged = prove(group, values, 3)

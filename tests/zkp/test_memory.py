@@ -15,8 +15,7 @@ from commitments import ristretto255
 from commitments.group import SecretScalarVec
 from tests.zkp.prover_process import DOMAIN, SEED
 from wire.secret import SecretBytes
-from zkp.nonces import NonceSource
-from zkp.transcript import frame
+from zkp.transcript import NonceSource, frame
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/mem").exists(), reason="the memory of a process is a file on Linux only"

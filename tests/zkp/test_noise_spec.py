@@ -14,8 +14,7 @@ FILES: Final = (
     "zkp/gaussian_noise.py",
     "zkp/weighted_noise.py",
     "zkp/l2.py",
-    "zkp/last_largest.py",
-    "zkp/gaussian_noise.py",
+    "zkp/range.py",
     "zkp/sigma/bits.py",
 )
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from tests.zkp.noise_table_vectors import REFUSED, laws, records
 from wire.errors import MalformedMessage, UsageError
-from zkp.enclosure import exp_of_minus
 from zkp.noise_table import (
     MOST_WEIGHTED_BITS,
     GaussianTable,
@@ -23,6 +22,7 @@ from zkp.noise_table import (
     binomial,
     check_law,
     decode_noise_law,
+    exp_of_minus,
     irwin_hall,
 )
 

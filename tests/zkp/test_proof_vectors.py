@@ -21,8 +21,7 @@ from tests.zkp.proof_vectors import published, transcript, verify_record
 from zkp.equations import holds
 from zkp.gaussian_noise import verify_gaussian_noise
 from zkp.l2 import verify_l2
-from zkp.last_largest import verify_last_largest
-from zkp.range import verify_range, verify_vector_range
+from zkp.range import verify_last_largest, verify_range, verify_vector_range
 from zkp.weighted_noise import verify_weighted_noise
 
 FILES: dict[str, tuple[Any, Callable[..., None]]] = {

@@ -16,6 +16,7 @@ from commitments.generators import MAX_BASES
 from commitments.group import Group, PointVec, ScalarVec
 from wire.errors import MalformedMessage, UsageError
 from zkp.equations import Family
+from zkp.vectors import errors_offset_by
 
 LEFT: Final = Family(b"bits/left")
 RIGHT: Final = Family(b"bits/right")
@@ -165,13 +166,8 @@ def decode_proof(group: Group, layout: Layout, data: bytes) -> Proof:
             f"a proof of {expected} bytes was expected, not {len(data)}", "proof"
         )
     split = layout.point_count * group.point_size
-    try:
+    with errors_offset_by(0):
         points = group.decode_points(data[:split], layout.point_count)
-    except MalformedMessage as error:
-        raise MalformedMessage(error.message, "proof", error.offset) from error
-    try:
+    with errors_offset_by(split):
         scalars = group.decode_scalars(data[split:], layout.scalar_count)
-    except MalformedMessage as error:
-        offset = None if error.offset is None else split + error.offset
-        raise MalformedMessage(error.message, "proof", offset) from error
     return Proof(points, scalars)

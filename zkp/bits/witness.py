@@ -16,8 +16,7 @@ from wire.randomness import Rng
 from wire.secret import Guarded
 from zkp.bits.layout import LEFT, RIGHT, Layout, left_bases
 from zkp.bits.statement import BitStatement, Combined
-from zkp.nonces import NonceSource
-from zkp.transcript import Transcript
+from zkp.transcript import NonceSource, Transcript
 from zkp.vectors import constant
 
 

@@ -1,7 +1,7 @@
 """Sigma protocols: prove knowledge of scalars that satisfy public equations."""
 
 from zkp.sigma.batch import BatchVerifier
-from zkp.sigma.notation import RelationBuilder
+from zkp.sigma.composition import AllOf, AnyOf, Statement, conjoin
 from zkp.sigma.proof import Form, prove, verify
 from zkp.sigma.prover import ChildWitnesses, Witness
 from zkp.sigma.relation import (
@@ -11,8 +11,8 @@ from zkp.sigma.relation import (
     RelationShape,
     RelationTerm,
 )
-from zkp.sigma.statement import AllOf, AnyOf, Statement, conjoin
 from zkp.sigma.statements import (
+    RelationBuilder,
     discrete_log,
     dleq,
     equal_values,

@@ -18,6 +18,7 @@ from commitments.group import Group, Point, PointVec, Scalar, ScalarVec
 from wire.domains import SIGMA_BATCH_WEIGHTS
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 from wire.randomness import Rng, draw
+from zkp.sigma.composition import ProofSize, Statement, count, leaf_challenges, leaves
 from zkp.sigma.proof import (
     Form,
     bind_proof,
@@ -28,7 +29,6 @@ from zkp.sigma.proof import (
     verify_narg,
 )
 from zkp.sigma.relation import LinearRelation, RelationShape
-from zkp.sigma.statement import ProofSize, Statement, count, leaf_challenges, leaves
 from zkp.transcript import DuplexSponge, Transcript, decode_challenges, derive_session_id, frame
 from zkp.vectors import concatenate, vector
 

@@ -22,14 +22,14 @@ from zkp.bits.shape import BitForm, CommittedValue, CommittedVector
 from zkp.bits.statement import BitStatement
 from zkp.bits.verifier import require_no_identity
 from zkp.bits.witness import Openings, WitnessScalars
-from zkp.sigma.notation import RelationBuilder
+from zkp.sigma.composition import AllOf, AnyOf
 from zkp.sigma.proof import Form, checking, prove_unchecked
 from zkp.sigma.proof import verify as verify_sigma
 from zkp.sigma.prover import ChildWitnesses
 from zkp.sigma.relation import LinearRelation, RelationShape
-from zkp.sigma.statement import AllOf, AnyOf
-from zkp.sigma.statements import witness
+from zkp.sigma.statements import RelationBuilder, witness
 from zkp.transcript import Transcript
+from zkp.vectors import errors_offset_by
 
 _FORM: Final = Form.COMPACT
 
@@ -94,17 +94,12 @@ def verify(statement: BitStatement, proof: bytes, transcript: Transcript) -> Non
         raise MalformedMessage(
             f"a proof of {expected} bytes was expected, not {len(proof)}", "proof"
         )
-    try:
+    with errors_offset_by(0):
         points = group.decode_points(proof[:split], count)
-    except MalformedMessage as error:
-        raise MalformedMessage(error.message, "proof", error.offset) from error
     statement.absorb(transcript)
     transcript.absorb_points(b"schnorr-bits/commitments", points)
-    try:
+    with errors_offset_by(split):
         verify_sigma(_relation(statement, points), proof[split:], transcript, form=_FORM)
-    except MalformedMessage as error:
-        offset = None if error.offset is None else split + error.offset
-        raise MalformedMessage(error.message, "proof", offset) from error
 
 
 def _bit_count(statement: BitStatement) -> int:

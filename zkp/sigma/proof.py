@@ -6,6 +6,10 @@ Two forms of the same proof. *Batchable* carries commitments and is what
 `BatchVerifier` takes; *compact* carries the challenge instead and is shorter
 where a statement has several equations. For a single `LinearRelation` the strings
 are those of draft-irtf-cfrg-sigma-protocols.
+
+For proofs made of several parts the verification equations are handed out instead of checked
+(`relation_equations`), so that they share one sum with those of other proofs (specification 02,
+rule N4; specification 06, rule A11).
 """
 
 from __future__ import annotations
@@ -14,16 +18,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalarVec
 from wire.errors import ComputationFault, InvalidProof, MalformedMessage, UsageError
 from wire.randomness import Rng
-from zkp.error_offsets import errors_offset_by
-from zkp.nonces import require_equal
+from zkp.equations import Equation, Term
+from zkp.sigma.composition import Statement, count, fresh_copy, leaf_challenges, leaves
 from zkp.sigma.prover import SigmaProver, Witness, flatten_witness, is_satisfied, randomness_count
 from zkp.sigma.relation import LinearRelation
-from zkp.sigma.statement import Statement, count, fresh_copy, leaf_challenges, leaves
-from zkp.transcript import DuplexSponge, Transcript, challenge_width, decode_challenges
+from zkp.transcript import (
+    DuplexSponge,
+    Transcript,
+    challenge_width,
+    decode_challenges,
+    require_equal,
+)
+from zkp.vectors import constant, errors_offset_by
 
 
 class Form(Enum):
@@ -283,3 +294,41 @@ def bind_statement(transcript: Transcript, statement: Statement, form: Form) -> 
 def bind_proof(transcript: Transcript, proof: bytes) -> None:
     """Bind a finished proof for whatever follows."""
     transcript.absorb(b"sigma proof", proof)
+
+
+_EQUATION: Final = "02-N4"
+
+
+def relation_equations(
+    relation: LinearRelation, proof: bytes, transcript: Transcript
+) -> tuple[Equation, ...]:
+    """What must hold for a batchable proof of the relation to be valid.
+
+    The transcript continues as after `zkp.sigma.verify`.
+
+    Raises:
+        InvalidProof: the relation is degenerate.
+        MalformedMessage: no prover writes such bytes; `offset` counts from this part.
+    """
+    if relation.violation:
+        raise relation.violation.as_invalid_proof()
+    require_length(Form.BATCHABLE, relation, proof)
+    group, shape = relation.group, relation.shape
+    session_id = bind_statement(transcript, relation, Form.BATCHABLE)
+    split = group.point_size * shape.equation_count
+    with errors_offset_by(0):
+        commitment = group.decode_points(proof[:split], shape.equation_count)
+    responses = _decode_scalars(group, proof, split)
+    drawn = decode_challenges(group, challenge_bytes(session_id, relation, proof[:split]))
+    bind_proof(transcript, proof)
+    factors = shape.terms.times_coefficients(responses.gather(shape.terms.scalars))
+    factors = factors.concat(shape.image.coefficients * -drawn[0])
+    both, one = shape.interleaved, constant(group, 1, 1)
+    points, factors, at = relation.elements.gather(both.elements), factors.gather(both.order), 0
+    equations = []
+    for row, length in enumerate(both.lengths):
+        end = at + length
+        demanded = Term(points[at:end], factors[at:end])
+        equations.append(Equation(_EQUATION, (demanded, Term(commitment[row : row + 1], -one))))
+        at = end
+    return tuple(equations)

@@ -14,8 +14,8 @@ from typing import NoReturn, TypeAlias
 
 from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalar, SecretScalarVec
 from wire.errors import UsageError
+from zkp.sigma.composition import AllOf, AnyOf, Statement, count, evaluate, interpolate
 from zkp.sigma.relation import LinearRelation
-from zkp.sigma.statement import AllOf, AnyOf, Statement, count, evaluate, interpolate
 
 
 class ChildWitnesses:
@@ -162,7 +162,9 @@ class _Leaf:
 
 
 @dataclass(slots=True)
-class _All:
+class _Inner:
+    """A statement with children."""
+
     children: list[_Node]
 
     def randomness(self, before: SecretScalarVec) -> SecretScalarVec:
@@ -173,6 +175,11 @@ class _All:
     def leaves(self) -> Iterator[_Leaf]:
         for child in self.children:
             yield from child.leaves()
+
+
+@dataclass(slots=True)
+class _All(_Inner):
+    """Gives every child the challenge."""
 
     def respond(self, challenge: Scalar, answer: _Answer) -> None:
         for child in self.children:
@@ -180,23 +187,16 @@ class _All:
 
 
 @dataclass(slots=True)
-class _Any:
+class _Any(_Inner):
     """A threshold node; `chosen` holds the challenges of its simulated children by place."""
 
     group: Group
-    children: list[_Node]
     chosen: dict[int, SecretScalar]
 
     def randomness(self, before: SecretScalarVec) -> SecretScalarVec:
         for challenge in self.chosen.values():
             before = before.concat(self.group.scalars([1]) * challenge)
-        for child in self.children:
-            before = child.randomness(before)
-        return before
-
-    def leaves(self) -> Iterator[_Leaf]:
-        for child in self.children:
-            yield from child.leaves()
+        return _Inner.randomness(self, before)
 
     def respond(self, challenge: Scalar, answer: _Answer) -> None:
         # Every value of the polynomial is about to be public; only which of them
@@ -243,7 +243,7 @@ def _plan_any(
         _plan(child, None if place in chosen else known, supply, offsets[place])
         for place, (child, known) in enumerate(pairs, start=1)
     ]
-    return _Any(group, children, chosen)
+    return _Any(children, group, chosen)
 
 
 def _simulated_offsets(

@@ -18,7 +18,7 @@ from tests.zkp.bits.samples import Sample, transcript
 from wire.errors import InvalidProof
 from zkp.bits import BitForm, CommittedVector, Layout, equations, prover
 from zkp.equations import holds
-from zkp.nonces import NonceSource
+from zkp.transcript import NonceSource
 
 BITS, PADDING, EXTENSION, LENGTH = 13, 13, 14, 16
 """Thirteen bits, a padding bit and two coordinates."""

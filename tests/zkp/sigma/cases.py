@@ -21,9 +21,9 @@ from zkp.sigma import (
     RelationTerm,
     Statement,
 )
+from zkp.sigma.composition import count
 from zkp.sigma.proof import Conversation, bind_statement, challenge_bytes, prove_narg
 from zkp.sigma.prover import flatten_witness, randomness_count
-from zkp.sigma.statement import count
 from zkp.transcript import Transcript, decode_challenges
 
 PROTOCOL: Final = b"gopa/v1 test vectors"

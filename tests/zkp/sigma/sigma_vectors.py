@@ -11,8 +11,8 @@ from tests.randomness import seeded
 from tests.zkp.sigma.cases import FORMS, Case, cases, read_statement, transcript
 from wire.errors import InvalidProof, MalformedMessage
 from zkp.sigma import BatchVerifier, ChildWitnesses, LinearRelation, Statement, Witness, verify
+from zkp.sigma.composition import count
 from zkp.sigma.proof import bind_statement, prove_narg
-from zkp.sigma.statement import count
 
 Record = dict[str, object]
 

@@ -14,8 +14,8 @@ from wire.errors import InvalidProof, UsageError
 from zkp.sigma import BatchVerifier, Form, LinearRelation, Statement, discrete_log, prove, verify
 from zkp.sigma import batch as batch_equation
 from zkp.sigma.batch import Item, Pool, RelationClaim, assemble, decode_items, weighted_sum
+from zkp.sigma.composition import count
 from zkp.sigma.proof import bind_statement
-from zkp.sigma.statement import count
 
 Entry = tuple[Statement, bytes]
 

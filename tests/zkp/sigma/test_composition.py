@@ -26,9 +26,9 @@ from zkp.sigma import (
     verify,
     witness,
 )
+from zkp.sigma.composition import count, evaluate, interpolate, leaf_challenges, leaves
 from zkp.sigma.proof import Conversation, bind_statement, verify_narg
 from zkp.sigma.prover import SigmaProver, randomness_count
-from zkp.sigma.statement import count, evaluate, interpolate, leaf_challenges, leaves
 
 ORDER = 2**252 + 27742317777372353535851937790883648493
 

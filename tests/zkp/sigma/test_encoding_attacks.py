@@ -17,7 +17,7 @@ from tests.randomness import seeded
 from tests.zkp.sigma.samples import context, sample, samples
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError
 from zkp.sigma import Form, Statement, prove, verify
-from zkp.sigma.statement import count
+from zkp.sigma.composition import count
 
 BOTH: Final = pytest.mark.parametrize("form", Form, ids=lambda form: form.name.lower())
 SOME: Final = pytest.mark.parametrize("name", ["discrete_log", "dleq", "one_of_two"])

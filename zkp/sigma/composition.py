@@ -114,24 +114,37 @@ def _renumber(shape: RelationShape, scalars: Sequence[int], offset: int) -> list
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class AllOf:
-    """Every child holds. Children share no witness; use one relation where they should."""
+class _Composed:
+    """Has children, all over one group."""
 
     children: tuple[Statement, ...]
 
     def __post_init__(self) -> None:
-        _require_one_group(self.children)
+        if not self.children:
+            raise UsageError("a composed statement needs at least one child")
+        if any(child.group != self.group for child in self.children):
+            raise UsageError("the children of a composed statement must be over one group")
 
     @property
     def group(self) -> Group:
         """The group of every child."""
         return self.children[0].group
 
+    def _first_violation(self) -> Violation | None:
+        """The first rule that a child breaks."""
+        return next((child.violation for child in self.children if child.violation), None)
+
+
+@dataclass(frozen=True, eq=False)
+class AllOf(_Composed):
+    """Every child holds. Children share no witness; use one relation where they should."""
+
+    children: tuple[Statement, ...]
+
     @cached_property
     def violation(self) -> Violation | None:
         """The first rule that a child breaks."""
-        return _first_violation(self.children)
+        return self._first_violation()
 
     def serialize(self) -> bytes:
         """The encoding that binds the whole statement; prefix-free."""
@@ -139,19 +152,11 @@ class AllOf:
 
 
 @dataclass(frozen=True, eq=False)
-class AnyOf:
+class AnyOf(_Composed):
     """At least `threshold` of the children hold; which ones stays hidden."""
 
     threshold: int
     children: tuple[Statement, ...]
-
-    def __post_init__(self) -> None:
-        _require_one_group(self.children)
-
-    @property
-    def group(self) -> Group:
-        """The group of every child."""
-        return self.children[0].group
 
     @property
     def degree(self) -> int:
@@ -163,7 +168,7 @@ class AnyOf:
         """The first of rules 02-T1 and 02-T2, or of a child's rules, that is broken."""
         if not 1 <= self.threshold <= len(self.children):  # T1
             return Violation("02-T1", "the threshold must be from 1 to the number of children")
-        invalid = _first_violation(self.children)
+        invalid = self._first_violation()
         if invalid is None and len({tagged(c) for c in self.children}) < len(self.children):  # T2
             return Violation("02-T2", "two children are equal: one witness would count twice")
         return invalid
@@ -249,17 +254,6 @@ def _assign(
         for place, child in enumerate(statement.children, start=1):
             own = evaluate(statement.group, polynomial, place)
             yield from _assign(child, own, coefficients)
-
-
-def _require_one_group(children: tuple[Statement, ...]) -> None:
-    if not children:
-        raise UsageError("a composed statement needs at least one child")
-    if any(child.group != children[0].group for child in children):
-        raise UsageError("the children of a composed statement must be over one group")
-
-
-def _first_violation(children: tuple[Statement, ...]) -> Violation | None:
-    return next((child.violation for child in children if child.violation), None)
 
 
 def _serialize_children(children: tuple[Statement, ...]) -> bytes:

@@ -65,7 +65,7 @@ def _weights(given: Record) -> list[int]:
 
 @cache
 def mask_table(deviation: int) -> list[int]:
-    """08 [M6] and 01 [S6]: F_0 .. F_(2R+1); row i is the value i - R.
+    """08 [M6] and 01 [S5]: F_0 .. F_(2R+1); row i is the value i - R.
 
     1 - Phi(x) = 1/2 - phi(x) (x + x^3/3 + x^5/(3 5) + ..), term by term to 75 digits.
     """

@@ -69,7 +69,7 @@ class Masks:
         return sha256(LABEL + purpose + self.session + self.round + info).digest()
 
     def _drawn(self, key: bytes, whose: bytes, table: list[int]) -> tuple[list[int], int]:
-        """Values and, with scalars, their blinding: [S2] or, with a table, [S6] of 01."""
+        """Values and, with scalars, their blinding: [S2] or, with a table, [S5] of 01."""
         stream = Stream(key, whose + (b"-words" if self.width else b"-values"))
         size = 16 if table else 64 if not self.width else 4 if self.width <= 32 else 8
         values = [stream.number(size) for _ in range(self.dimension)]

@@ -15,10 +15,17 @@ from typing import Final, NamedTuple
 from bulletin_board.tree import leaf_hash
 from wire.codec import Codec, converted, fixed, opaque, record, u8, u16, u32, u64
 from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.ed25519 import KEY_SIZE, SIGNATURE, KnownKeys, PublicKey, SigningKey, verify
+from wire.ed25519 import (
+    KEY_SIZE,
+    SIGNATURE,
+    KnownKeys,
+    PublicKey,
+    SigningKey,
+    pre_auth_encoding,
+    verify,
+)
 from wire.errors import UsageError
 from wire.packed import KeyTable
-from wire.pae import pre_auth_encoding
 
 VERSION = 1
 LARGEST_BODY = 60_000

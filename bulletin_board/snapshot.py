@@ -22,9 +22,8 @@ from bulletin_board.storage import Digest, Inconsistent, Index, IndexRow, Storag
 from bulletin_board.tree import TILE_WIDTH, tree_root
 from wire.codec import Codec, fixed, opaque, record, u64
 from wire.domains import SNAPSHOT_PAYLOAD_TYPE
-from wire.ed25519 import SIGNATURE_SIZE, verify
+from wire.ed25519 import SIGNATURE_SIZE, pre_auth_encoding, verify
 from wire.errors import MalformedMessage, ProtocolError, UsageError
-from wire.pae import pre_auth_encoding
 
 log = logging.getLogger("gopa.board")
 

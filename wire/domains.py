@@ -160,7 +160,7 @@ TEST_STREAMS: Final = Domain(b"gopa/v1/tests/streams")
 """Reproducible values for tests and published vectors, never for a session."""
 
 ENTRY_PAYLOAD_TYPE: Final = "application/vnd.gopa.entry.v1"
-"""The role in which a party signs an entry of the board (`wire.pae`)."""
+"""The role in which a party signs an entry of the board (`wire.ed25519`)."""
 
 SNAPSHOT_PAYLOAD_TYPE: Final = "application/vnd.gopa.board-snapshot.v1"
 """The role in which a board seals for itself what follows from its log."""

@@ -9,8 +9,8 @@ from typing import Final
 from commitments.group import AnyScalarVec
 from commitments.reference.arguments import same_length
 from commitments.reference.curve import Addend, Curve, Element
-from commitments.reference.point_vectors import ReferencePointVec
-from commitments.reference.recoding import Windows, centred, windows_for
+from commitments.reference.multiexp import Windows, centred, windows_for
+from commitments.reference.points import ReferencePointVec
 from commitments.reference.scalar_vectors import any_vector
 from wire.errors import UsageError
 

@@ -19,8 +19,13 @@ from commitments.reference.arguments import (
 from commitments.reference.bigint import mpz
 from commitments.reference.curve import Curve
 from commitments.reference.fixed_bases import ReferenceFixedBases
-from commitments.reference.point_vectors import ReferencePointVec, elements_of
-from commitments.reference.points import ReferencePoint, decode_elements, element_of
+from commitments.reference.points import (
+    ReferencePoint,
+    ReferencePointVec,
+    decode_elements,
+    element_of,
+    elements_of,
+)
 from commitments.reference.scalar_vectors import (
     ReferenceScalarVec,
     ReferenceSecretScalarVec,
@@ -33,8 +38,7 @@ from commitments.reference.scalars import (
     decode_residues,
     public_residue,
 )
-from commitments.reference.stream import ReferenceStream, reduce_wide
-from commitments.reference.wide_table import ReferenceWideTable
+from commitments.reference.stream import ReferenceStream, ReferenceWideTable, reduce_wide
 from wire.errors import UsageError
 from wire.randomness import Rng
 from wire.secret import SecretBytes

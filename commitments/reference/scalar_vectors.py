@@ -19,12 +19,12 @@ from commitments.reference.arguments import foreign, item_at, items_at, items_in
 from commitments.reference.bigint import invert_all
 from commitments.reference.curve import Curve
 from commitments.reference.scalars import (
+    Concealed,
     ReferenceScalar,
     ReferenceSecretScalar,
     decode_residues,
     encode_residue,
 )
-from commitments.reference.secrecy import Concealed
 from wire.errors import UsageError
 
 _Operation: TypeAlias = Callable[[int, int], int]

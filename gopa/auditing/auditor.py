@@ -22,8 +22,7 @@ from gopa.auditing.report import Report
 from gopa.auditing.sources import AuditedLog, TranscriptLike, Unsupported, open_transcript
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import log_fault
-from gopa.beacon.drand import DrandChain
-from gopa.beacon.known import KNOWN_CHAINS
+from gopa.beacon.drand import KNOWN_CHAINS, DrandChain
 from gopa.executors.tasks import keep_to_one_core
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import LogCheck

@@ -15,8 +15,14 @@ from gopa.beacon.coins import (
     seed_of_choices,
     simulation_coins,
 )
-from gopa.beacon.drand import DRAND_CHAIN, DrandChain, verify_round
-from gopa.beacon.known import KNOWN_CHAINS, LEAGUE_OF_ENTROPY, QUICKNET
+from gopa.beacon.drand import (
+    DRAND_CHAIN,
+    KNOWN_CHAINS,
+    LEAGUE_OF_ENTROPY,
+    QUICKNET,
+    DrandChain,
+    verify_round,
+)
 from gopa.beacon.scheme import Scheme
 from gopa.beacon.timing import earliest_round, latest_cosignature_time, require_before
 

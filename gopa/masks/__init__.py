@@ -6,25 +6,23 @@ Specification: `specs/08-masks.md`.
 from gopa.masks.edge import EdgeMask, EdgeMasks, edge_mask, edge_masks, sign
 from gopa.masks.keys import EdgeContext, SelfContext, SharedPoint, edge_key, share_key, shared_point
 from gopa.masks.law import MASK_LAW, MaskLaw, RoundedGaussian, UniformMask
-from gopa.masks.seed_shares import (
-    deal_seed,
-    decode_seed_commitments,
-    recover_seed,
-    shareable_seed,
-)
 from gopa.masks.self_masks import (
     Dealing,
     SelfMask,
     Share,
     check_share,
     deal,
+    deal_seed,
     decode_commitments,
+    decode_seed_commitments,
     decode_share,
     encode_commitments,
     open_share,
     recover,
+    recover_seed,
     seal_share,
     self_mask,
+    shareable_seed,
 )
 from gopa.masks.words import (
     add_edge_words,

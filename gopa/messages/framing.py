@@ -20,7 +20,7 @@ from wire.domains import ENTRY_PAYLOAD_TYPE, PARTY
 from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, SigningKey
 from wire.errors import UsageError
 from wire.packed import Rows
-from wire.pae import pre_auth_encoding
+from wire.ed25519 import pre_auth_encoding
 
 NO_LEAF = bytes(32)
 

@@ -27,9 +27,8 @@ from bulletin_board.storage.memory import memory_storage
 from gopa.messages.framing import Posted
 from gopa.party import Fetch
 from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, verify_many
+from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, pre_auth_encoding, verify_many
 from wire.errors import UsageError
-from wire.pae import pre_auth_encoding
 
 _QUOTA = 2**40
 

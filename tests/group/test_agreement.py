@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commitments.generators import hash_to_points
 from commitments.group import Group, PointVec
-from commitments.hash_to_group import hash_to_points
 from tests.group.backends import installed_groups
 from tests.group.values import EDGES, FEW, MANY, ORDER, integers, random_residues, residues, stream
 from tests.randomness import seeded

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commitments.generators import expand_message_xmd, hash_to_points
 from commitments.group import Group
-from commitments.hash_to_group import expand_message_xmd, hash_to_points
 from tests.group.values import MANY
 from tests.zkp.p256 import p256_group
 from wire.errors import UsageError

@@ -22,7 +22,7 @@ from commitments.reference import multiexp as sums
 from commitments.reference import ristretto255 as field
 from commitments.reference import stream as reference_stream
 from commitments.reference.bigint import invert_all, mpz
-from commitments.reference.recoding import centred, sparse_digits, windows_for
+from commitments.reference.multiexp import centred, sparse_digits, windows_for
 from commitments.reference.ristretto255 import RISTRETTO255
 from tests.group.values import FEW, MANY, ORDER, dot, integers, residues, stream
 from tests.zkp.p256 import P256_CURVE, p256_group

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from commitments.group import Group
-from commitments.reference.wide_table import ReferenceWideTable
+from commitments.reference.stream import ReferenceWideTable
 from gopa.masks import law as gaussian
 from gopa.masks.law import LARGEST_DEVIATION, RoundedGaussian
 from tests.group.values import stream

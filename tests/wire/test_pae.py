@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wire.domains import ENTRY_PAYLOAD_TYPE
+from wire.ed25519 import pre_auth_encoding
 from wire.errors import UsageError
-from wire.pae import pre_auth_encoding
 
 VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
 

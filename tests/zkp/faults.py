@@ -11,8 +11,7 @@ from typing import Any, Literal, TypeAlias
 import pytest
 
 from commitments.reference.group import ReferenceGroup
-from commitments.reference.point_vectors import ReferencePointVec
-from commitments.reference.points import ReferencePoint
+from commitments.reference.points import ReferencePoint, ReferencePointVec
 from commitments.reference.scalar_vectors import ReferenceScalarVec, ReferenceSecretScalarVec
 from commitments.reference.scalars import ReferenceScalar, ReferenceSecretScalar
 

@@ -15,9 +15,8 @@ message, which then encodes, decodes and describes it. Normative rules:
 """
 
 from wire.codec.base import Codec, describe
-from wire.codec.records import RecordCodec, converted, record
 from wire.codec.scalars import Case, boolean, enumeration, i64, optional, select, u8, u16, u32, u64
-from wire.codec.sequences import array, fixed, opaque, vector
+from wire.codec.sequences import RecordCodec, array, converted, fixed, opaque, record, vector
 
 __all__ = [
     "Case",

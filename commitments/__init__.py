@@ -1,4 +1,4 @@
-"""The group ristretto255 and commitments over it."""
+"""Provides the group ristretto255 and commitments over it."""
 
 from commitments.backends import BackendStatus, backend_status, ristretto255
 from commitments.commitment import (

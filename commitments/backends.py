@@ -1,4 +1,4 @@
-"""Which implementation of the group runs, why, and how to get the fast one.
+"""Chooses which implementation of the group runs, and says why and how to get the fast one.
 
 The choice is never silent: `GOPA_BACKEND` forces one, otherwise the native core
 is used where it is installed, and `backend_status` tells which it is and why.
@@ -28,7 +28,7 @@ HOW_TO_GET_NATIVE = (
 
 @dataclass(frozen=True, slots=True)
 class BackendStatus:
-    """The active backend and the reason for it, for people and for reports."""
+    """Names the active backend and the reason for it, for people and for reports."""
 
     active: str
     reason: str

@@ -1,4 +1,4 @@
-"""Commitments and their openings, and what may be done with both at once.
+"""Holds commitments and their openings, and adds and scales both alike.
 
 Under one key, adding or scaling commitments adds or scales what they hide. The
 same operations on openings keep each opening fitting its commitment. Objects of
@@ -16,7 +16,7 @@ from wire.secret import Guarded
 
 
 class CommitmentKey(Protocol):
-    """Public bases, and how many values and blindings one commitment hides."""
+    """Holds public bases, and says how many values and blindings one commitment hides."""
 
     @property
     def group(self) -> Group: ...
@@ -29,7 +29,7 @@ class CommitmentKey(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Commitment:
-    """One or more commitments under one key. Public."""
+    """Holds one or more commitments under one key. Public."""
 
     key: CommitmentKey
     points: PointVec
@@ -64,7 +64,7 @@ class Commitment:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Opening(Guarded):
-    """What one or more commitments hide. Never prints, pickles, hashes or compares."""
+    """Holds what one or more commitments hide. Never prints, pickles, hashes or compares."""
 
     key: CommitmentKey
     values: SecretScalarVec
@@ -98,7 +98,7 @@ class Opening(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RevealedOpening:
-    """Values and blindings that were made public, or received from a stranger."""
+    """Holds values and blindings that were made public, or received from a stranger."""
 
     key: CommitmentKey
     values: ScalarVec

@@ -1,4 +1,4 @@
-"""The group interface: a small numpy for a prime-order group.
+"""Defines the interface of a group of prime order: scalars, points and vectors of both.
 
 Everything above this file is written against these types only. Two backends
 implement them for ristretto255 (`commitments.native`, `commitments.reference`);
@@ -39,7 +39,7 @@ Words: TypeAlias = "Buffer | np.ndarray[tuple[int], np.dtype[np.integer]]"
 
 
 class Scalar(Protocol):
-    """A public integer mod the group order."""
+    """Computes with a public integer mod the group order."""
 
     @overload
     def __add__(self, other: Scalar, /) -> Scalar: ...
@@ -69,7 +69,7 @@ class Scalar(Protocol):
 
 
 class SecretScalar(Protocol):
-    """A secret integer mod the group order."""
+    """Computes with a secret integer mod the group order."""
 
     def __add__(self, other: AnyScalar, /) -> SecretScalar: ...
     def __sub__(self, other: AnyScalar, /) -> SecretScalar: ...
@@ -81,7 +81,7 @@ class SecretScalar(Protocol):
 
 
 class ScalarVec(Protocol):
-    """A vector of public scalars. A single scalar operand is broadcast."""
+    """Computes with a vector of public scalars. A single scalar operand is broadcast."""
 
     def __len__(self) -> int: ...
     @overload
@@ -126,7 +126,7 @@ class ScalarVec(Protocol):
 
 
 class SecretScalarVec(Protocol):
-    """A vector of secret scalars. A single scalar operand is broadcast."""
+    """Computes with a vector of secret scalars. A single scalar operand is broadcast."""
 
     def __len__(self) -> int: ...
     @overload
@@ -151,7 +151,7 @@ AnyScalarVec: TypeAlias = ScalarVec | SecretScalarVec
 
 
 class Point(Protocol):
-    """A group element. Multiplication by a scalar takes constant time."""
+    """Computes with a group element. Multiplication by a scalar takes constant time."""
 
     def __add__(self, other: Point, /) -> Point: ...
     def __sub__(self, other: Point, /) -> Point: ...
@@ -164,7 +164,7 @@ class Point(Protocol):
 
 
 class PointVec(Protocol):
-    """A vector of group elements. A single point operand is broadcast."""
+    """Computes with a vector of group elements. A single point operand is broadcast."""
 
     def __len__(self) -> int: ...
     @overload
@@ -214,7 +214,7 @@ class PointVec(Protocol):
 
 
 class FixedBases(Protocol):
-    """Precomputed tables for a few bases that are multiplied very often."""
+    """Keeps precomputed tables for a few bases that are multiplied very often."""
 
     def __len__(self) -> int: ...
     def combine(self, *columns: AnyScalarVec) -> PointVec:
@@ -225,7 +225,7 @@ class FixedBases(Protocol):
 
 
 class WideTable(Protocol):
-    """A symmetric table of 128-bit precision, prepared for draws. Public.
+    """Tabulates a symmetric law with 128-bit precision, prepared for draws. Public.
 
     With F_0 = 0, F_J = 2^128, J = 2 radius + 1 and F_{J-i} = 2^128 - F_i a draw y gives
     the value i - radius with F_i <= y < F_{i+1}.
@@ -237,7 +237,7 @@ class WideTable(Protocol):
 
 
 class Stream(Protocol):
-    """A deterministic stream of secret values expanded from a 32-byte seed.
+    """Expands a 32-byte seed into a deterministic stream of secret values.
 
     ChaCha20 (RFC 8439) with the seed as key, the 12-byte domain as nonce and the
     block counter from zero. Every call continues where the last one stopped, at
@@ -282,7 +282,7 @@ class Stream(Protocol):
 
 
 class Group(Protocol):
-    """Constructors and constants of one group on one backend."""
+    """Constructs the values of one group on one backend, and knows its constants."""
 
     def __hash__(self) -> int:
         """Groups key caches."""

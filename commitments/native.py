@@ -1,4 +1,4 @@
-"""ristretto255 on the Rust core: fast, and constant-time for secrets.
+"""Names the group ristretto255 on the Rust core: fast, and constant-time for secrets.
 
 The classes of `commitments._native` implement the interfaces of `commitments.group`
 themselves; all that is left for Python is to name them.

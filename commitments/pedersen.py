@@ -1,4 +1,4 @@
-"""Pedersen commitments: Com(v; r) = v * G + r * H, one point for each value."""
+"""Commits to scalars after Pedersen: Com(v; r) = v * G + r * H, one point for each value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPENING_CHECK = "01-P4"
 
 @dataclass(frozen=True, slots=True)
 class Pedersen:
-    """The commitment key of scalars. Perfectly hiding, binding under discrete log."""
+    """Commits to scalars. Perfectly hiding, binding under discrete log."""
 
     group: Group
 

@@ -1,4 +1,4 @@
-"""Vector Pedersen commitments: Com(v; r) = sum of v[j] * G[j] + r * H, one point in all."""
+"""Commits to vectors after Pedersen: Com(v; r) = sum of v[j] * G[j] + r * H, one point in all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPENING_CHECK = "01-V4"
 
 @dataclass(frozen=True, slots=True)
 class VectorPedersen:
-    """The commitment key of vectors of one dimension.
+    """Commits to vectors of one dimension.
 
     The bases depend on the dimension, so a commitment to (1, 2) is unrelated to
     one of (1, 2, 0): nobody can pass one off as the other.

@@ -69,7 +69,7 @@ _CHUNK = 32
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """32 bytes that passed rules E1 to E4: a canonical point of the curve, not of small order.
+    """Holds 32 bytes that passed rules E1 to E4: a canonical point, not of small order.
 
     Construction raises `MalformedMessage` for other bytes. It costs about as
     much as two verifications, so keep the keys of a roster instead of building
@@ -126,7 +126,7 @@ SIGNATURE: Codec[bytes] = fixed(SIGNATURE_SIZE)
 
 
 class SigningKey(Guarded):
-    """A signing key that never prints, pickles, hashes or compares."""
+    """Signs; the key never prints, pickles, hashes or compares."""
 
     __slots__ = ("_key", "_public")
 
@@ -144,6 +144,7 @@ class SigningKey(Guarded):
 
     @property
     def public(self) -> PublicKey:
+        """The key that checks what this one signs."""
         return self._public
 
     def sign(self, message: bytes) -> bytes:
@@ -157,7 +158,7 @@ class SigningKey(Guarded):
 
 
 class SignatureClaim(NamedTuple):
-    """One signature to verify."""
+    """Holds one signature to verify."""
 
     key: PublicKey
     message: bytes

@@ -1,4 +1,4 @@
-"""The error tree. The class of an error says what is proved about whom.
+"""Defines the tree of errors. The class of an error says what is proved about whom.
 
 Every error of the library descends from `GopaError`. A message says what to
 change; machine-readable facts are attributes. No error ever carries a secret.
@@ -12,11 +12,11 @@ from typing import Literal
 
 
 class GopaError(Exception):
-    """Base of every error this library raises on purpose."""
+    """Is the base of every error this library raises on purpose."""
 
 
 class UsageError(GopaError):
-    """The calling code is wrong: no remote party can cause this.
+    """Says that the calling code is wrong: no remote party can cause this.
 
     `field` is the path of the offending value inside a larger one, such as
     `edges[3].key`, where there is a larger one.
@@ -32,18 +32,18 @@ class UsageError(GopaError):
 
 
 class BackendError(GopaError):
-    """The chosen backend is not available or is not the one that was asked for."""
+    """Says that the chosen backend is not available or is not the one that was asked for."""
 
 
 class ComputationFault(GopaError):
-    """A computation on this machine went wrong; it was noticed, and nothing was released.
+    """Says that a computation on this machine went wrong, and that nothing was released.
 
     Do it again. If that fails too, the machine or the installation is not to be trusted.
     """
 
 
 class Aborted(GopaError):
-    """A round ended without a result; `released` says what the others saw."""
+    """Says that a round ended without a result; `released` says what the others saw."""
 
     def __init__(self, message: str, released: Literal["none", "masked"] = "none") -> None:
         super().__init__(message, released)
@@ -55,11 +55,11 @@ class Aborted(GopaError):
 
 
 class ProtocolError(GopaError):
-    """Received data is wrong. Subclasses say what that proves."""
+    """Says that received data is wrong. Subclasses say what that proves."""
 
 
 class MalformedMessage(ProtocolError):
-    """Bytes that no honest encoder produces; `field` and `offset` say where."""
+    """Refuses bytes that no honest encoder produces; `field` and `offset` say where."""
 
     def __init__(self, message: str, field: str = "", offset: int | None = None) -> None:
         super().__init__(message, field, offset)
@@ -74,7 +74,7 @@ class MalformedMessage(ProtocolError):
 
 
 class InvalidProof(ProtocolError):
-    """A well-formed proof, opening or signature that does not hold.
+    """Refuses a well-formed proof, opening or signature that does not hold.
 
     `check` cites the numbered verification step of the specification that
     failed; `culprits` holds the positions of the bad items when several were
@@ -94,11 +94,11 @@ class InvalidProof(ProtocolError):
 
 
 class InvalidSignature(InvalidProof):
-    """An Ed25519 signature outside the accept set of the specification."""
+    """Refuses an Ed25519 signature outside the accept set of the specification."""
 
 
 class FaultyParty(ProtocolError):
-    """A named party is proved faulty; `evidence` convinces a third person."""
+    """Names a party that is proved faulty; `evidence` convinces a third person."""
 
     def __init__(self, message: str, party: bytes, evidence: bytes = b"") -> None:
         super().__init__(message, party, evidence)
@@ -111,7 +111,7 @@ class FaultyParty(ProtocolError):
 
 
 class SuspectedPartyOrBoard(ProtocolError):
-    """Either the named party or the board is at fault; no proof which."""
+    """Says that the named party or the board is at fault, without proof which."""
 
     def __init__(self, message: str, party: bytes) -> None:
         super().__init__(message, party)
@@ -123,7 +123,7 @@ class SuspectedPartyOrBoard(ProtocolError):
 
 
 class FaultyBoard(ProtocolError):
-    """The board is proved faulty; `evidence` convinces a third person."""
+    """Says that the board is proved faulty; `evidence` convinces a third person."""
 
     def __init__(self, message: str, evidence: bytes = b"") -> None:
         super().__init__(message, evidence)
@@ -135,4 +135,4 @@ class FaultyBoard(ProtocolError):
 
 
 class Unattributed(ProtocolError):
-    """Something is wrong and nothing proves who did it."""
+    """Says that something is wrong and nothing proves who did it."""

@@ -1,4 +1,4 @@
-"""Many byte strings of one width in little more memory than their bytes."""
+"""Holds many byte strings of one width in little more memory than their bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FEWEST_CELLS: Final = 8
 
 
 class Rows(Sequence[bytes]):
-    """Byte strings of one width, one after the other, numbered from 0."""
+    """Stores byte strings of one width, one after the other, numbered from 0."""
 
     __slots__ = ("_data", "_width")
 
@@ -72,7 +72,7 @@ class Rows(Sequence[bytes]):
 
 
 class KeyTable:
-    """Distinct byte strings of one width, numbered from 0 in the order in which they came.
+    """Numbers distinct byte strings of one width from 0, in the order in which they came.
 
     A dictionary from bytes to numbers, which would take about four times the memory. Keys
     come from strangers, who must not choose which of them meet in one cell: cells follow

@@ -1,4 +1,4 @@
-"""Where randomness comes from is always an argument."""
+"""Defines a source of randomness, which is always an argument, and draws from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Byte strings that must not leak by accident."""
+"""Hides secrets that must not leak by accident."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def refuse(what: str) -> NoReturn:
 
 
 class Guarded:
-    """A secret of any kind: it never prints, pickles, hashes or compares."""
+    """Makes a secret of any class refuse to print, pickle, hash or compare."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ class Guarded:
 
 
 class SecretBytes(Guarded):
-    """Bytes that never print, pickle, hash or compare; `reveal` is the only way out.
+    """Holds bytes that never print, pickle, hash or compare; `reveal` is the only way out.
 
     CPython copies and moves objects, so erasure from memory is not promised:
     the type stops accidents, not a debugger.

@@ -1,4 +1,4 @@
-"""Reads JSON of strangers: a reader in C follows nesting with the stack of the process."""
+"""Reads JSON of strangers, with limits on nesting and on the length of numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zero-knowledge proofs: transcripts, Sigma protocols and everything built on them."""
+"""Proves in zero knowledge: transcripts, Sigma protocols and everything built on them."""
 
 from zkp import sigma
 from zkp.batch import ProofClaim, verify_batch

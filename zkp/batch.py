@@ -1,4 +1,4 @@
-"""Checking many proofs of different kinds and sizes together (specification 06, rule A11).
+"""Checks many proofs of different kinds and sizes together (specification 06, rule A11).
 
 All equations of a chunk of proofs become one multi-scalar multiplication, in which
 the bases the proofs share are counted once. If it fails, halves are checked until
@@ -32,10 +32,12 @@ _MOST_IN_FLIGHT: Final = 16
 
 
 class Verifiable(Protocol):
-    """A statement whose verifier can hand out its equations."""
+    """States something and hands out the equations that a proof of it has to satisfy."""
 
     @property
-    def group(self) -> Group: ...
+    def group(self) -> Group:
+        """The group of all points in it."""
+
     def equations(self, proof: bytes, transcript: Transcript, /) -> tuple[Equation, ...]:
         """What must hold; raises `ProtocolError` for a proof that cannot hold.
 
@@ -45,7 +47,7 @@ class Verifiable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProofClaim:
-    """A proof to check, and the transcript its prover started from; checking spends it."""
+    """Holds a proof to check, and the transcript its prover started from; checking spends it."""
 
     statement: Verifiable
     proof: bytes

@@ -1,4 +1,4 @@
-"""Verification equations: sums of multiples of points that are claimed to be the identity.
+"""Holds and checks verification equations: sums of points that are claimed to be the identity.
 
 A verifier that returns its equations instead of checking them lets many proofs of
 any kinds be checked by one multi-scalar multiplication. Every equation enters such
@@ -23,7 +23,7 @@ _MERGE_AT: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The first bases of a named family of generators, which equations have in common."""
+    """Names a family of generators whose first bases equations have in common."""
 
     name: bytes
     dimension: int = 0
@@ -42,7 +42,7 @@ Bases: TypeAlias = Family | PointVec
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """The sum of scalars[i] * points[i]; bases named by their family are merged."""
+    """Stands for the sum of scalars[i] * points[i]; bases named by their family are merged."""
 
     points: Bases
     scalars: ScalarVec
@@ -50,14 +50,14 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """The claim that all terms add up to the identity; `check` cites its numbered step."""
+    """Claims that all terms add up to the identity; `check` cites its numbered step."""
 
     check: str
     terms: tuple[Term, ...]
 
 
 class EquationSum:
-    """A weighted sum of equations, evaluated in one multi-scalar multiplication."""
+    """Adds up weighted equations, and evaluates the sum in one multi-scalar multiplication."""
 
     __slots__ = ("_group", "_own_points", "_own_scalars", "_shared")
 

@@ -1,4 +1,4 @@
-"""The Euclidean norm of a committed vector is at most a public bound, exactly.
+"""Proves that the Euclidean norm of a committed vector is at most a public bound, exactly.
 
 Specification 07, section 5. For vectors of few coordinates: the proof grows with
 their number.
@@ -26,7 +26,7 @@ from zkp.vectors import errors_offset_by
 
 @dataclass(frozen=True, slots=True)
 class L2Statement(VectorStatement):
-    """The squares of the coordinates, read as signed residues, sum to at most `bound`."""
+    """States that the squares of the coordinates, as signed residues, sum to at most `bound`."""
 
     bound: int
 

@@ -1,4 +1,4 @@
-"""Laws of the independent noise: exact, public, the same integers everywhere.
+"""Defines the laws of the independent noise: exact, public, the same integers everywhere.
 
 A law is a symmetric log-concave distribution on the integers from -radius to radius
 whose probabilities are `masses[i] / total`. Provers, verifiers and the privacy
@@ -32,7 +32,7 @@ from wire.errors import UsageError
 
 
 class Enclosure(NamedTuple):
-    """Bounds on a non-negative real number, in units of 2^-precision."""
+    """Bounds a non-negative real number from both sides, in units of 2^-precision."""
 
     low: int
     high: int
@@ -92,7 +92,7 @@ _SMALLEST_SQUARE, _LARGEST_SQUARE = Fraction(1, 16), Fraction(2**20)
 
 
 class NoiseKind(Enum):
-    """How a law is drawn and proved."""
+    """Says how a law is drawn and proved."""
 
     GAUSSIAN_TABLE = 1
     WEIGHTED_BITS = 2
@@ -157,7 +157,7 @@ class _Law(ABC):
 
 @dataclass(frozen=True, slots=True)
 class GaussianTable(_Law):
-    """The truncated discrete Gaussian exp(-i^2 / (2 s^2)), rounded to multiples of 2^-bits.
+    """Tabulates the truncated discrete Gaussian exp(-i^2 / (2 s^2)) in multiples of 2^-bits.
 
     s^2 = `square_numerator` / `square_denominator` in lowest terms; `rows` is odd.
     Every row but the centre is the integer nearest to 2^bits w_i / W, where W sums w_i
@@ -198,6 +198,7 @@ class GaussianTable(_Law):
 
     @property
     def masses(self) -> tuple[int, ...]:
+        """The probabilities in units of 1 / total, computed once for all equal tables."""
         return _gaussian_masses(
             self.square_numerator, self.square_denominator, self.bits, self.rows
         )
@@ -205,7 +206,7 @@ class GaussianTable(_Law):
 
 @dataclass(frozen=True, slots=True)
 class WeightRun:
-    """`count` independent fair bits, each of this weight."""
+    """Stands for `count` independent fair bits, each of this weight."""
 
     weight: int
     count: int
@@ -219,7 +220,7 @@ class WeightRun:
 
 @dataclass(frozen=True, slots=True)
 class WeightedBits(_Law):
-    """The sum of weighted fair bits, minus its mean.
+    """Describes the sum of weighted fair bits, minus its mean.
 
     Runs are in increasing order of weight, so that a law has one description. Weights
     whose sums leave gaps, and so form a lattice coarser than the grid of the inputs,
@@ -248,6 +249,7 @@ class WeightedBits(_Law):
 
     @property
     def masses(self) -> tuple[int, ...]:
+        """The probabilities in units of 1 / total, computed once for all equal laws."""
         return _weighted_masses(tuple((run.weight, run.count) for run in self.runs))
 
 

@@ -1,4 +1,4 @@
-"""Two ways to prove one statement about hidden bits.
+"""Chooses between two ways to prove one statement about hidden bits.
 
 `bits` is the compact argument of specification 06. `schnorr` commits to every bit by
 itself and uses nothing but Sigma protocols (specification 07, section 6): slower,

@@ -30,7 +30,7 @@ from zkp.vectors import constant
 
 @dataclass(frozen=True)
 class Interval:
-    """The integers from `low` to `high`, both included; at least two of them."""
+    """Holds the integers from `low` to `high`, both included; at least two of them."""
 
     low: int
     high: int
@@ -97,7 +97,7 @@ def secret_bits(
 
 @dataclass(frozen=True, slots=True)
 class RangeStatement:
-    """The value of commitment i lies in intervals[i], read as a signed residue."""
+    """States that the value of commitment i, as a signed residue, lies in intervals[i]."""
 
     commitment: Commitment
     intervals: tuple[Interval, ...]
@@ -208,7 +208,7 @@ class VectorStatement:
 
 @dataclass(frozen=True, slots=True)
 class VectorRangeStatement(VectorStatement):
-    """Every coordinate, read as a signed residue, lies in the interval."""
+    """States that every coordinate, read as a signed residue, lies in the interval."""
 
     interval: Interval
 
@@ -285,7 +285,7 @@ def _vector_shape(group: Group, dimension: int, span: int) -> bits.ConstraintSha
 
 @dataclass(frozen=True, slots=True)
 class LastLargestStatement(VectorStatement):
-    """All coordinates lie in [0, maximum], and none is larger than the last."""
+    """States that all coordinates lie in [0, maximum], and none is larger than the last."""
 
     maximum: int
 

@@ -39,7 +39,7 @@ _MAX_FRAME: Final = 1 << 32
 
 
 class DuplexSponge:
-    """SHAKE128 over a session identifier, zero padding to one block, and what is absorbed.
+    """Hashes a session identifier, zeros up to one block, and what is absorbed, with SHAKE128.
 
     Absorbing has no frames: the caller absorbs prefix-free encodings only.
     """
@@ -114,7 +114,7 @@ _HEDGE_SIZE: Final = 32
 
 
 class Transcript:
-    """Labelled, framed input to a sponge, and the challenges drawn from it.
+    """Feeds labelled, framed input to a sponge, and draws challenges from it.
 
     Every entry is kind, framed label, framed data, so two different sequences of
     calls never absorb the same bytes: ("a", "bc") is not ("ab", "c").
@@ -245,7 +245,7 @@ class Transcript:
 
 
 class NonceSource(Guarded):
-    """Nonces that depend on a transcript, a label, fresh bytes and a witness; ever the same."""
+    """Draws nonces from a transcript, a label, fresh bytes and a witness; ever the same ones."""
 
     __slots__ = ("_count", "_fresh", "_group", "_session", "_witness")
 

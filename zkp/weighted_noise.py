@@ -1,4 +1,4 @@
-"""Proved noise from weighted bits, for the coordinates of vectors (specification 07, section 4).
+"""Proves noise from weighted bits, for the coordinates of vectors (specification 07, section 4).
 
 Every coordinate has private coins, which are committed, together with the bits of the
 input, in one point A before the public coins exist. A public coin then flips or keeps
@@ -26,7 +26,7 @@ from zkp.transcript import Transcript
 
 @dataclass(frozen=True, slots=True)
 class WeightedNoisePlan:
-    """What is known before the coins: the law, the number of coordinates, the inputs' range.
+    """Holds what is known before the coins: the law, the dimension, the inputs' range.
 
     Without an interval the proof is about noise alone. With `inputs_committed` a vector
     commitment of the inputs takes part in the statement; without, the inputs exist in
@@ -61,7 +61,7 @@ class WeightedNoisePlan:
 
 
 class NoiseBits(Guarded):
-    """Private coins and input bits behind the point A, to be published before the coins.
+    """Holds private coins and input bits behind the point A, which is published before the coins.
 
     It serves one list of coins and one proof: a second list would tell, with the
     first, almost everything about the private coins.
@@ -141,7 +141,7 @@ def commit_weighted_noise(
 
 @dataclass(frozen=True, slots=True)
 class WeightedNoiseStatement:
-    """`output` hides the inputs plus the noise, or the noise where the plan has no inputs.
+    """States that `output` hides the inputs plus the noise, or the noise alone.
 
     `committed` is the point A, which was published before anybody knew `coins`: one
     byte, 0 or 1, for each private coin. The caller makes sure of that order.
@@ -242,6 +242,7 @@ def verify_weighted_noise(
 
 def require_coins(plan: WeightedNoisePlan, coins: bytes) -> None:
     """Raises `UsageError` for anything but one byte, 0 or 1, for each private coin."""
+    # A byte above 1 would flip a coin as 1 does, but be hashed as another statement.
     if type(coins) is not bytes or len(coins) != plan.coin_count or not {0, 1}.issuperset(coins):
         raise UsageError(f"coins are {plan.coin_count} bytes, each 0 or 1")
 

@@ -1,4 +1,4 @@
-"""The reference backend: the group in pure Python and gmpy2.
+"""Implements the group in pure Python and gmpy2: the reference backend.
 
 It is the oracle of the tests and the fallback where the native core is not
 installed. It is NOT constant-time: whoever measures it learns its secrets.

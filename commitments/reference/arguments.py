@@ -1,4 +1,4 @@
-"""Checks of what callers pass in. No message ever repeats a value: it may be secret."""
+"""Checks what callers pass in. No message ever repeats a value: it may be secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reference backend needs to know of a curve."""
+"""Defines what the reference backend needs to know of a curve."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Addend: TypeAlias = tuple[int, ...]
 
 
 class Curve(Protocol):
-    """A group of prime order in coordinates.
+    """Computes in a group of prime order, in coordinates.
 
     A curve is a module-level constant: two objects belong to the same group when
     they hold the same curve object, and pickling keeps that identity.

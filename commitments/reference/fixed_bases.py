@@ -1,4 +1,4 @@
-"""Tables of multiples for bases that are multiplied very often."""
+"""Tabulates multiples of bases that are multiplied very often."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference group: constructors and constants over one curve."""
+"""Implements the reference group: constructors and constants over one curve."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def centred(curve: Curve, residues: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class SparseDigits:
-    """A width-w non-adjacent form: the scalar is the sum of digit * 2^position.
+    """Writes a scalar in width-w non-adjacent form, as the sum of digit * 2^position.
 
     Digits are odd and below 2 * `table_size` in magnitude; positions increase.
     """
@@ -54,7 +54,7 @@ def sparse_digits(scalar: int) -> SparseDigits:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Signed fixed windows: digits in [-half, half), one for each window of bits.
+    """Cuts scalars into signed fixed windows: digits in [-half, half), one for each.
 
     A scalar plus `offset` is non-negative, and its plain base-2^width digits
     minus `half` are the signed digits: no carry travels from window to window.

@@ -1,4 +1,4 @@
-"""ristretto255 (RFC 9496) in extended twisted Edwards coordinates (X, Y, Z, T).
+"""Computes in ristretto255 (RFC 9496), in extended twisted Edwards coordinates (X, Y, Z, T).
 
 x = X / Z, y = Y / Z, x * y = T / Z on the curve -x^2 + y^2 = 1 + d x^2 y^2.
 Coordinates of elements are reduced mod p. An addend is (y + x, y - x, 2 d x y)

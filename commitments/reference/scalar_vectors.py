@@ -1,4 +1,4 @@
-"""Vectors of scalars, public and secret."""
+"""Implements vectors of scalars, public and secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BLS signatures over BLS12-381, on py_ecc. The only module that imports it.
+"""Verifies BLS signatures over BLS12-381, on py_ecc. The only module that imports it.
 
 Not constant-time, and nothing here is secret. Specification: `specs/09-beacon.md`,
 section 2.

@@ -1,4 +1,4 @@
-"""Chain information as drand relays serve it: JSON, read strictly.
+"""Reads chain information as drand relays serve it: JSON, strictly.
 
 `specs/09-beacon.md`, rule D4.
 """

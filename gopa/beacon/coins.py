@@ -1,4 +1,4 @@
-"""Coins of a round: hashes of values that were fixed when nobody could know the outcome.
+"""Makes the coins of a round: hashes of values fixed when nobody could know the outcome.
 
 `specs/09-beacon.md`, section 4. Sessions, parties, nonces, leaves and coins have 32
 bytes each, round numbers two.

@@ -31,7 +31,7 @@ _EXTRA = "checking drand rounds needs py_ecc: pip install 'gopa[drand]'"
 
 @dataclass(frozen=True, slots=True)
 class DrandChain:
-    """What a verifier has to know of a drand network; hashes to `chain_hash`.
+    """Holds what a verifier has to know of a drand network; hashes to `chain_hash`.
 
     `genesis` is the time of round 1 and `period` the distance of rounds, in seconds. A
     chain that constructs is consistent; that its key is a point of the right order is

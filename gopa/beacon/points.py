@@ -1,4 +1,4 @@
-"""Which byte strings can be compressed points of BLS12-381 at all: integers only, no curve.
+"""Tells which byte strings can be compressed points of BLS12-381: integers only, no curve.
 
 `specs/09-beacon.md`, rule D7.
 """
@@ -28,6 +28,7 @@ def require_canonical(data: bytes, size: int) -> None:
     """
     if len(data) != size:
         raise MalformedMessage(f"a point of {size} bytes, not {len(data)}")
+    # Libraries disagree about other encodings, so two honest auditors could disagree as well.
     if not data[0] & _COMPRESSED:
         raise MalformedMessage("a point in compressed form", offset=0)
     if data[0] & _INFINITY:

@@ -1,4 +1,4 @@
-"""The signature schemes of drand that are supported. `specs/09-beacon.md`, section 1."""
+"""Lists the signature schemes of drand that are supported. `specs/09-beacon.md`, section 1."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HASH_TO_G2: Final = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_NUL_"
 
 
 class Scheme(Enum):
-    """BLS over BLS12-381, in the four ways that drand networks use it.
+    """Names the four ways in which drand networks use BLS over BLS12-381.
 
     The value travels in manifests; `title` is the name that drand gives it.
     """
@@ -47,10 +47,12 @@ class Scheme(Enum):
 
     @property
     def key_size(self) -> int:
+        """Bytes of a public key."""
         return 48 if self.key_on_g1 else 96
 
     @property
     def signature_size(self) -> int:
+        """Bytes of a signature."""
         return 96 if self.key_on_g1 else 48
 
     @property

@@ -1,4 +1,4 @@
-"""Which beacon round may decide a round whose join is closed. `specs/09-beacon.md`, section 3.
+"""Says which beacon round may decide a round after its join. `specs/09-beacon.md`, section 3.
 
 A beacon's value is public once its round is due. The list of parties must be fixed
 before that, and witnesses say when it was.
@@ -63,6 +63,7 @@ def require_before(
         raise InvalidProof(f"{len(cosignature_times)} of {quorum} cosignatures", QUORUM)
     latest = latest_cosignature_time(chain, drand_round)
     late = tuple(i for i, time in enumerate(cosignature_times) if not 0 < time <= latest)
+    # Who closes a join when the value is known chooses a graph by choosing who is in it.
     if len(cosignature_times) - len(late) < quorum:
         message = f"a quorum must state times up to {latest}: name a later beacon round"
         raise InvalidProof(message, TIMES, late)

@@ -1,4 +1,4 @@
-"""Communication graphs: who masks with whom, and how well the honest ones are connected.
+"""Draws and judges communication graphs: who masks with whom, how well the honest are connected.
 
 Which graph a session has is decided in integers and is the same everywhere. What
 follows from it (spectra, resistances, flows) is floating point, rounded the safe way.

@@ -1,4 +1,4 @@
-"""What any one party holds together: the smallest piece left when it is taken out."""
+"""Finds what any one party holds together: the smallest piece left when it is taken out."""
 
 from __future__ import annotations
 

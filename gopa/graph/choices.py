@@ -1,4 +1,4 @@
-"""Which neighbours a party chooses: from its own seed alone, in integers, the same everywhere.
+"""Draws the neighbours that a party chooses, from its own seed alone, in integers.
 
 A party's k choices depend on its seed, its position and the number of parties, so
 nobody steers anybody else's choices by withholding or grinding. With larger k the

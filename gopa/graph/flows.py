@@ -1,4 +1,4 @@
-"""Integral flows with the smallest sum of squares, exactly, and bounds for large graphs.
+"""Computes integral flows with the smallest sum of squares, and bounds for large graphs.
 
 Specification: `specs/03-privacy.md`, sections 5 and 7.
 """
@@ -26,7 +26,7 @@ def _unit_weight(first: int, second: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class IntegralFlow:
-    """Units on each edge, positive from the smaller to the larger party."""
+    """Counts the units on each edge, positive from the smaller to the larger party."""
 
     edges: tuple[tuple[int, int], ...]
     units: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Effective resistances, from both sides. Specification: `specs/03-privacy.md`, section 7."""
+"""Bounds effective resistances from both sides. Specification: `specs/03-privacy.md`, section 7."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Resistance:
-    """The resistance lies in [low, high]; both ends are infinite between components."""
+    """Bounds a resistance by [low, high]; both ends are infinite between components."""
 
     low: float
     high: float

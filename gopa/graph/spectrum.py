@@ -1,4 +1,4 @@
-"""Certified bounds on the spectrum of a Laplacian.
+"""Bounds the spectrum of a Laplacian, with certificates.
 
 A Ritz value with a small residual shows that *some* eigenvalue is near it, not that none
 is smaller. Small graphs get a Cholesky factorisation, which exists only if no eigenvalue
@@ -33,7 +33,7 @@ _ROUNDOFF: Final = 2.0**-53
 
 @dataclass(frozen=True, slots=True)
 class Spectrum:
-    """All Laplacian eigenvalues but the zero of the constant vector lie in [low, high].
+    """Bounds by [low, high] all Laplacian eigenvalues but the zero of the constant vector.
 
     It is wrong with probability at most `failure`, over the random vector alone. A
     disconnected graph has `low` = 0.

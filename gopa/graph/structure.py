@@ -1,4 +1,4 @@
-"""Undirected graphs of parties, in compressed rows: no loops, no repeated edges."""
+"""Holds undirected graphs of parties in compressed rows: no loops, no repeated edges."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Positions: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """`targets[offsets[u]:offsets[u + 1]]` are u's neighbours in increasing order.
+    """Holds a graph: `targets[offsets[u]:offsets[u + 1]]` are u's neighbours, increasing.
 
     Build one with `k_out_graph`, `complete`, `ring` or `from_edges`; those check it.
     """
@@ -38,6 +38,7 @@ class Graph:
 
     @property
     def edge_count(self) -> int:
+        """The number of edges, each counted once."""
         return len(self.targets) // 2
 
     @property

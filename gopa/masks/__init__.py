@@ -1,4 +1,4 @@
-"""Masks: what neighbours add so that it cancels, and what a party adds for itself.
+"""Makes masks: what neighbours add so that it cancels, and what a party adds for itself.
 
 Specification: `specs/08-masks.md`.
 """

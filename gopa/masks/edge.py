@@ -55,7 +55,7 @@ def require_dimension(dimension: int) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EdgeMask(Guarded):
-    """The mask of one edge, and the blinding of its commitment."""
+    """Holds the mask of one edge, and the blinding of its commitment."""
 
     group: Group
     law: MaskLaw
@@ -70,7 +70,7 @@ class EdgeMask(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EdgeMasks(Guarded):
-    """The masks of several edges, in the order of their keys."""
+    """Holds the masks of several edges, in the order of their keys."""
 
     group: Group
     law: MaskLaw

@@ -30,7 +30,7 @@ _MOST_PRECISION: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class RoundedGaussian:
-    """N(0, deviation^2) rounded to the nearest integer, with 128-bit cumulative weights.
+    """Describes N(0, deviation^2) rounded to integers, with 128-bit cumulative weights.
 
     F_i is the integer nearest to 2^128 times the probability of a value below
     -radius + i, for i = 1 .. 2 radius; F_0 = 0 and the last F is 2^128. Values whose
@@ -210,7 +210,7 @@ def _arctangent(inverse: int, precision: int) -> Enclosure:
 
 
 class MaskKind(Enum):
-    """The law's number in encodings."""
+    """Numbers the laws in encodings."""
 
     UNIFORM = 1
     ROUNDED_GAUSSIAN = 2
@@ -218,7 +218,7 @@ class MaskKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UniformMask:
-    """Uniform over all scalars, or over all words: a masked value alone tells nothing."""
+    """Describes the uniform law on all scalars or words: a masked value alone tells nothing."""
 
 
 MaskLaw: TypeAlias = UniformMask | RoundedGaussian

@@ -29,7 +29,7 @@ from wire.secret import Guarded, SecretBytes
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SelfMask(Guarded):
-    """Uniform values, and the blinding of their commitment."""
+    """Holds uniform values, and the blinding of their commitment."""
 
     group: Group
     values: SecretScalarVec
@@ -72,7 +72,7 @@ LARGEST_POINT: Final = 2**32 - 1
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Share(Guarded):
-    """The values of both polynomials at one point."""
+    """Holds the values of both polynomials at one point."""
 
     value: SecretScalar
     blinding: SecretScalar
@@ -84,7 +84,7 @@ class Share(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Dealing(Guarded):
-    """What a dealer publishes, and one share for each recipient in their order."""
+    """Holds what a dealer publishes, and one share for each recipient in their order."""
 
     commitments: Commitment
     shares: tuple[Share, ...]
@@ -185,6 +185,7 @@ def check_share(commitments: Commitment, at: int, share: Share) -> None:
     group = commitments.key.group
     committed = Pedersen(group).commit(single(group, share.value), single(group, share.blinding))
     powers = group.powers(group.scalar(at), len(commitments))
+    # Otherwise a dealer could hand out shares from which nobody recovers its mask.
     if committed.points[0] != commitments.points.vartime_msm(powers):
         raise InvalidProof("a share does not fit the dealer's commitments", SHARE_CHECK)
 
@@ -262,6 +263,7 @@ def _pad(group: Group, data: bytes, key: SecretBytes) -> bytes:
 def _require_points(points: Sequence[int]) -> None:
     if any(type(at) is not int or not 1 <= at <= LARGEST_POINT for at in points):
         raise UsageError(f"a share lies at an integer from 1 to {LARGEST_POINT}")
+    # Two shares at one point count once: with an equal pair a threshold would not be reached.
     if len(set(points)) != len(points):
         raise UsageError("each recipient has a point of its own")
 

@@ -88,6 +88,7 @@ def unpack_words(data: bytes, count: int, width: int) -> PackedWords:
     if len(data) != size:
         message = f"{count} words of {width} bits take {size} bytes, not {len(data)}"
         raise MalformedMessage(message, "", min(size, len(data)))
+    # One vector has one encoding: nobody signs two messages that say the same.
     if size and data[-1] >> (8 - (8 * size - count * width)):
         raise MalformedMessage("the unused bits of the last byte are not zero", "", size - 1)
     target = word_type(width)

@@ -1,4 +1,4 @@
-"""Strict binary encoding in the style of the TLS presentation language.
+"""Encodes and decodes strictly, in the style of the TLS presentation language.
 
 Message formats are values: small codecs combine into the codec of a whole
 message, which then encodes, decodes and describes it. Normative rules:

@@ -68,7 +68,7 @@ class ByteReader:
 
 
 class Notation(NamedTuple):
-    """How a field of this type is written in a specification: `head name tail`."""
+    """Says how a field of this type is written in a specification: `head name tail`."""
 
     head: str
     tail: str = ""
@@ -80,7 +80,7 @@ class Notation(NamedTuple):
 
 
 class Codec(ABC, Generic[T]):
-    """A bijection between some values of type T and some byte strings.
+    """Maps some values of type T to byte strings and back, one to one.
 
     `decode(encode(v)) == v` for every value that encodes, and
     `encode(decode(b)) == b` for every byte string that decodes: no value has

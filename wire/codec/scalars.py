@@ -18,7 +18,7 @@ E = TypeVar("E", bound=Enum)
 
 
 class Integer(Codec[int]):
-    """Every integer of `width` bytes, two's complement when signed."""
+    """Encodes every integer of `width` bytes, in two's complement when signed."""
 
     def __init__(self, width: int, *, signed: bool) -> None:
         self.min_size = self.max_size = self._width = width
@@ -63,7 +63,7 @@ i64 = Integer(8, signed=True)
 
 
 class Boolean(Codec[bool]):
-    """One byte: 0 is false, 1 is true, all others are malformed."""
+    """Encodes a truth value in one byte: 0 is false, 1 is true, all others are malformed."""
 
     min_size = max_size = 1
 
@@ -87,7 +87,7 @@ boolean = Boolean()
 
 
 class Enumeration(Codec[E]):
-    """Members of an enum class by their value; unknown values are malformed."""
+    """Encodes members of an enum class by their value; unknown values are malformed."""
 
     def __init__(self, members: type[E], base: Integer) -> None:
         if issubclass(members, Flag) or not len(members):
@@ -137,7 +137,7 @@ E_co = TypeVar("E_co", bound=Enum, covariant=True)
 
 
 class Optional(Codec[T | None]):
-    """A boolean that says whether a value follows."""
+    """Encodes a boolean that says whether a value follows."""
 
     def __init__(self, item: Codec[T]) -> None:
         if isinstance(item, Optional):
@@ -174,7 +174,7 @@ def optional(item: Codec[T]) -> Codec[T | None]:
 
 
 class Body(Protocol[T_co]):
-    """A record seen as the source of its values, so that a case of `A` fits where `A | B` goes."""
+    """Types a record as the source of its values: a case of `A` fits where `A | B` goes."""
 
     @property
     def cls(self) -> type[T_co]: ...
@@ -189,14 +189,14 @@ class Body(Protocol[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Case(Generic[E_co, T_co]):
-    """One alternative of a `select`: the tag that announces it, and its record."""
+    """Describes one alternative of a `select`: the tag that announces it, and its record."""
 
     tag: E_co
     body: Body[T_co]
 
 
 class Select(Codec[T]):
-    """A tag, then the record that belongs to it. The class of a value decides its tag."""
+    """Encodes a tag, then the record that belongs to it. The class of a value decides its tag."""
 
     def __init__(self, name: str, tag: Enumeration[E], cases: tuple[Case[E, T], ...]) -> None:
         self._name = name

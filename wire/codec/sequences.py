@@ -24,7 +24,7 @@ from wire.errors import MalformedMessage, UsageError
 
 
 class LengthPrefix:
-    """The length in bytes of what follows, in as few bytes as hold the maximum."""
+    """Encodes the length in bytes of what follows, in as few bytes as hold the maximum."""
 
     def __init__(self, minimum: int, maximum: int) -> None:
         self._minimum = minimum
@@ -49,7 +49,7 @@ class LengthPrefix:
 
 
 class Fixed(Codec[bytes]):
-    """Byte strings of one length."""
+    """Encodes byte strings of one length."""
 
     def __init__(self, size: int) -> None:
         checked_sizes(size, size, "fixed")
@@ -71,7 +71,7 @@ class Fixed(Codec[bytes]):
 
 
 class Opaque(Codec[bytes]):
-    """Byte strings of bounded length behind their length."""
+    """Encodes byte strings of bounded length behind their length."""
 
     def __init__(self, minimum: int, maximum: int) -> None:
         checked_sizes(minimum, maximum, "opaque")
@@ -122,7 +122,7 @@ def _sequence_sizes(item: Codec[T], minimum: int, maximum: int, what: str) -> tu
 
 
 class Array(Codec[tuple[T, ...]]):
-    """A tuple whose length both sides know from elsewhere."""
+    """Encodes a tuple whose length both sides know from elsewhere."""
 
     def __init__(self, item: Codec[T], count: int) -> None:
         self.min_size, self.max_size = _sequence_sizes(item, count, count, "an array")
@@ -158,7 +158,7 @@ class Array(Codec[tuple[T, ...]]):
 
 
 class VectorCodec(Codec[tuple[T, ...]]):
-    """A tuple of bounded length behind its size in bytes."""
+    """Encodes a tuple of bounded length behind its size in bytes."""
 
     def __init__(self, item: Codec[T], minimum: int, maximum: int) -> None:
         self._low, self._high = _sequence_sizes(item, minimum, maximum, "a vector")
@@ -242,7 +242,7 @@ B = TypeVar("B")
 
 
 class Converted(Codec[B], Generic[A, B]):
-    """An inner codec with a strict conversion on top."""
+    """Puts a strict conversion on top of an inner codec."""
 
     def __init__(self, inner: Codec[A], parse: Callable[[A], B], unparse: Callable[[B], A]) -> None:
         self._inner = inner
@@ -291,7 +291,7 @@ def converted(inner: Codec[A], parse: Callable[[A], B], unparse: Callable[[B], A
 
 
 class RecordCodec(Codec[T]):
-    """Instances of one frozen dataclass.
+    """Encodes instances of one frozen dataclass.
 
     The class validates itself in `__post_init__` by raising `UsageError`; when
     the values come from received bytes, that becomes `MalformedMessage`.

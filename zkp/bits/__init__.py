@@ -1,4 +1,4 @@
-"""The bit argument: hidden bits satisfy public linear constraints on committed values.
+"""Proves that hidden bits satisfy public linear constraints on committed values: the bit argument.
 
 Specification 06. How to use it:
 

@@ -27,7 +27,7 @@ _VECTOR: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class BitForm:
-    """A linear form in the hidden bits.
+    """Describes a linear form in the hidden bits.
 
     `fixed` holds (position, coefficient) pairs. `varying` holds positions whose
     coefficients each statement brings along. A position may occur several times:
@@ -48,21 +48,21 @@ class BitForm:
 
 @dataclass(frozen=True, slots=True)
 class Public:
-    """<row, bits> + constant = 0."""
+    """Demands that <row, bits> + constant = 0."""
 
     row: BitForm
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedValue:
-    """<row, bits> + constant is the value in a Pedersen commitment."""
+    """Demands that <row, bits> + constant is the value in a Pedersen commitment."""
 
     row: BitForm
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedVector:
-    """<rows[j], bits> + constant j is coordinate j in a vector Pedersen commitment."""
+    """Demands that <rows[j], bits> + constant j is coordinate j in a vector Pedersen commitment."""
 
     rows: tuple[BitForm, ...]
 
@@ -121,7 +121,7 @@ class _Layer:
 
 
 class ConstraintShape:
-    """The constraints of a statement without its constants and commitments. Immutable."""
+    """Holds the constraints of a statement without its constants and commitments. Immutable."""
 
     __slots__ = (
         "_fixed",

@@ -1,4 +1,4 @@
-"""The verifier of the bit argument (specification 06, section 6).
+"""Verifies a bit argument (specification 06, section 6).
 
 It turns a proof into two equations and leaves checking them to the caller, so that
 many proofs share one multi-scalar multiplication. Everything is public and
@@ -67,6 +67,7 @@ def equations(
     group, layout = statement.group, statement.shape.layout
     require_no_identity(statement)
     decoded = decode_proof(group, layout, proof)  # A7
+    # Bits that are chosen after the public coins are known give any noise that the prover likes.
     if committed is not None and decoded.points[0] != committed:  # A12
         raise InvalidProof("the bits are not those committed before", EARLY_COMMITMENT_CHECK)
     statement.absorb(transcript)

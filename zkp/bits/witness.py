@@ -21,7 +21,7 @@ from zkp.vectors import constant
 
 
 class BitCommitment(Guarded):
-    """The bits of one argument behind the public point A. Serves one proof.
+    """Holds the bits of one argument behind the public point A. Serves one proof.
 
     A protocol that needs bits fixed before something is known (public coins, say)
     makes this early, publishes `point` and proves later; its verifiers then demand
@@ -141,7 +141,7 @@ def _bases(group: Group, count: int) -> tuple[PointVec, Point]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Openings(Guarded):
-    """Openings of the statement's commitments, in the statement's order."""
+    """Holds openings of the statement's commitments, in the statement's order."""
 
     commitments: Sequence[Opening] = ()
     vectors: Sequence[Opening] = ()
@@ -149,7 +149,7 @@ class Openings(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Merged(Guarded):
-    """Openings under the weights of a combined statement.
+    """Holds openings under the weights of a combined statement.
 
     `value` and `blinding` open the merged Pedersen commitment, `coordinates` and
     `link` (the sum of xi_d r_d) the merged vector commitments.
@@ -163,7 +163,7 @@ class Merged(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WitnessScalars(Guarded):
-    """All openings, flattened."""
+    """Holds all openings, flattened."""
 
     values: SecretScalarVec
     blindings: SecretScalarVec

@@ -1,4 +1,4 @@
-"""Sigma protocols: prove knowledge of scalars that satisfy public equations."""
+"""Proves knowledge of scalars that satisfy public equations: Sigma protocols."""
 
 from zkp.sigma.batch import BatchVerifier
 from zkp.sigma.composition import AllOf, AnyOf, Statement, conjoin

@@ -1,4 +1,4 @@
-"""Statements about hidden bits, proved bit by bit with OR proofs (specification 07, section 6).
+"""Proves statements about hidden bits, bit by bit with OR proofs (specification 07, section 6).
 
 Every bit gets a Pedersen commitment of its own and a proof that it hides 0 or 1;
 every constraint becomes a statement about a sum of these commitments. It takes the

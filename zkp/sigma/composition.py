@@ -137,7 +137,7 @@ class _Composed:
 
 @dataclass(frozen=True, eq=False)
 class AllOf(_Composed):
-    """Every child holds. Children share no witness; use one relation where they should."""
+    """Demands that every child holds. Children share no witness: for that use one relation."""
 
     children: tuple[Statement, ...]
 
@@ -153,7 +153,7 @@ class AllOf(_Composed):
 
 @dataclass(frozen=True, eq=False)
 class AnyOf(_Composed):
-    """At least `threshold` of the children hold; which ones stays hidden."""
+    """Demands that at least `threshold` of the children hold; which ones stays hidden."""
 
     threshold: int
     children: tuple[Statement, ...]
@@ -211,7 +211,7 @@ def fresh_copy(statement: Statement) -> Statement:
 
 @dataclass(frozen=True, slots=True)
 class ProofSize:
-    """How many group elements and scalars a proof of a statement has."""
+    """Counts the group elements and scalars in a proof of a statement."""
 
     commitments: int
     coefficients: int

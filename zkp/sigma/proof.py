@@ -38,7 +38,7 @@ from zkp.vectors import constant, errors_offset_by
 
 
 class Form(Enum):
-    """How a proof is written down. A proof in one form never verifies in the other."""
+    """Says how a proof is written down. A proof in one form never verifies in the other."""
 
     BATCHABLE = "DSFS"
     COMPACT = "CMPT"
@@ -51,7 +51,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A challenge and the scalars of one proof, as the verification equation sees them."""
+    """Holds a challenge and the scalars of one proof, as the verification equation sees them."""
 
     statement: Statement
     challenge: Scalar
@@ -196,6 +196,7 @@ def _verify_batchable(session_id: bytes, statement: Statement, proof: bytes) -> 
 def _verify_compact(session_id: bytes, statement: Statement, proof: bytes) -> None:
     scalars = _decode_scalars(statement.group, proof, 0)  # N3
     commitment = _conversation(statement, scalars[0], scalars[1:]).commitment()
+    # The other form refuses it when it decodes: both accept the same conversations.
     if commitment.find_identity() is not None:  # N5
         raise InvalidProof("a commitment is the identity", "02-N5")
     squeezed = challenge_bytes(session_id, statement, commitment.to_bytes())

@@ -33,7 +33,7 @@ _COUNT_LIMIT: Final = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class ImageTerm:
-    """coefficient * elements[element]."""
+    """Stands for coefficient * elements[element]."""
 
     element: int
     coefficient: int = 1
@@ -41,7 +41,7 @@ class ImageTerm:
 
 @dataclass(frozen=True, slots=True)
 class RelationTerm:
-    """coefficient * scalars[scalar] * elements[element]."""
+    """Stands for coefficient * scalars[scalar] * elements[element]."""
 
     scalar: int
     element: int
@@ -50,7 +50,7 @@ class RelationTerm:
 
 @dataclass(frozen=True, slots=True)
 class RelationEquation:
-    """The sum of the image terms equals the sum of the terms."""
+    """Demands that the sum of the image terms equals the sum of the terms."""
 
     image: tuple[ImageTerm, ...]
     terms: tuple[RelationTerm, ...]
@@ -58,7 +58,7 @@ class RelationEquation:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Why an instance proves nothing: the rule it breaks and what to change."""
+    """Says why an instance proves nothing: the rule it breaks and what to change."""
 
     check: str
     message: str
@@ -74,7 +74,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of all equations, one equation after the other, as parallel lists."""
+    """Lists one side of all equations, one equation after the other, in parallel lists."""
 
     elements: tuple[int, ...]
     scalars: tuple[int, ...]
@@ -93,7 +93,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Interleaved:
-    """For each equation its terms and then its image, so that one sum covers both.
+    """Orders for each equation its terms and then its image, so that one sum covers both.
 
     `order` picks from the list of all terms followed by all image entries.
     """
@@ -105,7 +105,7 @@ class Interleaved:
 
 @dataclass(frozen=True, eq=False)
 class RelationShape:
-    """Equations over elements 0 .. element_count - 1, where element 0 is the generator.
+    """Holds equations over elements 0 .. element_count - 1, where element 0 is the generator.
 
     Building a shape refuses nothing: `violation` is None for a shape that keeps
     rules 02-I1 to 02-I6, and provers and verifiers refuse the others.
@@ -249,7 +249,7 @@ def _rules(shape: RelationShape) -> Iterator[tuple[bool, str, str]]:
 
 @dataclass(frozen=True, eq=False)
 class LinearRelation:
-    """The statement "I know scalars that satisfy these equations".
+    """States "I know scalars that satisfy these equations".
 
     `points` are the elements from index 1 on; index 0 is always the generator and
     cannot be replaced. Every point the statement depends on is an element of its

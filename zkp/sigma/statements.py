@@ -54,7 +54,7 @@ class _Summand:
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """A sum of elements, each with a public factor and at most one secret scalar."""
+    """Writes a sum of elements, each with a public factor and at most one secret scalar."""
 
     summands: tuple[_Summand, ...]
 
@@ -75,7 +75,7 @@ class Combination:
 
 @dataclass(frozen=True, slots=True)
 class SecretName:
-    """The name of a secret scalar, times a public factor."""
+    """Names a secret scalar, times a public factor."""
 
     index: int
     factor: int = 1
@@ -158,12 +158,15 @@ def _element(index: int) -> Combination:
 
 
 class CommitmentBases(Protocol):
-    """The bases of Com(v; r) = v * value_base + r * blinding_base."""
+    """Gives the bases of Com(v; r) = v * value_base + r * blinding_base."""
 
     @property
-    def value_base(self) -> Point: ...
+    def value_base(self) -> Point:
+        """G, which the value multiplies."""
+
     @property
-    def blinding_base(self) -> Point: ...
+    def blinding_base(self) -> Point:
+        """H, which the blinding multiplies."""
 
 
 def witness(group: Group, *scalars: AnyScalar) -> SecretScalarVec:

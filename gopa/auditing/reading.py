@@ -19,9 +19,8 @@ from gopa.auditing.sources import Unsupported
 from gopa.messages.framing import Posted
 from gopa.rules import LogCheck
 from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, verify_many
+from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, pre_auth_encoding, verify_many
 from wire.errors import BackendError, InvalidProof, InvalidSignature, MalformedMessage
-from wire.ed25519 import pre_auth_encoding
 
 BATCH: Final = 1_024
 """Entries that are judged at once."""

@@ -31,7 +31,6 @@ from gopa.cli.session_progress import (
 )
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort
-from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.organising.reading import (
     PIECE,
     BoardLog,
@@ -39,6 +38,7 @@ from gopa.sessions.organising.reading import (
     OpenRound,
     SessionStatus,
 )
+from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
 
 _SHOWN: Final = 12

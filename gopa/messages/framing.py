@@ -17,10 +17,9 @@ from bulletin_board.tree import leaf_hash
 from gopa.messages.bodies import widest_body
 from gopa.messages.phases import Kind, Phase
 from wire.domains import ENTRY_PAYLOAD_TYPE, PARTY
-from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, SigningKey
+from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, SigningKey, pre_auth_encoding
 from wire.errors import UsageError
 from wire.packed import Rows
-from wire.ed25519 import pre_auth_encoding
 
 NO_LEAF = bytes(32)
 

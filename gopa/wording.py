@@ -28,6 +28,11 @@ def sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+def counted(count: int, one: str, many: str = "") -> str:
+    """Writes `1 entry`, `2 entries`; without `many` an `s` makes one more than one."""
+    return f"{count} {one if count == 1 else many or f'{one}s'}"
+
+
 @dataclass(frozen=True, slots=True)
 class VerdictWords:
     """Says how a verdict is shown: a tone, which decides colour and symbol, and two sentences."""

@@ -50,7 +50,7 @@ def _checked(dropouts: Dropouts, parties: int) -> Mapping[int, Phase]:
 
 def _party(party: int, parties: int) -> int:
     if isinstance(party, bool) or not isinstance(party, int) or not 0 <= party < parties:
-        raise UsageError(f"a party is a position from 0 to {parties - 1}", "script")
+        raise UsageError(f"a party must be a position from 0 to {parties - 1}", "script")
     return party
 
 
@@ -58,5 +58,5 @@ def _phase(phase: str | Phase) -> Phase:
     names = {known.name.lower(): known for known in Phase if known is not Phase.ORGANISER}
     found = phase if isinstance(phase, Phase) else names.get(str(phase).lower())
     if found is None or found is Phase.ORGANISER:
-        raise UsageError(f"a phase is one of {', '.join(names)}", "script")
+        raise UsageError(f"a phase must be one of {', '.join(names)}", "script")
     return found

@@ -169,4 +169,4 @@ def checked_count(values: Sequence[Value | None], parties: int) -> None:
         message = f"the plan is for {parties} parties and {count} values are given"
         raise UsageError(f"{message}: None stands for a party that does not take part", "values")
     if all(value is None for value in values):
-        raise UsageError("at least one party has a value", "values")
+        raise UsageError("at least one party must have a value", "values")

@@ -57,7 +57,7 @@ class OneHot:
         ) - 1:
             raise UsageError(f"the range 0 to 1 in {len(self.edges) - 1} dimensions", "plan")
         if terms.squared_sensitivity < 2 * terms.steps**2:
-            raise UsageError("a plan with a norm of at least sqrt(1/2)", "plan")
+            raise UsageError("must be a plan with a norm of at least sqrt(1/2)", "plan")
 
     def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
         """All steps at the bin of the value. Nothing is rounded, and `stream` is not used.
@@ -102,12 +102,12 @@ def checked_edges(bins: int | Sequence[float], span: tuple[float, float] | None)
         if span is None:
             raise UsageError("say from where to where: range=(low, high)", "range")
         if not 0 < bins <= MOST_DIMENSION:
-            raise UsageError(f"from 2 to {MOST_DIMENSION} bins", "bins")
+            raise UsageError(f"must be from 2 to {MOST_DIMENSION}", "bins")
         low, high = map(float, ends_of(span))
         edges = np.linspace(low, high, int(bins) + 1)
     else:
         if not isinstance(bins, (Sequence, np.ndarray)) or isinstance(bins, (str, bytes)):
-            raise UsageError("a number of bins, or all their edges", "bins")
+            raise UsageError("must be a number of bins, or all their edges", "bins")
         if span is not None:
             raise UsageError("edges are given: leave out the range", "range")
         try:
@@ -115,7 +115,7 @@ def checked_edges(bins: int | Sequence[float], span: tuple[float, float] | None)
         except (TypeError, ValueError, OverflowError):
             raise UsageError("edges are numbers", "bins") from None
     if len(edges) < 3 or not np.isfinite(edges).all() or not (np.diff(edges) > 0).all():
-        raise UsageError("at least two bins with finite, increasing edges", "bins")
+        raise UsageError("must be at least two bins with finite, increasing edges", "bins")
     return edges
 
 

@@ -103,7 +103,7 @@ class LocalAggregator(AggregatorBase):
         self._terms = plan.terms if isinstance(plan, Plan) else plan
         self._most = None if max_weight is None else largest_weight(max_weight)
         if type(clip) is not bool:
-            raise UsageError("true or false", "clip")
+            raise UsageError("must be true or false", "clip")
         self._clip = clip
         self._settings = Settings(
             mode=mode,

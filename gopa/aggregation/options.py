@@ -27,7 +27,7 @@ def exact(number: object, field: str) -> Decimal:
     try:
         return Decimal(str(number))
     except ArithmeticError:
-        raise UsageError("a decimal number", field) from None
+        raise UsageError("must be a decimal number", field) from None
 
 
 def ends_of(span: object) -> tuple[Decimal, Decimal]:
@@ -39,7 +39,7 @@ def ends_of(span: object) -> tuple[Decimal, Decimal]:
         raise UsageError("two numbers, the smallest and the largest input", "range")
     low, high = (exact(end, "range") for end in given)
     if not (low.is_finite() and high.is_finite()):
-        raise UsageError("a finite decimal number", "range")
+        raise UsageError("must be a finite decimal number", "range")
     return low, high
 
 
@@ -97,9 +97,9 @@ class AggregationRequest:
         target = {name: value for name, value in options.items() if name not in _RUN}
         for name in target:
             if name not in _TARGET:
-                raise UsageError("no such keyword", name)
+                raise UsageError("there is no such keyword", name)
             if given is not None:
-                raise UsageError("a plan is given, which says this already", name)
+                raise UsageError("leave this out: the plan that is given says it already", name)
         if given is None and not {"epsilon", "delta"} <= target.keys():
             raise UsageError("give a plan, or epsilon and delta", "plan")
         run = {name: value for name, value in options.items() if name in _RUN}

@@ -77,7 +77,7 @@ def _privacy(statement: PrivacyStatement | None) -> Iterator[tuple[str, str]]:
     head = "privacy"
     for claim in statement.claims:
         worth = f"epsilon {statement.epsilon:g}, delta {claim.delta:.2g}"
-        yield head, f"{worth} against {claim.against}"
+        yield head, f"{worth}, {claim.against}"
         head = ""
     yield "assumed", statement.assumptions[0]
     if LENGTH_UNPROVED in statement.assumptions:
@@ -101,7 +101,7 @@ class Result:
     With weights, `mean` is the weighted one, `sum` the sum of weight times value, and
     `weight` the noisy sum of the weights.
 
-    `privacy` states what the round gave away; it is None in mode off, which claims
+    `privacy` states the privacy cost of the round; it is None in mode off, which claims
     nothing. `excluded` says where and why parties were lost, `rolled_back` whose masks were
     opened after that. `clipped` counts coordinates that were moved into the range and
     `scaled` vectors that were shortened: a simulation knows, a session would not.

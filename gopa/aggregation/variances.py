@@ -54,7 +54,7 @@ class Moments:
 
     def __post_init__(self) -> None:
         if self.terms.dimension != 2:
-            raise UsageError("a variance takes a plan with dimension 2", "plan")
+            raise UsageError("must be a plan with dimension 2", "plan")
         moved = 2 * (float(HALF_DISTANCE) * self.terms.steps + math.sqrt(2))
         if self.terms.squared_sensitivity < min(moved**2, 2 * self.terms.steps**2):
             message = f"a plan with a norm of at least {float(HALF_DISTANCE)} widths of the range"

@@ -121,7 +121,7 @@ def options_of(  # noqa: PLR0913 - all of them are options
 def workers(jobs: int, executor: Executor | None) -> Iterator[Executor | None]:
     """Offers the caller's executor, or a pool of so many processes for the time of an audit."""
     if type(jobs) is not int or jobs < 1:
-        raise UsageError("a number of processes, at least 1", "jobs")
+        raise UsageError("must be a number of processes, at least 1", "jobs")
     if executor is not None or jobs == 1:
         yield executor
         return

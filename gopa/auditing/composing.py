@@ -7,7 +7,7 @@ from typing import Final
 
 from gopa.auditing.checks import CHECKS, Status
 from gopa.auditing.described import session_report
-from gopa.auditing.figures import counted
+from gopa.wording import counted
 from gopa.auditing.log_checks import check_log
 from gopa.auditing.report import (
     Anchor,

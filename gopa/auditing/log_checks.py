@@ -9,7 +9,7 @@ from bulletin_board import Receipt, SignedCheckpoint
 from bulletin_board.note import open_checkpoint
 from bulletin_board.tree import verify_inclusion
 from gopa.auditing.checks import Status
-from gopa.auditing.figures import counted
+from gopa.wording import counted
 from gopa.auditing.forks import fork_evidence, nodes_above, witness_faults
 from gopa.auditing.report import Anchor, Culprit, LogReport
 from gopa.auditing.state import LogState

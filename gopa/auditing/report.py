@@ -200,7 +200,7 @@ class PrivacyClaim:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyReport:
-    """States what one round gave away, recomputed from the log."""
+    """States the privacy cost of one round, recomputed from the log."""
 
     epsilon: str
     claims: tuple[PrivacyClaim, ...]

@@ -8,7 +8,7 @@ from typing import Final
 
 from gopa.auditing.checks import CHECKS, Status, check_of
 from gopa.auditing.described import privacy_report, round_report
-from gopa.auditing.figures import counted
+from gopa.wording import counted
 from gopa.auditing.report import AuditFault, Culprit, PrivacyReport, Remark, RoundReport
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import CheckTally
@@ -134,7 +134,7 @@ def _say_how_far(state: LogState, findings: Findings, tally: CheckTally) -> None
 def rounds_of(
     state: LogState, findings: Findings | None, tally: CheckTally
 ) -> Iterator[RoundReport]:
-    """Describes all rounds with what they gave away (7.3)."""
+    """Describes all rounds with their privacy cost (7.3)."""
     manifest = None if findings is None else findings.manifest
     if findings is None or manifest is None:
         return

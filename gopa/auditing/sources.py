@@ -165,7 +165,7 @@ def _at_address(url: str, opened: ExitStack) -> PublicLog:
     except ImportError:
         raise UsageError("reading from an address needs `pip install 'gopa[board]'`") from None
     if not url.startswith(("http://", "https://")):
-        raise UsageError("an address starts with http:// or https://", "source")
+        raise UsageError("an address must begin with http:// or https://", "source")
     transport = HttpTransport(seconds=_SECONDS)
     opened.callback(transport.close)
     return PublicLog(HttpSource(url, transport), url)

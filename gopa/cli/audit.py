@@ -15,7 +15,7 @@ from click.exceptions import Exit
 from bulletin_board.display import visible
 from gopa.auditing.auditor import options_of, run, workers
 from gopa.auditing.composing import unsupported
-from gopa.auditing.figures import counted
+from gopa.wording import counted
 from gopa.auditing.following import LogFollower, may_be_saved
 from gopa.auditing.options import AuditOptions
 from gopa.auditing.report import Report, Verdict, to_json_bytes, to_json_dict

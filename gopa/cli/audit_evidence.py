@@ -20,7 +20,7 @@ import click
 from bulletin_board import Checkpoint
 from bulletin_board.display import visible
 from gopa.auditing.evidence import LARGEST_EVIDENCE, LARGEST_FORK, MAGIC, Evidence
-from gopa.auditing.figures import counted
+from gopa.wording import counted
 from gopa.auditing.forks import evidence_from_board
 from gopa.auditing.judging import Judgement, judge
 from gopa.auditing.options import read_anchors

@@ -9,7 +9,7 @@ from typing import Final
 
 from bulletin_board.display import visible
 from gopa.auditing.checks import Status
-from gopa.auditing.figures import counted
+from gopa.wording import counted
 from gopa.auditing.judging import Judgement
 from gopa.auditing.report import Anchor, CheckResult, Report, RoundReport, SessionReport, Verdict
 from gopa.auditing.tracing import Trace
@@ -56,7 +56,7 @@ _ADVICE: Final = {
     "3.1": "Get the transcript again; if the rest of it holds, its board let this in: keep it.",
     "4.4": "Install what is missing and audit again.",
     "5.2": "Nothing speaks against the plan; its claim is too close to what holds to be confirmed.",
-    "7.3": "The result holds; what it gave away could not be computed.",
+    "7.3": "The result holds; its privacy cost could not be computed.",
 }
 """What to do about a check that is wanting; one that failed is not mended by waiting."""
 

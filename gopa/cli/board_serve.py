@@ -23,6 +23,7 @@ from gopa.cli.options import (
     lock_option,
     numbered_lines,
     parse_log_key,
+    parse_public_key,
     policy_option,
     read_policy,
     read_text,
@@ -30,8 +31,7 @@ from gopa.cli.options import (
     show,
     witness_signer,
 )
-from wire.ed25519 import PublicKey
-from wire.errors import MalformedMessage, UsageError
+from wire.errors import UsageError
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -87,12 +87,8 @@ class AdmissionOptions:
 
 def read_keys(path: Path) -> list[bytes]:
     """Reads Ed25519 keys from a file, one of 64 hexadecimal digits a line; # begins a comment."""
-    try:
-        keys = [PublicKey(bytes.fromhex(line)).data for _, line in numbered_lines(read_text(path))]
-    except (ValueError, MalformedMessage):
-        raise UsageError(
-            f"{path} holds something else than Ed25519 keys, each of 64 hexadecimal digits"
-        ) from None
+    lines = numbered_lines(read_text(path))
+    keys = [parse_public_key(word, f"{path}, line {number}") for number, word in lines]
     if not keys:
         raise UsageError(f"{path} holds no keys: nobody could post")
     return keys

@@ -40,16 +40,17 @@ UNREACHABLE_EXIT: Final = 4
 """The board was out of reach, or without the session, for too long; the same command goes on."""
 
 _ACCEPT: Final = {
-    "epsilon": "; --epsilon accepts more",
-    "delta": "; --delta accepts more",
-    "joined": "; --delta accepts more",
-    "mode": "; --allow-signed accepts that",
-    "trust": "; --allow-curious accepts that",
-    "admission": "; --allow-anyone accepts a session without a roster",
-    "simulation": "; --allow-simulation accepts that",
-    "corrupt": "; a smaller --corrupt-share accepts that",
-    "policy": "; without --witnesses you accept that",
+    "epsilon": "--epsilon {needed}",
+    "delta": "--delta {needed}",
+    "joined": "--delta {needed}",
+    "mode": "--allow-signed",
+    "trust": "--allow-curious",
+    "admission": "--allow-anyone",
+    "simulation": "--allow-simulation",
+    "corrupt": "--corrupt-share {needed}",
+    "policy": "leave out --witnesses",
 }
+"""What to say to take part all the same."""
 
 
 def _decimal(text: str) -> Decimal:
@@ -293,6 +294,8 @@ def _show(found: Contribution, screen: ProgressDisplay, *, as_json: bool) -> Non
 
 
 def _advised(error: Refusal) -> UsageError:
-    """What to say to accept it all the same."""
-    advice = _ACCEPT.get(error.field)
-    return UsageError(f"not joined, nothing was said: {error.message}{advice or ''}")
+    """The reason, and what to say to accept it all the same, where that helps."""
+    helps = error.needed or error.field not in {"admission", "policy"}
+    advice = _ACCEPT.get(error.field, "") if helps else ""
+    accept = f" To accept: {advice.format(needed=error.needed)}" if advice else ""
+    return UsageError(f"{error.message}. Nothing was sent.{accept}")

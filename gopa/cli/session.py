@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bulletin_board.display import visible
-from gopa.auditing.figures import counted
+from gopa.wording import counted
 from gopa.cli.enrolment import invite
 from gopa.cli.options import as_json_option, reporting
 from gopa.cli.session_access import board_client
@@ -43,6 +43,18 @@ from gopa.sessions.ticket import Ticket
 
 _SHOWN: Final = 12
 """Keys that are listed for people."""
+
+_HELP: Final = """Organise a session: who takes part, which privacy holds, when phases end.
+
+\b
+1. Parties make keys with `gopa keygen` and send you their public halves.
+   (Over a channel that others can write to: `gopa session invite`, `gopa enrol`.)
+2. `gopa session create` plans the session and writes a ticket for all parties.
+3. `gopa session open` runs its rounds. It may be stopped and started again.
+4. Parties take part with `gopa join TICKET`; anybody checks with `gopa audit`.
+
+The organiser sees no value and decides nothing that others cannot check.
+"""
 
 
 @click.command()
@@ -183,19 +195,9 @@ def _keys(keys: tuple[bytes, ...]) -> str:
     return f"{shown} and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else shown or "nobody"
 
 
-@click.group()
+@click.group(help=_HELP)
 def session() -> None:
-    r"""Organise a session: who takes part, which privacy holds, when phases end.
-
-    \b
-    1. Parties make keys with `gopa keygen` and send you their public halves.
-       (Over a channel that others can write to: `gopa session invite`, `gopa enrol`.)
-    2. `gopa session create` plans the session and writes a ticket for all parties.
-    3. `gopa session open` runs its rounds. It may be stopped and started again.
-    4. Parties take part with `gopa join TICKET`; anybody checks with `gopa audit`.
-
-    The organiser sees no value and decides nothing that others cannot check.
-    """
+    """Groups what an organiser does."""
 
 
 for command in (invite, create, open_command, status, close):

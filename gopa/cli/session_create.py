@@ -19,6 +19,7 @@ from gopa.beacon.chain_info import LARGEST_INFO
 from gopa.cli.options import (
     as_json_option,
     numbered_lines,
+    parse_public_key,
     parse_log_key,
     read_policy,
     read_text,
@@ -35,7 +36,7 @@ from gopa.planning.result import Plan
 from gopa.sessions.invitations import Invitation, InvitationAnswer, admitted
 from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
-from wire.ed25519 import PublicKey, SigningKey
+from wire.ed25519 import SigningKey
 from wire.errors import MalformedMessage, UsageError
 
 
@@ -46,7 +47,7 @@ def read_roster(path: Path) -> tuple[bytes, ...]:
     """
     found: dict[bytes, int] = {}
     for number, word in numbered_lines(read_text(path)):
-        key = _public_key(word, f"{path}, line {number}")
+        key = parse_public_key(word, f"{path}, line {number}")
         if key in found:
             raise UsageError(f"{path}, line {number}: the key stands in line {found[key]} already")
         found[key] = number
@@ -73,17 +74,18 @@ def read_answers(invitations: Path, enrolments: Path) -> tuple[bytes, ...]:
 
 
 def read_invitations(path: Path) -> list[Invitation]:
-    """Reads invitations, one a line, from a file that only its owner can read."""
+    """Reads invitations, one a line, from a file that only its owner can read.
+
+    Raises `UsageError` that names the line and repeats nothing of it: invitations are secret.
+    """
     text = read_secret(path).reveal().decode("utf-8", "replace")
-    return [Invitation.parse(line) for _, line in numbered_lines(text)]
-
-
-def _public_key(word: str, where: str) -> bytes:
-    try:
-        return PublicKey(bytes.fromhex(word)).data
-    except (ValueError, MalformedMessage):
-        message = "not an Ed25519 key of 64 hexadecimal digits, as `gopa keygen` prints it"
-        raise UsageError(f"{where}: {message}") from None
+    found = []
+    for number, line in numbered_lines(text):
+        try:
+            found.append(Invitation.parse(line))
+        except UsageError as error:
+            raise UsageError(f"{path}, line {number}: {error.message}") from None
+    return found
 
 
 _CHAINS: Final = {"quicknet": QUICKNET, "default": LEAGUE_OF_ENTROPY}

@@ -280,7 +280,7 @@ def ended_line(manifest: Manifest, what: RoundEnded) -> ProgressEvent:
 
 def why_text(abort: Abort) -> str:
     """Says why a round was aborted, and whether anything of it was seen."""
-    seen = "; masked values were released" if abort.released is Released.MASKED else ""
+    seen = "; only masked values were published" if abort.released is Released.MASKED else ""
     return f"{ABORTS[name_of(abort.reason)]}{seen}"
 
 

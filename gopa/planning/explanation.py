@@ -215,7 +215,7 @@ def draw_plan(plan: Plan, out: Path) -> None:
 def check_picture(out: Path) -> None:
     """Refuses a name that does not end in .svg or .png, or whose directory does not exist."""
     if out.suffix not in {".svg", ".png"}:
-        raise UsageError("a picture ends in .svg or .png", "plot")
+        raise UsageError("the name of a picture must end in .svg or .png", "plot")
     if not out.parent.is_dir():
         raise UsageError("the directory of the picture does not exist: create it first", "plot")
 

@@ -199,9 +199,9 @@ def _first_threshold(request: Request) -> int:
 def accepted(made: Plan, least_chance: float) -> Plan:
     """The plan; `UsageError` if its session would get a result too rarely."""
     if isinstance(least_chance, bool) or not isinstance(least_chance, (int, float)):
-        raise UsageError("a probability from 0 to 1", "least_chance")
+        raise UsageError("must be a probability from 0 to 1", "least_chance")
     if not 0 <= least_chance <= 1:
-        raise UsageError("a probability from 0 to 1", "least_chance")
+        raise UsageError("must be a probability from 0 to 1", "least_chance")
     if made.liveness.session < least_chance:
         message = (
             f"the session would get a result with a chance of {made.liveness.session:.2g} only: "

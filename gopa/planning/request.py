@@ -30,6 +30,7 @@ from gopa.planning.terms import (
     graphs_of_attempt,
     releases_with_recovery,
 )
+from gopa.wording import counted
 from wire.errors import UsageError
 
 Number = float | str | Decimal
@@ -94,7 +95,7 @@ class Request:
         open_admission: bool,
     ) -> Request:
         """The same target with every field checked; the first wrong one is named."""
-        check_integer(parties, FEWEST_PARTIES, MOST_PARTIES, "n")
+        _check_parties(parties)
         check_integer(dimension, 1, MOST_DIMENSION, "dimension")
         check_integer(rounds, 1, MOST_ROUNDS, "rounds")
         check_name(mode, get_args(PlannedMode), "mode")
@@ -103,7 +104,7 @@ class Request:
             raise UsageError("full mode trusts nobody: take mode='signed' or 'off'", "trust")
         for name, flag in (("integers", integers), ("open_admission", open_admission)):
             if type(flag) is not bool:
-                raise UsageError("true or false", name)
+                raise UsageError("must be true or false", name)
         unasked = charged is None
         charged = CHARGED if charged is None else charged
         check_integer(charged, 0, MOST_CHARGED, "charged")
@@ -251,7 +252,7 @@ def _decimal(value: Number, field: str) -> Decimal:
     try:
         exact = Decimal(str(value))
     except (InvalidOperation, ValueError):
-        raise UsageError("a decimal number", field) from None
+        raise UsageError("must be a decimal number", field) from None
     check_decimal(exact, field)
     return exact
 
@@ -259,7 +260,7 @@ def _decimal(value: Number, field: str) -> Decimal:
 def _probability(value: float) -> float:
     """The chance that a party fails: a real number, not a string or a truth value."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
-        raise UsageError("a probability from 0 to below 1", "dropout")
+        raise UsageError("must be a probability from 0 to below 1", "dropout")
     return float(value)
 
 
@@ -279,13 +280,24 @@ def _threshold(recovery: Fraction | str | None, trust: PlannedTrust) -> Fraction
     try:
         exact = Fraction(recovery)
     except (ValueError, ZeroDivisionError):
-        raise UsageError('a fraction such as "2/3"', "recovery") from None
+        raise UsageError('must be a fraction such as "2/3"', "recovery") from None
     if not 0 < exact < 1 or exact.denominator > MOST_DENOMINATOR:
-        message = f"between 0 and 1, with a denominator of at most {MOST_DENOMINATOR}"
+        message = f"must lie between 0 and 1, with a denominator of at most {MOST_DENOMINATOR}"
         raise UsageError(message, "recovery")
     if trust != "malicious":
         raise UsageError("parties that are trusted have no self-masks: leave it out", "recovery")
     return exact
+
+
+def _check_parties(parties: int) -> None:
+    # `True` is an instance of `int`, and would pass for one party.
+    if type(parties) is not int:
+        raise UsageError("the number of parties must be an integer")
+    given = counted(parties, "party", "parties")
+    if parties < FEWEST_PARTIES:
+        raise UsageError(f"{given} given; at least {FEWEST_PARTIES} are needed")
+    if parties > MOST_PARTIES:
+        raise UsageError(f"{given} given; at most {MOST_PARTIES} are possible")
 
 
 def _corrupt(corrupt: float, parties: int) -> int:
@@ -295,7 +307,7 @@ def _corrupt(corrupt: float, parties: int) -> int:
     elif type(corrupt) is float and 0 <= corrupt < 1:
         count = math.floor(corrupt * parties + 1e-9)
     else:
-        raise UsageError("a number of parties, or a part of them from 0.0 to below 1.0", "corrupt")
+        raise UsageError("must be a number of parties, or a part of them from 0.0 to below 1.0", "corrupt")
     if not 0 <= count < parties:
-        raise UsageError("from 0 parties to one less than all of them", "corrupt")
+        raise UsageError("must leave at least one honest party", "corrupt")
     return max(1, count)

@@ -58,7 +58,7 @@ class SessionAggregator(AggregatorBase):
         clip: bool = False,
     ) -> None:
         if not clients:
-            raise UsageError("at least one client whose values are averaged", "clients")
+            raise UsageError("must be at least one client whose values are averaged", "clients")
         self._most = None if max_weight is None else largest_weight(max_weight)
         self._clip = clip
         self._clients = clients
@@ -144,15 +144,15 @@ class SessionAggregator(AggregatorBase):
         """One value and weight for each client; `UsageError` unless there are so many."""
         count = len(self._clients)
         if count_of(values, "values") != count:
-            raise UsageError(f"one value for each of the {count} clients of this process", "values")
+            raise UsageError(f"must be one value for each of the {count} clients of this process", "values")
         if all(value is None for value in values):
-            raise UsageError("at least one client has a value", "values")
+            raise UsageError("at least one client must have a value", "values")
         if (weights is None) != (self._most is None):
             raise UsageError("weights come with max_weight, and in every round", "weights")
         if weights is None:
             return [(value, None) for value in values]
         if count_of(weights, "weights") != count:
-            raise UsageError(f"one weight for each of the {count} clients", "weights")
+            raise UsageError(f"must be one weight for each of the {count} clients", "weights")
         return list(zip(values, weights, strict=True))
 
     async def _carried(self, contribution: Contribution) -> Carried:

@@ -399,7 +399,7 @@ class Membership(Guarded):
     def _offered(self, encoding: Encoding, value: Value, *, clip: bool) -> Offered:
         """The value on the grid, rounded once."""
         if value is None:
-            raise UsageError("a value: whoever has none does not join", "value")
+            raise UsageError("must be a value: whoever has none does not join", "value")
         size = Structure.of(value).size
         wanted = self._manifest.terms.dimension - self._manifest.weighted
         if size != wanted:

@@ -154,7 +154,7 @@ def encoding_for(manifest: Manifest, weight: float | None, most: Decimal | None)
         UsageError: the session has no weights, or needs one, or the weight is out of range.
     """
     if (weight is None) != (most is None):
-        raise UsageError("a weight and the largest weight of the session come together", "weight")
+        raise UsageError("must come together with the largest weight of the session", "weight")
     if weight is None or most is None:
         if manifest.weighted:
             raise UsageError("this session has weights: give weight and max_weight", "weight")

@@ -211,7 +211,7 @@ def _sum(row: tuple[int, str]) -> tuple[str, str]:
 
 
 def shown_privacy(privacy: ReportObject | None) -> view.ShownPrivacy | None:
-    """What a round gave away, if it gave away anything."""
+    """The privacy cost of a round, if it has any."""
     if privacy is None:
         return None
     epsilon, claims = privacy.text("epsilon"), [_claim(row) for row in privacy.rows("claims")]

@@ -110,7 +110,7 @@ class ShownClaim:
 
 @dataclass(frozen=True, slots=True)
 class ShownPrivacy:
-    """What a round gave away; `sure` is how sure, in percent, somebody may get."""
+    """The privacy cost of a round; `sure` is how sure, in percent, somebody may get."""
 
     epsilon: str
     rounded: str

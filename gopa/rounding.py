@@ -34,22 +34,23 @@ def known(value: Number, error: Number, *, grouped: bool = False) -> tuple[str, 
     if blur <= 0 or blur.adjusted() not in _PLAIN or middle.adjusted() > _PLAIN[-1]:
         return short(value), short(error)
     place = Decimal(1).scaleb(blur.adjusted())
-    return _written(middle.quantize(place, context=_CONTEXT), grouped), _written(blur, grouped)
+    rounded = middle.quantize(place, context=_CONTEXT)
+    return _written(rounded, grouped=grouped), _written(blur, grouped=grouped)
 
 
 def plus_minus(value: Number, error: Number) -> str:
-    """Writes the value with its error, as `40 +- 19`."""
-    return " +- ".join(known(value, error))
+    """Writes the value with its error, as `40 +- 19`; an error that is an empty text is left out."""
+    return " +- ".join(filter(None, known(value, error)))
 
 
 def listed(values: Sequence[Number], errors: Sequence[Number]) -> str:
-    """Writes the first few values, with one error where all have the same, and how many there are."""
+    """Writes the first few values, with one error where all share it, and says how many."""
     pairs = list(starmap(known, islice(zip(values, errors, strict=True), _MOST_SHOWN)))
     more = f", .. {len(values)} numbers" if len(values) > _MOST_SHOWN else ""
     blurs = {error for _, error in pairs}
-    if len(pairs) > 1 and len(blurs) == 1:
+    if len(pairs) > 1 and len(blurs) == 1 and blurs != {""}:
         return f"{', '.join(value for value, _ in pairs)}{more}, each +- {blurs.pop()}"
-    return ", ".join(map(" +- ".join, pairs)) + more
+    return ", ".join(" +- ".join(filter(None, pair)) for pair in pairs) + more
 
 
 def short(value: Number, digits: int = 6) -> str:
@@ -60,7 +61,11 @@ def short(value: Number, digits: int = 6) -> str:
     rounded = Context(prec=digits, rounding=ROUND_HALF_EVEN).plus(number)
     if not rounded:
         return "0"
-    return f"{float(rounded):.{digits}g}" if rounded.adjusted() not in _PLAIN else _written(rounded.normalize())
+    return (
+        f"{float(rounded):.{digits}g}"
+        if rounded.adjusted() not in _PLAIN
+        else _written(rounded.normalize())
+    )
 
 
 def _decimal(value: Number) -> Decimal | None:
@@ -75,7 +80,7 @@ def _decimal(value: Number) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def _written(number: Decimal, grouped: bool = False) -> str:
+def _written(number: Decimal, *, grouped: bool = False) -> str:
     """Digits without an exponent, and no minus in front of nothing."""
-    plain = abs(number) if not number else number
+    plain = number or abs(number)
     return f"{plain:,f}" if grouped else f"{plain:f}"

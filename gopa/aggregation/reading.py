@@ -9,6 +9,7 @@ from gopa.aggregation.engine import Carried, Mode, Trust
 from gopa.aggregation.result import Result, WeightTooSmall
 from gopa.aggregation.structure import Structure
 from gopa.planning import Terms
+from gopa.rounding import plus_minus
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def result_of(  # noqa: PLR0913 - what a result says besides its numbers
     )
     if not found.defined:
         message = (
-            f"the weights sum to {found.weight:.4g} +- {found.weight_deviation:.2g}, which "
+            f"the weights sum to {plus_minus(found.weight, found.weight_deviation)}, which "
             "cannot be told from zero: enlist more parties, or plan with less noise"
         )
         raise WeightTooSmall(message, result)

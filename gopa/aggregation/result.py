@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gopa.aggregation.engine import Excluded, Mode, Trust
 from gopa.aggregation.structure import flat
 from gopa.planning import PrivacyStatement
 from gopa.planning.outcome import LENGTH_UNPROVED
+from gopa.rounding import listed, plus_minus
 from gopa.wording import MODES
 from wire.errors import GopaError
 
@@ -20,14 +19,11 @@ if TYPE_CHECKING:
     from rich.panel import Panel
 
 
-_SHOWN = 6
-
-
 def report_lines(result: Result) -> list[tuple[str, str]]:
     """What a person wants to know first."""
     lines = [*result.headlines(), ("parties", _parties(result))]
     if result.weight is not None and result.weight_stderr is not None:
-        lines.append(("weight", f"{result.weight:.6g} +- {result.weight_stderr:.2g} in all"))
+        lines.append(("weight", f"{plus_minus(result.weight, result.weight_stderr)} in all"))
     lines.extend(_changes(result))
     if result.attempts > 1:
         lines.append(("attempts", f"{result.attempts}, {result.vetoes} after masked values"))
@@ -40,14 +36,7 @@ def report_lines(result: Result) -> list[tuple[str, str]]:
 
 def numbers(mean: Any, deviation: Any) -> str:
     """A value with its standard errors, the first few numbers of it."""
-    means, errors = flat(mean), flat(deviation)
-    if len(means) == 1:
-        return f"{means[0]:.6g} +- {errors[0]:.2g}"
-    shown = ", ".join(f"{number:.4g}" for number in means[:_SHOWN])
-    more = f", .. {len(means)} numbers" if len(means) > _SHOWN else ""
-    low, high = float(np.min(errors)), float(np.max(errors))
-    blur = f"{low:.2g}" if low == high else f"{low:.2g} to {high:.2g}"
-    return f"{shown}{more}, each +- {blur}"
+    return listed(flat(mean).tolist(), flat(deviation).tolist())
 
 
 def _parties(result: Result) -> str:

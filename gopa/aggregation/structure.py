@@ -137,7 +137,9 @@ def count_of(given: object, field: str) -> int:
     listed = isinstance(given, Sequence) and not isinstance(given, (str, bytes, bytearray))
     if listed or (isinstance(given, np.ndarray) and given.ndim):
         return len(given)  # type: ignore[arg-type]
-    raise UsageError(f"must be a list with one entry for each party, not {type(given).__name__}", field)
+    raise UsageError(
+        f"must be a list with one entry for each party, not {type(given).__name__}", field
+    )
 
 
 def flat(value: Value) -> Floats:

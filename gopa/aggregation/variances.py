@@ -118,7 +118,7 @@ class Variance(Result):
         """Variance and mean, in words."""
         text = numbers(self.variance, self.variance_stderr)
         if self.floored:
-            text += f" (the estimate {self.estimate:.3g} is negative: too much noise to tell)"
+            text += " (the estimate is negative: too much noise to tell)"
         return [("variance", text), *Result.headlines(self)]
 
 

@@ -8,14 +8,13 @@ from typing import Final
 
 from gopa.auditing.checks import CHECKS, Status, check_of
 from gopa.auditing.described import privacy_report, round_report
-from gopa.wording import counted
 from gopa.auditing.report import AuditFault, Culprit, PrivacyReport, Remark, RoundReport
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import CheckTally
 from gopa.messages.manifest import Mode
 from gopa.rules import RULES, Fault, Findings, Role
 from gopa.rules.ledger import is_undecided
-from gopa.wording import ROLES, name_of
+from gopa.wording import ROLES, counted, name_of
 from wire.domains import AUDIT_SPECTRUM
 from wire.errors import GopaError
 from wire.randomness import Rng

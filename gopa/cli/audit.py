@@ -15,7 +15,6 @@ from click.exceptions import Exit
 from bulletin_board.display import visible
 from gopa.auditing.auditor import options_of, run, workers
 from gopa.auditing.composing import unsupported
-from gopa.wording import counted
 from gopa.auditing.following import LogFollower, may_be_saved
 from gopa.auditing.options import AuditOptions
 from gopa.auditing.report import Report, Verdict, to_json_bytes, to_json_dict
@@ -29,8 +28,9 @@ from gopa.cli.audit_evidence import (
     require_places,
     write_evidence,
 )
-from gopa.cli.audit_screen import screen, trace_screen
+from gopa.cli.audit_screen import details_screen, screen, trace_screen
 from gopa.cli.options import jobs_option, parse_session
+from gopa.wording import counted
 from wire.errors import ProtocolError, UsageError
 
 _POLL: Final = 1.0
@@ -70,12 +70,14 @@ class AuditOutput:
     html: Path | None
     save: Path | None
     evidence_dir: Path | None
+    details: bool
 
 
 @click.command(help=_HELP)
 @click.argument("source", required=False)
 @click.option("--keys", type=_file, help="What you trust: the manifest's hash, the log's key.")
 @click.option("--trust-embedded", is_flag=True, help="Let the transcript vouch for its own keys.")
+@click.option("--details", is_flag=True, help="Print everything that was found, not five lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--html", type=_file, help="Write the report as a page.")
 @jobs_option("Processes that work at once; the report is the same.")
@@ -95,6 +97,7 @@ def audit(  # noqa: PLR0913 - one argument for each option
     source: str | None,
     keys: Path | None,
     trust_embedded: bool,
+    details: bool,
     as_json: bool,
     html: Path | None,
     jobs: int,
@@ -114,9 +117,11 @@ def audit(  # noqa: PLR0913 - one argument for each option
     written = [path for path in (html, save) if path is not None]
     if evidence is not None:
         others = (html, save, since, session, name, evidence_dir)
-        if any(each is not None for each in others) or follow or receipts or strict:
+        if any(each is not None for each in others) or follow or receipts or strict or details:
             raise UsageError("evidence is judged alone: only --keys and --json go with it")
         raise Exit(judge_file(evidence, keys, as_json=as_json))
+    if as_json and details:
+        raise UsageError("JSON has all details: leave out one of --details and --json")
     if as_json and name is not None:
         raise UsageError("a trace is text: leave out --json", "--trace")
     read = [path for path in (keys, None if since == save else since, *receipts) if path]
@@ -132,7 +137,7 @@ def audit(  # noqa: PLR0913 - one argument for each option
         receipts=receipts,
         trace=_prefix_of_key(name),
     )
-    wanted = AuditOutput(as_json, html, save, evidence_dir)
+    wanted = AuditOutput(as_json, html, save, evidence_dir, details)
     report: Report
     state: LogState | None
     with ExitStack() as opened:
@@ -163,7 +168,7 @@ def _write(report: Report, state: LogState | None, wanted: AuditOutput, source: 
     if wanted.as_json:
         click.echo(to_json_bytes(report), nl=False)
     else:
-        click.echo(screen(report), nl=False)
+        click.echo(details_screen(report) if wanted.details else screen(report), nl=False)
 
 
 def _save_state(report: Report, state: LogState | None, path: Path | None) -> None:

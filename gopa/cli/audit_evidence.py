@@ -20,7 +20,6 @@ import click
 from bulletin_board import Checkpoint
 from bulletin_board.display import visible
 from gopa.auditing.evidence import LARGEST_EVIDENCE, LARGEST_FORK, MAGIC, Evidence
-from gopa.wording import counted
 from gopa.auditing.forks import evidence_from_board
 from gopa.auditing.judging import Judgement, judge
 from gopa.auditing.options import read_anchors
@@ -29,6 +28,7 @@ from gopa.auditing.report import Report
 from gopa.auditing.sources import open_transcript
 from gopa.auditing.state import LogState
 from gopa.cli.audit_screen import judged_screen
+from gopa.wording import counted
 from wire.errors import MalformedMessage, ProtocolError, UsageError
 
 _READABLE: Final = 0o666

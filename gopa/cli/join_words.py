@@ -17,6 +17,7 @@ from gopa.cli.session_progress import (
     phase_text,
     trouble_line,
 )
+from gopa.rounding import plus_minus
 from gopa.sessions.board_access import Alone
 from gopa.sessions.following import SelectiveLog
 from gopa.sessions.organising import BoardFound, BoardLost
@@ -210,23 +211,22 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def _short(value: Any) -> Any:
-    """As many digits as a person reads: noise hides the others."""
-    if isinstance(value, dict):
-        return {name: _short(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_short(each) for each in value]
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+def _known(mean: Any, error: Any) -> Any:
+    """As many digits as the noise leaves, each number with its error."""
+    if isinstance(mean, dict):
+        return {name: _known(each, error[name]) for name, each in mean.items()}
+    if isinstance(mean, list):
+        return [_known(*each) for each in zip(mean, error, strict=True)]
+    return plus_minus(mean, error)
 
 
 def sentence(found: Contribution) -> str:
     """Gives a result for people."""
-    why = PARTS[name_of(found.part)]
+    why, mean = PARTS[name_of(found.part)], _known(_plain(found.mean), _plain(found.stderr))
     yours = "yours is among them" if found.included else f"without yours: {why}"
     return "\n".join(
         [
-            f"mean     {json.dumps(_short(_plain(found.mean)))}",
-            f"stderr   {json.dumps(_short(_plain(found.stderr)))}",
+            f"mean     {mean if isinstance(mean, str) else json.dumps(mean)}",
             f"parties  {found.count}; {yours}",
         ]
     )

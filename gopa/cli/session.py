@@ -16,7 +16,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from bulletin_board.display import visible
-from gopa.wording import counted
 from gopa.cli.enrolment import invite
 from gopa.cli.options import as_json_option, reporting
 from gopa.cli.session_access import board_client
@@ -40,6 +39,7 @@ from gopa.sessions.organising.reading import (
 )
 from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
+from gopa.wording import counted
 
 _SHOWN: Final = 12
 """Keys that are listed for people."""

@@ -19,8 +19,8 @@ from gopa.beacon.chain_info import LARGEST_INFO
 from gopa.cli.options import (
     as_json_option,
     numbered_lines,
-    parse_public_key,
     parse_log_key,
+    parse_public_key,
     read_policy,
     read_text,
     reporting,

@@ -28,6 +28,7 @@ from gopa.aggregation.encoding import NoisySum, Plain
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, Released, ResultMessage
 from gopa.messages.phases import Phase
+from gopa.rounding import listed
 from gopa.sessions.organising import (
     AwaitingBeacon,
     BadBeacon,
@@ -179,10 +180,6 @@ def left(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{last:02} left" if hours else f"{minutes}:{last:02} left"
 
 
-_SHOWN: Final = 8
-"""Coordinates that a line shows."""
-
-
 class OrganiserProgress:
     """Shows what an organiser does to whoever watches."""
 
@@ -307,9 +304,7 @@ def result_text(manifest: Manifest, result: ResultMessage, included: int) -> str
     if manifest.weighted or not included:
         return f"a weighted result over {included} parties"
     mean, deviation = _estimate(manifest, result, included)
-    shown = ", ".join(f"{each:.6g}" for each in mean[:_SHOWN])
-    more = f" and {len(mean) - _SHOWN} more" if len(mean) > _SHOWN else ""
-    return f"mean {shown}{more} ± {deviation[0]:.2g} over {included} parties"
+    return f"mean {listed(mean.tolist(), deviation.tolist())} over {included} parties"
 
 
 def _estimate(

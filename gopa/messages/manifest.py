@@ -114,7 +114,9 @@ def _require_admission(manifest: Manifest) -> None:
     admission, terms = manifest.admission, manifest.terms
     if not isinstance(admission, Roster):
         if not terms.survivors <= admission.most <= terms.parties:
-            raise UsageError(f"must be from {terms.survivors} to {terms.parties} parties", "admission")
+            raise UsageError(
+                f"must be from {terms.survivors} to {terms.parties} parties", "admission"
+            )
         # On a forked log each attempt could release a party's value beside others, who come
         # for that attempt alone; on a roster they run out.
         if terms.threshold is not None and terms.attempts != terms.charged + 1:

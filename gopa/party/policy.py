@@ -25,7 +25,6 @@ from gopa.planning.worth import Worth, guarantee, judge
 from gopa.wording import BEACONS
 from wire.errors import GopaError
 
-
 _BEACONS: Final[dict[type[Beacon], str]] = {
     CommitReveal: BEACONS["commit_reveal"],
     DrandBeacon: BEACONS["drand"],
@@ -91,7 +90,10 @@ class LocalPolicy:
         if manifest.simulation and not self.simulation:
             raise Refusal("this session is a simulation", "simulation")
         if manifest.mode not in self.modes:
-            raise Refusal(f"this session has mode {manifest.mode.name.lower()}, which you do not accept", "mode")
+            raise Refusal(
+                f"this session has mode {manifest.mode.name.lower()}, which you do not accept",
+                "mode",
+            )
         if manifest.trust is Trust.HONEST_BUT_CURIOUS and not self.honest_but_curious:
             raise Refusal("this session does not find liars", "trust")
 
@@ -100,10 +102,15 @@ class LocalPolicy:
         if isinstance(beacon, TestCoins):
             return  # a manifest has them in simulations only, which are judged as such
         if type(beacon) not in self.beacons:
-            raise Refusal(f"this session draws its coins from {_BEACONS[type(beacon)]}, which you do not accept", "beacon")
+            source = _BEACONS[type(beacon)]
+            raise Refusal(
+                f"you do not accept the source of this session's coins: {source}", "beacon"
+            )
         # An organiser could run a chain of its own, and know its values in advance.
         if isinstance(beacon, DrandBeacon) and beacon.chain.chain_hash not in self.chains:
-            raise Refusal("this session draws its coins from a drand chain that you do not accept", "chain")
+            raise Refusal(
+                "this session draws its coins from a drand chain that you do not accept", "chain"
+            )
 
     def _require_witnesses(self, manifest: Manifest) -> None:
         """Require witnesses if this policy does, and always with a beacon.
@@ -122,7 +129,10 @@ class LocalPolicy:
         With open admission an adversary may bring any number of parties.
         """
         if author == manifest.organiser:
-            raise Refusal("your key is the organiser's: the organiser must take part under another key", "organiser")
+            raise Refusal(
+                "your key is the organiser's: the organiser must take part under another key",
+                "organiser",
+            )
         if isinstance(manifest.admission, Roster):
             if author not in manifest.admission.keys:
                 raise Refusal("your key is not on the roster of this session", "admission")
@@ -138,15 +148,22 @@ class LocalPolicy:
         """
         terms = manifest.terms
         if terms.epsilon > self.epsilon:
-            message = f"this session uses epsilon {terms.epsilon}, you accept at most {self.epsilon}"
+            message = (
+                f"this session uses epsilon {terms.epsilon}, you accept at most {self.epsilon}"
+            )
             raise Refusal(message, "epsilon", str(terms.epsilon))
         if Fraction(terms.corrupt, terms.parties) < self.corrupt_share:
             needed = f"{terms.corrupt}/{terms.parties}"
             message = f"this session withstands {terms.corrupt} of {terms.parties} corrupt parties"
-            raise Refusal(f"{message}, you ask for a share of {self.corrupt_share}", "corrupt", needed)
+            raise Refusal(
+                f"{message}, you ask for a share of {self.corrupt_share}", "corrupt", needed
+            )
         worth = guarantee(terms).total
         if judge(terms) is not Worth.KEPT:
-            raise Refusal(f"this session claims delta {terms.delta}, and its plan only reaches {worth:.3g}", "terms")
+            raise Refusal(
+                f"this session claims delta {terms.delta}, and its plan only reaches {worth:.3g}",
+                "terms",
+            )
         if worth > self.delta:
             needed = _upwards(worth)
             message = f"this session uses delta {needed}, you accept at most {self.delta}"

@@ -307,7 +307,9 @@ def _corrupt(corrupt: float, parties: int) -> int:
     elif type(corrupt) is float and 0 <= corrupt < 1:
         count = math.floor(corrupt * parties + 1e-9)
     else:
-        raise UsageError("must be a number of parties, or a part of them from 0.0 to below 1.0", "corrupt")
+        raise UsageError(
+            "must be a number of parties, or a part of them from 0.0 to below 1.0", "corrupt"
+        )
     if not 0 <= count < parties:
         raise UsageError("must leave at least one honest party", "corrupt")
     return max(1, count)

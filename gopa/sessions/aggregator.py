@@ -144,7 +144,9 @@ class SessionAggregator(AggregatorBase):
         """One value and weight for each client; `UsageError` unless there are so many."""
         count = len(self._clients)
         if count_of(values, "values") != count:
-            raise UsageError(f"must be one value for each of the {count} clients of this process", "values")
+            raise UsageError(
+                f"must be one value for each of the {count} clients of this process", "values"
+            )
         if all(value is None for value in values):
             raise UsageError("at least one client must have a value", "values")
         if (weights is None) != (self._most is None):

@@ -133,7 +133,9 @@ def terms_from(record: object) -> Terms:
 def _part(record: object, name: str) -> Mapping[str, object]:
     part = record.get(name) if isinstance(record, dict) else None
     if not isinstance(part, dict):
-        raise UsageError(f"must be an object with {name!r}, as `gopa plan --json` prints it", "plan")
+        raise UsageError(
+            f"must be an object with {name!r}, as `gopa plan --json` prints it", "plan"
+        )
     return part
 
 

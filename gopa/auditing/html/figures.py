@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from typing import Final
 
+from gopa.rounding import known
+
 _CONTEXT: Final = Context(prec=40, rounding=ROUND_HALF_EVEN)
 _MOST_EXPONENT: Final = 25
 _TWO_SIGMA: Final = Decimal("1.96")
@@ -32,18 +34,11 @@ def number_of(value: str, most: int = _MOST_EXPONENT) -> Decimal | None:
 
 
 def with_error(mean: str, error: str) -> tuple[str, str]:
-    """Both, the error with two digits and the mean as precise as that."""
+    """Both, rounded to what the error leaves known; six digits where there is no usable error."""
     middle, spread = number_of(mean), number_of(error)
     if middle is None or spread is None or spread <= 0:
         return short(mean), short(error)
-    unit = Decimal(1).scaleb(min(spread.adjusted() - 1, 0))
-    try:
-        return (
-            f"{middle.quantize(unit, context=_CONTEXT):,f}",
-            f"{spread.quantize(unit, context=_CONTEXT):,f}",
-        )
-    except InvalidOperation:
-        return short(mean), short(error)
+    return known(middle, spread, grouped=True)
 
 
 def between(mean: str, error: str) -> tuple[str, str] | None:

@@ -33,7 +33,7 @@ _LONGEST_TAB: Final = 120
 _MOST_RESULTS: Final = 20
 _MOST_ROUNDED: Final = 6
 _MOST_CHARTED: Final = 64
-_MOST_EXACT: Final = 1000
+_MOST_LISTED: Final = 1000
 _MOST_NAMED: Final = 8
 _MOST_BRIEF_FAULTS: Final = 8
 _MOST_LINES: Final = 60
@@ -147,7 +147,7 @@ def _result(found: ReportObject, session: ReportObject | None) -> view.ShownResu
         rounded=[with_error(*each) for each in numbers[:_MOST_ROUNDED]],
         reach=between(*numbers[0]) if len(means) == 1 else None,
         chart=drawing.values(means, errors) if charted else None,
-        exact=view.FirstOf(len(numbers), numbers[:_MOST_EXACT]),
+        every=view.FirstOf(len(numbers), [with_error(*each) for each in numbers[:_MOST_LISTED]]),
     )
 
 

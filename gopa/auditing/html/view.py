@@ -72,7 +72,7 @@ class CheckFamily:
 class ShownResult:
     """What a round computed: a mean and its error for each of `count` numbers.
 
-    `rounded` are those in big letters, `exact` those as the report has them. An error is empty
+    `rounded` are those in big letters, `every` those behind a fold. An error is empty
     where the report has none, `bounds` are None where the session could not be read.
     """
 
@@ -84,7 +84,7 @@ class ShownResult:
     rounded: Sequence[tuple[str, str]]
     reach: tuple[str, str] | None
     chart: ValuesChart | None
-    exact: FirstOf[tuple[str, str]]
+    every: FirstOf[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class ArchiveParts:
         self._stream = stream
         self._digest = hashlib.sha256(MAGIC)
         if self._start() != MAGIC:
-            raise MalformedMessage("this is not a .gopa file", "archive")
+            raise MalformedMessage("this is not a .gopa file")
         self.header = HEADER.decode(self._part(HEADER.max_size, "header"))
         self.note = self._part(LARGEST_NOTE, "checkpoint")
 

@@ -3,7 +3,7 @@
     python examples/ten_parties.py [DIRECTORY]
 
 DIRECTORY (default `demo`) gets the public log as one file, `session.gopa`; what an auditor
-has to know from somewhere else, `keys.txt`; and what an audit finds, `report.html`.
+has to know from somewhere else, `anchors.txt`; and what an audit finds, `report.html`.
 """
 
 import sys
@@ -30,12 +30,12 @@ def main(directory: Path) -> None:
     print(result, end="\n\n")
     directory.mkdir(parents=True, exist_ok=True)
     path = result.transcript.archive(directory / "session.gopa")
-    keys = result.transcript.keys(directory / "keys.txt")
+    anchors = result.transcript.anchors(directory / "anchors.txt")
     page = directory / "report.html"
     print(f"{path}: {path.stat().st_size:,} bytes, everything there is to check")
     print("Anybody can, who has the file and knows from elsewhere which session it should be:\n")
-    print(f"$ gopa audit {path} --keys {keys} --html {page}")
-    report = gopa.audit(path, anchors=keys)
+    print(f"$ gopa audit {path} --anchors {anchors} --html {page}")
+    report = gopa.audit(path, anchors=anchors)
     print(screen(report))
     page.write_text(to_html(to_json_dict(report)))
 
@@ -43,8 +43,8 @@ def main(directory: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     damaged.write_bytes(data)
-    print(f"The same file with one bit flipped:\n\n$ gopa audit {damaged} --keys {keys}")
-    print(screen(gopa.audit(damaged, anchors=keys)))
+    print(f"The same file with one bit flipped:\n\n$ gopa audit {damaged} --anchors {anchors}")
+    print(screen(gopa.audit(damaged, anchors=anchors)))
     print(f"Open {page} in a browser: the first audit as a page, for people who are no experts.")
 
 

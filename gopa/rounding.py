@@ -39,7 +39,7 @@ def known(value: Number, error: Number, *, grouped: bool = False) -> tuple[str, 
 
 
 def plus_minus(value: Number, error: Number) -> str:
-    """Writes the value with its error, as `40 +- 19`; an error that is an empty text is left out."""
+    """Writes the value with its error, as `40 +- 19`; an empty error is left out."""
     return " +- ".join(filter(None, known(value, error)))
 
 
@@ -58,14 +58,7 @@ def short(value: Number, digits: int = 6) -> str:
     number = _decimal(value)
     if number is None:
         return str(value)
-    rounded = Context(prec=digits, rounding=ROUND_HALF_EVEN).plus(number)
-    if not rounded:
-        return "0"
-    return (
-        f"{float(rounded):.{digits}g}"
-        if rounded.adjusted() not in _PLAIN
-        else _written(rounded.normalize())
-    )
+    return f"{float(number):.{digits}g}"
 
 
 def _decimal(value: Number) -> Decimal | None:

@@ -42,10 +42,10 @@ class SessionTranscript:
             write_archive(self.log(), out, self.session)
         return target
 
-    def keys(self, path: str | Path) -> Path:
+    def anchors(self, path: str | Path) -> Path:
         """Write what an auditor has to know from somewhere else than the log.
 
-        That is the hash of the manifest and the key of the log, as `gopa audit --keys`
+        That is the hash of the manifest and the key of the log, as `gopa audit --anchors`
         reads them. Whoever audits gets this file from somebody they trust.
         """
         log = self.log()

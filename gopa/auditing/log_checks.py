@@ -94,7 +94,7 @@ def _check_receipt(
     _compare(state, tally, older, signed, name)
 
 
-_HOW = "bring a file with the manifest's hash and the log's key: --keys FILE"
+_HOW = "bring a file with the manifest's hash and the log's key: --anchors FILE"
 
 
 def check_log(state: LogState, tally: CheckTally) -> LogReport | None:

@@ -53,9 +53,9 @@ With --evidence: 0 it convicts somebody, 1 it proves nothing.
 
 \b
 Examples:
-  gopa audit session.gopa --keys anchors.txt --html report.html
-  gopa audit https://board.example --keys anchors.txt --follow --save log.state
-  gopa audit --evidence FILE --keys anchors.txt
+  gopa audit session.gopa --anchors anchors.txt --html report.html
+  gopa audit https://board.example --anchors anchors.txt --follow --save log.state
+  gopa audit --evidence FILE --anchors anchors.txt
 """
 
 _path = click.Path(path_type=Path)
@@ -75,7 +75,7 @@ class AuditOutput:
 
 @click.command(help=_HELP)
 @click.argument("source", required=False)
-@click.option("--keys", type=_file, help="What you trust: the manifest's hash, the log's key.")
+@click.option("--anchors", type=_file, help="What you trust: the manifest's hash, the log's key.")
 @click.option("--trust-embedded", is_flag=True, help="Let the transcript vouch for its own keys.")
 @click.option("--details", is_flag=True, help="Print everything that was found, not five lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
@@ -95,7 +95,7 @@ class AuditOutput:
 def audit(  # noqa: PLR0913 - one argument for each option
     *,
     source: str | None,
-    keys: Path | None,
+    anchors: Path | None,
     trust_embedded: bool,
     details: bool,
     as_json: bool,
@@ -118,18 +118,18 @@ def audit(  # noqa: PLR0913 - one argument for each option
     if evidence is not None:
         others = (html, save, since, session, name, evidence_dir)
         if any(each is not None for each in others) or follow or receipts or strict or details:
-            raise UsageError("evidence is judged alone: only --keys and --json go with it")
-        raise Exit(judge_file(evidence, keys, as_json=as_json))
+            raise UsageError("evidence is judged alone: only --anchors and --json go with it")
+        raise Exit(judge_file(evidence, anchors, as_json=as_json))
     if as_json and details:
         raise UsageError("JSON has all details: leave out one of --details and --json")
     if as_json and name is not None:
         raise UsageError("a trace is text: leave out --json", "--trace")
-    read = [path for path in (keys, None if since == save else since, *receipts) if path]
+    read = [path for path in (anchors, None if since == save else since, *receipts) if path]
     places = [] if evidence_dir is None else [evidence_dir]
     require_apart(source, read, [*written, *places])
     require_places(written)
     options = options_of(
-        anchors=keys,
+        anchors=anchors,
         trust_embedded=trust_embedded,
         strict=strict,
         session=None if session is None else parse_session(session),
@@ -216,7 +216,7 @@ def _progress(follower: LogFollower, report: Report | None) -> str:
     size = counted(follower.state.reading.size, "entry", "entries")
     if report is not None:
         absent = follower.state.ended and follower.state.manifest_hash is None
-        why = "; waiting: no session that --keys or --session names has begun" if absent else ""
+        why = "; waiting: no session that --anchors or --session names has begun" if absent else ""
         return f"{size}: {report.verdict.value}{why}"
     return f"{size}; waiting: {visible(follower.waiting, _LONGEST_REASON)}"
 

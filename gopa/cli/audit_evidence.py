@@ -167,11 +167,11 @@ def _say_what_is_missing(report: Report, count: int, shown: set[tuple[bytes, str
         click.echo("evidence: nothing here convicts anybody", err=True)
 
 
-def judge_file(path: Path, keys: Path | None, *, as_json: bool) -> int:
+def judge_file(path: Path, anchors_path: Path | None, *, as_json: bool) -> int:
     """Says what a file of evidence proves; the exit code says whether it convicts."""
     try:
         data = _content(path)
-        anchors = read_anchors(keys)
+        anchors = read_anchors(anchors_path)
         judgement = judge(data, policy=anchors.policy)
     except MalformedMessage as error:
         raise UsageError(f"{path} is damaged: {error}", "evidence") from None

@@ -14,7 +14,7 @@ from typing import Final
 
 from bulletin_board.display import visible
 from gopa.auditing.checks import Status
-from gopa.auditing.composing import SIMULATED, veto
+from gopa.auditing.composing import SIMULATED, not_anchored, veto
 from gopa.auditing.judging import Judgement
 from gopa.auditing.report import Anchor, CheckResult, Report, RoundReport, SessionReport, Verdict
 from gopa.auditing.tracing import Trace
@@ -40,7 +40,8 @@ _LONGEST: Final = 2_000
 _GOOD: Final = frozenset({Status.PASS, Status.SKIPPED})
 
 _MISMATCH: Final = (
-    "This is not what --keys names: see that the text is the right one; if so, do not rely on this."
+    "This is not what --anchors names: see that the text is the right one; if it is, do not rely "
+    "on this transcript."
 )
 
 _TRUSTED: Final = {
@@ -55,20 +56,21 @@ _OF_LOGS: Final = {
 }
 
 _ABSENT: Final = (
-    "Nothing here can be compared with --keys yet: see the other checks, or wait for the session."
+    "Nothing here can be compared with --anchors yet: see the other checks, or wait for the "
+    "session."
 )
 
 _ADVICE: Final = {
     "0.1": "Get the file again; check that it is a .gopa archive, a board's directory or address.",
-    "0.2": "Ask somebody you trust for the key of the board's log, and pass it with --keys.",
-    "0.3": "Ask for the hash of the manifest that was announced, and pass it with --keys.",
+    "0.2": "Ask somebody you trust for the key of the board's log, and pass it with --anchors.",
+    "0.3": "Ask for the hash of the manifest that was announced, and pass it with --anchors.",
     "0.4": "Make sure yourself that the organiser cannot know the beacon's values beforehand.",
     "1.1": "Check that the key is that of this board; if it is, do not rely on this copy.",
     "1.2": "Fetch the log again later, with a note that a quorum has cosigned.",
     "1.3": "Get the transcript again, from the board or from another copy.",
     "1.4": "Get the transcript again; keep this one, as it may convict the board.",
     "1.5": "Get a newer copy; if the log has forked, keep both and warn its users.",
-    "2.1": "Wait until the session has begun; without --session, and a manifest in --keys, the "
+    "2.1": "Wait until the session has begun; without --session, and a manifest in --anchors, the "
     "audit lists the sessions of a log.",
     "2.3": "Audit again when the session is over, or follow it with --follow.",
     "3.1": "Get the transcript again; if the rest of it holds, its board let this in: keep it.",
@@ -107,7 +109,7 @@ def _brief(report: Report) -> Iterator[str]:
     shown = last or next(reversed(report.rounds), None)
     yield f"Who       {_who(shown)}"
     yield f"Privacy   {_privacy(report, last)}"
-    yield f"Unsaid    {_unsaid(report)}"
+    yield f"Not said  {_unsaid(report)}"
 
 
 def _headline(report: Report) -> str:
@@ -119,8 +121,13 @@ def _meaning(report: Report) -> str:
     if report.verdict.value not in TRUSTED_VERDICTS:
         return report.summary
     table = VERDICTS if report.anchored else UNANCHORED
-    ends = [table[report.verdict.value].meaning, *map(veto, report.rounds)]
-    return " ".join(filter(None, [*ends, SIMULATED if report.simulation else ""]))
+    parts = [
+        "" if report.anchored else not_anchored(report.verdict),
+        table[report.verdict.value].meaning,
+        *map(veto, report.rounds),
+        SIMULATED if report.simulation else "",
+    ]
+    return " ".join(filter(None, parts))
 
 
 def _wanting(report: Report) -> Iterator[str]:
@@ -135,6 +142,8 @@ def _wanting(report: Report) -> Iterator[str]:
             yield f"          -> {advice}"
     if len(found) > _MOST_WANTING:
         yield f"          and {len(found) - _MOST_WANTING} more checks (see --details)"
+    for fault in [each for each in report.faults if not each.handled][:_MOST_NAMED]:
+        yield f"Fault     {fault}"
 
 
 def _result(report: Report, last: RoundReport | None) -> str:
@@ -172,16 +181,17 @@ def _who(found: RoundReport | None) -> str:
 
 
 def _privacy(report: Report, last: RoundReport | None) -> str:
-    if last is None or last.privacy is None or not last.privacy.claims:
-        return (
-            "nothing about any single value can be told from the log" if last is None else "unknown"
-        )
-    claim = last.privacy.claims[0]
+    """The claim of the plan; what holds against others is among the details."""
+    if last is None:
+        return "no result was published"
+    if last.privacy is None or not last.privacy.claims:
+        return "not established (see --details)"
+    claim, planned = last.privacy.claims[0], report.session
     if float(claim.delta) >= 1:
         return f"nothing is promised: {claim.how}"
-    planned = report.session
     who = "" if planned is None else f" (at most {planned.corrupt} of {planned.parties})"
-    return f"epsilon {last.privacy.epsilon}, delta {short(claim.delta, 3)}, {claim.against}{who}"
+    worth = f"epsilon {last.privacy.epsilon}, delta {short(claim.delta, 3)}"
+    return f"{worth}, {claim.against}{who}{DOUBTS.get(report.verdict.value, '')}"
 
 
 def _unsaid(report: Report) -> str:
@@ -195,7 +205,7 @@ def _errors(found: RoundReport) -> tuple[str, ...]:
 
 
 def judged_screen(judgement: Judgement, expected: bytes | None) -> str:
-    """Shows what a file of evidence proves; `expected` is the manifest's hash from --keys."""
+    """Shows what a file of evidence proves; `expected` is the manifest's hash from --anchors."""
     if not judgement.convicts:
         return f"PROVES NOTHING\n  {visible(judgement.what, 1_000)}\n"
     lines = [
@@ -216,7 +226,7 @@ def judged_screen(judgement: Judgement, expected: bytes | None) -> str:
     if judgement.manifest:
         lines.append(f"  manifest   {judgement.manifest.hex()}")
         if expected not in {None, judgement.manifest}:
-            lines.append("             another session than that of the manifest in --keys!")
+            lines.append("             another session than that of the manifest in --anchors!")
     if judgement.log_key:
         whose = "that you trust" if judgement.anchored else "that the manifest names"
         lines.append(f"  log        {visible(judgement.log_key)}, {whose}")
@@ -359,7 +369,7 @@ def _advice(report: Report, result: CheckResult) -> str:
     if brought is Anchor.OUTSIDE:
         return _MISMATCH if failed else _ABSENT
     if failed and number not in _OF_A_COPY:
-        return "Do not rely on this result; the faults below say who is to blame."
+        return "Do not rely on this result; the faults say who is to blame."
     return _ADVICE.get(number, "")
 
 

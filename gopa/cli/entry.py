@@ -28,9 +28,8 @@ INTERNAL_EXIT: Final = 5
 """What `gopa audit` ends with when it fails itself: 1 would accuse somebody."""
 
 _OPTIONS: Final = {
-    "anchors": "--keys",
+    "anchors": "--anchors",
     "evidence": "--evidence",
-    "keys": "--keys",
     "receipts": "--receipt",
     "session": "--session",
     "since": "--since",

@@ -170,14 +170,14 @@ def main(arguments: list[str]) -> int:
     """The exit code."""
     parser = argparse.ArgumentParser(prog="verify.py", description="Verify the log of a session.")
     parser.add_argument("session", type=Path)
-    parser.add_argument("--keys", type=Path, help="trust policy, with a manifest line in front")
+    parser.add_argument("--anchors", type=Path, help="trust policy, with a manifest line in front")
     parser.add_argument("--trust-embedded", action="store_true", help="believe the file's own keys")
     parser.add_argument("--since", type=Path, help="state that an earlier audit saved")
     given = parser.parse_args(arguments)
     try:
         since = given.since.read_bytes() if given.since else None
         data = given.session.read_bytes()
-        anchors = read_anchors(given.keys.read_bytes() if given.keys else b"")
+        anchors = read_anchors(given.anchors.read_bytes() if given.anchors else b"")
     except (OSError, Wrong) as error:
         print(f"verify.py: {error}", file=sys.stderr)
         return USAGE

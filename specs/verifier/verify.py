@@ -1,6 +1,6 @@
 """A second verifier of sessions: the specifications as one slow program.
 
-    python specs/verifier/verify.py SESSION.gopa [--keys FILE] [--trust-embedded] [--since STATE]
+    python specs/verifier/verify.py SESSION.gopa [--anchors FILE] [--trust-embedded] [--since STATE]
 
 It shares no code with the packages. FILE has the anchors of 11, [I2], STATE is that of [K1]. Not
 checked here: receipts, coins of drand (INCOMPLETE).

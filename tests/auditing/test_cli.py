@@ -25,7 +25,7 @@ FULL = Path("/dev/full")
 
 
 def keys(tmp_path: Path, name: str) -> Path:
-    path = tmp_path / "keys.txt"
+    path = tmp_path / "anchors.txt"
     path.write_bytes(anchors_of(name).to_bytes())
     return path
 
@@ -40,7 +40,7 @@ def keys(tmp_path: Path, name: str) -> Path:
     ],
 )
 def test_exit_codes_are_verdicts(gopa: Gopa, tmp_path: Path, name: str, code: int) -> None:
-    answer = gopa(path_of(name), "--keys", keys(tmp_path, name))
+    answer = gopa(path_of(name), "--anchors", keys(tmp_path, name))
     assert answer.code == code
     assert answer.out.startswith(Verdict(stated(name)["expected"]["verdict"]).value)
     assert answer.err == ""
@@ -48,8 +48,8 @@ def test_exit_codes_are_verdicts(gopa: Gopa, tmp_path: Path, name: str, code: in
 
 def test_other_exit_codes(gopa: Gopa, tmp_path: Path) -> None:
     name = "dropout_before_publish"
-    assert gopa(path_of(name), "--keys", keys(tmp_path, name)).code == 0
-    assert gopa(path_of(name), "--keys", keys(tmp_path, name), "--strict").code == 10
+    assert gopa(path_of(name), "--anchors", keys(tmp_path, name)).code == 0
+    assert gopa(path_of(name), "--anchors", keys(tmp_path, name), "--strict").code == 10
     assert gopa(path_of(name)).code == 3
     later = tmp_path / "later.gopa"
     later.write_bytes(clean().archive(b"gopa-archive/v9\n"))
@@ -63,7 +63,7 @@ def test_other_exit_codes(gopa: Gopa, tmp_path: Path) -> None:
         ["nothing.gopa"],
         ["--no-such-option"],
         ["a.gopa", "--evidence", "b"],
-        [path_of("clean_full"), "--keys", "nowhere.txt"],
+        [path_of("clean_full"), "--anchors", "nowhere.txt"],
         [path_of("clean_full"), "--jobs", "0"],
         [path_of("clean_full"), "--jobs", "many"],
         [path_of("clean_full"), "--session", "12"],
@@ -75,7 +75,13 @@ def test_other_exit_codes(gopa: Gopa, tmp_path: Path) -> None:
         [path_of("clean_full"), "--save", "/no/such/place", "--trust-embedded"],
         [path_of("clean_full"), "--html", path_of("clean_full")],
         [path_of("clean_full"), "--html", "one", "--save", "one"],
-        [path_of("clean_full"), "--keys", path_of("clean_full"), "--save", path_of("clean_full")],
+        [
+            path_of("clean_full"),
+            "--anchors",
+            path_of("clean_full"),
+            "--save",
+            path_of("clean_full"),
+        ],
         [path_of("clean_full").parent, "--html", path_of("clean_full").parent / "report.html"],
         [path_of("organiser_wrong_roll"), "--trust-embedded", "--evidence-dir", __file__],
         [path_of("clean_full"), "--trust-embedded", "--trace", "a", "--json"],
@@ -104,7 +110,7 @@ def test_a_verdict_stays_one_behind_the_end_of_options(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name, code in (("clean_full", 0), ("organiser_wrong_sum", 1)):
-        given = ["audit", str(path_of(name)), "--keys", str(keys(tmp_path, name))]
+        given = ["audit", str(path_of(name)), "--anchors", str(keys(tmp_path, name))]
         for arguments in (given, ["--", *given]):
             monkeypatch.setattr(sys, "argv", ["gopa", *arguments])
             with pytest.raises(SystemExit) as ended:
@@ -198,10 +204,10 @@ def test_nothing_that_click_or_python_does_ends_with_1() -> None:
 
 def test_json_is_the_report(gopa: Gopa, tmp_path: Path) -> None:
     name = "commit_flipped_proof"
-    plain = gopa(path_of(name), "--keys", keys(tmp_path, name), "--json")
+    plain = gopa(path_of(name), "--anchors", keys(tmp_path, name), "--json")
     assert plain.code == 0
     assert problems(json.loads(plain.out)) == []
-    again = gopa(path_of(name), "--keys", keys(tmp_path, name), "--json", "--jobs", "2")
+    again = gopa(path_of(name), "--anchors", keys(tmp_path, name), "--json", "--jobs", "2")
     assert again.out == plain.out
 
 
@@ -214,11 +220,11 @@ def test_a_page_is_written(gopa: Gopa, tmp_path: Path) -> None:
 
 def test_state_is_saved_and_continued(gopa: Gopa, tmp_path: Path) -> None:
     state = tmp_path / "state"
-    given = [path_of("clean_full"), "--keys", keys(tmp_path, "clean_full")]
+    given = [path_of("clean_full"), "--anchors", keys(tmp_path, "clean_full")]
     assert gopa(*given, "--save", state).code == 0
     assert state.read_text() == stated("clean_full")["anchors"]["checkpoint"]
     assert gopa(*given, "--since", state).code == 0
-    other = [path_of("dropout_weighted"), "--keys", keys(tmp_path, "dropout_weighted")]
+    other = [path_of("dropout_weighted"), "--anchors", keys(tmp_path, "dropout_weighted")]
     answer = gopa(*other, "--since", state)
     assert answer.code in {1, 3}
 
@@ -241,7 +247,7 @@ def test_evidence_is_written_and_convicts(gopa: Gopa, tmp_path: Path) -> None:
     found = json.loads(gopa("--evidence", file, "--json").out)
     assert (found["convicts"], found["rule"]) == (True, "04-J6")
     other = keys(tmp_path, "clean_full")
-    assert gopa("--evidence", file, "--keys", other).code == 0
+    assert gopa("--evidence", file, "--anchors", other).code == 0
     data = bytearray(file.read_bytes())
     data[-3] ^= 1
     file.write_bytes(data)
@@ -265,9 +271,9 @@ def test_a_board_is_followed_to_the_end_of_its_session(gopa: Gopa, tmp_path: Pat
     root, state = tmp_path / "board", tmp_path / "state"
     root.mkdir()
     shown(root, clean().entries)
-    anchors = tmp_path / "keys.txt"
+    anchors = tmp_path / "anchors.txt"
     anchors.write_bytes(clean().anchors.to_bytes())
-    answer = gopa(root, "--follow", "--keys", anchors, "--save", state)
+    answer = gopa(root, "--follow", "--anchors", anchors, "--save", state)
     assert answer.code == 0
     assert state.read_bytes() == clean().note
     assert f"{len(clean().entries)} entries: VALID" in answer.err
@@ -286,11 +292,11 @@ def test_a_title_cannot_speak_to_the_terminal(gopa: Gopa, tmp_path: Path) -> Non
     log = played(World(setting=SessionSetting(title=title)))
     wild = tmp_path / "log.gopa"
     wild.write_bytes(log.archive())
-    anchors = tmp_path / "keys.txt"
+    anchors = tmp_path / "anchors.txt"
     anchors.write_bytes(log.anchors.to_bytes())
     page = tmp_path / "page.html"
     for arguments in ([], ["--json"]):
-        answer = gopa(wild, "--keys", anchors, "--html", page, *arguments)
+        answer = gopa(wild, "--anchors", anchors, "--html", page, *arguments)
         assert answer.code == 0
         assert set(title) & set(answer.out) <= set("[31m<script>")
     assert json.loads(answer.out)["session"]["title"] == title
@@ -341,10 +347,10 @@ def test_a_link_stays_a_link(gopa: Gopa, tmp_path: Path) -> None:
 
 
 def test_an_older_copy_does_not_replace_what_was_saved(gopa: Gopa, tmp_path: Path) -> None:
-    root, state, anchors = tmp_path / "board", tmp_path / "state", tmp_path / "keys.txt"
+    root, state, anchors = tmp_path / "board", tmp_path / "state", tmp_path / "anchors.txt"
     root.mkdir()
     anchors.write_bytes(clean().anchors.to_bytes())
-    given = [root, "--keys", anchors, "--save", state]
+    given = [root, "--anchors", anchors, "--save", state]
     shown(root, clean().entries)
     assert gopa(*given).code == 0
     saved = state.read_bytes()
@@ -357,10 +363,10 @@ def test_an_older_copy_does_not_replace_what_was_saved(gopa: Gopa, tmp_path: Pat
 
 
 def test_who_follows_again_goes_on_from_what_was_saved(gopa: Gopa, tmp_path: Path) -> None:
-    root, state, anchors = tmp_path / "board", tmp_path / "state", tmp_path / "keys.txt"
+    root, state, anchors = tmp_path / "board", tmp_path / "state", tmp_path / "anchors.txt"
     root.mkdir()
     anchors.write_bytes(clean().anchors.to_bytes())
-    given = [root, "--follow", "--keys", anchors, "--save", state]
+    given = [root, "--follow", "--anchors", anchors, "--save", state]
     shown(root, clean().entries)
     assert gopa(*given).code == 0
     assert gopa(*given).code == 0
@@ -374,10 +380,10 @@ def test_who_follows_again_goes_on_from_what_was_saved(gopa: Gopa, tmp_path: Pat
 
 
 def test_following_ends_where_it_cannot_begin(gopa: Gopa, tmp_path: Path) -> None:
-    root, anchors = tmp_path / "board", tmp_path / "keys.txt"
+    root, anchors = tmp_path / "board", tmp_path / "anchors.txt"
     root.mkdir()
     anchors.write_bytes(clean().anchors.to_bytes())
-    given = ["--follow", "--keys", anchors]
+    given = ["--follow", "--anchors", anchors]
     shown(root, clean().entries)
     assert gopa(root, *given).code == 0
     assert gopa("http://127.0.0.1:1", *given).code == 3
@@ -390,8 +396,8 @@ def test_evidence_about_another_session_says_so(gopa: Gopa, tmp_path: Path) -> N
     place, name = tmp_path / "evidence", "commit_flipped_proof"
     gopa(path_of(name), "--trust-embedded", "--evidence-dir", place)
     (file,) = place.iterdir()
-    own = gopa("--evidence", file, "--keys", keys(tmp_path, name))
-    other = gopa("--evidence", file, "--keys", keys(tmp_path, "clean_signed"))
+    own = gopa("--evidence", file, "--anchors", keys(tmp_path, name))
+    other = gopa("--evidence", file, "--anchors", keys(tmp_path, "clean_signed"))
     assert (own.code, other.code) == (0, 0)
     assert "another session" not in own.out
     assert "another session" in other.out

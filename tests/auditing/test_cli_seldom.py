@@ -25,7 +25,7 @@ def test_a_board_that_grows_is_followed_until_it_ends(
     gopa: Gopa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same news is told once; a note that cannot be read is waited for."""
-    root, anchors, entries = tmp_path / "board", tmp_path / "keys.txt", clean().entries
+    root, anchors, entries = tmp_path / "board", tmp_path / "anchors.txt", clean().entries
     root.mkdir()
     anchors.write_bytes(clean().anchors.to_bytes())
     naps = 0
@@ -41,7 +41,7 @@ def test_a_board_that_grows_is_followed_until_it_ends(
 
     monkeypatch.setattr("gopa.cli.audit.time", SimpleNamespace(sleep=nap))
     shown(root, entries[:9])
-    answer = gopa(root, "--follow", "--keys", anchors)
+    answer = gopa(root, "--follow", "--anchors", anchors)
     assert (answer.code, naps) == (0, 3)
     told = [line for line in answer.err.splitlines() if "entries" in line]
     assert len(told) == len(set(told)) == 3
@@ -110,7 +110,7 @@ def test_a_file_is_replaced_whole_or_stays(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no device that is always full")
 def test_a_page_for_a_full_device_is_wrong_usage(gopa: Gopa, tmp_path: Path) -> None:
-    given = [path_of("clean_full"), "--keys", keys(tmp_path, "clean_full"), "--html"]
+    given = [path_of("clean_full"), "--anchors", keys(tmp_path, "clean_full"), "--html"]
     assert gopa(*given, tmp_path / "page.html").code == 0
     assert gopa(*given, FULL).code == 2
 

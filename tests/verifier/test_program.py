@@ -51,7 +51,7 @@ def _files(folder: Path, name: str) -> tuple[Path, Path]:
 @pytest.mark.parametrize("name", sorted(CODES))
 def test_exit_codes_of_verdicts(name: str, tmp_path: Path) -> None:
     archive, keys = _files(tmp_path, name)
-    ended = run(archive, "--keys", keys)
+    ended = run(archive, "--anchors", keys)
     assert ended.returncode == CODES[name], ended.stderr
     stated = json.loads(ended.stdout)
     assert stated["code"] == CODES[name]
@@ -60,13 +60,13 @@ def test_exit_codes_of_verdicts(name: str, tmp_path: Path) -> None:
 
 def test_the_same_bytes_every_time(session: tuple[Path, Path]) -> None:
     archive, keys = session
-    outputs = {run(archive, "--keys", keys).stdout for _ in range(2)}
+    outputs = {run(archive, "--anchors", keys).stdout for _ in range(2)}
     assert len(outputs) == 1
 
 
 def test_without_anchors_nothing_is_valid(session: tuple[Path, Path]) -> None:
     archive, keys = session
-    assert run(archive, "--keys", keys).returncode == 0
+    assert run(archive, "--anchors", keys).returncode == 0
     ended = run(archive)
     assert ended.returncode == 3
     assert "keys not anchored" in ended.stdout
@@ -118,12 +118,12 @@ def test_a_quorum_that_has_not_cosigned_is_missing() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("--unknown",), ("{tmp}/nothing.gopa",), ("{archive}", "--keys", "{tmp}/nothing")],
+    [(), ("--unknown",), ("{tmp}/nothing.gopa",), ("{archive}", "--anchors", "{tmp}/nothing")],
     ids=["none", "unknown", "no-session", "no-keys"],
 )
 def test_wrong_usage(arguments: tuple[str, ...], session: tuple[Path, Path]) -> None:
     archive, keys = session
-    assert run(archive, "--keys", keys).returncode == 0
+    assert run(archive, "--anchors", keys).returncode == 0
     given = [each.format(tmp=archive.parent, archive=archive) for each in arguments]
     assert run(*given).returncode == 2
 
@@ -131,16 +131,16 @@ def test_wrong_usage(arguments: tuple[str, ...], session: tuple[Path, Path]) -> 
 @pytest.mark.parametrize("text", ["manifest 00\n", "log nonsense\n", "quorum none\n", "what\n"])
 def test_anchors_that_are_none_are_wrong_usage(text: str, session: tuple[Path, Path]) -> None:
     archive, keys = session
-    assert run(archive, "--keys", keys).returncode == 0
+    assert run(archive, "--anchors", keys).returncode == 0
     keys.write_text(text)
-    assert run(archive, "--keys", keys).returncode == 2
+    assert run(archive, "--anchors", keys).returncode == 2
 
 
 def test_an_unknown_version_is_not_invalid(session: tuple[Path, Path]) -> None:
     archive, keys = session
-    assert run(archive, "--keys", keys).returncode == 0
+    assert run(archive, "--anchors", keys).returncode == 0
     archive.write_bytes(b"gopa-archive/v2\n" + archive.read_bytes()[16:])
-    assert run(archive, "--keys", keys).returncode == 4
+    assert run(archive, "--anchors", keys).returncode == 4
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_no_exception_leaves_as_invalid(
 ) -> None:
     archive, keys = session
     module, verify = program(), importlib.import_module("verify")
-    arguments = [str(archive), "--keys", str(keys)]
+    arguments = [str(archive), "--anchors", str(keys)]
     assert verify.run(arguments) == 0
 
     def crash(*_: object) -> None:
@@ -174,7 +174,7 @@ def test_a_program_that_is_damaged_does_not_say_invalid(
     archive, keys = session
     copy = shutil.copytree(PROGRAM.parent, tmp_path / "specs")
     program = copy / PROGRAM.name / "verify.py"
-    command = [sys.executable, str(program), str(archive), "--keys", str(keys)]
+    command = [sys.executable, str(program), str(archive), "--anchors", str(keys)]
     assert subprocess.run(command, check=False, capture_output=True).returncode == 0
     (copy / part).unlink()
     assert subprocess.run(command, check=False, capture_output=True).returncode == 5
@@ -182,7 +182,7 @@ def test_a_program_that_is_damaged_does_not_say_invalid(
 
 def test_what_is_not_checked_is_said(session: tuple[Path, Path]) -> None:
     archive, keys = session
-    assert json.loads(run(archive, "--keys", keys).stdout)["not_checked"]
+    assert json.loads(run(archive, "--anchors", keys).stdout)["not_checked"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

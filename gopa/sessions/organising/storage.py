@@ -1,7 +1,7 @@
 """Keeps one session of an organiser on disk: its directory, and the records of its vault.
 
 ticket.json    what parties get
-anchors.txt    what auditors get: `gopa audit --keys`
+anchors.txt    what auditors get: `gopa audit --anchors`
 closed         there once no more rounds are to be opened
 vault/         what only the organiser may read: `identity`, `session` (the manifest), and
                what it has said (`specs/12-sessions.md`, [O1] and [O2])

@@ -184,7 +184,7 @@ def test_the_command_line_says_what_a_vault_has_kept(tmp_path: Path) -> None:
 
 def audited(file: Path, anchors: Path) -> int:
     """The exit code of an audit of evidence."""
-    command = [sys.executable, "-m", "gopa", "audit", "--evidence", str(file), "--keys"]
+    command = [sys.executable, "-m", "gopa", "audit", "--evidence", str(file), "--anchors"]
     return subprocess.run([*command, str(anchors)], capture_output=True, check=False).returncode
 
 

@@ -87,7 +87,7 @@ def audit(world: World, *more: object) -> tuple[int, dict[str, Any]]:
     if not archive.exists():
         _export(world, archive)
     anchors = world.place.anchors_path
-    audited = world.run("audit", *gopa("audit", archive, "--keys", anchors, "--json", *more))
+    audited = world.run("audit", *gopa("audit", archive, "--anchors", anchors, "--json", *more))
     code = audited.wait()
     return code, json.loads(audited.out.read_text())
 

@@ -60,7 +60,7 @@ _ABSENT: Final = (
     "session."
 )
 
-_ADVICE: Final = {
+ADVICE: Final = {
     "0.1": "Get the file again; check that it is a .gopa archive, a board's directory or address.",
     "0.2": "Ask somebody you trust for the key of the board's log, and pass it with --anchors.",
     "0.3": "Ask for the hash of the manifest that was announced, and pass it with --anchors.",
@@ -370,7 +370,7 @@ def _advice(report: Report, result: CheckResult) -> str:
         return _MISMATCH if failed else _ABSENT
     if failed and number not in _OF_A_COPY:
         return "Do not rely on this result; the faults say who is to blame."
-    return _ADVICE.get(number, "")
+    return ADVICE.get(number, "")
 
 
 def _faults(report: Report) -> Iterator[str]:

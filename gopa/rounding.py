@@ -35,7 +35,7 @@ def known(value: Number, error: Number, *, grouped: bool = False) -> tuple[str, 
         return short(value), short(error)
     place = Decimal(1).scaleb(blur.adjusted())
     rounded = middle.quantize(place, context=_CONTEXT)
-    return _written(rounded, grouped=grouped), _written(blur, grouped=grouped)
+    return _written(rounded, grouped=grouped), _written(blur.normalize(), grouped=grouped)
 
 
 def plus_minus(value: Number, error: Number) -> str:

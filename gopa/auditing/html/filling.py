@@ -172,12 +172,22 @@ def _last(session: ReportObject | None, found: ReportObject) -> view.LastRound:
         inside=inside,
         joined=joined,
         invited=invited,
-        masks=found.number("edge_count"),
+        masks=_cancelling(found),
+        everybody_masks=found.number("edge_count"),
         share=drawing.share(inside, invited),
         privacy=shown_privacy(found.part_or_none("privacy")),
         left_out=len(excluded),
         reasons=_reasons(excluded),
     )
+
+
+def _cancelling(found: ReportObject) -> int | None:
+    """The masks between parties of the result; None where the report does not list the edges."""
+    keys, inside = found.texts("joined"), frozenset(found.texts("included"))
+    edges = found.pairs("edges", len(keys))
+    if not edges or not inside:
+        return None
+    return sum(keys[first] in inside and keys[second] in inside for first, second in edges)
 
 
 def _reasons(excluded: Sequence[ReportObject]) -> list[view.LeftOutGroup]:

@@ -134,14 +134,17 @@ class LeftOutGroup:
 class LastRound:
     """What the cards tell: of the last result, or of the last round where there is none.
 
-    `share` is how long the bar of those inside is, and None where there is no bar.
+    `share` is how long the bar of those inside is, and None where there is no bar. `masks` are
+    those between parties of the result, which cancel; where they are not known it is None, and
+    `everybody_masks` counts those of all who joined.
     """
 
     ended: bool
     inside: int
     joined: int
     invited: int
-    masks: int
+    masks: int | None
+    everybody_masks: int
     share: int | None
     privacy: ShownPrivacy | None
     left_out: int

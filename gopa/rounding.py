@@ -58,7 +58,7 @@ def short(value: Number, digits: int = 6) -> str:
     number = _decimal(value)
     if number is None:
         return str(value)
-    return f"{float(number):.{digits}g}"
+    return f"{float(number) + 0.0:.{digits}g}"
 
 
 def _decimal(value: Number) -> Decimal | None:

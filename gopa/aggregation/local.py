@@ -28,6 +28,7 @@ from gopa.aggregation.settings import Coins, Settings
 from gopa.aggregation.structure import Value
 from gopa.aggregation.weighting import Weights, encoding_with, largest_weight
 from gopa.planning import Plan, Terms
+from gopa.wording import counted
 from wire.domains import ROUNDING
 from wire.errors import UsageError
 from wire.randomness import Rng
@@ -171,8 +172,8 @@ class LocalAggregator(AggregatorBase):
             if self._closed:
                 raise UsageError("it is closed: make another one", "aggregator")
             if not self.rounds_left:
-                message = f"the plan covers {self._terms.rounds} rounds: plan with more `rounds`"
-                raise UsageError(message, "rounds")
+                held = counted(self._terms.rounds, "round")
+                raise UsageError(f"the plan covers {held}: plan with more `rounds`", "rounds")
             stream = fresh_stream(self._group, self._rng, ROUNDING)
             encoded = encoding.encode(values, stream, clip=self._clip)
             self._rounds += 1

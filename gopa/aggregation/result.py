@@ -12,7 +12,7 @@ from gopa.aggregation.structure import flat
 from gopa.planning import PrivacyStatement
 from gopa.planning.outcome import LENGTH_UNPROVED
 from gopa.rounding import listed, plus_minus
-from gopa.wording import MODES
+from gopa.wording import MODES, counted
 from wire.errors import GopaError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def report_lines(result: Result) -> list[tuple[str, str]]:
     if result.attempts > 1:
         lines.append(("attempts", f"{result.attempts}, {result.vetoes} after masked values"))
     if result.organiser_vetoes:
-        lines.append(("VETOED", f"{result.organiser_vetoes} attempts, by the organiser"))
+        lines.append(("VETOED", f"{counted(result.organiser_vetoes, 'attempt')}, by the organiser"))
     lines.extend(_privacy(result.privacy))
     lines.append(("mode", _mode(result)))
     return lines
@@ -53,9 +53,11 @@ def _parties(result: Result) -> str:
 
 def _changes(result: Result) -> Iterator[tuple[str, str]]:
     if result.clipped:
-        yield "clipped", f"{result.clipped} numbers were outside the range"
+        were = "number was" if result.clipped == 1 else "numbers were"
+        yield "clipped", f"{result.clipped} {were} outside the range"
     if result.scaled:
-        yield "scaled", f"{result.scaled} vectors were too long"
+        were = "vector was" if result.scaled == 1 else "vectors were"
+        yield "scaled", f"{result.scaled} {were} too long"
 
 
 def _privacy(statement: PrivacyStatement | None) -> Iterator[tuple[str, str]]:
@@ -135,7 +137,8 @@ class Result:
 
     def __repr__(self) -> str:
         name = type(self).__name__
-        return f"<{name}: {len(flat(self.mean))} numbers, {self.count} parties, mode {self.mode}>"
+        size = counted(len(flat(self.mean)), "number")
+        return f"<{name}: {size}, {self.count} parties, mode {self.mode}>"
 
     def __rich__(self) -> Panel:
         """The same summary in a frame, for `rich.print`."""

@@ -40,6 +40,7 @@ from gopa.cli.options import (
     reporting,
     show,
 )
+from gopa.wording import counted
 from wire.errors import MalformedMessage, UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes
@@ -63,7 +64,7 @@ def evidence(file: Path, log_key: str | None, policy_path: Path | None, as_json:
         proves, older, newer = _judge(file.read_bytes(), log)
         facts: dict[str, object] = {"proves": proves, "log": str(log)}
         for name, signed in (("older", older), ("newer", newer)):
-            facts[name] = f"{signed.size} entries, root {signed.root.hex()}"
+            facts[name] = f"{counted(signed.size, 'entry', 'entries')}, root {signed.root.hex()}"
     show(facts, as_json)
 
 
@@ -255,7 +256,8 @@ def proof(  # noqa: PLR0913, PLR0917 - click passes every option by name
         policy = read_policy(policy_path, log_key or own_key(source))
         reader = LogReader.open(_source(source), policy)
         if index >= reader.size:
-            raise UsageError(f"there is no entry {index}: the log has {reader.size} entries")
+            held = counted(reader.size, "entry", "entries")
+            raise UsageError(f"there is no entry {index}: the log has {held}")
         data = reader.receipt(index).to_bytes()
         if out is not None:
             out.write_bytes(data)

@@ -23,7 +23,7 @@ from gopa.sessions.following import SelectiveLog
 from gopa.sessions.organising import BoardFound, BoardLost
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Vault
-from gopa.wording import PARTS, name_of
+from gopa.wording import PARTS, counted, name_of
 from wire.errors import GopaError, ProtocolError
 from wire.randomness import Rng
 
@@ -177,7 +177,7 @@ def tell(screen: ProgressDisplay, news: RoundStatus) -> None:
         screen.add_event(ProgressEvent("round over", f"round {news.round} is over", facts))
         screen.set_activity(None)
         return
-    parties = "" if news.present is None else f", {news.present} parties in it"
+    parties = "" if news.present is None else f", {counted(news.present, 'party', 'parties')} in it"
     text = f"round {news.round}: {phase_text(news.opens)}{parties}"
     if news.part is None:
         screen.add_event(ProgressEvent("phase", text, facts))

@@ -137,7 +137,7 @@ def _table(found: SessionStatus, size: int) -> Table:
     table.add_column(overflow="fold")
     ticket, manifest, current = found.ticket, found.manifest, found.open
     _row(table, "session", ticket.session.hex())
-    _row(table, "board", f"{ticket.board}, {size} entries")
+    _row(table, "board", f"{ticket.board}, {counted(size, 'entry', 'entries')}")
     if manifest is None:
         _row(table, "state", "not in the log yet: `gopa session open` begins it")
         return table

@@ -40,7 +40,7 @@ from gopa.sessions.organising import (
     RoundEnded,
     SessionEnded,
 )
-from gopa.wording import ABORTS, PHASES, name_of
+from gopa.wording import ABORTS, PHASES, counted, name_of
 
 _LONGEST: Final = 300
 _BAR: Final = 24
@@ -224,7 +224,7 @@ def phase_text(phase: Phase) -> str:
 
 def _opened(what: PhaseOpened) -> ProgressEvent:
     attempt = f", attempt {what.attempt + 1}" if what.attempt else ""
-    present = f", {what.present} parties" if what.present else ""
+    present = f", {counted(what.present, 'party', 'parties')}" if what.present else ""
     text = f"round {what.round}{attempt}: {phase_text(what.phase)}{present}"
     return ProgressEvent(
         "phase",

@@ -17,6 +17,7 @@ from gopa.planning.request import Request
 from gopa.planning.result import Errors, Plan, PlanReason
 from gopa.planning.terms import Terms
 from gopa.planning.worth import Guarantee, attendance_of, units_of
+from gopa.wording import counted
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable
 
@@ -79,9 +80,9 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
         PlanReason(
             "delta",
             f"{worth.total:.4g}",
-            f"{worth.noise:.4g} from noise and masks over {terms.releases} releases, "
+            f"{worth.noise:.4g} from noise and masks over {counted(terms.releases, 'release')}, "
             f"{worth.beta:.2g} for each of {terms.tries} graphs that a liar may look at in "
-            f"{terms.rounds * terms.attempts} attempts",
+            f"{counted(terms.rounds * terms.attempts, 'attempt')}",
         ),
         *_chances(request, terms, alive),
         PlanReason(
@@ -119,7 +120,8 @@ def _chances(request: Request, terms: Terms, alive: Liveness) -> tuple[PlanReaso
         f"when each party fails with probability {alive.dropout:g} in a round, before any of its "
         "messages alike, nobody lies, and the organiser and the board work"
     )
-    retries = f"{terms.attempts} attempts, {terms.charged} charged retries: {_why_charged(terms)}"
+    charged = counted(terms.charged, "charged retry", "charged retries")
+    retries = f"{counted(terms.attempts, 'attempt')}, {charged}: {_why_charged(terms)}"
     proved = (
         () if request.norm is None else (PlanReason("length", f"{request.norm}", NORM_UNPROVED),)
     )

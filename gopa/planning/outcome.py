@@ -18,6 +18,7 @@ from gopa.graph.spectrum import certified_spectrum
 from gopa.graph.structure import Graph
 from gopa.planning.terms import Terms, coin_choices
 from gopa.planning.worth import delta_of_component, guarantee, units_of
+from gopa.wording import counted
 from wire.errors import UsageError
 from wire.randomness import Rng
 
@@ -311,7 +312,9 @@ def _planned_claim(outcome: RoundFacts) -> DeltaClaim:
     against = "even if the planned number of parties, the board and the organiser collude"
     broken = next(filter(None, map(_broken_limit, outcome.releases)), "")
     if len(outcome.releases) > terms.charged + 1:
-        broken = f"{len(outcome.releases)} releases where the plan allows {terms.charged + 1}"
+        broken = (
+            f"{counted(len(outcome.releases), 'release')} where the plan allows {terms.charged + 1}"
+        )
     if broken:
         return DeltaClaim(against, 1.0, broken)
     found = guarantee(terms)
@@ -384,7 +387,9 @@ def _assumptions(outcome: RoundFacts) -> tuple[str, ...]:
         lines.append("single view of the log assumed for coins and for exclusion of entries")
     if len(outcome.unmasked) < len(outcome.included):
         missing = len(outcome.included) - len(outcome.unmasked)
-        lines.append(f"{missing} self-masks stayed closed; the claims do not count on them")
+        lines.append(
+            f"{counted(missing, 'self-mask')} stayed closed; the claims do not count on them"
+        )
     if terms.rounds > 1:
         lines.append(
             f"a party whose input is the same in all {terms.rounds} rounds has the claim of the "

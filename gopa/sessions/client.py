@@ -39,6 +39,7 @@ from gopa.sessions.following import SessionLog
 from gopa.sessions.party_runner import PartyRunner, Watch
 from gopa.sessions.ticket import Ticket, checked_manifest
 from gopa.sessions.vault import DirectoryVault, MemoryVault, Secret, Vault
+from gopa.wording import counted
 from wire.domains import ROUNDING
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
@@ -403,7 +404,9 @@ class Membership(Guarded):
         size = Structure.of(value).size
         wanted = self._manifest.terms.dimension - self._manifest.weighted
         if size != wanted:
-            message = f"it holds {size} numbers, and the values of this session hold {wanted}"
+            message = (
+                f"it holds {counted(size, 'number')}, and the values of this session hold {wanted}"
+            )
             raise UsageError(message, "value")
         stream = fresh_stream(ristretto255(), self._rng, ROUNDING)
         others = [None] * (self._manifest.terms.parties - 1)

@@ -1,7 +1,7 @@
 """Rounds a number to what its error leaves known, for everything that people read.
 
 The one place of it: results, commands, the page of an audit and the board's page all show
-numbers through `known`. Files for programs hold all digits.
+numbers through `known` or `rounded`. Files for programs hold all digits.
 """
 
 from __future__ import annotations
@@ -21,21 +21,25 @@ _LONGEST: Final = 64
 _MOST_SHOWN: Final = 6
 
 
-def known(value: Number, error: Number, *, grouped: bool = False) -> tuple[str, str]:
+def known(value: Number, error: Number) -> tuple[str, str]:
     """Rounds the value to the first digit of its error, and the error to two digits.
 
     A value known to +- 19 is 40, not 37.4. Without a usable error (zero, none, not finite) six
-    digits stay. `grouped` sets commas between thousands. What is no number is shown as it is.
+    digits stay. What is no number is shown as it is.
     """
+    return rounded(value, error) or (short(value), short(error))
+
+
+def rounded(value: Number, error: Number, *, grouped: bool = False) -> tuple[str, str] | None:
+    """Gives the same; None without a usable error. `grouped` sets commas between thousands."""
     middle, spread = _decimal(value), _decimal(error)
     if middle is None or spread is None:
-        return short(value), short(error)
+        return None
     blur = Context(prec=2, rounding=ROUND_HALF_EVEN).plus(spread)
     if blur <= 0 or blur.adjusted() not in _PLAIN or middle.adjusted() > _PLAIN[-1]:
-        return short(value), short(error)
-    place = Decimal(1).scaleb(blur.adjusted())
-    rounded = middle.quantize(place, context=_CONTEXT)
-    return _written(rounded, grouped=grouped), _written(blur.normalize(), grouped=grouped)
+        return None
+    shown = middle.quantize(Decimal(1).scaleb(blur.adjusted()), context=_CONTEXT)
+    return _written(shown, grouped=grouped), _written(blur.normalize(), grouped=grouped)
 
 
 def plus_minus(value: Number, error: Number) -> str:

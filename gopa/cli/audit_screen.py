@@ -97,12 +97,12 @@ def details_screen(report: Report) -> str:
 def _brief(report: Report) -> Iterator[str]:
     unread = next((each for each in report.checks if each.check.number == "0.1"), None)
     if report.verdict in {Verdict.UNSUPPORTED, Verdict.INTERNAL_ERROR}:
-        yield f"Verdict   {_headline(report)}: {report.summary}"
+        yield f"{_headline(report)}: {report.summary}"
         return
     if unread is not None and unread.status not in _GOOD:
-        yield f"Verdict   {_headline(report)}: {unread.detail}. {_advice(report, unread)}"
+        yield f"{_headline(report)}: {unread.detail}. {_advice(report, unread)}"
         return
-    yield f"Verdict   {_headline(report)}: {_meaning(report)}"
+    yield f"{_headline(report)}: {_meaning(report)}"
     yield from _wanting(report)
     last = next((each for each in reversed(report.rounds) if each.outcome == "result"), None)
     yield f"Result    {_result(report, last)}"
@@ -141,7 +141,8 @@ def _wanting(report: Report) -> Iterator[str]:
         if advice:
             yield f"          -> {advice}"
     if len(found) > _MOST_WANTING:
-        yield f"          and {len(found) - _MOST_WANTING} more checks (see --details)"
+        more = counted(len(found) - _MOST_WANTING, "more check")
+        yield f"          and {more} (see --details)"
     for fault in [each for each in report.faults if not each.handled][:_MOST_NAMED]:
         yield f"Fault     {fault}"
 

@@ -27,6 +27,7 @@ from gopa.cli.session_access import known_secret, secret_options
 from gopa.cli.session_progress import CurrentActivity, ProgressDisplay, ProgressEvent, progress
 from gopa.party import LocalPolicy, Refusal
 from gopa.sessions.vault import identity as identities
+from gopa.wording import sentence as capitalised
 from wire.errors import Aborted, UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ ABORTED_EXIT: Final = 3
 UNREACHABLE_EXIT: Final = 4
 """The board was out of reach, or without the session, for too long; the same command goes on."""
 
-_ACCEPT: Final = {
+ACCEPT: Final = {
     "epsilon": "--epsilon {needed}",
     "delta": "--delta {needed}",
     "joined": "--delta {needed}",
@@ -213,7 +214,7 @@ def join(  # noqa: PLR0913 - click passes every option by name
         with reporting(), screen:
             connect.run(_run(asked, secret, screen, connect, as_json=as_json))
     except Refusal as error:
-        raise _advised(error) from None
+        raise advised(error) from None
     except Aborted as error:
         click.echo(f"gopa: {error}", err=True)
         sys.exit(ABORTED_EXIT)
@@ -293,9 +294,10 @@ def _show(found: Contribution, screen: ProgressDisplay, *, as_json: bool) -> Non
         click.echo(sentence(found))
 
 
-def _advised(error: Refusal) -> UsageError:
+def advised(error: Refusal) -> UsageError:
     """The reason, and what to say to accept it all the same, where that helps."""
     helps = error.needed or error.field not in {"admission", "policy"}
-    advice = _ACCEPT.get(error.field, "") if helps else ""
+    advice = ACCEPT.get(error.field, "") if helps else ""
     accept = f" To accept: {advice.format(needed=error.needed)}" if advice else ""
-    return UsageError(f"{error.message}. Nothing was sent.{accept}")
+    kept = "Your value was not used." if error.field == "joined" else "Nothing was sent."
+    return UsageError(f"{capitalised(error.message)}. {kept}{accept}")

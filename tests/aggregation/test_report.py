@@ -13,6 +13,7 @@ from gopa import LocalAggregator, Result
 from gopa.aggregation import progress as progress_module
 from gopa.aggregation.progress import LONG, PhaseBar, shown, watch
 from gopa.messages.phases import Phase
+from gopa.rounding import plus_minus
 from tests.aggregation.plans import terms
 
 VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 1.0]
@@ -26,7 +27,7 @@ def run(changes: dict[str, Any] | None = None, values: Any = VALUES, **settings:
 def test_a_summary_says_what_a_person_asks_first() -> None:
     result = run(script={2: "publish"}, clip=True, values=[*VALUES[:5], 3.0])
     said = dict(line.split(maxsplit=1) for line in str(result).splitlines())
-    assert said["mean"].startswith(f"{result.mean:.6g} +- {result.stderr:.2g}")
+    assert said["mean"] == plus_minus(result.mean, result.stderr)
     assert said["parties"].startswith("5 of 6")
     assert "publish" in said["parties"]
     assert said["clipped"].startswith("1 ")

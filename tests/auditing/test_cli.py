@@ -375,7 +375,7 @@ def test_who_follows_again_goes_on_from_what_was_saved(gopa: Gopa, tmp_path: Pat
     state.write_bytes(forked)
     answer = gopa(*given)
     assert answer.code == 1
-    assert "FAIL 1.5" in answer.out
+    assert "check 1.5 failed" in answer.out
     assert state.read_bytes() == forked
 
 

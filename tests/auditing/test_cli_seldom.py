@@ -10,7 +10,7 @@ import pytest
 
 from gopa.auditing.checks import Status
 from gopa.cli.audit_evidence import replace as written
-from gopa.cli.audit_screen import screen
+from gopa.cli.audit_screen import details_screen
 from tests.auditing.conftest import Gopa
 from tests.auditing.html_samples import report, round_report, with_status
 from tests.auditing.logs import clean
@@ -116,7 +116,11 @@ def test_a_page_for_a_full_device_is_wrong_usage(gopa: Gopa, tmp_path: Path) -> 
 
 
 def test_long_lists_are_cut_and_counted() -> None:
-    few, many = screen(report(30, gone=20, faults=20)), screen(report(60, gone=25, faults=23))
+    few = details_screen(report(30, gone=20, faults=20))
+    many = details_screen(report(60, gone=25, faults=23))
+        details_screen(report(30, gone=20, faults=20)),
+        details_screen(report(60, gone=25, faults=23)),
+    )
     assert "more (see --json)" not in few
     rest = [line.strip() for line in many.splitlines() if "more (see --json)" in line]
     assert rest == ["and 5 more (see --json)", "and 3 more (see --json)"]
@@ -126,11 +130,11 @@ def test_long_lists_are_cut_and_counted() -> None:
 def test_a_mean_without_a_sum_and_a_check_without_advice_are_shown() -> None:
     whole = report()
     weighted = replace(whole, rounds=(replace(round_report(), total=()),))
-    assert "             sum " in screen(whole)
-    assert "             sum " not in screen(weighted)
-    assert "  computed   mean " in screen(weighted)
+    assert "             sum " in details_screen(whole)
+    assert "             sum " not in details_screen(weighted)
+    assert "  computed   mean " in details_screen(weighted)
     for status, advised in ((Status.FAIL, True), (Status.ERROR, False)):
-        lines = screen(with_status(whole, "7.2", status)).splitlines()
+        lines = details_screen(with_status(whole, "7.2", status)).splitlines()
         (at,) = [i for i, line in enumerate(lines) if line.startswith(f"  {status.value.upper()} ")]
         assert "this is why" in lines[at + 1]
         assert lines[at + 2].startswith("      -> ") == advised

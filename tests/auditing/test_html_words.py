@@ -50,6 +50,15 @@ def test_verdicts_differ_in_symbol_where_they_differ_in_meaning() -> None:
     assert len({symbols[verdict] for verdict in apart}) == len(apart)
 
 
+def test_only_masks_between_parties_of_the_result_are_said_to_cancel() -> None:
+    """In a ring where everybody masks with four on each side, eight masks lead to one that left."""
+    counted = words(by_kind(page(report(10, gone=1)), "card")[1])
+    assert "32 secret masks, which cancel" in counted
+    unknown = words(by_kind(page(report(10, gone=1, drawn=False)), "card")[1])
+    assert "cancel" not in unknown
+    assert "40 secret masks" in unknown
+
+
 def headline(whole: Report) -> str:
     return words(next(iter(by_kind(page(whole), "verdict")[0].iter("h2"))))
 

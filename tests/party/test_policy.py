@@ -60,6 +60,25 @@ def refused(policy: LocalPolicy, offered: Manifest, field: str, key: SigningKey 
     return caught.value.field == field
 
 
+@pytest.mark.parametrize(
+    ("policy", "field"),
+    [
+        (replace(STRICT, epsilon=Decimal(99)), "epsilon"),
+        (replace(STRICT, delta=Decimal("1e-9")), "delta"),
+        (replace(STRICT, corrupt_share=Fraction(1, 4)), "corrupt_share"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_a_refusal_says_with_what_the_party_would_take_part(
+    policy: LocalPolicy, field: str
+) -> None:
+    with pytest.raises(Refusal) as caught:
+        policy.require(manifest(), KEYS[0].public.data)
+    kind = Fraction if field == "corrupt_share" else Decimal
+    wider = replace(policy, **{field: kind(caught.value.needed)})
+    wider.require(manifest(), KEYS[0].public.data)
+
+
 POLICIES = {
     "epsilon": (replace(STRICT, epsilon=Decimal(99)), "epsilon"),
     "delta": (replace(STRICT, delta=Decimal("1e-9")), "delta"),

@@ -226,5 +226,5 @@ def _prefix_of_key(name: str | None) -> str:
         return ""
     text = name.lower()
     if not text or len(text) > _KEY_DIGITS or set(text) - set("0123456789abcdef"):
-        raise UsageError("the beginning of a key, in hexadecimal digits", "--trace")
+        raise UsageError("must be the beginning of a key, in hexadecimal digits", "--trace")
     return text

@@ -38,6 +38,9 @@ _OPTIONS: Final = {
 }
 """The options of `gopa audit`, by the names under which Python code hands the same over."""
 
+_HELP_ASKED: Final = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""What newer versions of click raise to show the help of a command that was given nothing."""
+
 LEAST_ROOM: Final = 352 << 20
 """Bytes of address space that the libraries take with one thread, and some for the audit."""
 
@@ -84,14 +87,32 @@ def run(commands: click.Group) -> None:
     try:
         code = commands.main(standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        show_misuse(error)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED_EXIT)
     except GopaError as error:
         click.echo(f"gopa: {error}", err=True)
         sys.exit(USAGE_EXIT)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"gopa: {where}{error.strerror or error}", err=True)
+        sys.exit(USAGE_EXIT)
     sys.exit(code if type(code) is int else 0)
+
+
+def show_misuse(error: click.ClickException) -> None:
+    """Says in one line what is wrong with a command line, and where its options are explained.
+
+    A command without arguments asks for its help, which is shown whole.
+    """
+    if isinstance(error, _HELP_ASKED):
+        error.show()
+        return
+    context = getattr(error, "ctx", None)
+    said = " ".join(error.format_message().split()).rstrip(".")
+    more = "" if context is None else f" (see `{context.command_path} --help`)"
+    click.echo(f"gopa: {said}{more}", err=True)
 
 
 def _is_audit(arguments: list[str]) -> bool:
@@ -129,7 +150,7 @@ def _misused(error: click.ClickException | UsageError) -> int:
     """Say so, if anybody listens: nothing that fails meanwhile may become the exit code."""
     try:
         if isinstance(error, click.ClickException):
-            error.show()
+            show_misuse(error)
         else:
             field = _OPTIONS.get(error.field, error.field)
             said = f"{field}: {error.message}" if field else error.message

@@ -154,7 +154,7 @@ class Request:
 
     def _check(self) -> None:
         if not LEAST_DELTA <= self.exact_delta < 1:
-            message = f"from {LEAST_DELTA}, as cryptography promises no more, to below 1"
+            message = f"must lie between {LEAST_DELTA}, as cryptography promises no more, and 1"
             raise UsageError(message, "delta")
         check_target(self.epsilon, self.delta)
         self._check_inputs()
@@ -170,7 +170,7 @@ class Request:
 
     def _check_inputs(self) -> None:
         if self.high <= self.low:
-            raise UsageError("the upper end is above the lower end", "range")
+            raise UsageError("the upper end must lie above the lower end", "range")
         if self.norm is not None and self.norm <= 0:
             raise UsageError("the bound on the length of vectors is above 0", "norm")
         if self.norm is not None and self.dimension == 1:

@@ -198,7 +198,7 @@ class Terms:
         check_decimal(self.low, "low")
         check_decimal(self.high, "high")
         if self.high <= self.low:
-            raise UsageError("the upper end is above the lower end", "high")
+            raise UsageError("the upper end must lie above the lower end", "high")
         check_decimal(self.epsilon, "epsilon")
         if not 0 < self.epsilon <= LARGEST_EPSILON:
             raise UsageError(f"above 0 and at most {LARGEST_EPSILON}", "epsilon")

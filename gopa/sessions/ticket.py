@@ -121,7 +121,7 @@ def _load(data: bytes) -> dict[str, object]:
     try:
         found = read_json(data, pairs=_unique)
     except ValueError:
-        raise MalformedMessage("a ticket is JSON in UTF-8") from None
+        raise MalformedMessage("a ticket must be JSON in UTF-8") from None
     if not isinstance(found, dict):
         raise MalformedMessage("a ticket is one JSON object")
     return found

@@ -118,9 +118,6 @@ def test_a_page_for_a_full_device_is_wrong_usage(gopa: Gopa, tmp_path: Path) -> 
 def test_long_lists_are_cut_and_counted() -> None:
     few = details_screen(report(30, gone=20, faults=20))
     many = details_screen(report(60, gone=25, faults=23))
-        details_screen(report(30, gone=20, faults=20)),
-        details_screen(report(60, gone=25, faults=23)),
-    )
     assert "more (see --json)" not in few
     rest = [line.strip() for line in many.splitlines() if "more (see --json)" in line]
     assert rest == ["and 5 more (see --json)", "and 3 more (see --json)"]

@@ -98,4 +98,4 @@ def _read(path: Path) -> _Identity:
     try:
         return _IDENTITY.decode(data.reveal())
     except MalformedMessage as error:
-        raise VaultDamaged(f"{path} is no identity: {error}") from None
+        raise VaultDamaged(f"{path} is no key as `gopa keygen` makes it ({error})") from None

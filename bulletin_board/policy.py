@@ -18,7 +18,7 @@ from bulletin_board.note import (
 from wire.errors import InvalidProof, MalformedMessage
 
 LARGEST_POLICY = 262_144
-_LONGEST_SHOWN: Final = 80
+_LONGEST_SHOWN = 80
 MOST_DEFINITIONS = 256
 
 _ALLOWED = re.compile(rb"[\t\n\x20-\x7e\x80-\xff]*")
@@ -148,9 +148,7 @@ class _Parser:
                 self._add_group(name, threshold, tuple(members))
             case ["quorum", name] if not self._quorum:
                 if name != _NONE and not self._defined(name):
-                    raise MalformedMessage(
-                        f"the quorum {name!r} must be a witness or group defined above"
-                    )
+                    raise MalformedMessage(f"the quorum {name!r} must be defined above")
                 self._quorum = name
             case _:
                 shown = " ".join(words)[:_LONGEST_SHOWN]
@@ -172,14 +170,12 @@ class _Parser:
                 raise MalformedMessage(f"the threshold {threshold!r} must be any, all or a number")
             count = int(threshold)
         if count > len(members):
-            raise MalformedMessage(
-                f"the threshold {threshold!r} must not exceed the number of members"
-            )
+            raise MalformedMessage(f"the threshold {threshold!r} exceeds the members")
         for member in members:
             # Defined above, so that groups hold no circle; once, so that none counts twice.
             if not self._defined(member) or member in self._used:
                 raise MalformedMessage(
-                    f"member {member!r} must be defined above, and stand in one group only"
+                    f"member {member!r} must be defined above, and in one group only"
                 )
             self._used.add(member)
         self._groups[name] = WitnessGroup(count, members)

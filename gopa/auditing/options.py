@@ -57,9 +57,7 @@ class Anchors:
         try:
             return cls(TrustPolicy.parse(b"\n".join(lines)), manifest)
         except MalformedMessage as error:
-            message = (
-                f"not a trust policy ({error}); it needs at least `log VKEY` and `quorum none`"
-            )
+            message = f"not a trust policy ({error}): `log VKEY` and `quorum none` is the least"
             raise UsageError(message, "anchors") from None
 
     def to_bytes(self) -> bytes:

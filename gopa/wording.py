@@ -163,6 +163,12 @@ TRUSTS: Final = {
     "honest_but_curious": "parties are assumed to keep the rules; liars are not found",
 }
 
+NOISES: Final = {
+    "GaussianTable": "discrete Gaussian, table",
+    "WeightedBits": "sum of weighted bits, table",
+}
+"""What a law of noise is called in front of the hash of its table, by its name in reports."""
+
 BEACONS: Final = {
     "commit_reveal": "all parties together",
     "drand": "a public beacon (drand)",

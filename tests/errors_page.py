@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 import sys
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -59,7 +60,7 @@ EXIT_CODES: Final = (
         "gopa join",
         join.ABORTED_EXIT,
         "The round ended without a result, and no value was used.",
-        "Ask the organiser for another round or session; the table of aborts below says why.",
+        "Ask the organiser for another round or session; below it says why rounds end so.",
     ),
     Meaning(
         "gopa join",
@@ -113,7 +114,7 @@ VERDICTS_TO_DO: Final = {
 }
 
 ERRORS_TO_DO: Final = {
-    "Aborted": "Try another round; nobody's value is known.",
+    "Aborted": "Try another round; no value became known.",
     "BackendError": "Run `gopa doctor`: it says which backend runs, and why.",
     "BoardUnreachable": "Check the address and the network, then give the same command again.",
     "BreaksRule": "Nothing: whoever reads the log turns it into a finding of the audit.",
@@ -122,7 +123,7 @@ ERRORS_TO_DO: Final = {
     "FaultyParty": "Keep the evidence; the rules leave the party out.",
     "GopaError": "Catch it where any error of the library is to be caught.",
     "InUse": "Stop the other process that uses this directory.",
-    "Inconsistent": "Run `gopa board fsck`; restore the directory from a backup if it says so.",
+    "Inconsistent": "Run `gopa board fsck`, and read `docs/board/operating.md` before you restore anything.",
     "InvalidProof": "Refuse the message; `check` names the step of the specification.",
     "InvalidSignature": "Refuse the message; it may have been changed on its way.",
     "InvalidValue": "Change the value at `party` and `coordinate`.",
@@ -139,14 +140,14 @@ ERRORS_TO_DO: Final = {
     "Overtaken": "Never serve from an old backup: see `docs/board/operating.md`.",
     "ProtocolError": "See the classes below it: they say what is proved.",
     "Refusal": "Accept more if you want to: the line names the option.",
-    "Refused": "See the table of refusals below.",
-    "RoundAborted": "See the table of aborts below; `culprits` names who was missing or wrong.",
+    "Refused": "See the refusals of a board above.",
+    "RoundAborted": "See the rounds without a result above; `culprits` names who was missing or wrong.",
     "SessionAbsent": "Ask the organiser whether it is open, and whether this is the newest ticket.",
     "SessionOver": "Ask the organiser for another session.",
     "StaleMirror": "Read the log from its board, or wait until the mirror has caught up.",
     "StateDiverged": "Go on with the version of the library with which the session was begun.",
     "StorageError": "Look at the disk; start again when it works.",
-    "SuspectedPartyOrBoard": "Try again through a mirror: that shows which of both it is.",
+    "SuspectedPartyOrBoard": "Try again, and compare with another copy of the log; keep both.",
     "TooManyRows": "Ask for less at once.",
     "TwinFailed": "Mend the session first: it fails without any attack.",
     "Unattributed": "Try again, or from another copy.",
@@ -212,10 +213,12 @@ def _below(found: type[GopaError]) -> Iterator[type[GopaError]]:
 
 
 def meaning_of(kind: type[GopaError]) -> str:
-    """The first line of the docstring."""
-    return (kind.__doc__ or "").strip().split("\n")[0]
+    """The first line of the docstring, without the words with which it begins to say so."""
+    first = (kind.__doc__ or "").strip().split("\n")[0]
+    return sentence(_BEGINNING.sub("", first))
 
 
+_BEGINNING: Final = re.compile(r"^(Says|Reports) that |^Reports |^Is ")
 _HEAD: Final = """# Errors and exit codes
 
 What each of them means, and what to do. Made from the code by

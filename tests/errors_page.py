@@ -123,7 +123,8 @@ ERRORS_TO_DO: Final = {
     "FaultyParty": "Keep the evidence; the rules leave the party out.",
     "GopaError": "Catch it where any error of the library is to be caught.",
     "InUse": "Stop the other process that uses this directory.",
-    "Inconsistent": "Run `gopa board fsck`, and read `docs/board/operating.md` before you restore anything.",
+    "Inconsistent": "Run `gopa board fsck`, and read `docs/board/operating.md` before you restore "
+    "anything.",
     "InvalidProof": "Refuse the message; `check` names the step of the specification.",
     "InvalidSignature": "Refuse the message; it may have been changed on its way.",
     "InvalidValue": "Change the value at `party` and `coordinate`.",
@@ -141,7 +142,7 @@ ERRORS_TO_DO: Final = {
     "ProtocolError": "See the classes below it: they say what is proved.",
     "Refusal": "Accept more if you want to: the line names the option.",
     "Refused": "See the refusals of a board above.",
-    "RoundAborted": "See the rounds without a result above; `culprits` names who was missing or wrong.",
+    "RoundAborted": "See above, rounds without a result; `culprits` names who was missing.",
     "SessionAbsent": "Ask the organiser whether it is open, and whether this is the newest ticket.",
     "SessionOver": "Ask the organiser for another session.",
     "StaleMirror": "Read the log from its board, or wait until the mirror has caught up.",

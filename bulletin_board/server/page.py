@@ -191,13 +191,14 @@ dt, dd { min-width: 0; margin: 0; } dd { text-align: right; font-variant-numeric
 .bar i { display: block; height: 100%; background: currentColor; opacity: .55; }
 .full i { background: var(--good); opacity: 1; }
 ul { list-style: none; margin: 0; padding: 0; }
-li { display: flex; gap: .8rem; justify-content: space-between; padding: .2rem 0;
+li { display: flex; flex-wrap: wrap; gap: 0 .8rem; justify-content: space-between; padding: .2rem 0;
   border-bottom: 1px solid var(--soft); }
-bdi { min-width: 0; flex: 1; } li span { opacity: .75; text-align: right; }
+bdi { min-width: 0; flex: 1 1 9.5rem; }
+li span { opacity: .75; text-align: right; margin-left: auto; }
 li small { opacity: .6; min-width: 1.4rem; font-variant-numeric: tabular-nums; }
 .who { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 18rem), 1fr));
   gap: 1rem; margin-top: 1rem; align-items: start; }
-svg { width: 100%; max-width: 30rem; height: auto; display: block; margin: 0 auto; }
+svg { width: 100%; max-width: 22rem; height: auto; display: block; margin: 0 auto; }
 line { stroke: currentColor; opacity: .3; } circle { fill: currentColor; }
 text { font-size: 3.6px; fill: currentColor; dominant-baseline: middle; text-anchor: middle; }
 """

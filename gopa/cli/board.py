@@ -61,7 +61,10 @@ def evidence(file: Path, log_key: str | None, policy_path: Path | None, as_json:
     """
     with reporting():
         log = read_policy(policy_path, log_key).log.key
-        proves, older, newer = _judge(file.read_bytes(), log)
+        try:
+            proves, older, newer = _judge(file.read_bytes(), log)
+        except MalformedMessage as error:
+            raise MalformedMessage(f"{file} is no evidence about a log ({error})") from None
         facts: dict[str, object] = {"proves": proves, "log": str(log)}
         for name, signed in (("older", older), ("newer", newer)):
             facts[name] = f"{counted(signed.size, 'entry', 'entries')}, root {signed.root.hex()}"

@@ -292,12 +292,12 @@ def _threshold(recovery: Fraction | str | None, trust: PlannedTrust) -> Fraction
 def _check_parties(parties: int) -> None:
     # `True` is an instance of `int`, and would pass for one party.
     if type(parties) is not int:
-        raise UsageError("the number of parties must be an integer")
+        raise UsageError("the number of parties must be an integer", "n")
     given = counted(parties, "party", "parties")
     if parties < FEWEST_PARTIES:
-        raise UsageError(f"{given} given; at least {FEWEST_PARTIES} are needed")
+        raise UsageError(f"{given} given; at least {FEWEST_PARTIES} are needed", "n")
     if parties > MOST_PARTIES:
-        raise UsageError(f"{given} given; at most {MOST_PARTIES} are possible")
+        raise UsageError(f"{given} given; at most {MOST_PARTIES} are possible", "n")
 
 
 def _corrupt(corrupt: float, parties: int) -> int:

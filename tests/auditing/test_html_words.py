@@ -103,7 +103,7 @@ def test_every_status_is_a_word_and_a_symbol(status: Status) -> None:
 
 def test_the_number_is_as_precise_as_its_error() -> None:
     figures = [words(each) for each in by_kind(page(report()), "figure")]
-    assert figures == ["7.19 ± 0.88", "7 of 10 parties", "ε = 0.5 δ = 1"]
+    assert figures == ["7.2 ± 0.88", "7 of 10 parties", "ε = 0.5 δ = 1"]
 
 
 def test_a_number_that_is_not_confirmed_is_shown_with_the_doubt() -> None:

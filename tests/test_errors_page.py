@@ -15,14 +15,18 @@ from tests.architecture.floors import ROOT
 
 def exit_constants(folder: Path) -> dict[str, int]:
     """Names that end in `_EXIT` in the modules of a folder, with the codes they stand for."""
-    return {
-        node.target.id if isinstance(node, ast.AnnAssign) else node.targets[0].id: node.value.value
-        for file in sorted(folder.glob("*.py"))
-        for node in ast.parse(file.read_text()).body
-        if isinstance(node, ast.Assign | ast.AnnAssign)
-        and isinstance(node.value, ast.Constant)
-        and "_EXIT" in ast.unparse(node).partition("=")[0]
-    }
+    found = {}
+    for file in sorted(folder.glob("*.py")):
+        for node in ast.parse(file.read_text()).body:
+            match node:
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=int(code)))
+                    | ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=int(code)))
+                ) if name.endswith("_EXIT"):
+                    found[name] = code
+                case _:
+                    pass
+    return found
 
 
 def test_the_page_is_what_the_code_says() -> None:

@@ -64,8 +64,9 @@ def result_of(  # noqa: PLR0913 - what a result says besides its numbers
         weight_stderr=found.weight_deviation,
     )
     if not found.defined:
+        weight, blur = found.weight or 0.0, found.weight_deviation or 0.0
         message = (
-            f"the weights sum to {plus_minus(found.weight, found.weight_deviation)}, which "
+            f"the weights sum to {plus_minus(weight, blur)}, which "
             "cannot be told from zero: enlist more parties, or plan with less noise"
         )
         raise WeightTooSmall(message, result)

@@ -65,7 +65,7 @@ def refused(policy: LocalPolicy, offered: Manifest, field: str, key: SigningKey 
     [
         (replace(STRICT, epsilon=Decimal(99)), "epsilon"),
         (replace(STRICT, delta=Decimal("1e-9")), "delta"),
-        (replace(STRICT, corrupt_share=Fraction(1, 4)), "corrupt_share"),
+        (replace(STRICT, corrupt_share=Fraction(1, 4)), "corrupt"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
@@ -74,9 +74,14 @@ def test_a_refusal_says_with_what_the_party_would_take_part(
 ) -> None:
     with pytest.raises(Refusal) as caught:
         policy.require(manifest(), KEYS[0].public.data)
-    kind = Fraction if field == "corrupt_share" else Decimal
-    wider = replace(policy, **{field: kind(caught.value.needed)})
-    wider.require(manifest(), KEYS[0].public.data)
+    needed = caught.value.needed
+    wider = {
+        "epsilon": lambda: replace(policy, epsilon=Decimal(needed)),
+        "delta": lambda: replace(policy, delta=Decimal(needed)),
+        "corrupt": lambda: replace(policy, corrupt_share=Fraction(needed)),
+    }
+    wider[field]().require(manifest(), KEYS[0].public.data)
+    assert caught.value.field == field
 
 
 POLICIES = {

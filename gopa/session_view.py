@@ -115,10 +115,8 @@ def _state(known: TrackedSession) -> tuple[str, str]:
         return "No round has begun yet.", ""
     ended = found.ended
     if isinstance(ended, ResultMessage):
-        return (
-            f"Result: {_result(known.manifest, found, ended)}. Whether it is right, gopa audit says.",
-            "good",
-        )
+        said = _result(known.manifest, found, ended)
+        return f"Result: {said}. Whether it is right, gopa audit says.", "good"
     if isinstance(ended, Abort):
         seen = "; only masked values were published" if ended.released is Released.MASKED else ""
         return f"Aborted, without a result: {ABORTS[name_of(ended.reason)]}{seen}.", "bad"

@@ -178,13 +178,17 @@ def _who(found: RoundReport | None) -> str:
     ]
     left = len(found.excluded) - len(gone)
     more = [f"and {left} more (see --details)"] if left else []
+    if gone:
+        gone[0] = f"left out: {gone[0]}"
     return "; ".join([said, *gone, *more])
 
 
 def _privacy(report: Report, last: RoundReport | None) -> str:
     """The claim of the plan; what holds against others is among the details."""
-    if last is None:
+    if last is None and report.verdict.value in TRUSTED_VERDICTS:
         return "no result was published"
+    if last is None:
+        return "not established"
     if last.privacy is None or not last.privacy.claims:
         return "not established (see --details)"
     claim, planned = last.privacy.claims[0], report.session

@@ -103,7 +103,7 @@ def test_help_is_no_verdict(gopa: Gopa) -> None:
     assert answer.code == 0
     rows = [line.split() for line in answer.out.splitlines()]
     codes = [row[0] for row in rows if row[:1] and row[0].isdecimal()]
-    assert codes == ["0", "1", "2", "3", "4", "5", "6", "10"]
+    assert codes == ["0", "1", "2", "3", "4", "5", "6", "7", "8", "10"]
 
 
 def test_a_verdict_stays_one_behind_the_end_of_options(

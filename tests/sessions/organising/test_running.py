@@ -61,7 +61,7 @@ def test_rounds_follow_each_other_and_nobody_waits(terms: Terms, setting: Sessio
     found = world.findings()
     assert found.complete
     assert not found.faults
-    assert office.told[-1] == SessionEnded(terms.rounds, complete=True)
+    assert office.told[-1] == SessionEnded(terms.rounds, terms.rounds, complete=True)
 
 
 SPOKEN = [Phase.JOIN, Phase.COINS, Phase.COMMIT, Phase.PUBLISH, Phase.CONFIRM]

@@ -147,7 +147,7 @@ Exit codes:
 @click.option(
     "--state",
     type=_path,
-    help="Where to remember the session: by default `sessions` beside the key.",
+    help="Where to remember the session: by default KEY.sessions beside the key.",
 )
 @click.option(
     "--patience",
@@ -226,7 +226,7 @@ def join(  # noqa: PLR0913 - click passes every option by name
     asked = _JoinOptions(
         ticket=ticket,
         identity=identity,
-        state=state or identity.resolve().parent / "sessions",
+        state=state or _sessions_of(identity.resolve()),
         value=None if typed else read_value(value, file),
         asks=terminal and not yes and value != "-",
         weight=weight,
@@ -267,6 +267,11 @@ def join(  # noqa: PLR0913 - click passes every option by name
     except KeyboardInterrupt:
         click.echo("gopa: stopped; the same command goes on where it was", err=True)
         _leave(INTERRUPTED_EXIT, connect)
+
+
+def _sessions_of(identity: Path) -> Path:
+    """Where a key's sessions are remembered: keys may lie beside each other, memories may not."""
+    return identity.with_name(f"{identity.name}.sessions")
 
 
 def _leave(code: int, connect: PatientConnect | None) -> NoReturn:

@@ -6,6 +6,7 @@ import sys
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -156,9 +157,11 @@ def audit(  # noqa: PLR0913 - one argument for each option
         traced = None
         if name is not None and state is not None:
             traced = trace(report, state.reading.traced)
+        names = wanted.names if state is None else wanted.names.or_of(state.manifest)
+        wanted = replaced(wanted, names=names)
         _write(report, state, wanted, str(source))
         if traced is not None:
-            click.echo(wanted.names.put_in(trace_screen(traced)), nl=False)
+            click.echo(names.put_in(trace_screen(traced)), nl=False)
     sys.stdout.flush()
     raise Exit(report.code)
 

@@ -14,6 +14,7 @@ import click
 from bulletin_board.display import visible
 from bulletin_board.storage.files import replace_file
 from gopa.cli.options import as_json_option, parse_public_key, read_text, reporting
+from gopa.messages.manifest import Manifest, Roster
 from wire.errors import UsageError
 
 LONGEST_NAME: Final = 64
@@ -42,6 +43,15 @@ class Names:
     def of(cls, lines: Iterable[RosterLine]) -> Names:
         """Takes the names of a roster."""
         return cls({each.key: each.name for each in lines if each.name})
+
+    def or_of(self, manifest: Manifest | None) -> Names:
+        """These names; in a simulation without any, the positions of its parties."""
+        if self.known or manifest is None or not manifest.simulation:
+            return self
+        if not isinstance(manifest.admission, Roster):
+            return self
+        keys = manifest.admission.keys
+        return Names({key: f"number {place}" for place, key in enumerate(keys)})
 
     def shown(self, key: bytes) -> str:
         """The name with the first digits of the key, or these alone."""

@@ -21,7 +21,6 @@ from gopa.cli.options import (
     as_json_option,
     numbered_lines,
     parse_log_key,
-    parse_public_key,
     read_policy,
     read_text,
     reporting,

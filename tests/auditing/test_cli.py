@@ -102,13 +102,13 @@ def test_wrong_usage_is_2(gopa: Gopa, arguments: list[object]) -> None:
 
 def test_only_a_result_on_keys_from_outside_is_0(gopa: Gopa, tmp_path: Path) -> None:
     """A script that asks for 0 takes neither a session without a result nor its own word."""
-    given = ("--keys", keys(tmp_path, NO_RESULT))
+    given = ("--anchors", keys(tmp_path, NO_RESULT))
     assert stated(NO_RESULT)["expected"]["verdict"] == "VALID"
     assert gopa(path_of(NO_RESULT), *given).code == NO_RESULT_CODE
     assert gopa(path_of(NO_RESULT), *given, "--strict").code == NO_RESULT_CODE
     assert gopa(path_of(NO_RESULT), "--trust-embedded").code == NO_RESULT_CODE
     assert gopa(path_of("clean_full"), "--trust-embedded").code == EMBEDDED_CODE
-    assert gopa(path_of("clean_full"), "--keys", keys(tmp_path, "clean_full")).code == 0
+    assert gopa(path_of("clean_full"), "--anchors", keys(tmp_path, "clean_full")).code == 0
     answer = gopa(path_of("clean_signed"), "--trust-embedded", "--json")
     assert (answer.code, json.loads(answer.out)["code"]) == (6, 6)
 

@@ -19,10 +19,11 @@ fi
 # COPY and RUN of the first stage; without a Rust toolchain the reference backend is installed.
 mkdir -p "$root/src" "$root/etc/gopa"
 tar -C "$source" --exclude=.git --exclude='.venv*' --exclude='*.so' --exclude=native/target -cf - . | tar -C "$root/src" -xf -
-[ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$root/etc/pip.conf"
-cp /etc/resolv.conf "$root/etc/resolv.conf"
+# The network as it is here: its names, and the certificates that this machine believes.
+cp /etc/resolv.conf /etc/hosts "$root/etc/"
+cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 chroot "$root" python3 -m venv /opt/gopa
-chroot "$root" env ${PIP_INDEX_URL:+PIP_INDEX_URL="$PIP_INDEX_URL"} /opt/gopa/bin/pip install --no-cache-dir --quiet /src
+chroot "$root" /opt/gopa/bin/pip install --no-cache-dir --quiet /src
 
 # The second stage.
 chroot "$root" useradd --system --uid 10000 --home-dir /srv --shell /usr/sbin/nologin gopa

@@ -31,14 +31,14 @@ chroot "$root" install --directory --owner gopa --group gopa --mode 0755 /srv/bo
 chroot "$root" install --directory --owner gopa --group gopa --mode 0700 /srv/session /srv/party
 cp "$source/deploy/board.toml" "$source/deploy/session.toml" "$root/etc/gopa/"
 
-as_gopa() { chroot --userspec=gopa:gopa "$root" env HOME=/srv PATH=/opt/gopa/bin:/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1 "$@"; }
-as_gopa gopa board init /srv/board --origin board.example/2026
-as_gopa gopa board serve /srv/board --config /etc/gopa/board.toml &
+as_gopa=(chroot --userspec=gopa:gopa "$root" env HOME=/srv PATH=/opt/gopa/bin:/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1)
+"${as_gopa[@]}" gopa board init /srv/board --origin board.example/2026
+"${as_gopa[@]}" gopa board serve /srv/board --config /etc/gopa/board.toml &
 board=$!
 trap 'kill "$board" 2>/dev/null || true' EXIT
 for _ in $(seq 60); do
-    if as_gopa python3 -c "import urllib.request as u; print('healthz:', u.urlopen('http://127.0.0.1:8765/healthz').read().decode().strip())" 2>/dev/null; then
-        as_gopa gopa board fsck /srv/board
+    if "${as_gopa[@]}" python3 -c "import urllib.request as u; print('healthz:', u.urlopen('http://127.0.0.1:8765/healthz').read().decode().strip())" 2>/dev/null; then
+        "${as_gopa[@]}" gopa board fsck /srv/board
         exit 0
     fi
     sleep 1

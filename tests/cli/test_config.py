@@ -90,8 +90,8 @@ def test_values_reach_the_command_as_from_the_line(path: Path) -> None:
         ("[board.serve]\nport = 1979-05-27", "number"),
         ("[session.open]\nseconds = 5", "table"),
         ("[session.open]\nseconds = { commit = [1] }", "number"),
-        ("[session.open", "line 1"),
-        ("[session.open]\npause = 1\npause = 2", "line 3"),
+        ("[session.open", "is no TOML"),
+        ("[session.open]\npause = 1\npause = 2", "is no TOML"),
     ],
 )
 def test_everything_else_is_one_line_that_says_what_to_change(

@@ -67,7 +67,7 @@ def test_the_question_comes_first(tmp_path: Path) -> None:
             no.types("\n")
             assert no.ends() == (2, "")
         own = here.world.identities[0].public.data
-        assert all(each.entry.author.data != own for each in here.world.entries())
+        assert all(each.author.data != own for each in here.world.entries())
         with sitting(here) as yes:
             assert yes.sees("Your value")
             yes.types("0.5\n")

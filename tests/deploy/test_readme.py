@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 from urllib.error import URLError
@@ -36,25 +36,48 @@ def environment() -> dict[str, str]:
     return os.environ | {"PATH": path}
 
 
+class Terminal:
+    """A block that runs, with what it logs in a file."""
+
+    def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
+        self.process, self._log = process, log
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def logs(self, text: str) -> bool:
+        """Wait until it has logged this, or ends."""
+        return until(lambda: text in self.log or self.process.poll() is not None)
+
+    def ends(self) -> str:
+        """What it printed, when it has ended well."""
+        out, _ = self.process.communicate(timeout=LONG)
+        assert self.process.returncode == 0, (out, self.log)
+        return out
+
+
 @contextmanager
-def terminal(block: str, place: Path) -> Iterator[subprocess.Popen[str]]:
+def terminal(block: str, place: Path, name: str) -> Iterator[Terminal]:
     """Somebody pastes a block into a terminal of its own."""
-    process = subprocess.Popen(
-        ["/bin/bash", "-euo", "pipefail", "-c", block],
-        cwd=place,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate(timeout=LONG)
+    log = place / f"{name}.err"
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            ["/bin/bash", "-euo", "pipefail", "-c", block],
+            cwd=place,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            yield Terminal(process, log)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate(timeout=LONG)
 
 
 def answers(address: str) -> bool:
@@ -68,28 +91,24 @@ def answers(address: str) -> bool:
 def test_three_terminals(tmp_path: Path) -> None:
     board, organiser, parties = blocks(section(ROOT / "README.md", "Real sessions"))
     port = free_port()
-    address = f"http://127.0.0.1:{port}"
-    served = board.replace("--sessions", f"--sessions --port {port}")
-    assert served != board
-    with terminal(f"{served.rstrip()} & trap 'kill $!' TERM; wait; wait", tmp_path) as first:
-        assert until(lambda: answers(address) or first.poll() is not None)
+    usual, address = "http://127.0.0.1:8765", f"http://127.0.0.1:{port}"
+    served = board.rstrip().replace("--sessions", f"--sessions --port {port}")
+    assert served != board.rstrip()
+    with terminal(f"{served} & trap 'kill $!' TERM; wait; wait", tmp_path, "one") as first:
+        assert until(lambda: answers(address))
         assert (tmp_path / "board" / "log.vkey").read_text().startswith("board.example/2026+")
-        with terminal(organiser.replace("http://127.0.0.1:8765", address), tmp_path) as second:
-            ticket = tmp_path / "may" / "ticket.json"
-            assert until(lambda: ticket.exists() or second.poll() is not None)
-            with terminal(parties.replace("http://127.0.0.1:8765", address), tmp_path) as third:
-                out, errors = third.communicate(timeout=LONG)
-            assert third.returncode == 0, (out, errors, second.poll())
-            opened, log = second.communicate(timeout=LONG)
-        assert second.returncode == 0, (opened, log)
-        first.send_signal(signal.SIGTERM)
-        _, board_log = first.communicate(timeout=LONG)
-    assert "Do you agree?" in out  # before anybody answers
-    assert out.count("yours is among them") == PARTIES
-    assert "VALID" in out.rpartition("yours is among them")[2]
+        with terminal(organiser.replace(usual, address), tmp_path, "two") as second:
+            assert second.logs("round 1: joining")
+            with terminal(parties.replace(usual, address), tmp_path, "three") as third:
+                out = third.ends()
+            second.ends()
+        first.process.send_signal(signal.SIGTERM)
+        assert first.logs("stopped: ")
+    asked, *answered = out.split("yours is among them")
+    assert "Do you agree?" in asked  # before anybody answers
+    assert len(answered) == PARTIES
+    assert "VALID" in answered[-1]
     assert (tmp_path / "report.html").read_text().startswith("<!")
-    assert "round 1: joining" in log
-    assert f"over {PARTIES} parties" in log
-    assert "listening at" in board_log
-    assert "stopped: " in board_log
+    assert f"over {PARTIES} parties" in second.log
+    assert "listening at" in first.log
     assert oct((tmp_path / "keys" / "ada").stat().st_mode & 0o777) == "0o600"

@@ -276,7 +276,7 @@ def test_a_trace_shows_all_of_one_party(gopa: Gopa) -> None:
     liar = stated(name)["parties"][stated(name)["liars"][0]]
     answer = gopa(path_of(name), "--trust-embedded", "--trace", liar[:10].upper())
     assert answer.code == EMBEDDED_CODE
-    part = answer.out.partition(f"Everything of {liar}:")[2]
+    part = answer.out.partition("Everything of ")[2].partition(liar)[2]
     assert part.count("entry ") >= 3
     assert "04-K3" in part
     assert gopa(path_of(name), "--trust-embedded", "--trace", "").code == 2

@@ -128,8 +128,8 @@ def parties(world: World, name: str = "mine") -> LiveParties:
     return LiveParties(world.manifest(name), KEYS, value)
 
 
-def lines(result: Result) -> list[dict[str, object]]:
-    assert result.exit_code == 0, result.output
+def lines(result: Result, code: int = 0) -> list[dict[str, object]]:
+    assert result.exit_code == code, result.output
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
@@ -524,7 +524,7 @@ def test_sealed_session_is_opened_with_its_passphrase_only(world: World) -> None
     refused(*arguments)  # nobody is there to be asked
     result = gopa(*arguments, env={"GOPA_PASSPHRASE": "wrong"})
     assert isinstance(result.exception, WrongSecret)
-    told = lines(gopa(*arguments, *sealed))
+    told = lines(gopa(*arguments, *sealed), FAILED_EXIT)
     aborts = [each["reason"] for each in told if each["event"] == "abort"]
     assert aborts == ["too_few_joined"] * 3
     lines(gopa(*arguments, env={"GOPA_PASSPHRASE": "correct horse"}))

@@ -5,8 +5,10 @@ The options of `serve` also say who may post to the board.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -238,5 +240,19 @@ def _run(
 
     with ExitStack() as stack:
         sockets = [stack.enter_context(bound) for bound in bind(listen)]
-        make_server(application(), listen, listening).run(sockets)
+        with _ending_well():
+            make_server(application(), listen, listening).run(sockets)
         log_event("stopped", "stopped: everything that was acknowledged is in the log", {})
+
+
+@contextmanager
+def _ending_well() -> Iterator[None]:
+    """Lets SIGTERM end the command with 0: the server raises it again when all is in the log."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

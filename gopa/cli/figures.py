@@ -38,27 +38,22 @@ class MetricsAddress:
     port: int
 
 
-class _Address(click.ParamType):
+def _address(context: click.Context, option: click.Parameter, text: str | None) -> object:
     """Reads PORT or HOST:PORT; a port alone is served on this machine only."""
-
-    name = "address"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> MetricsAddress:
-        if isinstance(value, MetricsAddress):
-            return value
-        host, _, port = str(value).rpartition(":")
-        if not port.isascii() or not port.isdecimal() or int(port) > 65_535:
-            self.fail(f"{value!r} is neither PORT nor HOST:PORT, such as 9100", param, ctx)
-        return MetricsAddress(host.strip("[]") or "127.0.0.1", int(port))
+    if text is None:
+        return None
+    host, _, port = text.rpartition(":")
+    if not port.isascii() or not port.isdecimal() or int(port) > 65_535:
+        message = f"{text!r} is neither PORT nor HOST:PORT, such as 9100"
+        raise click.BadParameter(message, context, option)
+    return MetricsAddress(host.strip("[]") or "127.0.0.1", int(port))
 
 
 def figures_option(command: _Command) -> _Command:
     """Adds `--metrics`: where to serve figures for Prometheus."""
     return click.option(
         "--metrics",
-        type=_Address(),
+        callback=_address,
         metavar="[HOST:]PORT",
         help="Serve figures for Prometheus at http://HOST:PORT/metrics while this runs.",
     )(command)

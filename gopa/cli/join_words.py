@@ -60,12 +60,17 @@ async def asked_line(question: str) -> str:
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
     handle = sys.stdin.fileno()
-    loop.add_reader(handle, lambda: ready.done() or ready.set_result(None))
+    loop.add_reader(handle, _settle, ready)
     try:
         await ready
     finally:
         loop.remove_reader(handle)
     return os.read(handle, _LONGEST_LINE).decode("utf-8", "replace").strip()
+
+
+def _settle(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)
 
 
 class BoardUnreachable(GopaError):

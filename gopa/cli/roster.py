@@ -128,16 +128,16 @@ def roster(*, file: Path, parties: tuple[str, ...], as_json: bool) -> None:
     with reporting():
         lines = list(read_roster(file)) if file.exists() or not parties else []
         if parties:
-            for each in parties:
-                lines += _added(each, lines)
+            for party in parties:
+                lines += _added(party, lines)
             write_roster(file, lines)
     if as_json:
         shown = [{"name": each.name, "key": each.key.hex()} for each in lines]
         click.echo(json.dumps({"roster": str(file), "parties": shown}))
         return
     width = max(len(each.name) for each in lines)
-    for number, each in enumerate(lines, 1):
-        click.echo(f"{number:>4}  {each.name:<{width}}  {each.key.hex()}")
+    for number, line in enumerate(lines, 1):
+        click.echo(f"{number:>4}  {line.name:<{width}}  {line.key.hex()}")
 
 
 def _added(party: str, lines: list[RosterLine]) -> list[RosterLine]:

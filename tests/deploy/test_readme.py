@@ -14,6 +14,8 @@ from typing import Final
 from urllib.error import URLError
 from urllib.request import urlopen
 
+import pytest
+
 from tests.board.live import free_port
 from tests.board.waiting import LONG, until
 
@@ -88,6 +90,7 @@ def answers(address: str) -> bool:
         return False
 
 
+@pytest.mark.soak
 def test_three_terminals(tmp_path: Path) -> None:
     board, organiser, parties = blocks(section(ROOT / "README.md", "Real sessions"))
     port = free_port()

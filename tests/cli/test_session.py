@@ -527,7 +527,7 @@ def test_sealed_session_is_opened_with_its_passphrase_only(world: World) -> None
     told = lines(gopa(*arguments, *sealed), FAILED_EXIT)
     aborts = [each["reason"] for each in told if each["event"] == "abort"]
     assert aborts == ["too_few_joined"] * 3
-    lines(gopa(*arguments, env={"GOPA_PASSPHRASE": "correct horse"}))
+    lines(gopa(*arguments, env={"GOPA_PASSPHRASE": "correct horse"}), FAILED_EXIT)
 
 
 def test_commands_in_the_wrong_order_say_what_to_do(world: World) -> None:

@@ -10,7 +10,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 # Without bytecode every worker and every command that a test starts compiles all of it anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-reference soak quick durations mutations coverage lint test-native install \
+.PHONY: demo test test-reference test-deploy soak quick durations mutations coverage lint test-native install \
 	lock supply advisories vectors clean
 
 demo: install
@@ -30,6 +30,10 @@ test: install lint test-native
 test-reference: install
 	GOPA_BACKEND=reference GOPA_REQUIRE_NATIVE= $(PYTEST) tests/commitments tests/gopa \
 		tests/group tests/masks tests/rounds tests/zkp
+
+# The commands of the README and of the page on deployment, as processes of their own.
+test-deploy: install
+	$(PYTEST) -m soak tests/deploy
 
 soak: install
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/soak.txt

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from bulletin_board.admission import RefusalReason
+from gopa.auditing import report
 from gopa.auditing.checks import BY_NUMBER
 from gopa.auditing.report import Verdict
 from gopa.cli import attack, attack_privacy, doctor, entry, join, options
@@ -57,6 +58,12 @@ EXIT_CODES: Final = (
         "may hold evidence.",
     ),
     Meaning(
+        "gopa session open",
+        options.FAILED_EXIT,
+        "The session ended, and no round has a result.",
+        "`gopa session status` says why; create another session.",
+    ),
+    Meaning(
         "gopa join",
         join.ABORTED_EXIT,
         "The round ended without a result, and no value was used.",
@@ -90,6 +97,18 @@ EXIT_CODES: Final = (
         "Do not use this plan; report it as SECURITY.md says.",
     ),
     Meaning(
+        AUDIT,
+        report.NO_RESULT_CODE,
+        "All rules were kept, and no round has a result.",
+        "There is nothing to use; the report says why the rounds were aborted.",
+    ),
+    Meaning(
+        AUDIT,
+        report.EMBEDDED_CODE,
+        "Valid, if the keys that the transcript names itself are the right ones.",
+        "Get anchors from somebody you trust, and audit again with `--anchors`.",
+    ),
+    Meaning(
         f"{AUDIT} --evidence",
         0,
         "The file convicts somebody.",
@@ -97,7 +116,7 @@ EXIT_CODES: Final = (
     ),
     Meaning(f"{AUDIT} --evidence", 1, "The file proves nothing.", "Believe nothing because of it."),
 )
-"""Of `gopa audit` without --evidence the codes are those of `Verdict`."""
+"""All other codes of `gopa audit` are those of `Verdict`."""
 
 VERDICTS_TO_DO: Final = {
     Verdict.VALID: "Use the result.",
@@ -119,6 +138,7 @@ ERRORS_TO_DO: Final = {
     "BoardUnreachable": "Check the address and the network, then give the same command again.",
     "BreaksRule": "Nothing: whoever reads the log turns it into a finding of the audit.",
     "ComputationFault": "Do it again; if it fails again do not trust this machine.",
+    "Declined": "Nothing: the owner of the value said no, and nothing was sent.",
     "FaultyBoard": "Stop using this board, keep the evidence and show it to its other users.",
     "FaultyParty": "Keep the evidence; the rules leave the party out.",
     "GopaError": "Catch it where any error of the library is to be caught.",

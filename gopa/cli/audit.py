@@ -6,6 +6,7 @@ import sys
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -30,6 +31,7 @@ from gopa.cli.audit_evidence import (
 )
 from gopa.cli.audit_screen import details_screen, screen, trace_screen
 from gopa.cli.options import jobs_option, parse_session
+from gopa.cli.roster import Names, names_in, roster_option
 from gopa.wording import counted
 from wire.errors import ProtocolError, UsageError
 
@@ -48,6 +50,8 @@ Exit codes:
    4  a version that this auditor does not know
    5  the auditor itself failed, or was interrupted
    6  SIGNED-ONLY: the sum is right, inputs are not proved
+   7  all rules were kept, and no round has a result
+   8  VALID, if the keys that the transcript names itself are right (--trust-embedded)
   10  VALID, with --strict and somebody excluded
 With --evidence: 0 it convicts somebody, 1 it proves nothing.
 
@@ -71,6 +75,7 @@ class AuditOutput:
     save: Path | None
     evidence_dir: Path | None
     details: bool
+    names: Names
 
 
 @click.command(help=_HELP)
@@ -90,6 +95,7 @@ class AuditOutput:
 @click.option("--save", type=_file, help="Save the state of the log for a later audit.")
 @click.option("--follow", is_flag=True, help="Go on until the session of a live board is over.")
 @click.option("--trace", "name", metavar="KEY", help="Show all about the key that begins so.")
+@roster_option
 @click.option("--evidence-dir", type=_path, help="Write a file for each proved fault.")
 @click.option("--evidence", type=_file, help="Judge a file of evidence alone.")
 def audit(  # noqa: PLR0913 - one argument for each option
@@ -108,6 +114,7 @@ def audit(  # noqa: PLR0913 - one argument for each option
     save: Path | None,
     follow: bool,
     name: str | None,
+    roster: Path | None,
     evidence_dir: Path | None,
     evidence: Path | None,
 ) -> NoReturn:
@@ -137,7 +144,7 @@ def audit(  # noqa: PLR0913 - one argument for each option
         receipts=receipts,
         trace=_prefix_of_key(name),
     )
-    wanted = AuditOutput(as_json, html, save, evidence_dir, details)
+    wanted = AuditOutput(as_json, html, save, evidence_dir, details, names_in(roster))
     report: Report
     state: LogState | None
     with ExitStack() as opened:
@@ -150,9 +157,11 @@ def audit(  # noqa: PLR0913 - one argument for each option
         traced = None
         if name is not None and state is not None:
             traced = trace(report, state.reading.traced)
+        names = wanted.names if state is None else wanted.names.or_of(state.manifest)
+        wanted = replaced(wanted, names=names)
         _write(report, state, wanted, str(source))
         if traced is not None:
-            click.echo(trace_screen(traced), nl=False)
+            click.echo(names.put_in(trace_screen(traced)), nl=False)
     sys.stdout.flush()
     raise Exit(report.code)
 
@@ -168,7 +177,8 @@ def _write(report: Report, state: LogState | None, wanted: AuditOutput, source: 
     if wanted.as_json:
         click.echo(to_json_bytes(report), nl=False)
     else:
-        click.echo(details_screen(report) if wanted.details else screen(report), nl=False)
+        text = details_screen(report) if wanted.details else screen(report)
+        click.echo(wanted.names.put_in(text), nl=False)
 
 
 def _save_state(report: Report, state: LogState | None, path: Path | None) -> None:

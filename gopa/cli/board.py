@@ -26,6 +26,7 @@ from bulletin_board.reindex import rebuild_index
 from bulletin_board.sequencer import first_checkpoint
 from bulletin_board.server.public_files import live_directory
 from bulletin_board.storage.directory import BoardDirectory
+from bulletin_board.storage.files import replace_file
 from gopa.cli.board_serve import serve, witness
 from gopa.cli.options import (
     as_json_option,
@@ -117,12 +118,19 @@ board.add_command(witness)
 @lock_option
 @as_json_option
 def init(directory: Path, origin: str, lock: Path | None, as_json: bool) -> None:
-    """Create a new, empty log and its key in DIRECTORY."""
+    """Create a new, empty log and its key in DIRECTORY.
+
+    DIRECTORY/log.vkey is the public half: organisers and auditors need it, over a channel that
+    they trust.
+    """
     with reporting():
         check_option_name(origin, "--origin")
         signer = NoteSigner(origin, KeyKind.LOG, SecretBytes(draw(os.urandom, 32)))
-        BoardDirectory(directory, lock).create(signer, first_checkpoint(signer))
-    show({"origin": origin, "log": str(signer.verifier)}, as_json)
+        place = BoardDirectory(directory, lock)
+        place.create(signer, first_checkpoint(signer))
+        replace_file(place.verifier_path, f"{signer.verifier}\n".encode())
+    written = str(place.verifier_path)
+    show({"origin": origin, "log": str(signer.verifier), "written": written}, as_json)
 
 
 @board.command("fsck")

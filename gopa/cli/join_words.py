@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import click
 import numpy as np
 
 from gopa.cli.session_progress import (
@@ -34,7 +37,40 @@ if TYPE_CHECKING:
 
 _LOOK: Final = 0.5
 _CLOSING: Final = 2.0
+_LONGEST_LINE: Final = 4_096
 _T = TypeVar("_T")
+
+
+class Declined(GopaError):
+    """Says that the owner of the value was asked, and did not want to take part."""
+
+
+def on_terminal() -> bool:
+    """Whether somebody sits there who can be asked."""
+    streams = (sys.stdin, sys.stderr)
+    return all(each is not None and each.isatty() for each in streams)
+
+
+async def asked_line(question: str) -> str:
+    """Asks on the terminal; gives the line without blanks around it, empty at its end.
+
+    The event loop goes on meanwhile, so that an interrupt ends the question at once.
+    """
+    click.echo(question, nl=False, err=True)
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    handle = sys.stdin.fileno()
+    loop.add_reader(handle, _settle, ready)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(handle)
+    return os.read(handle, _LONGEST_LINE).decode("utf-8", "replace").strip()
+
+
+def _settle(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)
 
 
 class BoardUnreachable(GopaError):

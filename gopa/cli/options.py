@@ -196,7 +196,9 @@ def show(facts: dict[str, object], as_json: bool) -> None:
 
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-log_option = click.option("--log", "log_key", help="The log's verifier key (vkey).")
+log_option = click.option(
+    "--log", "log_key", help="The log's verifier key, or its file (log.vkey)."
+)
 policy_option = click.option(
     "--policy", "policy_path", type=click.Path(path_type=Path), help="A tlog policy file."
 )
@@ -361,12 +363,15 @@ def check_option_name(name: str, option: str) -> None:
 
 
 def parse_log_key(text: str) -> VerifierKey:
-    """Reads the key of a log as people exchange it."""
+    """Reads the key of a log as people exchange it, or the file that holds it (log.vkey)."""
+    if "+" not in text and Path(text).is_file():
+        text = read_line(Path(text))
     try:
         key = VerifierKey.parse(text.strip())
     except MalformedMessage as error:
         raise UsageError(
-            f"{text[:80]!r} is not a verifier key as `gopa board init` prints it: {error.message}"
+            f"{text[:80]!r} is neither a file nor a verifier key as `gopa board init` writes it:"
+            f" {error.message}"
         ) from None
     if key.kind is not KeyKind.LOG:
         raise UsageError(f"{key} is the key of a witness, not of a log")

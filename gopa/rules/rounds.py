@@ -72,6 +72,7 @@ class RoundSequence:
         self.manifest = manifest
         self.failed = False
         self.ended = 0
+        self.results = 0
         self._tools, self._session = tools, session
         self._notes, self._views = notes, views
         self._memory, self._bars = SessionMemory(), Bars()
@@ -400,6 +401,7 @@ class RoundSequence:
         state.ended, state.ended_at = said, message.index
         self._rules, self._cut, self._tried = None, said.cut, None
         self.ended += 1
+        self.results += isinstance(said, ResultMessage)
 
     def _forget(self, state: RoundState, phase: Phase | None, heard: int) -> None:
         """A phase is over: accusations above its cut are kept, everything else is dropped."""

@@ -310,6 +310,11 @@ class Membership(Guarded):
         return self._runner.news
 
     @property
+    def committed(self) -> bool:
+        """Whether a value of this party is in the round that is going on, from before a restart."""
+        return self._kept is not None
+
+    @property
     def rounds_left(self) -> int:
         """How many more results the session can have for this party."""
         upcoming = next_round(self._party.state.tally, self._manifest.terms)
@@ -419,7 +424,10 @@ class Membership(Guarded):
         given, decided = self._kept
         # Rounding may differ by a step; another value would break [J5] (`changed-input-in-retry`).
         if any(abs(a - b) > _FARTHEST for a, b in zip(row, given, strict=True)):
-            message = "another value was offered for this round before: a round has one"
+            message = (
+                "another value was offered for this round before, and counts; the one given now"
+                " was not used"
+            )
             raise UsageError(message, "value")
         self._kept = None
         return decided

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
-from typing import Self
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from gopa.cli.session import _table
 from gopa.cli.session_progress import (
     CurrentActivity,
     OrganiserProgress,
+    ProgressDisplay,
     ProgressEvent,
     result_facts,
     result_text,
@@ -38,7 +38,7 @@ KEYS = tuple(bytes([number]) * 32 for number in range(1, 21))
 OPEN = OpenRound(3, 2, 0, Phase.COMMIT, 0, KEYS, KEYS[:4])
 
 
-class Heard:
+class Heard(ProgressDisplay):
     """A screen that keeps what it is told."""
 
     def __init__(self) -> None:
@@ -49,12 +49,6 @@ class Heard:
 
     def set_activity(self, now: CurrentActivity | None) -> None:
         raise AssertionError(now)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing to put away."""
 
 
 @pytest.mark.parametrize(

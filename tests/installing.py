@@ -220,6 +220,9 @@ def attempt(case: Case) -> str | None:
 
 def main(dist: Path) -> int:
     """Tries everything; 1 if something does not work, or no interpreter was found."""
+    if not all(any(dist.glob(each)) for each in ("*.whl", "*.tar.gz")):
+        print(f"{dist} does not hold a wheel and a source archive: run `make wheel`")
+        return 2
     found = pythons(usual_places())
     missing = {*range(OLDEST, NEWEST + 1)} - {each.minor for each in found}
     if missing:

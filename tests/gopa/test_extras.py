@@ -38,6 +38,11 @@ def test_the_tables_are_those_of_the_project() -> None:
         assert named(extras[name]) == {extra.package}
 
 
+def test_the_readme_says_what_each_extra_adds() -> None:
+    section = (ROOT / "README.md").read_text().partition("## Install")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \| \S", section, re.MULTILINE) == sorted(EXTRAS)
+
+
 class Running(ast.NodeTransformer):
     """Leaves out what only type checkers read."""
 

@@ -77,8 +77,11 @@ def pythons(places: Sequence[Path]) -> list[Python]:
     for minor in range(OLDEST, NEWEST + 1):
         for place in places:
             path = place / f"python3.{minor}"
-            if minor not in found and os.access(path, os.X_OK) and _makes_environments(path, minor):
-                found[minor] = Python(minor, path)
+            if minor in found or not os.access(path, os.X_OK):
+                continue
+            real = _answering(path, minor)
+            if real is not None:
+                found[minor] = Python(minor, real)
     return list(found.values())
 
 
@@ -89,13 +92,17 @@ def usual_places() -> list[Path]:
     return [*map(Path, os.environ.get("PATH", "").split(os.pathsep)), *own]
 
 
-def _makes_environments(path: Path, minor: int) -> bool:
-    """Not those that only say which version is missing, nor those without `ensurepip`."""
-    asked = "import ensurepip, venv, sys; print(sys.version_info.minor)"
+def _answering(path: Path, minor: int) -> Path | None:
+    """Where it stands itself: what the path names may be a script that chooses a version.
+
+    None if it chooses none, and if it cannot make environments because `ensurepip` is missing.
+    """
+    asked = "import ensurepip, venv, sys; print(sys.version_info.minor, sys.executable)"
     done = subprocess.run(
         [path, "-c", asked], capture_output=True, text=True, check=False, env=plain_environment()
     )
-    return done.returncode == 0 and done.stdout.strip() == str(minor)
+    said, _, executable = done.stdout.strip().partition(" ")
+    return Path(executable) if done.returncode == 0 and said == str(minor) else None
 
 
 def plain_environment() -> dict[str, str]:
@@ -136,6 +143,7 @@ def download(python: Python) -> None:
 
 def cases(found: Sequence[Python], dist: Path) -> Iterator[Case]:
     """All that has to work with what `make wheel` left in this folder."""
+    dist = dist.resolve()
     (wheel,), (source,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
     rust = shutil.which("cargo") is not None
     for python in found:

@@ -15,21 +15,24 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 MINOR: Final = sys.version_info.minor
 
 
-def interpreter(folder: Path, minor: int, text: str) -> Path:
+def interpreter(folder: Path, minor: int, text: str) -> None:
     folder.mkdir(exist_ok=True)
     path = folder / f"python3.{minor}"
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
-    return path
 
 
 def test_the_first_interpreter_that_answers_is_taken(tmp_path: Path) -> None:
-    real = f'exec {sys.executable} "$@"'
-    interpreter(tmp_path / "broken", MINOR, "exit 127")
-    right = interpreter(tmp_path / "right", MINOR, real)
-    interpreter(tmp_path / "later", MINOR, real)
+    interpreter(tmp_path / "broken", MINOR, f"echo {MINOR} /broken; exit 127")
+    interpreter(tmp_path / "right", MINOR, f"echo {MINOR} /where/it/stands")
+    interpreter(tmp_path / "later", MINOR, f"echo {MINOR} /later")
     places = [tmp_path / each for each in ("nowhere", "broken", "right", "later")]
-    assert pythons(places) == [Python(MINOR, right)]
+    assert pythons(places) == [Python(MINOR, Path("/where/it/stands"))]
+
+
+def test_what_an_interpreter_says_of_itself_is_taken() -> None:
+    (found,) = pythons([Path(sys.executable).parent])[-1:]
+    assert found.path.exists()
 
 
 def test_an_interpreter_of_another_version_is_not_taken(tmp_path: Path) -> None:

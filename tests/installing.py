@@ -211,7 +211,7 @@ def serve(command: Sequence[str | Path], where: Path, environment: Mapping[str, 
             _, errors = process.communicate(timeout=SECONDS)
         finally:
             process.kill()
-    if process.returncode != 0:
+    if process.returncode not in {0, -signal.SIGTERM, 128 + signal.SIGTERM}:
         raise Failed(f"the board ended with {process.returncode}:\n{errors}")
 
 

@@ -113,8 +113,8 @@ def plain_environment() -> dict[str, str]:
 
 def run(
     command: Sequence[str | Path], where: Path, environment: Mapping[str, str], code: int = 0
-) -> str:
-    """What the command prints; raises `Failed` if it ends with another code."""
+) -> subprocess.CompletedProcess[str]:
+    """The command as it ended; raises `Failed` if that was with another code."""
     done = subprocess.run(
         command,
         capture_output=True,
@@ -128,7 +128,7 @@ def run(
         said = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
         shown = " ".join(map(str, command))[:200]
         raise Failed(f"{shown}\nended with {done.returncode} instead of {code}:\n{said}")
-    return done.stdout + done.stderr
+    return done
 
 
 def download(python: Python) -> None:
@@ -175,7 +175,8 @@ def try_out(case: Case) -> float:
 def use(place: Path, environment: Mapping[str, str], backend: str) -> None:
     """What people begin with: the README's programs, and the commands that it names."""
     gopa = place / "env" / "bin" / "gopa"
-    findings = json.loads(run([gopa, "doctor", "--json"], place, environment))["findings"]
+    said = run([gopa, "doctor", "--json"], place, environment).stdout
+    findings = json.loads(said)["findings"]
     active = {each["topic"]: each["value"] for each in findings}["backend"]
     if active != backend:
         raise Failed(f"the backend is {active} and should be {backend}")
@@ -184,7 +185,7 @@ def use(place: Path, environment: Mapping[str, str], backend: str) -> None:
     run([gopa, "keygen", "key"], place, environment)
     run([gopa, "join", "--help"], place, environment)
     wanted = ["plan", "-n", "100", "--epsilon", "1", "--delta", "1e-5", "--plot", "plan.svg"]
-    said = run([gopa, *wanted], place, environment, code=2)
+    said = run([gopa, *wanted], place, environment, code=2).stderr
     if "pip install '.[plot]'" not in said or "Traceback" in said:
         raise Failed(f"a missing extra is not named:\n{said}")
     run([gopa, "board", "init", "board", "--origin", "board.example/1"], place, environment)
@@ -219,7 +220,7 @@ def attempt(case: Case) -> str | None:
     """Tries a case and says how it went; returns what went wrong."""
     try:
         seconds = try_out(case)
-    except (Failed, subprocess.TimeoutExpired, OSError) as error:
+    except (Failed, subprocess.TimeoutExpired, OSError, ValueError) as error:
         print(f"FAILED {case}: {error}", flush=True)
         return str(error)
     print(f"{case}: {case.backend} backend, {seconds:.0f} s", flush=True)

@@ -135,10 +135,10 @@ def download(python: Python) -> None:
     """Puts the pinned packages for this version beside those for the others."""
     with tempfile.TemporaryDirectory() as folder:
         run([python.path, "-m", "venv", "env"], Path(folder), plain_environment())
-        command = ["env/bin/pip", "download", "--quiet", "--require-hashes", "--only-binary=:all:"]
-        pins = ROOT / "requirements" / "user.txt"
-        wanted = ["--requirement", pins, "--dest", WHEELHOUSE]
-        run([*command, *wanted], Path(folder), plain_environment())
+        pins = f"--requirement={ROOT / 'requirements' / 'user.txt'}"
+        command = ["env/bin/pip", "download", "--quiet", "--require-hashes", pins]
+        command += ["--only-binary=:all:", f"--dest={WHEELHOUSE}"]
+        run(command, Path(folder), plain_environment())
 
 
 def cases(found: Sequence[Python], dist: Path) -> Iterator[Case]:

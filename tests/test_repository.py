@@ -44,8 +44,9 @@ def test_examples_run(example: Path, tmp_path: Path) -> None:
     run([str(example)], tmp_path)
 
 
-def test_every_pinned_package_has_a_hash_and_no_address() -> None:
-    text = (ROOT / "requirements" / "dev.txt").read_text()
+@pytest.mark.parametrize("name", ["dev.txt", "user.txt"])
+def test_every_pinned_package_has_a_hash_and_no_address(name: str) -> None:
+    text = (ROOT / "requirements" / name).read_text()
     pins = re.findall(r"^[a-z0-9][^\s=]*==", text, re.MULTILINE)
     assert len(pins) > 20
     blocks = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)

@@ -32,7 +32,7 @@ class UsageError(GopaError):
 
 
 class BackendError(GopaError):
-    """Says that the chosen backend is not available or is not the one that was asked for."""
+    """Says that a backend, or the package of an extra, is missing or is not what was asked for."""
 
 
 class ComputationFault(GopaError):

@@ -196,7 +196,7 @@ class _Attack(click.Command):
 @click.option(
     "--served",
     is_flag=True,
-    help="Try attacks in sessions over HTTP on this machine; needs gopa[session].",
+    help="Try attacks in sessions over HTTP on this machine.",
 )
 def attack(  # noqa: PLR0913 - the options
     names: tuple[str, ...],

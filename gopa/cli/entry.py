@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn
 
 import click
 
+from gopa.extras import not_installed
 from gopa.version import VERSION
 from wire.errors import GopaError, UsageError
 
@@ -98,6 +99,12 @@ def run(commands: click.Group) -> None:
         where = f"{error.filename}: " if error.filename else ""
         click.echo(f"gopa: {where}{error.strerror or error}", err=True)
         sys.exit(USAGE_EXIT)
+    except ModuleNotFoundError as error:
+        said = not_installed(error)
+        if said is None:
+            raise
+        click.echo(f"gopa: {said}", err=True)
+        sys.exit(USAGE_EXIT)
     sys.exit(code if type(code) is int else 0)
 
 
@@ -133,7 +140,10 @@ def _audit(commands: click.Group) -> NoReturn:
     except UsageError as error:
         code = _misused(error)
     except NoRoom as error:
-        code = _without_room(error)
+        code = _before_libraries(str(error))
+    except ModuleNotFoundError as error:
+        said = not_installed(error)
+        code = _failed(error) if said is None else _before_libraries(said)
     except click.Abort as error:
         code = _failed(error.__cause__ or KeyboardInterrupt())
     except BaseException as error:  # noqa: BLE001 - also when memory ends or a reader goes away
@@ -160,10 +170,10 @@ def _misused(error: click.ClickException | UsageError) -> int:
     return USAGE_EXIT
 
 
-def _without_room(error: NoRoom) -> int:
-    """Say so without the libraries that there is no room for."""
+def _before_libraries(why: str) -> int:
+    """Say so without the libraries that there is no room for, or that are missing."""
     try:
-        said = f"INTERNAL ERROR: {error}; this says nothing about the transcript."
+        said = f"INTERNAL ERROR: {why}; this says nothing about the transcript."
         click.echo(said, err=True)
     except BaseException:  # noqa: BLE001, S110 - the exit code is what counts
         pass

@@ -44,7 +44,7 @@ class RayExecutor(Executor):
     bounded number is with Ray at any time.
 
     Raises:
-        BackendError: the extra `gopa[ray]` is not installed, or Ray did not start.
+        BackendError: the extra `ray` is not installed, or Ray did not start.
         UsageError: an address, and this process belongs to a cluster already.
     """
 

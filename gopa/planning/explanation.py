@@ -1,6 +1,6 @@
 """Explains a plan to people: why each number of it is what it is, and three pictures.
 
-Pictures need matplotlib (extra `gopa[plot]`), which is imported here only.
+Pictures need matplotlib (the extra `plot`), which is imported here only.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gopa.extras import missing
 from gopa.planning.attendance import worst_energy
 from gopa.planning.gaussian import central_deviation, gaussian_mu
 from gopa.planning.liveness import Liveness
@@ -192,15 +193,18 @@ _MASK_SHARE = 0.02
 def draw_plan(plan: Plan, out: Path) -> None:
     """Draws three panels: error against epsilon, error against n, masks against neighbours.
 
-    The format follows the ending, svg or png. `UsageError` when matplotlib is missing or
-    the file cannot be written.
+    The format follows the ending, svg or png.
+
+    Raises:
+        BackendError: the extra `plot` is not installed.
+        UsageError: another ending, or the file cannot be written.
     """
     check_picture(out)
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise UsageError("pictures need matplotlib: pip install 'gopa[plot]'", "plot") from None
+        raise missing("plot") from None
     figure = Figure(figsize=(13, 4.3), layout="constrained")
     FigureCanvasAgg(figure)
     by_epsilon, by_parties, by_neighbours = figure.subplots(1, 3)

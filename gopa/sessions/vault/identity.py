@@ -52,7 +52,6 @@ def create(path: Path, *, rng: Rng, secret: Secret | None = None) -> SigningKey:
 
     Raises:
         UsageError: the file exists; nothing is ever written over.
-        BackendError: it is to be sealed and the extra `gopa[session]` is not installed.
     """
     seed = SecretBytes(draw(rng, SEED_SIZE))
     key = SigningKey(seed)

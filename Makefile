@@ -20,7 +20,7 @@ demo: install
 	@echo
 	$(BIN)/python examples/federated_logistic.py
 	@echo
-	$(BIN)/python examples/ten_parties.py demo
+	$(BIN)/gopa demo
 
 test: install lint test-native
 	$(PYTEST)

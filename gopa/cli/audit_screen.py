@@ -11,6 +11,7 @@ from bulletin_board.display import visible
 from gopa.auditing.checks import Status
 from gopa.auditing.figures import counted
 from gopa.auditing.judging import Judgement
+from gopa.auditing.noise import warning_of
 from gopa.auditing.report import Anchor, CheckResult, Report, RoundReport, SessionReport, Verdict
 from gopa.auditing.tracing import Trace
 from gopa.rules import RULES
@@ -158,6 +159,9 @@ def _round(report: Report, each: RoundReport) -> Iterator[str]:
     if session is not None and each.mean:
         yield f"  computed   mean {_numbers(each.mean, each.stderr)}"
         yield f"             of inputs from {session.low} to {session.high}"
+        noisy = warning_of(session, each.stderr)
+        if noisy:
+            yield from textwrap.wrap(f"  WARNING    {noisy}", _WIDTH, subsequent_indent=" " * 13)
         if each.total:
             yield f"             sum {', '.join(each.total[:_COORDINATES])}"
     if each.sums and not each.mean:

@@ -199,6 +199,7 @@ def facts_of(found: Contribution) -> dict[str, object]:
         "parties": found.count,
         "included": found.included,
         "part": found.part.name.lower(),
+        "warnings": list(found.warnings),
     }
 
 
@@ -227,6 +228,7 @@ def sentence(found: Contribution) -> str:
         [
             f"mean     {json.dumps(_short(_plain(found.mean)))}",
             f"stderr   {json.dumps(_short(_plain(found.stderr)))}",
+            *(f"warning  {each}" for each in found.warnings),
             f"parties  {found.count}; {yours}",
         ]
     )

@@ -31,6 +31,7 @@ from gopa.cli.session_progress import (
 )
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort
+from gopa.planning.usefulness import error_with_all, terms_warning
 from gopa.sessions.organising.reading import (
     PIECE,
     BoardLog,
@@ -89,6 +90,7 @@ def _facts(found: SessionStatus, size: int) -> dict[str, object]:
         "organiser": manifest.organiser.hex(),
         "mode": manifest.mode.name.lower(),
         "parties": manifest.terms.parties,
+        "warnings": warnings_of(manifest),
         "rounds": [_past_facts(manifest, each) for each in found.past],
     }
 
@@ -140,6 +142,8 @@ def _table(found: SessionStatus, size: int) -> Table:
         f" delta {terms.delta}; {counted(terms.rounds, 'round')};"
         f" {manifest.mode.name.lower()} mode",
     )
+    for warning in warnings_of(manifest):
+        _row(table, "warning", warning)
     for past in found.past:
         _row(table, f"round {past.round}", _past_text(manifest, past))
     if current is not None:
@@ -149,6 +153,12 @@ def _table(found: SessionStatus, size: int) -> Table:
         _row(table, "state", "a message of the organiser cannot be read")
     _row(table, "note", "proofs were not checked: `gopa audit` does that")
     return table
+
+
+def warnings_of(manifest: Manifest) -> list[str]:
+    """What everybody who takes part should know first, even if nobody fails."""
+    noisy = terms_warning(manifest.terms, error_with_all(manifest.terms))
+    return [noisy] if noisy else []
 
 
 def _row(table: Table, name: str, text: str) -> None:

@@ -28,6 +28,7 @@ from gopa.aggregation.encoding import NoisySum, Plain
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, Released, ResultMessage
 from gopa.messages.phases import Phase
+from gopa.planning.usefulness import BlurredAnswer
 from gopa.sessions.organising import (
     AwaitingBeacon,
     BadBeacon,
@@ -309,7 +310,8 @@ def result_text(manifest: Manifest, result: ResultMessage, included: int) -> str
     mean, deviation = _estimate(manifest, result, included)
     shown = ", ".join(f"{each:.6g}" for each in mean[:_SHOWN])
     more = f" and {len(mean) - _SHOWN} more" if len(mean) > _SHOWN else ""
-    return f"mean {shown}{more} ± {deviation[0]:.2g} over {included} parties"
+    noisy = ", mostly noise" if BlurredAnswer.of(manifest.terms, deviation[0]).is_noise else ""
+    return f"mean {shown}{more} ± {deviation[0]:.2g} over {included} parties{noisy}"
 
 
 def _estimate(

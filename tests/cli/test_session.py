@@ -20,6 +20,7 @@ from click.testing import CliRunner, Result
 
 from gopa.beacon import QUICKNET
 from gopa.cli import commands
+from gopa.cli.session import warnings_of
 from gopa.messages.manifest import DrandBeacon, Manifest, OpenAdmission, Roster
 from gopa.messages.phases import Phase
 from gopa.planning.planner import plan as make_plan
@@ -353,6 +354,15 @@ def test_status_before_anything_is_posted(world: World) -> None:
     shown = facts("session", "status", world.root / "mine")
     assert (shown["begun"], shown["rounds"], shown["round"]) == (False, [], None)
     assert gopa("session", "status", world.root / "mine").exit_code == 0
+
+
+def test_an_answer_that_will_be_mostly_noise_is_announced(world: World) -> None:
+    clear, noisy = world.create(), world.create("few", "--epsilon", "1", "--delta", "1e-6")
+    assert clear["warnings"] == warnings_of(world.manifest()) == []
+    for said in (noisy["warnings"], warnings_of(world.manifest("few"))):
+        assert isinstance(said, list)
+        (warning,) = said
+        assert f"with {PARTIES} parties this answer is mostly noise" in warning
 
 
 def test_absent_parties_are_waited_for_and_left_out(world: World) -> None:

@@ -159,11 +159,11 @@ def _round(report: Report, each: RoundReport) -> Iterator[str]:
     if session is not None and each.mean:
         yield f"  computed   mean {_numbers(each.mean, each.stderr)}"
         yield f"             of inputs from {session.low} to {session.high}"
+        if each.total:
+            yield f"             sum {', '.join(each.total[:_COORDINATES])}"
         noisy = warning_of(session, each.stderr)
         if noisy:
             yield from textwrap.wrap(f"  WARNING    {noisy}", _WIDTH, subsequent_indent=" " * 13)
-        if each.total:
-            yield f"             sum {', '.join(each.total[:_COORDINATES])}"
     if each.sums and not each.mean:
         yield "  computed   weights too small for a mean; see the sums in --json"
     joined = counted(len(each.joined), "party", "parties")

@@ -9,7 +9,7 @@ from gopa.planning.defaults import CORRUPT
 from gopa.planning.usefulness import DROPOUTS
 from wire.errors import UsageError
 
-_MOST_PARTIES: Final = 100
+_MOST_PARTIES: Final = 30
 """For more parties every try takes long, and nobody is a party or two away from a plan."""
 
 _FIELDS: Final = frozenset({"corrupt", "least_chance", "noise", "recovery"})

@@ -153,7 +153,7 @@ def what_would_do(answer: BlurredAnswer) -> WhatWouldDo:
     """The smallest changes found, each rounded to two digits towards less noise."""
     if not answer.is_known:
         return WhatWouldDo(None, None, None)
-    return WhatWouldDo(*(find(answer) for find in (_parties, _epsilon, _dropout)))  # type: ignore[arg-type]
+    return WhatWouldDo(_parties(answer), _epsilon(answer), _dropout(answer))
 
 
 def _parties(answer: BlurredAnswer) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,7 @@ def test_what_is_no_number_is_no_reason_to_fail(error: str) -> None:
     ids=str,
 )
 def test_terms_that_nobody_could_have_planned_are_no_reason_to_fail(
-    changes: dict[str, object],
+    changes: dict[str, Any],
 ) -> None:
     whole = with_error("30")
     assert whole.session is not None

@@ -82,7 +82,7 @@ def test_much_less_than_what_would_do_does_not(parties: int) -> None:
 
 def test_terms_alone_say_what_the_plan_says() -> None:
     for parties, dropout in product((6, 10, 20), (0.05, 0.01)):
-        asked = {"n": parties, "dropout": dropout}
+        asked: dict[str, Any] = {"n": parties, "dropout": dropout}
         made = gopa.plan(**TARGET, **asked)
         found = what_would_do(BlurredAnswer.of(made.terms, made.errors.planned))
         assert found.parties is not None

@@ -43,7 +43,7 @@ asks first. It may be stopped at any time.
 
 _NATIVE_PEOPLE: Final = 300
 _REFERENCE_PEOPLE: Final = 60
-_SECONDS: Final = {True: 0.06, False: 0.6}
+_SECONDS: Final = {True: 0.1, False: 0.6}
 """About what one party takes, on the native core and without it."""
 
 _LEAVES, _CHEATS = 7, 11

@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 	mutations coverage lint test-native user install lock supply advisories vectors clean
 
 demo: user
-	$(BIN)/python examples/ten_parties.py demo
+	$(BIN)/gopa demo
 
 test: install lint test-native
 	$(PYTEST)

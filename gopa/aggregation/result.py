@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 def report_lines(result: Result) -> list[tuple[str, str]]:
     """What a person wants to know first."""
-    lines = [*result.headlines(), ("parties", _parties(result))]
+    lines = [*result.headlines(), *(("warning", each) for each in result.warnings)]
+    lines.append(("parties", _parties(result)))
     if result.weight is not None and result.weight_stderr is not None:
         lines.append(("weight", f"{plus_minus(result.weight, result.weight_stderr)} in all"))
     lines.extend(_changes(result))
@@ -98,7 +99,8 @@ class Result:
     `scaled` vectors that were shortened: a simulation knows, a session would not.
     `attempts` counts rounds, `vetoes` those among them that ended without a result after
     masked values were out, and `organiser_vetoes` those that the organiser ended though the log
-    had what they needed. `transcript` is where the log is, if there is one.
+    had what they needed. `transcript` is where the log is, if there is one. `warnings` say what
+    whoever uses the numbers should know first, such as that they are mostly noise.
     """
 
     mean: Any
@@ -121,6 +123,7 @@ class Result:
     transcript: Any
     weight: float | None = None
     weight_stderr: float | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:
@@ -137,8 +140,9 @@ class Result:
 
     def __repr__(self) -> str:
         name = type(self).__name__
+        noisy = "".join(f", WARNING: {each}" for each in self.warnings)
         size = counted(len(flat(self.mean)), "number")
-        return f"<{name}: {size}, {self.count} parties, mode {self.mode}>"
+        return f"<{name}: {size}, {self.count} parties, mode {self.mode}{noisy}>"
 
     def __rich__(self) -> Panel:
         """The same summary in a frame, for `rich.print`."""

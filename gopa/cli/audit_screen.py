@@ -16,6 +16,7 @@ from bulletin_board.display import visible
 from gopa.auditing.checks import Status
 from gopa.auditing.composing import SIMULATED, not_anchored, veto
 from gopa.auditing.judging import Judgement
+from gopa.auditing.noise import warning_of
 from gopa.auditing.report import Anchor, CheckResult, Report, RoundReport, SessionReport, Verdict
 from gopa.auditing.tracing import Trace
 from gopa.rounding import listed, short
@@ -301,6 +302,9 @@ def _round(report: Report, each: RoundReport) -> Iterator[str]:
         if each.total:
             errors = [_times(error, len(each.included)) for error in _errors(each)]
             yield f"             sum {listed(each.total, errors)}"
+        noisy = warning_of(session, each.stderr)
+        if noisy:
+            yield from textwrap.wrap(f"  WARNING    {noisy}", _WIDTH, subsequent_indent=" " * 13)
     if each.sums and not each.mean:
         yield "  computed   weights too small for a mean; see the sums in --json"
     joined = counted(len(each.joined), "party", "parties")

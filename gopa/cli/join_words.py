@@ -236,6 +236,7 @@ def facts_of(found: Contribution) -> dict[str, object]:
         "parties": found.count,
         "included": found.included,
         "part": found.part.name.lower(),
+        "warnings": list(found.warnings),
     }
 
 
@@ -263,6 +264,7 @@ def sentence(found: Contribution) -> str:
     return "\n".join(
         [
             f"mean     {mean if isinstance(mean, str) else json.dumps(mean)}",
+            *(f"warning  {each}" for each in found.warnings),
             f"parties  {found.count}; {yours}",
         ]
     )

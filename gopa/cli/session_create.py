@@ -185,6 +185,7 @@ def create(  # noqa: PLR0913 - one argument for each option
             "standard_error_of_the_mean": float(f"{made.errors.planned:.4g}"),
             "chance_of_a_result": float(f"{made.liveness.session:.4g}"),
             "sealed": secret is not None,
+            **({"warnings": list(made.warnings)} if as_json else {}),
             "next": f"send the ticket to the parties, then: gopa session open {directory}",
         },
         as_json,

@@ -31,6 +31,7 @@ from gopa.cli.logs import UNASKED, LogOptions, log_event, logging_to, standard_e
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, Released, ResultMessage
 from gopa.messages.phases import Phase
+from gopa.planning.usefulness import BlurredAnswer
 from gopa.rounding import listed
 from gopa.sessions.organising import (
     AwaitingBeacon,
@@ -411,7 +412,8 @@ def result_text(manifest: Manifest, result: ResultMessage, included: int) -> str
     if manifest.weighted or not included:
         return f"a weighted result over {included} parties"
     mean, deviation = _estimate(manifest, result, included)
-    return f"mean {listed(mean.tolist(), deviation.tolist())} over {included} parties"
+    noisy = ", mostly noise" if BlurredAnswer.of(manifest.terms, deviation[0]).is_noise else ""
+    return f"mean {listed(mean.tolist(), deviation.tolist())} over {included} parties{noisy}"
 
 
 def _estimate(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -26,6 +27,7 @@ from gopa.planning.defaults import (
 )
 from gopa.planning.explanation import advice, explain
 from gopa.planning.exposure import Exposure, require_accountable
+from gopa.planning.feasible import with_what_works
 from gopa.planning.gaussian import central_deviation
 from gopa.planning.grid_and_noise import (
     NoiseTarget,
@@ -144,39 +146,68 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
         "mode": mode,
         "trust": trust,
         "open_admission": open_admission,
+        "recovery": recovery,
     }
-    if recovery != "auto":
-        made = _plan(Request.checked(recovery=recovery, **asked))
+    try:
+        made = _made(asked, least_chance)
+    except UsageError as error:
+        raise with_what_works(error, asked, lambda other: _made(other, least_chance)) from None
+    # Whoever accepts any chance, as simulations do, hears it from the result.
+    for warning in made.warnings if least_chance else ():
+        _LOG.warning("%s", warning)
+    return made
+
+
+def _made(asked: Mapping[str, Any], least_chance: float) -> Plan:
+    """The plan that is asked for; with recovery "auto" one without it where it is impossible."""
+    if asked["recovery"] != "auto":
+        made = _plan(Request.checked(**asked))
     else:
-        made = _with_recovery(asked) or _plan(Request.checked(recovery=None, **asked))
-    return accepted(made, least_chance)
+        target = {name: value for name, value in asked.items() if name != "recovery"}
+        made = _automatic(target)
+    return accepted(replace(made, colluding=asked["corrupt"]), least_chance)
 
 
-def _with_recovery(asked: dict[str, Any]) -> Plan | None:
-    """The plan with the best threshold; None where recovery is not possible."""
-    if asked["trust"] != "malicious":
-        return None  # without self-masks there is nothing to recover
+def _automatic(asked: dict[str, Any]) -> Plan:
+    if asked["trust"] != "malicious":  # without self-masks there is nothing to recover
+        return _plan(Request.checked(recovery=None, **asked))
+    refused: list[UsageError] = []
+    found = _with_recovery(asked, refused)
+    if found is not None:
+        return found
+    try:
+        return _plan(Request.checked(recovery=None, **asked))
+    except UsageError as error:
+        # Without recovery more parties have to remain, which nobody asked for.
+        raise (refused[-1] if error.field == "corrupt" else error) from None
+
+
+def _with_recovery(asked: dict[str, Any], refused: list[UsageError]) -> Plan | None:
+    """The plan with the best threshold; None where recovery is not possible, and why."""
     first = _first_threshold(Request.checked(recovery=THRESHOLDS[-1], **asked))
-    found = [_recovering(asked, THRESHOLDS[first])]
+    found = [_recovering(asked, THRESHOLDS[first], refused)]
     larger, smaller = THRESHOLDS[:first][::-1], THRESHOLDS[first + 1 :]
     for threshold in larger if found[0] is None else smaller:
         best = found[-1]
         if best is not None and (found[0] is None or best.liveness.session >= SURE_CHANCE):
             break
-        found.append(_recovering(asked, threshold))
+        found.append(_recovering(asked, threshold, refused))
         if found[0] is not None and found[-1] is None:
             break
     made = [each for each in found if each is not None]
     return max(made, key=lambda each: each.liveness.session, default=None)
 
 
-def _recovering(asked: dict[str, Any], threshold: Fraction) -> Plan | None:
+def _recovering(
+    asked: dict[str, Any], threshold: Fraction, refused: list[UsageError]
+) -> Plan | None:
     """None where corrupt neighbours could open self-masks, or no noise or masks are wide enough."""
     try:
         return _plan(Request.checked(recovery=threshold, **asked))
     except UsageError as error:
         if error.field not in {"recovery", "noise", "mask"}:
             raise
+        refused.append(error)
         return None
 
 
@@ -208,8 +239,6 @@ def accepted(made: Plan, least_chance: float) -> Plan:
             f"{advice(made.terms, made.liveness)}, or accept that (least_chance=0)"
         )
         raise UsageError(message, "least_chance")
-    for warning in made.warnings:
-        _LOG.warning("%s", warning)
     return made
 
 

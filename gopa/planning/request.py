@@ -163,8 +163,8 @@ class Request:
             raise UsageError(message, "attempts")
         if self.honest < 2:
             message = (
-                "fewer than two honest parties are certain to remain: "
-                "lower `corrupt` or `dropout`, or enlist more parties"
+                f"of {self.parties} parties fewer than two honest ones are certain to remain: "
+                "enlist more parties, or assume that fewer collude or fail"
             )
             raise UsageError(message, "corrupt")
 

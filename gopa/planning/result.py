@@ -8,9 +8,10 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from gopa.planning.defaults import GOOD_CHANCE
+from gopa.planning.defaults import CORRUPT, GOOD_CHANCE
 from gopa.planning.liveness import Liveness
 from gopa.planning.terms import Terms
+from gopa.planning.usefulness import terms_warning
 
 NoiseName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
 
@@ -53,7 +54,8 @@ class Plan:
     is (epsilon, delta)-private towards each other party: `noise_delta` from the noise and
     masks, the rest from graphs worse than assumed. `beta` bounds the chance of each of
     `terms.tries` graphs to be one; `beta_recovery` is the part of it that stands for
-    self-masks which corrupt neighbours could open. `liveness` says how likely a result is.
+    self-masks which corrupt neighbours could open. `liveness` says how likely a result is,
+    `colluding` how many corrupt parties were asked for, as a count or a part of all.
     """
 
     terms: Terms
@@ -66,6 +68,7 @@ class Plan:
     cost: PlanCost
     liveness: Liveness
     reasons: tuple[PlanReason, ...]
+    colluding: float = CORRUPT
 
     @property
     def total_delta(self) -> float:
@@ -75,10 +78,12 @@ class Plan:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What whoever runs this plan should know first; nothing for a good one."""
-        chance = self.liveness.session
-        if chance >= GOOD_CHANCE:
-            return ()
-        return (f"the session gets a result with a chance of {chance:.2g} only",)
+        chance, planned = self.liveness.session, self.errors.planned
+        rare = f"the session gets a result with a chance of {chance:.2g} only"
+        noisy = terms_warning(
+            self.terms, planned, colluding=self.colluding, dropout=self.liveness.dropout
+        )
+        return (*((rare,) if chance < GOOD_CHANCE else ()), *((noisy,) if noisy else ()))
 
     @property
     def mask_mu(self) -> float:

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import gopa
 from gopa import LocalAggregator, Result
 from gopa.aggregation import progress as progress_module
 from gopa.aggregation.progress import LONG, PhaseBar, shown, watch
 from gopa.messages.phases import Phase
 from gopa.rounding import plus_minus
 from tests.aggregation.plans import terms
+from zkp.noise_table import irwin_hall
 
 VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 1.0]
 
@@ -47,6 +49,27 @@ def test_parties_without_reason_to_complain_are_not_listed() -> None:
     assert "all 6" in str(run())
     assert "attempts" not in str(run())
     assert "attempts" in str(run(script={1: "unmask"}))
+
+
+def test_an_answer_that_is_mostly_noise_says_so_wherever_it_is_shown() -> None:
+    wide = {"noise": irwin_hall(12, 8)}
+    clear, noisy = run(), run(wide)
+    assert clear.stderr < 0.25 < noisy.stderr
+    assert clear.warnings == ()
+    assert "warning" not in str(clear)
+    assert "WARNING" not in repr(clear)
+    (warning,) = noisy.warnings
+    assert "with 6 parties" in warning
+    assert "would do" in warning
+    assert warning in str(noisy)
+    assert warning in repr(noisy)
+
+
+def test_squares_of_values_are_not_held_against_the_range() -> None:
+    ages = [30.0, 40.0, 50.0, 60.0, 35.0, 45.0] * 60
+    found = gopa.variance(ages, range=(0, 120), epsilon=1, delta="1e-5", mode="off", seed=1)
+    assert found.stderr < 30 < found.variance_stderr
+    assert found.warnings == ()
 
 
 def test_rich_prints_the_same() -> None:

@@ -21,6 +21,7 @@ from click.testing import CliRunner, Result
 from gopa.beacon import QUICKNET
 from gopa.cli import commands
 from gopa.cli.options import FAILED_EXIT
+from gopa.cli.session import warnings_of
 from gopa.messages.manifest import DrandBeacon, Manifest, OpenAdmission, Roster
 from gopa.messages.phases import Phase
 from gopa.planning.planner import plan as make_plan
@@ -357,6 +358,15 @@ def test_status_before_anything_is_posted(world: World) -> None:
     assert own.exit_code == 0
     assert "from 0 to 1" in own.output
     assert "from 0 to 1" not in gopa("session", "status", world.place().ticket_path).output
+
+
+def test_an_answer_that_will_be_mostly_noise_is_announced(world: World) -> None:
+    clear, noisy = world.create(), world.create("few", "--epsilon", "1", "--delta", "1e-6")
+    assert clear["warnings"] == warnings_of(world.manifest()) == []
+    for said in (noisy["warnings"], warnings_of(world.manifest("few"))):
+        assert isinstance(said, list)
+        (warning,) = said
+        assert f"with {PARTIES} parties this answer is mostly noise" in warning
 
 
 def test_absent_parties_are_waited_for_and_left_out(world: World) -> None:

@@ -154,3 +154,11 @@ def test_a_person_reads_why_the_value_is_not_among_them(part: Part) -> None:
     without = replace(FOUND, included=False, part=part)
     assert PARTS[name_of(part)] in sentence(without)
     assert PARTS[name_of(part)] not in sentence(FOUND)
+
+
+def test_a_party_is_warned_where_the_result_is_mostly_noise() -> None:
+    warned = replace(FOUND, warnings=("this is mostly noise",))
+    for shown in (sentence(warned), str(warned), repr(warned)):
+        assert "this is mostly noise" in shown
+    assert facts_of(warned)["warnings"] == ["this is mostly noise"]
+    assert facts_of(FOUND)["warnings"] == []

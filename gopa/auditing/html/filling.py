@@ -28,6 +28,7 @@ from gopa.auditing.html.details import (
 )
 from gopa.auditing.html.figures import between, key_name, short, with_error
 from gopa.auditing.html.report_object import LONGEST_NAME, ReportObject, cut
+from gopa.auditing.noise import ReadTerms, warning
 
 _LONGEST_TAB: Final = 120
 _MOST_RESULTS: Final = 20
@@ -143,12 +144,28 @@ def _result(found: ReportObject, session: ReportObject | None) -> view.ShownResu
         parties=found.count("included"),
         count=len(means),
         bounds=bounds,
+        noisy="" if session is None else _noisy(session, bounds, errors),
         weighted=session is not None and session.flag("weighted"),
         rounded=[with_error(*each) for each in numbers[:_MOST_ROUNDED]],
         reach=between(*numbers[0]) if len(means) == 1 else None,
         chart=drawing.values(means, errors) if charted else None,
         every=view.FirstOf(len(numbers), [with_error(*each) for each in numbers[:_MOST_LISTED]]),
     )
+
+
+def _noisy(session: ReportObject, bounds: tuple[str, str] | None, errors: Sequence[str]) -> str:
+    low, high = bounds or ("", "")
+    terms = ReadTerms(
+        parties=session.number("parties"),
+        corrupt=session.number("corrupt"),
+        fewest=session.number("fewest"),
+        dimension=session.number("dimension"),
+        low=low,
+        high=high,
+        epsilon=session.text("epsilon"),
+        delta=session.text("delta"),
+    )
+    return warning(terms, errors)
 
 
 def _result_row(found: ReportObject) -> view.ResultRow:

@@ -73,13 +73,15 @@ class ShownResult:
     """What a round computed: a mean and its error for each of `count` numbers.
 
     `rounded` are those in big letters, `every` those behind a fold. An error is empty
-    where the report has none, `bounds` are None where the session could not be read.
+    where the report has none, `bounds` are None where the session could not be read. `noisy` says
+    that the result is mostly noise, and is empty where it is not.
     """
 
     round: int
     parties: int
     count: int
     bounds: tuple[str, str] | None
+    noisy: str
     weighted: bool
     rounded: Sequence[tuple[str, str]]
     reach: tuple[str, str] | None

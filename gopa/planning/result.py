@@ -44,7 +44,7 @@ class PlanCost:
     cpu_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
     """Holds a plan that meets its target. `gopa.plan` makes it; `terms` goes into the manifest.
 
@@ -79,6 +79,21 @@ class Plan:
         if chance >= GOOD_CHANCE:
             return ()
         return (f"the session gets a result with a chance of {chance:.2g} only",)
+
+    def __repr__(self) -> str:
+        terms = self.terms
+        return (
+            f"<Plan: {terms.parties} parties of whom {terms.corrupt} may collude, "
+            f"epsilon {terms.epsilon:g}, delta {float(terms.delta):g}, error of the mean "
+            f"{self.errors.planned:.2g}; explain() says why>"
+        )
+
+    def explain(self) -> str:
+        """Says what each number of the plan is and why, one line for each; warnings come first."""
+        width = max(len(reason.name) for reason in self.reasons)
+        warned = [f"warning: {warning}" for warning in self.warnings]
+        lines = [f"{reason.name:<{width}}  {reason.value}: {reason.why}" for reason in self.reasons]
+        return "\n".join([*warned, *lines])
 
     @property
     def mask_mu(self) -> float:

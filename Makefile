@@ -10,8 +10,8 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 # Without bytecode every worker and every command that a test starts compiles all of it anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-reference soak quick durations mutations coverage lint test-native install \
-	lock supply advisories vectors clean
+.PHONY: demo test test-reference soak notebook quick durations mutations coverage lint \
+	test-native install lock supply advisories vectors clean
 
 demo: install
 	$(BIN)/python examples/commit_and_prove.py
@@ -34,6 +34,15 @@ test-reference: install
 soak: install
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/soak.txt
 	$(PYTEST) -m soak
+
+# The tutorial with its outputs, as a notebook and as a page, in build/. It is kept as text, and
+# `make test` runs it as a program; Jupyter is only needed here.
+notebook: install
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/notebook.txt
+	mkdir -p build
+	cd build && IPYTHONDIR=ipython $(abspath $(BIN))/jupytext --to ipynb --set-kernel python3 \
+		--run-path . --execute --output tutorial.ipynb ../examples/tutorial.py
+	cd build && $(abspath $(BIN))/jupyter nbconvert --to html tutorial.ipynb
 
 # For the daily loop: what is wrong at a glance, and the tests near what changed since BASE.
 BASE ?= HEAD
@@ -102,6 +111,7 @@ lock: install
 	$(LOCK) requirements/dev.in --output-file requirements/dev.txt
 	$(LOCK) requirements/soak.in --output-file requirements/soak.txt
 	$(LOCK) requirements/supply.in --output-file requirements/supply.txt
+	$(LOCK) requirements/notebook.in --output-file requirements/notebook.txt
 	cd native && cargo update --quiet
 
 # What we build from. `make supply` writes the bills of materials to build/supply and refuses a

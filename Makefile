@@ -10,7 +10,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 # Without bytecode every worker and every command that a test starts compiles all of it anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-reference soak notebook quick durations mutations coverage lint \
+.PHONY: demo test test-reference soak tutorial notebook quick durations mutations coverage lint \
 	test-native install lock supply advisories vectors clean
 
 demo: install
@@ -35,8 +35,11 @@ soak: install
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/soak.txt
 	$(PYTEST) -m soak
 
-# The tutorial with its outputs, as a notebook and as a page, in build/. It is kept as text, and
-# `make test` runs it as a program; Jupyter is only needed here.
+# The tutorial as a program, without Jupyter.
+tutorial: install
+	$(BIN)/python -m pytest -n0 -m soak tests/test_repository.py -k tutorial
+
+# The same with its outputs, as a notebook and as a page, in build/.
 notebook: install
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/notebook.txt
 	mkdir -p build

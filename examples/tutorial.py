@@ -9,6 +9,7 @@
 # it as a program. Beside gopa it needs pandas and matplotlib. What it writes goes to `tutorial/`.
 
 # %%
+import atexit
 import json
 import random
 import socket
@@ -28,7 +29,8 @@ FOLDER.mkdir(exist_ok=True)
 # %% [markdown]
 # ## A list of numbers
 #
-# The range is public and fixed beforehand, as it says how much one person can move the mean.
+# The range is public and fixed beforehand, as it says how much one person can move the mean; `clip`
+# moves whoever worked less or more to its ends.
 # `epsilon` and `delta` bound what the result tells about anybody: smaller is more private, and less
 # exact. `seed` makes this notebook the same each time; with real data leave it out.
 
@@ -36,7 +38,7 @@ FOLDER.mkdir(exist_ok=True)
 random.seed(1)
 hours = [round(random.gauss(38, 6), 1) for _ in range(60)]
 
-result = gopa.average(hours, range=(0, 80), clip=True, epsilon=2, delta=1e-6, seed=1)
+result = gopa.average(hours, range=(20, 60), clip=True, epsilon=2, delta=1e-6, seed=1)
 result
 
 # %% [markdown]
@@ -56,7 +58,7 @@ assert abs(float(result) - truth) < 6 * result.stderr
 # on their values. `explain()` gives a reason for each number.
 
 # %%
-plan = gopa.plan(n=60, range=(0, 80), epsilon=2, delta=1e-6)
+plan = gopa.plan(n=60, range=(20, 60), epsilon=2, delta=1e-6)
 print(plan)
 print()
 print(plan.explain())
@@ -65,7 +67,7 @@ print(plan.explain())
 errors = {
     f"{people} people": {
         f"epsilon {epsilon}": gopa.plan(
-            n=people, range=(0, 80), epsilon=epsilon, delta=1e-6
+            n=people, range=(20, 60), epsilon=epsilon, delta=1e-6
         ).errors.planned
         for epsilon in (0.5, 1, 2)
     }
@@ -111,7 +113,7 @@ axes = shares.plot()
 # How many are in which group: a histogram.
 
 # %%
-groups = gopa.histogram(hours, bins=[0, 30, 40, 80], epsilon=4, delta=1e-6, seed=3)
+groups = gopa.histogram(hours, bins=[20, 30, 40, 60], clip=True, epsilon=4, delta=1e-6, seed=3)
 groups
 
 # %% [markdown]
@@ -172,6 +174,19 @@ def answer(*arguments: object) -> dict[str, str]:
     return found
 
 
+def start(*arguments: object, said: Path, given: str = "") -> subprocess.Popen[str]:
+    """The same in the background; it ends with this program at the latest."""
+    with said.open("w") as out:
+        process = subprocess.Popen(
+            command(*arguments), stdin=subprocess.PIPE, stdout=out, stderr=out, text=True
+        )
+    atexit.register(process.kill)
+    assert process.stdin is not None
+    process.stdin.write(given)
+    process.stdin.close()
+    return process
+
+
 place = FOLDER / f"session-{time.time_ns()}"
 place.mkdir()
 with socket.socket() as free:
@@ -179,11 +194,8 @@ with socket.socket() as free:
     port = free.getsockname()[1]
 
 log_key = answer("board", "init", place / "board", "--origin", "board.example/tutorial")["log"]
-output = (place / "board.txt").open("w")
-board = subprocess.Popen(
-    command("board", "serve", place / "board", "--sessions", "--port", port),
-    stdout=output,
-    stderr=output,
+board = start(
+    *("board", "serve", place / "board", "--sessions", "--port", port), said=place / "board.txt"
 )
 address = f"http://127.0.0.1:{port}"
 
@@ -206,7 +218,10 @@ print(log_key, "at", address)
 
 # %%
 names = ["ada", "ben", "cleo", "dan", "eva", "finn"]
-public = {name: answer("keygen", place / f"{name}.key")["public"] for name in names}
+public = {}
+for name in names:
+    (place / name).mkdir()
+    public[name] = answer("keygen", place / name / "key")["public"]
 roster = place / "roster.txt"
 roster.write_text("".join(f"{key}  # {name}\n" for name, key in public.items()))
 print(roster.read_text())
@@ -219,7 +234,20 @@ print(roster.read_text())
 # %%
 created = answer(
     *("session", "create", place / "organiser", "--board", address, "--log-key", log_key),
-    *("--roster", roster, "--high", 80, "--epsilon", 20, "--delta", "1e-5", "--dropout", 0.01),
+    *(
+        "--roster",
+        roster,
+        "--low",
+        20,
+        "--high",
+        60,
+        "--epsilon",
+        20,
+        "--delta",
+        "1e-5",
+        "--dropout",
+        0.01,
+    ),
 )
 print("standard error of the mean:", created["standard_error_of_the_mean"])
 
@@ -229,31 +257,24 @@ print("standard error of the mean:", created["standard_error_of_the_mean"])
 # remember what stands on the command line.
 
 # %%
-organiser = subprocess.Popen(
-    command("session", "open", place / "organiser", "--quiet", "--poll", 0.1),
-    stdout=output,
-    stderr=output,
+organiser = start(
+    *("session", "open", place / "organiser", "--quiet", "--poll", 0.1),
+    said=place / "organiser.txt",
 )
-parties = {}
-for name, value in zip(names, hours, strict=False):
-    said = (place / f"{name}.txt").open("w")
-    ticket, key = created["ticket"], place / f"{name}.key"
-    party = subprocess.Popen(
-        command("join", ticket, "--identity", key, "--value", "-", "--epsilon", 20),
-        stdin=subprocess.PIPE,
-        stdout=said,
-        stderr=said,
-        text=True,
+parties = {
+    name: start(
+        *("join", created["ticket"], "--identity", place / name / "key"),
+        *("--value", "-", "--epsilon", 20),
+        said=place / name / "said.txt",
+        given=f"{value}\n",
     )
-    assert party.stdin is not None
-    party.stdin.write(f"{value}\n")
-    party.stdin.close()
-    parties[name] = party
+    for name, value in zip(names, hours, strict=False)
+}
 
 for name, party in parties.items():
-    assert party.wait() == 0, (place / f"{name}.txt").read_text()
-assert organiser.wait() == 0, (place / "board.txt").read_text()
-print((place / "ada.txt").read_text())
+    assert party.wait() == 0, (place / name / "said.txt").read_text()
+assert organiser.wait() == 0, (place / "organiser.txt").read_text()
+print((place / "ada" / "said.txt").read_text())
 
 # %% [markdown]
 # Anybody audits it, from the board's address and the keys that the organiser handed out. The audit
@@ -277,7 +298,6 @@ subprocess.run(
 )
 board.terminate()
 board.wait()
-output.close()
 print(page, page.stat().st_size, "bytes")
 
 # %% [markdown]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Unpack
 
-from gopa.aggregation.intake import Values, require_integers
+from gopa.aggregation.intake import Values, count_absent, require_integers
 from gopa.aggregation.local import LocalAggregator
 from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, ends_of, exact
 from gopa.aggregation.result import Result
@@ -60,7 +60,8 @@ def average(  # noqa: PLR0913 - every part of the question has a name
     if plan is None and most is not None and norm is not None:
         norm = widened_norm(exact(norm, "norm"), ends_of(range))
     made = asked.plan(
-        listed,
+        n=len(listed),
+        absent=count_absent(listed),
         range=range,
         dimension=_dimension(listed) + (most is not None),
         norm=norm,

@@ -25,7 +25,7 @@ from gopa.aggregation.encoding import (
     encode_rows,
 )
 from gopa.aggregation.errors import InvalidValue, OutOfRange
-from gopa.aggregation.intake import Values
+from gopa.aggregation.intake import Values, count_absent
 from gopa.aggregation.local import LocalAggregator
 from gopa.aggregation.options import AggregationRequest, PlanKeywords, ends_of
 from gopa.aggregation.result import Result, numbers
@@ -198,7 +198,8 @@ def histogram(
     listed = asked.values(values)
     edges = checked_edges(bins, range)
     made = asked.plan(
-        listed,
+        n=len(listed),
+        absent=count_absent(listed),
         range=(0, 1),
         dimension=len(edges) - 1,
         norm=_HALF_DISTANCE,

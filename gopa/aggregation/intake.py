@@ -80,6 +80,11 @@ def entries_of(given: object, field: str) -> Sequence[Any]:
     return [math.nan if lacks else entry for entry, lacks in zip(found, missing, strict=True)]
 
 
+def count_absent(values: Sequence[Value | None]) -> int:
+    """How many parties do not take part."""
+    return sum(value is None for value in values)
+
+
 def weights_of(weights: object, values: Sequence[Value | None]) -> Sequence[Any]:
     """Lists one weight for each party; that of a party that does not take part counts as 0."""
     listed = entries_of(weights, "weights")

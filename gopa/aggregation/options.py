@@ -114,7 +114,7 @@ class AggregationRequest:
         """One value for each party; None for those that `absent` leaves out."""
         return values_of(given, self.run.get("absent", "none"))
 
-    def plan(self, values: Sequence[Value | None], **fixed: Any) -> Plan:
+    def plan(self, *, n: int, absent: int = 0, **fixed: Any) -> Plan:
         """The plan given, or one that meets the target for these inputs, mode and trust.
 
         Who is absent is known by now, and public: unless the caller names a dropout, it is at
@@ -138,12 +138,19 @@ class AggregationRequest:
             chosen["objective"] = "masks"
         if fixed.get("dimension", 1) > 1:
             chosen["noise"] = "irwin-hall"
-        absent = sum(value is None for value in values)
-        if 0 < absent < len(values):
-            chosen["dropout"] = max(DROPOUT, absent / len(values))
-            if 2 * (len(values) - absent) <= len(values) + self._corrupt(len(values)) + 1:
-                chosen["recovery"] = None  # it needs more than half of the honest parties
-        return plan(n=len(values), **{**chosen, **self.target, **fixed})
+        if absent in {0, n} or "dropout" in self.target:
+            return plan(n=n, **{**chosen, **self.target, **fixed})
+        chosen["dropout"] = max(DROPOUT, absent / n)
+        if 2 * (n - absent) <= n + self._corrupt(n) + 1:
+            chosen["recovery"] = None  # it needs more than half of the honest parties
+        try:
+            return plan(n=n, **{**chosen, **self.target, **fixed})
+        except UsageError as error:
+            if error.field != "corrupt" or 2 * absent < n:
+                raise
+            message = f"{n - absent} of {n} parties have a value, which is too few for a plan"
+            hint = "leave those that never take part out of the list"
+            raise UsageError(f"{message}: {hint}", "values") from None
 
     def _corrupt(self, parties: int) -> float:
         """About how many parties may collude; what is no number is for the planner to refuse."""

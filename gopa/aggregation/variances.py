@@ -30,7 +30,7 @@ from gopa.aggregation.encoding import (
     structure_of,
 )
 from gopa.aggregation.grid import Grid, Integers, round_exactly
-from gopa.aggregation.intake import Values
+from gopa.aggregation.intake import Values, count_absent
 from gopa.aggregation.local import LocalAggregator
 from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, ends_of
 from gopa.aggregation.result import Result, numbers
@@ -158,7 +158,13 @@ def variance(
     """
     asked = AggregationRequest.of(plan, options)
     listed = asked.values(values)
-    made = asked.plan(listed, range=range, dimension=2, norm=_norm(range))
+    made = asked.plan(
+        n=len(listed),
+        absent=count_absent(listed),
+        range=range,
+        dimension=2,
+        norm=_norm(range),
+    )
     with LocalAggregator(made, clip=clip, **asked.run) as aggregator:
         found = aggregator.aggregate(listed, Moments(made.terms))
     return variance_of(found, float(made.terms.low + made.terms.high) / 2)

@@ -19,8 +19,8 @@ NAMES = dir(gopa)
 SHOWN = ("audit", "average", "histogram", "plan", "sum", "variance")
 """Functions that users begin with: each has an example."""
 
-RAW = re.compile(r"\\x[0-9a-f]{2}|[0-9a-f]{32}|0x[0-9a-f]{6}")
-"""Bytes, keys and addresses, as a repr spells them."""
+RAW = re.compile(r"\\x[0-9a-f]{2}|[0-9a-f]{32}")
+"""Bytes and keys, as a repr spells them."""
 
 
 def finder_of(module: str) -> list[doctest.DocTest]:

@@ -63,13 +63,13 @@ def values_of(given: object, absent: Absent = "none") -> Sequence[Value | None]:
     return listed
 
 
-def entries_of(given: object, field: str) -> Sequence[Any]:
+def entries_of(given: object, field: str) -> Any:
     """Lists the entries of a list, an array or a column; `UsageError` for anything else."""
     if _is_table(given):
         raise UsageError("must be one column, not a table: take one by its name", field)
     if isinstance(given, np.ndarray) or not hasattr(given, "to_numpy"):
         count_of(given, field)
-        return given  # type: ignore[return-value]
+        return given
     array = np.asarray(given.to_numpy())
     count_of(array, field)
     if array.ndim > 1:
@@ -87,7 +87,7 @@ def count_absent(values: Sequence[Value | None]) -> int:
 
 def weights_of(weights: object, values: Sequence[Value | None]) -> Sequence[Any]:
     """Lists one weight for each party; that of a party that does not take part counts as 0."""
-    listed = entries_of(weights, "weights")
+    listed: Sequence[Any] = entries_of(weights, "weights")
     if len(listed) != len(values):
         return listed
     return [0 if value is None else weight for weight, value in zip(listed, values, strict=True)]

@@ -42,7 +42,7 @@ def _own_axes() -> Axes:
     except ImportError:
         message = "drawing needs matplotlib: pip install '.[plot]' in a checkout of gopa"
         raise BackendError(message) from None
-    _, axes = plt.subplots(layout="constrained")
+    axes: Axes = plt.subplots(layout="constrained")[1]
     return axes
 
 

@@ -126,7 +126,7 @@ def test_a_table_has_a_row_for_each_party_and_the_mean_the_names_of_its_columns(
     assert found.mean == gopa.average(rows, **TARGET).mean
     assert list(found.mean) == ["age", "income", "owner"]
     assert found.count == 20
-    other = Table({name: table()[name].to_numpy() for name in table().columns})
+    other: Any = Table({name: table()[name].to_numpy() for name in table().columns})
     assert gopa.average(other, **TARGET).mean == found.mean
 
 
@@ -179,12 +179,13 @@ def test_what_holds_no_values_is_refused_by_name(
 
 
 def test_the_word_for_absence_is_known() -> None:
-    for absent in ("NaN", None, True):
+    wrong: list[Any] = ["NaN", None, True]
+    for absent in wrong:
         with pytest.raises(UsageError) as caught:
             gopa.average(SOME, absent=absent, **TARGET)
         assert caught.value.field == "absent"
         with pytest.raises(UsageError) as caught:
-            gopa.LocalAggregator(terms(), absent=absent)  # type: ignore[arg-type]
+            gopa.LocalAggregator(terms(), absent=absent)
         assert caught.value.field == "absent"
 
 
@@ -214,7 +215,7 @@ def test_weights_may_be_a_column_and_those_of_absent_parties_do_not_matter() -> 
 
 
 def test_arrays_of_more_dimensions_hold_a_row_for_each_party() -> None:
-    rows = np.arange(6.0).reshape(3, 2)
+    rows: Any = np.arange(6.0).reshape(3, 2)
     assert entries_of(rows, "values") is rows
     assert np.array_equal(entries_of(Column(rows), "values"), rows)
 
@@ -274,7 +275,7 @@ def test_numpy_scalars_are_arguments_as_good_as_numbers() -> None:
         "range": (np.float64(0), np.int8(1)),
     }
     assert gopa.average(SOME, delta="1e-5", mode="off", **given).mean == result.mean
-    gone = {np.int64(3): "publish"}
+    gone: Any = {np.int64(3): "publish"}
     assert 3 not in gopa.average(SOME, script=gone, **TARGET).included
 
 

@@ -228,12 +228,12 @@ def test_a_picture_shows_every_number(name: str) -> None:
     from matplotlib.figure import Figure
 
     result = made(name)
-    axes = Figure().subplots()
+    axes: Any = Figure().subplots()
     assert result.plot(axes) is axes
     values = np.sort(np.array(numbers(result.value)))
     drawn = [
-        *(patch.get_height() for patch in axes.patches),
-        *(number for line in axes.lines for number in np.ravel(line.get_data())),
+        *(patch.get_height() for patch in list[Any](axes.patches)),
+        *(number for line in list[Any](axes.lines) for number in np.ravel(line.get_data())),
     ]
     for value in values:
         assert np.isclose(drawn, value).any()

@@ -19,6 +19,7 @@ NAMES = dir(gopa)
 SHOWN = ("audit", "average", "histogram", "plan", "sum", "variance")
 """Functions that users begin with: each has an example."""
 
+PLAIN: pydoc.TextDoc = vars(pydoc)["plaintext"]
 RAW = re.compile(r"\\x[0-9a-f]{2}|[0-9a-f]{32}")
 """Bytes and keys, as a repr spells them."""
 
@@ -61,7 +62,7 @@ def test_who_begins_finds_an_example(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_help_shows_no_raw_keys(name: str) -> None:
-    text = pydoc.render_doc(getattr(gopa, name), renderer=pydoc.plaintext)
+    text = pydoc.render_doc(getattr(gopa, name), renderer=PLAIN)
     assert len(text) > 100
     assert RAW.search(text) is None, RAW.search(text)
 
@@ -70,4 +71,4 @@ def test_raw_keys_would_be_found() -> None:
     def ask(key: bytes = bytes(range(200, 232))) -> bytes:
         return key
 
-    assert RAW.search(pydoc.render_doc(ask, renderer=pydoc.plaintext))
+    assert RAW.search(pydoc.render_doc(ask, renderer=PLAIN))

@@ -43,7 +43,7 @@ tutorial: install
 notebook: install
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/notebook.txt
 	mkdir -p build
-	cd build && IPYTHONDIR=ipython $(abspath $(BIN))/jupytext --to ipynb --set-kernel python3 \
+	cd build && $(abspath $(BIN))/jupytext --to ipynb --set-kernel python3 \
 		--run-path . --execute --output tutorial.ipynb ../examples/tutorial.py
 	cd build && $(abspath $(BIN))/jupyter nbconvert --to html tutorial.ipynb
 

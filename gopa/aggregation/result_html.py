@@ -22,7 +22,8 @@ _TABLE: Final = Markup(
 _ROW: Final = Markup(
     '<tr style="background: none"><th scope="row" style="text-align: left; vertical-align: top; '
     'padding: 0.15em 1em 0.15em 0.3em">{}</th>'
-    '<td style="text-align: left; max-width: 48em; white-space: normal; {}">{}</td></tr>'
+    '<td style="text-align: left; vertical-align: top; padding: 0.15em 0.3em; max-width: 48em; '
+    'white-space: normal; {}">{}</td></tr>'
 )
 _LARGE: Final = "font-size: 1.4em; font-weight: 600"
 _BAR: Final = Markup(

@@ -11,6 +11,7 @@
 # %%
 import atexit
 import json
+import os
 import random
 import socket
 import subprocess
@@ -176,9 +177,15 @@ def answer(*arguments: object) -> dict[str, str]:
 
 def start(*arguments: object, said: Path, given: str = "") -> subprocess.Popen[str]:
     """The same in the background; it ends with this program at the latest."""
+    plain = os.environ | {"FORCE_COLOR": ""}  # Jupyter sets it, and a file needs no colours
     with said.open("w") as out:
         process = subprocess.Popen(
-            command(*arguments), stdin=subprocess.PIPE, stdout=out, stderr=out, text=True
+            command(*arguments),
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=out,
+            text=True,
+            env=plain,
         )
     atexit.register(process.kill)
     assert process.stdin is not None

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from textwrap import fill
+from typing import Final, Literal, TypeAlias
 
 from gopa.planning.defaults import GOOD_CHANCE
 from gopa.planning.liveness import Liveness
@@ -15,6 +16,10 @@ from gopa.planning.terms import Terms
 NoiseName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
 
 Objective: TypeAlias = Literal["error", "peers", "masks"]
+
+
+_WIDTH: Final = 100
+"""Columns of an explanation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +94,17 @@ class Plan:
         )
 
     def explain(self) -> str:
-        """Says what each number of the plan is and why, one line for each; warnings come first."""
+        """Says what each number of the plan is and why, below its warnings."""
         width = max(len(reason.name) for reason in self.reasons)
         warned = [f"warning: {warning}" for warning in self.warnings]
-        lines = [f"{reason.name:<{width}}  {reason.value}: {reason.why}" for reason in self.reasons]
+        lines = [
+            fill(
+                f"{reason.name:<{width}}  {reason.value}: {reason.why}",
+                width=_WIDTH,
+                subsequent_indent=" " * (width + 2),
+            )
+            for reason in self.reasons
+        ]
         return "\n".join([*warned, *lines])
 
     @property

@@ -10,8 +10,9 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 # Without bytecode every worker and every command that a test starts compiles all of it anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-reference test-install test-deploy wheel workflows soak quick durations \
-	mutations coverage lint test-native user install lock supply advisories vectors clean
+.PHONY: demo test test-reference test-install test-deploy wheel workflows soak tutorial notebook \
+	quick durations mutations coverage lint test-native user install lock supply advisories \
+	vectors clean
 
 demo: user
 	$(BIN)/gopa demo
@@ -50,6 +51,18 @@ workflows:
 soak: install
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/soak.txt
 	$(PYTEST) -m soak
+
+# The tutorial as a program, without Jupyter.
+tutorial: install
+	$(BIN)/python -m pytest -n0 -m soak tests/test_repository.py -k tutorial
+
+# The same with its outputs, as a notebook and as a page, in build/.
+notebook: install
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/notebook.txt
+	mkdir -p build
+	cd build && $(abspath $(BIN))/jupytext --to ipynb --set-kernel python3 \
+		--run-path . --execute --output tutorial.ipynb ../examples/tutorial.py
+	cd build && $(abspath $(BIN))/jupyter nbconvert --to html tutorial.ipynb
 
 # For the daily loop: what is wrong at a glance, and the tests near what changed since BASE.
 BASE ?= HEAD
@@ -125,6 +138,7 @@ lock: install
 	$(LOCK) pyproject.toml requirements/build.in --output-file requirements/user.txt
 	$(LOCK) requirements/soak.in --output-file requirements/soak.txt
 	$(LOCK) requirements/supply.in --output-file requirements/supply.txt
+	$(LOCK) requirements/notebook.in --output-file requirements/notebook.txt
 	cd native && cargo update --quiet
 
 # What we build from. `make supply` writes the bills of materials to build/supply and refuses a

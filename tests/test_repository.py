@@ -51,9 +51,36 @@ def test_the_first_readme_program_convinces(people: int, tmp_path: Path) -> None
     assert named.startswith("party ")
 
 
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
+EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if path.stem != "tutorial"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_run(example: Path, tmp_path: Path) -> None:
     run([str(example)], tmp_path)
+
+
+TUTORIAL = ROOT / "examples" / "tutorial.py"
+
+
+def test_the_tutorial_is_a_notebook() -> None:
+    """Cells of text are comments throughout, and every cell of code has some in front."""
+    cells = re.split(r"^# %%", TUTORIAL.read_text(), flags=re.MULTILINE)[1:]
+    kinds = [cell.startswith(" [markdown]\n") for cell in cells]
+    assert kinds[0]
+    assert sum(kinds) > 10
+    for cell, is_text in zip(cells, kinds, strict=True):
+        lines = cell.strip().splitlines()[1:] if is_text else []
+        assert all(line.startswith("#") for line in lines), lines
+
+
+@pytest.mark.soak
+def test_the_tutorial_runs(tmp_path: Path) -> None:
+    """`make tutorial`, which continuous integration calls: it takes a dozen processes."""
+    printed = run([str(TUTORIAL)], tmp_path)
+    assert printed.count("\nVALID") == 2
+    assert printed.count("\nINVALID") == 1
+    assert "04-K3" in printed
+    assert list(tmp_path.glob("tutorial/session-*/report.html"))
 
 
 @pytest.mark.parametrize("name", ["dev.txt", "user.txt"])

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from typing import Final, Unpack
 
 import numpy as np
@@ -24,10 +25,11 @@ from gopa.aggregation.encoding import (
     encode_rows,
 )
 from gopa.aggregation.errors import InvalidValue, OutOfRange
+from gopa.aggregation.intake import Values, count_absent
 from gopa.aggregation.local import LocalAggregator
 from gopa.aggregation.options import AggregationRequest, PlanKeywords, ends_of
 from gopa.aggregation.result import Result, numbers
-from gopa.aggregation.structure import Floats, Structure, Value, count_of
+from gopa.aggregation.structure import Floats, Structure, Value
 from gopa.planning import Plan, Terms
 from gopa.planning.terms import MOST_DIMENSION
 from wire.errors import UsageError
@@ -145,13 +147,33 @@ class Histogram(Result):
         """How many parties are in each bin, give or take `sum_stderr`."""
         return np.asarray(self.sum)
 
+    @property
+    def kind(self) -> str:
+        return "histogram"
+
+    @property
+    def value(self) -> Floats:
+        """The counts."""
+        return self.counts
+
+    @property
+    def error(self) -> Floats:
+        """The standard error of each count."""
+        return np.asarray(self.sum_stderr)
+
+    @property
+    def labels(self) -> list[str]:
+        """The bins, from edge to edge."""
+        edges = [f"{edge:g}" for edge in self.edges]
+        return [f"{low} to {high}" for low, high in pairwise(edges)]
+
     def headlines(self) -> list[tuple[str, str]]:
         """The counts, in words."""
         return [("counts", numbers(self.sum, self.sum_stderr))]
 
 
 def histogram(
-    values: Sequence[float | None],
+    values: Values,
     bins: int | Sequence[float] = 10,
     plan: Plan | None = None,
     *,
@@ -166,11 +188,18 @@ def histogram(
     the number of bins. A plan that is given has the range 0 to 1 and one dimension for
     each bin. Values outside are refused, or with `clip` counted in the outermost bins.
     Further keywords and errors are those of `average`.
+
+    >>> ages = [23, 35, 41, 38, 62, 29, 55, 47, 33, 71]
+    >>> result = gopa.histogram(ages, range=(0, 100), bins=4, epsilon=8, delta=1e-6, corrupt=1)
+    >>> len(result.counts), result.edges.tolist()
+    (4, [0.0, 25.0, 50.0, 75.0, 100.0])
     """
     asked = AggregationRequest.of(plan, options)
+    listed = asked.values(values)
     edges = checked_edges(bins, range)
     made = asked.plan(
-        n=count_of(values, "values"),
+        n=len(listed),
+        absent=count_absent(listed),
         range=(0, 1),
         dimension=len(edges) - 1,
         norm=_HALF_DISTANCE,
@@ -178,12 +207,12 @@ def histogram(
     )
     encoding = OneHot(made.terms, tuple(edges.tolist()))
     with LocalAggregator(made, clip=clip, **asked.run) as aggregator:
-        found = aggregator.aggregate(values, encoding)
+        found = aggregator.aggregate(listed, encoding)
     return Histogram(**vars(found), edges=edges)
 
 
 async def histogram_async(
-    values: Sequence[float | None],
+    values: Values,
     bins: int | Sequence[float] = 10,
     plan: Plan | None = None,
     *,

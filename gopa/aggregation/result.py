@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gopa.aggregation.engine import Excluded, Mode, Trust
-from gopa.aggregation.structure import flat
+from gopa.aggregation.structure import flat, labels
 from gopa.planning import PrivacyStatement
 from gopa.planning.outcome import LENGTH_UNPROVED
 from gopa.rounding import listed, plus_minus
 from gopa.wording import MODES, counted
-from wire.errors import GopaError
+from wire.errors import GopaError, UsageError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from rich.panel import Panel
 
 
@@ -99,8 +101,12 @@ class Result:
     `scaled` vectors that were shortened: a simulation knows, a session would not.
     `attempts` counts rounds, `vetoes` those among them that ended without a result after
     masked values were out, and `organiser_vetoes` those that the organiser ended though the log
-    had what they needed. `transcript` is where the log is, if there is one. `warnings` say what
-    whoever uses the numbers should know first, such as that they are mostly noise.
+    had what they needed. `transcript` is where the log is, if there is one; a pickled copy says
+    which log that was, and no longer leads there. `warnings` say what whoever uses the numbers
+    should know first, such as that they are mostly noise.
+
+    `asked` says whether the mean or the sum was asked for: that is `value`, with its `error`, and
+    `float(result)`. In a notebook a result shows itself as a table, and `plot` draws it.
     """
 
     mean: Any
@@ -124,25 +130,91 @@ class Result:
     weight: float | None = None
     weight_stderr: float | None = None
     warnings: tuple[str, ...] = ()
+    asked: Literal["mean", "sum"] = "mean"
 
     @property
     def count(self) -> int:
         """How many parties are in the result."""
         return len(self.included)
 
+    @property
+    def kind(self) -> str:
+        """What was asked for: "mean", "sum", "histogram" or "variance"."""
+        return self.asked
+
+    @property
+    def value(self) -> Any:
+        """What was asked for, in the structure of the parties' values."""
+        return self.sum if self.asked == "sum" else self.mean
+
+    @property
+    def error(self) -> Any:
+        """The standard error of `value`."""
+        return self.sum_stderr if self.asked == "sum" else self.stderr
+
+    @property
+    def labels(self) -> list[str]:
+        """What to call each number of `value`: names of columns, or places in it."""
+        return labels(self.value)
+
     def headlines(self) -> list[tuple[str, str]]:
-        """The numbers themselves, in words."""
-        return [("mean", numbers(self.mean, self.stderr))]
+        """The numbers themselves, in words; what was asked for comes first."""
+        lines = [
+            ("mean", numbers(self.mean, self.stderr)),
+            ("sum", numbers(self.sum, self.sum_stderr)),
+        ]
+        return lines[:1] if self.asked == "mean" else lines[::-1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything in it as plain Python data under stable names, which `docs/python.md` lists.
+
+        Arrays and tuples become lists, keys of dicts become text, and what is not a number
+        becomes None. Of the transcript the session and the round are kept.
+        """
+        from gopa.aggregation.result_record import record
+
+        return record(self)
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """`to_dict` as JSON; every float is written so that it reads back as the same one."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draws what was asked for with its errors, into `ax` or a figure of its own.
+
+        Raises:
+            BackendError: the extra `plot` is not installed.
+        """
+        from gopa.aggregation.result_plot import draw_result
+
+        return draw_result(self, ax)
+
+    def __float__(self) -> float:
+        """What was asked for, where that is one number; `UsageError` where it is more."""
+        found = flat(self.value)
+        if len(found) != 1:
+            message = f"this result holds {len(found)} numbers: take one of them from `value`"
+            raise UsageError(message, "result")
+        return float(found[0])
 
     def __str__(self) -> str:
         """A summary for a person; long vectors are shortened."""
         return "\n".join(f"{name:<9}{text}" for name, text in report_lines(self))
 
     def __repr__(self) -> str:
-        name = type(self).__name__
+        found = flat(self.value)
+        shown = f" {numbers(self.value, self.error)}" if len(found) == 1 else ""
+        many = f" of {len(found)} numbers" if len(found) > 1 else ""
+        simulated = ", simulation" if self.simulation else ""
         noisy = "".join(f", WARNING: {each}" for each in self.warnings)
-        size = counted(len(flat(self.mean)), "number")
-        return f"<{name}: {size}, {self.count} parties, mode {self.mode}{noisy}>"
+        head = f"{self.kind}{shown}{many}, {counted(self.count, 'party', 'parties')}"
+        return f"<{head}, mode {self.mode}{simulated}{noisy}>"
+
+    def _repr_html_(self) -> str:
+        """The same summary as a table, for notebooks."""
+        from gopa.aggregation.result_html import html
+
+        return html(self)
 
     def __rich__(self) -> Panel:
         """The same summary in a frame, for `rich.print`."""

@@ -148,6 +148,18 @@ def flat(value: Value) -> Floats:
     return np.concatenate(parts)
 
 
+def labels(value: Value) -> list[str]:
+    """What to call each number of a value: the key of a dict of numbers, the place of any other."""
+    if isinstance(value, Mapping) and not any(map(_has_parts, value.values())):
+        return [str(key) for key in _keys(value)]
+    structure = Structure.of(value)
+    return [structure.coordinate(position) for position in range(structure.size)]
+
+
+def _has_parts(value: Value) -> bool:
+    return isinstance(value, (Mapping, list, tuple, np.ndarray))
+
+
 def _walk(value: Value, party: int, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Numbers and arrays with their paths. Dicts are walked in the order of their keys' repr."""
     if depth > _MOST_DEPTH:

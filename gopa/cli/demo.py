@@ -83,7 +83,7 @@ class DemoFiles:
     @property
     def taken(self) -> list[Path]:
         """Those that are there already."""
-        return [each for each in (self.log, self.keys, self.page, self.damaged) if each.exists()]
+        return [each for each in (self.log, self.anchors, self.page, self.damaged) if each.exists()]
 
 
 @click.command(help=_HELP)
@@ -233,7 +233,7 @@ def _audit(result: Result, files: DemoFiles) -> Report:
         "should be. This is the whole command:"
     )
     click.echo(f"   $ gopa audit {log} --anchors {anchors} --html {files.page}")
-    report = audit(log, anchors=keys)
+    report = audit(log, anchors=anchors)
     files.page.write_text(to_html(to_json_dict(report)))
     _verdict(report)
     for fault in report.faults:

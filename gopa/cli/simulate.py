@@ -32,6 +32,7 @@ from gopa.cli.simulate_output import (
     random_inputs,
     read_inputs,
     record,
+    require_whole,
     silence,
 )
 from gopa.planning import Plan
@@ -143,6 +144,8 @@ def simulate(  # noqa: PLR0913 - one argument for each option
     places = OutputPlaces(out, archive)
     places.require_free(mode)
     given = None if path is None else read_inputs(path, planned["dimension"])
+    if given is not None and planned["integers"]:
+        require_whole(given, path)
     planned["beacon"] = None if mode == "off" else "commit-reveal"
     made = plan_of(planned, _count(planned["parties"], given), mode, trust)
     inputs = _inputs(made, planned, seed) if given is None else given

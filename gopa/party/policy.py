@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Final
@@ -67,7 +67,9 @@ class LocalPolicy:
     witnesses: bool = False
     open_admission: bool = False
     simulation: bool = False
-    chains: frozenset[bytes] = frozenset(chain.chain_hash for chain in KNOWN_CHAINS)
+    chains: frozenset[bytes] = field(
+        default_factory=lambda: frozenset(chain.chain_hash for chain in KNOWN_CHAINS)
+    )
 
     def require(self, manifest: Manifest, author: bytes) -> None:
         """Return if the party with this Ed25519 key may join; `Refusal` says what is missing."""

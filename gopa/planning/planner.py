@@ -13,6 +13,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
+import numpy as np
+
 from gopa.planning.convolution import MOST_VARIANCE
 from gopa.planning.defaults import (
     CORRUPT,
@@ -40,7 +42,7 @@ from gopa.planning.grid_and_noise import (
 )
 from gopa.planning.liveness import LivenessTerms, liveness
 from gopa.planning.neighbours import NeighbourChoice, choose_neighbours
-from gopa.planning.request import Request
+from gopa.planning.request import Request, python_number
 from gopa.planning.result import (
     Errors,
     NoiseName,
@@ -119,12 +121,20 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
     "error" loses least accuracy to the masks, "peers" needs fewest neighbours, "masks"
     keeps Gaussian masks small.
 
+    >>> plan = gopa.plan(n=100, epsilon=1, delta=1e-6)
+    >>> plan.terms.parties, plan.terms.corrupt
+    (100, 10)
+    >>> plan.errors.curator < plan.errors.planned < plan.errors.local
+    True
+    >>> "error of the mean" in plan.explain()
+    True
+
     Raises `UsageError` that says which way to move when no plan meets the target, and
     when a session would get a result with a chance below `least_chance`.
     """
-    if not isinstance(range, (tuple, list)) or len(range) != 2:
+    if not isinstance(range, (tuple, list, np.ndarray)) or len(range) != 2:
         raise UsageError("two numbers, the smallest and the largest input", "range")
-    asked: dict[str, Any] = {
+    given: dict[str, Any] = {
         "parties": n,
         "epsilon": epsilon,
         "delta": delta,
@@ -148,6 +158,8 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
         "open_admission": open_admission,
         "recovery": recovery,
     }
+    asked = {name: python_number(value) for name, value in given.items()}
+    least_chance = python_number(least_chance)
     try:
         made = _made(asked, least_chance)
     except UsageError as error:
@@ -228,7 +240,10 @@ def _first_threshold(request: Request) -> int:
 
 
 def accepted(made: Plan, least_chance: float) -> Plan:
-    """The plan; `UsageError` if its session would get a result too rarely."""
+    """The plan; `UsageError` if its session would get a result too rarely.
+
+    Warnings are logged, but for whoever accepts any chance: simulations do, and know who fails.
+    """
     if isinstance(least_chance, bool) or not isinstance(least_chance, (int, float)):
         raise UsageError("must be a probability from 0 to 1", "least_chance")
     if not 0 <= least_chance <= 1:

@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import get_args
+from typing import Any, get_args
+
+import numpy as np
 
 from gopa.planning.defaults import ATTEMPTS, CHARGED, MOST_WITHHELD, PlannedMode, PlannedTrust
 from gopa.planning.gaussian import check_target
@@ -34,6 +36,16 @@ from gopa.wording import counted
 from wire.errors import UsageError
 
 Number = float | str | Decimal
+
+
+def python_number(value: Any) -> Any:
+    """Turns a numpy scalar into the Python number that is written alike; the rest stays as it is.
+
+    A float of 32 bits that prints as 0.1 means one tenth, as a decimal does.
+    """
+    if isinstance(value, np.floating):
+        return float(str(value))
+    return value.item() if isinstance(value, np.generic) else value
 
 
 @dataclass(frozen=True, slots=True)

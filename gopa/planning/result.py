@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from textwrap import fill
+from typing import Final, Literal, TypeAlias
 
 from gopa.planning.defaults import CORRUPT, GOOD_CHANCE
 from gopa.planning.liveness import Liveness
@@ -16,6 +17,10 @@ from gopa.planning.usefulness import terms_warning
 NoiseName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
 
 Objective: TypeAlias = Literal["error", "peers", "masks"]
+
+
+_WIDTH: Final = 100
+"""Columns of an explanation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ class PlanCost:
     cpu_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
     """Holds a plan that meets its target. `gopa.plan` makes it; `terms` goes into the manifest.
 
@@ -84,6 +89,28 @@ class Plan:
             self.terms, planned, colluding=self.colluding, dropout=self.liveness.dropout
         )
         return (*((rare,) if chance < GOOD_CHANCE else ()), *((noisy,) if noisy else ()))
+
+    def __repr__(self) -> str:
+        terms = self.terms
+        return (
+            f"<Plan: {terms.parties} parties of whom {terms.corrupt} may collude, "
+            f"epsilon {terms.epsilon:g}, delta {float(terms.delta):g}, error of the mean "
+            f"{self.errors.planned:.2g}; explain() says why>"
+        )
+
+    def explain(self) -> str:
+        """Says what each number of the plan is and why, below its warnings."""
+        width = max(len(reason.name) for reason in self.reasons)
+        warned = [f"warning: {warning}" for warning in self.warnings]
+        lines = [
+            fill(
+                f"{reason.name:<{width}}  {reason.value}: {reason.why}",
+                width=_WIDTH,
+                subsequent_indent=" " * (width + 2),
+            )
+            for reason in self.reasons
+        ]
+        return "\n".join([*warned, *lines])
 
     @property
     def mask_mu(self) -> float:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -117,6 +119,62 @@ def test_a_bar_follows_the_phases(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "publish" in drawn
     bar(Phase.UNMASK, 2, 2)
     assert screen.getvalue() == drawn
+
+
+class Notebook(Console):
+    """A console as it is in a notebook: no terminal, and HTML is shown."""
+
+    def __init__(self, **_: Any) -> None:
+        super().__init__(file=io.StringIO())
+        self.is_jupyter = True
+
+
+class Outputs(list[str]):
+    """Stands for the outputs of a cell: each may be replaced."""
+
+    def display(self, data: dict[str, str], *, raw: bool, display_id: bool) -> Outputs:
+        assert raw
+        assert display_id
+        self.append(data["text/html"])
+        return self
+
+    def update(self, data: dict[str, str], *, raw: bool) -> None:
+        assert raw
+        self.append(data["text/html"])
+
+
+def test_a_notebook_has_a_bar_without_further_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs = Outputs()
+    fake = SimpleNamespace(display=outputs.display)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=fake))
+    monkeypatch.setitem(sys.modules, "IPython.display", fake)
+    monkeypatch.setattr(progress_module, "Console", Notebook)
+    monkeypatch.setattr(progress_module, "_PAUSE", 0.0)
+    bar = PhaseBar(None, LONG)
+    with bar.running():
+        bar(Phase.PUBLISH, 7, 20)
+    assert len(outputs) == 3
+    assert 'value="7" max="20"' in outputs[1]
+    assert "publish: 7 of 20" in outputs[1]
+    assert outputs[0] == outputs[2] == ""
+    assert list(watch(True, [3, 1], "<b>", 0)) == [3, 1]
+    assert "&lt;b&gt;: 1 of 2" in outputs[-2]
+    quiet = len(outputs)
+    with PhaseBar(False, LONG).running(), PhaseBar(None, 0).running():
+        pass
+    assert len(outputs) == quiet
+
+
+def test_a_bar_in_a_notebook_is_drawn_ten_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs = Outputs()
+    fake = SimpleNamespace(display=outputs.display)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=fake))
+    monkeypatch.setitem(sys.modules, "IPython.display", fake)
+    monkeypatch.setattr(progress_module, "Console", Notebook)
+    clock = iter(number / 100 for number in range(10_000))
+    monkeypatch.setattr(progress_module, "monotonic", lambda: next(clock))
+    assert list(watch(True, range(100), "counting", 0)) == list(range(100))
+    assert 8 < len(outputs) < 30
 
 
 def test_watching_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:

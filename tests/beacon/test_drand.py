@@ -135,7 +135,7 @@ def test_flipped_bits_are_refused(published: Published) -> None:
     assert refusal(published, signature=flipped(published.signature, 0)) == "09-D7"
     assert refusal(published, signature=flipped(published.signature, 1)) == "09-D7"
     assert refusal(published, signature=flipped(published.signature, 2)) == "09-D9"
-    assert flip_all(published, 11) <= {"09-D7", "09-D8"}
+    assert flip_all(published, 47) <= {"09-D7", "09-D8"}
 
 
 @pytest.mark.soak

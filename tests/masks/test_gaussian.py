@@ -53,7 +53,7 @@ def test_the_table_ends_where_bounds_round_to_zero(deviation: int) -> None:
     assert law.radius < 13.4 * deviation + 1
 
 
-@pytest.mark.parametrize("deviation", [1, 2, 50, 1000])
+@pytest.mark.parametrize("deviation", [1, 2, 50, pytest.param(1000, marks=pytest.mark.soak)])
 def test_distance_to_the_true_law(deviation: int) -> None:
     """The sum over all values, in 400-bit arithmetic; the tails by their exact weight."""
     law = RoundedGaussian(deviation)

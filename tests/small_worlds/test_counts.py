@@ -31,7 +31,7 @@ from tests.small_worlds.ways import Different, everybody, pairs, singles
 from tests.small_worlds.world import World
 from wire.errors import UsageError
 
-EVERY = {3: 2999, 4: 499}
+EVERY = {3: 5999, 4: 999}
 
 
 def sizes_of_cycles(permutation: Permutation) -> list[int]:
@@ -139,6 +139,7 @@ def test_pairs_that_need_two_lost_neighbours_have_wide_worlds() -> None:
     assert met >= {frozenset({one, other, THIRDS[0].name}) for one in coins for other in owing}
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(("parties", "kind"), [each for each in SEVERAL if each[0] > SURVIVORS])
 def test_numbers_of_worlds_of_several_faulty_parties(parties: int, kind: str) -> None:
     counts = [

@@ -35,7 +35,7 @@ FIVE = World(5, COMPLETE, survivors=3, loss=1, threshold=HALF)
 PHASES = [*ORDER[:-1], Phase.ACCUSE]
 
 
-@pytest.mark.parametrize("name", sampled(CATALOGUE))
+@pytest.mark.parametrize("name", sampled(CATALOGUE, every=6))
 def test_every_fault_once_with_real_proofs(name: str) -> None:
     """Somebody else is gone, or refuses to unmask, so that every phase is reached."""
     fault, proofs = CATALOGUE[name], RealProofs()
@@ -64,6 +64,7 @@ def test_leaving_after_a_phase_is_leaving_before_the_next(phase: Phase) -> None:
     assert list(logs[0]) == list(logs[1])
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("first", ["", "gone before publish", "wrong value", "late publish"])
 @pytest.mark.parametrize("parties", [4, 5])
 def test_conspirators_with_a_huge_mask_are_both_in_or_both_out(parties: int, first: str) -> None:
@@ -83,6 +84,7 @@ def test_conspirators_with_a_huge_mask_are_both_in_or_both_out(parties: int, fir
                 assert not {one, other} & (predict(world).final or frozenset())
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("full", [True, False], ids=["full", "signed"])
 @pytest.mark.parametrize("parties", [3, 4, 5])
 def test_replays_of_an_earlier_round_count_for_nothing(parties: int, full: bool) -> None:
@@ -105,7 +107,7 @@ def test_replays_of_an_earlier_round_count_for_nothing(parties: int, full: bool)
 
 @pytest.mark.parametrize(
     ("threshold", "graph", "full"),
-    sampled([HALF, Fraction(2, 3), Fraction(3, 4)], [-1, -2, 0], [True, False], every=4),
+    sampled([HALF, Fraction(2, 3), Fraction(3, 4)], [-1, -2, 0], [True, False], every=6),
 )
 def test_recovery_by_thresholds(full: bool, graph: int, threshold: Fraction) -> None:
     """Up to two parties refuse to unmask or lie, and another one may spoil its share."""

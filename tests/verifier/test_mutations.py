@@ -19,7 +19,7 @@ from wire.ed25519 import SigningKey
 from wire.secret import SecretBytes
 
 ROUNDS: Final = pytest.mark.parametrize(
-    "tries", [6, pytest.param(50, marks=pytest.mark.soak)], ids=["few", "many"]
+    "tries", [3, pytest.param(50, marks=pytest.mark.soak)], ids=["few", "many"]
 )
 
 

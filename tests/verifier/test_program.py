@@ -8,8 +8,10 @@ import json
 import shutil
 import subprocess
 import sys
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import pytest
@@ -46,6 +48,14 @@ def _files(folder: Path, name: str) -> tuple[Path, Path]:
     archive.write_bytes(archive_of(name))
     keys.write_bytes(anchors_for(name))
     return archive, keys
+
+
+@cache
+def require_accepted_unchanged() -> None:
+    """What tests take something away from ends with 0 as it is; said once."""
+    with TemporaryDirectory() as place:
+        archive, keys = _files(Path(place), "clean_five")
+        assert run(archive, "--keys", keys).returncode == 0
 
 
 @pytest.mark.parametrize("name", sorted(CODES))
@@ -123,7 +133,7 @@ def test_a_quorum_that_has_not_cosigned_is_missing() -> None:
 )
 def test_wrong_usage(arguments: tuple[str, ...], session: tuple[Path, Path]) -> None:
     archive, keys = session
-    assert run(archive, "--keys", keys).returncode == 0
+    require_accepted_unchanged()
     given = [each.format(tmp=archive.parent, archive=archive) for each in arguments]
     assert run(*given).returncode == 2
 
@@ -131,14 +141,14 @@ def test_wrong_usage(arguments: tuple[str, ...], session: tuple[Path, Path]) -> 
 @pytest.mark.parametrize("text", ["manifest 00\n", "log nonsense\n", "quorum none\n", "what\n"])
 def test_anchors_that_are_none_are_wrong_usage(text: str, session: tuple[Path, Path]) -> None:
     archive, keys = session
-    assert run(archive, "--keys", keys).returncode == 0
+    require_accepted_unchanged()
     keys.write_text(text)
     assert run(archive, "--keys", keys).returncode == 2
 
 
 def test_an_unknown_version_is_not_invalid(session: tuple[Path, Path]) -> None:
     archive, keys = session
-    assert run(archive, "--keys", keys).returncode == 0
+    require_accepted_unchanged()
     archive.write_bytes(b"gopa-archive/v2\n" + archive.read_bytes()[16:])
     assert run(archive, "--keys", keys).returncode == 4
 

@@ -30,7 +30,7 @@ MOST_BYTES: Final = 4_000_000
 """Every rule about recovery is shown for numbers, vectors and words: that takes some room."""
 
 BY_NAME: Final = pytest.mark.parametrize("name", NAMES, scope="module")
-"""With this scope all tests of one name follow each other: what one has made, the next one finds."""
+"""With this scope all tests of one name follow each other and find what one of them made."""
 
 NOT_SHOWN: Final = frozenset(
     {

@@ -132,7 +132,7 @@ def test_a_quorum_that_has_not_cosigned_is_missing() -> None:
     ids=["none", "unknown", "no-session", "no-keys"],
 )
 def test_wrong_usage(arguments: tuple[str, ...], session: tuple[Path, Path]) -> None:
-    archive, keys = session
+    archive, _ = session
     require_accepted_unchanged()
     given = [each.format(tmp=archive.parent, archive=archive) for each in arguments]
     assert run(*given).returncode == 2

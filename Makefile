@@ -22,7 +22,9 @@ demo: install
 	@echo
 	$(BIN)/python examples/ten_parties.py demo
 
-test: install lint test-native
+# Linters and cargo share the cores; if either fails, nothing else is run and make fails.
+test: install
+	$(MAKE) --no-print-directory --jobs 2 lint test-native
 	$(PYTEST)
 
 # The same code on the reference backend; what only exercises the native core stays out.

@@ -31,7 +31,7 @@ from tests.small_worlds.ways import Different, everybody, pairs, singles
 from tests.small_worlds.world import World
 from wire.errors import UsageError
 
-EVERY = {3: 5999, 4: 999}
+EVERY = {3: 2999, 4: 499}
 
 
 def sizes_of_cycles(permutation: Permutation) -> list[int]:

@@ -144,9 +144,9 @@ def test_the_noise_of_a_witness_follows_the_law() -> None:
             observed.append(0)
             expected.append(0)
         observed[-1] += found[row - plan.law.radius]
-        expected[-1] += 20_000 * mass / plan.law.total
+        expected[-1] += 8_000 * mass / plan.law.total
     observed[-2:], expected[-2:] = [sum(observed[-2:])], [sum(expected[-2:])]
-    assert found.total() == 20_000
+    assert found.total() == 8_000
     assert float(stats.chisquare(observed, expected).pvalue) > 1e-4
 
 

@@ -16,9 +16,9 @@ from gopa.messages.phases import Phase
 from gopa.party import Part
 from gopa.sessions.contribution import Contribution
 from tests.sessions.hostile.worlds import Gate, Through, World, of, sooner, world
-from tests.simulation.worlds import SCALAR
+from tests.simulation.worlds import FEW
 
-ONCE = replace(SCALAR, rounds=1, attempts=1, charged=0)
+ONCE = replace(FEW, rounds=1, attempts=1, charged=0)
 VICTIM = 0
 RECORD = 85
 """Bytes of a journal that a checkpoint takes; one that asks again would write many."""

@@ -22,9 +22,9 @@ from gopa.sessions.ticket import Ticket
 from tests.board.tools import log_key
 from tests.sessions.following.worlds import board_with, recorded, selective, whole
 from tests.sessions.hostile.worlds import Gate, Through, World, of, world
-from tests.simulation.worlds import SCALAR
+from tests.simulation.worlds import FEW
 
-ONCE = replace(SCALAR, rounds=1, attempts=1, charged=0)
+ONCE = replace(FEW, rounds=1, attempts=1, charged=0)
 
 
 class Replaying(Gate):

@@ -41,7 +41,7 @@ def test_a_session_that_never_opens_is_not_waited_for_for_ever(tmp_path: Path) -
 
 def test_whoever_is_not_in_the_round_is_told_why(tmp_path: Path) -> None:
     """It comes when the others have committed already, and goes into the round behind."""
-    deadlines = Deadlines(join=4, phase=6)
+    deadlines = Deadlines(join=4, phase=4)
     with stand(tmp_path, TWICE, mute=7, setting=SIGNED, deadlines=deadlines) as here:
         assert until(lambda: any(each.phase == Phase.PUBLISH for each in here.world.entries()))
         result = here.join("--value", "0.5")

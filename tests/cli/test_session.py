@@ -18,6 +18,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner, Result
 
+from bulletin_board import Submission
 from gopa.beacon import QUICKNET
 from gopa.cli import commands
 from gopa.messages.manifest import DrandBeacon, Manifest, OpenAdmission, Roster
@@ -421,10 +422,8 @@ def shown(world: World) -> str:
 
 
 def posted_in_commit(world: World) -> int:
-    current = facts("session", "status", world.root / "mine")["round"]
-    if not isinstance(current, dict) or current["phase"] != "commit":
-        return 0
-    return len(current["posted"])
+    entries = (Submission.decode(raw).entry for raw in client(world.url).reader().entries())
+    return sum(each.phase == Phase.COMMIT for each in entries)
 
 
 @pytest.mark.parametrize(

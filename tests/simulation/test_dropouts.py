@@ -106,6 +106,7 @@ def test_two_late_dropouts_end_no_round(kind: str, phase: Phase) -> None:
     assert record.attempts[0].recovered == (1, 2)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=lambda phase: phase.name.lower())
 def test_two_dropouts(first: Phase, second: Phase) -> None:
     record = run(LEFT.drop(1, before=first).drop(2, before=second))

@@ -11,7 +11,7 @@ from tests.adversary.schedules.judgement import ACCEPTED, require_everything
 from tests.adversary.schedules.searching import search
 from tests.adversary.schedules.worlds import WORLDS
 
-EXAMPLES = 27
+EXAMPLES = 13
 LONG = 500
 
 

@@ -129,6 +129,7 @@ def test_killed_around_every_record(after: bool) -> None:
     killed_around_records("honest", after=after, first=0, stride=1)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("name", [name for name in CASES if name != "honest"])
 @BOTH
 def test_killed_around_some_records(name: str, after: bool) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commitments import Opening
+from commitments import Opening, Pedersen, VectorPedersen
 from commitments.group import Group, SecretScalarVec
 from tests.group.backends import proving_groups
 from tests.randomness import seeded
@@ -190,6 +190,19 @@ def test_a_witness_that_does_not_fit_is_refused(group: Group, name: str) -> None
     sample(group, 6, ["committed", "2"]).prove()
     with pytest.raises(UsageError):
         false_statements(group)[name].prove()
+
+
+def test_openings_are_of_the_kind_that_their_constraint_commits_with(group: Group) -> None:
+    made = sample(group, 6, ["committed", "1"])
+    made.prove()
+    value, vector = made.openings[0], made.vector_openings[0]
+    made.openings[0] = Opening(VectorPedersen(group, 1), value.values, value.blindings)
+    with pytest.raises(UsageError):
+        made.prove()
+    made.openings[0] = value
+    made.vector_openings[0] = Opening(Pedersen(group), vector.values, vector.blindings)
+    with pytest.raises(UsageError):
+        made.prove()
 
 
 def test_statements_have_the_parts_of_their_shape(group: Group) -> None:

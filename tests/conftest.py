@@ -27,7 +27,7 @@ settings.load_profile("untimed")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not any("::" in asked for asked in config.args):
+    if not (config.option.keyword or any("::" in asked for asked in config.args)):
         _soak_what_was_not_drawn(items)
     if "soak" not in (config.option.markexpr or ""):
         config.hook.pytest_deselected(items=[item for item in items if "soak" in item.keywords])

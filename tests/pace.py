@@ -2,8 +2,9 @@
 
 A test with the marker `thirds` has many parameters of one kind: a drawn third of them runs by
 default, and `make soak` runs the others. If one of them is called `part`, a third of the parts
-is drawn for whatever the others say. A run begins with what took long when durations were
-written down, so that no worker is left with a long test at the end.
+is drawn for whatever the others say. Nothing is drawn where tests are asked for by name, with
+`::` or `-k`: all of them run. A run begins with what took long when durations were written down,
+so that no worker is left with a long test at the end.
 """
 
 from __future__ import annotations

@@ -45,6 +45,7 @@ def test_what_was_not_drawn_is_a_soak(tmp_path: Path) -> None:
     assert not default & soaked
     asked = min(soaked)
     assert names(asked) == {asked}
+    assert len(names("-k", "test_n")) == 7
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])

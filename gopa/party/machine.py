@@ -153,7 +153,7 @@ class Party(Guarded):
             return self._manifest(state, message)
         if message.kind == Kind.OPEN:
             return self._open(state, message)
-        state.chain.require(message.seq > 0, "a round begins with its opening", message.leaf)
+        state.chain.require(message.seq > 0, "a round begins with an open", message.leaf)
         if message.kind == Kind.CLOSE:
             return take_close(self._context, state, message)
         return self._end(state, message)

@@ -47,7 +47,7 @@ class Verifiable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProofClaim:
-    """Holds a proof to check, and the transcript its prover started from; checking spends it."""
+    """Holds a proof to check once, and the transcript that its prover started from."""
 
     statement: Verifiable
     proof: bytes
@@ -129,7 +129,7 @@ class _Chunk:
         if claim.statement.group != self.group:
             raise UsageError("all proofs of a batch are over one group")
         equations = claim.statement.equations(claim.proof, claim.transcript)
-        self.identifiers.append(claim.transcript.session_id(b"batch"))
+        self.identifiers.append(claim.transcript.digest(b"batch"))
         self.positions.append(position)
         self.equations.append(equations)
         self.scalars += sum(len(term.scalars) for each in equations for term in each.terms)

@@ -144,7 +144,7 @@ def test_who_cannot_be_told_anything_is_accused_of_nothing(arguments: list[str],
     [
         "gopa.auditing.auditor.read_log",
         "gopa.auditing.auditor.compose",
-        "gopa.auditing.composing.check_log",
+        "gopa.auditing.composing.check_foundation",
         "gopa.auditing.composing.check_session",
         "gopa.auditing.session_checks.privacy_report",
         "gopa.auditing.reading.verify_many",

@@ -148,7 +148,7 @@ def read_log(transcript: AuditedLog, options: AuditOptions, pool: Executor | Non
             state.reading.take(raws)
         state.ended = True
     except ProtocolError as error:
-        take_break(state, error)
+        note_early_end(state, error)
     state.reading.finish()
     try:
         transcript.check_strays(state.checkpoint.size)
@@ -168,7 +168,7 @@ def take_note(state: LogState, data: bytes) -> None:
         state.breaks.append(log_fault("05-N2", f"no note of a log: {error}", check="1.1"))
 
 
-def take_break(state: LogState, error: ProtocolError) -> None:
+def note_early_end(state: LogState, error: ProtocolError) -> None:
     """Notes that reading ended early. What is merely not there is nobody's fault."""
     if isinstance(error, MissingResource | Unattributed):
         state.lacking = str(error)

@@ -128,7 +128,7 @@ class PartyRunner(Guarded):
     async def run(self) -> None:
         """Follow the session to its end."""
         try:
-            while not await self._retried(self._look):
+            while not await self._retried(self._start_reading):
                 pass
             while not self.over:
                 done = await self._retried(self._proceed)
@@ -145,7 +145,7 @@ class PartyRunner(Guarded):
         stage = self._party.state.stage
         return stage.error if isinstance(stage, Stopped) else SessionOver()
 
-    async def _look(self) -> None:
+    async def _start_reading(self) -> None:
         """Get the newest checkpoint; after a restart read again what the organiser said before."""
         self._horizon = await self._shown(self._log.grown(0))
         chain = self._party.state.chain

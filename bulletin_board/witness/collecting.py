@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
+from typing import Final
 
 from bulletin_board.client.http import Transport
 from bulletin_board.display import visible
@@ -21,7 +22,7 @@ from bulletin_board.witness.health import WitnessHealth, WitnessState
 from bulletin_board.witness.opening import require_possible
 from wire.errors import ProtocolError
 
-log = logging.getLogger("gopa.board")
+_LOG: Final = logging.getLogger("gopa.board")
 
 MOST_WAITING = 256
 
@@ -275,7 +276,7 @@ class Collector:
             found = self._change(name, self._standings[name].after_refusing(visible(str(error))))
             if not self._is_possible():
                 self._waiters.give_up()
-        log.critical(
+        _LOG.critical(
             "witness %s %s (%d): it is mistaken or this log has forked; %s",
             visible(name),
             found.reason,
@@ -283,7 +284,7 @@ class Collector:
             visible(stored),
         )
         if found.state is WitnessState.EXCLUDED:
-            log.critical("witness %s is excluded until the board starts again", visible(name))
+            _LOG.critical("witness %s is excluded until the board starts again", visible(name))
         self._look_back(name, asked, error)
         return found
 
@@ -306,7 +307,7 @@ class Collector:
         if found.failed & (found.failed - 1):
             return  # the first, second, fourth, eighth ... in a row is logged
         unexpected = None if isinstance(error, ProtocolError) else error
-        log.warning(
+        _LOG.warning(
             "witness %s has failed %d times in a row: %s",
             visible(name),
             found.failed,
@@ -318,7 +319,7 @@ class Collector:
         """Holds the lock."""
         before, self._standings[name] = self._standings[name].state, found
         if found.state is not before:
-            log.info("witness %s is %s now", visible(name), found.state.value)
+            _LOG.info("witness %s is %s now", visible(name), found.state.value)
         return found
 
     def _is_possible(self) -> bool:

@@ -50,7 +50,10 @@ SYNC_BYTES = 2**25
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Says where the entry is, with a receipt; `fresh` unless it was in the log before."""
+    """Says where the entry is, with a receipt; `fresh` unless it was in the log before.
+
+    A `barrier` is acknowledged only when a quorum has cosigned a checkpoint that covers it (05-H1).
+    """
 
     index: int
     receipt: bytes

@@ -177,7 +177,7 @@ def note_early_end(state: LogState, error: ProtocolError) -> None:
 
 
 def _best_note(transcript: AuditedLog, options: AuditOptions) -> bytes:
-    """A live board's newest note is ahead of its witnesses: then the newest cosigned one."""
+    """Takes the newest note, or the newest cosigned one where a board is ahead of its witnesses."""
     policy = options.anchors.policy
     if policy is None or not policy.needs_witnesses:
         return transcript.note
@@ -195,7 +195,7 @@ def _best_note(transcript: AuditedLog, options: AuditOptions) -> bytes:
 
 
 def _not_opened(name: str, options: AuditOptions, error: ProtocolError) -> LogState:
-    """What is there is no transcript, or cannot be had."""
+    """Makes the state for a source that is no transcript, or cannot be had."""
     reading = EntryReading(LogCheck(options.toolkit, rng=os.urandom), SessionChoice(None, None))
     state = LogState(name, options, reading)
     if isinstance(error, Unattributed):

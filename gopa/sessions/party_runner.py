@@ -1,4 +1,4 @@
-"""Drives one party's state machine: feeds it log entries, posts its messages.
+"""Connects one party with a board: what the log says goes in, what the party says is posted.
 
 Specification: `specs/12-sessions.md`, section 3.
 """
@@ -114,14 +114,17 @@ class PartyRunner(Guarded):
         return offer.decided
 
     def expect(self, logical: int) -> asyncio.Future[Decided]:
-        """Wait for a logical round whose input is from before; done when it is decided."""
+        """Wait for a logical round whose input was given before a restart; done when decided."""
         decided = asyncio.get_running_loop().create_future()
         self._taken[logical] = decided
         return decided
 
     @property
     def concluded(self) -> Decided | None:
-        """The last round, once `run` has found the session over: perhaps nobody was told."""
+        """The last round, once `run` has found the session over.
+
+        A caller may not have heard of it before a restart.
+        """
         last = self._party.last
         return self._decided(last) if self.over and last is not None else None
 

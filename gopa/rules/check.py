@@ -14,9 +14,9 @@ from bulletin_board.entry import Submission
 from bulletin_board.tree import RightEdge
 from gopa.messages.framing import Posted, signature_claim
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules.evidence import Views
 from gopa.rules.findings import Fault, Findings, Role, RuleNote
 from gopa.rules.ledger import Ledger
+from gopa.rules.records import Views
 from wire.ed25519 import verify_many
 from wire.errors import InvalidSignature, MalformedMessage
 from wire.packed import Rows

@@ -15,7 +15,6 @@ from gopa.messages.parameters import Roster
 from gopa.messages.phases import Kind, Phase
 from gopa.planning.worth import Worth, guarantee, judge
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules.evidence import Chains, Notes, Views
 from gopa.rules.findings import (
     BeaconValue,
     BreaksRule,
@@ -25,6 +24,7 @@ from gopa.rules.findings import (
     Role,
     SessionState,
 )
+from gopa.rules.records import Chains, Notes, Views
 from gopa.rules.round_state import CloseInputs, Tools
 from gopa.rules.rounds import RoundSequence
 from wire.errors import GopaError, MalformedMessage, UsageError

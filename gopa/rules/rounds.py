@@ -23,12 +23,12 @@ from gopa.rules.closes import (
     stated,
 )
 from gopa.rules.cutting import CutOff, cut_off, excused
-from gopa.rules.evidence import Notes, Views
 from gopa.rules.findings import BreaksRule, Control, Fault, Role, RoundFindings, RoundPicture
 from gopa.rules.join import JoinRules
 from gopa.rules.late_evidence import LateEvidence, judge_late, reported
 from gopa.rules.mailbox import Mailbox
 from gopa.rules.publish import PublishRules
+from gopa.rules.records import Notes, Views
 from gopa.rules.retry import Bars, Due, following, releases_of
 from gopa.rules.round_state import (
     CloseInputs,

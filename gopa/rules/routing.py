@@ -7,8 +7,8 @@ from typing import Final
 from gopa.messages.framing import Message
 from gopa.messages.parameters import Roster
 from gopa.messages.phases import Phase
-from gopa.rules.evidence import Notes
 from gopa.rules.join import used_seed
+from gopa.rules.records import Notes
 from gopa.rules.round_state import PhaseRules, RoundState
 
 _LATE: Final = "a message after its phase was closed"

@@ -25,7 +25,7 @@ from gopa.rules.closes import (
 from gopa.rules.cutting import CutOff, cut_off, excused
 from gopa.rules.findings import BreaksRule, Control, Fault, Role, RoundFindings, RoundPicture
 from gopa.rules.join import JoinRules
-from gopa.rules.late_evidence import LateEvidence, judge_late, reported
+from gopa.rules.late_evidence import LateEvidence, judge_late
 from gopa.rules.mailbox import Mailbox
 from gopa.rules.publish import PublishRules
 from gopa.rules.records import Notes, Views
@@ -40,7 +40,7 @@ from gopa.rules.round_state import (
     Tools,
 )
 from gopa.rules.routing import note_above_cut, note_late, route
-from gopa.rules.view import viewed
+from gopa.rules.view import reported, viewed
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 
 _WITH_BEACON: Final = frozenset({Phase.JOIN, Phase.COINS})

@@ -179,7 +179,7 @@ def _confirmed(
 def _unmasked(
     party: PartyContext, state: PartyState, unmasked: Unmasked, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
-    """Somebody's seed is missing: recover it, where the terms allow it."""
+    """Help to recover seeds that are missing, where the terms allow it."""
     recovers = party.manifest.terms.threshold is not None
     state.chain.require(recovers, "there is no recovery", closed.leaf)
     opened, _ = _members(party, state, closed, Phase.UNMASK)

@@ -116,7 +116,7 @@ def _refuse(culprits: Sequence[int]) -> None:
 
 @dataclass(slots=True)
 class _Chunk:
-    """Claims that were read and are well-formed, until they are checked together."""
+    """Collects claims that are well-formed, until they are checked together."""
 
     group: Group
     positions: list[int] = field(default_factory=list)
@@ -125,7 +125,7 @@ class _Chunk:
     scalars: int = 0
 
     def add(self, position: int, claim: ProofClaim) -> None:
-        """Raises `ProtocolError` for a claim that cannot hold."""
+        """Add a claim; raises `ProtocolError` for one that cannot hold."""
         if claim.statement.group != self.group:
             raise UsageError("all proofs of a batch are over one group")
         equations = claim.statement.equations(claim.proof, claim.transcript)

@@ -125,7 +125,7 @@ class Committer:
         return self._limits.retry_seconds if waiting else self._limits.pulse_seconds
 
     def _refuse_late_posts(self) -> None:
-        """Posts that were queued while `close` was called."""
+        """Refuse posts that were queued while `close` was called."""
         while not self._queue.empty():
             item = self._queue.get_nowait()
             if isinstance(item, _Job) and item.future.set_running_or_notify_cancel():

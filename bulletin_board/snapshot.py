@@ -147,7 +147,7 @@ def _same_policy(policy: AdmissionPolicy, snapshot: Snapshot) -> Resumable:
 
 
 def _checked(snapshot: Snapshot, index: Index, tiles: VerifiedTiles) -> Digest:
-    """The hash of its rows, if it is of this log and this index."""
+    """The hash of the rows of a snapshot, if it is of this log and this index."""
     if snapshot.size > tiles.size or tree_root(snapshot.size, tiles.node) != snapshot.root:
         raise MalformedMessage("it is of another log", "snapshot")
     rows = hashlib.sha256()

@@ -270,7 +270,7 @@ class Collector:
     def _refused(
         self, name: str, witness: KnownServer, asked: SignedCheckpoint, error: WitnessRefusal
     ) -> WitnessHealth:
-        """The witness contradicts this log: keep what it said; it does not count for now."""
+        """Keep what a witness said that contradicts this log; it does not count for now."""
         stored = keep_refusal(self._evidence, witness, error, int(self._clock()))
         with self._changed:
             found = self._change(name, self._standings[name].after_refusing(visible(str(error))))
@@ -289,7 +289,7 @@ class Collector:
         return found
 
     def _look_back(self, name: str, asked: SignedCheckpoint, error: WitnessRefusal) -> None:
-        """Whoever was silent when the log was opened may be the one that knows more of it."""
+        """Stop the board if a witness that was silent when it opened knows more of the log."""
         with self._changed:
             if error.ahead is None:
                 self._ahead.pop(name, None)
@@ -316,7 +316,7 @@ class Collector:
         )
 
     def _change(self, name: str, found: WitnessHealth) -> WitnessHealth:
-        """Holds the lock."""
+        """Change how a witness stands; the caller holds the lock."""
         before, self._standings[name] = self._standings[name].state, found
         if found.state is not before:
             _LOG.info("witness %s is %s now", visible(name), found.state.value)

@@ -123,7 +123,7 @@ class Ledger:
         self._last = -1
 
     def observe(self, posted: Posted) -> None:
-        """The next entry of the session.
+        """Take the next entry of the session.
 
         Raises:
             UsageError: an entry of another session, or one out of order.

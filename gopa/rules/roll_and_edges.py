@@ -84,7 +84,7 @@ class PackedRoll(Sequence[RollEntry]):
         return self._hashes[place]
 
     def roll(self) -> Roll:
-        """The roll again."""
+        """Unpack the roll."""
         return Roll(tuple(self), self.beacon_round)
 
 

@@ -153,16 +153,29 @@ def settle(board: BoardDirectory, newer: Newer) -> Sequencer:
     return open_log(board)
 
 
+PARTS = 6
+
+
+@pytest.mark.thirds
 @pytest.mark.parametrize("post", [True, False])
-@pytest.mark.parametrize("work", [older_appends, older_looks, older_publishes])
+@pytest.mark.parametrize(
+    ("work", "part", "parts"),
+    [
+        *((older_appends, part, PARTS) for part in range(PARTS)),
+        (older_looks, 0, 1),
+        (older_publishes, 0, 1),
+    ],
+)
 def test_a_takeover_at_every_step(
     template: BoardDirectory,
     tmp_path: Path,
     work: Callable[[Sequencer], list[Submission]],
     post: bool,
+    part: int,
+    parts: int,
 ) -> None:
     lost = 0
-    for at in range(steps_of(template, tmp_path / "dry", work)):
+    for at in range(part, steps_of(template, tmp_path / "dry", work), parts):
         board = copy_of(template, tmp_path / str(at))
         newer = Newer(board, post=post)
         plan = Plan(at, "interrupt", interrupt=newer)
@@ -200,11 +213,15 @@ def check(
     assert report.equivocations == 0
 
 
-def test_a_takeover_at_every_step_of_opening(template: BoardDirectory, tmp_path: Path) -> None:
+@pytest.mark.thirds
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_takeover_at_every_step_of_opening(
+    template: BoardDirectory, tmp_path: Path, part: int
+) -> None:
     """The one that fenced last may write; the other one notices."""
     dry = Plan(armed=True)
     open_log(template, faulty_storage(copy_of(template, tmp_path / "dry"), dry)).close()
-    for at in range(len(dry.steps)):
+    for at in range(part, len(dry.steps), PARTS):
         board = copy_of(template, tmp_path / str(at))
         newer = Newer(board, post=True)
         plan = Plan(at, "interrupt", interrupt=newer, armed=True)

@@ -41,7 +41,7 @@ from wire.ed25519 import SigningKey
 from wire.errors import UsageError
 
 SMALL = ("--epsilon", "100", "--delta", "0.01", "--dropout", "0.01")
-PARTIES = 10
+PARTIES = 6
 KEYS = sorted(
     (SigningKey.generate(seeded(f"cli party {number}")) for number in range(PARTIES)),
     key=lambda key: key.public.data,
@@ -254,7 +254,7 @@ def test_create_never_writes_over_anything(world: World) -> None:
 
 def test_create_refuses_plans_that_fail_and_writes_nothing(world: World) -> None:
     arguments = ("session", "create", world.root / "no", *world.arguments())
-    refused(*arguments, "--corrupt", "9")
+    refused(*arguments, "--corrupt", "5")
     refused(*arguments, "-n", "11")
     refused(*arguments, "--mode", "full", "--trust", "honest-but-curious")
     assert not (world.root / "no").exists()
@@ -360,7 +360,7 @@ def test_absent_parties_are_waited_for_and_left_out(world: World) -> None:
     world.create()
     crowd = parties(world)
     crowd.members[4].silent = frozenset({Phase.COMMIT})
-    times = ("--join-seconds", "60", "--phase-seconds", "60", "--seconds", "commit", "10")
+    times = ("--join-seconds", "60", "--phase-seconds", "60", "--seconds", "commit", "3")
     with taking_part(crowd, world.url):
         arguments = ("session", "open", world.root / "mine", *times, "--json", "--poll", "0.02")
         told = lines(gopa(*arguments))
@@ -427,7 +427,11 @@ def posted_in_commit(world: World) -> int:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 130)], ids=["kill", "term"]
+    ("number", "code"),
+    [
+        pytest.param(signal.SIGKILL, -9, id="kill"),
+        pytest.param(signal.SIGTERM, 130, id="term", marks=pytest.mark.soak),
+    ],
 )
 def test_killed_organiser_goes_on(world: World, number: signal.Signals, code: int) -> None:
     crowd, arguments = waiting_for_one(world)

@@ -77,6 +77,7 @@ def test_witnesses_that_come_after_the_value_are_refused() -> None:
         simulation.run_round(inputs_for(SCALAR))
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("late", [1, 3, 3600])
 def test_whoever_hears_of_the_roll_when_the_value_may_be_known_leaves(late: int) -> None:
     """Its leaf may be the best of many: witnesses sign that it was there, not that it was alone."""

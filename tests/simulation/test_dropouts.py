@@ -65,6 +65,7 @@ RECOVERIES = {
 """Every way in which self-masks are shared."""
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("phase", SPOKEN, ids=lambda phase: phase.name.lower())
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("kind", RECOVERIES)
@@ -96,6 +97,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("kind", RECOVERIES)
 @pytest.mark.parametrize("phase", [Phase.CONFIRM, Phase.UNMASK], ids=["confirm", "unmask"])
 def test_two_late_dropouts_end_no_round(kind: str, phase: Phase) -> None:

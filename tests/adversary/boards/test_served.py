@@ -97,6 +97,7 @@ async def late_value(session: ServedSession, *, shown: bool) -> None:
     await session.done()
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("shown", [False, True])
 def test_a_log_goes_on_with_what_its_board_would_not_take(shown: bool) -> None:
     """No fork: nobody notices anything but what was late, and all open edges of one who is out."""

@@ -68,7 +68,7 @@ async def require_same(log: SessionLog, record: Recorded, raws: list[bytes], see
 
 
 @BOTH
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.soak)])
 def test_answers_are_those_of_the_log(opened: Open, seed: int, tmp_path: Path) -> None:
     record, other = recorded(seed, 3), recorded(seed + 10)
     raws = mixed(record, other)

@@ -86,7 +86,13 @@ def _is_closed(here: World, phase: Phase) -> bool:
     return ended or phase in closes
 
 
-GRAPHS = pytest.mark.parametrize("terms", [ONCE, SPARSE], ids=["complete", "sparse"])
+GRAPHS = pytest.mark.parametrize(
+    "terms",
+    [
+        pytest.param(ONCE, id="complete"),
+        pytest.param(SPARSE, id="sparse", marks=pytest.mark.soak),
+    ],
+)
 
 
 @GRAPHS

@@ -88,6 +88,7 @@ async def session(here: World, hides: Hides, parties: int) -> tuple[list[object]
     return list(got), readings
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("phase", [Phase.COMMIT, Phase.CONFIRM])
 @pytest.mark.parametrize("parties", [ONCE.parties, ONCE.survivors])
 def test_neighbours_that_are_hidden_are_found_in_the_log(
@@ -99,6 +100,7 @@ def test_neighbours_that_are_hidden_are_found_in_the_log(
     assert min(readings) >= 1
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("phase", [Phase.JOIN, Phase.COMMIT, Phase.PUBLISH, Phase.CONFIRM])
 def test_own_entries_that_are_hidden_make_nobody_guilty(phase: Phase, tmp_path: Path) -> None:
     """Nobody can be spared: whoever counts itself out would find too few."""

@@ -67,7 +67,13 @@ def twice_said(entries: list[Entry]) -> set[object]:
     return {slot for slot, times in Counter(slot for slot, *_ in said).items() if times > 1}
 
 
-@pytest.mark.parametrize("old", [False, True], ids=["as it was", "from a copy"])
+@pytest.mark.parametrize(
+    "old",
+    [
+        pytest.param(False, id="as it was", marks=pytest.mark.soak),
+        pytest.param(True, id="from a copy"),
+    ],
+)
 def test_whoever_is_older_than_what_it_said_leaves_the_round(*, old: bool, tmp_path: Path) -> None:
     with world(tmp_path, TWICE) as here:
         mine, others, way = asyncio.run(restarted(here, tmp_path / "home", old=old))

@@ -94,6 +94,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield here
 
 
+@pytest.mark.soak
 def test_sessions_side_by_side_do_not_disturb_each_other(first: World) -> None:
     here = next_session(first)
     got, readings = asyncio.run(run(here, lambda _: Through(Gate(here.ticket.board))))

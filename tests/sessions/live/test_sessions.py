@@ -257,6 +257,7 @@ def test_values_that_do_not_fit_are_refused_before_anything_is_said(tmp_path: Pa
         asyncio.run(run(world))
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_the_last_result_is_read_as_it_was(*, weighted: bool, tmp_path: Path) -> None:
     """Whoever comes back behind the end of a session gets what it would have got."""

@@ -36,7 +36,13 @@ def strangers(count: int, kind: Kind) -> Callable[[bytes], list[bytes]]:
     return ahead
 
 
-@pytest.mark.parametrize("kind", [Kind.MANIFEST, Kind.OPEN], ids=["manifests", "other things"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(Kind.MANIFEST, id="manifests"),
+        pytest.param(Kind.OPEN, id="other things", marks=pytest.mark.soak),
+    ],
+)
 @pytest.mark.parametrize("count", [7, 8])
 def test_seven_strangers_hide_no_manifest_and_eight_do(
     count: int, kind: Kind, tmp_path: Path

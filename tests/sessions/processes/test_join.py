@@ -119,6 +119,7 @@ def test_a_value_out_of_range_may_be_clipped(place: World) -> None:
     joined(place.join(3, "--value", "1.5", "--clip")).kill()
 
 
+@pytest.mark.soak
 def test_one_process_at_a_time_uses_a_state_directory(place: World) -> None:
     first = joined(place.join(4, *HALF))
     second = place.answer(4, *HALF)
@@ -160,6 +161,7 @@ def test_ctrl_c_and_again(place: World) -> None:
     one_line(other)
 
 
+@pytest.mark.soak
 def test_ctrl_c_does_not_wait_for_a_board_that_hangs(place: World) -> None:
     party = joined(place.join(7, *HALF))
     place.board.process.send_signal(signal.SIGSTOP)

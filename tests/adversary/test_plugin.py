@@ -166,7 +166,7 @@ SAID = {
     "three": ("hidden-residual: it takes 4 parties",),
     "nonces": (),
 }
-PARTS = 10
+PARTS = 16
 ATTACKS = [each.name for each in chosen(["all"]) if isinstance(each, SessionAttack)]
 
 
@@ -183,7 +183,7 @@ def test_no_attack_is_taken_for_a_hole_in_a_session_that_it_was_not_made_for(
 ) -> None:
     """Of whatever mode and size: each of them fails, ends the round, or means nothing there.
 
-    Each session has a tenth of the attacks by default, and another one than the others.
+    Each session has a sixteenth of the attacks by default, and another one than the others.
     """
     named = {why.partition(":")[0] for why in SAID[name]} & {*ATTACKS}
     asked = sorted({*ATTACKS[part::PARTS], "out-of-range-input", *named})

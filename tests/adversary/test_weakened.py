@@ -20,13 +20,19 @@ def test_every_attack_has_a_weakness() -> None:
     assert list(attacks().keys() - WEAKNESSES.keys()) == []
 
 
-SIXTH: Final = sorted(attacks(), key=lambda name: sha256(name.encode()).digest())[::6]
+def drawn(share: int, *, served: bool) -> set[str]:
+    """So many of those that run over HTTP, or of the others."""
+    names = [name for name, each in attacks().items() if (each.family == "served") is served]
+    return set(sorted(names, key=lambda name: sha256(name.encode()).digest())[::share])
+
+
+DRAWN: Final = drawn(6, served=False) | drawn(12, served=True)
 """Attacks whose defence is taken away by default; the others wait for `make soak`."""
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if name in SIXTH else pytest.mark.soak) for name in attacks()],
+    [pytest.param(name, marks=() if name in DRAWN else pytest.mark.soak) for name in attacks()],
 )
 def test_without_its_defence_the_attack_succeeds(name: str) -> None:
     """The honest twin holds in the weakened build as well, or `run` raises.

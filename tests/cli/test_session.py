@@ -504,6 +504,7 @@ def test_close_needs_no_beacon(world: World) -> None:
     assert facts("session", "close", world.root / "mine")["rounds"] == 0
 
 
+@pytest.mark.soak
 def test_one_process_runs_a_session(world: World) -> None:
     crowd, arguments = waiting_for_one(world)
     with taking_part(crowd, world.url):

@@ -11,7 +11,7 @@ from tests.adversary.schedules.judgement import ACCEPTED, require_everything
 from tests.adversary.schedules.searching import search
 from tests.adversary.schedules.worlds import WORLDS
 
-EXAMPLES = 13
+EXAMPLES = 8
 LONG = 500
 
 

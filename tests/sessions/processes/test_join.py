@@ -111,6 +111,7 @@ def test_a_value_that_does_not_fit_is_not_repeated(place: World, value: str) -> 
     assert not value or value not in line.split()
 
 
+@pytest.mark.soak
 def test_a_value_out_of_range_may_be_clipped(place: World) -> None:
     accepted(place, 1)
     party = place.answer(3, "--value", "1.5")

@@ -13,7 +13,7 @@ import numpy as np
 
 from gopa.sessions.durable_party import Attempt, DurableParty
 from tests.sessions.hostile.prying import secrets_of
-from tests.simulation.worlds import FEW
+from tests.simulation.worlds import SCALAR
 from zkp.noise_table import GaussianTable
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ROW = (7, 13, 2, 19, 11, 17, 3, 5, 18, 6, 14, 1)
 VALUE = np.array(ROW) / 20
 FINE = replace(
-    FEW,
+    SCALAR,
     rounds=1,
     attempts=1,
     charged=0,

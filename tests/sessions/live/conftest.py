@@ -14,4 +14,6 @@ __all__ = ["direct", "looking_often", "tmp_path"]
 def looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits for an entry sees it soon."""
     for kind in (SelectiveLog, WholeLog):
-        monkeypatch.setitem(kind.__init__.__kwdefaults__, "pace", PollingPace(0.05, 0.4))
+        defaults = kind.__init__.__kwdefaults__
+        assert defaults is not None
+        monkeypatch.setitem(defaults, "pace", PollingPace(0.05, 0.4))

@@ -35,7 +35,7 @@ test-reference: install
 
 soak: install
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/soak.txt
-	$(PYTEST) -m soak
+	GOPA_ALL_EXAMPLES=1 $(PYTEST) -m "soak or hypothesis"
 
 # For the daily loop: what is wrong at a glance, and the tests near what changed since BASE.
 BASE ?= HEAD

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,13 +29,25 @@ def run(arguments: list[str], where: Path) -> str:
     return done.stdout
 
 
+@cache
+def printed_by(program: str, where: Path) -> str:
+    """What a program of the README prints; each is run once."""
+    return run(["-c", program], where)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all programs of the README run."""
+    return tmp_path_factory.mktemp("readme")
+
+
 @pytest.mark.parametrize("program", README_PROGRAMS)
-def test_readme_programs_run(program: str, tmp_path: Path) -> None:
-    run(["-c", program], tmp_path)
+def test_readme_programs_run(program: str, folder: Path) -> None:
+    printed_by(program, folder)
 
 
-def test_the_first_readme_program_clears_the_honest_and_names_the_cheater(tmp_path: Path) -> None:
-    printed = run(["-c", README_PROGRAMS[0]], tmp_path)
+def test_the_first_readme_program_clears_the_honest_and_names_the_cheater(folder: Path) -> None:
+    printed = printed_by(README_PROGRAMS[0], folder)
     assert printed.count("nobody cheated") == 1
     assert printed.count("04-K3") == 1
 

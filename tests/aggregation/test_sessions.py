@@ -70,6 +70,7 @@ SINGLE: list[dict[int, str]] = [
 graph is complete, so that chance has no say."""
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("script", SINGLE, ids=str)
 def test_mode_off_ends_as_a_session_does(script: dict[int, str]) -> None:
     assert outcome("off", script) == outcome("signed", script)

@@ -123,6 +123,7 @@ def test_who_cannot_be_told_anything_is_accused_of_nothing(arguments: list[str],
     assert done.returncode == code
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(
     "error",
     [

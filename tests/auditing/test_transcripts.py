@@ -73,6 +73,7 @@ def test_nobody_honest_is_named(name: str) -> None:
         assert all(each.leaf for each in fault.entries)
 
 
+@pytest.mark.thirds
 @BY_NAME
 def test_the_report_conforms_to_its_schema(name: str) -> None:
     data = told(name)[0].to_json()
@@ -97,6 +98,7 @@ def test_the_schema_notices_what_does_not_conform() -> None:
     assert problems(dict(reversed(good.items())))
 
 
+@pytest.mark.thirds
 @BY_NAME
 def test_every_proved_fault_has_evidence_that_convicts(name: str) -> None:
     anchors = anchors_of(name)

@@ -37,6 +37,7 @@ def nearest(value: Any) -> int:
         return int(gmpy2.rint(value))
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("deviation", DEVIATIONS)
 def test_bounds_are_the_nearest_integers(deviation: int) -> None:
     law = RoundedGaussian(deviation)

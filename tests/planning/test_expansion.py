@@ -113,6 +113,7 @@ def test_every_size_of_a_cut_off_set_counts(population: Population) -> None:
     assert disconnected(population) == pytest.approx(min(1.0, single + larger), rel=1e-6)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(
     ("population", "draws"),
     [
@@ -145,6 +146,7 @@ def test_isolated_parties_make_most_of_the_bound() -> None:
     assert disconnected(population) == pytest.approx(5_000 * degree_tail(population, 0), rel=1e-3)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_neighbourhoods_are_at_least_as_large_as_stated(size: int) -> None:
     population = Population(24, 20, 5)
@@ -163,6 +165,7 @@ def test_neighbourhoods_are_at_least_as_large_as_stated(size: int) -> None:
     assert small / 100 <= 0.05 + 3 * math.sqrt(0.05 / 100)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(
     ("k", "units"), [(4, 1), (4, 5), (8, 4), pytest.param(8, 8, marks=pytest.mark.soak)]
 )

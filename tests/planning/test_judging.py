@@ -51,6 +51,7 @@ def all_named() -> dict[str, Terms]:
     return cases() | limits()
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("name", NAMES)
 def test_the_second_verifier_agrees(second: Any, name: str) -> None:
     terms = all_named()[name]
@@ -85,6 +86,7 @@ def test_between_two_answers_there_is_a_band() -> None:
     assert answers[4] is answers[5] is Worth.KEPT
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("mask", ["uniform", "gaussian"])
 @pytest.mark.parametrize("n", [30, 1000, 100_000])
 def test_what_planners_make_is_kept(n: int, mask: Any) -> None:

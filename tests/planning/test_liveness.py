@@ -57,6 +57,7 @@ def _played(terms: Terms, dropout: float, rounds: int, *, one_close: bool = Fals
     return done / rounds
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(
     ("target", "dropout"),
     [

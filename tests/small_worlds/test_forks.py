@@ -169,6 +169,7 @@ def unknown_masks(
     return masks
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("rules", [RULES, OWN_COUNT], ids=["of everybody", "own count"])
 @pytest.mark.parametrize(
     "world",

@@ -35,6 +35,7 @@ FIVE = World(5, COMPLETE, survivors=3, loss=1, threshold=HALF)
 PHASES = [*ORDER[:-1], Phase.ACCUSE]
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("name", sampled(CATALOGUE, every=6))
 def test_every_fault_once_with_real_proofs(name: str) -> None:
     """Somebody else is gone, or refuses to unmask, so that every phase is reached."""
@@ -64,7 +65,7 @@ def test_leaving_after_a_phase_is_leaving_before_the_next(phase: Phase) -> None:
     assert list(logs[0]) == list(logs[1])
 
 
-@pytest.mark.thirds
+@pytest.mark.thirds(9)
 @pytest.mark.parametrize("first", ["", "gone before publish", "wrong value", "late publish"])
 @pytest.mark.parametrize("parties", [4, 5])
 def test_conspirators_with_a_huge_mask_are_both_in_or_both_out(parties: int, first: str) -> None:
@@ -105,6 +106,7 @@ def test_replays_of_an_earlier_round_count_for_nothing(parties: int, full: bool)
             assert played.number == 2
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(
     ("threshold", "graph", "full"),
     sampled([HALF, Fraction(2, 3), Fraction(3, 4)], [-1, -2, 0], [True, False], every=6),
@@ -147,6 +149,7 @@ def test_who_did_not_write_its_confirmation_keeps_its_shares(
     assert played.record.attempts[0].abort is ends
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("helper", ["", "wrong recovery", "gone before recover", "no confirm"])
 @pytest.mark.parametrize("graph", [-1, -2, 0])
 def test_who_dealt_another_seed_is_convicted_by_enough_shares(graph: int, helper: str) -> None:
@@ -164,6 +167,7 @@ def test_who_dealt_another_seed_is_convicted_by_enough_shares(graph: int, helper
             assert (dealer, "04-U5") in predict(world).faults
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(
     "name", sampled([*MAIN, "two of join", "two of commit", "no possession"], every=4)
 )

@@ -77,7 +77,7 @@ def _remember_sums() -> None:
     that start the program in a process of its own run it as it is.
     """
     curve, masks = map(importlib.import_module, ("curve", "masks"))
-    plain, drawn = curve.multi, masks.Masks._drawn
+    plain, drawn, unpacked = curve.multi, masks.Masks._drawn, masks.unpack
 
     @lru_cache(maxsize=2048)
     def known(terms: tuple[Any, ...]) -> Any:
@@ -95,8 +95,15 @@ def _remember_sums() -> None:
         values, blinding = known_masks(own.dimension, own.width, key, whose, tuple(table))
         return list(values), blinding
 
+    known_words = lru_cache(maxsize=64)(lambda *words: tuple(unpacked(*words)))
+
+    def unpack(*words: Any) -> list[int]:
+        return list(known_words(*words))
+
     for path in PROGRAM.glob("*.py"):
         names = vars(sys.modules[path.stem]) if path.stem in sys.modules else {}
+        if names.get("unpack") is unpacked:
+            names["unpack"] = unpack
         if names.get("multi") is plain:
             names["multi"] = multi
     masks.Masks._drawn = masks_of

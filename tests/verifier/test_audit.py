@@ -18,7 +18,7 @@ from tests.verifier.test_transcripts import NAMES, OUTSIDE, anchors_for, archive
 from wire.errors import UsageError
 
 INSIDE: Final = [name for name in NAMES if name not in OUTSIDE]
-SOME: Final = INSIDE[::12]
+SOME: Final = INSIDE[::40]
 
 
 def code_of(path: Path, archive: bytes, anchors: bytes, *, embedded: bool = False) -> int:
@@ -39,6 +39,7 @@ def test_on_transcripts(names: list[str], tmp_path: Path) -> None:
     assert seen >= {0, 1}
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("name", ["clean_five", "clean_signed", "clean_witnessed"])
 def test_with_some_of_the_anchors(name: str, tmp_path: Path) -> None:
     given, archive = stated(name)["anchors"], archive_of(name)

@@ -23,6 +23,7 @@ ROUNDS: Final = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.thirds
 @ROUNDS
 @pytest.mark.parametrize("name", NAMES)
 def test_both_agree_and_nothing_changed_is_accepted(name: str, tries: int) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from commitments import Opening, Pedersen, VectorPedersen
 from commitments.group import Group, SecretScalarVec
 from tests.group.backends import proving_groups
+from tests.pace import examples
 from tests.randomness import seeded
 from tests.zkp.bits.samples import KINDS, Sample, sample, transcript
 from wire.errors import InvalidProof, UsageError
@@ -35,7 +36,7 @@ MIXTURES = st.lists(st.sampled_from(KINDS), min_size=1, max_size=5)
 
 
 @given(GROUPS, st.integers(1, 40), MIXTURES, st.integers(0, 1000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_every_true_statement_is_proved(
     group: Group, bit_count: int, kinds: list[str], seed: int
 ) -> None:

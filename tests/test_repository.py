@@ -14,6 +14,11 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PACKAGES = ("wire", "commitments", "zkp", "bulletin_board", "gopa")
+SHORTER = {
+    "federated_logistic": {"CLINICS, ROUNDS, LENGTH = 40, 5,": "CLINICS, ROUNDS, LENGTH = 40, 1,"}
+}
+"""Examples that take long run with fewer rounds; `make demo` runs them as they are."""
+
 README_PROGRAMS = FENCE.findall((ROOT / "README.md").read_text())
 
 
@@ -54,7 +59,13 @@ def test_the_first_readme_program_clears_the_honest_and_names_the_cheater(folder
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
 def test_examples_run(example: Path, tmp_path: Path) -> None:
-    run([str(example)], tmp_path)
+    text = example.read_text()
+    for whole, shorter in SHORTER.get(example.stem, {}).items():
+        assert text.count(whole) == 1
+        text = text.replace(whole, shorter)
+    copy = tmp_path / example.name
+    copy.write_text(text)
+    run([str(copy)], tmp_path)
 
 
 def test_every_pinned_package_has_a_hash_and_no_address() -> None:

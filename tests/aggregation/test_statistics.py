@@ -97,6 +97,7 @@ def test_the_standard_error_is_that_of_the_plan(dimension: int) -> None:
     assert np.allclose(result.stderr, plan.errors.planned, rtol=1e-12)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("chance", [0.0, 0.1])
 def test_the_mean_in_signed_mode(chance: float) -> None:
     made = lasting(rounds=10, dimension=200, charged=3)
@@ -107,6 +108,7 @@ def test_the_mean_in_signed_mode(chance: float) -> None:
     assert any(result.excluded for result in results) == (chance > 0)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("chance", [0.0, 0.1])
 def test_the_mean_in_full_mode(chance: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Proofs are those of `doubles`; the long test below has real ones."""

@@ -272,6 +272,7 @@ def test_long_signatures_with_a_part_outside_the_subgroup_are_refused() -> None:
     assert refusal(published, signature=forged) == "09-D8"
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("scheme", Scheme)
 def test_a_key_outside_the_subgroup_is_refused(scheme: Scheme) -> None:
     network = Network(scheme)

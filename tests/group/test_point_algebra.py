@@ -83,7 +83,7 @@ def test_sums(group: Group, table: list[tuple[int, ...]]) -> None:
     assert (A * K).sum() == expected
 
 
-@pytest.mark.thirds
+@pytest.mark.thirds(9)
 @pytest.mark.parametrize("n", [1, 2, 30, 47, 48, 49, 130, 190, 191, 600, 2500])
 def test_sums_of_every_size(group: Group, n: int) -> None:
     """Backends change their algorithm with the size."""

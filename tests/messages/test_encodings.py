@@ -62,6 +62,7 @@ def test_every_prefix_is_refused(name: str) -> None:
             codec.decode(data[:length])
 
 
+@pytest.mark.thirds
 @samples
 def test_every_bit_counts(name: str) -> None:
     """A flipped bit is refused, or it is another message with exactly this encoding."""

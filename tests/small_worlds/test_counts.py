@@ -130,6 +130,7 @@ def test_numbers_of_pairs_of_faults(kind: str) -> None:
     assert len(graphs) == sum(len(graphs_of(n)) for n in parties)
 
 
+@pytest.mark.soak
 def test_pairs_that_need_two_lost_neighbours_have_wide_worlds() -> None:
     """Somebody fails at coins and another one leaves: then a third one owes an opening."""
     wide = [world for world in covered("recovery") if world.parties == WIDE]

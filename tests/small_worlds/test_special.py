@@ -85,7 +85,7 @@ def test_conspirators_with_a_huge_mask_are_both_in_or_both_out(parties: int, fir
                 assert not {one, other} & (predict(world).final or frozenset())
 
 
-@pytest.mark.thirds
+@pytest.mark.thirds(9)
 @pytest.mark.parametrize("full", [True, False], ids=["full", "signed"])
 @pytest.mark.parametrize("parties", [3, 4, 5])
 def test_replays_of_an_earlier_round_count_for_nothing(parties: int, full: bool) -> None:
@@ -183,6 +183,7 @@ def test_retries_bar_whom_the_rules_bar(name: str) -> None:
         assert len(played.record.attempts) > 1 or vetoes == "no confirm"
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("name", ["late publish", "late rollback", "late confirm", "late unmask"])
 def test_cuts_are_held_against_somebody_without_the_rule(
     name: str, monkeypatch: pytest.MonkeyPatch

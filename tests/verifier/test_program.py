@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import importlib
+import io
 import json
 import shutil
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -32,6 +34,15 @@ MOST_LINES: Final = 3_300
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The program in this process, as it is started from a command line."""
+    program()
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = importlib.import_module("verify").run([*map(str, arguments)])
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+
+
+def run_alone(*arguments: object) -> subprocess.CompletedProcess[str]:
     """As a stranger would run it: without environment and without any installed package."""
     command = [sys.executable, "-S", "-s", "-E", str(PROGRAM / "verify.py"), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
@@ -61,7 +72,7 @@ def require_accepted_unchanged() -> None:
 @pytest.mark.parametrize("name", sorted(CODES))
 def test_exit_codes_of_verdicts(name: str, tmp_path: Path) -> None:
     archive, keys = _files(tmp_path, name)
-    ended = run(archive, "--keys", keys)
+    ended = run_alone(archive, "--keys", keys)
     assert ended.returncode == CODES[name], ended.stderr
     stated = json.loads(ended.stdout)
     assert stated["code"] == CODES[name]
@@ -70,7 +81,7 @@ def test_exit_codes_of_verdicts(name: str, tmp_path: Path) -> None:
 
 def test_the_same_bytes_every_time(session: tuple[Path, Path]) -> None:
     archive, keys = session
-    outputs = {run(archive, "--keys", keys).stdout for _ in range(2)}
+    outputs = {run_alone(archive, "--keys", keys).stdout, run(archive, "--keys", keys).stdout}
     assert len(outputs) == 1
 
 
@@ -136,6 +147,7 @@ def test_wrong_usage(arguments: tuple[str, ...], session: tuple[Path, Path]) -> 
     require_accepted_unchanged()
     given = [each.format(tmp=archive.parent, archive=archive) for each in arguments]
     assert run(*given).returncode == 2
+    assert arguments or run_alone().returncode == 2
 
 
 @pytest.mark.parametrize("text", ["manifest 00\n", "log nonsense\n", "quorum none\n", "what\n"])

@@ -186,6 +186,7 @@ def test_what_terms_are_worth_decides_over_sessions_that_keep_all_other_rules(
         assert status == ("missing" if code else "pass")
 
 
+@pytest.mark.soak
 def test_a_round_of_realistic_proofs_takes_seconds() -> None:
     """Five parties with the default table of 113 rows and 48 bits."""
     terms = replace(of_few(SCALAR), rounds=1, noise=GaussianTable.with_scale("8"))

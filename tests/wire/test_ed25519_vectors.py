@@ -153,9 +153,9 @@ def test_every_single_path_accepts_the_same_set(name: str, path: Callable[[Vecto
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_the_oracle_accepts_the_same_of_every_fifth(name: str) -> None:
+def test_the_oracle_accepts_the_same_of_some(name: str) -> None:
     load, _, _ = SETS[name]
-    listed = load()[::5]
+    listed = load()[::15]
     accepted = [by_verify(vector) for vector in listed]
     assert [by_oracle(vector) for vector in listed] == accepted
     assert set(accepted) == {True, False}

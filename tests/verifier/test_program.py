@@ -36,10 +36,11 @@ MOST_LINES: Final = 3_300
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     """The program in this process, as it is started from a command line."""
     program()
+    given = [*map(str, arguments)]
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        code = importlib.import_module("verify").run([*map(str, arguments)])
-    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+        code = importlib.import_module("verify").run(given)
+    return subprocess.CompletedProcess(given, code, out.getvalue(), err.getvalue())
 
 
 def run_alone(*arguments: object) -> subprocess.CompletedProcess[str]:

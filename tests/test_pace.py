@@ -50,7 +50,7 @@ def test_what_was_not_drawn_is_a_soak(tmp_path: Path) -> None:
     assert not default & soaked
     asked = min(soaked)
     assert names(asked) == {asked}
-    assert len(names("-k", "test_n")) == 7
+    assert len(names("-k", "test_part")) == 6
 
 
 def test_all_random_examples_are_tried_on_request(monkeypatch: pytest.MonkeyPatch) -> None:

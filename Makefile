@@ -17,7 +17,9 @@ export PYTHONDONTWRITEBYTECODE :=
 demo: user
 	$(BIN)/gopa demo
 
-test: install lint test-native
+# Linters and cargo share the cores; if either fails, nothing else is run and make fails.
+test: install
+	$(MAKE) --no-print-directory --jobs 2 lint test-native
 	$(PYTEST)
 
 # The same code on the reference backend; what only exercises the native core stays out.
@@ -50,7 +52,7 @@ workflows:
 
 soak: install
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/soak.txt
-	$(PYTEST) -m soak
+	GOPA_ALL_EXAMPLES=1 $(PYTEST) -m "soak or hypothesis"
 
 # The tutorial as a program, without Jupyter.
 tutorial: install

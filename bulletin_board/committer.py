@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import Final
 
 from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.entry import Submission
@@ -16,7 +17,7 @@ from bulletin_board.sequencer import Outcome, Sequencer
 from bulletin_board.storage import Inconsistent, LostLock, Overtaken, StorageError
 from wire.errors import GopaError
 
-log = logging.getLogger("gopa.board")
+_LOG: Final = logging.getLogger("gopa.board")
 
 OpenSequencer = Callable[[], Sequencer]
 Committed = Callable[[Sequencer], None]
@@ -97,7 +98,7 @@ class Committer:
         try:
             self._queue.put_nowait(work)
         except queue.Full:
-            log.warning("the queue is full: postponed work was dropped")
+            _LOG.warning("the queue is full: postponed work was dropped")
 
     def close(self) -> None:
         """Refuse new posts, commit those that wait, close the log."""
@@ -124,7 +125,7 @@ class Committer:
         return self._limits.retry_seconds if waiting else self._limits.pulse_seconds
 
     def _refuse_late_posts(self) -> None:
-        """Posts that were queued while `close` was called."""
+        """Refuse posts that were queued while `close` was called."""
         while not self._queue.empty():
             item = self._queue.get_nowait()
             if isinstance(item, _Job) and item.future.set_running_or_notify_cancel():
@@ -178,13 +179,13 @@ class Committer:
         if self.fatal is not None:
             raise self.fatal
         self._sequencer = self._open()
-        log.info("the log is open again at size %d", self._sequencer.signed.size)
+        _LOG.info("the log is open again at size %d", self._sequencer.signed.size)
         return self._sequencer
 
     def _fail(self, jobs: list[_Job], error: Exception) -> None:
-        log.error("the log cannot be written: %s", error)
+        _LOG.error("the log cannot be written: %s", error)
         if not isinstance(error, GopaError | OSError):
-            log.error("unexpected error", exc_info=error)
+            _LOG.error("unexpected error", exc_info=error)
         # Opening it again would take it back from another writer, in turns, or sign a fork.
         if isinstance(error, LostLock | Overtaken):
             self.fatal = error
@@ -204,4 +205,4 @@ def _close_quietly(sequencer: Sequencer) -> None:
     try:
         sequencer.close()
     except StorageError as error:
-        log.warning("closing the log: %s", error)
+        _LOG.warning("closing the log: %s", error)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from bulletin_board.admission import PolicyFactory, RefusalReason, Refused
 from bulletin_board.entry import Slot, Submission
@@ -35,7 +36,7 @@ from bulletin_board.storage.interface import noticing_another_writer
 from bulletin_board.tree import EMPTY_ROOT, leaf_hash
 from wire.errors import GopaError, UsageError
 
-log = logging.getLogger("gopa.board")
+_LOG: Final = logging.getLogger("gopa.board")
 
 MOST_IN_A_BATCH = 1_024
 
@@ -49,7 +50,10 @@ SYNC_BYTES = 2**25
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Says where the entry is, with a receipt; `fresh` unless it was in the log before."""
+    """Says where the entry is, with a receipt; `fresh` unless it was in the log before.
+
+    A `barrier` is acknowledged only when a quorum has cosigned a checkpoint that covers it (05-H1).
+    """
 
     index: int
     receipt: bytes
@@ -61,7 +65,7 @@ Outcome = Accepted | Refused
 
 
 @dataclass(slots=True)
-class _Plan:
+class _BatchDecision:
     """Collects what one batch will do."""
 
     start: int
@@ -107,18 +111,18 @@ class Sequencer:
         """
         if len(submissions) > MOST_IN_A_BATCH:
             raise UsageError(f"a batch has at most {MOST_IN_A_BATCH} entries")
-        plan = _Plan(self.signed.size)
+        batch = _BatchDecision(self.signed.size)
         self._settled = False
         for submission in submissions:
-            plan.outcomes.append(self._decide(plan, submission))
-        if plan.staged:
+            batch.outcomes.append(self._decide(batch, submission))
+        if batch.staged:
             with noticing_another_writer(self._storage.lock, self._held):
-                self._commit(plan)
+                self._commit(batch)
         self._settled = True
         self._keep_snapshot(SNAPSHOT_ENTRIES)
         return [
             self._outcome(decision, submission)
-            for decision, submission in zip(plan.outcomes, submissions, strict=True)
+            for decision, submission in zip(batch.outcomes, submissions, strict=True)
         ]
 
     def receipt(self, index: int) -> bytes:
@@ -158,13 +162,13 @@ class Sequencer:
         self._keep_snapshot(1)
         self._storage.close()
 
-    def _decide(self, plan: _Plan, submission: Submission) -> Refused | tuple[int, bool]:
+    def _decide(self, batch: _BatchDecision, submission: Submission) -> Refused | tuple[int, bool]:
         """The refusal, or the index of the entry and whether it is a new one."""
         entry, leaf, slot = submission.entry, submission.leaf, submission.entry.slot
         known = self._storage.index.places(slot)
-        committed = [place for place in known if place.index < plan.start]
+        committed = [place for place in known if place.index < batch.start]
         # Others may have been staged by a writer that was replaced: they are in no log.
-        places = (*committed, *plan.taken.get(slot, ()))
+        places = (*committed, *batch.taken.get(slot, ()))
         for place in places:
             if place.leaf == leaf:
                 return place.index, False
@@ -175,19 +179,19 @@ class Sequencer:
                 self._policy.admit(entry)
             except Refused as refusal:
                 return refusal
-        index = plan.start + len(plan.staged)
-        plan.staged.append(StagedEntry(slot, len(places), leaf, submission.raw))
-        plan.taken.setdefault(slot, []).append(EntryLocation(index, leaf))
+        index = batch.start + len(batch.staged)
+        batch.staged.append(StagedEntry(slot, len(places), leaf, submission.raw))
+        batch.taken.setdefault(slot, []).append(EntryLocation(index, leaf))
         self._policy.observe(index, entry, evidence=bool(places))
         if places:  # kept in the log: an author who equivocates is convicted by both entries
             return Refused(RefusalReason.CONFLICT, "", None, places[0].index, index)
         return index, True
 
-    def _commit(self, plan: _Plan) -> None:
+    def _commit(self, batch: _BatchDecision) -> None:
         storage = self._storage
         storage.lock.check(self._held)
-        storage.index.stage(plan.start, plan.staged, self._held.epoch)
-        entries = self._read_back(plan)
+        storage.index.stage(batch.start, batch.staged, self._held.epoch)
+        entries = self._read_back(batch)
         edge = load_edge(storage.public, self.signed.checkpoint)
         grown = edge.copy()
         grown.extend(map(leaf_hash, entries))
@@ -195,11 +199,11 @@ class Sequencer:
         self._held = storage.lock.swap(self._held, signed.to_bytes())
         write_entries(storage.public, edge, entries)
         storage.lock.check(self._held)  # a newer writer's checkpoint must not give way to this one
-        publish(storage.public, signed, plan.start)
+        publish(storage.public, signed, batch.start)
         self._make_durable(signed.size, sum(map(len, entries)))
         self.signed = signed
         self._view = VerifiedTiles(storage.public, signed.checkpoint, grown, self._view)
-        for staged in plan.staged:
+        for staged in batch.staged:
             self._resumed.take(IndexRow(staged.slot, staged.copy, staged.leaf))
 
     def _keep_snapshot(self, least: int) -> None:
@@ -213,7 +217,7 @@ class Sequencer:
             if data is not None:
                 snapshots.keep(data)
         except (GopaError, OSError) as error:
-            log.warning("no snapshot is kept: %s", error)
+            _LOG.warning("no snapshot is kept: %s", error)
         resumed.size = self.signed.size
 
     def _make_durable(self, size: int, added: int) -> None:
@@ -229,12 +233,12 @@ class Sequencer:
         self._storage.index.drop(boundary(size))
         self._durable, self._unsynced = boundary(size), 0
 
-    def _read_back(self, plan: _Plan) -> tuple[bytes, ...]:
+    def _read_back(self, batch: _BatchDecision) -> tuple[bytes, ...]:
         """The batch as the medium holds it: what is signed is what was stored."""
         # A signature on what a faulty medium lost or changed could never be taken back.
-        batches = self._storage.index.staged(plan.start)
-        expected = [entry.leaf for entry in plan.staged]
-        if len(batches) != 1 or batches[0].start != plan.start:
+        batches = self._storage.index.staged(batch.start)
+        expected = [entry.leaf for entry in batch.staged]
+        if len(batches) != 1 or batches[0].start != batch.start:
             raise Inconsistent("another batch is staged")
         if list(map(leaf_hash, batches[0].entries)) != expected:
             raise Inconsistent("the storage returned other entries than it was given")

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from struct import Struct
-from typing import TypeGuard
+from typing import Final, TypeGuard
 
 from bulletin_board.admission import AdmissionPolicy, PolicyFactory, Resumable
 from bulletin_board.entry import Entry, Submission
@@ -25,7 +25,7 @@ from wire.domains import SNAPSHOT_PAYLOAD_TYPE
 from wire.ed25519 import SIGNATURE_SIZE, pre_auth_encoding, verify
 from wire.errors import MalformedMessage, ProtocolError, UsageError
 
-log = logging.getLogger("gopa.board")
+_LOG: Final = logging.getLogger("gopa.board")
 
 Census = Counter[tuple[bytes, int]]
 
@@ -135,7 +135,7 @@ def _from_snapshot(
         policy.restore(snapshot.state, snapshot.size, _Fetching(tiles))
         census = Counter(_read_census(snapshot.census))
     except (ProtocolError, UsageError) as error:
-        log.warning("the snapshot is not used, all of the log is read: %s", error)
+        _LOG.warning("the snapshot is not used, all of the log is read: %s", error)
         return None
     return LogKnowledge(policy, rows, census, snapshot.size)
 
@@ -147,7 +147,7 @@ def _same_policy(policy: AdmissionPolicy, snapshot: Snapshot) -> Resumable:
 
 
 def _checked(snapshot: Snapshot, index: Index, tiles: VerifiedTiles) -> Digest:
-    """The hash of its rows, if it is of this log and this index."""
+    """The hash of the rows of a snapshot, if it is of this log and this index."""
     if snapshot.size > tiles.size or tree_root(snapshot.size, tiles.node) != snapshot.root:
         raise MalformedMessage("it is of another log", "snapshot")
     rows = hashlib.sha256()

@@ -139,7 +139,7 @@ print(cheated, end="\n\n")
 
 log = cheated.transcript.archive(FOLDER / "hours.gopa")
 anchors = cheated.transcript.anchors(FOLDER / "anchors.txt")
-report = gopa.audit(log, anchors=keys)
+report = gopa.audit(log, anchors=anchors)
 print(report.verdict.value)
 for fault in report.faults:
     print(fault)
@@ -151,7 +151,7 @@ for fault in report.faults:
 data = bytearray(log.read_bytes())
 data[len(data) // 2] ^= 1
 (FOLDER / "changed.gopa").write_bytes(data)
-print(gopa.audit(FOLDER / "changed.gopa", anchors=keys).verdict.value)
+print(gopa.audit(FOLDER / "changed.gopa", anchors=anchors).verdict.value)
 
 # %% [markdown]
 # ## A session of real processes

@@ -1,8 +1,8 @@
-"""Remembers which entries of a log a board has to see again to know who may post what.
+"""Keeps the indexes of entries that a board reads again after a restart, to know who may post.
 
-All that an organiser has said, and what parties have said in a round that goes on: a round that
-is over, or has given way to another one, needs none of that. An index takes eight bytes; what
-is at it is read, verified, from the log.
+They are all entries of organisers, and those of parties in a round that goes on: a round that is
+over, or has given way to another one, needs none. An index takes eight bytes; the entry at it
+is read from the log and verified.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _INDEX = Struct(">Q")
 
 
 class _Needed:
-    """Of one session. `round` is the one that `parties` are of."""
+    """Keeps the indexes of one session; `parties` are those of the round `round`."""
 
     __slots__ = ("organiser", "parties", "round")
 
@@ -47,7 +47,7 @@ class NeededEntries:
         self._sessions: dict[bytes, _Needed] = {}
 
     def note(self, index: int, entry: Entry, session: TrackedSession | None) -> None:
-        """The entry counts; `session` is None while the manifest of its session is on its way."""
+        """Take an entry that counts; `session` is None until its manifest is whole."""
         needed = self._sessions.setdefault(entry.session, _Needed())
         if session is None:
             needed.organiser.append(index)
@@ -55,14 +55,14 @@ class NeededEntries:
             needed.note(index, entry, session)
 
     def forget(self, session: bytes) -> None:
-        """Its manifest was given up or counts for nothing.
+        """Drop a session whose manifest was given up or counts for nothing.
 
         If its entries stayed, whoever had begun it first would own it again after a restart.
         """
         self._sessions.pop(session, None)
 
     def save(self) -> bytes:
-        """All indexes, in the order of the log."""
+        """Give all indexes, in the order of the log."""
         return b"".join(map(_INDEX.pack, sorted(self._indexes())))
 
     def _indexes(self) -> Iterator[int]:

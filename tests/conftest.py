@@ -21,13 +21,18 @@ FORBID_SKIPS = "GOPA_FORBID_SKIPS"
 RECORD_DURATIONS = "GOPA_RECORD_DURATIONS"
 
 # How long an example takes says something about the machine, and nothing about the code.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "untimed",
+    deadline=None,
+    max_examples=pace.examples(100),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("untimed")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not any("::" in asked for asked in config.args):
+    if not (config.option.keyword or any("::" in asked for asked in config.args)):
         _soak_what_was_not_drawn(items)
     if "soak" not in (config.option.markexpr or ""):
         config.hook.pytest_deselected(items=[item for item in items if "soak" in item.keywords])
@@ -39,11 +44,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _soak_what_was_not_drawn(items: list[pytest.Item]) -> None:
-    many = [item for item in items if "thirds" in item.keywords and "soak" not in item.keywords]
-    drawn = pace.drawn_third((_kind(item), item.nodeid) for item in many)
-    for item in many:
-        if item.nodeid not in drawn:
-            item.add_marker("soak")
+    many: defaultdict[int, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if (mark := item.get_closest_marker("thirds")) and "soak" not in item.keywords:
+            many[mark.args[0] if mark.args else 3].append(item)
+    for parts, found in many.items():
+        drawn = pace.drawn_third(((_kind(item), item.nodeid) for item in found), parts)
+        for item in found:
+            if item.nodeid not in drawn:
+                item.add_marker("soak")
 
 
 def _kind(item: pytest.Item) -> tuple[object, ...]:

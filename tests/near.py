@@ -66,8 +66,10 @@ def _itself(path: str) -> list[str]:
 
 
 def _namesakes(path: str) -> list[str]:
-    name = f"/test_{path.rpartition('/')[2]}"
-    return [test for test in _folder(path) if test.endswith(name)]
+    """Tests that are called like a module, or like the folder that it stands in."""
+    folder, _, name = path.rpartition("/")
+    names = (f"/test_{name}", f"/test_{folder.rpartition('/')[2]}.py")
+    return [test for test in _folder(path) if test.endswith(names)]
 
 
 def _users(path: str) -> list[str]:

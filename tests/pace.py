@@ -1,15 +1,18 @@
 """Decides what of the suite runs by default, and in which order.
 
 A test with the marker `thirds` has many parameters of one kind: a drawn third of them runs by
-default, and `make soak` runs the others. If one of them is called `part`, a third of the parts
-is drawn for whatever the others say. A run begins with what took long when durations were
-written down, so that no worker is left with a long test at the end.
+default, and `make soak` runs the others; `thirds(9)` draws a ninth. If one of the parameters is
+called `part`, a third of the parts is drawn for whatever the others say. Nothing is drawn where
+tests are asked for by name, with `::` or `-k`: all of them run. Of random examples there are a
+third by default, too. A run begins with what took long when durations were written down, so that
+no worker is left with a long test at the end.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +20,9 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 SEED: Final = "which third runs by default, first draw"
+ALL_EXAMPLES: Final = "GOPA_ALL_EXAMPLES"
+"""The variable with which `make soak` asks for all random examples."""
+
 DURATIONS: Final = Path(__file__).parent / "durations.json"
 SLOW: Final = 1.0
 """Seconds from which a test is worth a line in the file."""
@@ -24,19 +30,24 @@ SLOW: Final = 1.0
 Item = TypeVar("Item")
 
 
-def drawn_third(tests: Iterable[tuple[Hashable, str]]) -> set[str]:
-    """The tests that run by default: of every kind a third of its cases, one at least.
+def drawn_third(tests: Iterable[tuple[Hashable, str]], parts: int = 3) -> set[str]:
+    """The tests that run by default: of every kind a third, or one in `parts`, and one at least.
 
     The order of hashes decides, so that a new case moves few others.
     """
     cases: defaultdict[Hashable, list[str]] = defaultdict(list)
     for kind, test in tests:
         cases[kind].append(test)
-    return {each for found in cases.values() for each in _third(found)}
+    return {each for found in cases.values() for each in _share(found, parts)}
 
 
-def _third(cases: Sequence[str]) -> list[str]:
-    return sorted(cases, key=_rank)[: -(-len(cases) // 3)]
+def examples(number: int) -> int:
+    """How many random examples a test tries: so many in `make soak`, a third by default."""
+    return number if os.environ.get(ALL_EXAMPLES) else -(-number // 3)
+
+
+def _share(cases: Sequence[str], parts: int) -> list[str]:
+    return sorted(cases, key=_rank)[: -(-len(cases) // parts)]
 
 
 def _rank(test: str) -> bytes:

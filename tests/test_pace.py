@@ -19,6 +19,9 @@ def test_a_third_of_every_function_is_drawn() -> None:
     for name in "xyz":
         assert sum(f"test_{name}[" in each for each in drawn) == 4
     assert pace.drawn_third([("b", "tests/test_a.py::test_b")]) == {"tests/test_a.py::test_b"}
+    ninth = pace.drawn_third(cases, 9)
+    assert ninth < drawn
+    assert len(ninth) == 6
     places = {name: {each[-2] for each in drawn if f"test_{name}[" in each} for name in "xyz"}
     assert len(set(map(frozenset, places.values()))) > 1
 
@@ -29,6 +32,8 @@ def test_what_was_not_drawn_is_a_soak(tmp_path: Path) -> None:
     (tmp_path / "test_many.py").write_text(
         "import pytest\n@pytest.mark.thirds\n@pytest.mark.parametrize('n', range(7))\n"
         "def test_n(n):\n    pass\n"
+        "@pytest.mark.thirds(9)\n@pytest.mark.parametrize('n', range(10))\n"
+        "def test_ninth(n):\n    pass\n"
         "@pytest.mark.thirds\n@pytest.mark.parametrize('how', 'ab')\n"
         "@pytest.mark.parametrize('part', range(3))\ndef test_part(how, part):\n    pass\n"
     )
@@ -39,12 +44,20 @@ def test_what_was_not_drawn_is_a_soak(tmp_path: Path) -> None:
         return {line for line in out.splitlines() if "::" in line}
 
     default, soaked = names(), names("-m", "soak")
-    assert (len(default), len(soaked)) == (5, 8)
+    assert (len(default), len(soaked)) == (7, 16)
     for how in "ab":
         assert sum(f"-{how}]" in each for each in default) == 1
     assert not default & soaked
     asked = min(soaked)
     assert names(asked) == {asked}
+    assert len(names("-k", "test_part")) == 6
+
+
+def test_all_random_examples_are_tried_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(pace.ALL_EXAMPLES, raising=False)
+    assert [pace.examples(number) for number in (1, 20, 60)] == [1, 7, 20]
+    monkeypatch.setenv(pace.ALL_EXAMPLES, "1")
+    assert pace.examples(60) == 60
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -84,6 +97,8 @@ def test_tests_near_a_change() -> None:
     assert board[0] == "tests/board/test_fsck.py"
     changed = near.ranked(["bulletin_board/fsck.py", "tests/board/test_tree.py"])
     assert changed[0] == "tests/board/test_tree.py"
+    for attack in ("gopa/adversary/catalogue/noise.py", "gopa/adversary/catalogue/names.py"):
+        assert "tests/adversary/test_catalogue.py" in near.within(near.ranked([attack]))
     assert near.ranked(["README.md"]) == []
 
 

@@ -47,7 +47,7 @@ class Verifiable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProofClaim:
-    """Holds a proof to check, and the transcript its prover started from; checking spends it."""
+    """Holds a proof to check once, and the transcript that its prover started from."""
 
     statement: Verifiable
     proof: bytes
@@ -116,7 +116,7 @@ def _refuse(culprits: Sequence[int]) -> None:
 
 @dataclass(slots=True)
 class _Chunk:
-    """Claims that were read and are well-formed, until they are checked together."""
+    """Collects claims that are well-formed, until they are checked together."""
 
     group: Group
     positions: list[int] = field(default_factory=list)
@@ -125,11 +125,11 @@ class _Chunk:
     scalars: int = 0
 
     def add(self, position: int, claim: ProofClaim) -> None:
-        """Raises `ProtocolError` for a claim that cannot hold."""
+        """Add a claim; raises `ProtocolError` for one that cannot hold."""
         if claim.statement.group != self.group:
             raise UsageError("all proofs of a batch are over one group")
         equations = claim.statement.equations(claim.proof, claim.transcript)
-        self.identifiers.append(claim.transcript.session_id(b"batch"))
+        self.identifiers.append(claim.transcript.digest(b"batch"))
         self.positions.append(position)
         self.equations.append(equations)
         self.scalars += sum(len(term.scalars) for each in equations for term in each.terms)

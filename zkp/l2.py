@@ -143,7 +143,7 @@ def verify_l2(statement: L2Statement, proof: bytes, transcript: Transcript) -> N
 
 @lru_cache(maxsize=16)
 def _shape(group: Group, dimension: int) -> RelationShape:
-    """D = sum v_j G_j + rH; V_j = v_j G + r_j H; S = sum v_j V_j + bridge H."""
+    """State D = sum v_j G_j + rH; V_j = v_j G + r_j H; S = sum v_j V_j + bridge H."""
     build = RelationBuilder(group)
     G, H = build.elements(2)
     bases, D = build.elements(dimension), build.element()

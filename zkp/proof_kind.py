@@ -22,7 +22,7 @@ ProofKind: TypeAlias = Literal["bits", "schnorr"]
 
 
 class BitProver(Protocol):
-    """`bits.prove`, or the same for another kind."""
+    """Proves a statement about hidden bits: `bits.prove`, or the same for another kind."""
 
     def __call__(
         self,

@@ -176,8 +176,10 @@ class Transcript:
             raise InvalidProof("a challenge is zero: prove again", "02-F6")
         return drawn
 
-    def session_id(self, label: bytes) -> bytes:
-        """32 bytes that stand for everything bound so far in another protocol's hash.
+    def digest(self, label: bytes) -> bytes:
+        """Gives 32 bytes that stand for everything bound so far in another protocol's hash.
+
+        The specification calls them a session identifier ([F7]); no session of `gopa` is meant.
 
         Raises:
             UsageError: nothing was bound yet.

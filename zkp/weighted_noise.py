@@ -80,7 +80,7 @@ class NoiseBits(Guarded):
 
     @property
     def point(self) -> Point:
-        """A, to be published."""
+        """The point A, to be published."""
         return self.committed.point
 
     def settle(self, coins: bytes) -> None:

@@ -78,7 +78,7 @@ class _Deadline(HTTPConnection):
 
 
 class _TlsDeadline(_Deadline, HTTPSConnection):
-    """The same over TLS."""
+    """Does the same over TLS."""
 
 
 def pools(seconds: float) -> dict[str, type[HTTPConnectionPool]]:

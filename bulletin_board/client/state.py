@@ -15,7 +15,7 @@ class ClientState(Protocol):
     """Keeps a client's memory, so that it survives the process. One client at a time uses it."""
 
     def load(self) -> bytes | None:
-        """The stored checkpoint."""
+        """Load the stored checkpoint."""
 
     def store(self, checkpoint: bytes) -> None:
         """Replace the stored checkpoint durably."""

@@ -249,7 +249,7 @@ class ConnectionAcceptor:
 
 
 def _shut(connection: socket.socket) -> None:
-    """Whoever reads or writes there finds an end."""
+    """Shut a connection: whoever reads or writes there finds an end."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
 

@@ -137,7 +137,7 @@ class BoundedConnection(HttpToolsProtocol):
         self.transport.abort()  # closing would wait for a peer that reads nothing
 
     def _parsed(self) -> None:
-        """A part of the request has come to its end."""
+        """Count anew: a part of the request has come to its end."""
         self._unparsed = self._fed = 0
 
     def _head_size(self) -> int:

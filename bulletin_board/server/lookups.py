@@ -139,7 +139,7 @@ class LookupService:
         return LOOKUP_ANSWER.encode(answer)
 
     def _let_posts_go_first(self) -> None:
-        """For a moment: threads of one interpreter take turns."""
+        """Wait for a moment while posts are answered: threads of one interpreter take turns."""
         for _ in range(_PAUSES):
             if not self._busy():
                 return

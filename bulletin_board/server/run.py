@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import uvicorn
 from starlette.applications import Starlette  # noqa: TC002 - a light module
@@ -41,7 +41,7 @@ from bulletin_board.witness.collecting import Collector
 from bulletin_board.witness.opening import OpeningCheck, address_warnings
 from wire.errors import UsageError
 
-log = logging.getLogger("gopa.board")
+_LOG: Final = logging.getLogger("gopa.board")
 
 _WITNESS_SECONDS = 5.0
 _OPENING_SECONDS = 5.0
@@ -69,7 +69,7 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
     if policy.log.key != signer.verifier:
         raise UsageError("the policy names another log than this board's key")
     for warning in address_warnings(policy):
-        log.warning("%s", warning)
+        _LOG.warning("%s", warning)
     stack.enter_context(place.writing())
     collector: Collector | None = None
 

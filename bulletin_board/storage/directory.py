@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from bulletin_board.note import KeyKind, NoteSigner
 from bulletin_board.reader import CHECKPOINT
@@ -39,7 +40,7 @@ from bulletin_board.storage.sqlite import SqliteIndex, SqliteLock
 from wire.errors import UsageError
 from wire.secret import SecretBytes
 
-log = logging.getLogger("gopa.board")
+_LOG: Final = logging.getLogger("gopa.board")
 
 
 class FileSnapshots:
@@ -54,7 +55,7 @@ class FileSnapshots:
         except FileNotFoundError:
             return None
         except OSError as error:
-            log.warning("%s cannot be read: %s", self._path, error.strerror)
+            _LOG.warning("%s cannot be read: %s", self._path, error.strerror)
             return None
 
     def keep(self, data: bytes) -> None:

@@ -296,7 +296,7 @@ class EvidenceFolder:
         self._private = private
 
     def keep(self, kind: str, data: bytes) -> Path | None:
-        """Store durably; the file, or None if there are enough of this kind. Raises `OSError`."""
+        """Store durably; return the file, or None if there are enough. Raises `OSError`."""
         path = self._root / f"{kind}-{hashlib.sha256(data).hexdigest()[:32]}{_EVIDENCE}"
         if path.exists() and path.read_bytes() == data:
             return path
@@ -308,7 +308,7 @@ class EvidenceFolder:
         return path
 
     def read(self, kind: str) -> list[bytes]:
-        """Everything of this kind, in the order of the names."""
+        """Read all evidence of this kind, in the order of the names."""
         return [path.read_bytes() for path in self._files(kind)]
 
     def _files(self, kind: str) -> list[Path]:

@@ -111,7 +111,7 @@ class Index(Protocol):
         """How many entries the index knows, staged ones included."""
 
     def rows(self, start: int) -> Iterator[IndexRow]:
-        """What it says about each entry from `start` on, in the order of the log, without gaps."""
+        """Read the rows of all entries from `start` on, in the order of the log, without gaps."""
 
     def absorb(self, stop: int, digest: Digest) -> None:
         """Add the bytes of all rows below `stop`, in the same order, to a digest."""
@@ -150,7 +150,7 @@ class Lock(Protocol):
         """Return if the lock is as held, raise `LostLock` otherwise."""
 
     def epoch(self) -> int:
-        """How often the lock was taken: another number than the held one means another writer."""
+        """How often the lock was taken; another number than the held one means another writer."""
 
     def swap(self, held: HeldLock, checkpoint: bytes) -> HeldLock:
         """Replace the checkpoint durably, or raise `LostLock` if it is not as held."""
@@ -178,10 +178,10 @@ class Snapshots(Protocol):
     """Keeps one sealed snapshot, which is never needed: whatever is lost is computed again."""
 
     def load(self) -> bytes | None:
-        """The last one that was kept, if it can be read."""
+        """Load the snapshot that was kept last, if it can be read."""
 
     def keep(self, data: bytes) -> None:
-        """Durably replace it: after a crash there is the old or the new one. Raises `OSError`."""
+        """Durably replace the snapshot: a crash leaves the old or the new one. Raises `OSError`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ class MemoryIndex:
                     del self._slots[entry.slot, entry.copy]
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 class MemoryLock:
@@ -103,7 +103,7 @@ class MemoryLock:
         return self._held
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 class MemoryFiles(MemorySource):
@@ -117,14 +117,14 @@ class MemoryFiles(MemorySource):
         self.files |= files
 
     def sync(self) -> None:
-        """There is no medium."""
+        """Do nothing: there is no medium."""
 
     def remove(self, paths: Iterable[str]) -> None:
         for path in paths:
             self.files.pop(path, None)
 
     def clean(self) -> None:
-        """Nothing is ever left behind."""
+        """Do nothing: nothing is ever left behind."""
 
 
 class MemorySnapshots:

@@ -88,7 +88,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All statements inside, or none of them."""
+        """Run all statements inside, or none of them."""
         self.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -241,7 +241,7 @@ class SqliteIndex:
             yield IndexRow(slot, _int(copy), _bytes(leaf))
 
     def absorb(self, stop: int, digest: Digest) -> None:
-        """As `IndexRow.to_bytes` says, put together by the database: that is four times faster."""
+        """Add the bytes of rows to a digest; the database encodes them four times faster."""
         for start in range(0, stop, _ENTRIES_AT_ONCE):
             end = min(stop, start + _ENTRIES_AT_ONCE)
             ((found, count),) = self._database.execute(
@@ -314,7 +314,7 @@ class SqliteLock:
         return cls(Database(path, LOCK_SCHEMA))
 
     def create(self, checkpoint: bytes) -> None:
-        """The first checkpoint of a new log; raises `StorageError` if there is one already."""
+        """Store the first checkpoint of a log; raises `StorageError` if there is one already."""
         with self._database.transaction():
             self._database.execute("INSERT INTO lock VALUES (1, 0, ?)", (checkpoint,))
 

@@ -28,7 +28,7 @@ def leaf_hash(entry: bytes) -> bytes:
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
-    """SHA-256(0x01 || left || right)."""
+    """Hash two nodes to the one above: SHA-256(0x01 || left || right)."""
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 

@@ -291,7 +291,7 @@ class RightEdge:
         return root or EMPTY_ROOT
 
     def copy(self) -> RightEdge:
-        """An edge that grows on its own."""
+        """Copy the edge; both grow on their own."""
         return RightEdge(self.size, self.partial())
 
     def _level(self, level: int) -> list[bytes]:

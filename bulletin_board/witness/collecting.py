@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
+from typing import Final
 
 from bulletin_board.client.http import Transport
 from bulletin_board.display import visible
@@ -21,7 +22,7 @@ from bulletin_board.witness.health import WitnessHealth, WitnessState
 from bulletin_board.witness.opening import require_possible
 from wire.errors import ProtocolError
 
-log = logging.getLogger("gopa.board")
+_LOG: Final = logging.getLogger("gopa.board")
 
 MOST_WAITING = 256
 
@@ -269,13 +270,13 @@ class Collector:
     def _refused(
         self, name: str, witness: KnownServer, asked: SignedCheckpoint, error: WitnessRefusal
     ) -> WitnessHealth:
-        """The witness contradicts this log: keep what it said; it does not count for now."""
+        """Keep what a witness said that contradicts this log; it does not count for now."""
         stored = keep_refusal(self._evidence, witness, error, int(self._clock()))
         with self._changed:
             found = self._change(name, self._standings[name].after_refusing(visible(str(error))))
             if not self._is_possible():
                 self._waiters.give_up()
-        log.critical(
+        _LOG.critical(
             "witness %s %s (%d): it is mistaken or this log has forked; %s",
             visible(name),
             found.reason,
@@ -283,12 +284,12 @@ class Collector:
             visible(stored),
         )
         if found.state is WitnessState.EXCLUDED:
-            log.critical("witness %s is excluded until the board starts again", visible(name))
+            _LOG.critical("witness %s is excluded until the board starts again", visible(name))
         self._look_back(name, asked, error)
         return found
 
     def _look_back(self, name: str, asked: SignedCheckpoint, error: WitnessRefusal) -> None:
-        """Whoever was silent when the log was opened may be the one that knows more of it."""
+        """Stop the board if a witness that was silent when it opened knows more of the log."""
         with self._changed:
             if error.ahead is None:
                 self._ahead.pop(name, None)
@@ -306,7 +307,7 @@ class Collector:
         if found.failed & (found.failed - 1):
             return  # the first, second, fourth, eighth ... in a row is logged
         unexpected = None if isinstance(error, ProtocolError) else error
-        log.warning(
+        _LOG.warning(
             "witness %s has failed %d times in a row: %s",
             visible(name),
             found.failed,
@@ -315,10 +316,10 @@ class Collector:
         )
 
     def _change(self, name: str, found: WitnessHealth) -> WitnessHealth:
-        """Holds the lock."""
+        """Change how a witness stands; the caller holds the lock."""
         before, self._standings[name] = self._standings[name].state, found
         if found.state is not before:
-            log.info("witness %s is %s now", visible(name), found.state.value)
+            _LOG.info("witness %s is %s now", visible(name), found.state.value)
         return found
 
     def _is_possible(self) -> bool:

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 from urllib.parse import urlsplit
 
 from bulletin_board.client.http import Transport
@@ -25,7 +26,7 @@ from bulletin_board.storage.files import EvidenceFolder
 from bulletin_board.witness.asking import WitnessRefusal, ask_witness, keep_refusal, require_own
 from wire.errors import Unattributed
 
-log = logging.getLogger("gopa.board")
+_LOG: Final = logging.getLogger("gopa.board")
 
 CLOCK_TOLERANCE = 60
 """Seconds between the clocks of a board and of a witness that it believes when it opens a log."""
@@ -66,7 +67,7 @@ class OpeningCheck:
         if size and not risk_fork:
             raise _unconfirmed(asked, size)
         missing = ", ".join(map(visible, asked))
-        log.warning("too few witnesses say what they hold of the log: %s", missing)
+        _LOG.warning("too few witnesses say what they hold of the log: %s", missing)
 
     @property
     def _asked(self) -> dict[str, KnownServer]:
@@ -119,9 +120,9 @@ class OpeningCheck:
             if error.ahead is not None:
                 held = error.ahead
                 stored = keep_refusal(self.evidence, peer, error, int(self.clock()))
-                log.critical("witness %s holds %d entries; %s", visible(name), held, stored)
+                _LOG.critical("witness %s holds %d entries; %s", visible(name), held, stored)
         except Exception as error:  # noqa: BLE001 - whatever it was, it is this witness's
-            log.warning("witness %s does not say what it holds: %s", visible(name), error)
+            _LOG.warning("witness %s does not say what it holds: %s", visible(name), error)
         answers.put((name, held))
 
 

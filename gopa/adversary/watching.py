@@ -1,4 +1,7 @@
-"""Watches whether a deed was done: attacks on a session of somebody else may find no occasion."""
+"""Makes the script of an attack, and notes which of its actors departed from the rules.
+
+In a session of somebody else an attack may find no occasion, and then it shows nothing.
+"""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def audit(  # noqa: PLR0913 - all of them are options
 
     >>> result = gopa.average([0.2, 0.4, 0.6] * 4, epsilon=4, delta=1e-6, corrupt=1, dropout=0.01)
     >>> log, anchors = result.transcript.archive("log.gopa"), result.transcript.anchors("anchors.txt")
-    >>> gopa.audit(log, anchors=keys).verdict.value
+    >>> gopa.audit(log, anchors=anchors).verdict.value
     'VALID'
 
     Raises:
@@ -154,7 +154,7 @@ def read_log(transcript: AuditedLog, options: AuditOptions, pool: Executor | Non
             state.reading.take(raws)
         state.ended = True
     except ProtocolError as error:
-        take_break(state, error)
+        note_early_end(state, error)
     state.reading.finish()
     try:
         transcript.check_strays(state.checkpoint.size)
@@ -174,7 +174,7 @@ def take_note(state: LogState, data: bytes) -> None:
         state.breaks.append(log_fault("05-N2", f"no note of a log: {error}", check="1.1"))
 
 
-def take_break(state: LogState, error: ProtocolError) -> None:
+def note_early_end(state: LogState, error: ProtocolError) -> None:
     """Notes that reading ended early. What is merely not there is nobody's fault."""
     if isinstance(error, MissingResource | Unattributed):
         state.lacking = str(error)
@@ -183,7 +183,7 @@ def take_break(state: LogState, error: ProtocolError) -> None:
 
 
 def _best_note(transcript: AuditedLog, options: AuditOptions) -> bytes:
-    """A live board's newest note is ahead of its witnesses: then the newest cosigned one."""
+    """Takes the newest note, or the newest cosigned one where a board is ahead of its witnesses."""
     policy = options.anchors.policy
     if policy is None or not policy.needs_witnesses:
         return transcript.note
@@ -201,7 +201,7 @@ def _best_note(transcript: AuditedLog, options: AuditOptions) -> bytes:
 
 
 def _not_opened(name: str, options: AuditOptions, error: ProtocolError) -> LogState:
-    """What is there is no transcript, or cannot be had."""
+    """Makes the state for a source that is no transcript, or cannot be had."""
     reading = EntryReading(LogCheck(options.toolkit, rng=os.urandom), SessionChoice(None, None))
     state = LogState(name, options, reading)
     if isinstance(error, Unattributed):

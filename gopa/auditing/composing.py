@@ -7,7 +7,7 @@ from typing import Final
 
 from gopa.auditing.checks import CHECKS, Status
 from gopa.auditing.described import session_report
-from gopa.auditing.log_checks import check_log
+from gopa.auditing.log_checks import check_foundation
 from gopa.auditing.report import (
     Anchor,
     Anchoring,
@@ -143,7 +143,7 @@ def compose(state: LogState, *, opened: bool = True) -> Report:
     tally = CheckTally()
     if not opened:
         tally.say("0.1", Status.MISSING, state.lacking)
-    log = check_log(state, tally)
+    log = check_foundation(state, tally)
     findings = check_session(state, tally)
     rounds = tuple(rounds_of(state, findings, tally))
     manifest, session = None if findings is None else findings.manifest, None

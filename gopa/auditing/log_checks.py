@@ -97,7 +97,7 @@ def _check_receipt(
 _HOW = "bring a file with the manifest's hash and the log's key: --anchors FILE"
 
 
-def check_log(state: LogState, tally: CheckTally) -> LogReport | None:
+def check_foundation(state: LogState, tally: CheckTally) -> LogReport | None:
     """Runs every check of families 0 and 1, and 3.1. None where not even the note can be read."""
     tally.say("0.1", Status.PASS, "known")
     for fault in state.breaks:

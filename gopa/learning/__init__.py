@@ -1,1 +1,1 @@
-"""Learning algorithms as clients of the aggregation API."""
+"""Keeps a place free for learning algorithms, which may import public names only; it is empty."""

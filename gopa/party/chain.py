@@ -66,7 +66,7 @@ class Chain:
         return replace(chain, pending=()), whole(chain.pending)
 
     def acknowledge(self, message: Message, cut: int, *, ends: bool = False) -> Chain:
-        """The chain behind a message that was found right."""
+        """Give the chain behind a message that was found right."""
         return replace(self, leaf=message.leaf, index=message.index, cut=cut, ended=ends)
 
     def require_continues(self, acts_on: bytes) -> None:
@@ -93,16 +93,16 @@ class Chain:
         self.require(message.seen <= cut, "a cut is below what it says it saw", message.leaf)
 
     def require(self, holds: bool, what: str, evidence: bytes = b"") -> None:
-        """`FaultyParty` about the organiser unless this holds."""
+        """Raise `FaultyParty` about the organiser unless this holds."""
         if not holds:
             raise self.fault(what, evidence)
 
     def fault(self, what: str, evidence: bytes = b"") -> FaultyParty:
-        """The organiser broke the rules: `evidence` holds leaves of entries that show it."""
+        """The error that says: the organiser broke the rules, as the entries in `evidence` show."""
         return FaultyParty(f"the organiser: {what}", self.organiser, evidence)
 
     def doubt(self, what: str) -> SuspectedPartyOrBoard:
-        """The organiser broke the rules, or a board shows another log than it has seen."""
+        """The error that says: the organiser broke the rules, or a board shows another log."""
         return SuspectedPartyOrBoard(f"the organiser: {what}", self.organiser)
 
     def _repeats(self, posted: Posted) -> bool:

@@ -61,7 +61,7 @@ def take_close(
 def _before_masks(
     party: PartyContext, state: PartyState, closed: Closed
 ) -> tuple[PartyState, list[Output]] | None:
-    """Closes of join and coins; None at any later stage."""
+    """Take a close of join or coins; None at any later stage."""
     stage = state.stage
     if isinstance(stage, Outside):
         return state, []
@@ -77,7 +77,7 @@ def _before_masks(
 def _after_masks(
     party: PartyContext, state: PartyState, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
-    """Closes of commit and later.
+    """Take a close of commit or later.
 
     Raises:
         FaultyParty: no close is due now.
@@ -179,7 +179,7 @@ def _confirmed(
 def _unmasked(
     party: PartyContext, state: PartyState, unmasked: Unmasked, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
-    """Somebody's seed is missing: recover it, where the terms allow it."""
+    """Help to recover seeds that are missing, where the terms allow it."""
     recovers = party.manifest.terms.threshold is not None
     state.chain.require(recovers, "there is no recovery", closed.leaf)
     opened, _ = _members(party, state, closed, Phase.UNMASK)

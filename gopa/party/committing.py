@@ -126,7 +126,7 @@ def _committed(context: RoundContext, masks: EdgeMasks) -> list[bytes]:
 def masked_opening(
     context: RoundContext, masked: Opening, masks: EdgeMasks, signs: Sequence[int]
 ) -> Opening:
-    """xhat and rho ([P1]): a sign for each edge, 0 for those that are void."""
+    """Add up the values xhat and rho to publish ([P1]); the sign of a void edge is 0."""
     values, blinding = masks.signed_sum(signs)
     return masked + opening_of(context.key, values, blinding)
 

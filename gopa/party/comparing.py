@@ -211,7 +211,7 @@ def _accusation(
 def _masked(
     party: PartyContext, committed: Committed, live: tuple[int, ...]
 ) -> tuple[bytes, bytes]:
-    """Value and blinding to publish ([P1])."""
+    """Add up value and blinding to publish ([P1])."""
     view, edges = committed.view, committed.edges
     if isinstance(committed.masked, Opening):
         if committed.masks is None:

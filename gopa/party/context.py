@@ -73,7 +73,7 @@ def leave(state: PartyState, opened: RoundOpened, part: Part) -> tuple[PartyStat
 def absent(
     state: PartyState, opened: RoundOpened, phase: Phase, cut: int
 ) -> tuple[PartyState, list[Output]]:
-    """A list lacks this party. It leaves if its own message is late or it may be barred.
+    """Leave after a list that lacks this party, if its own message is late or it may be barred.
 
     Else it stops: an organiser may not choose whose value is in the sum (attacks `wrong-roll`,
     `left-out-of-commit`, `left-out-of-publish`).

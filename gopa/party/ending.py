@@ -57,7 +57,7 @@ def recover(
 def finish(
     party: PartyContext, state: PartyState, outcome: ResultMessage | Abort
 ) -> tuple[PartyState, list[Output]]:
-    """The round is over: check what concerns this party, count, forget every secret.
+    """End the round: check what concerns this party, count, forget every secret.
 
     Raises:
         FaultyParty: the outcome contradicts what this party has seen.
@@ -121,7 +121,7 @@ def _check_result(
 
 
 def _largest(manifest: Manifest) -> int:
-    """No sum is further from zero ([Z2]); masks that stay in it are bounded by its words."""
+    """The furthest that a sum is from zero ([Z2]); where masks stay in it, its words bound it."""
     if manifest.trust is Trust.HONEST_BUT_CURIOUS:
         return 1 << (manifest.word_width - 1)
     return manifest.terms.parties * (manifest.terms.steps + manifest.terms.noise.radius)

@@ -47,7 +47,7 @@ def take_input(
 def open_round(
     party: PartyContext, state: PartyState, content: Open, leaf: bytes
 ) -> tuple[PartyState, list[Output]]:
-    """A round has begun: join it, or ask for the input."""
+    """Begin a round: join it, or ask for the input."""
     context = party.context(state.chain.round)
     opened = RoundOpened(context, leaf, content.logical, content.attempt)
     inputs = tuple(given for given in state.inputs if given.logical >= content.logical)
@@ -88,7 +88,7 @@ def join(
 def enrol(
     party: PartyContext, state: PartyState, joined: Joined, enrolment: DecodedRoll, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
-    """The roll is out: go on if this party is on it and enough others are ([J6]).
+    """Go on from the roll if this party is on it and enough others are ([J6]).
 
     A key that is not its own would put the organiser between it and its neighbours (attack
     `exchanged-key`).
@@ -142,7 +142,7 @@ def _given(party: PartyContext, supplied: Supplied) -> RoundInput:
 def _seeds(
     party: PartyContext, opened: RoundOpened, given: RoundInput
 ) -> NoiseSeeds | NoiseBits | None:
-    """What the noise of this attempt is drawn with: fresh, and fixed before the coins.
+    """Draw the seeds of the noise of this attempt: fresh, and fixed before the coins.
 
     A seed that was used before is a fault, because its owner may know what comes of it (attack
     `reused-noise-seed`).

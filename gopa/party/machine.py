@@ -1,6 +1,6 @@
 """Runs one party: takes one step for each event. Specification: `specs/04-protocol.md`.
 
-When a step fails, what its traceback would keep alive is cleared: frames hold secrets.
+After a failed step the frames of its traceback are dropped, because they hold secrets.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Party(Guarded):
     Pure: no clock, no files, no network; the one source of chance is `rng`. The caller
     delivers every entry of the organiser in the order of the log, the party's own entries
     once the log holds them, and what a `Fetch` asks for; it stores the entries of a `Post`
-    before it sends them, and a state that was stepped is not stepped again.
+    before it sends them, and never steps one state twice.
 
     Raises:
         Refusal: the manifest does not satisfy the policy. Nothing was said.
@@ -96,7 +96,7 @@ class Party(Guarded):
         self._most_chunks = chunks_of(max(sizes))
 
     def start(self) -> PartyState:
-        """Before the first entry of the session."""
+        """Give the state before the first entry of the session."""
         return PartyState(Chain(self._context.manifest.organiser, self._context.session))
 
     def step(self, state: PartyState, event: Event) -> tuple[PartyState, tuple[Output, ...]]:
@@ -148,12 +148,12 @@ class Party(Guarded):
             raise chain.fault(str(error), message.leaf) from error
 
     def _control(self, state: PartyState, message: Message) -> tuple[PartyState, Sequence[Output]]:
-        """A whole message of the organiser."""
+        """Take a whole message of the organiser."""
         if message.round == 0:
             return self._manifest(state, message)
         if message.kind == Kind.OPEN:
             return self._open(state, message)
-        state.chain.require(message.seq > 0, "a round begins with its opening", message.leaf)
+        state.chain.require(message.seq > 0, "a round begins with an open", message.leaf)
         if message.kind == Kind.CLOSE:
             return take_close(self._context, state, message)
         return self._end(state, message)
@@ -222,7 +222,7 @@ def _witnessed(state: PartyState, event: Witnessed) -> PartyState:
 
 
 def _dated(state: PartyState, event: Dated) -> PartyState:
-    """Keep when the roll was known; a later time takes nothing back ([V4])."""
+    """Keep when the roll was known; only the first time counts ([V4])."""
     if type(event.time) is not int or event.time < 0:
         raise UsageError("a time is a whole number of seconds", "time")
     stage = state.stage

@@ -55,13 +55,13 @@ class Closed:
 
 @lru_cache(maxsize=_KEPT)
 def decode_close(body: bytes) -> Close:
-    """Strictly; `MalformedMessage` for anything else."""
+    """Decode strictly; `MalformedMessage` for anything else."""
     return CLOSE.decode(body)
 
 
 @lru_cache(maxsize=4)
 def decode_result(body: bytes) -> ResultMessage:
-    """Strictly; `MalformedMessage` for anything else."""
+    """Decode strictly; `MalformedMessage` for anything else."""
     return RESULT.decode(body)
 
 
@@ -169,7 +169,7 @@ def decoded(message: Message | None, decode: Callable[[bytes], _T], acts_on: byt
 
 @lru_cache(maxsize=1024)
 def decode_commit(body: bytes) -> Commit:
-    """Strictly. Kept, because all neighbours of one process read the same commits."""
+    """Decode strictly, and once: all neighbours of one process read the same commits."""
     return COMMIT.decode(body)
 
 

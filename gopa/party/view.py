@@ -52,7 +52,7 @@ class RoundView:
         return self.enrolment.ids[position]
 
     def authors(self, positions: Collection[int]) -> tuple[bytes, ...]:
-        """Their Ed25519 keys."""
+        """The Ed25519 keys of the parties at these positions."""
         return tuple(self.enrolment.authors[position] for position in positions)
 
     def neighbours_of(self, position: int) -> tuple[int, ...]:
@@ -60,11 +60,11 @@ class RoundView:
         return tuple(self.graph.neighbours(position).tolist())
 
     def lost(self, inside: Collection[int]) -> int:
-        """lost_u of this party, for a list ([L1])."""
+        """How many neighbours and nonces this party lost (lost_u), for a list ([L1])."""
         return self.withheld + sum(v not in inside for v in self.neighbours)
 
     def lost_of(self, position: int, inside: Collection[int]) -> int:
-        """The same of anybody on the roll."""
+        """How many anybody on the roll lost, for a list."""
         return self.withheld + sum(v not in inside for v in self.neighbours_of(position))
 
     def most_lost(self, among: Collection[int], inside: Collection[int]) -> int:

@@ -213,7 +213,7 @@ def _false(message: Message, rule: str, what: str) -> Conviction:
 
 
 def _against_accuser(message: Message, verdict: PartyVerdict) -> tuple[Conviction, ...]:
-    """What is no accusation is a false one, unless it acts on another close."""
+    """Convict an accuser: what is no accusation is a false one, unless it acts on another close."""
     if not verdict.fault:
         return ()
     return (_false(message, verdict.rule, f"a false accusation: {verdict.fault}"),)

@@ -1,4 +1,4 @@
-"""Evaluates the rules over a whole log, signatures included if asked."""
+"""Evaluates the rules over a whole log; `check_log` verifies signatures first."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from bulletin_board.entry import Submission
 from bulletin_board.tree import RightEdge
 from gopa.messages.framing import Posted, signature_claim
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules.evidence import Views
 from gopa.rules.findings import Fault, Findings, Role, RuleNote
 from gopa.rules.ledger import Ledger
+from gopa.rules.records import Views
 from wire.ed25519 import verify_many
 from wire.errors import InvalidSignature, MalformedMessage
 from wire.packed import Rows
@@ -52,7 +52,7 @@ _OF_ONE_VIEW: Final = frozenset(
         "04-Z3",
     }
 )
-"""Rules that an honest author breaks in this log if it was shown another one."""
+"""Rules that an honest author may seem to break in this log because it was shown another one."""
 
 
 def check(  # noqa: PLR0913 - all of them are options
@@ -67,10 +67,11 @@ def check(  # noqa: PLR0913 - all of them are options
     """Evaluate all rules over the verified entries of a log, in its order.
 
     Entries of other sessions than `session` are passed over; without `session` the first
-    entry's counts. `manifest_hash` is SHA-256 of the manifest's body, from outside the
-    log. What authors and closes say about the log is compared with it if the entries are
-    all of it, from index 0 on without a gap: an author that was shown another log is not
-    convicted by what depends on the log.
+    entry's counts. `manifest_hash` is SHA-256 of the manifest's body, from outside the log.
+
+    If the entries are the whole log from index 0, what authors and closes say about the log
+    is compared with it; a fault that another view of the log would explain is then reported
+    as not proved.
     """
     reading = LogCheck(toolkit, rng=rng, executor=executor)
     for posted in entries:
@@ -98,11 +99,11 @@ class LogCheck:
         self._leaves = _Leaves()
 
     def take_leaf(self, index: int, leaf: bytes) -> None:
-        """The next entry of the log, of whatever session."""
+        """Take the next entry of the log, of whatever session."""
         self._leaves.add(index, leaf)
 
     def judge(self, posted: Posted) -> None:
-        """The next entry of the session. Raises as `Ledger.observe`."""
+        """Judge the next entry of the session. Raises as `Ledger.observe`."""
         self.ledger.observe(posted)
 
     def leaf(self, index: int) -> bytes:
@@ -147,7 +148,7 @@ def check_log(  # noqa: PLR0913 - all of them are options
     manifest_hash: bytes | None = None,
     session: bytes | None = None,
 ) -> Findings:
-    """`check` over the raw entries of a `LogReader` or an archive, signatures included."""
+    """Verify the signatures of raw entries, of a `LogReader` or an archive, and `check` them."""
     return check(
         read_session(raws, executor=executor),
         toolkit,
@@ -159,7 +160,7 @@ def check_log(  # noqa: PLR0913 - all of them are options
 
 
 class _Leaves:
-    """All leaf hashes of a log, as long as no index is missing."""
+    """Keeps all leaf hashes of a log, as long as no index is missing."""
 
     def __init__(self) -> None:
         self.hashes = Rows(_LEAF)
@@ -183,7 +184,8 @@ class _Leaves:
 def _with_views(found: Findings, views: Views, leaves: _Leaves) -> Findings:
     """Compare what entries and closes say about the log with the log ([E6]).
 
-    Whoever rests on a root that this log never had was shown another log, or says so.
+    Whoever rests on a root that this log never had was shown another log, or pretends that it
+    was.
     """
     if not leaves.whole:
         return found

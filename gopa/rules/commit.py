@@ -59,7 +59,7 @@ class CheckedAhead(Generic[_Claim]):
         self._thread: ThreadPoolExecutor | None = None
 
     def add(self, name: bytes, claim: _Claim) -> None:
-        """A claim that has not come before. Nothing is checked yet."""
+        """Take a claim that has not come before; nothing is checked yet."""
         self._waiting[name] = claim
 
     def flush_full_batches(self) -> None:
@@ -113,12 +113,12 @@ class SignedSums:
         self._sums = group.points([group.identity]).gather([0] * parties)
 
     def add(self, points: PointVec, low: Ends, high: Ends, signs: Signs) -> None:
-        """Some edges by their ends; the lower one adds the point with the sign."""
+        """Add some edges by their ends; the lower one adds the point with the sign."""
         self._take(points, low, signs)
         self._take(points, high, -signs)
 
     def all(self) -> PointVec:
-        """One sum for each party."""
+        """Give one sum for each party."""
         return self._sums
 
     def _take(self, points: PointVec, ends: Ends, signs: Signs) -> None:
@@ -158,7 +158,7 @@ class Matching:
         self._apart: dict[int, bytes] = {}
 
     def post(self, party: int, data: bytes) -> None:
-        """32 bytes for each neighbour of the party, in the order of their positions.
+        """Take 32 bytes for each neighbour of the party, in the order of their positions.
 
         Raises:
             UsageError: another number of bytes, or a party that has posted.
@@ -177,7 +177,7 @@ class Matching:
     def settle(
         self, listed: Sequence[int], ids: Sequence[bytes], group: Group | None
     ) -> tuple[Edges, PointVec | None]:
-        """The edges between listed parties, all of which have posted.
+        """Compare the edges between listed parties, all of which have posted.
 
         With a group the bytes are commitments, which have to be canonical points. Then the
         second part has for every party the sum of those of its live edges, with the signs

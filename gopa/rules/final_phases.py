@@ -280,7 +280,7 @@ class RecoverRules(PhaseRules):
         return state.fault(state.author(dealer), "04-U5", what, *entries)
 
     def _needed(self, dealer: int) -> int:
-        """T_u."""
+        """The number of shares that give back what this dealer shared (T_u)."""
         return self.state.manifest.terms.shares_needed(len(self.state.neighbours(dealer))) or 1
 
 
@@ -406,5 +406,5 @@ def wrong_seeds(state: RoundState, seeds: Sequence[tuple[int, SecretBytes]]) -> 
 
 
 def mask_of(state: RoundState, place: int, seed: SecretBytes) -> SelfMask:
-    """b_u and t_u of an opened seed."""
+    """Compute the self-mask b_u and its blinding t_u from an opened seed."""
     return self_mask(state.group, seed, state.self_context(place), state.context.dimension)

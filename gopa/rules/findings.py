@@ -193,7 +193,7 @@ class RoundFindings:
 
     @property
     def final(self) -> tuple[int, ...] | None:
-        """U_fin, once a valid final close came."""
+        """The final list (U_fin), once a valid final close came."""
         return next((each.members for each in self.lists if each.final), None)
 
 

@@ -154,7 +154,7 @@ class CoinsRules(PhaseRules):
 
 @lru_cache(maxsize=64)
 def _value(beacon: DrandBeacon, number: int, signature: bytes, previous: bytes) -> bytes:
-    """Kept, because checking a signature of the beacon takes long."""
+    """The value of a round of the beacon; kept, because checking its signature takes long."""
     return verify_round(beacon.chain, number, signature, previous or None)
 
 

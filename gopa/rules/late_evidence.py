@@ -1,7 +1,4 @@
-"""Finds what came too late to change a list and still says something, and reports a whole round.
-
-Late evidence convicts by [A5], [E3], [F3] and [O5].
-"""
+"""Judges evidence that came too late to change a list: it convicts by [A5], [E3], [F3] and [O5]."""
 
 from __future__ import annotations
 
@@ -9,14 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gopa.messages.framing import Message
-from gopa.messages.organiser import Abort, ResultMessage
 from gopa.messages.party import OPENING, EdgeOpenings
 from gopa.messages.phases import Kind, Phase
 from gopa.rules.accusations import AccusationJudge, Conviction
-from gopa.rules.findings import Fault, RoundFindings
+from gopa.rules.findings import Fault
 from gopa.rules.mailbox import LEAF_SIZE
 from gopa.rules.publish import wrong_keys
-from gopa.rules.retry import releases_of
 from gopa.rules.round_state import RoundState
 from wire.errors import MalformedMessage
 from wire.secret import SecretBytes
@@ -94,33 +89,3 @@ def _decoded(message: Message) -> EdgeOpenings | None:
         return OPENING.decode(message.body)
     except MalformedMessage:
         return None
-
-
-def reported(state: RoundState, late: LateEvidence) -> RoundFindings:
-    """What is established about a round."""
-    ended, edges = state.ended, state.edges
-    opened = {edges.ends(edge) for edge in state.openings} if edges is not None else set()
-    return RoundFindings(
-        number=state.number,
-        logical=state.logical,
-        attempt=state.attempt,
-        opened_at=state.opened.index,
-        ended_at=state.ended_at,
-        barred=tuple(sorted(state.barred)),
-        roll=tuple(state.places),
-        withheld=state.withheld,
-        joint=state.joint,
-        graph=state.graph,
-        lists=tuple(state.lists),
-        removals=tuple(state.removals),
-        void=() if edges is None else tuple(sorted(edges.void_pairs)),
-        opened=tuple(sorted(opened | set(late.opened))),
-        unmasked=tuple(sorted({*state.unmasked, *state.recovered})),
-        recovered=state.recovered,
-        released=state.final is not None,
-        releases=releases_of(state),
-        sums=ended.sums if isinstance(ended, ResultMessage) else None,
-        abort=ended.reason if isinstance(ended, Abort) else None,
-        culprits=state.blamed_for_abort if isinstance(ended, Abort) else (),
-        veto=state.veto,
-    )

@@ -15,7 +15,6 @@ from gopa.messages.parameters import Roster
 from gopa.messages.phases import Kind, Phase
 from gopa.planning.worth import Worth, guarantee, judge
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules.evidence import Chains, Notes, Views
 from gopa.rules.findings import (
     BeaconValue,
     BreaksRule,
@@ -25,6 +24,7 @@ from gopa.rules.findings import (
     Role,
     SessionState,
 )
+from gopa.rules.records import Chains, Notes, Views
 from gopa.rules.round_state import CloseInputs, Tools
 from gopa.rules.rounds import RoundSequence
 from wire.errors import GopaError, MalformedMessage, UsageError
@@ -123,7 +123,7 @@ class Ledger:
         self._last = -1
 
     def observe(self, posted: Posted) -> None:
-        """The next entry of the session.
+        """Take the next entry of the session.
 
         Raises:
             UsageError: an entry of another session, or one out of order.

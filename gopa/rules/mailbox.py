@@ -21,10 +21,10 @@ class MessageReader(Protocol):
     """Reads the messages of one phase as they come."""
 
     def take(self, message: Message) -> Message:
-        """What has to be kept of the message."""
+        """Take in a message; return what has to be kept of it."""
 
     def forget(self) -> None:
-        """The phase is closed."""
+        """Forget what was read: the phase is closed."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Mailbox:
     readers: dict[Phase, MessageReader] = field(default_factory=dict)
 
     def put(self, message: Message) -> None:
-        """A message of an open phase. Which cut will count is not known yet."""
+        """Keep a message of an open phase, whatever cut will count."""
         phase = Phase(message.phase)
         if phase in REPEATABLE:
             self._many.setdefault(phase, []).append(message)
@@ -53,12 +53,12 @@ class Mailbox:
             first[message.author] = message if reader is None else reader.take(message)
 
     def spoil(self, phase: Phase, author: bytes, index: int) -> None:
-        """A message of a phase that is not open yet: it acts on nothing and takes the slot."""
+        """Note that the author used up its slot before the phase opened, at `index`."""
         if phase not in REPEATABLE:
             self._early.setdefault((phase, author), index)
 
     def strike(self, author: bytes, index: int) -> None:
-        """Two entries for one slot, the second of them at `index`."""
+        """Note that the author signed two entries for one slot, the second of them at `index`."""
         self.struck.setdefault(author, index)
 
     def is_struck(self, author: bytes, cut: int) -> bool:
@@ -70,7 +70,7 @@ class Mailbox:
         return self._early.get((phase, author))
 
     def early_authors(self, phase: Phase) -> set[bytes]:
-        """Whose message came before the phase opened."""
+        """The authors whose message came before the phase opened."""
         return {author for early, author in self._early if early is phase}
 
     def first(self, phase: Phase) -> Mapping[bytes, Message]:
@@ -86,7 +86,7 @@ class Mailbox:
         return self.many(phase) if phase in REPEATABLE else tuple(self.first(phase).values())
 
     def drop(self, phase: Phase) -> None:
-        """The phase is closed: forget the bodies."""
+        """Forget all messages of a phase that is closed."""
         self._first.pop(phase, None)
         self._many.pop(phase, None)
         reader = self.readers.pop(phase, None)
@@ -103,7 +103,7 @@ class Sorted(Generic[T]):
 
 
 def nothing() -> None:
-    """Nothing follows."""
+    """Do nothing once a message was read."""
 
 
 @dataclass(slots=True)
@@ -135,7 +135,7 @@ class Sorter(Generic[T]):
             self.mailbox.readers[self.phase] = self
 
     def sort(self, authors: Iterable[bytes], cut: int) -> Sorted[T]:
-        """Everybody's message below the cut."""
+        """Sort authors by whether their message below the cut can be read."""
         found: Sorted[T] = Sorted({}, {})
         first = self.mailbox.first(self.phase)
         for author in authors:
@@ -163,11 +163,11 @@ class Sorter(Generic[T]):
         return known
 
     def forget(self) -> None:
-        """The close is posted: what was read is not asked for again."""
+        """Forget what was read: the close is posted, and nobody asks again."""
         self._known.clear()
 
     def take(self, message: Message) -> Message:
-        """Read it now; without its body it is what has to be kept of it."""
+        """Read a message at once, and return it without its body."""
         self.judge(message)
         self.then()
         return replace(message, body=b"")

@@ -66,7 +66,7 @@ class Bars:
     forever: set[bytes] = field(default_factory=set)
 
     def learn(self, state: RoundState, convicted: Iterable[bytes]) -> None:
-        """A round is over; `convicted` by accusations that came too late for a list.
+        """Bar whoever failed in a round that is over, and those `convicted` too late for its lists.
 
         Whoever made it fail sits out the retry, or a few could fail every attempt (attacks
         `endless-refusals`, `refuse-confirm`, `refuse-unmask`).

@@ -80,11 +80,11 @@ class PackedRoll(Sequence[RollEntry]):
         return self._keys[place]
 
     def nonce_hash(self, place: int) -> bytes:
-        """What its nonce has to fit."""
+        """The hash that its nonce has to fit."""
         return self._hashes[place]
 
     def roll(self) -> Roll:
-        """The roll again."""
+        """Unpack the roll."""
         return Roll(tuple(self), self.beacon_round)
 
 
@@ -95,11 +95,11 @@ class RollPositions(Mapping[bytes, int]):
         self._authors = KeyTable(_SIZE)
 
     def add(self, author: bytes) -> None:
-        """The party with the next position."""
+        """Add the party with the next position."""
         self._authors.add(author)
 
     def author(self, place: int) -> bytes:
-        """Whose position this is."""
+        """The key of the party at this position."""
         return self._authors[place]
 
     def __getitem__(self, author: bytes) -> int:
@@ -125,7 +125,7 @@ class FirstSeeds:
         self._seeds, self._authors, self._entries = KeyTable(_SIZE), Rows(_SIZE), array("Q")
 
     def note(self, seed: bytes, index: int, author: bytes) -> None:
-        """A message of the author at this index holds it."""
+        """Note that a message of the author at this index holds the seed."""
         if self._seeds.add(seed) == len(self._entries):
             self._authors.append(author)
             self._entries.append(index)
@@ -143,11 +143,11 @@ class FirstInputs:
         self.clear()
 
     def clear(self) -> None:
-        """A logical round begins."""
+        """Forget all inputs: a logical round begins."""
         self._authors, self._inputs = KeyTable(_SIZE), Rows(_SIZE)
 
     def note(self, author: bytes, given: bytes) -> None:
-        """The party takes part with this input."""
+        """Note that the party takes part with this input."""
         if given and self._authors.add(author) == len(self._inputs):
             self._inputs.append(given)
 
@@ -182,7 +182,7 @@ class Commits:
         self._dealt: dict[int, Dealt] = {}
 
     def add(self, place: int, self_mask: bytes, dealt: Dealt = _NOTHING) -> None:
-        """The commit of a party that the close lists."""
+        """Add the commit of a party that the close lists."""
         self._listed[place] = True
         self._self_masks[place] = self_mask
         if dealt.coefficients or dealt.shares:
@@ -336,7 +336,7 @@ class Edges:
         return at if at < last and self.high[at] == high else None
 
     def encoding(self, edge: int) -> bytes:
-        """What both ends posted."""
+        """The bytes that both ends posted."""
         return bytes(self.encodings[edge])
 
     def points(self, group: Group, edges: Sequence[int]) -> PointVec:

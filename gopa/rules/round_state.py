@@ -321,7 +321,7 @@ class RoundState:
         *,
         final: bool = False,
     ) -> tuple[int, ...]:
-        """The close is posted: its list, whose numbers are those of the first one in memory."""
+        """Take the list of a posted close; its numbers are shared with the first list in memory."""
         if self.lists:
             everybody, last = self.lists[0].members, self.members
             members = last if members == last else tuple(everybody[each] for each in members)
@@ -336,7 +336,7 @@ class RoundState:
                 yield Removal(position, rows[position].phase, rows[position].cause)
 
     def unmask(self, seeds: Mapping[int, SecretBytes]) -> None:
-        """These seeds are public."""
+        """Keep seeds that are public now."""
         self.unmasked.update(seeds)
 
 
@@ -386,7 +386,7 @@ class PhaseRules(ABC):
         then: Callable[[], None] = nothing,
         strikes: bool = True,
     ) -> Sorter[T]:
-        """Reads the messages of this phase; `missing` is `rule` unless it is given."""
+        """Make the sorter of this phase; `missing` is `rule` unless it is given."""
         phase = self.phase
         if phase is None:
             raise UsageError("nobody posts anything in this phase")

@@ -23,12 +23,12 @@ from gopa.rules.closes import (
     stated,
 )
 from gopa.rules.cutting import CutOff, cut_off, excused
-from gopa.rules.evidence import Notes, Views
 from gopa.rules.findings import BreaksRule, Control, Fault, Role, RoundFindings, RoundPicture
 from gopa.rules.join import JoinRules
-from gopa.rules.late_evidence import LateEvidence, judge_late, reported
+from gopa.rules.late_evidence import LateEvidence, judge_late
 from gopa.rules.mailbox import Mailbox
 from gopa.rules.publish import PublishRules
+from gopa.rules.records import Notes, Views
 from gopa.rules.retry import Bars, Due, following, releases_of
 from gopa.rules.round_state import (
     CloseInputs,
@@ -40,7 +40,7 @@ from gopa.rules.round_state import (
     Tools,
 )
 from gopa.rules.routing import note_above_cut, note_late, route
-from gopa.rules.view import viewed
+from gopa.rules.view import reported, viewed
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 
 _WITH_BEACON: Final = frozenset({Phase.JOIN, Phase.COINS})
@@ -184,7 +184,7 @@ class RoundSequence:
     # What comes in
 
     def party(self, message: Message) -> None:
-        """A message of somebody who may be a party, in a phase of parties."""
+        """Take a message of somebody who may be a party, in a phase of parties."""
         self._outdate(message.index)
         state, phase = self._state, Phase(message.phase)
         if message.round > self._most:
@@ -199,7 +199,7 @@ class RoundSequence:
             route(state, self._rules, self._notes, message)
 
     def equivocation(self, item: Equivocation) -> None:
-        """Evidence against somebody who may be a party ([E3], [X5])."""
+        """Take evidence against somebody who may be a party ([E3], [X5])."""
         self._outdate(item.index)
         self._equivocators.setdefault(item.author, item.index)
         if self.number < item.round <= self._most:
@@ -208,7 +208,7 @@ class RoundSequence:
             self._state.mail.strike(item.author, item.index)
 
     def broken_control(self, item: Broken) -> None:
-        """An entry of the organiser that continues nothing: what it says cannot be read."""
+        """Report an entry of the organiser that continues nothing: what it says cannot be read."""
         fault = Fault(
             Role.ORGANISER,
             item.author,
@@ -221,7 +221,7 @@ class RoundSequence:
         self._fail(fault)
 
     def control(self, message: Message) -> None:
-        """A message of the organiser in phase 0."""
+        """Take a message of the organiser in phase 0."""
         if self.failed:
             what = "the organiser goes on after it broke the rules"
             self._notes.add("04-C3", what, message.round, message.index)
@@ -298,7 +298,7 @@ class RoundSequence:
         self._cut, self._tried = message.first, None
 
     def _finish_last(self, due: Due) -> None:
-        """What evidence below this `open` says about the round before counts from now on."""
+        """Judge the evidence about the round before that stands below this `open`."""
         state = self._state
         if state is None:
             return
@@ -381,7 +381,7 @@ class RoundSequence:
             self._judge = next_rules.judge
 
     def _note_veto(self, state: RoundState, left: CutOff, message: Message) -> None:
-        """Whether the log before the abort would have carried the round on: a veto ([X7]).
+        """Note a veto: an abort of a round that the log before it would have carried on ([X7]).
 
         Stops an organiser that ends a round in somebody else's name (attack `early-cut`).
         """
@@ -395,7 +395,7 @@ class RoundSequence:
     def _leave(
         self, state: RoundState, message: Message, said: ResultMessage | Abort, *, heard: int
     ) -> None:
-        """The round is over; what came too late is kept until the next one opens."""
+        """Leave a round that is over; what came too late is kept until the next one opens."""
         for phase in Phase:
             self._forget(state, phase, heard)
         state.ended, state.ended_at = said, message.index
@@ -404,7 +404,7 @@ class RoundSequence:
         self.results += isinstance(said, ResultMessage)
 
     def _forget(self, state: RoundState, phase: Phase | None, heard: int) -> None:
-        """A phase is over: accusations above its cut are kept, everything else is dropped."""
+        """Drop the messages of a phase that is over, but for accusations above its cut."""
         if phase is None or phase is Phase.ACCUSE:
             return
         if phase is Phase.PUBLISH:
@@ -431,7 +431,7 @@ class RoundSequence:
         self.failed = True
 
     def _outdate(self, index: int) -> None:
-        """What was worked out for a cut above this entry holds no more."""
+        """Drop what was worked out for a cut above this entry: it holds no more."""
         if self._tried is not None and index < self._tried.cut:
             self._tried = None
 

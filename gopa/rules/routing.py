@@ -7,8 +7,8 @@ from typing import Final
 from gopa.messages.framing import Message
 from gopa.messages.parameters import Roster
 from gopa.messages.phases import Phase
-from gopa.rules.evidence import Notes
 from gopa.rules.join import used_seed
+from gopa.rules.records import Notes
 from gopa.rules.round_state import PhaseRules, RoundState
 
 _LATE: Final = "a message after its phase was closed"
@@ -36,7 +36,7 @@ def route(state: RoundState, rules: PhaseRules | None, notes: Notes, message: Me
 
 
 def note_above_cut(state: RoundState, rules: PhaseRules, notes: Notes, cut: int, end: int) -> None:
-    """The phase ends by a message at `end`: whoever posted above the cut was late, or cut off."""
+    """Note who posted above the cut of a phase that a message at `end` ends: late, or cut off."""
     if rules.phase is None:
         return
     for message in state.mail.all(rules.phase):
@@ -48,7 +48,7 @@ def note_above_cut(state: RoundState, rules: PhaseRules, notes: Notes, cut: int,
 
 
 def note_late(notes: Notes, message: Message, state: RoundState | None = None) -> None:
-    """The message changes no list; in its own round its author is named.
+    """Note a message that changes no list; in its own round its author is named.
 
     Else somebody could publish when its edges are about to be opened, and be taken back (attack
     `late-return`).
@@ -78,7 +78,7 @@ def _receive(state: RoundState, phase: Phase, message: Message) -> None:
 
 
 def _keep_late(state: RoundState, phase: Phase, message: Message) -> None:
-    """What came too late for a list may still convict, or make an edge public."""
+    """Keep what came too late for a list: it may still convict, or make an edge public."""
     if phase is Phase.ACCUSE:
         state.late_accusations.append(message)
     elif phase is Phase.ROLLBACK and state.edges is not None:

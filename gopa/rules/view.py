@@ -1,20 +1,23 @@
-"""Shows the current round as the organiser, the board and people want to see it."""
+"""Describes a round: as a picture while it goes on, and as findings for whoever judges it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gopa.messages.organiser import Abort, ResultMessage
 from gopa.messages.phases import Phase
 from gopa.rules.final_phases import RecoverRules
-from gopa.rules.findings import RoundPicture
+from gopa.rules.findings import RoundFindings, RoundPicture
+from gopa.rules.late_evidence import LateEvidence
 from gopa.rules.publish import RollbackRules
+from gopa.rules.retry import releases_of
 from gopa.rules.round_state import PhaseRules, RoundState
 
 
 def viewed(
     state: RoundState, rules: PhaseRules | None, leaf: bytes, opened_at: int, cut: int
 ) -> RoundPicture:
-    """A picture of the round; it does not change any more."""
+    """Make a picture of the round that does not change any more."""
     opens = None if rules is None else rules.phase
     last = next((each for each in reversed(state.lists) if each.phase < Phase.CONFIRM), None)
     return RoundPicture(
@@ -58,3 +61,33 @@ def _owed(rules: PhaseRules | None) -> Mapping[int, tuple[int, ...]]:
     if not isinstance(rules, RollbackRules):
         return {}
     return {place: tuple(sorted(edges)) for place, edges in rules.owed.items()}
+
+
+def reported(state: RoundState, late: LateEvidence) -> RoundFindings:
+    """Say what is established about a round, with what late evidence shows."""
+    ended, edges = state.ended, state.edges
+    opened = {edges.ends(edge) for edge in state.openings} if edges is not None else set()
+    return RoundFindings(
+        number=state.number,
+        logical=state.logical,
+        attempt=state.attempt,
+        opened_at=state.opened.index,
+        ended_at=state.ended_at,
+        barred=tuple(sorted(state.barred)),
+        roll=tuple(state.places),
+        withheld=state.withheld,
+        joint=state.joint,
+        graph=state.graph,
+        lists=tuple(state.lists),
+        removals=tuple(state.removals),
+        void=() if edges is None else tuple(sorted(edges.void_pairs)),
+        opened=tuple(sorted(opened | set(late.opened))),
+        unmasked=tuple(sorted({*state.unmasked, *state.recovered})),
+        recovered=state.recovered,
+        released=state.final is not None,
+        releases=releases_of(state),
+        sums=ended.sums if isinstance(ended, ResultMessage) else None,
+        abort=ended.reason if isinstance(ended, Abort) else None,
+        culprits=state.blamed_for_abort if isinstance(ended, Abort) else (),
+        veto=state.veto,
+    )

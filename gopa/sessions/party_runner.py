@@ -1,4 +1,4 @@
-"""Drives one party's state machine: feeds it log entries, posts its messages.
+"""Connects one party with a board: what the log says goes in, what the party says is posted.
 
 Specification: `specs/12-sessions.md`, section 3.
 """
@@ -114,21 +114,24 @@ class PartyRunner(Guarded):
         return offer.decided
 
     def expect(self, logical: int) -> asyncio.Future[Decided]:
-        """Wait for a logical round whose input is from before; done when it is decided."""
+        """Wait for a logical round whose input was given before a restart; done when decided."""
         decided = asyncio.get_running_loop().create_future()
         self._taken[logical] = decided
         return decided
 
     @property
     def concluded(self) -> Decided | None:
-        """The last round, once `run` has found the session over: perhaps nobody was told."""
+        """The last round, once `run` has found the session over.
+
+        A caller may not have heard of it before a restart.
+        """
         last = self._party.last
         return self._decided(last) if self.over and last is not None else None
 
     async def run(self) -> None:
         """Follow the session to its end."""
         try:
-            while not await self._retried(self._look):
+            while not await self._retried(self._start_reading):
                 pass
             while not self.over:
                 done = await self._retried(self._proceed)
@@ -145,7 +148,7 @@ class PartyRunner(Guarded):
         stage = self._party.state.stage
         return stage.error if isinstance(stage, Stopped) else SessionOver()
 
-    async def _look(self) -> None:
+    async def _start_reading(self) -> None:
         """Get the newest checkpoint; after a restart read again what the organiser said before."""
         self._horizon = await self._shown(self._log.grown(0))
         chain = self._party.state.chain

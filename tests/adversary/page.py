@@ -1,7 +1,8 @@
 """`python -m tests.adversary.page > docs/attacks.md`: the catalogue as a page.
 
 A row says what an attack tries, what catches it, and what comes of it in a build that lacks
-that one check. The tests hold the page against what happens.
+that one check; `python -m tests.adversary.page NAME` prints the row of one attack. The tests
+hold the page against what happens.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from itertools import groupby
 
 from gopa.adversary import AttackResult, attacks, named
 from gopa.adversary.outcome import Catch, How
-from tests.adversary.weakened import came_of, what_happens
+from tests.adversary.weakened import came_of, names_asked_for, what_happens
 from tests.adversary.weaknesses import WEAKNESSES
 
 _HEAD = """# The catalogue of attacks
@@ -58,4 +59,6 @@ def _cited(rule: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write("\n".join(page()).rstrip() + "\n")
+    asked = names_asked_for("tests.adversary.page", __doc__)
+    lines = [line(name, came_of(name)) for name in asked] or page()
+    sys.stdout.write("\n".join(lines).rstrip() + "\n")

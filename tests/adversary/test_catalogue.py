@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import sys
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 import pytest
 
-from gopa.adversary import AttackResult, attacks, named
+from gopa.adversary import AttackResult, attacks, catalogue, named
 from gopa.adversary.attack import SessionAttack
 from gopa.adversary.outcome import How
 from gopa.adversary.setup import RECOVERING, SPARSE
@@ -65,6 +67,12 @@ def test_there_are_enough_and_all_that_were_promised() -> None:
     assert set(NAMES) >= PROMISED
 
 
+def test_every_file_of_the_catalogue_is_imported() -> None:
+    """Else its attacks do not exist, and nothing tells."""
+    files = [each.stem for each in Path(catalogue.__file__).parent.glob("[!_]*.py")]
+    assert [name for name in files if f"{catalogue.__name__}.{name}" not in sys.modules] == []
+
+
 @cache
 def row_of(name: str) -> AttackResult:
     """What comes of an attack, with everything in place."""
@@ -105,6 +113,7 @@ def test_whoever_is_blamed_took_part_in_the_attack(name: str) -> None:
 def test_story_and_rules_are_complete(name: str) -> None:
     attack = named(name)
     story = attack.story
+    assert attack.family != "own"
     assert all(text.endswith(".") for text in (story.tries, story.caught, story.costs))
     assert all(rule == "04-C5" or check_of(rule) for rule in attack.expects)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -58,6 +59,17 @@ def what_happens(row: AttackResult) -> str:
     return "; ".join(row.harm) or _aim_of(row.attack)
 
 
+def names_asked_for(program: str, description: str | None) -> Sequence[str]:
+    """The attacks that a command line names; none if it is to be all of them."""
+    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=description)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="an attack; without one, all")
+    names: list[str] = parser.parse_args().names
+    unknown = [name for name in names if name not in attacks()]
+    if unknown:
+        parser.error(f"no attack has this name: {', '.join(unknown)}; see `gopa attack --list`")
+    return names
+
+
 def main(names: Sequence[str]) -> int:
     """Print the table; 1 if an attack fails in spite of its weakness."""
     sys.stdout.write(
@@ -92,4 +104,4 @@ def _columns(*texts: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(names_asked_for("tests.adversary.weakened", __doc__)))

@@ -75,6 +75,7 @@ MASKS: dict[str, dict[str, Any]] = {
 DROPPING = [Phase.JOIN, Phase.COMMIT, Phase.PUBLISH, Phase.ROLLBACK]
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 def test_the_sum_is_that_of_inputs_and_noise(mask: dict[str, Any], drawn: Noise) -> None:
     """Exactly, for every pair of parties that leave in every pair of phases."""

@@ -60,18 +60,27 @@ def outcome(mode: Any, script: Any, **changes: Any) -> Any:
     )
 
 
-def scripts() -> list[dict[int, str]]:
-    single = [{2: phase} for phase in PHASES]
-    pairs = [{2: first, 5: second} for first, second in product(PHASES, repeat=2)]
-    many = [dict.fromkeys(range(1, 5), phase) for phase in PHASES]
-    most = [dict.fromkeys(range(1, 6), phase) for phase in PHASES]
-    return [{}, *single, *pairs, *many, *most]
+SINGLE: list[dict[int, str]] = [
+    {},
+    *({2: phase} for phase in PHASES),
+    *(dict.fromkeys(range(1, 5), phase) for phase in PHASES),
+    *(dict.fromkeys(range(1, 6), phase) for phase in PHASES),
+]
+"""Nobody fails, one party, as many as may fail, and one more; the
+graph is complete, so that chance has no say."""
 
 
-def test_mode_off_ends_as_a_session_does() -> None:
-    """On a complete graph, where chance has no say: every pair of parties and phases."""
-    for script in scripts():
-        assert outcome("off", script) == outcome("signed", script), script
+@pytest.mark.thirds
+@pytest.mark.parametrize("script", SINGLE, ids=str)
+def test_mode_off_ends_as_a_session_does(script: dict[int, str]) -> None:
+    assert outcome("off", script) == outcome("signed", script)
+
+
+@pytest.mark.thirds
+@pytest.mark.parametrize(("first", "second"), list(product(PHASES, repeat=2)))
+def test_mode_off_ends_as_a_session_does_for_pairs(first: str, second: str) -> None:
+    script = {2: first, 5: second}
+    assert outcome("off", script) == outcome("signed", script)
 
 
 def test_honest_but_curious_rounds_end_alike_too() -> None:
@@ -95,6 +104,7 @@ def test_signed_rounds_say_what_is_not_proved(trust: Any) -> None:
     assert result.transcript.check().complete
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("beacon", ["test", "commit-reveal"])
 def test_a_full_session_over_several_rounds(tmp_path: Path, beacon: Any) -> None:
     """Every round is in the log, which is checked strictly, from files, afterwards."""

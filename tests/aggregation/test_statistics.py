@@ -3,7 +3,8 @@
 Two statistics are tested each time: the mean of n standardised errors, with deviation
 1 / sqrt(n), and their mean square, with deviation sqrt(2 / n) for errors close to normal.
 Seeds are fixed; with fresh ones a limit of 4.5 deviations on both sides gives a false alarm
-in about one of 150,000 runs of a statistic. Inputs lie in the middle between two points
+in about one of 150,000 runs of a statistic. Each coordinate of a vector is a run of its own: all
+its noise, masks and rounding are. Inputs lie in the middle between two points
 of the grid, where the variance of rounding is exactly its bound.
 """
 
@@ -28,6 +29,8 @@ from tests.simulation.doubles import SWIFT
 LIMIT = 4.5
 RUNS = 2000
 FEWER = 600
+WIDE = 20
+"""Coordinates, and so runs, of a round in mode off."""
 DROPPING = ["join", "commit", "publish", "rollback", "unmask"]
 
 
@@ -71,13 +74,14 @@ def require_standard(found: list[float], runs: int = RUNS) -> None:
 
 
 @pytest.mark.parametrize("trust", ["malicious", "honest-but-curious"])
-@pytest.mark.parametrize("chance", [0.0, 0.05])
+@pytest.mark.parametrize("chance", [0.0, 0.1])
 def test_the_mean_in_mode_off(chance: float, trust: Any) -> None:
     masks = {} if trust == "malicious" else {"mask": "gaussian", "mask_deviation": 40}
-    made = terms(parties=12, survivors=4, loss=6, rounds=RUNS, attempts=8, charged=7, **masks)
+    shape = {"parties": 12, "survivors": 4, "loss": 6, "dimension": WIDE, "rounds": RUNS // WIDE}
+    made = terms(**shape, attempts=8, charged=7, **masks)
     script = dropouts(made.parties, chance)
     settings: dict[str, Any] = {"mode": "off", "trust": trust, "seed": str(chance)}
-    found, results = errors(LocalAggregator(made, script=script, **settings), RUNS)
+    found, results = errors(LocalAggregator(made, script=script, **settings), made.rounds)
     require_standard(found)
     counts = {result.count for result in results}
     assert (len(counts) > 3) == (chance > 0)
@@ -93,9 +97,9 @@ def test_the_standard_error_is_that_of_the_plan(dimension: int) -> None:
     assert np.allclose(result.stderr, plan.errors.planned, rtol=1e-12)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("chance", [0.0, 0.1])
 def test_the_mean_in_signed_mode(chance: float) -> None:
-    """Each coordinate of a vector is a run of its own."""
     made = lasting(rounds=10, dimension=200, charged=3)
     script = dropouts(made.parties, chance)
     with LocalAggregator(made, mode="signed", seed=5, script=script) as aggregator:
@@ -104,14 +108,15 @@ def test_the_mean_in_signed_mode(chance: float) -> None:
     assert any(result.excluded for result in results) == (chance > 0)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("chance", [0.0, 0.1])
 def test_the_mean_in_full_mode(chance: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Proofs are those of `doubles`; the long test below has real ones."""
     monkeypatch.setattr(sessions, "LocalSession", partial(sessions.LocalSession, toolkit=SWIFT))
-    made = lasting(rounds=50, charged=3)
+    made = lasting(rounds=5, dimension=10, charged=3)
     script = dropouts(made.parties, chance)
     with LocalAggregator(made, mode="full", seed=5, script=script) as aggregator:
-        found, results = errors(aggregator, 50)
+        found, results = errors(aggregator, 5)
     require_standard(found, 50)
     assert any(result.excluded for result in results) == (chance > 0)
 
@@ -130,24 +135,29 @@ def test_two_thousand_runs_of_one_number(mode: Any, chance: float) -> None:
 
 
 def test_the_weighted_mean() -> None:
-    made = terms(parties=20, survivors=15, loss=5, k=10, dimension=2, steps=2000, rounds=FEWER)
+    """The last coordinate of what is summed is the weight."""
+    rounds = FEWER // WIDE
+    made = terms(
+        parties=20, survivors=15, loss=5, k=10, dimension=WIDE + 1, steps=2000, rounds=rounds
+    )
     aggregator = LocalAggregator(made, mode="off", seed=2, max_weight=10)
     chooser = np.random.default_rng(3)
-    values, weights = chooser.random(20), chooser.uniform(2, 10, 20)
-    exact = np.average(values, weights=weights)
-    total = float(np.dot(values, weights))
-    results = [aggregator.average(values.tolist(), weights=weights.tolist()) for _ in range(FEWER)]
-    standard = [(result.mean - exact) / result.stderr for result in results]
-    sums = [(result.sum - total) / result.sum_stderr for result in results]
-    for found in (standard, sums):
+    values, weights = chooser.random((20, WIDE)), chooser.uniform(2, 10, 20)
+    exact = np.average(values, axis=0, weights=weights)
+    total = weights @ values
+    results = [aggregator.average(list(values), weights=weights.tolist()) for _ in range(rounds)]
+    standard = [(flat(result.mean) - exact) / flat(result.stderr) for result in results]
+    sums = [(flat(result.sum) - total) / flat(result.sum_stderr) for result in results]
+    for found in (np.ravel(standard), np.ravel(sums)):
+        assert len(found) == FEWER
         assert abs(np.mean(found)) < LIMIT / FEWER**0.5
         # Rounding varies less than its bound: a few parts in a hundred here.
         assert 1 - 0.15 < np.mean(np.square(found)) < 1 + LIMIT * (2 / FEWER) ** 0.5
 
 
 def test_variances_are_unbiased() -> None:
-    made = terms(parties=30, survivors=20, loss=10, k=10, dimension=2, steps=50, rounds=FEWER)
-    values = np.random.default_rng(4).random(30)
+    made = terms(parties=12, survivors=8, loss=4, k=6, dimension=2, steps=50, rounds=FEWER)
+    values = np.random.default_rng(4).random(12)
     aggregator = LocalAggregator(made, mode="off", seed=6)
     found = []
     for _ in range(FEWER):

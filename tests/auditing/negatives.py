@@ -363,7 +363,7 @@ NEGATIVES: Final = (
     Negative(
         "1.3",
         _trailing,
-        together(ignored("1.3"), replaced(auditor, "take_break", _ended_anyway)),
+        together(ignored("1.3"), replaced(auditor, "note_early_end", _ended_anyway)),
         plain_twin,
     ),
     Negative("1.4", _repeated, ignored("1.4"), plain_twin),

@@ -133,6 +133,7 @@ def test_a_verdict_stays_one_behind_the_end_of_options(
             assert ended.value.code == code
 
 
+@pytest.mark.thirds
 @pytest.mark.skipif(not FULL.exists(), reason="there is no device that is always full")
 @pytest.mark.parametrize(
     ("arguments", "code"), [(["--no-such-option"], 2), (["nothing.gopa"], 2), (["--help"], 5)]
@@ -144,6 +145,7 @@ def test_who_cannot_be_told_anything_is_accused_of_nothing(arguments: list[str],
     assert done.returncode == code
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(
     "error",
     [
@@ -165,7 +167,7 @@ def test_who_cannot_be_told_anything_is_accused_of_nothing(arguments: list[str],
     [
         "gopa.auditing.auditor.read_log",
         "gopa.auditing.auditor.compose",
-        "gopa.auditing.composing.check_log",
+        "gopa.auditing.composing.check_foundation",
         "gopa.auditing.composing.check_session",
         "gopa.auditing.session_checks.privacy_report",
         "gopa.auditing.reading.verify_many",
@@ -199,7 +201,11 @@ def test_a_failure_is_a_report_too(gopa: Gopa, monkeypatch: pytest.MonkeyPatch) 
     assert (answer.code, found["code"], found["verdict"]) == (5, 5, "INTERNAL ERROR")
 
 
-def test_nothing_that_click_or_python_does_ends_with_1() -> None:
+@pytest.mark.thirds
+@pytest.mark.parametrize(
+    "error", ["KeyboardInterrupt", "ImportError('x')", "BrokenPipeError(32, 'x')"]
+)
+def test_nothing_that_click_or_python_does_ends_with_1(error: str) -> None:
     """In a process of its own: an interrupt while the command is being imported."""
     program = (
         "import sys, gopa.cli as cli\n"
@@ -208,13 +214,12 @@ def test_nothing_that_click_or_python_does_ends_with_1() -> None:
         "cli.entry.import_module = broken\n"
         "cli.main()\n"
     )
-    for error in ("KeyboardInterrupt", "ImportError('x')", "BrokenPipeError(32, 'x')"):
-        done = subprocess.run(
-            [sys.executable, "-c", program.format(error=error), str(path_of("clean_full"))],
-            capture_output=True,
-            check=False,
-        )
-        assert done.returncode == 5, (error, done.stderr)
+    done = subprocess.run(
+        [sys.executable, "-c", program.format(error=error), str(path_of("clean_full"))],
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 5, done.stderr
 
 
 def test_json_is_the_report(gopa: Gopa, tmp_path: Path) -> None:

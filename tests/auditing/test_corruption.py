@@ -27,7 +27,7 @@ BASES: Final = (
     "two_rounds_convict_is_barred",
 )
 ACCEPTED: Final = {Verdict.VALID, Verdict.SIGNED_ONLY}
-IN_A_TEST: Final = 133
+IN_A_TEST: Final = 45
 IN_A_SOAK: Final = 20_000
 
 Change = Callable[[list[bytes], random.Random], list[bytes]]

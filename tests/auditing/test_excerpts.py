@@ -23,6 +23,7 @@ def read_of(name: str) -> list[bytes]:
         return list(ArchiveReader(stream, policy).entries())
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("name", NAMES[::4])
 def test_one_fault_at_a_time_gives_the_same_files(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -18,6 +18,7 @@ from gopa.auditing.report import Report, Verdict
 from gopa.messages.organiser import RemovalCause
 from gopa.messages.phases import Phase
 from gopa.simulation import Script
+from gopa.wording import ABORTS
 from gopa.wording import exclusion_reason as reason
 from tests.auditing.html_reading import by_kind, page, words
 from tests.auditing.html_samples import (
@@ -118,7 +119,7 @@ def test_a_session_without_a_result_says_why() -> None:
         round_report(), outcome="abort", abort="too_few_left", sums=(), total=(), mean=(), stderr=()
     )
     card = by_kind(page(replace(report(), rounds=(failed,))), "card")[0]
-    assert "too few parties were left" in words(card)
+    assert ABORTS["too_few_left"] in words(card)
 
 
 @pytest.mark.parametrize("cause", RemovalCause)

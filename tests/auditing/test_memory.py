@@ -25,7 +25,7 @@ from tests.auditing.logs import archived, clean, note_of
 from tests.planning.classic import plan
 from wire.randomness import Rng
 
-FEW, MANY = 150, 600
+FEW, MANY = 100, 300
 PROOF = 1_000
 MOST = 6_000
 """Bytes for each party; objects in place of packed bytes take twice as much."""
@@ -120,7 +120,7 @@ def peak_of_entries(count: int, path: Path) -> int:
 
 
 def test_memory_for_each_tiny_entry_is_bounded(tmp_path: Path) -> None:
-    few, many = 1_000, 5_000
+    few, many = 500, 2_000
     path = tmp_path / "log.gopa"
     peak_of_entries(few, path)
     growth = (peak_of_entries(many, path) - peak_of_entries(few, path)) / (many - few)

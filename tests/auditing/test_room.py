@@ -34,6 +34,7 @@ def test_with_enough_memory_there_is_a_verdict(tmp_path: Path) -> None:
     assert audited(tmp_path, 4_096).returncode == 0
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("megabytes", GIVEN)
 def test_too_little_memory_accuses_nobody(megabytes: int, tmp_path: Path) -> None:
     ended = audited(tmp_path, megabytes)

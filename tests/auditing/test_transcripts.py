@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import lru_cache
 from typing import Final
 
 import pytest
@@ -18,11 +19,15 @@ from gopa.auditing.evidence import Evidence, Messages, TwoEntries
 from gopa.auditing.judging import SELF_CONTAINED, judge
 from gopa.auditing.proving import evidence_of
 from gopa.auditing.report import Culprit, Report
+from gopa.auditing.state import LogState
 from gopa.rounds.toolkit import Toolkit
 from tests.auditing.logs import ends
 from tests.auditing.schema import problems
 from tests.auditing.transcripts import CODES, NAMES, anchors_of, liars_of, path_of, stated
 from tests.group.backends import installed_groups
+
+BY_NAME: Final = pytest.mark.parametrize("name", NAMES, scope="module")
+"""With this scope all tests of one name follow each other: they share a report."""
 
 SAMPLE: Final = (
     "clean_full",
@@ -33,14 +38,22 @@ SAMPLE: Final = (
 )
 
 
+@lru_cache(maxsize=4)
+def told(name: str) -> tuple[Report, LogState]:
+    """What an audit without any option says, and what it has read; neither changes."""
+    report, state = run(path_of(name), options_of(anchors=anchors_of(name)), None)
+    assert state is not None
+    return report, state
+
+
 def audited(name: str, group: Group | None = None, executor: Executor | None = None) -> Report:
     toolkit = None if group is None else Toolkit(group=group)
     return audit(path_of(name), anchors=anchors_of(name), toolkit=toolkit, executor=executor)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@BY_NAME
 def test_the_verdict_is_the_stated_one(name: str) -> None:
-    report = audited(name)
+    report, _ = told(name)
     expected = stated(name)["expected"]
     assert report.verdict.value == expected["verdict"]
     assert report.code == CODES[expected["verdict"]]
@@ -50,9 +63,9 @@ def test_the_verdict_is_the_stated_one(name: str) -> None:
     assert found == {(f["rule"], tuple(f["entries"]), f["proved"]) for f in expected["faults"]}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@BY_NAME
 def test_nobody_honest_is_named(name: str) -> None:
-    liars, report = liars_of(name), audited(name)
+    liars, (report, _) = liars_of(name), told(name)
     for fault in report.faults:
         assert fault.proved == bool(fault.author)
         assert (fault.culprit is Culprit.UNATTRIBUTABLE) != fault.proved
@@ -60,9 +73,10 @@ def test_nobody_honest_is_named(name: str) -> None:
         assert all(each.leaf for each in fault.entries)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.thirds
+@BY_NAME
 def test_the_report_conforms_to_its_schema(name: str) -> None:
-    data = audited(name).to_json()
+    data = told(name)[0].to_json()
     assert data.endswith(b"\n")
     assert problems(json.loads(data)) == []
 
@@ -84,11 +98,11 @@ def test_the_schema_notices_what_does_not_conform() -> None:
     assert problems(dict(reversed(good.items())))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.thirds
+@BY_NAME
 def test_every_proved_fault_has_evidence_that_convicts(name: str) -> None:
     anchors = anchors_of(name)
-    report, state = run(path_of(name), options_of(anchors=anchors), None)
-    assert state is not None
+    report, state = told(name)
     assert anchors.policy is not None
     with path_of(name).open("rb") as stream:
         entries = list(ArchiveReader(stream, anchors.policy).entries())

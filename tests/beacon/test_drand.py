@@ -52,6 +52,7 @@ def refusal(published: Published, **changes: Any) -> str:
     return caught.value.check
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("published", ROUNDS, ids=name)
 def test_published_rounds_are_accepted(published: Published) -> None:
     value = accept(published)
@@ -63,6 +64,7 @@ def test_some_values_are_known_from_the_networks_themselves() -> None:
     assert len([published for published in ROUNDS if published.value]) == 4
 
 
+@pytest.mark.thirds
 @one_of_each
 def test_a_signature_is_for_its_round_and_key(published: Published) -> None:
     assert refusal(published, number=published.number + 1) == "09-D9"
@@ -129,13 +131,14 @@ def flip_all(published: Published, step: int) -> set[str]:
     return checks
 
 
+@pytest.mark.thirds
 @one_of_each
 def test_flipped_bits_are_refused(published: Published) -> None:
     """The first three bits are the flags; the sign alone leads to another good point."""
     assert refusal(published, signature=flipped(published.signature, 0)) == "09-D7"
     assert refusal(published, signature=flipped(published.signature, 1)) == "09-D7"
     assert refusal(published, signature=flipped(published.signature, 2)) == "09-D9"
-    assert flip_all(published, 11) <= {"09-D7", "09-D8"}
+    assert flip_all(published, 47) <= {"09-D7", "09-D8"}
 
 
 @pytest.mark.soak
@@ -178,6 +181,7 @@ def raised(signature: bytes, at: int) -> bytes | None:
     return bytes([plain[0] | flags]) + plain[1:]
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(
     ("scheme", "at"),
     [
@@ -268,6 +272,7 @@ def test_long_signatures_with_a_part_outside_the_subgroup_are_refused() -> None:
     assert refusal(published, signature=forged) == "09-D8"
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("scheme", Scheme)
 def test_a_key_outside_the_subgroup_is_refused(scheme: Scheme) -> None:
     network = Network(scheme)
@@ -294,6 +299,7 @@ def test_a_key_with_a_part_outside_the_subgroup_satisfies_the_bare_equation() ->
         assert final_exponentiate(left * right) == FQ12.one()
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("scheme", Scheme)
 def test_a_network_of_our_own_signs_what_is_accepted(scheme: Scheme) -> None:
     network = Network(scheme)

@@ -84,14 +84,17 @@ def steps_of_an_append(template: BoardDirectory, root: Path) -> list[str]:
     return plan.steps
 
 
-PARTS = 3
-in_parts = pytest.mark.parametrize("part", range(PARTS))
+PARTS = 9
+in_parts = pytest.mark.parametrize(
+    "part",
+    [pytest.param(part, marks=pytest.mark.soak if part % 3 else ()) for part in range(PARTS)],
+)
 
 
 def cases(
     template: BoardDirectory, tmp_path: Path, part: int
 ) -> Iterator[tuple[int, BoardDirectory]]:
-    """Every third step, and a board to fail at it."""
+    """Every ninth step, and a board to fail at it."""
     count = len(steps_of_an_append(template, tmp_path / "dry"))
     for at in range(part, count, PARTS):
         yield at, copy_of(template, tmp_path / str(at))

@@ -209,14 +209,16 @@ def test_truncation_to_a_signed_prefix_of_other_entries(tmp_path: Path) -> None:
     rejects(root)
 
 
-def test_every_single_bit_flip_of_a_small_log(tmp_path: Path) -> None:
+@pytest.mark.thirds
+@pytest.mark.parametrize("part", range(6))
+def test_every_single_bit_flip_of_a_small_log(tmp_path: Path, part: int) -> None:
     root = small_log(tmp_path, 3)
     accepts(root)
     survivors = []
     flips = 0
     for path in sorted(p for p in root.rglob("*") if p.is_file()):
         data = path.read_bytes()
-        for position in range(8 * len(data)):
+        for position in range(part, 8 * len(data), 6):
             flipped = bytearray(data)
             flipped[position // 8] ^= 1 << position % 8
             path.write_bytes(flipped)
@@ -228,7 +230,7 @@ def test_every_single_bit_flip_of_a_small_log(tmp_path: Path) -> None:
             survivors.append((path.name, position))
         path.write_bytes(data)
     accepts(root)
-    assert flips > 8_000
+    assert flips > 8_000 // 6
     assert survivors == []
 
 

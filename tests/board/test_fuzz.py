@@ -29,7 +29,7 @@ from bulletin_board.witness.judging import AddCheckpoint, WitnessAnswer, read_re
 from tests.board.tools import log_key, memory_log, source_of, submission, trust
 from wire.errors import ProtocolError
 
-EXAMPLES = int(os.environ.get("GOPA_FUZZ_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("GOPA_FUZZ_EXAMPLES", "50"))
 
 
 def archive_bytes() -> bytes:

@@ -231,7 +231,7 @@ def test_the_risk_of_a_fork_is_taken_once(tmp_path: Path) -> None:
 
         assert after_a_failed_write(witnessed(1, one), 0, 300) == 1
         with pytest.raises(Refused) as caught:
-            after_a_failed_write(witnessed(1, silent), 2, 100)
+            after_a_failed_write(witnessed(1, silent), 2, 30)
         assert caught.value.reason is RefusalReason.UNAVAILABLE
 
 

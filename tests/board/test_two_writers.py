@@ -153,16 +153,28 @@ def settle(board: BoardDirectory, newer: Newer) -> Sequencer:
     return open_log(board)
 
 
+PARTS = 6
+
+
+@pytest.mark.thirds
 @pytest.mark.parametrize("post", [True, False])
-@pytest.mark.parametrize("work", [older_appends, older_looks, older_publishes])
+@pytest.mark.parametrize(
+    ("work", "part"),
+    [
+        *((older_appends, slice(part, None, PARTS)) for part in range(PARTS)),
+        (older_looks, slice(None)),
+        (older_publishes, slice(None)),
+    ],
+)
 def test_a_takeover_at_every_step(
     template: BoardDirectory,
     tmp_path: Path,
     work: Callable[[Sequencer], list[Submission]],
     post: bool,
+    part: slice,
 ) -> None:
     lost = 0
-    for at in range(steps_of(template, tmp_path / "dry", work)):
+    for at in range(steps_of(template, tmp_path / "dry", work))[part]:
         board = copy_of(template, tmp_path / str(at))
         newer = Newer(board, post=post)
         plan = Plan(at, "interrupt", interrupt=newer)
@@ -200,11 +212,15 @@ def check(
     assert report.equivocations == 0
 
 
-def test_a_takeover_at_every_step_of_opening(template: BoardDirectory, tmp_path: Path) -> None:
+@pytest.mark.thirds
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_takeover_at_every_step_of_opening(
+    template: BoardDirectory, tmp_path: Path, part: int
+) -> None:
     """The one that fenced last may write; the other one notices."""
     dry = Plan(armed=True)
     open_log(template, faulty_storage(copy_of(template, tmp_path / "dry"), dry)).close()
-    for at in range(len(dry.steps)):
+    for at in range(part, len(dry.steps), PARTS):
         board = copy_of(template, tmp_path / str(at))
         newer = Newer(board, post=True)
         plan = Plan(at, "interrupt", interrupt=newer, armed=True)

@@ -18,7 +18,7 @@ from wire.errors import UsageError
 if TYPE_CHECKING:
     from gopa.adversary.attack import Attack, AttackResult
 
-NAME, FAMILY = "spoiled-proof", "values"
+NAME, FAMILY = "spoiled-proof", "coins"
 
 
 def run(*arguments: str) -> Result:

@@ -19,11 +19,11 @@ from gopa.sessions.vault import identity
 from gopa.wording import PARTS, name_of
 from tests.board.waiting import until
 from tests.cli.joining import events, stand
-from tests.simulation.worlds import SCALAR, SIGNED
+from tests.simulation.worlds import FEW, SIGNED
 from wire.errors import GopaError, UsageError
 
-ONCE = replace(SCALAR, rounds=1)
-TWICE = replace(SCALAR, rounds=2, attempts=1, charged=0)
+ONCE = replace(FEW, rounds=1)
+TWICE = replace(FEW, rounds=2, attempts=1, charged=0)
 
 
 def test_a_session_that_never_opens_is_not_waited_for_for_ever(tmp_path: Path) -> None:
@@ -41,8 +41,8 @@ def test_a_session_that_never_opens_is_not_waited_for_for_ever(tmp_path: Path) -
 
 def test_whoever_is_not_in_the_round_is_told_why(tmp_path: Path) -> None:
     """It comes when the others have committed already, and goes into the round behind."""
-    deadlines = Deadlines(join=4, phase=6)
-    with stand(tmp_path, TWICE, mute=7, setting=SIGNED, deadlines=deadlines) as here:
+    deadlines = Deadlines(join=4, phase=4)
+    with stand(tmp_path, TWICE, mute=4, setting=SIGNED, deadlines=deadlines) as here:
         assert until(lambda: any(each.phase == Phase.PUBLISH for each in here.world.entries()))
         result = here.join("--value", "0.5")
     assert result.exit_code == 0, result.output
@@ -101,9 +101,9 @@ def test_wrong_inputs_are_one_line_and_cost_nothing(tmp_path: Path) -> None:
 
 def test_a_round_without_a_result_ends_with_a_code_of_its_own(tmp_path: Path) -> None:
     """Also for whoever asks again when the session is over."""
-    everybody = replace(ONCE, survivors=8, loss=0, attempts=1, charged=0)
+    everybody = replace(ONCE, survivors=5, loss=0, attempts=1, charged=0)
     deadlines = Deadlines(join=20, phase=3)
-    with stand(tmp_path, everybody, mute=7, setting=SIGNED, deadlines=deadlines) as here:
+    with stand(tmp_path, everybody, mute=4, setting=SIGNED, deadlines=deadlines) as here:
         aborted = here.join("--value", "0.5")
         again = here.join("--value", "0.5")
     for each in (aborted, again):

@@ -18,6 +18,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner, Result
 
+from bulletin_board import Submission
 from gopa.beacon import QUICKNET
 from gopa.cli import commands
 from gopa.cli.options import FAILED_EXIT
@@ -42,7 +43,7 @@ from wire.ed25519 import SigningKey
 from wire.errors import UsageError
 
 SMALL = ("--epsilon", "100", "--delta", "0.01", "--dropout", "0.01")
-PARTIES = 10
+PARTIES = 6
 KEYS = sorted(
     (SigningKey.generate(seeded(f"cli party {number}")) for number in range(PARTIES)),
     key=lambda key: key.public.data,
@@ -255,7 +256,7 @@ def test_create_never_writes_over_anything(world: World) -> None:
 
 def test_create_refuses_plans_that_fail_and_writes_nothing(world: World) -> None:
     arguments = ("session", "create", world.root / "no", *world.arguments())
-    refused(*arguments, "--corrupt", "9")
+    refused(*arguments, "--corrupt", "5")
     refused(*arguments, "-n", "11")
     refused(*arguments, "--mode", "full", "--trust", "honest-but-curious")
     assert not (world.root / "no").exists()
@@ -373,7 +374,7 @@ def test_absent_parties_are_waited_for_and_left_out(world: World) -> None:
     world.create()
     crowd = parties(world)
     crowd.members[4].silent = frozenset({Phase.COMMIT})
-    times = ("--join-seconds", "60", "--phase-seconds", "60", "--seconds", "commit", "10")
+    times = ("--join-seconds", "60", "--phase-seconds", "60", "--seconds", "commit", "3")
     with taking_part(crowd, world.url):
         arguments = ("session", "open", world.root / "mine", *times, "--json", "--poll", "0.02")
         told = lines(gopa(*arguments))
@@ -435,14 +436,16 @@ def shown(world: World) -> str:
 
 
 def posted_in_commit(world: World) -> int:
-    current = facts("session", "status", world.root / "mine")["round"]
-    if not isinstance(current, dict) or current["phase"] != "commit":
-        return 0
-    return len(current["posted"])
+    entries = (Submission.decode(raw).entry for raw in client(world.url).reader().entries())
+    return sum(each.phase == Phase.COMMIT for each in entries)
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 130)], ids=["kill", "term"]
+    ("number", "code"),
+    [
+        pytest.param(signal.SIGKILL, -9, id="kill"),
+        pytest.param(signal.SIGTERM, 130, id="term", marks=pytest.mark.soak),
+    ],
 )
 def test_killed_organiser_goes_on(world: World, number: signal.Signals, code: int) -> None:
     crowd, arguments = waiting_for_one(world)
@@ -515,6 +518,7 @@ def test_close_needs_no_beacon(world: World) -> None:
     assert facts("session", "close", world.root / "mine")["rounds"] == 0
 
 
+@pytest.mark.soak
 def test_one_process_runs_a_session(world: World) -> None:
     crowd, arguments = waiting_for_one(world)
     with taking_part(crowd, world.url):

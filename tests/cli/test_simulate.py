@@ -77,10 +77,10 @@ def test_a_board_is_kept_and_is_the_same_log_as_the_archive(tmp_path: Path) -> N
     refused(*SIGNED, "--out", board)
 
 
-@pytest.mark.parametrize("jobs", [1, 3])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.soak), 3])
 def test_a_seed_decides_everything_whatever_the_threads(tmp_path: Path, jobs: int) -> None:
     first, second, other = (tmp_path / f"{name}.gopa" for name in ("first", "second", "other"))
-    options = ("-n", "20", *TARGET, "--seed", "1", "--dropouts", "0.1", "--dropout", "0.2")
+    options = ("-n", "10", *TARGET, "--seed", "1", "--dropouts", "0.1", "--dropout", "0.2")
     mine = facts(*options, "--archive", first)
     same = facts(*options, "--archive", second, "--jobs", jobs)
     assert first.read_bytes() == second.read_bytes()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from commitments import Pedersen, RevealedOpening, decode_opening
 from commitments.group import Group
 from tests.group.backends import installed_groups
+from tests.pace import examples
 from tests.randomness import seeded
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 
@@ -19,7 +20,7 @@ SCALARS = st.one_of(st.sampled_from([0, 1, Q - 1, -1]), st.integers(0, Q - 1))
 
 
 @given(GROUPS, SCALARS, SCALARS, SCALARS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_sums_and_multiples_open_to_sums_and_multiples(
     group: Group, v: int, w: int, factor: int
 ) -> None:

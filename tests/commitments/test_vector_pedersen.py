@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from commitments import Pedersen, RevealedOpening, VectorPedersen
 from commitments.group import Group
 from tests.group.backends import installed_groups
+from tests.pace import examples
 from tests.randomness import seeded
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 
@@ -15,7 +16,7 @@ Q = 2**252 + 27742317777372353535851937790883648493
 
 
 @given(GROUPS, st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=6), st.integers(0, 99))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_sums_and_multiples_open_to_sums_and_multiples(
     group: Group, values: list[int], factor: int
 ) -> None:

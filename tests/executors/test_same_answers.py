@@ -53,18 +53,23 @@ PUBLIC = {
 """Types that may leave the process: what stands in a log."""
 
 
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Executor]:
+    """Spawned: a fork of a process with threads may stand still."""
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as spawned:
+        yield spawned
+
+
 @contextmanager
-def pool(kind: str, on_ray: RayExecutor) -> Iterator[Executor]:
-    """One that is closed afterwards, but for the cluster."""
+def pool(kind: str, on_ray: RayExecutor, processes: Executor) -> Iterator[Executor]:
+    """Threads are closed afterwards; the cluster and the processes serve other tests, too."""
     if kind == "ray":
         yield on_ray
     elif kind == "threads":
         with ThreadPoolExecutor(2) as threads:
             yield threads
     else:
-        # A fork of a process with threads may stand still.
-        with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
-            yield processes
+        yield processes
 
 
 def archive(executor: Executor | None, threads: ThreadPoolExecutor | None = None) -> bytes:
@@ -102,31 +107,33 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_executor_gives_the_same_log_and_the_same_report(
-    kind: str, on_ray: RayExecutor, log: Path
+    kind: str, on_ray: RayExecutor, processes: Executor, log: Path
 ) -> None:
-    with pool(kind, on_ray) as executor:
+    with pool(kind, on_ray, processes) as executor:
         assert archive(executor) == expected()
         found = gopa.audit(log, trust_embedded=True, executor=executor)
     assert found.to_json() == report(log)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_executor_finds_the_same_faults(kind: str, on_ray: RayExecutor) -> None:
+def test_every_executor_finds_the_same_faults(
+    kind: str, on_ray: RayExecutor, processes: Executor
+) -> None:
     raws = entries("accuse_of_a_share_without_proof")
     plain = check_log(raws, rng=seeded("reader"))
     assert plain.faults
-    with pool(kind, on_ray) as executor:
+    with pool(kind, on_ray, processes) as executor:
         found = check_log(raws, rng=seeded("reader"), executor=executor)
     assert found.to_json() == plain.to_json()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_aggregators_take_any_executor(kind: str, on_ray: RayExecutor) -> None:
+def test_aggregators_take_any_executor(kind: str, on_ray: RayExecutor, processes: Executor) -> None:
     values = [party / 8 for party in range(WORLD.parties)]
     with LocalAggregator(WORLD, seed=4) as plain:
         means = plain.average(values).mean
     with (
-        pool(kind, on_ray) as executor,
+        pool(kind, on_ray, processes) as executor,
         LocalAggregator(WORLD, seed=4, executor=executor, jobs=2) as aggregator,
     ):
         assert aggregator.average(values).mean == means

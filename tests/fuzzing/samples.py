@@ -56,7 +56,7 @@ def values() -> Iterator[Any]:
     yield from _lookups()
     yield from _vaults()
     yield from _memories()
-    yield from _evidence()
+    yield from evidence()
 
 
 def _lookups() -> Iterator[Any]:
@@ -106,7 +106,7 @@ def _memories() -> Iterator[Any]:
         yield failures._failure(error)
 
 
-def _evidence() -> Iterator[Any]:
+def evidence() -> Iterator[Any]:
     one, two, three = entries()[:3]
     statement = FaultStatement(SIGNED_ENTRY.decode(one).entry.author.data, b"04-E3", 1)
     for shown in (

@@ -12,7 +12,7 @@ from tests.fuzzing.codecs import codecs, seeds
 from tests.fuzzing.mutations import changed
 from wire.errors import MalformedMessage
 
-EXAMPLES = int(os.environ.get("GOPA_FUZZ_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("GOPA_FUZZ_EXAMPLES", "20"))
 SLOWLY = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 

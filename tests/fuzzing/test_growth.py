@@ -157,6 +157,7 @@ READ_DIRECTLY: Final[dict[str, tuple[bytes, Parser]]] = {
 }
 
 
+@pytest.mark.thirds(9)
 @pytest.mark.parametrize("filler", FILLERS)
 @pytest.mark.parametrize("name", [*TEXTS, *READ_DIRECTLY])
 def test_texts(name: str, filler: str) -> None:
@@ -183,6 +184,7 @@ FILES_OF_STRANGERS: Final[dict[str, tuple[bytes, Callable[[Path], object]]]] = {
 }
 
 
+@pytest.mark.thirds(9)
 @pytest.mark.parametrize("filler", FILLERS)
 @pytest.mark.parametrize("name", FILES_OF_STRANGERS)
 def test_files(name: str, filler: str, tmp_path: Path) -> None:

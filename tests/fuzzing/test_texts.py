@@ -32,7 +32,7 @@ from gopa.sessions.organising.beacons import parse_round
 from gopa.sessions.ticket import Ticket
 from tests.board.tools import log_key, trust
 from tests.fuzzing.mutations import changed
-from tests.fuzzing.samples import values
+from tests.fuzzing.samples import evidence
 from tests.fuzzing.test_codecs import EXAMPLES
 from tests.planning.classic import plan
 from tests.randomness import seeded
@@ -53,7 +53,7 @@ def _array(values: np.ndarray[Any, Any]) -> bytes:
 
 
 def _evidence() -> bytes:
-    return next(each for each in values() if isinstance(each, Evidence)).to_bytes()
+    return next(each for each in evidence() if isinstance(each, Evidence)).to_bytes()
 
 
 PLAN: Final = plan(n=20, epsilon=1, delta="1e-4")

@@ -75,6 +75,7 @@ def test_a_faster_backend_is_recommended_where_there_is_one(
     assert not any(each.problem for each in found.values())
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_foreign_package_of_our_name_is_noticed(tmp_path: Path, name: str) -> None:
     before = {finding.topic: finding for finding in diagnose([str(tmp_path)])}
@@ -96,6 +97,7 @@ else:
 """
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("name", SIBLINGS)
 @pytest.mark.parametrize("form", ["package", "module"])
 def test_a_foreign_package_in_front_of_ours_is_named(tmp_path: Path, name: str, form: str) -> None:

@@ -204,6 +204,7 @@ def test_flows_need_a_path() -> None:
         cheapest_flow(from_edges(4, [(0, 1), (2, 3)]), 0, (2,))
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(("k", "units"), [(4, 1), (6, 6), (8, 10)])
 def test_spectral_bounds_hold(k: int, units: int) -> None:
     graph = k_out_graph(bytes(32), 22, k)

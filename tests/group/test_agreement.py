@@ -129,6 +129,7 @@ def test_point_vectors(n: int) -> None:
     agree(results)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("bits", [1, 8, 16, 40, 100, 251])
 def test_large_sums(bits: int) -> None:
     values = [value % (1 << bits) for value in random_residues(3000)]

@@ -83,6 +83,7 @@ def test_sums(group: Group, table: list[tuple[int, ...]]) -> None:
     assert (A * K).sum() == expected
 
 
+@pytest.mark.thirds(9)
 @pytest.mark.parametrize("n", [1, 2, 30, 47, 48, 49, 130, 190, 191, 600, 2500])
 def test_sums_of_every_size(group: Group, n: int) -> None:
     """Backends change their algorithm with the size."""
@@ -96,6 +97,7 @@ def test_sums_of_every_size(group: Group, n: int) -> None:
         assert A.msm(group.secret_scalars(k)) == expected
 
 
+@pytest.mark.thirds(9)
 @pytest.mark.parametrize("n", [1, 5, 60, 700])
 @pytest.mark.parametrize("bits", [0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 100, 128, 200])
 def test_small_scalars_of_both_signs(group: Group, n: int, bits: int) -> None:

@@ -142,6 +142,7 @@ def test_add_to(group: Group, dtype: str, sign: int, n: int) -> None:
     assert made.bytes(1) == masks[-1:]
 
 
+@pytest.mark.thirds
 @words
 def test_adding_and_subtracting_cancels(group: Group, dtype: str) -> None:
     array: Any = np.arange(2_000_003).astype(dtype)

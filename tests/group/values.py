@@ -10,12 +10,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from commitments.group import Group, PointVec, ScalarVec, Stream
+from tests.pace import examples
 from wire.secret import SecretBytes
 
 ORDER: Final = 2**252 + 27742317777372353535851937790883648493
 
-FEW: Final = settings(max_examples=15, deadline=None)
-MANY: Final = settings(max_examples=60, deadline=None)
+FEW: Final = settings(max_examples=examples(15), deadline=None)
+MANY: Final = settings(max_examples=examples(60), deadline=None)
 
 EDGES: Final = (0, 1, 2, 3, ORDER - 1, ORDER - 2, ORDER - 3, ORDER // 2, ORDER // 2 + 1, 2**252)
 

@@ -37,6 +37,7 @@ def nearest(value: Any) -> int:
         return int(gmpy2.rint(value))
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("deviation", DEVIATIONS)
 def test_bounds_are_the_nearest_integers(deviation: int) -> None:
     law = RoundedGaussian(deviation)
@@ -53,7 +54,7 @@ def test_the_table_ends_where_bounds_round_to_zero(deviation: int) -> None:
     assert law.radius < 13.4 * deviation + 1
 
 
-@pytest.mark.parametrize("deviation", [1, 2, 50, 1000])
+@pytest.mark.parametrize("deviation", [1, 2, 50, pytest.param(1000, marks=pytest.mark.soak)])
 def test_distance_to_the_true_law(deviation: int) -> None:
     """The sum over all values, in 400-bit arithmetic; the tails by their exact weight."""
     law = RoundedGaussian(deviation)

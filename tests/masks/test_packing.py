@@ -29,6 +29,7 @@ def as_integer(values: list[int], width: int) -> int:
     return sum(value << width * i for i, value in enumerate(values))
 
 
+@pytest.mark.thirds(9)
 @EVERY_WIDTH
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 8, 63, 64, 65, 300])
 def test_packing_is_the_definition(width: int, n: int) -> None:

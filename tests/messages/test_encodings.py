@@ -14,6 +14,7 @@ from gopa.messages.organiser import CLOSE, RESULT, Close, Coins, Members, Roll
 from gopa.messages.party import COMMIT, OPENING, PUBLISH
 from gopa.messages.phases import KIND_IN, ORGANISER_KINDS, Kind, Phase
 from tests.messages.samples import MESSAGES, ROLL, h, manifests
+from tests.pace import examples
 from wire.codec import Codec, RecordCodec
 from wire.codec.scalars import Boolean, Enumeration, Integer, Select
 from wire.codec.sequences import Fixed, Opaque, VectorCodec
@@ -61,6 +62,7 @@ def test_every_prefix_is_refused(name: str) -> None:
             codec.decode(data[:length])
 
 
+@pytest.mark.thirds
 @samples
 def test_every_bit_counts(name: str) -> None:
     """A flipped bit is refused, or it is another message with exactly this encoding."""
@@ -127,7 +129,7 @@ def test_any_message_round_trips(name: str) -> None:
     codec = PLAIN[name]
 
     @given(values_of(codec))
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(60), deadline=None)
     def run(message: Any) -> None:
         data = codec.encode(message)
         assert codec.decode(data) == message
@@ -142,7 +144,7 @@ def test_any_bytes_decode_to_what_encodes_to_them(name: str) -> None:
     sample = next(codec.encode(m) for kind, m in MESSAGES.values() if BODIES[kind] is codec)
 
     @given(st.integers(0, len(sample)), st.binary(max_size=40))
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=examples(100), deadline=None)
     def run(kept: int, rest: bytes) -> None:
         data = sample[:kept] + rest
         try:

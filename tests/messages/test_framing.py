@@ -28,6 +28,7 @@ from gopa.messages.framing import (
 )
 from gopa.messages.phases import Kind, Phase
 from tests.messages.samples import h, signing_key
+from tests.pace import examples
 from wire.domains import PARTY
 from wire.errors import UsageError
 
@@ -117,7 +118,7 @@ def test_messages_are_cut_and_put_together(size: int, chunks: int) -> None:
 
 
 @given(st.binary(max_size=300), st.integers(1, 40))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_body_comes_back(body: bytes, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gopa.messages.framing.LARGEST_BODY", most)
@@ -156,7 +157,7 @@ def test_messages_follow_each_other() -> None:
 
 
 @given(st.permutations([0, 0, 0, 1, 1, 1, 2, 2, 2, 3]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_streams_do_not_disturb_each_other(order: list[int]) -> None:
     """Authors, phases and rounds interleave in any order."""
     places = [
@@ -344,7 +345,7 @@ def naive(entries: list[Entry]) -> list[bytes]:
         unique_by=lambda each: each[0],
     )
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_stream_is_read_like_the_text(shapes: list[tuple[int, int, int]]) -> None:
     (pattern,) = posted(sign_message(b"x", place(), ALICE).entries)
     stream, previous = [], NO_LEAF

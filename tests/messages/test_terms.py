@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gopa.messages.manifest import TERMS
 from gopa.planning.terms import Terms
 from tests.messages.samples import terms
+from tests.pace import examples
 from tests.planning.classic import plan
 from wire.errors import MalformedMessage, UsageError
 from zkp.noise_table import binomial, irwin_hall
@@ -46,7 +47,7 @@ def test_what_the_planner_makes_round_trips() -> None:
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=None))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_every_decimal_comes_back_as_it_was(value: Decimal) -> None:
     try:
         made = terms(low=value, high=Decimal("1E+59"))

@@ -1,9 +1,10 @@
 """Takes drawn checks out of a copy of the tree and demands that a test notices.
 
-`python -m tests.mutation.run [--count N] [--seed TEXT] [--nearest-only]` goes on where it
-stopped: what was found stands in `.mutations.json`. Tests near the check run first, the whole
-suite only if they pass. A test that fails has to pass again once the check is back: one that
-fails anyway notices nothing. The run ends with 1 if nobody noticed one of the checks.
+`python -m tests.mutation.run [--count N] [--seed TEXT] [--nearest-only] [--again]` goes on where
+it stopped: what was found stands in `.mutations.json`. With `--again` all are tried again, each
+with the file of the test that noticed it last. Tests near the check run first, the whole suite
+only if they pass. A test that fails has to pass again once the check is back: one that fails
+anyway notices nothing. The run ends with 1 if nobody noticed one of the checks.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ COUNT: Final = 40
 NOTES: Final = ROOT / ".mutations.json"
 SECONDS: Final = 1800
 """A suite that takes longer hangs, and whoever waits for it notices that."""
-FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", re.MULTILINE)
+FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - |$)", re.MULTILINE)
 STATUS_OF_FAILURES: Final = (1, 2)
 """Tests failed, or could not be collected any more."""
 
@@ -50,14 +51,25 @@ Suite = Callable[[Path, Sequence[str]], str | None]
 """Runs tests of a tree; says which one failed first, if any."""
 
 
-def try_without(site: Site, tree: Path, suite: Suite, *, nearest_only: bool = False) -> Found:
-    """Run tests of a tree that lacks one check, and put the check back."""
+def try_without(
+    site: Site,
+    tree: Path,
+    suite: Suite,
+    *,
+    nearest_only: bool = False,
+    noticed_by: str = "",
+) -> Found:
+    """Run tests of a tree that lacks one check, and put the check back.
+
+    A file is named as a whole, never one of its tests: what is not drawn does not run.
+    """
     file, started = tree / site.path, time.monotonic()
     source = file.read_text()
     file.write_text(without(source, site))
     nearest = ranked([site.path])
+    last = noticed_by.partition("::")[0]
     try:
-        near = suite(tree, nearest)
+        near = (suite(tree, [last]) if (tree / last).is_file() else None) or suite(tree, nearest)
         far = None if near or nearest_only else suite(tree, ["tests"])
     finally:
         file.write_text(source)
@@ -135,9 +147,14 @@ def main() -> int:
         tree = copy_of_tree(Path(place))
         for at, site in enumerate(sites, 1):
             known = found.get(site.name)
-            if known is None or not (known.caught or known.whole or asked.nearest_only):
+            done = known and (known.caught or known.whole or asked.nearest_only)
+            if not done or asked.again:
                 found[site.name] = try_without(
-                    site, tree, pytest_suite, nearest_only=asked.nearest_only
+                    site,
+                    tree,
+                    pytest_suite,
+                    nearest_only=asked.nearest_only,
+                    noticed_by=known.by if known else "",
                 )
                 note(found)
             said = found[site.name]
@@ -153,6 +170,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--seed", default=SEED)
     parser.add_argument("--nearest-only", action="store_true", help="leave the whole suite out")
+    parser.add_argument("--again", action="store_true", help="try also what was noticed before")
     return parser.parse_args()
 
 

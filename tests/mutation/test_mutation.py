@@ -85,6 +85,18 @@ def test_the_nearest_tests_come_first_and_the_check_comes_back(tmp_path: Path) -
     assert asked[1:] == [["tests"], ["x::y"]]
     near = run.try_without(site, tmp_path, lambda _, tests: suite({False: "y", True: None}, tests))
     assert (near.caught, near.by, near.near) == (True, "y", True)
+    asked.clear()
+    test = tmp_path / "tests/rules/test_far.py"
+    test.parent.mkdir(parents=True)
+    test.touch()
+    last = run.try_without(
+        site,
+        tmp_path,
+        lambda _, tests: asked.append(tests),
+        noticed_by="tests/rules/test_far.py::x",
+    )
+    assert not last.caught
+    assert asked[0] == ["tests/rules/test_far.py"]
     missed = run.try_without(site, tmp_path, lambda *_: None)
     assert (missed.caught, missed.whole) == (False, True)
     partly = run.try_without(site, tmp_path, lambda *_: None, nearest_only=True)

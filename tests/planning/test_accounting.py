@@ -22,6 +22,7 @@ from gopa.planning.gaussian import (
     zcdp_delta,
 )
 from gopa.planning.loss import LossDistribution, loss_of_gaussian, loss_of_shift, theorem_d
+from tests.pace import examples
 from tests.planning.exact import delta_of_view, noise_view
 from tests.planning.laws import log_concave, sum_of
 from wire.errors import UsageError
@@ -58,7 +59,7 @@ def test_the_enclosure_holds_the_exact_sum(parties: int) -> None:
     assert missing <= Fraction(enclosed.lost)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=examples(15))
 @given(st.integers(1, 3000), st.integers(1, 3000), st.integers(0, 2**32 - 1))
 def test_blocks_convolve_like_loops(left: int, right: int, seed: int) -> None:
     generator = np.random.default_rng(seed)

@@ -36,6 +36,7 @@ from gopa.planning.expansion import (
     flow_bound,
     neighbourhood,
 )
+from tests.pace import examples
 from tests.planning.classic import plan
 from tests.randomness import seeded
 from wire.errors import UsageError
@@ -56,7 +57,7 @@ def ranges(draw: st.DrawFn) -> tuple[Population, list[Population]]:
     return attendance.population(low, low + width), single
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(25))
 @given(ranges())
 def test_a_range_is_no_better_than_any_number_in_it(
     drawn: tuple[Population, list[Population]],
@@ -104,6 +105,7 @@ def test_no_end_of_the_range_is_the_worst() -> None:
     assert values[worst] > 1.5 * max(values[162], values[200])
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(
     "attendance",
     [
@@ -274,7 +276,7 @@ def test_impossible_failures_are_not_called_impossible() -> None:
 
 def test_corrupt_parties_pick_the_best_of_many_draws() -> None:
     """Drawn graphs: corrupt choices are redrawn, and the worst draw for one party is kept."""
-    population, tau, tries, runs = Population(24, 16, 4), Fraction(2, 3), 12, 250
+    population, tau, tries, runs = Population(24, 16, 4), Fraction(2, 3), 12, 120
     rng = seeded("grinding")
     bad = 0
     for _ in range(runs):

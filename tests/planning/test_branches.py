@@ -132,6 +132,7 @@ def _with(revealed: Choices, who: int, chosen: frozenset[int]) -> Choices:
     return tuple(sorted((*revealed, (who, chosen)), key=lambda each: each[0]))
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("game", GAMES, ids=str)
 def test_nobody_gets_more_out_of_leaves_than_is_counted(game: Game) -> None:
     beta, best = _worst_chance(game), _best_chance(game)
@@ -139,6 +140,7 @@ def test_nobody_gets_more_out_of_leaves_than_is_counted(game: Game) -> None:
     assert 0 < best <= counted * beta
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("game", [GAMES[0], GAMES[2], GAMES[4], GAMES[5]], ids=str)
 def test_an_organiser_that_looks_at_nonces_gains_by_it(game: Game) -> None:
     """One graph for each attempt would be too few."""

@@ -68,6 +68,7 @@ def test_what_cannot_be_planned_is_a_usage_error() -> None:
         CliRunner().invoke(plan, [*TARGET[:6], "--corrupt", "199"], catch_exceptions=False)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("ending", ["svg", "png"])
 def test_pictures(tmp_path: Path, ending: str) -> None:
     out = tmp_path / f"plan.{ending}"

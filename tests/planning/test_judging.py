@@ -6,6 +6,7 @@ import importlib
 import json
 from dataclasses import replace
 from decimal import Decimal
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from gopa.planning.expansion import (
     runs_of_sizes,
 )
 from gopa.planning.loss import LossDistribution
+from gopa.planning.terms import Terms
 from gopa.planning.worth import Worth, judge
 from tests.planning.judged import explain_judgement
 from tests.planning.random_terms import given
@@ -39,12 +41,20 @@ def second(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("worth")
 
 
-ALL = cases() | limits()
+FILE = json.loads((ROOT / "specs" / "vectors" / "terms.json").read_text())["terms"]
+NAMES = [record["name"] for record in FILE]
 
 
-@pytest.mark.parametrize("name", ALL)
+@cache
+def all_named() -> dict[str, Terms]:
+    """The terms of the file, made anew: that takes time, so none are made for a list of names."""
+    return cases() | limits()
+
+
+@pytest.mark.thirds
+@pytest.mark.parametrize("name", NAMES)
 def test_the_second_verifier_agrees(second: Any, name: str) -> None:
-    terms = ALL[name]
+    terms = all_named()[name]
     from codec import Record
 
     found = explain_judgement(terms)
@@ -57,12 +67,11 @@ def test_the_second_verifier_agrees(second: Any, name: str) -> None:
 
 
 def test_the_file_has_every_answer() -> None:
-    records = json.loads((ROOT / "specs" / "vectors" / "terms.json").read_text())["terms"]
-    assert [record["name"] for record in records] == list(ALL)
+    assert list(all_named()) == NAMES
     for name in ONLY_JUST:
-        answers = [record["answer"] for record in records if record["name"].startswith(f"{name}, ")]
+        answers = [record["answer"] for record in FILE if record["name"].startswith(f"{name}, ")]
         assert answers == ["kept", "too close to say", "too close to say", "broken"]
-    assert {record["answer"] for record in records} == {each.value for each in Worth}
+    assert {record["answer"] for record in FILE} == {each.value for each in Worth}
 
 
 def test_between_two_answers_there_is_a_band() -> None:
@@ -77,6 +86,7 @@ def test_between_two_answers_there_is_a_band() -> None:
     assert answers[4] is answers[5] is Worth.KEPT
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("mask", ["uniform", "gaussian"])
 @pytest.mark.parametrize("n", [30, 1000, 100_000])
 def test_what_planners_make_is_kept(n: int, mask: Any) -> None:

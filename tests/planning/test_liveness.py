@@ -57,6 +57,7 @@ def _played(terms: Terms, dropout: float, rounds: int, *, one_close: bool = Fals
     return done / rounds
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(
     ("target", "dropout"),
     [
@@ -74,7 +75,7 @@ def test_the_printed_chance_of_a_round_is_what_rounds_do(
 ) -> None:
     made = plan(**{"epsilon": 1, "delta": "1e-6", "mask": "uniform", "corrupt": 0.1, **target})
     printed = liveness(LivenessTerms.of(made.terms), dropout).round
-    played = _played(made.terms, dropout, 400)
+    played = _played(made.terms, dropout, 200)
     assert abs(printed - played) < 0.08, (printed, played)
 
 

@@ -283,6 +283,7 @@ def test_worse_terms_are_seen_through(worse: dict[str, object]) -> None:
     assert guarantee(dataclasses.replace(terms, **worse)).total > 1e-5  # type: ignore[arg-type]
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("mask", ["uniform", "gaussian"])
 @pytest.mark.parametrize("recovery", ["2/3", "0.75", Fraction(9, 10)], ids=str)
 def test_recovery_is_planned_for(mask: str, recovery: str | Fraction) -> None:

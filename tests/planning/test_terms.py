@@ -16,6 +16,7 @@ from gopa.planning.convolution import most_summed, noise_sum
 from gopa.planning.exposure import delta_of_vectors
 from gopa.planning.result import decimal_below
 from gopa.planning.worth import NOTHING, delta_of_component
+from tests.pace import examples
 from tests.planning.classic import plan
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, irwin_hall
@@ -93,7 +94,7 @@ def test_numbers_that_do_not_fit_are_refused(changes: dict[str, object], field: 
     assert caught.value.field == field
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(
     st.sampled_from([FAIR, SMOOTH]),
     st.sampled_from(["k", "corrupt", "survivors", "loss", "rounds", "charged", "attempts"]),

@@ -107,11 +107,12 @@ def test_the_middle_of_a_law_with_edges_is_not_left_out(second: Any, name: str) 
     assert answers == ("broken", Worth.BROKEN)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("rounds", [2, 3, 7, 50])
 def test_noise_that_hides_next_to_nothing_is_broken(second: Any, rounds: int) -> None:
     """Nearly all of a release is lost for certain, and little is left to be composed."""
-    for parties in range(4, 8):
-        for steps in (1, *range(9, 60, 7)):
+    for parties in (4, 7):
+        for steps in (1, 9, 30, 58):
             terms = replace(
                 COMPLETE, parties=parties, corrupt=2, survivors=parties, loss=0, k=parties - 1,
                 steps=steps, squared_sensitivity=steps**2, noise=binomial(8), rounds=rounds,
@@ -148,6 +149,7 @@ def test_no_recovery_is_judged_by_more_releases_than_there_are(second: Any) -> N
     assert without.releases == second.composed(read(without)[0]) == 2
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("name", LAWS)
 def test_what_is_granted_for_rounding_is_more_than_rounding(name: str) -> None:
     law = LAWS[name]
@@ -198,7 +200,7 @@ def test_plans_of_too_many_coordinates_are_refused() -> None:
 @pytest.mark.parametrize(
     ("seed", "count"),
     [
-        ("few", 60),
+        ("fewer", 10),
         *(pytest.param(f"many {part}", 500, marks=pytest.mark.soak) for part in range(8)),
     ],
 )

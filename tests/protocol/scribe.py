@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,7 @@ class ScribeParty:
     mask: Any = None
     output: Any = None
     shares: dict[int, Any] = field(default_factory=dict)
+    _points: dict[bytes, Point] = field(default_factory=dict)
 
     @property
     def author(self) -> bytes:
@@ -137,6 +139,7 @@ class ScribeParty:
         world, context = self.world, self.world.context
         group = context.group
         self.secret = group.random_scalars(1, self.rng)[0]
+        self._points.clear()
         key = (group.generator * self.secret).to_bytes()
         claim = PossessionClaim(context, view.acts_on, self.own_id, key, b"")
         proof = world.toolkit.proofs.prove_possession(claim, self.secret, self.rng)
@@ -346,7 +349,10 @@ class ScribeParty:
 
     def _shared(self, other: int) -> Point:
         assert self.secret is not None
-        return self.world.context.group.decode_point(self.world.view.roll[other].key) * self.secret
+        key = self.world.view.roll[other].key
+        if key not in self._points:
+            self._points[key] = self.world.context.group.decode_point(key) * self.secret
+        return self._points[key]
 
     def _edge_context(self, other: int) -> EdgeContext:
         context = self.world.context
@@ -396,6 +402,7 @@ class World:
     _previous: dict[bytes, bytes] = field(default_factory=dict)
     _joins: dict[bytes, Join] = field(default_factory=dict)
     _places: dict[bytes, int] = field(default_factory=dict)
+    _viewed: tuple[tuple[Ledger, int], RoundPicture] | None = None
 
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.toolkit, rng=seeded(f"{self.name} ledger"))
@@ -417,15 +424,19 @@ class World:
 
     # What tests look at
 
-    @property
+    @cached_property
     def session(self) -> bytes:
         return self.manifest.session
 
     @property
     def view(self) -> RoundPicture:
-        found = self.ledger.state.round
-        assert found is not None
-        return found
+        """The round after the last entry; made once for each."""
+        seen = self.ledger, len(self.log)
+        if self._viewed is None or self._viewed[0] != seen:
+            found = self.ledger.state.round
+            assert found is not None
+            self._viewed = seen, found
+        return self._viewed[1]
 
     @property
     def context(self) -> RoundContext:

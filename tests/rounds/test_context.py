@@ -91,7 +91,7 @@ def test_the_dimension_of_a_vector_is_that_of_the_key(group: Group) -> None:
 
 
 def challenge(transcript: Transcript) -> bytes:
-    return transcript.session_id(b"test")
+    return transcript.digest(b"test")
 
 
 def test_transcripts_belong_to_one_place(group: Group) -> None:

@@ -21,6 +21,7 @@ from gopa.rounds.graph import graph_of_round, losses, peel
 from gopa.rounds.toolkit import Toolkit
 from tests.messages.samples import manifest as manifest_over
 from tests.messages.samples import manifests, terms
+from tests.pace import examples
 
 LEAF = b"\x41" * 32
 JOINT = b"\x42" * 32
@@ -79,7 +80,7 @@ def naive_public(at: RoundContext, parties: int) -> Edges:
 
 
 @given(st.integers(2, 12), st.integers(1, 6), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_graphs_from_nonces_follow_the_text(parties: int, k: int, data: st.DataObject) -> None:
     members = sorted(data.draw(st.sets(st.integers(0, parties - 1), min_size=1)))
     at = context(k, reveals=True)
@@ -87,7 +88,7 @@ def test_graphs_from_nonces_follow_the_text(parties: int, k: int, data: st.DataO
 
 
 @given(st.integers(2, 12), st.integers(1, 6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_graphs_from_public_coins_follow_the_text(parties: int, k: int) -> None:
     at = context(k, reveals=False)
     assert edges_of(drawn(at, parties, list(range(parties)))) == naive_public(at, parties)
@@ -181,14 +182,14 @@ def graphs(draw: st.DrawFn) -> Graph:
 
 
 @given(graphs(), st.integers(0, 3), st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_losses_follow_the_text(graph: Graph, withheld: int, data: st.DataObject) -> None:
     inside = data.draw(st.sets(st.integers(0, graph.parties - 1)))
     assert losses(graph, inside, withheld).tolist() == naive_losses(graph, inside, withheld)
 
 
 @given(graphs(), st.integers(0, 2), st.integers(0, 4), st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_peeling_follows_the_text(
     graph: Graph, withheld: int, most: int, data: st.DataObject
 ) -> None:

@@ -110,6 +110,7 @@ LOGS: dict[str, Callable[[], World]] = {
 }
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("made", LOGS.values(), ids=LOGS)
 def test_honest_logs_are_taken_by_a_real_board(made: Callable[[], World]) -> None:
     world = made()

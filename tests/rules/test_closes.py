@@ -6,8 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from gopa.messages.organiser import CLOSE, OPEN, Close, Members, Open, RemovalCause
+from gopa.messages.organiser import (
+    CLOSE,
+    OPEN,
+    AbortReason,
+    Close,
+    Members,
+    Open,
+    RemovalCause,
+)
 from gopa.messages.phases import Kind, Phase
+from gopa.rules.closes import RULE_OF
 from tests.protocol.scribe import World
 from tests.rules.worlds import altered, baseline, make, require
 from wire.errors import UsageError
@@ -206,3 +215,7 @@ def test_state_says_whom_a_phase_waits_for() -> None:
             assert world.view.posted == number + 1
             assert party.author not in world.view.expected
         world.control()
+
+
+def test_every_reason_of_an_abort_has_a_rule_that_demands_it() -> None:
+    assert set(RULE_OF) == set(AbortReason)

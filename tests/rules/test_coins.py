@@ -16,6 +16,7 @@ from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import graph_of_round
 from tests.protocol.scribe import Change, changed
 from tests.rules.worlds import baseline, make, require
+from wire.errors import UsageError
 
 
 def test_a_nonce_fits_its_hash() -> None:
@@ -25,6 +26,19 @@ def test_a_nonce_fits_its_hash() -> None:
     removed = [(3, Phase.COINS, RemovalCause.INVALID, "04-V1")]
     found = require(world, removed, [(3, "04-V1")], [0, 1, 2, 4])
     assert found.rounds[0].withheld == 1
+
+
+def test_graph_and_edges_are_asked_for_behind_the_close_that_sets_them() -> None:
+    world = make()
+    world.run(until=Phase.COINS)
+    state = world.ledger._session_rounds()._state
+    assert state is not None
+    for early in ("drawn", "matched"):
+        with pytest.raises(UsageError):
+            getattr(state, early)
+    world.run(until=Phase.PUBLISH)
+    assert state.drawn is state.graph
+    assert state.matched is state.edges
 
 
 def sparse(context: RoundContext, *rest: Any) -> Graph:

@@ -15,6 +15,7 @@ from tests.rules.worlds import KINDS, baseline, make, require
 from wire.errors import UsageError
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("real", [False, True], ids=["doubles", "proofs"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_honest_rounds_are_accepted(kind: str, real: bool) -> None:

@@ -12,6 +12,7 @@ from gopa.messages.organiser import ResultMessage
 from gopa.messages.phases import KIND_IN, Kind, Phase
 from gopa.rules import Ledger
 from tests.messages.samples import signing_key
+from tests.pace import examples
 from tests.protocol.scribe import World
 from tests.randomness import seeded
 from tests.rules.worlds import baseline, blamed, make, require
@@ -55,7 +56,7 @@ def post(world: World, junk: Junk) -> None:
     world.post(key, junk.phase, body, junk.kind, junk.number, junk.seq)  # type: ignore[arg-type]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=QUIET)
 @given(st.lists(JUNK, max_size=12))
 def test_a_hostile_party_blames_nobody_but_itself(plan: list[Junk]) -> None:
     baseline()
@@ -79,7 +80,7 @@ def test_a_hostile_party_blames_nobody_but_itself(plan: list[Junk]) -> None:
         assert one.sums == world.expected_sums(one.final)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=QUIET)
 @given(
     st.sampled_from(OPEN_PHASES),
     st.binary(max_size=120),
@@ -102,7 +103,7 @@ def test_a_hostile_organiser_blames_nobody_but_itself(
     assert world.ledger.state.failed
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=QUIET)
 @given(st.data())
 def test_a_board_that_reorders_and_omits_blames_no_party(data: st.DataObject) -> None:
     """The board is free to order entries; only equivocation of parties would convict them."""

@@ -23,6 +23,7 @@ from gopa.rules.roll_and_edges import (
     wrong_openings,
 )
 from tests.group.backends import installed_groups
+from tests.pace import examples
 from tests.randomness import seeded
 from wire.errors import UsageError
 
@@ -157,7 +158,7 @@ def test_edges_are_live_where_both_ends_agree(lies: set[tuple[int, int]], gone: 
     }
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(
     st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=4),
     st.sets(st.frozensets(st.integers(0, 4), min_size=2, max_size=2), max_size=4),

@@ -72,6 +72,7 @@ def answer(policy: ProtocolAdmission, entry: Entry) -> object:
     return None
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("made", LOGS.values(), ids=LOGS)
 def test_a_policy_goes_on_where_another_one_stood(made: Callable[[], World]) -> None:
     entries = entries_of(made().raws)

@@ -20,7 +20,7 @@ from gopa.rules import BeaconValue
 from gopa.simulation import RoundRecord, Script, SimulatedWitnesses, Simulation, SimulationOptions
 from tests.beacon.rounds import ROUNDS, Published
 from tests.randomness import seeded
-from tests.simulation.worlds import SCALAR, inputs_for, require_sound
+from tests.simulation.worlds import FEW, inputs_for, require_sound
 from wire.errors import FaultyParty, UsageError
 
 QUICK = next(each for each in ROUNDS if each.chain == QUICKNET)
@@ -52,7 +52,7 @@ def session(
         remember_noise=True,
         roll_time=roll_time,
     )
-    terms = replace(SCALAR, beacon="drand")
+    terms = replace(FEW, beacon="drand")
     return Simulation(terms, rng=seeded(1), setting=setting, script=script, options=options)
 
 
@@ -63,28 +63,29 @@ def witnesses_at(published: Published, periods_before: int) -> SimulatedWitnesse
 
 def test_coins_come_from_the_beacon() -> None:
     simulation = session(QUICK, witnesses_at(QUICK, 2))
-    inputs = inputs_for(SCALAR)
+    inputs = inputs_for(FEW)
     record = simulation.run_round(inputs)
     require_sound(simulation, record, inputs)
     assert record.sums is not None
-    assert record.included == tuple(range(SCALAR.parties))
+    assert record.included == tuple(range(FEW.parties))
 
 
 def test_witnesses_that_come_after_the_value_are_refused() -> None:
     """The list of parties could have been made up when the value was known."""
     simulation = session(QUICK, witnesses_at(QUICK, 1))
     with pytest.raises(UsageError):
-        simulation.run_round(inputs_for(SCALAR))
+        simulation.run_round(inputs_for(FEW))
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("late", [1, 3, 3600])
 def test_whoever_hears_of_the_roll_when_the_value_may_be_known_leaves(late: int) -> None:
     """Its leaf may be the best of many: witnesses sign that it was there, not that it was alone."""
     last = latest_cosignature_time(QUICK.chain, QUICK.number)
     in_time = session(QUICK, witnesses_at(QUICK, 2), roll_time=last)
-    assert in_time.run_round(inputs_for(SCALAR)).sums is not None
+    assert in_time.run_round(inputs_for(FEW)).sums is not None
     simulation = session(QUICK, witnesses_at(QUICK, 2), roll_time=last + late)
-    record = simulation.run_round(inputs_for(SCALAR))
+    record = simulation.run_round(inputs_for(FEW))
     assert record.sums is None
     assert not record.halted
     assert not record.findings.faults
@@ -97,7 +98,7 @@ def test_whoever_hears_of_the_roll_when_the_value_may_be_known_leaves(late: int)
 
 
 def test_whoever_has_no_clock_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = inputs_for(SCALAR)
+    inputs = inputs_for(FEW)
     assert honest().sums is not None
     monkeypatch.setattr(Simulation, "_roll_time", None)
     assert session(QUICK, witnesses_at(QUICK, 2)).run_round(inputs).sums is None
@@ -128,14 +129,14 @@ def test_what_the_manifest_names_has_to_be_given(
     assert getattr(simulation._options, part) is not None
     simulation._options = replace(simulation._options, **{part: None})  # type: ignore[arg-type]
     with pytest.raises(UsageError) as caught:
-        simulation.run_round(inputs_for(SCALAR))
+        simulation.run_round(inputs_for(FEW))
     assert caught.value.field == f"options.{part}"
 
 
 @lru_cache(maxsize=1)
 def honest() -> RoundRecord:
     """Pairings take seconds: once is enough."""
-    return session(QUICK, witnesses_at(QUICK, 2)).run_round(inputs_for(SCALAR))
+    return session(QUICK, witnesses_at(QUICK, 2)).run_round(inputs_for(FEW))
 
 
 def close_with(lie: Callable[[bytes], bytes]) -> RoundRecord:
@@ -144,7 +145,7 @@ def close_with(lie: Callable[[bytes], bytes]) -> RoundRecord:
     def change(close: Close) -> Close:
         return replace(close, checkpoint=lie(close.checkpoint))
 
-    inputs = inputs_for(SCALAR)
+    inputs = inputs_for(FEW)
     assert honest().sums is not None
     script = Script().organise(AlteredClose(Phase.COINS, change))
     return session(QUICK, witnesses_at(QUICK, 2), script).run_round(inputs)
@@ -170,7 +171,7 @@ LIES: dict[str, Callable[[bytes], bytes]] = {
 def test_parties_stop_at_a_close_without_timely_witnesses(lie: Callable[[bytes], bytes]) -> None:
     """Nobody draws noise from coins that somebody may have known when the list was made."""
     record = close_with(lie)
-    assert record.halted.keys() == set(range(8))
+    assert record.halted.keys() == set(range(5))
     assert {type(error) for error in record.halted.values()} == {FaultyParty}
     assert record.sums is None
 
@@ -182,5 +183,5 @@ def test_signature_of_another_round_of_the_beacon_stops_everybody() -> None:
         return replace(close, content=replace(close.content, signature=other.signature))
 
     script = Script().organise(AlteredClose(Phase.COINS, change))
-    record = session(QUICK, witnesses_at(QUICK, 2), script).run_round(inputs_for(SCALAR))
-    assert record.halted.keys() == set(range(8))
+    record = session(QUICK, witnesses_at(QUICK, 2), script).run_round(inputs_for(FEW))
+    assert record.halted.keys() == set(range(5))

@@ -65,6 +65,7 @@ RECOVERIES = {
 """Every way in which self-masks are shared."""
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("phase", SPOKEN, ids=lambda phase: phase.name.lower())
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("kind", RECOVERIES)
@@ -96,6 +97,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("kind", RECOVERIES)
 @pytest.mark.parametrize("phase", [Phase.CONFIRM, Phase.UNMASK], ids=["confirm", "unmask"])
 def test_two_late_dropouts_end_no_round(kind: str, phase: Phase) -> None:
@@ -106,6 +108,7 @@ def test_two_late_dropouts_end_no_round(kind: str, phase: Phase) -> None:
     assert record.attempts[0].recovered == (1, 2)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=lambda phase: phase.name.lower())
 def test_two_dropouts(first: Phase, second: Phase) -> None:
     record = run(LEFT.drop(1, before=first).drop(2, before=second))

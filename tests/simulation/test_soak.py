@@ -44,7 +44,7 @@ FEW: Final = replace(
     noise=GaussianTable.with_scale("64", bits=24, rows=301),
 )
 LENGTHS: Final = pytest.mark.parametrize(
-    "rounds", [12, pytest.param(200, marks=pytest.mark.soak)], ids=["short", "long"]
+    "rounds", [8, pytest.param(200, marks=pytest.mark.soak)], ids=["short", "long"]
 )
 
 PARTS: Final = {

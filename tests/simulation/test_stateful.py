@@ -133,7 +133,7 @@ class Sessions(RuleBasedStateMachine):
 
 
 Sessions.TestCase.settings = settings(
-    max_examples=12,
+    max_examples=6,
     stateful_step_count=12,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -35,6 +35,7 @@ def log(terms: Terms, setting: SessionSetting, threads: ThreadPoolExecutor | Non
     return out.getvalue()
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("name", WORLDS)
 def test_threads_change_no_byte_of_the_log(name: str) -> None:
     with ThreadPoolExecutor(4) as threads:

@@ -42,6 +42,9 @@ SCALAR = Terms(
 )
 """A complete graph, so that nothing is left to chance; honest about its worth."""
 
+FEW = replace(SCALAR, parties=5, k=4, survivors=3, loss=2)
+"""The same for as few parties as some of these rounds need."""
+
 RECOVERING = replace(SCALAR, threshold_numerator=1, threshold_denominator=2)
 CURIOUS = replace(SCALAR, mask="gaussian", mask_deviation=50, survivors=8, loss=0)
 VECTOR = replace(SCALAR, dimension=3, squared_sensitivity=1200, noise=irwin_hall(2, 4))

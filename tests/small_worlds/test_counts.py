@@ -118,6 +118,7 @@ def test_enumerations_leave_nothing_out(kind: str) -> None:
         assert size(everybody(bare, some)) == every
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", COVERED)
 def test_numbers_of_pairs_of_faults(kind: str) -> None:
     """As many pairs have a world as can meet in one, and no world is there twice."""
@@ -129,6 +130,7 @@ def test_numbers_of_pairs_of_faults(kind: str) -> None:
     assert len(graphs) == sum(len(graphs_of(n)) for n in parties)
 
 
+@pytest.mark.soak
 def test_pairs_that_need_two_lost_neighbours_have_wide_worlds() -> None:
     """Somebody fails at coins and another one leaves: then a third one owes an opening."""
     wide = [world for world in covered("recovery") if world.parties == WIDE]
@@ -139,6 +141,7 @@ def test_pairs_that_need_two_lost_neighbours_have_wide_worlds() -> None:
     assert met >= {frozenset({one, other, THIRDS[0].name}) for one in coins for other in owing}
 
 
+@pytest.mark.thirds(9)
 @pytest.mark.parametrize(("parties", "kind"), [each for each in SEVERAL if each[0] > SURVIVORS])
 def test_numbers_of_worlds_of_several_faulty_parties(parties: int, kind: str) -> None:
     counts = [
@@ -148,8 +151,9 @@ def test_numbers_of_worlds_of_several_faulty_parties(parties: int, kind: str) ->
     assert counts == list(SEVERAL[parties, kind])
 
 
+@pytest.mark.soak
 def test_number_of_worlds_in_which_everybody_may_be_faulty() -> None:
-    """The soak counts the other graphs and kinds."""
+    """Another test counts the other graphs and kinds."""
     assert size(Different().among(several(3, "recovery", 3))) == SEVERAL[3, "recovery"][3]
 
 
@@ -160,6 +164,7 @@ def test_numbers_of_worlds_of_one_faulty_party(parties: int, kind: str) -> None:
     assert count == SINGLE[parties, kind]
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(("parties", "kind"), [(3, "recovery"), (4, "strict"), (4, "signed")])
 def test_faults_without_occasion_change_nothing(parties: int, kind: str) -> None:
     """Byte for byte: so the world without them is enough."""

@@ -129,6 +129,7 @@ def open_to_all(world: Forked, gained: Gained) -> list[tuple[int, int]]:
     return [edge for edge in gained.opened if world.honest.issuperset(edge)]
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("threshold", [None, HALF], ids=["no recovery", "recovery"])
 def test_who_counts_for_itself_alone_lets_others_be_exposed(threshold: Fraction | None) -> None:
     """Two branches are enough: one of the confirmed keeps its seed, and the sum lacks it."""
@@ -169,6 +170,7 @@ def unknown_masks(
     return masks
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("rules", [RULES, OWN_COUNT], ids=["of everybody", "own count"])
 @pytest.mark.parametrize(
     "world",

@@ -35,7 +35,8 @@ FIVE = World(5, COMPLETE, survivors=3, loss=1, threshold=HALF)
 PHASES = [*ORDER[:-1], Phase.ACCUSE]
 
 
-@pytest.mark.parametrize("name", sampled(CATALOGUE))
+@pytest.mark.thirds
+@pytest.mark.parametrize("name", sampled(CATALOGUE, every=6))
 def test_every_fault_once_with_real_proofs(name: str) -> None:
     """Somebody else is gone, or refuses to unmask, so that every phase is reached."""
     fault, proofs = CATALOGUE[name], RealProofs()
@@ -64,6 +65,7 @@ def test_leaving_after_a_phase_is_leaving_before_the_next(phase: Phase) -> None:
     assert list(logs[0]) == list(logs[1])
 
 
+@pytest.mark.thirds(9)
 @pytest.mark.parametrize("first", ["", "gone before publish", "wrong value", "late publish"])
 @pytest.mark.parametrize("parties", [4, 5])
 def test_conspirators_with_a_huge_mask_are_both_in_or_both_out(parties: int, first: str) -> None:
@@ -83,6 +85,7 @@ def test_conspirators_with_a_huge_mask_are_both_in_or_both_out(parties: int, fir
                 assert not {one, other} & (predict(world).final or frozenset())
 
 
+@pytest.mark.thirds(9)
 @pytest.mark.parametrize("full", [True, False], ids=["full", "signed"])
 @pytest.mark.parametrize("parties", [3, 4, 5])
 def test_replays_of_an_earlier_round_count_for_nothing(parties: int, full: bool) -> None:
@@ -103,9 +106,10 @@ def test_replays_of_an_earlier_round_count_for_nothing(parties: int, full: bool)
             assert played.number == 2
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(
     ("threshold", "graph", "full"),
-    sampled([HALF, Fraction(2, 3), Fraction(3, 4)], [-1, -2, 0], [True, False], every=4),
+    sampled([HALF, Fraction(2, 3), Fraction(3, 4)], [-1, -2, 0], [True, False], every=6),
 )
 def test_recovery_by_thresholds(full: bool, graph: int, threshold: Fraction) -> None:
     """Up to two parties refuse to unmask or lie, and another one may spoil its share."""
@@ -145,6 +149,7 @@ def test_who_did_not_write_its_confirmation_keeps_its_shares(
     assert played.record.attempts[0].abort is ends
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("helper", ["", "wrong recovery", "gone before recover", "no confirm"])
 @pytest.mark.parametrize("graph", [-1, -2, 0])
 def test_who_dealt_another_seed_is_convicted_by_enough_shares(graph: int, helper: str) -> None:
@@ -162,6 +167,7 @@ def test_who_dealt_another_seed_is_convicted_by_enough_shares(graph: int, helper
             assert (dealer, "04-U5") in predict(world).faults
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(
     "name", sampled([*MAIN, "two of join", "two of commit", "no possession"], every=4)
 )
@@ -177,6 +183,7 @@ def test_retries_bar_whom_the_rules_bar(name: str) -> None:
         assert len(played.record.attempts) > 1 or vetoes == "no confirm"
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("name", ["late publish", "late rollback", "late confirm", "late unmask"])
 def test_cuts_are_held_against_somebody_without_the_rule(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -1,6 +1,6 @@
 """All small worlds: who leaves or lies, when, in which graph; and what has to come of it.
 
-In `make test` a fixed part of them: a sixteenth of the pairs of faults, and every so many
+In `make test` a fixed part of them: one in 64 of the pairs of faults, and every so many
 of all worlds. In `make soak` all pairs, each once, and all worlds: `kinds.SEVERAL` and
 `kinds.SINGLE` say which, and how many they are.
 """
@@ -22,11 +22,14 @@ from tests.small_worlds.kinds import (
     single,
 )
 
-PARTS = 16
+PARTS = 64
 ALWAYS = 1
 """Of so many parts of the pairs these are acted out in `make test`."""
 
-EVERY = {3: 8999, 4: 2999, 5: 2999, WIDE: 199}
+ALL_FAULTS = "recovery"
+"""The kind of session in which every fault has its occasion: of others none runs always."""
+
+EVERY = {3: 35999, 4: 11987, 5: 11987, WIDE: 797}
 """Of so many ways to place faults one is acted out in `make test`."""
 
 
@@ -34,12 +37,16 @@ EVERY = {3: 8999, 4: 2999, 5: 2999, WIDE: 199}
     "part",
     [pytest.param(n, marks=() if n < ALWAYS else pytest.mark.soak) for n in range(PARTS)],
 )
-@pytest.mark.parametrize("kind", COVERED)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=() if kind == ALL_FAULTS else pytest.mark.soak) for kind in COVERED],
+)
 def test_pairs_of_all_faults(kind: str, part: int) -> None:
     expected = len(range(part, COVERED[kind], PARTS))
     assert explored(covered(kind)[part::PARTS]) == expected
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(
     ("parties", "kind"), [(n, k) for n in EVERY for k in KINDS if n < WIDE or (n, k) in SEVERAL]
 )

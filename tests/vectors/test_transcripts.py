@@ -16,7 +16,8 @@ from gopa.messages.phases import Kind, Phase
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import RULES, Findings
 from gopa.rules.table import DEFINITIONS, UNSEEN
-from tests.group.backends import installed_groups
+from tests.group.backends import installed_groups, proving_groups
+from tests.pace import drawn_third
 from tests.vectors.registry import TRANSCRIPTS
 from tests.vectors.transcripts.cases import ORGANISER, Ended
 from tests.vectors.transcripts.catalogue import CASES
@@ -28,6 +29,16 @@ CHEATS: Final = sorted(name for name, case in CASES.items() if case.liars)
 ACCEPTED: Final = {"VALID", "SIGNED-ONLY"}
 MOST_BYTES: Final = 4_000_000
 """Every rule about recovery is shown for numbers, vectors and words: that takes some room."""
+
+DRAWN: Final = drawn_third(("made anew", name) for name in NAMES)
+"""All of these are made anew by default; the log that the file has is always judged."""
+
+
+def drawn(names: Iterable[str]) -> pytest.MarkDecorator:
+    """With this scope all tests of one name follow each other and find what one of them made."""
+    cases = [pytest.param(name, marks=() if name in DRAWN else pytest.mark.soak) for name in names]
+    return pytest.mark.parametrize("name", cases, scope="module")
+
 
 NOT_SHOWN: Final = frozenset(
     {
@@ -66,15 +77,25 @@ def test_all_transcripts_together_are_small() -> None:
     assert sum(path.stat().st_size for path in TRANSCRIPTS.iterdir()) < MOST_BYTES
 
 
-@pytest.mark.parametrize("name", NAMES)
+@drawn(NAMES)
 def test_regeneration_changes_no_byte(name: str) -> None:
     for file, content in make(name).files().items():
         assert (TRANSCRIPTS / file).read_bytes() == content, file
 
 
-@pytest.mark.parametrize("group", installed_groups(), ids=lambda group: group.backend)
 @pytest.mark.parametrize("name", NAMES)
-def test_rules_find_exactly_what_is_stated(name: str, group: Group) -> None:
+def test_rules_find_exactly_what_is_stated(name: str) -> None:
+    require_stated(name, proving_groups()[0])
+
+
+@pytest.mark.thirds(9)
+@pytest.mark.parametrize("group", installed_groups()[:-1], ids=lambda group: group.backend)
+@pytest.mark.parametrize("name", NAMES)
+def test_rules_find_the_same_on_every_backend(name: str, group: Group) -> None:
+    require_stated(name, group)
+
+
+def require_stated(name: str, group: Group) -> None:
     file = stated(name)
     found = judged(entries_of(name), Toolkit(group=group), file["anchors"])
     assert expected(found) == file["expected"]
@@ -92,7 +113,7 @@ def test_another_anchor_is_noticed() -> None:
     assert verdict(judged(entries, toolkit, wrong)) == "INVALID"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@drawn(NAMES)
 def test_findings_are_those_that_the_case_was_made_for(name: str) -> None:
     """Lists, sums and culprits against what is written by hand, and against the open inputs."""
     case, made = CASES[name], make(name)
@@ -145,7 +166,7 @@ def test_only_liars_are_blamed_and_their_honest_twin_is_accepted(name: str) -> N
     assert (twin.world, twin.rounds) == (case.world, case.rounds)
 
 
-@pytest.mark.parametrize("name", CHEATS)
+@drawn(CHEATS)
 def test_the_twin_is_the_same_up_to_the_first_lie(name: str) -> None:
     """The entry in which they differ is a liar's, or stands where a liar says nothing."""
     made = make(name)

@@ -56,6 +56,7 @@ def manifest_of(name: str) -> tuple[Material, bytes]:
     return given, Submission.decode(given.entries[0]).entry.body
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     "tries", [40, pytest.param(1000, marks=pytest.mark.soak)], ids=["few", "many"]
@@ -74,6 +75,7 @@ def test_both_judge_a_flipped_bit_alike(name: str, tries: int) -> None:
     assert seen[False]
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("name", NAMES)
 def test_both_judge_other_terms_alike(name: str) -> None:
     """Every number of the terms one more, one less, and far away."""

@@ -19,10 +19,11 @@ from wire.ed25519 import SigningKey
 from wire.secret import SecretBytes
 
 ROUNDS: Final = pytest.mark.parametrize(
-    "tries", [6, pytest.param(50, marks=pytest.mark.soak)], ids=["few", "many"]
+    "tries", [3, pytest.param(50, marks=pytest.mark.soak)], ids=["few", "many"]
 )
 
 
+@pytest.mark.thirds
 @ROUNDS
 @pytest.mark.parametrize("name", NAMES)
 def test_both_agree_and_nothing_changed_is_accepted(name: str, tries: int) -> None:

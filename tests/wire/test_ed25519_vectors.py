@@ -131,7 +131,11 @@ SETS = {
         AcceptSet(88, "943247c35454b68b8e9dfc27a2be013200e204b9bacf3cc47a95a6bc15fd4fd1"),
     ),
 }
-PATHS = [by_verify, by_pynacl_after_the_checks, by_oracle]
+PATHS = [
+    by_verify,
+    by_pynacl_after_the_checks,
+    pytest.param(by_oracle, marks=pytest.mark.soak),
+]
 
 
 def summary(accepted: list[int]) -> AcceptSet:
@@ -146,6 +150,15 @@ def test_every_single_path_accepts_the_same_set(name: str, path: Callable[[Vecto
     listed = load()
     assert len(listed) == total
     assert summary([vector.id for vector in listed if path(vector)]) == expected
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_oracle_accepts_the_same_of_some(name: str) -> None:
+    load, _, _ = SETS[name]
+    listed = load()[::15]
+    accepted = [by_verify(vector) for vector in listed]
+    assert [by_oracle(vector) for vector in listed] == accepted
+    assert set(accepted) == {True, False}
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from commitments import VectorPedersen, derive_generators
 from commitments.group import Group, PointVec, ScalarVec
 from tests.group.backends import proving_groups
+from tests.pace import examples
 from tests.randomness import seeded
 from wire.errors import InvalidProof, UsageError
 from zkp.equations import Equation, EquationSum, Family, Term, holds, require_all
@@ -42,7 +43,7 @@ def transcript() -> Transcript:
 
 
 @given(GROUPS, st.lists(st.tuples(st.integers(1, 9), st.integers(0, 2**128)), max_size=8))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_the_sum_is_what_the_terms_say(group: Group, parts: list[tuple[int, int]]) -> None:
     total, expected = EquationSum(group), group.identity
     for seed, (count, weight) in enumerate(parts):

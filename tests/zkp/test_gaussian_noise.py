@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from commitments import Opening, Pedersen, VectorPedersen, ristretto255
 from commitments.group import Group
 from tests.group.backends import proving_groups
+from tests.pace import examples
 from tests.randomness import seeded
 from tests.zkp.noise_samples import DEFAULT, SMALL, UNIT, Party, commit, party, transcript
 from wire.errors import ProtocolError, UsageError
@@ -32,7 +33,7 @@ HALVES = st.integers(0, SMALL.total - 1)
 
 
 @given(GROUPS, st.lists(st.tuples(HALVES, HALVES, st.integers(0, 20)), min_size=1, max_size=3))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_honest_draws_are_proved(group: Group, draws: list[tuple[int, int, int]]) -> None:
     halves, coins, values = zip(*draws, strict=True)
     joint = party(group, SMALL, halves, coins, values)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from commitments import ristretto255
 from commitments.group import Group
 from tests.group.backends import proving_groups
+from tests.pace import examples
 from tests.zkp.noise_samples import SMALL, UNIT, Party, commit, party, transcript
 from wire.errors import InvalidProof, ProtocolError, UsageError
 from zkp.gaussian_noise import Draw, GaussianNoiseStatement, draw
@@ -275,7 +276,7 @@ MUTATIONS = (GROUPS, st.sampled_from(KINDS), st.data())
 
 
 @given(*MUTATIONS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_change_is_refused(group: Group, kind: ProofKind, data: st.DataObject) -> None:
     require_change_refused(group, kind, data)
 

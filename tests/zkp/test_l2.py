@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from commitments import Commitment, Opening, Pedersen, VectorPedersen, ristretto255
 from commitments.group import Group
 from tests.group.backends import proving_groups
+from tests.pace import examples
 from tests.randomness import seeded
 from tests.zkp.noise_samples import transcript
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
@@ -49,7 +50,7 @@ VECTORS = st.lists(st.integers(-40, 40), min_size=1, max_size=5)
 
 
 @given(GROUPS, VECTORS, st.integers(0, 3))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_the_bound_is_exact(group: Group, values: list[int], slack: int) -> None:
     norm = sum(value * value for value in values)
     check(*prove(group, values, max(norm + slack, 1)))
@@ -222,7 +223,7 @@ def require_change_refused(group: Group, data: st.DataObject) -> None:
 
 
 @given(GROUPS, st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_change_is_refused(group: Group, data: st.DataObject) -> None:
     require_change_refused(group, data)
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from commitments import Commitment, Opening, Pedersen, VectorPedersen, ristretto255
 from commitments.group import Group
 from tests.group.backends import proving_groups
+from tests.pace import examples
 from tests.randomness import seeded
 from tests.zkp.test_range import transcript
 from wire.errors import InvalidProof, ProtocolError, UsageError
@@ -44,7 +45,7 @@ def check(statement: LastLargestStatement, proof: bytes) -> None:
 
 
 @given(GROUPS, st.integers(1, 40), st.integers(1, 5), st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_values_under_their_weight_are_proved(
     group: Group, maximum: int, others: int, data: st.DataObject
 ) -> None:
@@ -54,7 +55,7 @@ def test_values_under_their_weight_are_proved(
 
 
 @given(GROUPS, st.integers(1, 40), st.integers(1, 4), st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_a_value_above_its_weight_is_not_proved(
     group: Group, maximum: int, others: int, data: st.DataObject
 ) -> None:

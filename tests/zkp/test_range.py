@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from commitments import Commitment, Opening, Pedersen, VectorPedersen, decode_opening
 from commitments.group import Group
 from tests.group.backends import proving_groups
+from tests.pace import examples
 from tests.randomness import seeded
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
 from zkp.range import Interval, RangeStatement, prove_range, verify_range
@@ -47,7 +48,7 @@ def check(statement: RangeStatement, proof: bytes) -> None:
     st.lists(st.tuples(st.integers(-999, 999), st.integers(1, 999)), min_size=1, max_size=4),
     st.data(),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_values_inside_are_proved(
     group: Group, shapes: list[tuple[int, int]], data: st.DataObject
 ) -> None:

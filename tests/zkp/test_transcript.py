@@ -35,7 +35,7 @@ def outcome(*steps: Step) -> bytes:
     transcript = bound()
     for step in steps:
         step(transcript)
-    return transcript.session_id(b"end")
+    return transcript.digest(b"end")
 
 
 def absorb(label: bytes, data: bytes) -> Step:
@@ -72,7 +72,7 @@ DIFFERENT: Final[list[tuple[Step, ...]]] = [
     (lambda t: t.challenge(b"d", GROUP),),
     (lambda t: t.challenges(b"c", GROUP, 2),),
     (lambda t: t.challenge(b"c", GROUP), lambda t: t.challenge(b"c", GROUP)),
-    (lambda t: t.session_id(b"c"),),
+    (lambda t: t.digest(b"c"),),
 ]
 
 
@@ -138,8 +138,8 @@ def test_one_point_and_one_scalar_are_vectors_of_one() -> None:
 
 
 def test_the_protocol_name_separates() -> None:
-    assert bound(b"p1").session_id(b"") == bound(b"p1").session_id(b"")
-    assert bound(b"p1").session_id(b"") != bound(b"p2").session_id(b"")
+    assert bound(b"p1").digest(b"") == bound(b"p1").digest(b"")
+    assert bound(b"p1").digest(b"") != bound(b"p2").digest(b"")
 
 
 def test_the_group_is_part_of_a_challenge() -> None:
@@ -147,7 +147,7 @@ def test_the_group_is_part_of_a_challenge() -> None:
     transcript, twin = bound(), bound()
     transcript.challenge(b"c", GROUP)
     twin.challenge(b"c", other)
-    assert transcript.session_id(b"s") != twin.session_id(b"s")
+    assert transcript.digest(b"s") != twin.digest(b"s")
 
 
 @pytest.mark.parametrize("group", installed_groups(), ids=lambda group: group.backend)
@@ -171,13 +171,13 @@ def test_challenges_are_what_the_specification_says(group: Group) -> None:
     transcript.absorb_point(b"p", group.generator)
     transcript.absorb_scalar(b"s", group.scalar(7))
     assert transcript.challenges(b"c", group, 2).ints() == expected
-    assert transcript.session_id(b"id") == sponge.squeeze(32)
+    assert transcript.digest(b"id") == sponge.squeeze(32)
 
 
 def test_nothing_is_drawn_before_something_is_bound() -> None:
     draws: list[Step] = [
         lambda t: t.challenge(b"c", GROUP),
-        lambda t: t.session_id(b"s"),
+        lambda t: t.digest(b"s"),
         lambda t: t.nonces(b"n", GROUP, 1, GROUP.secret_scalars([1]), seeded(1)),
     ]
     for draw in draws:
@@ -212,18 +212,18 @@ def test_copies_are_independent() -> None:
     transcript = bound()
     twin = transcript.copy()
     twin.absorb(b"more", b"")
-    assert transcript.session_id(b"s") == bound().session_id(b"s")
-    assert twin.session_id(b"s") != bound().session_id(b"s")
+    assert transcript.digest(b"s") == bound().digest(b"s")
+    assert twin.digest(b"s") != bound().digest(b"s")
 
 
 def test_forks_differ_from_each_other_and_from_going_on() -> None:
     transcript = bound()
     ids = {
-        transcript.fork(b"party", b"1").session_id(b"s"),
-        transcript.fork(b"party", b"2").session_id(b"s"),
-        transcript.fork(b"other", b"1").session_id(b"s"),
+        transcript.fork(b"party", b"1").digest(b"s"),
+        transcript.fork(b"party", b"2").digest(b"s"),
+        transcript.fork(b"other", b"1").digest(b"s"),
         outcome(absorb(b"party", b"1")),
-        transcript.session_id(b"s"),
+        transcript.digest(b"s"),
     }
     assert len(ids) == 5
 
@@ -261,7 +261,7 @@ def test_nonces_depend_on_everything() -> None:
 def test_nonces_leave_the_transcript_as_it_was() -> None:
     transcript = bound()
     transcript.nonces(b"n", GROUP, 1, GROUP.secret_scalars([1]), seeded(1))
-    assert transcript.session_id(b"s") == bound().session_id(b"s")
+    assert transcript.digest(b"s") == bound().digest(b"s")
 
 
 def test_a_generator_that_gives_too_little_is_refused() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from commitments import Commitment, Opening, Pedersen, VectorPedersen, ristretto255
 from commitments.group import Group
 from tests.group.backends import proving_groups
+from tests.pace import examples
 from tests.randomness import seeded
 from tests.zkp.test_range import transcript
 from wire.errors import InvalidProof, ProtocolError, UsageError
@@ -37,7 +38,7 @@ def check(statement: VectorRangeStatement, proof: bytes) -> None:
 
 
 @given(GROUPS, st.integers(1, 6), st.integers(-50, 50), st.integers(1, 40), st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_vectors_inside_are_proved(
     group: Group, dimension: int, low: int, span: int, data: st.DataObject
 ) -> None:

@@ -16,6 +16,7 @@ from scipy import stats
 from commitments import Commitment, Opening, Pedersen, VectorPedersen, ristretto255
 from commitments.group import Group
 from tests.group.backends import proving_groups
+from tests.pace import examples
 from tests.randomness import seeded
 from tests.zkp.noise_samples import transcript
 from wire.errors import InvalidProof, ProtocolError, UsageError
@@ -103,7 +104,7 @@ def values_of(plan: WeightedNoisePlan) -> list[int] | None:
 
 
 @given(GROUPS, st.sampled_from(LAWS), st.integers(1, 4), st.integers(0, 2), st.integers())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_honest_parties_are_accepted(
     group: Group, law: WeightedBits, dimension: int, which: int, seed: int
 ) -> None:
@@ -129,11 +130,12 @@ def test_either_uniform_coins_give_exactly_the_law(law: WeightedBits) -> None:
         assert [counts[i - law.radius] for i in range(len(law.masses))] == list(law.masses)
 
 
-def test_the_noise_of_a_witness_follows_the_law() -> None:
-    """20,000 draws of the function that makes outputs, with constant public coins."""
-    plan = WeightedNoisePlan(ristretto255(), irwin_hall(4, 4), 4000)
+@pytest.mark.parametrize("draws", [2_000, pytest.param(8_000, marks=pytest.mark.soak)])
+def test_the_noise_of_a_witness_follows_the_law(draws: int) -> None:
+    """Draws of the function that makes outputs, with constant public coins."""
+    plan = WeightedNoisePlan(ristretto255(), irwin_hall(4, 4), draws // 2)
     found: Counter[int] = Counter()
-    for number in range(5):
+    for number in range(2):
         hidden = commit_weighted_noise(plan, None, transcript(), rng=seeded(f"law {number}"))
         noise = hidden.noise(bytes(plan.coin_count)).reveal().ints()
         order = plan.group.order
@@ -144,9 +146,9 @@ def test_the_noise_of_a_witness_follows_the_law() -> None:
             observed.append(0)
             expected.append(0)
         observed[-1] += found[row - plan.law.radius]
-        expected[-1] += 20_000 * mass / plan.law.total
+        expected[-1] += draws * mass / plan.law.total
     observed[-2:], expected[-2:] = [sum(observed[-2:])], [sum(expected[-2:])]
-    assert found.total() == 20_000
+    assert found.total() == draws
     assert float(stats.chisquare(observed, expected).pvalue) > 1e-4
 
 
@@ -291,7 +293,7 @@ def require_change_refused(group: Group, data: st.DataObject) -> None:
 
 
 @given(GROUPS, st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_change_is_refused(group: Group, data: st.DataObject) -> None:
     require_change_refused(group, data)
 

@@ -90,7 +90,7 @@ def _challenges(group: Group, transcript: Transcript, step: Step) -> bytes:
 
 
 def _session_id(_: Group, transcript: Transcript, step: Step) -> bytes:
-    return transcript.session_id(_label(step))
+    return transcript.digest(_label(step))
 
 
 def _nonces(group: Group, transcript: Transcript, step: Step) -> bytes:

@@ -2,14 +2,15 @@
 
 Specification 06. How to use it:
 
-    shape = Shape(group, bits, [Public(row), Committed(row), Vector(rows), ...])
+    shape = ConstraintShape(group, bits, [Public(row), CommittedValue(row),
+                                          CommittedVector(rows), ...])
 
 is the fixed part, made once and kept (its digest stands for it in transcripts). A
 `BitForm` holds fixed (position, coefficient) pairs and, in `varying`, positions whose
 coefficients come with each statement.
 
-    statement = Statement.of(shape, constants=[...], commitments=[...], vectors=[...],
-                             varying=[...])
+    statement = BitStatement.of(shape, constants=[...], commitments=[...], vectors=[...],
+                                varying=[...])
 
 adds what belongs to one proof: one constant for each row (a vector constraint has as
 many rows as its dimension), Pedersen commitments for the committed constraints, one

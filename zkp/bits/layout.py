@@ -62,7 +62,7 @@ class Layout:
 
     @cached_property
     def length(self) -> int:
-        """All positions."""
+        """How many positions there are."""
         return padded_length(self.bits + self.extension)
 
     @cached_property
@@ -92,12 +92,12 @@ class Layout:
 
     @property
     def point_count(self) -> int:
-        """Points in a proof."""
+        """How many points a proof has."""
         return 4 + 2 * self.folds
 
     @property
     def scalar_count(self) -> int:
-        """Scalars in a proof."""
+        """How many scalars a proof has."""
         return 3 + 2 * self.pairs
 
 
@@ -120,7 +120,7 @@ def padded_length(positions: int) -> int:
 
 @lru_cache(maxsize=16)
 def left_bases(group: Group, layout: Layout) -> PointVec:
-    """B: G_i on the bits, the bases of the vector commitments behind them."""
+    """The left bases B: G_i on the bits, the bases of the vector commitments behind them."""
     bases = LEFT.points(group, layout.bit_positions)
     for dimension in layout.dimensions:
         bases = bases.concat(VectorPedersen(group, dimension).value_bases)
@@ -144,7 +144,7 @@ class Proof:
     scalars: ScalarVec
 
     def to_bytes(self) -> bytes:
-        """All points, then all scalars."""
+        """Encode all points, then all scalars."""
         return self.points.to_bytes() + self.scalars.to_bytes()
 
 
@@ -154,7 +154,7 @@ def proof_size(group: Group, layout: Layout) -> int:
 
 
 def decode_proof(group: Group, layout: Layout, data: bytes) -> Proof:
-    """Strict decoding (rule A7).
+    """Decode a proof strictly (rule A7).
 
     Raises:
         MalformedMessage: wrong length, a point that does not decode or is the

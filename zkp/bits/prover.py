@@ -58,7 +58,7 @@ class Bases:
     length: int
 
     def cross_terms(self, group: Group, left: ScalarVec, right: ScalarVec) -> PointVec:
-        """L and R of one fold."""
+        """Compute the points L and R of one fold."""
         half = self.length // 2
         low, high = self._halves(0)
         right_low, right_high = self._halves(self.blocks * self.length)
@@ -218,7 +218,7 @@ def require_valid(statement: BitStatement, proof: bytes, transcript: Transcript)
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Blinders(Guarded):
-    """Everything random in one proof but alpha."""
+    """Holds everything random in one proof but alpha, the blinding of A."""
 
     sigma: SecretScalar
     taus: SecretScalarVec
@@ -232,24 +232,24 @@ class _Blinders(Guarded):
 
     @classmethod
     def of(cls, layout: Layout, drawn: SecretScalarVec) -> _Blinders:
-        """The scalars in their places."""
+        """Put drawn scalars in their places."""
         split = 3 + layout.length
         return cls(drawn[0], drawn[1:3], drawn[3:split], drawn[split:])
 
     def flat(self, group: Group) -> SecretScalarVec:
-        """All of them in one vector."""
+        """Give all of them in one vector."""
         head = as_vector(group, self.sigma).concat(self.taus)
         return head.concat(self.left).concat(self.right)
 
     def commit(self, group: Group, layout: Layout) -> PointVec:
-        """S (step 3)."""
+        """Compute S, the commitment to these blinders (step 3)."""
         scalars = as_vector(group, self.sigma).concat(self.left).concat(self.right)
         return group.points([_blinder_bases(group, layout).msm(scalars)])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Halves(Guarded):
-    """l(X) = left_0 + left_1 X and r(X) = right_0 + right_1 X (step 4).
+    """Holds l(X) = left_0 + left_1 X and r(X) = right_0 + right_1 X (step 4).
 
     right_1 covers the bit positions only: on the extension r is public and constant.
     """
@@ -260,7 +260,7 @@ class _Halves(Guarded):
     right_1: SecretScalarVec
 
     def middle(self, group: Group) -> SecretScalarVec:
-        """t_1 and t_2."""
+        """Compute t_1 and t_2, the coefficients of X and X^2 in <l(X), r(X)>."""
         bits = len(self.right_1)
         t_1 = self.left_0[:bits].inner(self.right_1) + self.left_1.inner(self.right_0)
         t_2 = self.left_1[:bits].inner(self.right_1)
@@ -332,6 +332,6 @@ def _blinder_bases(group: Group, layout: Layout) -> PointVec:
 
 @lru_cache(maxsize=16)
 def _argument_bases(group: Group, layout: Layout) -> PointVec:
-    """B, H_i and U."""
+    """The bases B, H_i and U of the inner-product argument."""
     right = RIGHT.points(group, layout.length)
     return left_bases(group, layout).concat(right).concat(INNER.points(group, 1))

@@ -164,32 +164,32 @@ class ArgumentRounds:
     group: Group
 
     def bits(self, point: PointVec, dimensions: int) -> Mixing:
-        """A, then rho, eta and one xi for each distinct dimension."""
+        """Absorb A; draw rho, eta and one xi for each distinct dimension."""
         self.transcript.absorb_points(b"bits/A", point)
         drawn = self.transcript.challenges(b"bits/rho eta xi", self.group, 2 + dimensions)
         return Mixing(drawn[0], drawn[1], drawn[2:])
 
     def blinders(self, point: PointVec) -> tuple[Scalar, Scalar]:
-        """S, then y and z."""
+        """Absorb S; draw y and z."""
         self.transcript.absorb_points(b"bits/S", point)
         drawn = self.transcript.challenges(b"bits/y z", self.group, 2)
         return drawn[0], drawn[1]
 
     def polynomial(self, points: PointVec) -> Scalar:
-        """T_1 and T_2, then x."""
+        """Absorb T_1 and T_2; draw x."""
         self.transcript.absorb_points(b"bits/T", points)
         return self.transcript.challenge(b"bits/x", self.group)
 
     def evaluation(self, scalars: ScalarVec) -> Scalar:
-        """t, tau and mu, then w."""
+        """Absorb t, tau and mu; draw w."""
         self.transcript.absorb_scalars(b"bits/t tau mu", scalars)
         return self.transcript.challenge(b"bits/w", self.group)
 
     def fold(self, points: PointVec) -> Scalar:
-        """L and R, then u."""
+        """Absorb L and R of one fold; draw u."""
         self.transcript.absorb_points(b"bits/L R", points)
         return self.transcript.challenge(b"bits/u", self.group)
 
     def pair(self, scalars: ScalarVec) -> None:
-        """A pair of scalars given away, or the last one."""
+        """Absorb a pair of scalars given away, or the last one."""
         self.transcript.absorb_scalars(b"bits/l r", scalars)

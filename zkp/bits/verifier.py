@@ -115,7 +115,7 @@ def _replay(statement: BitStatement, proof: Proof, transcript: Transcript) -> _C
 
 @dataclass(frozen=True, slots=True)
 class _Conversation:
-    """A statement, a proof and the challenges between them."""
+    """Holds a statement, a proof and the challenges between them."""
 
     statement: BitStatement
     proof: Proof
@@ -137,7 +137,7 @@ class _Conversation:
         return self.statement.shape.layout
 
     def evaluation(self) -> Equation:
-        """A9, all on one side."""
+        """The equation of rule A9, all on one side."""
         group, combined, x, z = self._group, self.combined, self.x, self.z
         squared = z * z
         t, tau = self.proof.scalars[0], self.proof.scalars[1]
@@ -156,7 +156,7 @@ class _Conversation:
         )
 
     def inner_product(self) -> Equation:
-        """A10, all on one side."""
+        """The equation of rule A10, all on one side."""
         group, layout, combined = self._group, self._layout, self.combined
         left, right, given = self._unrolled()
         bits = layout.bit_positions
@@ -182,7 +182,7 @@ class _Conversation:
         return Equation(INNER_PRODUCT_CHECK, tuple(terms))
 
     def _unrolled(self) -> tuple[ScalarVec, ScalarVec, Scalar]:
-        """l*, r* and the sum of all products of the pairs sent."""
+        """Compute l* and r* of rule A10, and the sum of all products of the pairs sent."""
         pairs = self.proof.scalars[3:]
         evens = pairs.gather(range(0, len(pairs), 2))
         odds = pairs.gather(range(1, len(pairs), 2))
@@ -201,7 +201,7 @@ class _Conversation:
         return left, right, evens.inner(odds)
 
     def _fold_scalars(self) -> ScalarVec:
-        """u^2 on each L and u^-2 on each R, in the order L, R, L, R, .."""
+        """The factors of folds: u^2 on each L and u^-2 on each R, in the order L, R, L, R, .."""
         squares = self.folds * self.folds
         both = squares.concat(self.fold_inverses * self.fold_inverses)
         count = len(self.folds)

@@ -119,14 +119,14 @@ def draw_commitment(  # noqa: PLR0913, PLR0917  as above
 
 
 def _same_point(group: Group, padded: SecretScalarVec, blinding: SecretScalarVec) -> Point:
-    """A by another way, several times faster: for bits, which it takes them for."""
+    """Compute A in another way, several times faster, that is right for bits only."""
     bases, zero_bits = _bases(group, len(padded))
     hidden = bases[:-1].msms([padded], bits=1)[0]
     return hidden + bases[len(padded)] * blinding[0] - zero_bits
 
 
 def _point(group: Group, padded: SecretScalarVec, blinding: SecretScalarVec) -> Point:
-    """A."""
+    """Compute A, the commitment to all bits."""
     bases, zero_bits = _bases(group, len(padded))
     return bases.msm(padded.concat(blinding)) - zero_bits
 
@@ -198,7 +198,7 @@ class WitnessScalars(Guarded):
         return cls(values, blindings, vectors, vector_blindings)
 
     def flat(self) -> SecretScalarVec:
-        """Everything in one vector."""
+        """Give everything in one vector."""
         joined = self.values.concat(self.blindings).concat(self.vector_blindings)
         for vector in self.vectors:
             joined = joined.concat(vector)
@@ -258,5 +258,5 @@ def _vectors_fit(statement: BitStatement, combined: Combined, merged: Merged) ->
 
 
 def as_vector(group: Group, scalar: SecretScalar) -> SecretScalarVec:
-    """A vector of one secret."""
+    """Make a vector of one secret."""
     return group.scalars([1]) * scalar

@@ -187,7 +187,7 @@ def _differences(
 
 @lru_cache(maxsize=8)
 def _bit_shapes(group: Group) -> tuple[RelationShape, RelationShape]:
-    """C = rH, and C - G = rH."""
+    """The two claims of which one is proved: C = rH, or C - G = rH."""
     zero = RelationBuilder(group)
     H, C = zero.elements(2)
     zero.equation(C, zero.scalar() * H)

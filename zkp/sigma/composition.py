@@ -75,7 +75,7 @@ def _at(order: int, polynomial: Sequence[int], place: int) -> int:
 
 
 def conjoin(parts: Sequence[tuple[LinearRelation, Sequence[int]]]) -> LinearRelation:
-    """All relations hold, for one list of scalars.
+    """Make the relation that all of these hold, for one list of scalars.
 
     Beside each relation stands, for each of its scalars, the index of that scalar
     in the joint witness: equal indices mean the same secret. Elements are kept
@@ -115,7 +115,7 @@ def _renumber(shape: RelationShape, scalars: Sequence[int], offset: int) -> list
 
 
 class _Composed:
-    """Has children, all over one group."""
+    """Combines relations, its children, all over one group."""
 
     children: tuple[Statement, ...]
 

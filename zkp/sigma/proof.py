@@ -287,7 +287,7 @@ def verify(
 
 def bind_statement(transcript: Transcript, statement: Statement, form: Form) -> bytes:
     """Derive the session identifier of a proof, then bind its statement."""
-    session_id = transcript.session_id(form.label(statement))
+    session_id = transcript.digest(form.label(statement))
     transcript.absorb(b"sigma statement", statement.serialize())
     return session_id
 

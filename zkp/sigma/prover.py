@@ -114,7 +114,7 @@ def flatten_witness(statement: Statement, witness: Witness | None) -> SecretScal
 
 
 class _Supply:
-    """Random scalars, each handed out once."""
+    """Hands out random scalars, each once."""
 
     def __init__(self, scalars: SecretScalarVec) -> None:
         self._scalars = scalars
@@ -127,7 +127,7 @@ class _Supply:
 
 @dataclass(slots=True)
 class _Answer:
-    """What the response phase collects."""
+    """Collects what the response phase makes."""
 
     group: Group
     coefficients: list[int] = field(default_factory=list)
@@ -163,7 +163,7 @@ class _Leaf:
 
 @dataclass(slots=True)
 class _Inner:
-    """A statement with children."""
+    """Holds the plan of a statement with children."""
 
     children: list[_Node]
 

@@ -64,7 +64,7 @@ class Violation:
     message: str
 
     def as_usage_error(self) -> UsageError:
-        """For the prover, who built the instance."""
+        """Make the error for the prover, who built the instance."""
         return UsageError(f"[{self.check}] {self.message}")
 
     def as_invalid_proof(self) -> InvalidProof:
@@ -133,7 +133,7 @@ class RelationShape:
 
     @cached_property
     def terms(self) -> Side:
-        """The right-hand sides."""
+        """All terms of the right-hand sides."""
         return _flatten(self.group, [e.terms for e in self.equations])
 
     @cached_property
@@ -146,7 +146,7 @@ class RelationShape:
 
     @cached_property
     def interleaved(self) -> Interleaved:
-        """Both sides, equation by equation."""
+        """Interleave both sides, equation by equation."""
         return _interleave(self.terms, self.image)
 
     @cached_property

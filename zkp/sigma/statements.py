@@ -162,11 +162,11 @@ class CommitmentBases(Protocol):
 
     @property
     def value_base(self) -> Point:
-        """G, which the value multiplies."""
+        """The base G, which the value multiplies."""
 
     @property
     def blinding_base(self) -> Point:
-        """H, which the blinding multiplies."""
+        """The base H, which the blinding multiplies."""
 
 
 def witness(group: Group, *scalars: AnyScalar) -> SecretScalarVec:
@@ -269,7 +269,7 @@ def opens_to(
 
 
 def _integer(value: int) -> int:
-    """An int proper: 1.0 would find, or spoil, what is cached for 1."""
+    """Require an int: 1.0 would find, or spoil, what is cached for 1."""
     try:
         return int(index(value))
     except TypeError:

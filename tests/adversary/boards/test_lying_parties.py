@@ -62,8 +62,13 @@ def require_held(row: AttackResult) -> None:
     assert set(row.blamed) <= {"party 1", "party 2", "party 3"}
 
 
-@pytest.mark.thirds
-@pytest.mark.parametrize("name", CAUGHT)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name == "late-change-of-value" else pytest.mark.soak)
+        for name in CAUGHT
+    ],
+)
 def test_a_liar_is_caught_by_what_catches_it_in_a_simulation(name: str) -> None:
     """The honest session in the same setup came to a right result, or this raises."""
     row = run_served(session_attack(name))
@@ -79,7 +84,9 @@ def test_every_attack_by_parties_fails_over_http(name: str) -> None:
     require_held(run_served(session_attack(name)))
 
 
-@pytest.mark.parametrize("name", ["late-change-of-value", "equivocate"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("late-change-of-value", marks=pytest.mark.soak), "equivocate"]
+)
 def test_without_its_defence_nothing_catches_it(name: str) -> None:
     with weakened(name):
         row = run_served(session_attack(name))

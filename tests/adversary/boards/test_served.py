@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from gopa.adversary import attacks, named
 from gopa.adversary.boards import ServedSession, harm, played, require_honest_session, serve_session
 from gopa.adversary.boards.harm import masks_open
-from gopa.adversary.boards.outcome import ForkOutcome
+from gopa.adversary.boards.outcome import ForkOutcome, ServedOutcome
 from gopa.adversary.outcome import Catch, How
 from gopa.adversary.served import ServedAttack
 from gopa.adversary.setup import SMALL, WITNESSED
@@ -97,10 +97,16 @@ async def late_value(session: ServedSession, *, shown: bool) -> None:
     await session.done()
 
 
-@pytest.mark.parametrize("shown", [False, True])
+@cache
+def played_late(*, shown: bool) -> ServedOutcome:
+    """What came of it; one session serves all that look at it."""
+    return played(SMALL, partial(late_value, shown=shown))
+
+
+@pytest.mark.parametrize("shown", [pytest.param(False, marks=pytest.mark.soak), True])
 def test_a_log_goes_on_with_what_its_board_would_not_take(shown: bool) -> None:
     """No fork: nobody notices anything but what was late, and all open edges of one who is out."""
-    outcome = played(SMALL, partial(late_value, shown=shown))
+    outcome = played_late(shown=shown)
     assert (outcome.result, outcome.stuck, outcome.blamed, harm(outcome)) == ("right", "", (), ())
     assert (("04-C2", outcome.keys[0]) in outcome.forks[-1].passed_over) is shown
     assert [end.included for end in outcome.ends] == [False, True, True, True]
@@ -120,7 +126,7 @@ def test_honest_sessions_have_witnesses_where_the_ground_says_so() -> None:
 
 def test_edges_and_self_mask_of_one_party_are_harm_in_one_round_only() -> None:
     """Positions are those on the roll of the round, which need not be numbers of parties."""
-    outcome = played(SMALL, partial(late_value, shown=True))
+    outcome = played_late(shown=True)
     assert harm(outcome) == ()
     (unmask, *_) = [each for each in outcome.said if each.phase == Phase.UNMASK]
     victim = PublicKey(outcome.keys[0])

@@ -30,6 +30,7 @@ def check(found: ViewComparison, rounds: int) -> None:
     assert found.holds
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("live", SESSIONS, ids=lambda each: each.name)
 def test_real_views_are_as_simulated(live: Live) -> None:
     rounds = ROUNDS[live.name]

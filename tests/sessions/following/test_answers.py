@@ -68,7 +68,7 @@ async def require_same(log: SessionLog, record: Recorded, raws: list[bytes], see
 
 
 @BOTH
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.soak)])
 def test_answers_are_those_of_the_log(opened: Open, seed: int, tmp_path: Path) -> None:
     record, other = recorded(seed, 3), recorded(seed + 10)
     raws = mixed(record, other)
@@ -107,6 +107,7 @@ def test_a_selective_reader_reads_no_bundles_of_an_honest_board(tmp_path: Path) 
         assert asyncio.run(work(url)) == 0
 
 
+@pytest.mark.thirds
 @BOTH
 def test_a_log_that_grows_while_it_is_read(opened: Open, tmp_path: Path) -> None:
     record = recorded(3, 2)
@@ -174,7 +175,7 @@ def test_a_whole_log_keeps_two_rounds_and_reads_again_what_it_forgot(tmp_path: P
 
 def test_a_selective_log_keeps_two_rounds_however_many_there_were(tmp_path: Path) -> None:
     """A party that comes late hears them one after another; one that comes back skips them."""
-    terms = replace(SCALAR, rounds=12)
+    terms = replace(SCALAR, rounds=8)
     simulation = simulate(terms, SIGNED)
     for number in range(terms.rounds):
         simulation.run_round(inputs_for(terms, number))

@@ -15,12 +15,12 @@ from gopa.sessions.following.follower import BoardFollower
 from tests.board.tools import entry_bytes, party
 from tests.sessions.following.worlds import board_with, recorded, selective, whole
 
-STRANGERS = 1_500
+STRANGERS = 1_100
 
 
 @pytest.fixture(scope="module")
 def flooded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A short session, and behind it 90 MB of other people's."""
+    """A short session, and behind it 70 MB of other people's."""
     other = [entry_bytes(i, author=50, body=bytes(LARGEST_BODY)) for i in range(STRANGERS)]
     with board_with(tmp_path_factory.mktemp("flood") / "log", [*recorded(1).raws, *other]) as url:
         yield url
@@ -35,6 +35,7 @@ def peak_of(work: Callable[[], Coroutine[None, None, None]]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("kind", [whole, selective])
 def test_sessions_of_strangers_are_not_held_in_memory(
     kind: Callable[[str, bytes], BoardFollower], flooded: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 import sys
 from collections.abc import Collection
 from contextlib import ExitStack
@@ -18,6 +17,7 @@ from bulletin_board.note import open_checkpoint
 from gopa.auditing.evidence import Evidence, FaultStatement, Fork
 from gopa.auditing.judging import judge
 from gopa.auditing.report import Culprit
+from gopa.cli import main
 from gopa.messages.phases import Phase
 from gopa.sessions.contribution import Contribution
 from tests.board.live import live_witness, witnessed
@@ -33,10 +33,10 @@ from tests.sessions.hostile.worlds import (
     sooner,
     world,
 )
-from tests.simulation.worlds import SCALAR
+from tests.simulation.worlds import FEW
 from wire.errors import FaultyBoard, ProtocolError
 
-ONCE = replace(SCALAR, rounds=1, attempts=1, charged=0)
+ONCE = replace(FEW, rounds=1, attempts=1, charged=0)
 VICTIM = 0
 OTHERS = range(1, ONCE.parties)
 
@@ -88,6 +88,7 @@ async def forked_at(
     return list(got)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("witnesses", [0, 1])
 @pytest.mark.parametrize(
     ("phase", "close_first"),
@@ -163,29 +164,34 @@ def require_convicted(file: Path) -> None:
     assert not judge(honest.to_bytes(), policy=trust()).convicts
 
 
-def test_the_command_line_says_what_a_vault_has_kept(tmp_path: Path) -> None:
+def test_the_command_line_says_what_a_vault_has_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ended(*line: object) -> int:
+        monkeypatch.setattr(sys, "argv", ["gopa", *map(str, line)])
+        with pytest.raises(SystemExit) as ending:
+            main()
+        return int(ending.value.code or 0)
+
+    def audited(evidence: Path) -> int:
+        return ended("audit", "--evidence", evidence, "--anchors", anchors)
+
     homes = tmp_path / "homes"
     with world(tmp_path, ONCE) as here:
         asyncio.run(forked_at(Phase.COMMIT, here, homes, close_first=False))
     (file,) = kept(homes / "1")
-    command = [sys.executable, "-m", "gopa", "board", "evidence", str(file), "--json", "--log"]
-    found = subprocess.run([*command, str(log_key())], capture_output=True, check=True)
-    assert "forked" in json.loads(found.stdout)["proves"]
+    capsys.readouterr()
+    assert ended("board", "evidence", file, "--json", "--log", log_key()) == 0
+    assert "forked" in json.loads(capsys.readouterr().out)["proves"]
     anchors = tmp_path / "anchors"
     anchors.write_text(f"log {log_key()}\nquorum none\n")
-    assert audited(file, anchors) == 0
+    assert audited(file) == 0
     damaged = tmp_path / "damaged"
     data = file.read_bytes()
     damaged.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    assert audited(damaged, anchors) == 1
+    assert audited(damaged) == 1
     damaged.write_bytes(data[:-1])
-    assert audited(damaged, anchors) == 2
-
-
-def audited(file: Path, anchors: Path) -> int:
-    """The exit code of an audit of evidence."""
-    command = [sys.executable, "-m", "gopa", "audit", "--evidence", str(file), "--anchors"]
-    return subprocess.run([*command, str(anchors)], capture_output=True, check=False).returncode
+    assert audited(damaged) == 2
 
 
 def test_the_same_session_without_a_fork_has_a_result(tmp_path: Path) -> None:

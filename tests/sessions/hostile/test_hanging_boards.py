@@ -16,9 +16,9 @@ from gopa.messages.phases import Phase
 from gopa.party import Part
 from gopa.sessions.contribution import Contribution
 from tests.sessions.hostile.worlds import Gate, Through, World, of, sooner, world
-from tests.simulation.worlds import SCALAR
+from tests.simulation.worlds import FEW
 
-ONCE = replace(SCALAR, rounds=1, attempts=1, charged=0)
+ONCE = replace(FEW, rounds=1, attempts=1, charged=0)
 VICTIM = 0
 RECORD = 85
 """Bytes of a journal that a checkpoint takes; one that asks again would write many."""
@@ -64,6 +64,7 @@ def kept(home: Path) -> int:
     return sum(each.stat().st_size for each in home.glob("*/journal-*"))
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("silent", [True, False], ids=["silence", "errors"])
 def test_a_question_without_an_answer_keeps_nobody_in_a_round(
     *, silent: bool, tmp_path: Path

@@ -18,9 +18,9 @@ from gopa.sessions.contribution import Contribution
 from gopa.sessions.following import SelectiveLog
 from tests.board.live import client
 from tests.sessions.hostile.worlds import Gate, Through, World, of, sooner, world
-from tests.simulation.worlds import SCALAR
+from tests.simulation.worlds import FEW
 
-ONCE = replace(SCALAR, rounds=1, attempts=1, charged=0)
+ONCE = replace(FEW, rounds=1, attempts=1, charged=0)
 Hides = Callable[[Lookup, FoundEntry], bool]
 
 
@@ -88,8 +88,9 @@ async def session(here: World, hides: Hides, parties: int) -> tuple[list[object]
     return list(got), readings
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("phase", [Phase.COMMIT, Phase.CONFIRM])
-@pytest.mark.parametrize("parties", [8, 5])
+@pytest.mark.parametrize("parties", [ONCE.parties, ONCE.survivors])
 def test_neighbours_that_are_hidden_are_found_in_the_log(
     phase: Phase, parties: int, tmp_path: Path
 ) -> None:
@@ -99,18 +100,19 @@ def test_neighbours_that_are_hidden_are_found_in_the_log(
     assert min(readings) >= 1
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("phase", [Phase.JOIN, Phase.COMMIT, Phase.PUBLISH, Phase.CONFIRM])
 def test_own_entries_that_are_hidden_make_nobody_guilty(phase: Phase, tmp_path: Path) -> None:
     """Nobody can be spared: whoever counts itself out would find too few."""
     with world(tmp_path, ONCE) as here:
-        got, _ = asyncio.run(session(here, of_their_own(phase), 5))
-        require_harmless(here, got, 5)
+        got, _ = asyncio.run(session(here, of_their_own(phase), ONCE.survivors))
+        require_harmless(here, got, ONCE.survivors)
 
 
 def test_an_honest_board_is_not_read(tmp_path: Path) -> None:
     with world(tmp_path, ONCE) as here:
-        got, readings = asyncio.run(session(here, lambda _, __: False, 5))
-        require_harmless(here, got, 5, hidden=False)
+        got, readings = asyncio.run(session(here, lambda _, __: False, ONCE.survivors))
+        require_harmless(here, got, ONCE.survivors, hidden=False)
     assert max(readings) == 0
 
 

@@ -18,11 +18,11 @@ from gopa.party.states import Confirmed
 from gopa.sessions.contribution import Contribution
 from tests.sessions.hostile.observer import Observer
 from tests.sessions.hostile.worlds import World, closing, journal, of, said, sooner, vaults, world
-from tests.simulation.worlds import SCALAR
+from tests.simulation.worlds import FEW
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import FaultyParty
 
-ONCE = replace(SCALAR, rounds=1, attempts=1, charged=0)
+ONCE = replace(FEW, rounds=1, attempts=1, charged=0)
 VICTIM = 0
 OTHERS = range(1, ONCE.parties)
 
@@ -77,7 +77,7 @@ def close_as_if_all_had_confirmed(here: World) -> None:
     raws, entries = here.raws(), here.entries()
     own = [i for i, each in enumerate(entries) if each.author == here.organiser.public]
     last = entries[own[-1]]
-    members = Members(pack_members(range(8), 8), final=False)
+    members = Members(pack_members(range(ONCE.parties), ONCE.parties), final=False)
     close = Close(leaf_hash(raws[own[-1]]), len(raws), Phase.CONFIRM, b"", members)
     place = MessageSlot(
         here.ticket.session,
@@ -101,6 +101,7 @@ def close_as_if_all_had_confirmed(here: World) -> None:
     assert answer.status in {200, 201}, answer
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("lies", [False, True], ids=["closes rightly", "claims confirmations"])
 def test_whoever_is_alone_with_a_history_opens_nothing(*, lies: bool, tmp_path: Path) -> None:
     """Others open all their edges to the victim: its own mask is all that hides its value.

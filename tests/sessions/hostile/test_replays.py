@@ -22,9 +22,9 @@ from gopa.sessions.ticket import Ticket
 from tests.board.tools import log_key
 from tests.sessions.following.worlds import board_with, recorded, selective, whole
 from tests.sessions.hostile.worlds import Gate, Through, World, of, world
-from tests.simulation.worlds import SCALAR
+from tests.simulation.worlds import FEW
 
-ONCE = replace(SCALAR, rounds=1, attempts=1, charged=0)
+ONCE = replace(FEW, rounds=1, attempts=1, charged=0)
 
 
 class Replaying(Gate):
@@ -94,6 +94,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield here
 
 
+@pytest.mark.soak
 def test_sessions_side_by_side_do_not_disturb_each_other(first: World) -> None:
     here = next_session(first)
     got, readings = asyncio.run(run(here, lambda _: Through(Gate(here.ticket.board))))

@@ -30,7 +30,7 @@ from tests.sessions.hostile.worlds import World, nothing, of, said, sooner, worl
 from tests.simulation.worlds import SIGNED
 from wire.ed25519 import SigningKey
 
-SEALS = ("passphrase", "key file", "nothing")
+SEALS = (pytest.param("passphrase", marks=pytest.mark.soak), "key file", "nothing")
 
 
 def identity_of(tmp_path: Path, how: str) -> tuple[SigningKey, list[str], bytes]:

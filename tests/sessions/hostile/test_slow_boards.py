@@ -14,9 +14,9 @@ from gopa.party import Part, Post
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.durable_party import DurableParty
 from tests.sessions.hostile.worlds import Slow, Through, World, of, sooner, world
-from tests.simulation.worlds import SCALAR
+from tests.simulation.worlds import FEW
 
-TWICE = replace(SCALAR, rounds=2, attempts=1, charged=0)
+TWICE = replace(FEW, rounds=2, attempts=1, charged=0)
 VICTIM = 0
 SAID = (Phase.JOIN, Phase.COINS, Phase.COMMIT, Phase.PUBLISH, Phase.CONFIRM, Phase.UNMASK)
 
@@ -36,6 +36,7 @@ class Ear:
         monkeypatch.setattr(DurableParty, "_keep", kept)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("how", ["a slow board", "a process that was away"])
 def test_what_was_not_said_in_its_round_is_not_said_later(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -46,13 +47,12 @@ def test_what_was_not_said_in_its_round_is_not_said_later(
     async def work(here: World) -> tuple[list[object], Through, Ear]:
         ear = Ear(monkeypatch, here.identities[VICTIM].public.data)
         chair, home = here.chair(), tmp_path / "home"
-        way = Through(Slow(here.ticket.board))
+        way = Through(Slow(here.ticket.board, since=Phase.COMMIT))
         here.enter(VICTIM, way, home)
         for number in range(1, TWICE.parties):
             here.client(number)
         offers = here.offers()
         await sooner(lambda: len(of(way.sent, Phase.COMMIT)) == 1)
-        require_slow(way).late = True
         if away:
             offers[VICTIM].cancel()
             await here.clients[VICTIM].close()
@@ -82,7 +82,7 @@ def test_what_was_not_said_in_its_round_is_not_said_later(
     assert all(isinstance(each, Contribution) for each in got)
     mine, next_one = (each for each in got[:2] if isinstance(each, Contribution))
     assert (mine.round, mine.included, mine.part) == (1, False, Part.LATE)
-    assert (next_one.round, next_one.included, next_one.count) == (2, True, 8)
+    assert (next_one.round, next_one.included, next_one.count) == (2, True, TWICE.parties)
     assert Phase.PUBLISH in {each.phase for each in ear.posts if each.round == 1}
     early = {Phase.JOIN, Phase.COINS, Phase.COMMIT}
     assert {Phase(each.phase) for each in sent if each.round == 1} <= (set() if away else early)
@@ -90,6 +90,7 @@ def test_what_was_not_said_in_its_round_is_not_said_later(
     assert findings.faults == ()
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("behind", SAID, ids=[phase.name.lower() for phase in SAID])
 def test_whoever_sees_the_log_late_is_not_out_while_the_phase_is_open(
     behind: Phase, tmp_path: Path
@@ -98,15 +99,13 @@ def test_whoever_sees_the_log_late_is_not_out_while_the_phase_is_open(
 
     async def work(here: World) -> list[object]:
         chair = here.chair()
-        slow = Slow(here.ticket.board)
+        before = None if behind is Phase.JOIN else SAID[SAID.index(behind) - 1]
+        slow = Slow(here.ticket.board, since=before)
+        slow.late = before is None
         here.enter(VICTIM, Through(slow))
         for number in range(1, once.parties):
             here.client(number)
         offers = here.offers()
-        before = SAID[max(0, SAID.index(behind) - 1)]
-        if behind is not Phase.JOIN:
-            await sooner(lambda: bool(of(here.ways[VICTIM].sent, before)))
-        slow.late = True
         rest = len(offers) - 1
         await sooner(lambda: len(of(here.entries(), behind)) >= rest)
         assert len(of(here.entries(), behind)) == rest or behind is Phase.JOIN

@@ -13,12 +13,12 @@ from gopa.party import Witnessed
 from gopa.sessions.board_access import Together
 from gopa.sessions.durable_party import DurableParty
 from tests.sessions.live.worlds import Gathering, gathering
-from tests.simulation.worlds import SCALAR
+from tests.simulation.worlds import FEW
 
 if TYPE_CHECKING:
     import pytest
 
-TWICE = replace(SCALAR, rounds=2)
+TWICE = replace(FEW, rounds=2)
 
 
 class Ears:
@@ -44,8 +44,8 @@ def test_the_checkpoint_comes_before_what_stands_under_it(
     async def work(world: Gathering) -> None:
         organiser = asyncio.create_task(world.open())
         together = Together()
-        options = [{"connect": together} if i % 2 else {} for i in range(8)]
-        clients = [world.member(i, **options[i]) for i in range(8)]
+        options = [{"connect": together} if i % 2 else {} for i in range(5)]
+        clients = [world.member(i, **options[i]) for i in range(5)]
         for _ in range(2):
             await asyncio.gather(*(client.contribute(world.ticket, 0.5) for client in clients))
         for client in clients:
@@ -55,7 +55,7 @@ def test_the_checkpoint_comes_before_what_stands_under_it(
     with gathering(tmp_path, TWICE) as world:
         asyncio.run(work(world))
         log, organiser = world.entries(), world.organiser.public.data
-    assert len(ears.told) == 8
+    assert len(ears.told) == 5
     spoken = [i for i, each in enumerate(log) if each.author.data == organiser]
     for told in ears.told.values():
         assert len(require_in_order(told, spoken, organiser)) >= len(spoken) - 1

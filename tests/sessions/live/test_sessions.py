@@ -26,10 +26,11 @@ from gopa.simulation.setup import permissive
 from gopa.wording import PARTS
 from tests.board.waiting import until
 from tests.sessions.live.worlds import Gathering, gathering
-from tests.simulation.worlds import SCALAR, SIGNED, VECTOR
+from tests.simulation.worlds import FEW, SIGNED, VECTOR
 from wire.errors import UsageError
 
-ONCE = replace(SCALAR, rounds=1)
+ONCE = replace(FEW, rounds=1)
+VECTORS = replace(VECTOR, rounds=1, parties=5, k=4, survivors=3, loss=2)
 HURRY = Deadlines(join=3, phase=30)
 
 
@@ -56,7 +57,7 @@ def test_everybody_gets_the_result_that_the_rules_find(tmp_path: Path) -> None:
     async def run(world: Gathering) -> list[Contribution | BaseException]:
         together = Together()
         clients = [
-            world.member(i) if i % 2 else world.member(i, connect=together) for i in range(8)
+            world.member(i) if i % 2 else world.member(i, connect=together) for i in range(5)
         ]
         return await hold(world, clients)
 
@@ -64,12 +65,12 @@ def test_everybody_gets_the_result_that_the_rules_find(tmp_path: Path) -> None:
         got = asyncio.run(run(world))
         findings = world.findings()
     assert findings.faults == ()
-    assert findings.rounds[0].final == tuple(range(8))
+    assert findings.rounds[0].final == tuple(range(5))
     assert findings.rounds[0].sums is not None
     for each in got:
         assert isinstance(each, Contribution)
         assert each.included
-        assert each.count == 8
+        assert each.count == 5
         assert each.sum == pytest.approx(findings.rounds[0].sums[0] / 20)
         label, shown, *_ = str(each).split()
         assert label == "mean"
@@ -84,7 +85,7 @@ def test_whoever_has_joined_offers_values_there(tmp_path: Path) -> None:
 
     async def run(world: Gathering) -> list[Contribution]:
         organiser = asyncio.create_task(world.open())
-        clients = [world.member(i, connect=together) for i in range(8)]
+        clients = [world.member(i, connect=together) for i in range(5)]
         first = clients[0]
         membership = await first.join(world.ticket)
         with pytest.raises(UsageError) as caught:
@@ -111,13 +112,13 @@ def test_whoever_has_joined_offers_values_there(tmp_path: Path) -> None:
 
 def test_whoever_does_not_come_is_left_out(tmp_path: Path) -> None:
     async def run(world: Gathering) -> list[Contribution | BaseException]:
-        return await hold(world, [world.member(i) for i in range(6)])
+        return await hold(world, [world.member(i) for i in range(4)])
 
     with gathering(tmp_path, ONCE, deadlines=HURRY) as world:
         got = asyncio.run(run(world))
         findings = world.findings()
     assert findings.faults == ()
-    assert [each.count for each in got if isinstance(each, Contribution)] == [6] * 6
+    assert [each.count for each in got if isinstance(each, Contribution)] == [4] * 4
 
 
 def test_too_few_parties_have_no_result(tmp_path: Path) -> None:
@@ -139,15 +140,14 @@ def test_vectors_in_signed_mode(tmp_path: Path) -> None:
     async def run(world: Gathering) -> list[Contribution]:
         organiser = asyncio.create_task(world.open())
         together = Together()
-        clients = [world.member(i, connect=together) for i in range(8)]
+        clients = [world.member(i, connect=together) for i in range(5)]
         got = await asyncio.gather(*(c.contribute(world.ticket, values) for c in clients))
         for client in clients:
             await client.close()
         await organiser
         return list(got)
 
-    terms = replace(VECTOR, rounds=1)
-    with gathering(tmp_path, terms, setting=SIGNED) as world:
+    with gathering(tmp_path, VECTORS, setting=SIGNED) as world:
         got = asyncio.run(run(world))
         assert world.findings().faults == ()
     assert got[0].mean["a"].shape == (2,)
@@ -184,7 +184,7 @@ def test_a_party_that_is_stopped_goes_on_from_its_home(tmp_path: Path) -> None:
     async def run(world: Gathering) -> tuple[Contribution, int]:
         organiser = asyncio.create_task(world.open())
         together = Together()
-        others = [world.member(i, connect=together) for i in range(1, 8)]
+        others = [world.member(i, connect=together) for i in range(1, 5)]
         offers = [asyncio.create_task(c.contribute(world.ticket, 0.5)) for c in others]
         found = await restless(world, tmp_path / "home")
         await asyncio.gather(*offers)
@@ -198,7 +198,7 @@ def test_a_party_that_is_stopped_goes_on_from_its_home(tmp_path: Path) -> None:
         findings = world.findings()
     assert restarts >= 4
     assert contribution.included
-    assert contribution.count == 8
+    assert contribution.count == 5
     assert findings.faults == ()
     assert findings.notes == ()
 
@@ -214,7 +214,7 @@ def test_a_round_has_one_value_also_after_a_restart(tmp_path: Path) -> None:
         again = world.member(0, home=tmp_path / "home")
         with pytest.raises(UsageError):
             await again.contribute(world.ticket, 0.9)
-        others = [world.member(i) for i in range(1, 8)]
+        others = [world.member(i) for i in range(1, 5)]
         offers = [asyncio.create_task(c.contribute(world.ticket, 0.5)) for c in others]
         contribution = await again.contribute(world.ticket, 0.5)
         assert contribution.included
@@ -241,7 +241,7 @@ def test_values_that_do_not_fit_are_refused_before_anything_is_said(tmp_path: Pa
                 await client.contribute(world.ticket, [0.5, 0.5])
             with pytest.raises(UsageError):
                 await client.contribute(world.ticket, None)
-            others = [world.member(i) for i in range(1, 8)]
+            others = [world.member(i) for i in range(1, 5)]
             offers = [asyncio.create_task(c.contribute(world.ticket, 0.5)) for c in others]
             found = await client.contribute(world.ticket, 1.5, clip=True)
             assert found.included
@@ -257,10 +257,11 @@ def test_values_that_do_not_fit_are_refused_before_anything_is_said(tmp_path: Pa
         asyncio.run(run(world))
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_the_last_result_is_read_as_it_was(*, weighted: bool, tmp_path: Path) -> None:
     """Whoever comes back behind the end of a session gets what it would have got."""
-    terms = replace(VECTOR, rounds=1) if weighted else ONCE
+    terms = VECTORS if weighted else ONCE
     value: Any = [0.25, 0.75] if weighted else 0.5
     how: dict[str, Any] = {"weight": 2.0, "max_weight": 4} if weighted else {}
 
@@ -269,7 +270,7 @@ def test_the_last_result_is_read_as_it_was(*, weighted: bool, tmp_path: Path) ->
         together = Together()
         clients = [
             world.member(i, connect=together, home=tmp_path / "home" if not i else None)
-            for i in range(8)
+            for i in range(5)
         ]
         work = [client.contribute(world.ticket, value, **how) for client in clients]
         first, *_ = await asyncio.gather(*work)
@@ -318,7 +319,7 @@ def test_blocking_calls_do_the_same(tmp_path: Path) -> None:
 
     async def run(world: Gathering) -> list[Contribution]:
         organiser = asyncio.create_task(world.open())
-        clients = [world.member(i) for i in range(8)]
+        clients = [world.member(i) for i in range(5)]
 
         def work(client: Client) -> Contribution:
             client.close_sync()  # nothing was begun: nothing to end
@@ -330,7 +331,7 @@ def test_blocking_calls_do_the_same(tmp_path: Path) -> None:
             return found
 
         loop = asyncio.get_running_loop()
-        with ThreadPoolExecutor(8) as threads:
+        with ThreadPoolExecutor(5) as threads:
             calls = [loop.run_in_executor(threads, work, client) for client in clients]
             got = await asyncio.gather(*calls)
         await organiser

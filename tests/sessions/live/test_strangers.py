@@ -16,9 +16,9 @@ from gopa.sessions.contribution import Contribution
 from tests.board.tools import party
 from tests.board.waiting import until
 from tests.sessions.live.worlds import Gathering, gathering
-from tests.simulation.worlds import SCALAR
+from tests.simulation.worlds import FEW
 
-ONCE = replace(SCALAR, rounds=1)
+ONCE = replace(FEW, rounds=1)
 _NOTHING = bytes(32)
 
 
@@ -36,7 +36,13 @@ def strangers(count: int, kind: Kind) -> Callable[[bytes], list[bytes]]:
     return ahead
 
 
-@pytest.mark.parametrize("kind", [Kind.MANIFEST, Kind.OPEN], ids=["manifests", "other things"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(Kind.MANIFEST, id="manifests"),
+        pytest.param(Kind.OPEN, id="other things", marks=pytest.mark.soak),
+    ],
+)
 @pytest.mark.parametrize("count", [7, 8])
 def test_seven_strangers_hide_no_manifest_and_eight_do(
     count: int, kind: Kind, tmp_path: Path
@@ -46,7 +52,7 @@ def test_seven_strangers_hide_no_manifest_and_eight_do(
     async def work(world: Gathering) -> list[Contribution | BaseException]:
         organiser = asyncio.create_task(world.open())
         together = Together()
-        clients = [world.member(i, connect=together if i % 2 else None) for i in range(8)]
+        clients = [world.member(i, connect=together if i % 2 else None) for i in range(5)]
         offers = [asyncio.create_task(c.contribute(world.ticket, 0.5)) for c in clients]
         if count == 8:
             await asyncio.to_thread(until, lambda: len(world.entries()) == count + 1)
@@ -65,9 +71,9 @@ def test_seven_strangers_hide_no_manifest_and_eight_do(
         findings, said = world.findings(), {each.author.data for each in world.entries()}
     parties = {key.public.data for key in world.identities}
     if count == 7:
-        assert all(isinstance(each, Contribution) and each.count == 8 for each in got)
+        assert all(isinstance(each, Contribution) and each.count == 5 for each in got)
         assert findings.faults == ()
-        assert findings.rounds[0].final == tuple(range(8))
+        assert findings.rounds[0].final == tuple(range(5))
         assert parties <= said
     else:
         assert all(isinstance(each, asyncio.CancelledError) for each in got)

@@ -47,6 +47,7 @@ def opened(office: Office) -> list[Phase]:
     return [each.phase for each in office.told if isinstance(each, PhaseOpened)]
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(("terms", "setting"), WORLDS.values(), ids=WORLDS)
 def test_rounds_follow_each_other_and_nobody_waits(terms: Terms, setting: SessionSetting) -> None:
     world = crowd(terms, setting)
@@ -67,6 +68,7 @@ def test_rounds_follow_each_other_and_nobody_waits(terms: Terms, setting: Sessio
 SPOKEN = [Phase.JOIN, Phase.COINS, Phase.COMMIT, Phase.PUBLISH, Phase.CONFIRM]
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("phase", SPOKEN, ids=lambda phase: phase.name.lower())
 def test_phase_ends_without_the_one_that_is_absent(phase: Phase) -> None:
     world = crowd(RECOVERING)

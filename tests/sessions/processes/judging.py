@@ -17,7 +17,7 @@ from gopa.messages.framing import Posted
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Findings, Ledger, RoundFindings, RoundPicture, check_log
 from tests.randomness import seeded
-from tests.sessions.processes.running import gopa
+from tests.sessions.processes.running import ended
 from tests.sessions.processes.worlds import World
 from wire.errors import ProtocolError
 
@@ -87,17 +87,15 @@ def audit(world: World, *more: object) -> tuple[int, dict[str, Any]]:
     if not archive.exists():
         _export(world, archive)
     anchors = world.place.anchors_path
-    audited = world.run("audit", *gopa("audit", archive, "--anchors", anchors, "--json", *more))
-    code = audited.wait()
-    return code, json.loads(audited.out.read_text())
+    audited = ended("audit", archive, "--anchors", anchors, "--json", *more)
+    return audited.code, json.loads(audited.out)
 
 
 def _export(world: World, archive: Path) -> None:
     session = world.ticket.session.hex()
     trusted = () if world.policy is None else ("--policy", world.policy)
-    command = gopa("board", "export", world.board_directory, archive, "--session", session)
-    made = world.run("export", *command, *trusted)
-    assert made.wait() == 0, made.complaint
+    made = ended("board", "export", world.board_directory, archive, "--session", session, *trusted)
+    assert made.code == 0, made.complaint
 
 
 def write_value(

@@ -8,10 +8,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+import pytest
+from click.testing import CliRunner
+
+from gopa.cli import main
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 FOREVER: Final = 420.0
@@ -121,6 +126,37 @@ class Running:
         if self.alive:
             self.process.kill()
         self.process.wait()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that was run to its end in this process, through its entry point."""
+
+    code: int
+    out: str
+    complaint: str
+
+    def said(self, event: str) -> dict[str, Any] | None:
+        """The first event of this name."""
+        lines = [json.loads(line) for line in self.out.splitlines()]
+        return next((each for each in lines if each.get("event") == event), None)
+
+
+def ended(
+    *arguments: object, stdin: str | None = None, env: Mapping[str, str] | None = None
+) -> Ended:
+    """Run `gopa` with these arguments, where a process of its own would show nothing more."""
+    hidden: dict[str, str | None] = dict.fromkeys(_SECRETS)
+    with (
+        CliRunner().isolation(stdin, env={**hidden, **(env or {})}) as (out, err, _),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(sys, "argv", ["gopa", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ending:
+            main()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return Ended(int(ending.value.code or 0), out.getvalue().decode(), err.getvalue().decode())
 
 
 def python(*arguments: object) -> tuple[object, ...]:

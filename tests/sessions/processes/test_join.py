@@ -13,7 +13,7 @@ from gopa.cli.entry import INTERRUPTED_EXIT, USAGE_EXIT
 from gopa.cli.join import UNREACHABLE_EXIT
 from gopa.cli.options import FAILED_EXIT
 from tests.board.live import free_port
-from tests.sessions.processes.running import Running, eventually
+from tests.sessions.processes.running import Ended, Running, eventually
 from tests.sessions.processes.worlds import World, world
 
 HALF = ("--value", "0.5")
@@ -44,7 +44,7 @@ def accepted(place: World, number: int) -> None:
     assert party.wait() == INTERRUPTED_EXIT
 
 
-def one_line(party: Running) -> str:
+def one_line(party: Running | Ended) -> str:
     """What a person reads: one line that begins with the program's name."""
     lines = party.complaint.splitlines()
     assert len(lines) == 1, party.complaint
@@ -61,8 +61,8 @@ def other_ticket(place: World, **changes: object) -> Path:
 def test_without_a_board_it_says_so_and_gives_up_in_time(place: World) -> None:
     accepted(place, 1)
     ticket = other_ticket(place, board=f"http://127.0.0.1:{free_port()}")
-    party = place.join(1, *HALF, "--patience", "1", ticket=ticket)
-    assert party.wait() == UNREACHABLE_EXIT
+    party = place.answer(1, *HALF, "--patience", "1", ticket=ticket)
+    assert party.code == UNREACHABLE_EXIT
     assert party.said("board-lost") is not None
     one_line(party)
 
@@ -82,8 +82,8 @@ def test_a_session_that_is_not_there_is_waited_for(place: World) -> None:
 def test_a_ticket_that_trusts_something_else_is_not_believed(place: World) -> None:
     accepted(place, 1)
     policy = f"log {place.log_key}\nquorum none\n".encode()
-    party = place.join(1, *HALF, ticket=other_ticket(place, policy=policy))
-    assert party.wait() == FAILED_EXIT
+    party = place.answer(1, *HALF, ticket=other_ticket(place, policy=policy))
+    assert party.code == FAILED_EXIT
     assert party.said("joined") is None
     one_line(party)
 
@@ -97,32 +97,34 @@ def test_a_refusal_names_the_option_that_accepts(place: World, option: str) -> N
         "--corrupt-share": ("--corrupt-share", "0.5"),
         "--witnesses": ("--witnesses",),
     }
-    party = place.join(1, *HALF, *strict[option])
-    assert party.wait() == USAGE_EXIT
+    party = place.answer(1, *HALF, *strict[option])
+    assert party.code == USAGE_EXIT
     assert option in one_line(party)
 
 
 @pytest.mark.parametrize("value", ["1.5", "nan", "one", ""])
 def test_a_value_that_does_not_fit_is_not_repeated(place: World, value: str) -> None:
     accepted(place, 1)
-    party = place.join(1, "--value", "-", stdin=f"{value}\n")
-    assert party.wait() == USAGE_EXIT
+    party = place.answer(1, "--value", "-", stdin=f"{value}\n")
+    assert party.code == USAGE_EXIT
     line = one_line(party)
     assert not value or value not in line.split()
 
 
+@pytest.mark.soak
 def test_a_value_out_of_range_may_be_clipped(place: World) -> None:
     accepted(place, 1)
-    party = place.join(3, "--value", "1.5")
-    assert party.wait() == USAGE_EXIT
+    party = place.answer(3, "--value", "1.5")
+    assert party.code == USAGE_EXIT
     assert "--clip" in one_line(party)
     joined(place.join(3, "--value", "1.5", "--clip")).kill()
 
 
+@pytest.mark.soak
 def test_one_process_at_a_time_uses_a_state_directory(place: World) -> None:
     first = joined(place.join(4, *HALF))
-    second = place.join(4, *HALF)
-    assert second.wait() == USAGE_EXIT
+    second = place.answer(4, *HALF)
+    assert second.code == USAGE_EXIT
     one_line(second)
     assert first.alive
     first.kill()
@@ -136,14 +138,14 @@ def test_a_passphrase_seals_the_key_and_the_state(place: World) -> None:
     place_of_words.write_text("correct horse\n")
     place.facts("sealing", "keygen", sealed, "--passphrase-file", place_of_words)
     how = (*HALF, "--identity", sealed, "--state", place.root / "sealed-state")
-    wrong = place.join(5, *how, env={"GOPA_PASSPHRASE": "wrong"})
-    assert wrong.wait() == USAGE_EXIT
+    wrong = place.answer(5, *how, env={"GOPA_PASSPHRASE": "wrong"})
+    assert wrong.code == USAGE_EXIT
     assert "wrong" not in one_line(wrong).replace("wrong passphrase", "")
-    nothing = place.join(5, *how)
-    assert nothing.wait() == USAGE_EXIT
+    nothing = place.answer(5, *how)
+    assert nothing.code == USAGE_EXIT
     assert "--passphrase-file" in one_line(nothing)
-    stranger = place.join(5, *how, env=passphrase)
-    assert stranger.wait() == USAGE_EXIT
+    stranger = place.answer(5, *how, env=passphrase)
+    assert stranger.code == USAGE_EXIT
     assert "roster" in one_line(stranger)
 
 
@@ -155,11 +157,12 @@ def test_ctrl_c_and_again(place: World) -> None:
     again = joined(place.join(6, *HALF))
     again.interrupt()
     assert again.wait() == INTERRUPTED_EXIT
-    other = place.join(6, "--value", "0.9")
-    assert other.wait() == USAGE_EXIT
+    other = place.answer(6, "--value", "0.9")
+    assert other.code == USAGE_EXIT
     one_line(other)
 
 
+@pytest.mark.soak
 def test_ctrl_c_does_not_wait_for_a_board_that_hangs(place: World) -> None:
     party = joined(place.join(7, *HALF))
     place.board.process.send_signal(signal.SIGSTOP)

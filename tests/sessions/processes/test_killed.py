@@ -84,6 +84,7 @@ def _require_audit(place: World, inside: set[bytes], liar: bytes) -> None:
     assert audit(place, "--strict")[0] == Verdict.VALID_WITH_EXCLUSIONS.code
 
 
+@pytest.mark.soak
 def test_a_session_survives_killed_processes_and_a_liar(tmp_path: Path) -> None:
     """A party, the organiser and the board, each killed while others wait for it."""
     script = Script(

@@ -16,7 +16,7 @@ from gopa.messages.phases import Phase
 from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import identity as identities
-from tests.sessions.processes.running import Running, eventually, gopa, python
+from tests.sessions.processes.running import Ended, Running, ended, eventually, gopa, python
 from tests.sessions.processes.stranger import gate
 
 PLAN: Final = ("--epsilon", "100", "--delta", "0.1", "--dropout", "0.1", "--recovery", "1/2")
@@ -93,6 +93,10 @@ class World:
 
     def facts(self, name: str, *arguments: object) -> dict[str, Any]:
         """The answer of a command that does one thing."""
+        if self.prefix is nowhere:
+            done = ended(*arguments, "--json")
+            assert done.code == 0, done.complaint
+            return dict(json.loads(done.out))
         running = self.run(name, *gopa(*arguments, "--json"))
         assert running.wait() == 0, running.complaint
         found = json.loads(running.out.read_text())
@@ -136,10 +140,18 @@ class World:
         env: dict[str, str] | None = None,
     ) -> Running:
         """A party; `how` gives its value."""
-        where = ticket or self.place.ticket_path
-        own = ("--identity", self.identity(number), "--json")
-        command = gopa("join", where, *own, *accepted, *how)
+        command = gopa(*self._joining(number, ticket), *accepted, *how)
         return self.run(f"p{number}", *command, stdin=stdin, env=env)
+
+    def answer(
+        self, number: int, *how: object, ticket: Path | None = None, **options: Any
+    ) -> Ended:
+        """What a party gets that does not wait for others, in this process."""
+        return ended(*self._joining(number, ticket), *ACCEPTED, *how, **options)
+
+    def _joining(self, number: int, ticket: Path | None) -> tuple[object, ...]:
+        where = ticket or self.place.ticket_path
+        return ("join", where, "--identity", self.identity(number), "--json")
 
     def stranger(self, kind: str, number: int) -> Running:
         """A party of another kind: see the module."""

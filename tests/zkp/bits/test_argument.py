@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commitments import Opening
+from commitments import Opening, Pedersen, VectorPedersen
 from commitments.group import Group, SecretScalarVec
 from tests.group.backends import proving_groups
+from tests.pace import examples
 from tests.randomness import seeded
 from tests.zkp.bits.samples import KINDS, Sample, sample, transcript
 from wire.errors import InvalidProof, UsageError
@@ -35,7 +36,7 @@ MIXTURES = st.lists(st.sampled_from(KINDS), min_size=1, max_size=5)
 
 
 @given(GROUPS, st.integers(1, 40), MIXTURES, st.integers(0, 1000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_every_true_statement_is_proved(
     group: Group, bit_count: int, kinds: list[str], seed: int
 ) -> None:
@@ -190,6 +191,19 @@ def test_a_witness_that_does_not_fit_is_refused(group: Group, name: str) -> None
     sample(group, 6, ["committed", "2"]).prove()
     with pytest.raises(UsageError):
         false_statements(group)[name].prove()
+
+
+def test_openings_are_of_the_kind_that_their_constraint_commits_with(group: Group) -> None:
+    made = sample(group, 6, ["committed", "1"])
+    made.prove()
+    value, vector = made.openings[0], made.vector_openings[0]
+    made.openings[0] = Opening(VectorPedersen(group, 1), value.values, value.blindings)
+    with pytest.raises(UsageError):
+        made.prove()
+    made.openings[0] = value
+    made.vector_openings[0] = Opening(Pedersen(group), vector.values, vector.blindings)
+    with pytest.raises(UsageError):
+        made.prove()
 
 
 def test_statements_have_the_parts_of_their_shape(group: Group) -> None:

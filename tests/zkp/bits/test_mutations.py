@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from commitments.group import Group
 from tests.group.backends import proving_groups
+from tests.pace import examples
 from tests.zkp.bits.samples import KINDS, Sample, sample
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError
 
@@ -58,7 +59,7 @@ MUTATIONS = (GROUPS, st.integers(1, 60), st.sampled_from(KINDS), st.data())
 
 
 @given(*MUTATIONS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_change_is_refused(group: Group, bits: int, kind: str, data: st.DataObject) -> None:
     require_changes_refused(group, bits, kind, data)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from commitments.group import Group, Point
 from tests.group.backends import proving_groups
+from tests.pace import examples
 from tests.zkp import gaussian_noise_vectors, weighted_noise_vectors
 from tests.zkp.bits.samples import KINDS, Sample, sample, transcript
 from tests.zkp.independent.bit_argument import Statement, verify
@@ -191,7 +192,7 @@ STATEMENT_CHANGES = [
     st.integers(0, 2**32),
     st.lists(st.sampled_from(STATEMENT_CHANGES), min_size=1, max_size=2),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_both_judge_changed_statements_alike(
     group: Group,
     bit_count: int,
@@ -223,7 +224,7 @@ def proved(group: Group, bit_count: int, kinds: tuple[str, ...]) -> tuple[Sample
     st.sampled_from([("committed",), ("1", "public"), ("2", "3", "2")]),
     st.data(),
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_both_judge_changed_proofs_alike(
     group: Group, bit_count: int, kinds: tuple[str, ...], data: st.DataObject
 ) -> None:

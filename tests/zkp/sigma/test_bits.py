@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from commitments import Pedersen
 from commitments.group import Group
 from tests.group.backends import proving_groups
+from tests.pace import examples
 from tests.randomness import seeded
 from tests.zkp.bits.samples import Sample, sample, transcript
 from tests.zkp.test_range import committed
@@ -43,7 +44,7 @@ def has_empty_row(made: Sample) -> bool:
 
 
 @given(GROUPS, st.integers(1, 12), st.lists(st.sampled_from(SCALAR_KINDS), min_size=1, max_size=4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_both_kinds_accept_the_same_statements(group: Group, bits: int, kinds: list[str]) -> None:
     made = sample(group, bits, kinds)
     made.verify(made.prove())
@@ -58,7 +59,7 @@ FALSEHOODS = ("constant", "bit", "value")
 
 
 @given(GROUPS, st.integers(2, 10), st.sampled_from(FALSEHOODS), st.integers(0, 2**32))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_both_kinds_refuse_the_same_witnesses(
     group: Group, bits: int, falsehood: str, seed: int
 ) -> None:
@@ -108,7 +109,7 @@ def test_every_byte_counts(group: Group) -> None:
 
 
 @given(GROUPS, st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_change_is_refused(group: Group, data: st.DataObject) -> None:
     made, proof = small(group)
     at = data.draw(st.integers(0, len(proof) - 1))

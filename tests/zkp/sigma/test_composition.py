@@ -123,7 +123,7 @@ def test_simulating_every_branch_gives_a_challenge_that_is_not_the_hash(group: G
     root, slope = group.scalar(polynomial[0]), group.scalars(polynomial[1:])
     fake = Conversation(statement, root, slope, responses)
     assert leaf_challenges(statement, root, slope) == list(chosen)
-    session = context().session_id(Form.COMPACT.label(statement))
+    session = context().digest(Form.COMPACT.label(statement))
 
     compact = root.to_bytes() + slope.to_bytes() + responses.to_bytes()
     with pytest.raises(InvalidProof) as refusal:

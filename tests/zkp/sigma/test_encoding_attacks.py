@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from commitments.group import Group
 from tests.external import vectors
 from tests.group.backends import installed_groups
+from tests.pace import examples
 from tests.randomness import seeded
 from tests.zkp.sigma.samples import context, sample, samples
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError
@@ -63,7 +64,7 @@ def test_every_flipped_bit_of_every_kind_of_proof(group: Group, name: str, form:
 @BOTH
 @SOME
 @settings(
-    max_examples=30,
+    max_examples=examples(30),
     deadline=None,
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,  # groups do not change

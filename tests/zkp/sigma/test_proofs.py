@@ -233,12 +233,12 @@ def test_transcripts_go_on_in_step_and_bind_statement_and_proof(group: Group) ->
     proof = prove(found.statement, found.witness, prover, rng=seeded(1))
     verify(found.statement, proof, verifier)
     BatchVerifier(group, rng=seeded(1)).add(found.statement, proof, batch)
-    after = prover.session_id(b"after")
-    assert verifier.session_id(b"after") == batch.session_id(b"after") == after
+    after = prover.digest(b"after")
+    assert verifier.digest(b"after") == batch.digest(b"after") == after
 
     again = context()
     prove(found.statement, found.witness, again, rng=seeded(2))
-    assert again.session_id(b"after") != after
+    assert again.digest(b"after") != after
 
 
 def test_what_follows_depends_on_the_statement(group: Group) -> None:
@@ -246,7 +246,7 @@ def test_what_follows_depends_on_the_statement(group: Group) -> None:
     for name in NAMES:
         transcript = context()
         bind_statement(transcript, sample(group, name).statement, Form.BATCHABLE)
-        after.add(transcript.session_id(b"after"))
+        after.add(transcript.digest(b"after"))
     assert len(after) == len(NAMES)
 
 

@@ -1,4 +1,7 @@
-"""Counts what convicts nobody or comes from nobody in particular, in bounded space."""
+"""Keeps three records while a log is read: notes, views of the log, and every author's last entry.
+
+Notes report what convicts nobody; views are compared with the log when all of it was read.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +33,14 @@ class Notes:
     _counts: dict[tuple[int, str, str, bytes], _Count] = field(default_factory=dict)
 
     def add(self, rule: str, what: str, number: int, index: int, author: bytes = b"") -> None:
-        """One more entry that shows this."""
+        """Count one more entry that shows this."""
         count = self._counts.setdefault((number, rule, what, author), _Count())
         count.total += 1
         if len(count.shown) < MOST_SHOWN:
             count.shown.append(index)
 
     def all(self) -> tuple[RuleNote, ...]:
-        """In order of rounds and first entries."""
+        """Give all notes, in order of rounds and first entries."""
         rows = [
             RuleNote(rule, what, author, tuple(count.shown), number, count.total)
             for (number, rule, what, author), count in self._counts.items()
@@ -62,7 +65,7 @@ class Views:
         self._which, self._entries = array("I"), array("Q")
 
     def add(self, size: int, root: bytes, index: int) -> None:
-        """An entry at `index` rests on this root."""
+        """Keep that the entry at `index` rests on this root."""
         self._which.append(self._seen.add(_SEEN.pack(size, root)))
         self._entries.append(index)
 

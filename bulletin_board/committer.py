@@ -161,7 +161,7 @@ class Committer:
             for job, outcome in zip(jobs, outcomes, strict=True):
                 job.future.set_result(outcome)
             taken = sum(not isinstance(outcome, Refused) for outcome in outcomes)
-            log.info(
+            _LOG.info(
                 "the log has %d entries: %d of %d posts taken",
                 sequencer.signed.size,
                 taken,

@@ -57,7 +57,8 @@ def audit(  # noqa: PLR0913 - all of them are options
     The report names every fault that was found. Only VALID means that the results hold.
 
     >>> result = gopa.average([0.2, 0.4, 0.6] * 4, epsilon=4, delta=1e-6, corrupt=1, dropout=0.01)
-    >>> log, anchors = result.transcript.archive("log.gopa"), result.transcript.anchors("anchors.txt")
+    >>> log = result.transcript.archive("log.gopa")
+    >>> anchors = result.transcript.anchors("anchors.txt")
     >>> gopa.audit(log, anchors=anchors).verdict.value
     'VALID'
 

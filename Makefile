@@ -10,17 +10,12 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 # Without bytecode every worker and every command that a test starts compiles all of it anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-reference soak quick durations mutations coverage lint test-native install \
-	lock supply advisories vectors clean
+.PHONY: demo test test-reference test-install test-deploy wheel workflows soak tutorial notebook \
+	quick durations mutations coverage lint test-native user install lock supply advisories \
+	vectors clean
 
-demo: install
-	$(BIN)/python examples/commit_and_prove.py
-	@echo
-	$(BIN)/python examples/prove_noise.py
-	@echo
-	$(BIN)/python examples/federated_logistic.py
-	@echo
-	$(BIN)/python examples/ten_parties.py demo
+demo: user
+	$(BIN)/gopa demo
 
 # Linters and cargo share the cores; if either fails, nothing else is run and make fails.
 test: install
@@ -33,9 +28,43 @@ test-reference: install
 	GOPA_BACKEND=reference GOPA_REQUIRE_NATIVE= $(PYTEST) tests/commitments tests/gopa \
 		tests/group tests/masks tests/rounds tests/zkp
 
+# The commands of the README and of the page on deployment, as processes of their own.
+test-deploy: install
+	$(PYTEST) -m soak tests/deploy
+
+# What users install, built from the source archive: `dist` holds that archive and the wheel, which
+# has the native core and serves every supported Python on this kind of machine.
+wheel: $(VENV)/.needed
+	@test -n "$(CARGO)" || { echo "a wheel has the native core in it: install a Rust toolchain (1.89 or newer)"; exit 2; }
+	rm -rf dist
+	CARGO_TARGET_DIR=$(CURDIR)/native/target $(BIN)/python -m build --no-isolation --outdir dist .
+	@$(BIN)/python -m zipfile --list dist/*.whl | grep -q '^commitments/_native.abi3.so ' || \
+		{ echo "the core did not build: see above"; rm -f dist/*.whl; exit 1; }
+
+# Installs both as users do, with every Python at hand, with and without Rust, and uses what they get.
+test-install: wheel
+	$(BIN)/python -m tests.installing dist
+
+# The workflows in .github say what they mean: misspelt keys, wrong expressions, unquoted words.
+ACTIONLINT := v1.7.12
+workflows:
+	go run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT) $(wildcard .github/workflows/*.yml)
+
 soak: install
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/soak.txt
 	GOPA_ALL_EXAMPLES=1 $(PYTEST) -m "soak or hypothesis"
+
+# The tutorial as a program, without Jupyter.
+tutorial: install
+	$(BIN)/python -m pytest -n0 -m soak tests/test_repository.py -k tutorial
+
+# The same with its outputs, as a notebook and as a page, in build/.
+notebook: install
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/notebook.txt
+	mkdir -p build
+	cd build && $(abspath $(BIN))/jupytext --to ipynb --set-kernel python3 \
+		--run-path . --execute --output tutorial.ipynb ../examples/tutorial.py
+	cd build && $(abspath $(BIN))/jupyter nbconvert --to html tutorial.ipynb
 
 # For the daily loop: what is wrong at a glance, and the tests near what changed since BASE.
 BASE ?= HEAD
@@ -84,15 +113,21 @@ endif
 vectors: install
 	$(BIN)/python -m tests.vectors.generate
 
+# An environment grows: what a user has, and what developers have beside it.
+user: $(VENV)/.user
 install: $(VENV)/.installed
 
-$(VENV)/.packages: requirements/dev.txt
+$(VENV)/.needed: requirements/user.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/user.txt
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.packages pyproject.toml $(RUST)
+$(VENV)/.user: $(VENV)/.needed pyproject.toml $(RUST)
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.user requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
 	@touch $@
 
 # Pins the newest versions of what requirements/*.in name, with hashes and without addresses.
@@ -102,8 +137,10 @@ lock: install
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/lock.txt
 	$(LOCK) requirements/lock.in --output-file requirements/lock.txt
 	$(LOCK) requirements/dev.in --output-file requirements/dev.txt
+	$(LOCK) pyproject.toml requirements/build.in --output-file requirements/user.txt
 	$(LOCK) requirements/soak.in --output-file requirements/soak.txt
 	$(LOCK) requirements/supply.in --output-file requirements/supply.txt
+	$(LOCK) requirements/notebook.in --output-file requirements/notebook.txt
 	cd native && cargo update --quiet
 
 # What we build from. `make supply` writes the bills of materials to build/supply and refuses a
@@ -145,4 +182,4 @@ advisories:
 		$(foreach lock,$(wildcard requirements/*.txt),--lockfile requirements.txt:$(lock))
 
 clean:
-	rm -rf $(VENV) $(VENV)-supply build *.egg-info native/target commitments/_native*.so
+	rm -rf $(VENV) $(VENV)-supply build dist *.egg-info native/target commitments/_native*.so

@@ -3,7 +3,7 @@
 The log knows bytes, slots and keys. Which phase is open and who may post come from an
 `AdmissionPolicy`; what a session means to people comes from a view; both are injected.
 Importing this package is light: the server, the client and the witness service are
-subpackages that need the extra `gopa[board]`.
+subpackages that are imported by their own names.
 
 Specification: `specs/05-bulletin-board.md`.
 """

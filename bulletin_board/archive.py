@@ -80,8 +80,8 @@ class ArchiveParts:
         """Read up to the checkpoint; `MalformedMessage` if there is none."""
         self._stream = stream
         self._digest = hashlib.sha256(MAGIC)
-        if self._take(len(MAGIC)) != MAGIC:
-            raise MalformedMessage("this is not an archive of a log", "archive", 0)
+        if self._start() != MAGIC:
+            raise MalformedMessage("this is not a .gopa file")
         self.header = HEADER.decode(self._part(HEADER.max_size, "header"))
         self.note = self._part(LARGEST_NOTE, "checkpoint")
 
@@ -101,6 +101,13 @@ class ArchiveParts:
             raise MalformedMessage("the archive is damaged", "end")
         if self._stream.read(1):  # two archives of one log would differ in what nobody verified
             raise MalformedMessage("bytes after the end of the archive", "end")
+
+    def _start(self) -> bytes:
+        """The first bytes; too few of them are no start of an archive either."""
+        try:
+            return self._take(len(MAGIC))
+        except MalformedMessage:
+            return b""
 
     def _part(self, limit: int, name: str) -> bytes:
         head = self._take(4)

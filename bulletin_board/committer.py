@@ -160,6 +160,13 @@ class Committer:
             outcomes = sequencer.append([job.submission for job in jobs])
             for job, outcome in zip(jobs, outcomes, strict=True):
                 job.future.set_result(outcome)
+            taken = sum(not isinstance(outcome, Refused) for outcome in outcomes)
+            _LOG.info(
+                "the log has %d entries: %d of %d posts taken",
+                sequencer.signed.size,
+                taken,
+                len(jobs),
+            )
             if self._committed is not None:
                 self._committed(sequencer)
         for work in works:

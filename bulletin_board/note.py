@@ -53,7 +53,7 @@ def parse_base64(text: str, field: str) -> bytes:
     try:
         data = binascii.a2b_base64(text.encode("ascii"), strict_mode=True)
     except ValueError:
-        raise MalformedMessage("standard base64 with padding", field) from None
+        raise MalformedMessage("must be standard base64 with padding", field) from None
     if encode_base64(data) != text:  # two texts of one signature would be two notes
         raise MalformedMessage("base64 in its canonical form", field)
     return data
@@ -172,7 +172,7 @@ def _split(text: str, field_name: str) -> tuple[str, bytes, KeyKind, bytes]:
     """Name, key id, kind and key material of a vkey or a private key."""
     parts = text.split("+", 2)  # base64 may hold more plus signs
     if len(parts) != 3 or _HEX.fullmatch(parts[1]) is None:
-        raise MalformedMessage("name+8 hex digits+base64", field_name)
+        raise MalformedMessage("must be name+8 hex digits+base64", field_name)
     material = parse_base64(parts[2], field_name)
     if material[:1] == bytes([_ML_DSA_44]):
         raise MalformedMessage(

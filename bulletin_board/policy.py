@@ -18,6 +18,7 @@ from bulletin_board.note import (
 from wire.errors import InvalidProof, MalformedMessage
 
 LARGEST_POLICY = 262_144
+_LONGEST_SHOWN = 80
 MOST_DEFINITIONS = 256
 
 _ALLOWED = re.compile(rb"[\t\n\x20-\x7e\x80-\xff]*")
@@ -132,9 +133,9 @@ class _Parser:
             except MalformedMessage as error:
                 raise MalformedMessage(error.message, f"line {number}") from None
         if len(self._logs) != 1:
-            raise MalformedMessage("exactly one log", "policy")
+            raise MalformedMessage("must name exactly one log", "policy")
         if not self._quorum:
-            raise MalformedMessage("exactly one quorum line", "policy")
+            raise MalformedMessage("must have exactly one quorum line", "policy")
         return TrustPolicy(self._logs[0], self._witnesses, self._groups, self._quorum)
 
     def _line(self, words: list[str]) -> None:
@@ -147,16 +148,17 @@ class _Parser:
                 self._add_group(name, threshold, tuple(members))
             case ["quorum", name] if not self._quorum:
                 if name != _NONE and not self._defined(name):
-                    raise MalformedMessage("a quorum names a witness or group defined above")
+                    raise MalformedMessage(f"the quorum {name!r} must be defined above")
                 self._quorum = name
             case _:
-                raise MalformedMessage("log, witness, group or a single quorum line")
+                shown = " ".join(words)[:_LONGEST_SHOWN]
+                raise MalformedMessage(f"{shown!r} is no log, witness, group or first quorum line")
 
     def _add_witness(self, name: str, witness: KnownServer) -> None:
         self._check_new(name)
         # One witness under two names would be a quorum of two.
         if any(known.key.key == witness.key.key for known in self._witnesses.values()):
-            raise MalformedMessage("each witness has a key of its own")
+            raise MalformedMessage(f"witness {name!r} must have a key of its own")
         self._witnesses[name] = witness
 
     def _add_group(self, name: str, threshold: str, members: tuple[str, ...]) -> None:
@@ -165,14 +167,16 @@ class _Parser:
         count = words.get(threshold)
         if count is None:
             if re.fullmatch(r"[1-9][0-9]{0,3}", threshold) is None:
-                raise MalformedMessage("any, all or a number of members")
+                raise MalformedMessage(f"the threshold {threshold!r} must be any, all or a number")
             count = int(threshold)
         if count > len(members):
-            raise MalformedMessage("a threshold of at most the number of members")
+            raise MalformedMessage(f"the threshold {threshold!r} exceeds the members")
         for member in members:
             # Defined above, so that groups hold no circle; once, so that none counts twice.
             if not self._defined(member) or member in self._used:
-                raise MalformedMessage("members defined above, each in one group, once")
+                raise MalformedMessage(
+                    f"member {member!r} must be defined above, and in one group only"
+                )
             self._used.add(member)
         self._groups[name] = WitnessGroup(count, members)
 
@@ -181,13 +185,13 @@ class _Parser:
 
     def _check_new(self, name: str) -> None:
         if self._defined(name) or name == _NONE:
-            raise MalformedMessage("a name that is not taken")
+            raise MalformedMessage(f"the name {name!r} is taken already")
 
 
 def _key(vkey: str, kind: KeyKind) -> VerifierKey:
     key = VerifierKey.parse(_utf8(vkey))
     if key.kind is not kind:
-        raise MalformedMessage(f"a key of type {int(kind):#04x}")
+        raise MalformedMessage(f"{key.name!r} must have a key of type {int(kind):#04x}")
     return key
 
 
@@ -195,7 +199,7 @@ def _utf8(text: str) -> str:
     try:
         return text.encode("latin-1").decode()
     except UnicodeDecodeError:
-        raise MalformedMessage("key names are UTF-8") from None
+        raise MalformedMessage("key names must be UTF-8") from None
 
 
 def _definitions(text: str) -> Iterator[tuple[int, list[str]]]:

@@ -96,7 +96,7 @@ class MemorySource:
     def fetch(self, path: str, limit: int) -> bytes:
         data = self._files.get(path)
         if data is None:
-            raise MissingResource("not there", path)
+            raise MissingResource("there is no such file of a log", path)
         return check_limit(data, limit, path)
 
     def size(self, path: str) -> int:
@@ -133,7 +133,7 @@ class DirectorySource:
                     raise MissingResource("not a file", path)
                 return work(file)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            raise MissingResource("not there", path) from None
+            raise MissingResource("there is no such file of a log", path) from None
         except OSError as error:
             raise MissingResource(f"cannot be read ({error.strerror})", path) from None
 

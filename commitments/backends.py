@@ -21,8 +21,8 @@ CHOICES = (NATIVE, REFERENCE)
 VARIABLE = "GOPA_BACKEND"
 
 HOW_TO_GET_NATIVE = (
-    "install a Rust toolchain (1.89 or newer), then reinstall this package with "
-    "`pip install --verbose`, which also shows why a build fails"
+    "install a Rust toolchain (1.89 or newer), then run `pip install --verbose .` in a checkout "
+    "of gopa, which also shows why a build fails; or install a wheel, which has the core in it"
 )
 
 

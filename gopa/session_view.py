@@ -1,13 +1,20 @@
-"""Shows sessions on the page of a board: phases, parties, who masks with whom."""
+"""Shows sessions on the page of a board: where they stand, phases, parties, who masks with whom.
+
+Nothing of it is checked: a result is what the organiser says, and an audit says whether it holds.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import math
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
 from typing import Final
 
 from bulletin_board.admission import AdmissionPolicy
-from bulletin_board.server.page import PartyPicture, SessionPicture
+from bulletin_board.server.page import PartyPicture, PhasePicture, SessionPicture
 from commitments import ristretto255
 from gopa.admission import Limits, ProtocolAdmission
 from gopa.beacon import drand_coins, joint_coins, simulation_coins
@@ -15,13 +22,14 @@ from gopa.graph import Graph
 from gopa.messages.framing import party_id
 from gopa.messages.manifest import Manifest
 from gopa.messages.members import unpack_members
-from gopa.messages.organiser import Coins, RemovalCause, ResultMessage, Roll
-from gopa.messages.parameters import CommitReveal, DrandBeacon
+from gopa.messages.organiser import Abort, Coins, Released, RemovalCause, ResultMessage, Roll
+from gopa.messages.parameters import CommitReveal, DrandBeacon, Trust
 from gopa.messages.phases import Phase
+from gopa.rounding import listed
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import graph_of_round
 from gopa.session_tracker import TrackedRound, TrackedSession
-from gopa.wording import CAUSES, PHASES, name_of
+from gopa.wording import ABORTS, CAUSES, PHASES, counted, name_of, sentence
 from wire.errors import GopaError, MalformedMessage
 
 MOST_SHOWN = 64
@@ -55,13 +63,14 @@ class Sessions:
             if known is None:
                 return None
             title = _title(known)
-            found = known.round
+            found, (state, tone) = known.round, _state(known)
+            progress = () if found is None else _progress(known.manifest, found)
+            picture = SessionPicture(title, _NAMES, state=state, tone=tone, progress=progress)
             if found is None or found.roll is None:
-                return SessionPicture(title, _NAMES)
+                return picture
             parties = _parties(found)
             facts = known.manifest, found.number, found.roll, found.roll_leaf, found.coins
-        edges = self._edges(session, *facts)
-        return SessionPicture(title, _NAMES, parties, edges)
+        return replace(picture, parties=parties, edges=self._edges(session, *facts))
 
     def _edges(  # noqa: PLR0913, PLR0917 - what a graph follows from
         self,
@@ -97,6 +106,67 @@ def _title(known: TrackedSession) -> str:
     return f"{label}, round {found.logical + 1}, attempt {found.attempt + 1}"
 
 
+def _state(known: TrackedSession) -> tuple[str, str]:
+    """Where the session stands, and the tone of that."""
+    found = known.round
+    if known.broken:
+        return "Stopped: a message of the organiser cannot be read.", "bad"
+    if found is None:
+        return "No round has begun yet.", ""
+    ended = found.ended
+    if isinstance(ended, ResultMessage):
+        said = _result(known.manifest, found, ended)
+        return f"Result: {said}. Whether it is right, gopa audit says.", "good"
+    if isinstance(ended, Abort):
+        seen = "; only masked values were published" if ended.released is Released.MASKED else ""
+        return f"Aborted, without a result: {ABORTS[name_of(ended.reason)]}{seen}.", "bad"
+    doing = "waiting for the result" if found.opens is None else PHASES[name_of(found.opens)].doing
+    before = counted(found.attempt, "attempt")
+    return f"{sentence(doing)}{f', after {before} without a result' if found.attempt else ''}.", ""
+
+
+def _result(manifest: Manifest, found: TrackedRound, ended: ResultMessage) -> str:
+    """The mean with its error where the sums alone say what these are."""
+    final, terms = len(found.final or ()), manifest.terms
+    over = f"over {counted(final, 'party', 'parties')}"
+    curious = manifest.trust is Trust.HONEST_BUT_CURIOUS
+    if manifest.weighted or curious or not final or len(ended.sums) != terms.dimension:
+        return f"sums {over}"
+    step = Fraction(terms.high - terms.low) / terms.steps
+    means = [float(Fraction(terms.low) + step * each / final) for each in ended.sums]
+    error = float(step) * math.sqrt(final * float(terms.noise.variance) + final / 4) / final
+    return f"mean {listed(means, [error] * len(means))} {over}"
+
+
+def _progress(manifest: Manifest, found: TrackedRound) -> list[PhasePicture]:
+    """How many have posted a whole message in every phase that was opened, of how many."""
+    posted = Counter(phase for (_, phase), stream in found.streams.items() if stream.whole)
+    expected = _expected(manifest, found)
+    return [
+        PhasePicture(_NAMES[phase], min(posted[phase], most or posted[phase]), most)
+        for phase, most in expected.items()
+        if posted[phase] or (most is not None and phase is found.opens)
+    ]
+
+
+def _expected(manifest: Manifest, found: TrackedRound) -> dict[Phase, int | None]:
+    """How many messages each phase waits for, in the order of phases; None where none is due."""
+    joined = None if found.roll is None else len(found.roll.parties)
+    lists = {phase: len(members) for phase, members in found.lists}
+    final = None if found.final is None else len(found.final)
+    return {
+        Phase.JOIN: manifest.terms.parties if joined is None else joined,
+        Phase.COINS: joined if isinstance(manifest.beacon, CommitReveal) else None,
+        Phase.COMMIT: lists.get(Phase.COINS),
+        Phase.ACCUSE: None,
+        Phase.PUBLISH: lists.get(Phase.COMMIT),
+        Phase.ROLLBACK: None,
+        Phase.CONFIRM: final,
+        Phase.UNMASK: lists.get(Phase.CONFIRM, final),
+        Phase.RECOVER: None,
+    }
+
+
 def _parties(found: TrackedRound) -> list[PartyPicture]:
     """The first parties of the roll, with what became of them."""
     enrolled = () if found.roll is None else found.roll.parties[:MOST_SHOWN]
@@ -116,13 +186,16 @@ def _parties(found: TrackedRound) -> list[PartyPicture]:
 def _status(found: TrackedRound, place: int, cause: RemovalCause | None) -> str:
     if cause is not None:
         return f"out: {CAUSES[name_of(cause)].short}"
+    if isinstance(found.ended, Abort) and place in found.ended.culprits:
+        return "missing or wrong"
     for phase, members in found.lists:
         if place not in members:
             return f"out at {_NAMES[phase]}" if found.final is None else f"no {_NAMES[phase]}"
     if isinstance(found.ended, ResultMessage):
         return "in the result"
     last = found.lists[-1][0] if found.lists else Phase.JOIN
-    return PHASES[name_of(last)].done
+    done = PHASES[name_of(last)].done
+    return f"{done}; no result" if isinstance(found.ended, Abort) else done
 
 
 def _graph(context: RoundContext, roll: Roll, roll_leaf: bytes, coins: Coins) -> Graph:

@@ -28,6 +28,11 @@ def sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+def counted(count: int, one: str, many: str = "") -> str:
+    """Writes `1 entry`, `2 entries`; without `many` an `s` makes one more than one."""
+    return f"{count} {one if count == 1 else many or f'{one}s'}"
+
+
 @dataclass(frozen=True, slots=True)
 class VerdictWords:
     """Says how a verdict is shown: a tone, which decides colour and symbol, and two sentences."""
@@ -157,6 +162,12 @@ TRUSTS: Final = {
     "malicious": "parties may do anything; liars are found",
     "honest_but_curious": "parties are assumed to keep the rules; liars are not found",
 }
+
+NOISES: Final = {
+    "GaussianTable": "discrete Gaussian, table",
+    "WeightedBits": "sum of weighted bits, table",
+}
+"""What a law of noise is called in front of the hash of its table, by its name in reports."""
 
 BEACONS: Final = {
     "commit_reveal": "all parties together",

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bulletin_board import archive, entry
+from gopa.aggregation import result_record
 from gopa.auditing import evidence, report
 from gopa.messages import manifest
 from gopa.sessions import party_memory as memory
@@ -24,6 +25,7 @@ WRITTEN = {
     "archive (`.gopa`)": archive.MAGIC.decode().strip(),
     "file of evidence": evidence.MAGIC.decode().strip(),
     "report as JSON": report.FORMAT,
+    "result as JSON": result_record.FORMAT,
     "seal of a vault": str(frames.VERSION),
     "memory of a party": str(memory.VERSION),
 }

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,30 +33,33 @@ def run(arguments: list[str], where: Path) -> str:
     return done.stdout
 
 
-@cache
-def printed_by(program: str, where: Path) -> str:
-    """What a program of the README prints; each is run once."""
-    return run(["-c", program], where)
+def test_further_readme_programs_run(tmp_path: Path) -> None:
+    for program in README_PROGRAMS[1:]:
+        run(["-c", program], tmp_path)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where all programs of the README run."""
-    return tmp_path_factory.mktemp("readme")
+@pytest.mark.parametrize("people", [60, pytest.param(300, marks=pytest.mark.soak)])
+def test_the_first_readme_program_convinces(people: int, tmp_path: Path) -> None:
+    """The answer is near the truth, the cheater is named, and one bit makes it invalid."""
+    program = README_PROGRAMS[0]
+    assert program.count("n = 300 ") == 1
+    lines = run(["-c", program.replace("n = 300 ", f"n = {people} ")], tmp_path).splitlines()
+    said = {line.split()[0]: line.split()[1:] for line in lines if line.split()}
+    mean, error, truth = float(said["mean"][0]), float(said["mean"][2]), float(said["truth"][0])
+    assert abs(mean - truth) < 6 * error
+    assert 300 / people * 0.015 < error < 300 / people * 0.03
+    assert said["parties"][:3] == [str(people - 2), "of", str(people)]
+    assert "warning" not in said
+    verdicts = [line.partition(":")[0] for line in lines if "VALID:" in line]
+    assert verdicts == ["VALID", "INVALID"]
+    (named,) = [line for line in lines if "04-K3" in line]
+    assert named.startswith("party ")
 
 
-@pytest.mark.parametrize("program", README_PROGRAMS)
-def test_readme_programs_run(program: str, folder: Path) -> None:
-    printed_by(program, folder)
+EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if path.stem != "tutorial"]
 
 
-def test_the_first_readme_program_clears_the_honest_and_names_the_cheater(folder: Path) -> None:
-    printed = printed_by(README_PROGRAMS[0], folder)
-    assert printed.count("nobody cheated") == 1
-    assert printed.count("04-K3") == 1
-
-
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_run(example: Path, tmp_path: Path) -> None:
     text = example.read_text()
     for whole, shorter in SHORTER.get(example.stem, {}).items():
@@ -68,8 +70,33 @@ def test_examples_run(example: Path, tmp_path: Path) -> None:
     run([str(copy)], tmp_path)
 
 
-def test_every_pinned_package_has_a_hash_and_no_address() -> None:
-    text = (ROOT / "requirements" / "dev.txt").read_text()
+TUTORIAL = ROOT / "examples" / "tutorial.py"
+
+
+def test_the_tutorial_is_a_notebook() -> None:
+    """Cells of text are comments throughout, and every cell of code has some in front."""
+    cells = re.split(r"^# %%", TUTORIAL.read_text(), flags=re.MULTILINE)[1:]
+    kinds = [cell.startswith(" [markdown]\n") for cell in cells]
+    assert kinds[0]
+    assert sum(kinds) > 10
+    for cell, is_text in zip(cells, kinds, strict=True):
+        lines = cell.strip().splitlines()[1:] if is_text else []
+        assert all(line.startswith("#") for line in lines), lines
+
+
+@pytest.mark.soak
+def test_the_tutorial_runs(tmp_path: Path) -> None:
+    """`make tutorial`, which continuous integration calls: it takes a dozen processes."""
+    printed = run([str(TUTORIAL)], tmp_path)
+    assert printed.count("\nVALID") == 2
+    assert printed.count("\nINVALID") == 1
+    assert "04-K3" in printed
+    assert list(tmp_path.glob("tutorial/session-*/report.html"))
+
+
+@pytest.mark.parametrize("name", ["dev.txt", "user.txt"])
+def test_every_pinned_package_has_a_hash_and_no_address(name: str) -> None:
+    text = (ROOT / "requirements" / name).read_text()
     pins = re.findall(r"^[a-z0-9][^\s=]*==", text, re.MULTILINE)
     assert len(pins) > 20
     blocks = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)

@@ -8,7 +8,7 @@ pickling on its way back from a worker process.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 
 class GopaError(Exception):
@@ -32,7 +32,7 @@ class UsageError(GopaError):
 
 
 class BackendError(GopaError):
-    """Says that the chosen backend is not available or is not the one that was asked for."""
+    """Says that a backend, or the package of an extra, is missing or is not what was asked for."""
 
 
 class ComputationFault(GopaError):
@@ -51,7 +51,13 @@ class Aborted(GopaError):
         self.released = released
 
     def __str__(self) -> str:
-        return f"{self.message} (released: {self.released})"
+        return f"{self.message}; {_SEEN[self.released]}"
+
+
+_SEEN: Final = {
+    "none": "nothing about any value was published",
+    "masked": "only masked values were published",
+}
 
 
 class ProtocolError(GopaError):

@@ -1,4 +1,4 @@
-"""Posts to a board and reads it, trusting nothing. Needs the extra `gopa[board]`.
+"""Posts to a board and reads it, trusting nothing.
 
 Specification: `specs/05-bulletin-board.md`, section 9.
 """

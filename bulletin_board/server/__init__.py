@@ -1,4 +1,4 @@
-"""Serves a board over HTTP. Needs the extra `gopa[board]`.
+"""Serves a board over HTTP.
 
 Specification: `specs/05-bulletin-board.md`, section 8.
 """

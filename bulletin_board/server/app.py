@@ -75,6 +75,7 @@ class OverviewCache:
             sequencer.census,
             service.witnesses(),
             service.view,
+            service.times,
         )
         return json.dumps(document).encode()
 

@@ -17,7 +17,7 @@ from bulletin_board.reader import PartialFiles
 from bulletin_board.sequencer import Accepted
 from bulletin_board.server.lookups import LookupService
 from bulletin_board.server.metrics import Metrics
-from bulletin_board.server.page import NoView, SessionView
+from bulletin_board.server.page import NoView, SessionTimes, SessionView
 from bulletin_board.witness.collecting import Collector
 from bulletin_board.witness.health import WitnessHealth
 from wire.errors import InvalidSignature, MalformedMessage, ProtocolError
@@ -98,10 +98,14 @@ class BoardService:
     lookups: LookupService | None = None
     clock: Callable[[], float] = time.monotonic
     metrics: Metrics = field(default_factory=Metrics)
+    times: SessionTimes = field(init=False)
     rate: RateLimit = field(init=False)
     _provers: ThreadPoolExecutor = field(init=False)
 
     def __post_init__(self) -> None:
+        sequencer = self.committer.sequencer
+        held = () if sequencer is None else (session for session, _ in sequencer.census)
+        self.times = SessionTimes(held)
         self.rate = RateLimit(self.limits.posts_per_second, self.limits.burst, self.clock)
         self._provers = ThreadPoolExecutor(_PROVERS, "board-receipts")
 
@@ -127,7 +131,9 @@ class BoardService:
         outcome = await asyncio.wrap_future(self.committer.submit(submission))
         if isinstance(outcome, Refused):
             raise outcome
-        if not outcome.fresh:
+        if outcome.fresh:
+            self.times.note(submission.entry.session)
+        else:
             self.rate.give_back(author)  # strangers repeat what is public to use up the rate
         if outcome.barrier and self.policy.needs_witnesses:
             return await self._under_quorum(outcome)

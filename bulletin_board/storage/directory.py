@@ -1,5 +1,6 @@
 """Keeps a log in one directory, with SQLite files and public files: the default storage.
 
+log.vkey             the public half of the log's key, for organisers and auditors
 public/              what everyone may read: checkpoint, tile/...
 state/               the writer's alone (mode 0700), and all that is in it:
   key                the log's private key
@@ -71,6 +72,10 @@ class BoardDirectory:
     @property
     def public(self) -> Path:
         return self.root / "public"
+
+    @property
+    def verifier_path(self) -> Path:
+        return self.root / "log.vkey"
 
     @property
     def state(self) -> Path:

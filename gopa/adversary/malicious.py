@@ -66,7 +66,7 @@ def require_actors(actors: Iterable[Actor]) -> tuple[Actor, ...]:
     found = tuple(actors) if isinstance(actors, Iterable) else (None,)
     if all(isinstance(each, Malicious | MaliciousOrganiser) for each in found):
         return found
-    raise UsageError("a list of Malicious(..) and MaliciousOrganiser(..)", "actors")
+    raise UsageError("must be a list of Malicious(..) and MaliciousOrganiser(..)", "actors")
 
 
 def script_of(actors: Iterable[Actor]) -> Script:
@@ -84,5 +84,5 @@ def phase_of(name: str | Phase) -> Phase:
     """A phase of the parties by its name; `UsageError` lists them."""
     found = name if isinstance(name, Phase) else PHASES.get(name)
     if found is None or found is Phase.ORGANISER:
-        raise UsageError(f"a phase is one of {', '.join(PHASES)}", "at")
+        raise UsageError(f"must be one of {', '.join(PHASES)}", "at")
     return found

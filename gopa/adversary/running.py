@@ -24,7 +24,6 @@ def run_all(
     all sessions are over HTTP, on the loopback interface: see `gopa.adversary.served`.
 
     Raises:
-        BackendError: with `served`, the extra `gopa[session]` is not installed.
         UsageError: an unknown name, a file that cannot be loaded, or with `served` an attack
             that cannot be tried like this.
     """

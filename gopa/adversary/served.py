@@ -1,4 +1,4 @@
-"""Tries attacks on sessions over HTTP. Importing this needs no extra; running them does."""
+"""Tries attacks on sessions over HTTP. Their boards and clients are imported when one is tried."""
 
 from __future__ import annotations
 
@@ -20,12 +20,10 @@ from gopa.adversary.attack import (
 from gopa.adversary.malicious import Malicious
 from gopa.adversary.setup import SMALL, SessionSetup
 from gopa.adversary.watching import Watch
-from wire.errors import BackendError, UsageError
+from wire.errors import UsageError
 
 if TYPE_CHECKING:
     from gopa.adversary.boards import Scenario, ServedOutcome
-
-_EXTRA: Final = "attacks on served sessions need the extra: pip install 'gopa[session]'"
 
 _MOST_SESSIONS: Final = 12
 
@@ -61,7 +59,6 @@ class ServedAttack:
         """Tries it on a session that came to a right result over the same front.
 
         Raises:
-            BackendError: the extra `gopa[session]` is not installed.
             TwinFailed: it did not.
         """
         boards = needed_boards()
@@ -118,7 +115,6 @@ def run_served(attack: Attack) -> AttackResult:
     that leaves out noise of zero, tries it in another session.
 
     Raises:
-        BackendError: the extra `gopa[session]` is not installed.
         TwinFailed: the session has no right result without liars.
         UsageError: the attack cannot be tried like this; see `unserved`.
     """
@@ -167,11 +163,8 @@ def _row(
 
 
 def needed_boards() -> Any:
-    """The package `gopa.adversary.boards`; raises `BackendError` without the extra."""
-    try:
-        return import_module("gopa.adversary.boards")
-    except ModuleNotFoundError as error:
-        raise BackendError(_EXTRA) from error
+    """The package `gopa.adversary.boards`, whose servers and clients take long to import."""
+    return import_module("gopa.adversary.boards")
 
 
 def served(

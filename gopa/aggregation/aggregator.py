@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol, Self, runtime_checkable
 
 from gopa.aggregation.result import Result
@@ -72,8 +73,8 @@ class AggregatorBase(ABC):
     def sum(
         self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
     ) -> Result:
-        """The same round as `average`: the sum is in `Result.sum`."""
-        return self.average(values, weights=weights)
+        """The same round as `average`: the sum is in `Result.sum`, and is what the result shows."""
+        return replace(self.average(values, weights=weights), asked="sum")
 
     async def average_async(
         self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None

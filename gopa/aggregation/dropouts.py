@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from gopa.messages.phases import Phase
+from gopa.planning.request import python_number
 from wire.errors import UsageError
 
 Dropouts: TypeAlias = Mapping[int, "str | Phase"]
@@ -49,8 +50,9 @@ def _checked(dropouts: Dropouts, parties: int) -> Mapping[int, Phase]:
 
 
 def _party(party: int, parties: int) -> int:
+    party = python_number(party)
     if isinstance(party, bool) or not isinstance(party, int) or not 0 <= party < parties:
-        raise UsageError(f"a party is a position from 0 to {parties - 1}", "script")
+        raise UsageError(f"a party must be a position from 0 to {parties - 1}", "script")
     return party
 
 
@@ -58,5 +60,5 @@ def _phase(phase: str | Phase) -> Phase:
     names = {known.name.lower(): known for known in Phase if known is not Phase.ORGANISER}
     found = phase if isinstance(phase, Phase) else names.get(str(phase).lower())
     if found is None or found is Phase.ORGANISER:
-        raise UsageError(f"a phase is one of {', '.join(names)}", "script")
+        raise UsageError(f"a phase must be one of {', '.join(names)}", "script")
     return found

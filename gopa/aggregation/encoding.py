@@ -18,6 +18,7 @@ from gopa.aggregation.bounds import Bounds
 from gopa.aggregation.grid import Integers
 from gopa.aggregation.structure import Floats, Structure, Value, count_of
 from gopa.planning import Terms
+from gopa.wording import counted
 from wire.errors import UsageError
 
 
@@ -155,8 +156,8 @@ def structure_of(values: Sequence[Value | None], parties: int, dimension: int) -
     structure = Structure.of(values[first], first)
     if structure.size != dimension:
         message = (
-            f"each value holds {structure.size} numbers and the plan is for {dimension}: "
-            "plan with this dimension (one more with weights)"
+            f"each value holds {counted(structure.size, 'number')} and the plan is for "
+            f"{dimension}: plan with this dimension (one more with weights)"
         )
         raise UsageError(message, "values")
     return structure
@@ -169,4 +170,4 @@ def checked_count(values: Sequence[Value | None], parties: int) -> None:
         message = f"the plan is for {parties} parties and {count} values are given"
         raise UsageError(f"{message}: None stands for a party that does not take part", "values")
     if all(value is None for value in values):
-        raise UsageError("at least one party has a value", "values")
+        raise UsageError("at least one party must have a value", "values")

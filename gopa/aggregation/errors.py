@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from gopa.messages.organiser import AbortReason
-from gopa.wording import ABORTS, name_of
+from gopa.wording import ABORTS, counted, name_of
 from wire.errors import Aborted, UsageError
 
 
@@ -74,6 +74,6 @@ class RoundAborted(Aborted):
 
         `masked` says whether masked values were released; `remark` ends the message.
         """
-        why = ABORTS[name_of(reason)]
-        message = f"no result after {attempts} attempts; the last one ended because {why}{remark}"
+        why, tried = ABORTS[name_of(reason)], counted(attempts, "attempt")
+        message = f"no result after {tried} because {why}{remark}"
         return cls(message, "masked" if masked else "none", reason.name, culprits, attempts)

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Unpack
+from dataclasses import replace
+from typing import Unpack
 
+from gopa.aggregation.intake import Values, count_absent, require_integers
 from gopa.aggregation.local import LocalAggregator
 from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, ends_of, exact
 from gopa.aggregation.result import Result
-from gopa.aggregation.structure import Structure, Value, count_of
+from gopa.aggregation.structure import Structure, Value
 from gopa.aggregation.weighting import largest_weight, widened_norm
 from gopa.planning import Plan
 
 
 def average(  # noqa: PLR0913 - every part of the question has a name
-    values: Sequence[Value | None],
+    values: Values,
     plan: Plan | None = None,
     *,
     range: tuple[Number, Number] = (0, 1),  # noqa: A002
     norm: Number | None = None,
     integers: bool = False,
-    weights: Sequence[Any] | None = None,
+    weights: Values | None = None,
     max_weight: Number | None = None,
     clip: bool = False,
     **options: Unpack[PlanKeywords],
@@ -29,11 +31,20 @@ def average(  # noqa: PLR0913 - every part of the question has a name
     """The private average of one value for each party, all of them in this process.
 
     Values are numbers, numpy arrays, or dicts, lists or tuples of values, all of one
-    structure; None stands for a party that does not take part. The plan is given, or made
-    for `epsilon` and `delta`, values in `range` and, for vectors, of at most the L2
-    `norm`; `integers` promises that all values are integers. With `weights`, which stay
-    private and are at most `max_weight`, the average is weighted. Further keywords are
+    structure; None stands for a party that does not take part, and with `absent="nan"` NaN
+    does, too. A column (`pandas.Series`) holds one number for each party, a table
+    (`pandas.DataFrame`) one row, and then the mean is a dict by the names of the columns. The
+    plan is given, or made for `epsilon` and `delta`, values in `range` and, for vectors, of at
+    most the L2 `norm`; `integers` promises that all values are integers. With `weights`, which
+    stay private and are at most `max_weight`, the average is weighted. Further keywords are
     those of `gopa.plan` and `gopa.LocalAggregator`. What comes out is a simulation.
+
+    >>> hours = [6.5, 7.0, 8.25, 5.5, 7.75, 6.0, 9.0, 7.25, None, 8.0]
+    >>> result = gopa.average(hours, range=(0, 12), epsilon=4, delta=1e-6, corrupt=1)
+    >>> result.count, result.mode, result.simulation
+    (9, 'full', True)
+    >>> abs(float(result) - 7.25) < 6 * result.stderr
+    True
 
     Raises:
         OutOfRange: a value lies outside the range or is too long, and `clip` is off.
@@ -42,22 +53,26 @@ def average(  # noqa: PLR0913 - every part of the question has a name
         WeightTooSmall: the noisy sum of the weights cannot be told from zero.
     """
     asked = AggregationRequest.of(plan, options)
+    listed = asked.values(values)
+    if integers:
+        require_integers(listed)
     most = None if max_weight is None else largest_weight(max_weight)
     if plan is None and most is not None and norm is not None:
         norm = widened_norm(exact(norm, "norm"), ends_of(range))
     made = asked.plan(
-        n=count_of(values, "values"),
+        n=len(listed),
+        absent=count_absent(listed),
         range=range,
-        dimension=_dimension(values) + (most is not None),
+        dimension=_dimension(listed) + (most is not None),
         norm=norm,
         integers=integers and most is None,
     )
     with LocalAggregator(made, max_weight=most, clip=clip, **asked.run) as aggregator:
-        return aggregator.average(values, weights=weights)
+        return aggregator.average(listed, weights=weights)
 
 
 def sum(  # noqa: A001, PLR0913 - the name under which users look for it
-    values: Sequence[Value | None],
+    values: Values,
     plan: Plan | None = None,
     *,
     range: tuple[Number, Number] = (0, 1),  # noqa: A002
@@ -66,18 +81,25 @@ def sum(  # noqa: A001, PLR0913 - the name under which users look for it
     clip: bool = False,
     **options: Unpack[PlanKeywords],
 ) -> Result:
-    """The private sum, in `Result.sum`; arguments and errors are those of `average`."""
-    return average(values, plan, range=range, norm=norm, integers=integers, clip=clip, **options)
+    """The private sum, in `Result.sum`; arguments and errors are those of `average`.
+
+    >>> votes = [True, False, True, True, False, True, True, True, False, True]
+    >>> result = gopa.sum(votes, integers=True, epsilon=4, delta=1e-6, corrupt=1)
+    >>> str(result).startswith("sum"), abs(float(result) - 7) < 6 * result.sum_stderr
+    (True, True)
+    """
+    found = average(values, plan, range=range, norm=norm, integers=integers, clip=clip, **options)
+    return replace(found, asked="sum")
 
 
 async def average_async(  # noqa: PLR0913 - as `average`
-    values: Sequence[Value | None],
+    values: Values,
     plan: Plan | None = None,
     *,
     range: tuple[Number, Number] = (0, 1),  # noqa: A002
     norm: Number | None = None,
     integers: bool = False,
-    weights: Sequence[Any] | None = None,
+    weights: Values | None = None,
     max_weight: Number | None = None,
     clip: bool = False,
     **options: Unpack[PlanKeywords],
@@ -98,7 +120,7 @@ async def average_async(  # noqa: PLR0913 - as `average`
 
 
 async def sum_async(  # noqa: PLR0913 - as `sum`
-    values: Sequence[Value | None],
+    values: Values,
     plan: Plan | None = None,
     *,
     range: tuple[Number, Number] = (0, 1),  # noqa: A002
@@ -108,8 +130,8 @@ async def sum_async(  # noqa: PLR0913 - as `sum`
     **options: Unpack[PlanKeywords],
 ) -> Result:
     """`sum` in a thread of its own."""
-    return await average_async(
-        values, plan, range=range, norm=norm, integers=integers, clip=clip, **options
+    return await asyncio.to_thread(
+        sum, values, plan, range=range, norm=norm, integers=integers, clip=clip, **options
     )
 
 

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from typing import Final, Unpack
 
 import numpy as np
@@ -24,10 +25,11 @@ from gopa.aggregation.encoding import (
     encode_rows,
 )
 from gopa.aggregation.errors import InvalidValue, OutOfRange
+from gopa.aggregation.intake import Values, count_absent
 from gopa.aggregation.local import LocalAggregator
 from gopa.aggregation.options import AggregationRequest, PlanKeywords, ends_of
 from gopa.aggregation.result import Result, numbers
-from gopa.aggregation.structure import Floats, Structure, Value, count_of
+from gopa.aggregation.structure import Floats, Structure, Value
 from gopa.planning import Plan, Terms
 from gopa.planning.terms import MOST_DIMENSION
 from wire.errors import UsageError
@@ -57,7 +59,7 @@ class OneHot:
         ) - 1:
             raise UsageError(f"the range 0 to 1 in {len(self.edges) - 1} dimensions", "plan")
         if terms.squared_sensitivity < 2 * terms.steps**2:
-            raise UsageError("a plan with a norm of at least sqrt(1/2)", "plan")
+            raise UsageError("must be a plan with a norm of at least sqrt(1/2)", "plan")
 
     def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
         """All steps at the bin of the value. Nothing is rounded, and `stream` is not used.
@@ -102,12 +104,12 @@ def checked_edges(bins: int | Sequence[float], span: tuple[float, float] | None)
         if span is None:
             raise UsageError("say from where to where: range=(low, high)", "range")
         if not 0 < bins <= MOST_DIMENSION:
-            raise UsageError(f"from 2 to {MOST_DIMENSION} bins", "bins")
+            raise UsageError(f"must be from 2 to {MOST_DIMENSION}", "bins")
         low, high = map(float, ends_of(span))
         edges = np.linspace(low, high, int(bins) + 1)
     else:
         if not isinstance(bins, (Sequence, np.ndarray)) or isinstance(bins, (str, bytes)):
-            raise UsageError("a number of bins, or all their edges", "bins")
+            raise UsageError("must be a number of bins, or all their edges", "bins")
         if span is not None:
             raise UsageError("edges are given: leave out the range", "range")
         try:
@@ -115,7 +117,7 @@ def checked_edges(bins: int | Sequence[float], span: tuple[float, float] | None)
         except (TypeError, ValueError, OverflowError):
             raise UsageError("edges are numbers", "bins") from None
     if len(edges) < 3 or not np.isfinite(edges).all() or not (np.diff(edges) > 0).all():
-        raise UsageError("at least two bins with finite, increasing edges", "bins")
+        raise UsageError("must be at least two bins with finite, increasing edges", "bins")
     return edges
 
 
@@ -145,13 +147,33 @@ class Histogram(Result):
         """How many parties are in each bin, give or take `sum_stderr`."""
         return np.asarray(self.sum)
 
+    @property
+    def kind(self) -> str:
+        return "histogram"
+
+    @property
+    def value(self) -> Floats:
+        """The counts."""
+        return self.counts
+
+    @property
+    def error(self) -> Floats:
+        """The standard error of each count."""
+        return np.asarray(self.sum_stderr)
+
+    @property
+    def labels(self) -> list[str]:
+        """The bins, from edge to edge."""
+        edges = [f"{edge:g}" for edge in self.edges]
+        return [f"{low} to {high}" for low, high in pairwise(edges)]
+
     def headlines(self) -> list[tuple[str, str]]:
         """The counts, in words."""
         return [("counts", numbers(self.sum, self.sum_stderr))]
 
 
 def histogram(
-    values: Sequence[float | None],
+    values: Values,
     bins: int | Sequence[float] = 10,
     plan: Plan | None = None,
     *,
@@ -166,11 +188,18 @@ def histogram(
     the number of bins. A plan that is given has the range 0 to 1 and one dimension for
     each bin. Values outside are refused, or with `clip` counted in the outermost bins.
     Further keywords and errors are those of `average`.
+
+    >>> ages = [23, 35, 41, 38, 62, 29, 55, 47, 33, 71]
+    >>> result = gopa.histogram(ages, range=(0, 100), bins=4, epsilon=8, delta=1e-6, corrupt=1)
+    >>> len(result.counts), result.edges.tolist()
+    (4, [0.0, 25.0, 50.0, 75.0, 100.0])
     """
     asked = AggregationRequest.of(plan, options)
+    listed = asked.values(values)
     edges = checked_edges(bins, range)
     made = asked.plan(
-        n=count_of(values, "values"),
+        n=len(listed),
+        absent=count_absent(listed),
         range=(0, 1),
         dimension=len(edges) - 1,
         norm=_HALF_DISTANCE,
@@ -178,12 +207,12 @@ def histogram(
     )
     encoding = OneHot(made.terms, tuple(edges.tolist()))
     with LocalAggregator(made, clip=clip, **asked.run) as aggregator:
-        found = aggregator.aggregate(values, encoding)
+        found = aggregator.aggregate(listed, encoding)
     return Histogram(**vars(found), edges=edges)
 
 
 async def histogram_async(
-    values: Sequence[float | None],
+    values: Values,
     bins: int | Sequence[float] = 10,
     plan: Plan | None = None,
     *,

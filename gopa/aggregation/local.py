@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 from commitments import ristretto255
 from commitments.group import Group
@@ -19,6 +19,7 @@ from gopa.aggregation.aggregator import AggregatorBase
 from gopa.aggregation.dropouts import AnyScript, leaving
 from gopa.aggregation.encoding import Encoded, Encoding, Plain
 from gopa.aggregation.engine import Carried, Engine, Mode, Trust
+from gopa.aggregation.intake import Absent, Values, values_of, weights_of
 from gopa.aggregation.off_lists import Conditions
 from gopa.aggregation.off_mode import OffMode
 from gopa.aggregation.reading import Reading, result_of
@@ -28,6 +29,9 @@ from gopa.aggregation.settings import Coins, Settings
 from gopa.aggregation.structure import Value
 from gopa.aggregation.weighting import Weights, encoding_with, largest_weight
 from gopa.planning import Plan, Terms
+from gopa.planning.request import python_number
+from gopa.planning.terms import check_name
+from gopa.wording import counted
 from wire.domains import ROUNDING
 from wire.errors import UsageError
 from wire.randomness import Rng
@@ -69,8 +73,10 @@ class LocalAggregator(AggregatorBase):
     `seed` makes everything reproducible. `script` says who drops out when. `beacon` is
     where the coins come from: "test" for coins from the log alone, or "commit-reveal".
     `progress` shows a bar on long rounds (None), on all (True) or never (False), on
-    terminals only. With `clip`, values the plan does not allow are moved to the nearest
-    ones that it does, and counted; otherwise they are refused. `executor` checks proofs
+    terminals and in notebooks. With `clip`, values the plan does not allow are moved to the
+    nearest ones that it does, and counted; otherwise they are refused. With `absent` "nan" a
+    value that is NaN stands for a party that does not take part, as None does; otherwise it is
+    refused. `executor` checks proofs
     and signatures: any one, `gopa.executors.RayExecutor` too. In `jobs` threads parties
     work at once, and checks run there without an executor; results and log are the same.
     With `remember_noise` the simulation keeps what nobody else may know, for tests.
@@ -96,26 +102,30 @@ class LocalAggregator(AggregatorBase):
         max_rollbacks: int = 8,
         progress: bool | None = None,
         clip: bool = False,
+        absent: Absent = "none",
         executor: Executor | None = None,
         jobs: int = 1,
         remember_noise: bool = False,
     ) -> None:
         self._terms = plan.terms if isinstance(plan, Plan) else plan
         self._most = None if max_weight is None else largest_weight(max_weight)
-        if type(clip) is not bool:
-            raise UsageError("true or false", "clip")
-        self._clip = clip
+        self._clip = python_number(clip)
+        if type(self._clip) is not bool:
+            raise UsageError("must be true or false", "clip")
+        check_name(absent, get_args(Absent), "absent")
+        self._absent: Absent = absent
+        seed = python_number(seed)
         self._settings = Settings(
             mode=mode,
             trust=trust,
             storage=None if storage is None else Path(storage),
             seed=seed,
             script=script,
-            progress=progress,
+            progress=python_number(progress),
             executor=executor,
-            jobs=jobs,
+            jobs=python_number(jobs),
             beacon=beacon,
-            max_rollbacks=max_rollbacks,
+            max_rollbacks=python_number(max_rollbacks),
             weighted=self._most is not None,
             remember_noise=remember_noise,
         )
@@ -146,9 +156,7 @@ class LocalAggregator(AggregatorBase):
         """The parties, organiser and board of this process; None in mode off."""
         return self._engine.simulation
 
-    def average(
-        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
-    ) -> Result:
+    def average(self, values: Values, *, weights: Values | None = None) -> Result:
         """One round over one value for each party; None does not take part.
 
         Raises:
@@ -159,9 +167,10 @@ class LocalAggregator(AggregatorBase):
             RoundAborted: too many parties were lost in every attempt.
             WeightTooSmall: the noisy sum of the weights cannot be told from zero.
         """
-        return self.aggregate(values, self._encoding(weights))
+        listed = values_of(values, self._absent)
+        return self.aggregate(listed, self._encoding(listed, weights))
 
-    def aggregate(self, values: Sequence[Value | None], encoding: Encoding) -> Result:
+    def aggregate(self, values: Values, encoding: Encoding) -> Result:
         """One round over values that an encoding turns into integers, and the sum back.
 
         Whoever brings an encoding of their own answers for what the plan is told: that
@@ -171,10 +180,11 @@ class LocalAggregator(AggregatorBase):
             if self._closed:
                 raise UsageError("it is closed: make another one", "aggregator")
             if not self.rounds_left:
-                message = f"the plan covers {self._terms.rounds} rounds: plan with more `rounds`"
-                raise UsageError(message, "rounds")
+                held = counted(self._terms.rounds, "round")
+                raise UsageError(f"the plan covers {held}: plan with more `rounds`", "rounds")
             stream = fresh_stream(self._group, self._rng, ROUNDING)
-            encoded = encoding.encode(values, stream, clip=self._clip)
+            listed = values_of(values, self._absent)
+            encoded = encoding.encode(listed, stream, clip=self._clip)
             self._rounds += 1
             carried = self._engine.run(encoded.rows)
         _LOG.info(
@@ -192,14 +202,15 @@ class LocalAggregator(AggregatorBase):
             self._rounds, self._closed = self._terms.rounds, True
             self._engine.close()
 
-    def _encoding(self, weights: Sequence[Any] | None) -> Encoding:
+    def _encoding(self, values: Sequence[Value | None], weights: Values | None) -> Encoding:
         if self._most is None:
             if weights is not None:
                 raise UsageError("say how large a weight may be: max_weight=..", "weights")
             return Plain(self._terms)
         if weights is None:
             raise UsageError("with max_weight every round takes weights", "weights")
-        checked = Weights.checked(weights, self._most, self._terms.parties)
+        given = weights_of(weights, values)
+        checked = Weights.checked(given, self._most, self._terms.parties)
         return encoding_with(checked, self._terms, proved=self._settings.mode == "full")
 
     def _result(self, encoding: Encoding, encoded: Encoded, carried: Carried) -> Result:

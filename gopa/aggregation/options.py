@@ -14,9 +14,13 @@ import numpy as np
 
 from gopa.aggregation.dropouts import AnyScript
 from gopa.aggregation.engine import Mode, Trust
+from gopa.aggregation.intake import Absent, values_of
 from gopa.aggregation.seeds import Seed
 from gopa.aggregation.settings import Coins
+from gopa.aggregation.structure import Value
 from gopa.planning import Plan, plan
+from gopa.planning.defaults import CORRUPT, DROPOUT
+from gopa.planning.request import python_number
 from wire.errors import UsageError
 
 Number: TypeAlias = float | str | Decimal
@@ -27,7 +31,7 @@ def exact(number: object, field: str) -> Decimal:
     try:
         return Decimal(str(number))
     except ArithmeticError:
-        raise UsageError("a decimal number", field) from None
+        raise UsageError("must be a decimal number", field) from None
 
 
 def ends_of(span: object) -> tuple[Decimal, Decimal]:
@@ -39,7 +43,7 @@ def ends_of(span: object) -> tuple[Decimal, Decimal]:
         raise UsageError("two numbers, the smallest and the largest input", "range")
     low, high = (exact(end, "range") for end in given)
     if not (low.is_finite() and high.is_finite()):
-        raise UsageError("a finite decimal number", "range")
+        raise UsageError("must be a finite decimal number", "range")
     return low, high
 
 
@@ -54,6 +58,7 @@ class RunOptions(TypedDict, total=False):
     beacon: Coins
     max_rollbacks: int
     progress: bool | None
+    absent: Absent
     executor: Executor | None
     jobs: int
 
@@ -97,16 +102,23 @@ class AggregationRequest:
         target = {name: value for name, value in options.items() if name not in _RUN}
         for name in target:
             if name not in _TARGET:
-                raise UsageError("no such keyword", name)
+                raise UsageError("there is no such keyword", name)
             if given is not None:
-                raise UsageError("a plan is given, which says this already", name)
+                raise UsageError("leave this out: the plan that is given says it already", name)
         if given is None and not {"epsilon", "delta"} <= target.keys():
             raise UsageError("give a plan, or epsilon and delta", "plan")
         run = {name: value for name, value in options.items() if name in _RUN}
         return cls(given, target, run)
 
-    def plan(self, **fixed: Any) -> Plan:
+    def values(self, given: object) -> Sequence[Value | None]:
+        """One value for each party; None for those that `absent` leaves out."""
+        return values_of(given, self.run.get("absent", "none"))
+
+    def plan(self, *, n: int, absent: int = 0, **fixed: Any) -> Plan:
         """The plan given, or one that meets the target for these inputs, mode and trust.
+
+        Who is absent is known by now, and public: unless the caller names a dropout, it is at
+        least the share of those, so that a column with gaps does not end without a result.
 
         Masks that may stay in the sum are as small as possible. Noise of vectors comes from
         weighted bits: their grids are too fine for tables. Parties of this process fail only
@@ -126,4 +138,23 @@ class AggregationRequest:
             chosen["objective"] = "masks"
         if fixed.get("dimension", 1) > 1:
             chosen["noise"] = "irwin-hall"
-        return plan(**{**chosen, **self.target, **fixed})
+        if absent in {0, n} or "dropout" in self.target:
+            return plan(n=n, **{**chosen, **self.target, **fixed})
+        chosen["dropout"] = max(DROPOUT, absent / n)
+        if 2 * (n - absent) <= n + self._corrupt(n) + 1:
+            chosen["recovery"] = None  # it needs more than half of the honest parties
+        try:
+            return plan(n=n, **{**chosen, **self.target, **fixed})
+        except UsageError as error:
+            if error.field != "corrupt" or 2 * absent < n:
+                raise
+            message = f"{n - absent} of {n} parties have a value, which is too few for a plan"
+            hint = "leave those that never take part out of the list"
+            raise UsageError(f"{message}: {hint}", "values") from None
+
+    def _corrupt(self, parties: int) -> float:
+        """About how many parties may collude; what is no number is for the planner to refuse."""
+        share = python_number(self.target.get("corrupt", CORRUPT))
+        if not isinstance(share, (int, float)):
+            return 0
+        return share * parties if isinstance(share, float) else share

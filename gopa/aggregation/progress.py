@@ -1,13 +1,15 @@
-"""Shows progress bars for work that takes long, on terminals only."""
+"""Shows progress bars for work that takes long, on terminals and in notebooks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from time import monotonic
+from typing import Final, TypeAlias, TypeVar
 
+from markupsafe import Markup
 from rich.console import Console
-from rich.progress import Progress, track
+from rich.progress import Progress
 
 from gopa.messages.phases import Phase
 
@@ -19,7 +21,55 @@ LONG: Final = 50_000_000
 
 def shown(wanted: bool | None, work: int, console: Console) -> bool:
     """Whether there is a bar: True for short work too, False never, None as work demands."""
-    return console.is_terminal and wanted is not False and (bool(wanted) or work >= LONG)
+    seen = console.is_terminal or console.is_jupyter
+    return seen and wanted is not False and (bool(wanted) or work >= LONG)
+
+
+Advance: TypeAlias = Callable[[str, int, int], None]
+"""Moves a bar: what is going on, how many are done, of how many."""
+
+_BAR: Final = Markup(
+    '<progress value="{}" max="{}" style="width: 20em"></progress> <span>{}: {} of {}</span>'
+)
+_PAUSE: Final = 0.1
+"""Seconds between two pictures of a bar in a notebook: each is a message to the browser."""
+
+
+@contextmanager
+def bar_on(console: Console) -> Iterator[Advance]:
+    """Draws a bar meanwhile, and takes it away at the end."""
+    if console.is_jupyter:
+        yield from _in_notebook()
+        return
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task("")
+        yield lambda what, done, total: bar.update(
+            task, description=what, completed=done, total=total
+        )
+
+
+def _in_notebook() -> Iterator[Advance]:
+    """One output that is replaced. Rich's own bar needs `ipywidgets`, which is often missing."""
+    from IPython.display import display
+
+    handle = display(_drawn(""), raw=True, display_id=True)
+    last = monotonic()
+
+    def advance(what: str, done: int, total: int) -> None:
+        nonlocal last
+        if monotonic() - last >= _PAUSE:
+            last = monotonic()
+            picture = _BAR.format(done, total, what, done, total)
+            handle.update(_drawn(picture), raw=True)
+
+    try:
+        yield advance
+    finally:
+        handle.update(_drawn(""), raw=True)
+
+
+def _drawn(picture: str) -> dict[str, str]:
+    return {"text/html": str(picture), "text/plain": ""}
 
 
 def watch(wanted: bool | None, items: Sequence[Item], what: str, work: int) -> Iterator[Item]:
@@ -28,7 +78,10 @@ def watch(wanted: bool | None, items: Sequence[Item], what: str, work: int) -> I
     if not shown(wanted, work, console):
         yield from items
         return
-    yield from track(items, what, console=console, transient=True)
+    with bar_on(console) as advance:
+        for done, item in enumerate(items):
+            advance(what, done, len(items))
+            yield item
 
 
 class PhaseBar:
@@ -37,7 +90,7 @@ class PhaseBar:
     def __init__(self, wanted: bool | None, work: int) -> None:
         self._wanted = wanted
         self._work = work
-        self._bar: Progress | None = None
+        self._bar: Advance | None = None
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -46,9 +99,8 @@ class PhaseBar:
         if not shown(self._wanted, self._work, console):
             yield
             return
-        with Progress(console=console, transient=True) as bar:
-            bar.add_task("round")
-            self._bar = bar
+        with bar_on(console) as advance:
+            self._bar = advance
             try:
                 yield
             finally:
@@ -57,6 +109,4 @@ class PhaseBar:
     def __call__(self, phase: Phase, done: int, total: int) -> None:
         """Note how far the phase is."""
         if self._bar is not None:
-            for task in self._bar.task_ids:
-                name = phase.name.lower()
-                self._bar.update(task, description=name, completed=done, total=total)
+            self._bar(phase.name.lower(), done, total)

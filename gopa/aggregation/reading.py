@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gopa.aggregation.encoding import Encoding, NoisySum
+import numpy as np
+
+from gopa.aggregation.encoding import Encoding, NoisySum, ValueEstimate
 from gopa.aggregation.engine import Carried, Mode, Trust
 from gopa.aggregation.result import Result, WeightTooSmall
 from gopa.aggregation.structure import Structure
 from gopa.planning import Terms
+from gopa.planning.usefulness import terms_warning
+from gopa.rounding import plus_minus
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +65,24 @@ def result_of(  # noqa: PLR0913 - what a result says besides its numbers
         transcript=carried.transcript,
         weight=found.weight,
         weight_stderr=found.weight_deviation,
+        warnings=warnings_of(reading.terms, found),
     )
     if not found.defined:
+        weight, blur = found.weight or 0.0, found.weight_deviation or 0.0
         message = (
-            f"the weights sum to {found.weight:.4g} +- {found.weight_deviation:.2g}, which "
+            f"the weights sum to {plus_minus(weight, blur)}, which "
             "cannot be told from zero: enlist more parties, or plan with less noise"
         )
         raise WeightTooSmall(message, result)
     return result
+
+
+def warnings_of(terms: Terms, found: ValueEstimate) -> tuple[str, ...]:
+    """Whether the first number, which is in the units of the range, is mostly noise.
+
+    Without weights the others have the same error, or are squares of the values.
+    """
+    errors = found.mean_deviation if found.weight is not None else found.mean_deviation[:1]
+    error = float(np.max(errors))
+    noisy = terms_warning(terms, error) if np.isfinite(error) else ""
+    return (noisy,) if noisy else ()

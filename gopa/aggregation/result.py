@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal
 
 from gopa.aggregation.engine import Excluded, Mode, Trust
-from gopa.aggregation.structure import flat
+from gopa.aggregation.structure import flat, labels
 from gopa.planning import PrivacyStatement
 from gopa.planning.outcome import LENGTH_UNPROVED
-from gopa.wording import MODES
-from wire.errors import GopaError
+from gopa.rounding import listed, plus_minus
+from gopa.wording import MODES, counted
+from wire.errors import GopaError, UsageError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from rich.panel import Panel
-
-
-_SHOWN = 6
 
 
 def report_lines(result: Result) -> list[tuple[str, str]]:
     """What a person wants to know first."""
-    lines = [*result.headlines(), ("parties", _parties(result))]
+    lines = [*result.headlines(), *(("warning", each) for each in result.warnings)]
+    lines.append(("parties", _parties(result)))
     if result.weight is not None and result.weight_stderr is not None:
-        lines.append(("weight", f"{result.weight:.6g} +- {result.weight_stderr:.2g} in all"))
+        lines.append(("weight", f"{plus_minus(result.weight, result.weight_stderr)} in all"))
     lines.extend(_changes(result))
     if result.attempts > 1:
         lines.append(("attempts", f"{result.attempts}, {result.vetoes} after masked values"))
     if result.organiser_vetoes:
-        lines.append(("VETOED", f"{result.organiser_vetoes} attempts, by the organiser"))
+        lines.append(("VETOED", f"{counted(result.organiser_vetoes, 'attempt')}, by the organiser"))
     lines.extend(_privacy(result.privacy))
     lines.append(("mode", _mode(result)))
     return lines
@@ -40,14 +39,7 @@ def report_lines(result: Result) -> list[tuple[str, str]]:
 
 def numbers(mean: Any, deviation: Any) -> str:
     """A value with its standard errors, the first few numbers of it."""
-    means, errors = flat(mean), flat(deviation)
-    if len(means) == 1:
-        return f"{means[0]:.6g} +- {errors[0]:.2g}"
-    shown = ", ".join(f"{number:.4g}" for number in means[:_SHOWN])
-    more = f", .. {len(means)} numbers" if len(means) > _SHOWN else ""
-    low, high = float(np.min(errors)), float(np.max(errors))
-    blur = f"{low:.2g}" if low == high else f"{low:.2g} to {high:.2g}"
-    return f"{shown}{more}, each +- {blur}"
+    return listed(flat(mean).tolist(), flat(deviation).tolist())
 
 
 def _parties(result: Result) -> str:
@@ -64,9 +56,11 @@ def _parties(result: Result) -> str:
 
 def _changes(result: Result) -> Iterator[tuple[str, str]]:
     if result.clipped:
-        yield "clipped", f"{result.clipped} numbers were outside the range"
+        were = "number was" if result.clipped == 1 else "numbers were"
+        yield "clipped", f"{result.clipped} {were} outside the range"
     if result.scaled:
-        yield "scaled", f"{result.scaled} vectors were too long"
+        were = "vector was" if result.scaled == 1 else "vectors were"
+        yield "scaled", f"{result.scaled} {were} too long"
 
 
 def _privacy(statement: PrivacyStatement | None) -> Iterator[tuple[str, str]]:
@@ -77,7 +71,7 @@ def _privacy(statement: PrivacyStatement | None) -> Iterator[tuple[str, str]]:
     head = "privacy"
     for claim in statement.claims:
         worth = f"epsilon {statement.epsilon:g}, delta {claim.delta:.2g}"
-        yield head, f"{worth} against {claim.against}"
+        yield head, f"{worth}, {claim.against}"
         head = ""
     yield "assumed", statement.assumptions[0]
     if LENGTH_UNPROVED in statement.assumptions:
@@ -101,13 +95,18 @@ class Result:
     With weights, `mean` is the weighted one, `sum` the sum of weight times value, and
     `weight` the noisy sum of the weights.
 
-    `privacy` states what the round gave away; it is None in mode off, which claims
+    `privacy` states the privacy cost of the round; it is None in mode off, which claims
     nothing. `excluded` says where and why parties were lost, `rolled_back` whose masks were
     opened after that. `clipped` counts coordinates that were moved into the range and
     `scaled` vectors that were shortened: a simulation knows, a session would not.
     `attempts` counts rounds, `vetoes` those among them that ended without a result after
     masked values were out, and `organiser_vetoes` those that the organiser ended though the log
-    had what they needed. `transcript` is where the log is, if there is one.
+    had what they needed. `transcript` is where the log is, if there is one; a pickled copy says
+    which log that was, and no longer leads there. `warnings` say what whoever uses the numbers
+    should know first, such as that they are mostly noise.
+
+    `asked` says whether the mean or the sum was asked for: that is `value`, with its `error`, and
+    `float(result)`. In a notebook a result shows itself as a table, and `plot` draws it.
     """
 
     mean: Any
@@ -130,23 +129,92 @@ class Result:
     transcript: Any
     weight: float | None = None
     weight_stderr: float | None = None
+    warnings: tuple[str, ...] = ()
+    asked: Literal["mean", "sum"] = "mean"
 
     @property
     def count(self) -> int:
         """How many parties are in the result."""
         return len(self.included)
 
+    @property
+    def kind(self) -> str:
+        """What was asked for: "mean", "sum", "histogram" or "variance"."""
+        return self.asked
+
+    @property
+    def value(self) -> Any:
+        """What was asked for, in the structure of the parties' values."""
+        return self.sum if self.asked == "sum" else self.mean
+
+    @property
+    def error(self) -> Any:
+        """The standard error of `value`."""
+        return self.sum_stderr if self.asked == "sum" else self.stderr
+
+    @property
+    def labels(self) -> list[str]:
+        """What to call each number of `value`: names of columns, or places in it."""
+        return labels(self.value)
+
     def headlines(self) -> list[tuple[str, str]]:
-        """The numbers themselves, in words."""
-        return [("mean", numbers(self.mean, self.stderr))]
+        """The numbers themselves, in words; what was asked for comes first."""
+        lines = [
+            ("mean", numbers(self.mean, self.stderr)),
+            ("sum", numbers(self.sum, self.sum_stderr)),
+        ]
+        return lines[:1] if self.asked == "mean" else lines[::-1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything in it as plain Python data under stable names, which `docs/python.md` lists.
+
+        Arrays and tuples become lists, keys of dicts become text, and what is not a number
+        becomes None. Of the transcript the session and the round are kept.
+        """
+        from gopa.aggregation.result_record import record
+
+        return record(self)
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """`to_dict` as JSON; every float is written so that it reads back as the same one."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draws what was asked for with its errors, into `ax` or a figure of its own.
+
+        Raises:
+            BackendError: the extra `plot` is not installed.
+        """
+        from gopa.aggregation.result_plot import draw_result
+
+        return draw_result(self, ax)
+
+    def __float__(self) -> float:
+        """What was asked for, where that is one number; `UsageError` where it is more."""
+        found = flat(self.value)
+        if len(found) != 1:
+            message = f"this result holds {len(found)} numbers: take one of them from `value`"
+            raise UsageError(message, "result")
+        return float(found[0])
 
     def __str__(self) -> str:
         """A summary for a person; long vectors are shortened."""
         return "\n".join(f"{name:<9}{text}" for name, text in report_lines(self))
 
     def __repr__(self) -> str:
-        name = type(self).__name__
-        return f"<{name}: {len(flat(self.mean))} numbers, {self.count} parties, mode {self.mode}>"
+        found = flat(self.value)
+        shown = f" {numbers(self.value, self.error)}" if len(found) == 1 else ""
+        many = f" of {len(found)} numbers" if len(found) > 1 else ""
+        simulated = ", simulation" if self.simulation else ""
+        noisy = "".join(f", WARNING: {each}" for each in self.warnings)
+        head = f"{self.kind}{shown}{many}, {counted(self.count, 'party', 'parties')}"
+        return f"<{head}, mode {self.mode}{simulated}{noisy}>"
+
+    def _repr_html_(self) -> str:
+        """The same summary as a table, for notebooks."""
+        from gopa.aggregation.result_html import html
+
+        return html(self)
 
     def __rich__(self) -> Panel:
         """The same summary in a frame, for `rich.print`."""

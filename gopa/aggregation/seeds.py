@@ -25,7 +25,7 @@ def source(seed: Seed, group: Group) -> Rng:
     if seed is None:
         return os.urandom
     if isinstance(seed, bool) or not isinstance(seed, (int, str, bytes)):
-        raise UsageError("an integer, text or bytes, or None for fresh randomness", "seed")
+        raise UsageError("must be an integer, text or bytes, or None for fresh randomness", "seed")
     key = hashlib.sha256(SIMULATION_SEED + repr(seed).encode()).digest()
     return group.stream(SecretBytes(key), stream_domain(SIMULATION_STREAM)).bytes
 

@@ -43,7 +43,7 @@ class Settings:
         check_integer(self.max_rollbacks, 0, 65_535, "max_rollbacks")
         check_integer(self.jobs, 1, MOST_JOBS, "jobs")
         if self.progress is not None and type(self.progress) is not bool:
-            raise UsageError("true, false or None", "progress")
+            raise UsageError("must be true, false or None", "progress")
         if self.mode == "full" and self.trust != "malicious":
             raise UsageError("full mode trusts nobody: take mode='signed' or 'off'", "trust")
         if self.mode == "off" and self.storage is not None:

@@ -137,13 +137,27 @@ def count_of(given: object, field: str) -> int:
     listed = isinstance(given, Sequence) and not isinstance(given, (str, bytes, bytearray))
     if listed or (isinstance(given, np.ndarray) and given.ndim):
         return len(given)  # type: ignore[arg-type]
-    raise UsageError(f"a list with one entry for each party, not {type(given).__name__}", field)
+    raise UsageError(
+        f"must be a list with one entry for each party, not {type(given).__name__}", field
+    )
 
 
 def flat(value: Value) -> Floats:
     """The numbers of one value in a vector, whatever they are."""
     parts = [np.asarray(leaf, dtype=np.float64).reshape(-1) for _, leaf in _walk(value, 0)]
     return np.concatenate(parts)
+
+
+def labels(value: Value) -> list[str]:
+    """What to call each number of a value: the key of a dict of numbers, the place of any other."""
+    if isinstance(value, Mapping) and not any(map(_has_parts, value.values())):
+        return [str(key) for key in _keys(value)]
+    structure = Structure.of(value)
+    return [structure.coordinate(position) for position in range(structure.size)]
+
+
+def _has_parts(value: Value) -> bool:
+    return isinstance(value, (Mapping, list, tuple, np.ndarray))
 
 
 def _walk(value: Value, party: int, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NoReturn
 
 from bulletin_board import LogReader, Submission, write_archive
 from gopa.messages.framing import Assembler, Message, Posted
@@ -26,7 +26,8 @@ _MOST_BEFORE: Final = 1_024
 class SessionTranscript:
     """Says where a round stands in a log: the session's id, the number of the round, the log.
 
-    `directory` holds the log as a board of files, or is None where it is in memory.
+    `directory` holds the log as a board of files, or is None where it is in memory. A pickled copy
+    says the same but has no log: in a simulation the log leads to everybody's secrets.
     """
 
     session: bytes
@@ -42,10 +43,10 @@ class SessionTranscript:
             write_archive(self.log(), out, self.session)
         return target
 
-    def keys(self, path: str | Path) -> Path:
+    def anchors(self, path: str | Path) -> Path:
         """Write what an auditor has to know from somewhere else than the log.
 
-        That is the hash of the manifest and the key of the log, as `gopa audit --keys`
+        That is the hash of the manifest and the key of the log, as `gopa audit --anchors`
         reads them. Whoever audits gets this file from somebody they trust.
         """
         log = self.log()
@@ -68,9 +69,21 @@ class SessionTranscript:
         """
         return check_log(self.log().entries(), self.toolkit, rng=os.urandom, session=self.session)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SessionTranscript, (self.session, self.round, self.directory, no_log)
+
+    def __deepcopy__(self, memo: object) -> SessionTranscript:
+        return self
+
     def __repr__(self) -> str:
         where = self.directory or "in memory"
         return f"<SessionTranscript: session {self.session.hex()[:16]}, {where}>"
+
+
+def no_log() -> NoReturn:
+    """Stands for the log in a copy that came out of a pickle."""
+    message = "a pickled result has no log: keep it with transcript.archive(path) before"
+    raise UsageError(message, "transcript")
 
 
 def _manifests(raws: Iterable[bytes]) -> Iterator[bytes]:

@@ -30,10 +30,11 @@ from gopa.aggregation.encoding import (
     structure_of,
 )
 from gopa.aggregation.grid import Grid, Integers, round_exactly
+from gopa.aggregation.intake import Values, count_absent
 from gopa.aggregation.local import LocalAggregator
 from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, ends_of
 from gopa.aggregation.result import Result, numbers
-from gopa.aggregation.structure import Structure, Value, count_of
+from gopa.aggregation.structure import Structure, Value
 from gopa.planning import Plan, Terms
 from wire.errors import UsageError
 
@@ -54,7 +55,7 @@ class Moments:
 
     def __post_init__(self) -> None:
         if self.terms.dimension != 2:
-            raise UsageError("a variance takes a plan with dimension 2", "plan")
+            raise UsageError("must be a plan with dimension 2", "plan")
         moved = 2 * (float(HALF_DISTANCE) * self.terms.steps + math.sqrt(2))
         if self.terms.squared_sensitivity < min(moved**2, 2 * self.terms.steps**2):
             message = f"a plan with a norm of at least {float(HALF_DISTANCE)} widths of the range"
@@ -114,16 +115,30 @@ class Variance(Result):
     estimate: float
     floored: bool
 
+    @property
+    def kind(self) -> str:
+        return "variance"
+
+    @property
+    def value(self) -> float:
+        """The variance."""
+        return self.variance
+
+    @property
+    def error(self) -> float:
+        """The standard error of the variance."""
+        return self.variance_stderr
+
     def headlines(self) -> list[tuple[str, str]]:
         """Variance and mean, in words."""
         text = numbers(self.variance, self.variance_stderr)
         if self.floored:
-            text += f" (the estimate {self.estimate:.3g} is negative: too much noise to tell)"
+            text += " (the estimate is negative: too much noise to tell)"
         return [("variance", text), *Result.headlines(self)]
 
 
 def variance(
-    values: Sequence[float | None],
+    values: Values,
     plan: Plan | None = None,
     *,
     range: tuple[Number, Number] = (0, 1),  # noqa: A002
@@ -136,16 +151,27 @@ def variance(
     the range, and the noise is made for both together. A plan that is given has
     dimension 2 and the range of the values. Further keywords and errors are those of
     `average`.
+
+    >>> result = gopa.variance([0.1, 0.9] * 5, epsilon=8, delta=1e-6, corrupt=1)
+    >>> abs(result.variance - 0.16) < 6 * result.variance_stderr
+    True
     """
     asked = AggregationRequest.of(plan, options)
-    made = asked.plan(n=count_of(values, "values"), range=range, dimension=2, norm=_norm(range))
+    listed = asked.values(values)
+    made = asked.plan(
+        n=len(listed),
+        absent=count_absent(listed),
+        range=range,
+        dimension=2,
+        norm=_norm(range),
+    )
     with LocalAggregator(made, clip=clip, **asked.run) as aggregator:
-        found = aggregator.aggregate(values, Moments(made.terms))
+        found = aggregator.aggregate(listed, Moments(made.terms))
     return variance_of(found, float(made.terms.low + made.terms.high) / 2)
 
 
 async def variance_async(
-    values: Sequence[float | None],
+    values: Values,
     plan: Plan | None = None,
     *,
     range: tuple[Number, Number] = (0, 1),  # noqa: A002

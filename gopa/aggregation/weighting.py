@@ -53,7 +53,7 @@ class Weights:
             UsageError: there is not one for each party.
         """
         if count_of(weights, "weights") != parties:
-            raise UsageError(f"one weight for each of the {parties} parties", "weights")
+            raise UsageError(f"must be one weight for each of the {parties} parties", "weights")
         given = []
         for party, weight in enumerate(weights):
             if isinstance(weight, (str, bytes)):
@@ -82,10 +82,10 @@ def largest_weight(value: float | str | Decimal) -> Decimal:
     try:
         most = Decimal(str(value))
     except ArithmeticError:
-        raise UsageError("a number above zero", "max_weight") from None
+        raise UsageError("must be a number above zero", "max_weight") from None
     check_decimal(most, "max_weight")
     if most <= 0:
-        raise UsageError("a number above zero", "max_weight")
+        raise UsageError("must be a number above zero", "max_weight")
     return most
 
 

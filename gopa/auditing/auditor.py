@@ -40,7 +40,7 @@ def audit(  # noqa: PLR0913 - all of them are options
     session: bytes | None = None,
     since: bytes | Path | None = None,
     receipts: Iterable[bytes | Path] = (),
-    chains: Iterable[DrandChain] = KNOWN_CHAINS,
+    chains: Iterable[DrandChain] | None = None,
     toolkit: Toolkit | None = None,
 ) -> Report:
     """Checks everything that a transcript proves, with nothing but what the caller trusts.
@@ -50,10 +50,17 @@ def audit(  # noqa: PLR0913 - all of them are options
     outside of the transcript: a path, the text as bytes, or `Anchors`. Without them the
     verdict is INCOMPLETE, unless `trust_embedded` says that the transcript may vouch for
     itself, and then the report says that its keys are not anchored. `since` is the state that an
-    earlier audit saved, `receipts` what the board gave to parties. `jobs` processes work
-    at once, or the given `executor` does; the report is the same.
+    earlier audit saved, `receipts` what the board gave to parties. `chains` are the drand beacons
+    that the caller knows, the public ones without it. `jobs` processes work at once, or the given
+    `executor` does; the report is the same.
 
     The report names every fault that was found. Only VALID means that the results hold.
+
+    >>> result = gopa.average([0.2, 0.4, 0.6] * 4, epsilon=4, delta=1e-6, corrupt=1, dropout=0.01)
+    >>> log = result.transcript.archive("log.gopa")
+    >>> anchors = result.transcript.anchors("anchors.txt")
+    >>> gopa.audit(log, anchors=anchors).verdict.value
+    'VALID'
 
     Raises:
         UsageError: there is no such transcript, what is trusted cannot be read, or the log
@@ -66,7 +73,7 @@ def audit(  # noqa: PLR0913 - all of them are options
         session=session,
         since=since,
         receipts=receipts,
-        chains=chains,
+        chains=KNOWN_CHAINS if chains is None else chains,
         toolkit=toolkit,
     )
     with workers(jobs, executor) as pool:
@@ -121,7 +128,7 @@ def options_of(  # noqa: PLR0913 - all of them are options
 def workers(jobs: int, executor: Executor | None) -> Iterator[Executor | None]:
     """Offers the caller's executor, or a pool of so many processes for the time of an audit."""
     if type(jobs) is not int or jobs < 1:
-        raise UsageError("a number of processes, at least 1", "jobs")
+        raise UsageError("must be a number of processes, at least 1", "jobs")
     if executor is not None or jobs == 1:
         yield executor
         return

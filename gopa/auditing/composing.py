@@ -7,7 +7,6 @@ from typing import Final
 
 from gopa.auditing.checks import CHECKS, Status
 from gopa.auditing.described import session_report
-from gopa.auditing.figures import counted
 from gopa.auditing.log_checks import check_foundation
 from gopa.auditing.report import (
     Anchor,
@@ -23,7 +22,7 @@ from gopa.auditing.session_checks import check_session, remarks, rounds_of
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import CheckTally
 from gopa.messages.manifest import Mode
-from gopa.wording import SUMMARIES
+from gopa.wording import SUMMARIES, counted
 
 _NOT_ANCHORED: Final = "Keys not anchored."
 _CONSISTENT: Final = "Self-consistent; keys not anchored."

@@ -223,7 +223,7 @@ def exclusions(found: RoundFindings) -> tuple[Exclusion, ...]:
 
 
 def privacy_report(findings: Findings, number: int, rng: Rng) -> PrivacyReport:
-    """Says what round `number` gave away; it had a valid final close.
+    """States the privacy cost of round `number`; it had a valid final close.
 
     Raises `GopaError` where that cannot be derived.
     """

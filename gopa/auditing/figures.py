@@ -36,8 +36,3 @@ def text_of(value: Decimal | float, *, upwards: bool = False) -> str:
     if rounded.adjusted() not in _PLAIN:
         return context.to_sci_string(rounded)
     return format(rounded, "f")
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """Writes `1 entry`, `2 entries`; without `many` an `s` makes one more than one."""
-    return f"{count} {one if count == 1 else many or f'{one}s'}"

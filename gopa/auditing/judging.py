@@ -191,7 +191,7 @@ def _judge_manifest(
 def _fork(statement: FaultStatement, shown: Fork, policy: TrustPolicy | None) -> Judgement:
     """Judge two signed checkpoints that cannot belong to one log ([E5])."""
     if policy is None:
-        raise UsageError("name the log that this is about: --keys FILE", "keys")
+        raise UsageError("name the log that this is about: --anchors FILE", "anchors")
     older, newer = verify_fork(shown.evidence, policy.log.key)
     if statement != FORKED:
         return _nothing(statement, "the statement is about something else")

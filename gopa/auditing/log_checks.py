@@ -9,12 +9,12 @@ from bulletin_board import Receipt, SignedCheckpoint
 from bulletin_board.note import open_checkpoint
 from bulletin_board.tree import verify_inclusion
 from gopa.auditing.checks import Status
-from gopa.auditing.figures import counted
 from gopa.auditing.forks import fork_evidence, nodes_above, witness_faults
 from gopa.auditing.report import Anchor, Culprit, LogReport
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import CheckTally, log_fault
 from gopa.messages.manifest import CommitReveal, DrandBeacon
+from gopa.wording import counted
 from wire.errors import InvalidProof, InvalidSignature, MalformedMessage, ProtocolError, UsageError
 
 
@@ -94,7 +94,7 @@ def _check_receipt(
     _compare(state, tally, older, signed, name)
 
 
-_HOW = "bring a file with the manifest's hash and the log's key: --keys FILE"
+_HOW = "bring a file with the manifest's hash and the log's key: --anchors FILE"
 
 
 def check_foundation(state: LogState, tally: CheckTally) -> LogReport | None:

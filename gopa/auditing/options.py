@@ -53,7 +53,7 @@ class Anchors:
         if not any(map(_says_something, lines)):
             return cls(None, manifest)
         if any(line.lstrip().startswith(b"manifest") for line in lines):
-            raise UsageError("one line with the manifest, in front of all others", "anchors")
+            raise UsageError("one line must name the manifest, in front of all others", "anchors")
         try:
             return cls(TrustPolicy.parse(b"\n".join(lines)), manifest)
         except MalformedMessage as error:

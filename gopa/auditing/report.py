@@ -88,7 +88,10 @@ class Verdict(Enum):
 
     @property
     def code(self) -> int:
-        """0 VALID, 1 INVALID, 3 INCOMPLETE, 4 unsupported, 5 internal, 6 signed, 10 exclusions."""
+        """0 VALID, 1 INVALID, 3 INCOMPLETE, 4 unsupported, 5 internal, 6 signed, 10 exclusions.
+
+        That of a report may be another one: see `Report.code`.
+        """
         return _CODES[self]
 
 
@@ -101,6 +104,15 @@ _CODES = {
     Verdict.SIGNED_ONLY: 6,
     Verdict.VALID_WITH_EXCLUSIONS: 10,
 }
+
+
+NO_RESULT_CODE: Final = 7
+"""All rules were kept, and no round has a result."""
+
+EMBEDDED_CODE: Final = 8
+"""VALID, if the keys that the transcript names itself are the right ones."""
+
+_ESTABLISHED: Final = frozenset({Verdict.VALID, Verdict.VALID_WITH_EXCLUSIONS, Verdict.SIGNED_ONLY})
 
 
 class Culprit(Enum):
@@ -200,7 +212,7 @@ class PrivacyClaim:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyReport:
-    """States what one round gave away, recomputed from the log."""
+    """States the privacy cost of one round, recomputed from the log."""
 
     epsilon: str
     claims: tuple[PrivacyClaim, ...]
@@ -343,8 +355,15 @@ class Report:
 
     @property
     def code(self) -> int:
-        """The exit code of the command."""
-        return self.verdict.code
+        """The exit code of the command: 0 only for a result that stands on keys from outside.
+
+        Else a script that asks for 0 alone would take a session without a result, or a
+        transcript that vouches for itself, for one that was checked.
+        """
+        if self.verdict in _ESTABLISHED and all(each.outcome != "result" for each in self.rounds):
+            return NO_RESULT_CODE
+        embedded = Anchor.EMBEDDED in {self.anchors.log, self.anchors.manifest}
+        return EMBEDDED_CODE if embedded and not self.verdict.code else self.verdict.code
 
     @property
     def anchored(self) -> bool:

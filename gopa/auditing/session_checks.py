@@ -8,14 +8,13 @@ from typing import Final
 
 from gopa.auditing.checks import CHECKS, Status, check_of
 from gopa.auditing.described import privacy_report, round_report
-from gopa.auditing.figures import counted
 from gopa.auditing.report import AuditFault, Culprit, PrivacyReport, Remark, RoundReport
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import CheckTally
 from gopa.messages.manifest import Mode
 from gopa.rules import RULES, Fault, Findings, Role
 from gopa.rules.ledger import is_undecided
-from gopa.wording import ROLES, name_of
+from gopa.wording import ROLES, counted, name_of
 from wire.domains import AUDIT_SPECTRUM
 from wire.errors import GopaError
 from wire.randomness import Rng
@@ -134,7 +133,7 @@ def _say_how_far(state: LogState, findings: Findings, tally: CheckTally) -> None
 def rounds_of(
     state: LogState, findings: Findings | None, tally: CheckTally
 ) -> Iterator[RoundReport]:
-    """Describes all rounds with what they gave away (7.3)."""
+    """Describes all rounds with their privacy cost (7.3)."""
     manifest = None if findings is None else findings.manifest
     if findings is None or manifest is None:
         return

@@ -159,13 +159,11 @@ class OpenLog:
 
 
 def _at_address(url: str, opened: ExitStack) -> PublicLog:
-    try:
-        from bulletin_board.client.http import HttpTransport
-        from bulletin_board.client.reading import HttpSource
-    except ImportError:
-        raise UsageError("reading from an address needs `pip install 'gopa[board]'`") from None
+    from bulletin_board.client.http import HttpTransport
+    from bulletin_board.client.reading import HttpSource
+
     if not url.startswith(("http://", "https://")):
-        raise UsageError("an address starts with http:// or https://", "source")
+        raise UsageError("an address must begin with http:// or https://", "source")
     transport = HttpTransport(seconds=_SECONDS)
     opened.callback(transport.close)
     return PublicLog(HttpSource(url, transport), url)

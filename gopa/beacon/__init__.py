@@ -1,6 +1,6 @@
 """Makes public randomness: coins of a round from revealed nonces or from a drand beacon.
 
-Everything here is pure. Checking a drand round needs the extra `gopa[drand]`; nothing
+Everything here is pure. Checking a drand round needs the extra `drand`; nothing
 else does, and it is imported only then. Specification: `specs/09-beacon.md`.
 """
 

@@ -14,8 +14,9 @@ from typing import Final
 
 from gopa.beacon.points import require_canonical
 from gopa.beacon.scheme import Scheme
+from gopa.extras import missing
 from wire.codec import Codec, converted, enumeration, fixed, opaque, record, u8, u32, u64
-from wire.errors import BackendError, InvalidProof, MalformedMessage, UsageError
+from wire.errors import InvalidProof, MalformedMessage, UsageError
 
 LARGEST_PERIOD: Final = 2**32 - 1
 LARGEST_TIME: Final = 2**63 - 1
@@ -26,7 +27,6 @@ INPUTS: Final = "09-D6"
 _DEFAULT_ID = "default"
 _BEACON_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _HASH_SIZE = 32
-_EXTRA = "checking drand rounds needs py_ecc: pip install 'gopa[drand]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def verify_round(
     Raises:
         InvalidProof: the signature, the previous one or the chain's key is refused;
             `check` names the rule, 09-D6 to 09-D9.
-        BackendError: the extra `gopa[drand]` is not installed.
+        BackendError: the extra `drand` is not installed.
         UsageError: an argument has the wrong type, or a round does not fit 64 bits.
     """
     _require_bytes(signature, "signature")
@@ -143,7 +143,7 @@ def verify_round(
     try:
         from gopa.beacon.bls import verify_signature
     except ImportError as error:
-        raise BackendError(_EXTRA) from error
+        raise missing("drand") from error
     verify_signature(chain.scheme, chain.public_key, message, signature)
     return hashlib.sha256(signature).digest()
 

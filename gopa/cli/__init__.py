@@ -13,6 +13,7 @@ COMMANDS: Final = {
     "attack": "gopa.cli.attack",
     "audit": "gopa.cli.audit",
     "board": "gopa.cli.board",
+    "demo": "gopa.cli.demo",
     "doctor": "gopa.cli.doctor",
     "enrol": "gopa.cli.enrolment",
     "join": "gopa.cli.join",

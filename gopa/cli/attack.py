@@ -156,7 +156,7 @@ Examples:
 Exit codes: 0 everything was caught, 1 something was not, 2 wrong usage.
 """
 
-_MISSED_EXIT: Final = 1
+MISSED_EXIT: Final = 1
 
 
 class _Attack(click.Command):
@@ -196,7 +196,7 @@ class _Attack(click.Command):
 @click.option(
     "--served",
     is_flag=True,
-    help="Try attacks in sessions over HTTP on this machine; needs gopa[session].",
+    help="Try attacks in sessions over HTTP on this machine.",
 )
 def attack(  # noqa: PLR0913 - the options
     names: tuple[str, ...],
@@ -228,7 +228,7 @@ def attack(  # noqa: PLR0913 - the options
     for text in unfit_facts(unfit) if as_json else (summary(rows), *unfit_lines(unfit)):
         click.echo(text)
     if not all(row.held for row in rows):
-        sys.exit(_MISSED_EXIT)
+        sys.exit(MISSED_EXIT)
 
 
 def _list(asked: Sequence[Attack], *, as_json: bool) -> None:

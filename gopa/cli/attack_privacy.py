@@ -169,7 +169,7 @@ Examples:
 Exit codes: 0 inside the claims, 1 outside, 2 wrong usage.
 """
 
-_OUTSIDE_EXIT: Final = 1
+OUTSIDE_EXIT: Final = 1
 _BROKEN_SHARE: Final = 10
 """Plans that are broken are found out with a tenth of the views."""
 
@@ -247,7 +247,7 @@ def privacy(  # noqa: PLR0913 - one argument for each option
         click.echo(json.dumps(found))
     screen.say(summary(rows, bad, compared))
     if not good:
-        sys.exit(_OUTSIDE_EXIT)
+        sys.exit(OUTSIDE_EXIT)
 
 
 class _Screen:

@@ -6,6 +6,7 @@ import sys
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -15,7 +16,6 @@ from click.exceptions import Exit
 from bulletin_board.display import visible
 from gopa.auditing.auditor import options_of, run, workers
 from gopa.auditing.composing import unsupported
-from gopa.auditing.figures import counted
 from gopa.auditing.following import LogFollower, may_be_saved
 from gopa.auditing.options import AuditOptions
 from gopa.auditing.report import Report, Verdict, to_json_bytes, to_json_dict
@@ -29,8 +29,10 @@ from gopa.cli.audit_evidence import (
     require_places,
     write_evidence,
 )
-from gopa.cli.audit_screen import screen, trace_screen
+from gopa.cli.audit_screen import details_screen, screen, trace_screen
 from gopa.cli.options import jobs_option, parse_session
+from gopa.cli.roster import Names, names_in, roster_option
+from gopa.wording import counted
 from wire.errors import ProtocolError, UsageError
 
 _POLL: Final = 1.0
@@ -48,14 +50,16 @@ Exit codes:
    4  a version that this auditor does not know
    5  the auditor itself failed, or was interrupted
    6  SIGNED-ONLY: the sum is right, inputs are not proved
+   7  all rules were kept, and no round has a result
+   8  VALID, if the keys that the transcript names itself are right (--trust-embedded)
   10  VALID, with --strict and somebody excluded
 With --evidence: 0 it convicts somebody, 1 it proves nothing.
 
 \b
 Examples:
-  gopa audit session.gopa --keys anchors.txt --html report.html
-  gopa audit https://board.example --keys anchors.txt --follow --save log.state
-  gopa audit --evidence FILE --keys anchors.txt
+  gopa audit session.gopa --anchors anchors.txt --html report.html
+  gopa audit https://board.example --anchors anchors.txt --follow --save log.state
+  gopa audit --evidence FILE --anchors anchors.txt
 """
 
 _path = click.Path(path_type=Path)
@@ -70,12 +74,15 @@ class AuditOutput:
     html: Path | None
     save: Path | None
     evidence_dir: Path | None
+    details: bool
+    names: Names
 
 
 @click.command(help=_HELP)
 @click.argument("source", required=False)
-@click.option("--keys", type=_file, help="What you trust: the manifest's hash, the log's key.")
+@click.option("--anchors", type=_file, help="What you trust: the manifest's hash, the log's key.")
 @click.option("--trust-embedded", is_flag=True, help="Let the transcript vouch for its own keys.")
+@click.option("--details", is_flag=True, help="Print everything that was found, not five lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--html", type=_file, help="Write the report as a page.")
 @jobs_option("Processes that work at once; the report is the same.")
@@ -88,13 +95,15 @@ class AuditOutput:
 @click.option("--save", type=_file, help="Save the state of the log for a later audit.")
 @click.option("--follow", is_flag=True, help="Go on until the session of a live board is over.")
 @click.option("--trace", "name", metavar="KEY", help="Show all about the key that begins so.")
+@roster_option
 @click.option("--evidence-dir", type=_path, help="Write a file for each proved fault.")
 @click.option("--evidence", type=_file, help="Judge a file of evidence alone.")
 def audit(  # noqa: PLR0913 - one argument for each option
     *,
     source: str | None,
-    keys: Path | None,
+    anchors: Path | None,
     trust_embedded: bool,
+    details: bool,
     as_json: bool,
     html: Path | None,
     jobs: int,
@@ -105,6 +114,7 @@ def audit(  # noqa: PLR0913 - one argument for each option
     save: Path | None,
     follow: bool,
     name: str | None,
+    roster: Path | None,
     evidence_dir: Path | None,
     evidence: Path | None,
 ) -> NoReturn:
@@ -114,17 +124,19 @@ def audit(  # noqa: PLR0913 - one argument for each option
     written = [path for path in (html, save) if path is not None]
     if evidence is not None:
         others = (html, save, since, session, name, evidence_dir)
-        if any(each is not None for each in others) or follow or receipts or strict:
-            raise UsageError("evidence is judged alone: only --keys and --json go with it")
-        raise Exit(judge_file(evidence, keys, as_json=as_json))
+        if any(each is not None for each in others) or follow or receipts or strict or details:
+            raise UsageError("evidence is judged alone: only --anchors and --json go with it")
+        raise Exit(judge_file(evidence, anchors, as_json=as_json))
+    if as_json and details:
+        raise UsageError("JSON has all details: leave out one of --details and --json")
     if as_json and name is not None:
         raise UsageError("a trace is text: leave out --json", "--trace")
-    read = [path for path in (keys, None if since == save else since, *receipts) if path]
+    read = [path for path in (anchors, None if since == save else since, *receipts) if path]
     places = [] if evidence_dir is None else [evidence_dir]
     require_apart(source, read, [*written, *places])
     require_places(written)
     options = options_of(
-        anchors=keys,
+        anchors=anchors,
         trust_embedded=trust_embedded,
         strict=strict,
         session=None if session is None else parse_session(session),
@@ -132,7 +144,7 @@ def audit(  # noqa: PLR0913 - one argument for each option
         receipts=receipts,
         trace=_prefix_of_key(name),
     )
-    wanted = AuditOutput(as_json, html, save, evidence_dir)
+    wanted = AuditOutput(as_json, html, save, evidence_dir, details, names_in(roster))
     report: Report
     state: LogState | None
     with ExitStack() as opened:
@@ -145,9 +157,11 @@ def audit(  # noqa: PLR0913 - one argument for each option
         traced = None
         if name is not None and state is not None:
             traced = trace(report, state.reading.traced)
+        names = wanted.names if state is None else wanted.names.or_of(state.manifest)
+        wanted = replaced(wanted, names=names)
         _write(report, state, wanted, str(source))
         if traced is not None:
-            click.echo(trace_screen(traced), nl=False)
+            click.echo(names.put_in(trace_screen(traced)), nl=False)
     sys.stdout.flush()
     raise Exit(report.code)
 
@@ -163,7 +177,8 @@ def _write(report: Report, state: LogState | None, wanted: AuditOutput, source: 
     if wanted.as_json:
         click.echo(to_json_bytes(report), nl=False)
     else:
-        click.echo(screen(report), nl=False)
+        text = details_screen(report) if wanted.details else screen(report)
+        click.echo(wanted.names.put_in(text), nl=False)
 
 
 def _save_state(report: Report, state: LogState | None, path: Path | None) -> None:
@@ -211,7 +226,7 @@ def _progress(follower: LogFollower, report: Report | None) -> str:
     size = counted(follower.state.reading.size, "entry", "entries")
     if report is not None:
         absent = follower.state.ended and follower.state.manifest_hash is None
-        why = "; waiting: no session that --keys or --session names has begun" if absent else ""
+        why = "; waiting: no session that --anchors or --session names has begun" if absent else ""
         return f"{size}: {report.verdict.value}{why}"
     return f"{size}; waiting: {visible(follower.waiting, _LONGEST_REASON)}"
 
@@ -221,5 +236,5 @@ def _prefix_of_key(name: str | None) -> str:
         return ""
     text = name.lower()
     if not text or len(text) > _KEY_DIGITS or set(text) - set("0123456789abcdef"):
-        raise UsageError("the beginning of a key, in hexadecimal digits", "--trace")
+        raise UsageError("must be the beginning of a key, in hexadecimal digits", "--trace")
     return text

@@ -20,7 +20,6 @@ import click
 from bulletin_board import Checkpoint
 from bulletin_board.display import visible
 from gopa.auditing.evidence import LARGEST_EVIDENCE, LARGEST_FORK, MAGIC, Evidence
-from gopa.auditing.figures import counted
 from gopa.auditing.forks import evidence_from_board
 from gopa.auditing.judging import Judgement, judge
 from gopa.auditing.options import read_anchors
@@ -29,6 +28,7 @@ from gopa.auditing.report import Report
 from gopa.auditing.sources import open_transcript
 from gopa.auditing.state import LogState
 from gopa.cli.audit_screen import judged_screen
+from gopa.wording import counted
 from wire.errors import MalformedMessage, ProtocolError, UsageError
 
 _READABLE: Final = 0o666
@@ -167,11 +167,11 @@ def _say_what_is_missing(report: Report, count: int, shown: set[tuple[bytes, str
         click.echo("evidence: nothing here convicts anybody", err=True)
 
 
-def judge_file(path: Path, keys: Path | None, *, as_json: bool) -> int:
+def judge_file(path: Path, anchors_path: Path | None, *, as_json: bool) -> int:
     """Says what a file of evidence proves; the exit code says whether it convicts."""
     try:
         data = _content(path)
-        anchors = read_anchors(keys)
+        anchors = read_anchors(anchors_path)
         judgement = judge(data, policy=anchors.policy)
     except MalformedMessage as error:
         raise UsageError(f"{path} is damaged: {error}", "evidence") from None

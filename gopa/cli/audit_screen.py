@@ -1,28 +1,48 @@
-"""Shows an audit to people: the verdict first, then what was computed, then the rest."""
+"""Shows an audit to people: in five lines, or with all that was found.
+
+The five lines are the verdict, the result, who is in it, its privacy, and what an audit does not
+say. Where something is wanting lines in between say what, and what to do about it.
+"""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from decimal import Decimal
 from itertools import groupby
 from typing import Final
 
 from bulletin_board.display import visible
 from gopa.auditing.checks import Status
-from gopa.auditing.figures import counted
+from gopa.auditing.composing import SIMULATED, not_anchored, veto
 from gopa.auditing.judging import Judgement
+from gopa.auditing.noise import warning_of
 from gopa.auditing.report import Anchor, CheckResult, Report, RoundReport, SessionReport, Verdict
 from gopa.auditing.tracing import Trace
+from gopa.rounding import listed, short
 from gopa.rules import RULES
-from gopa.wording import DOUBTS, abort_because, exclusion_reason
+from gopa.wording import (
+    DOUBTS,
+    STATUSES,
+    TRUSTED_VERDICTS,
+    UNANCHORED,
+    VERDICTS,
+    abort_because,
+    counted,
+    exclusion_reason,
+)
 
 _WIDTH: Final = 92
 _MOST: Final = 20
-_COORDINATES: Final = 6
+_MOST_NAMED: Final = 3
+_MOST_WANTING: Final = 4
+_MOST_LIMITS: Final = 2
+_LONGEST: Final = 2_000
 _GOOD: Final = frozenset({Status.PASS, Status.SKIPPED})
 
 _MISMATCH: Final = (
-    "This is not what --keys names: see that the text is the right one; if so, do not rely on this."
+    "This is not what --anchors names: see that the text is the right one; if it is, do not rely "
+    "on this transcript."
 )
 
 _TRUSTED: Final = {
@@ -37,26 +57,27 @@ _OF_LOGS: Final = {
 }
 
 _ABSENT: Final = (
-    "Nothing here can be compared with --keys yet: see the other checks, or wait for the session."
+    "Nothing here can be compared with --anchors yet: see the other checks, or wait for the "
+    "session."
 )
 
-_ADVICE: Final = {
+ADVICE: Final = {
     "0.1": "Get the file again; check that it is a .gopa archive, a board's directory or address.",
-    "0.2": "Ask somebody you trust for the key of the board's log, and pass it with --keys.",
-    "0.3": "Ask for the hash of the manifest that was announced, and pass it with --keys.",
+    "0.2": "Ask somebody you trust for the key of the board's log, and pass it with --anchors.",
+    "0.3": "Ask for the hash of the manifest that was announced, and pass it with --anchors.",
     "0.4": "Make sure yourself that the organiser cannot know the beacon's values beforehand.",
     "1.1": "Check that the key is that of this board; if it is, do not rely on this copy.",
     "1.2": "Fetch the log again later, with a note that a quorum has cosigned.",
     "1.3": "Get the transcript again, from the board or from another copy.",
     "1.4": "Get the transcript again; keep this one, as it may convict the board.",
     "1.5": "Get a newer copy; if the log has forked, keep both and warn its users.",
-    "2.1": "Wait until the session has begun; without --session, and a manifest in --keys, the "
+    "2.1": "Wait until the session has begun; without --session, and a manifest in --anchors, the "
     "audit lists the sessions of a log.",
     "2.3": "Audit again when the session is over, or follow it with --follow.",
     "3.1": "Get the transcript again; if the rest of it holds, its board let this in: keep it.",
     "4.4": "Install what is missing and audit again.",
     "5.2": "Nothing speaks against the plan; its claim is too close to what holds to be confirmed.",
-    "7.3": "The result holds; what it gave away could not be computed.",
+    "7.3": "The result holds; its privacy cost could not be computed.",
 }
 """What to do about a check that is wanting; one that failed is not mended by waiting."""
 
@@ -65,12 +86,132 @@ _OF_A_COPY: Final = frozenset({"0.1", "0.2", "0.3", "1.1", "1.3", "1.4", "1.5", 
 
 
 def screen(report: Report) -> str:
+    """Shows in five lines what a reader has to know."""
+    return "\n".join(visible(line, _LONGEST) for line in _brief(report)) + "\n"
+
+
+def details_screen(report: Report) -> str:
     """Shows the whole report as text."""
     return "\n".join(_lines(report)) + "\n"
 
 
+def _brief(report: Report) -> Iterator[str]:
+    unread = next((each for each in report.checks if each.check.number == "0.1"), None)
+    if report.verdict in {Verdict.UNSUPPORTED, Verdict.INTERNAL_ERROR}:
+        yield f"{_headline(report)}: {report.summary}"
+        return
+    if unread is not None and unread.status not in _GOOD:
+        yield f"{_headline(report)}: {unread.detail}. {_advice(report, unread)}"
+        return
+    yield f"{_headline(report)}: {_meaning(report)}"
+    yield from _wanting(report)
+    last = next((each for each in reversed(report.rounds) if each.outcome == "result"), None)
+    yield f"Result    {_result(report, last)}"
+    shown = last or next(reversed(report.rounds), None)
+    yield f"Who       {_who(shown)}"
+    yield f"Privacy   {_privacy(report, last)}"
+    yield f"Not said  {_unsaid(report)}"
+
+
+def _headline(report: Report) -> str:
+    return f"{report.verdict.value} (exit code {report.code})"
+
+
+def _meaning(report: Report) -> str:
+    """What the verdict means; a log that vouches for itself is never called valid without doubt."""
+    if report.verdict.value not in TRUSTED_VERDICTS:
+        return report.summary
+    table = VERDICTS if report.anchored else UNANCHORED
+    parts = [
+        "" if report.anchored else not_anchored(report.verdict),
+        table[report.verdict.value].meaning,
+        *map(veto, report.rounds),
+        SIMULATED if report.simulation else "",
+    ]
+    return " ".join(filter(None, parts))
+
+
+def _wanting(report: Report) -> Iterator[str]:
+    """The first checks that did not pass, those that failed in front, each with what to do."""
+    found = [each for each in report.checks if each.status not in _GOOD]
+    found.sort(key=lambda each: each.status is not Status.FAIL)
+    for each in found[:_MOST_WANTING]:
+        said = f"{each.check.question}: {each.detail}"
+        yield f"Why       check {each.check.number} {STATUSES[each.status.value][1]}: {said}"
+        advice = _advice(report, each)
+        if advice:
+            yield f"          -> {advice}"
+    if len(found) > _MOST_WANTING:
+        more = counted(len(found) - _MOST_WANTING, "more check")
+        yield f"          and {more} (see --details)"
+    for fault in [each for each in report.faults if not each.handled][:_MOST_NAMED]:
+        yield f"Fault     {fault}"
+
+
+def _result(report: Report, last: RoundReport | None) -> str:
+    if last is None:
+        return _without_result(report)
+    doubt = DOUBTS.get(report.verdict.value, "")
+    count = sum(each.outcome == "result" for each in report.rounds)
+    more = f"; the last of {count} results" if count > 1 else ""
+    if not last.mean or report.session is None:
+        return f"sums, and no mean (see --details){more}{doubt}"
+    inputs = f"of inputs from {report.session.low} to {report.session.high}"
+    return f"mean {listed(last.mean, _errors(last))}, {inputs}{more}{doubt}"
+
+
+def _without_result(report: Report) -> str:
+    if not report.rounds:
+        return "none: there is no round that could be read"
+    last = report.rounds[-1]
+    if last.outcome != "abort":
+        return "none yet: the last round is not over"
+    return f"none after {counted(len(report.rounds), 'attempt')}: {abort_because(last.abort)}"
+
+
+def _who(found: RoundReport | None) -> str:
+    if found is None:
+        return "nobody: there is no round that could be read"
+    said = f"{len(found.included)} of {counted(len(found.joined), 'party', 'parties')} that joined"
+    gone = [
+        f"{each.author.hex()[:16]} {exclusion_reason(each.phase, each.cause, each.rule)}"
+        for each in found.excluded[:_MOST_NAMED]
+    ]
+    left = len(found.excluded) - len(gone)
+    more = [f"and {left} more (see --details)"] if left else []
+    if gone:
+        gone[0] = f"left out: {gone[0]}"
+    return "; ".join([said, *gone, *more])
+
+
+def _privacy(report: Report, last: RoundReport | None) -> str:
+    """The claim of the plan; what holds against others is among the details."""
+    if last is None and report.verdict.value in TRUSTED_VERDICTS:
+        return "no result was published"
+    if last is None:
+        return "not established"
+    if last.privacy is None or not last.privacy.claims:
+        return "not established (see --details)"
+    claim, planned = last.privacy.claims[0], report.session
+    if float(claim.delta) >= 1:
+        return f"nothing is promised: {claim.how}"
+    who = "" if planned is None else f" (at most {planned.corrupt} of {planned.parties})"
+    worth = f"epsilon {last.privacy.epsilon}, delta {short(claim.delta, 3)}"
+    return f"{worth}, {claim.against}{who}{DOUBTS.get(report.verdict.value, '')}"
+
+
+def _unsaid(report: Report) -> str:
+    first, *rest = report.limits[:_MOST_LIMITS] or ("",)
+    left = len(report.limits) - _MOST_LIMITS
+    return " ".join([first, *rest, f"{left} more: --details." if left > 0 else ""]).rstrip()
+
+
+def _errors(found: RoundReport) -> tuple[str, ...]:
+    return found.stderr if len(found.stderr) == len(found.mean) else ("",) * len(found.mean)
+
+
 def judged_screen(judgement: Judgement, expected: bytes | None) -> str:
-    """Shows what a file of evidence proves; `expected` is the manifest's hash from --keys."""
+    """Shows what a file of evidence proves; `expected` is the manifest's hash from --anchors."""
     if not judgement.convicts:
         return f"PROVES NOTHING\n  {visible(judgement.what, 1_000)}\n"
     lines = [
@@ -91,7 +232,7 @@ def judged_screen(judgement: Judgement, expected: bytes | None) -> str:
     if judgement.manifest:
         lines.append(f"  manifest   {judgement.manifest.hex()}")
         if expected not in {None, judgement.manifest}:
-            lines.append("             another session than that of the manifest in --keys!")
+            lines.append("             another session than that of the manifest in --anchors!")
     if judgement.log_key:
         whose = "that you trust" if judgement.anchored else "that the manifest names"
         lines.append(f"  log        {visible(judgement.log_key)}, {whose}")
@@ -156,10 +297,14 @@ def _round(report: Report, each: RoundReport) -> Iterator[str]:
     yield f"Round {each.number} ({place}): {ends[each.outcome]}{doubt}"
     session = report.session
     if session is not None and each.mean:
-        yield f"  computed   mean {_numbers(each.mean, each.stderr)}"
+        yield f"  computed   mean {listed(each.mean, _errors(each))}"
         yield f"             of inputs from {session.low} to {session.high}"
         if each.total:
-            yield f"             sum {', '.join(each.total[:_COORDINATES])}"
+            errors = [_times(error, len(each.included)) for error in _errors(each)]
+            yield f"             sum {listed(each.total, errors)}"
+        noisy = warning_of(session, each.stderr)
+        if noisy:
+            yield from textwrap.wrap(f"  WARNING    {noisy}", _WIDTH, subsequent_indent=" " * 13)
     if each.sums and not each.mean:
         yield "  computed   weights too small for a mean; see the sums in --json"
     joined = counted(len(each.joined), "party", "parties")
@@ -172,8 +317,8 @@ def _round(report: Report, each: RoundReport) -> Iterator[str]:
         yield f"             and {len(each.excluded) - _MOST} more (see --json)"
     if each.privacy is not None:
         for claim in each.privacy.claims:
-            worth = f"epsilon {each.privacy.epsilon}, delta {_short(claim.delta)}"
-            yield f"  private    {worth} against {claim.against}"
+            worth = f"epsilon {each.privacy.epsilon}, delta {short(claim.delta, 3)}"
+            yield f"  private    {worth}, {claim.against}"
 
 
 def _provenance(report: Report) -> Iterator[str]:
@@ -182,7 +327,7 @@ def _provenance(report: Report) -> Iterator[str]:
         title = visible(session.title) or "untitled"
         yield f"Session   {title}, mode {session.mode}, {session.session.hex()}"
         if session.coin_choices:
-            alone, helped = (_short(each, 6) for each in _choices(session))
+            alone, helped = (short(each) for each in _choices(session))
             yield f"Coins     {session.beacon}; liars choose among 2^{alone} of them, among"
             yield f"          2^{helped} if organiser and board help; only their own noise moves"
         yield f"Manifest  {session.manifest.hex()} ({_TRUSTED[report.anchors.manifest]})"
@@ -233,8 +378,8 @@ def _advice(report: Report, result: CheckResult) -> str:
     if brought is Anchor.OUTSIDE:
         return _MISMATCH if failed else _ABSENT
     if failed and number not in _OF_A_COPY:
-        return "Do not rely on this result; the faults below say who is to blame."
-    return _ADVICE.get(number, "")
+        return "Do not rely on this result; the faults say who is to blame."
+    return ADVICE.get(number, "")
 
 
 def _faults(report: Report) -> Iterator[str]:
@@ -249,13 +394,6 @@ def _faults(report: Report) -> Iterator[str]:
         yield f"  and {len(report.faults) - _MOST} more (see --json)"
 
 
-def _numbers(means: tuple[str, ...], errors: tuple[str, ...]) -> str:
-    shown = [
-        f"{_short(mean, 6)} +- {_short(error)}" for mean, error in zip(means, errors, strict=True)
-    ]
-    more = f", .. {len(shown)} numbers" if len(shown) > _COORDINATES else ""
-    return ", ".join(shown[:_COORDINATES]) + more
-
-
-def _short(number: str, digits: int = 3) -> str:
-    return f"{float(number):.{digits}g}"
+def _times(error: str, count: int) -> str:
+    """The error of a sum, of that of its mean; empty where that is."""
+    return str(count * Decimal(error)) if error else ""

@@ -26,6 +26,7 @@ from bulletin_board.reindex import rebuild_index
 from bulletin_board.sequencer import first_checkpoint
 from bulletin_board.server.public_files import live_directory
 from bulletin_board.storage.directory import BoardDirectory
+from bulletin_board.storage.files import replace_file
 from gopa.cli.board_serve import serve, witness
 from gopa.cli.options import (
     as_json_option,
@@ -40,6 +41,7 @@ from gopa.cli.options import (
     reporting,
     show,
 )
+from gopa.wording import counted
 from wire.errors import MalformedMessage, UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes
@@ -60,10 +62,13 @@ def evidence(file: Path, log_key: str | None, policy_path: Path | None, as_json:
     """
     with reporting():
         log = read_policy(policy_path, log_key).log.key
-        proves, older, newer = _judge(file.read_bytes(), log)
+        try:
+            proves, older, newer = _judge(file.read_bytes(), log)
+        except MalformedMessage as error:
+            raise MalformedMessage(f"{file} is no evidence about a log ({error})") from None
         facts: dict[str, object] = {"proves": proves, "log": str(log)}
         for name, signed in (("older", older), ("newer", newer)):
-            facts[name] = f"{signed.size} entries, root {signed.root.hex()}"
+            facts[name] = f"{counted(signed.size, 'entry', 'entries')}, root {signed.root.hex()}"
     show(facts, as_json)
 
 
@@ -113,12 +118,19 @@ board.add_command(witness)
 @lock_option
 @as_json_option
 def init(directory: Path, origin: str, lock: Path | None, as_json: bool) -> None:
-    """Create a new, empty log and its key in DIRECTORY."""
+    """Create a new, empty log and its key in DIRECTORY.
+
+    DIRECTORY/log.vkey is the public half: organisers and auditors need it, over a channel that
+    they trust.
+    """
     with reporting():
         check_option_name(origin, "--origin")
         signer = NoteSigner(origin, KeyKind.LOG, SecretBytes(draw(os.urandom, 32)))
-        BoardDirectory(directory, lock).create(signer, first_checkpoint(signer))
-    show({"origin": origin, "log": str(signer.verifier)}, as_json)
+        place = BoardDirectory(directory, lock)
+        place.create(signer, first_checkpoint(signer))
+        replace_file(place.verifier_path, f"{signer.verifier}\n".encode())
+    written = str(place.verifier_path)
+    show({"origin": origin, "log": str(signer.verifier), "written": written}, as_json)
 
 
 @board.command("fsck")
@@ -255,7 +267,8 @@ def proof(  # noqa: PLR0913, PLR0917 - click passes every option by name
         policy = read_policy(policy_path, log_key or own_key(source))
         reader = LogReader.open(_source(source), policy)
         if index >= reader.size:
-            raise UsageError(f"there is no entry {index}: the log has {reader.size} entries")
+            held = counted(reader.size, "entry", "entries")
+            raise UsageError(f"there is no entry {index}: the log has {held}")
         data = reader.receipt(index).to_bytes()
         if out is not None:
             out.write_bytes(data)

@@ -5,8 +5,10 @@ The options of `serve` also say who may post to the board.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +17,8 @@ import click
 
 from bulletin_board.admission import AdmissionPolicy, Anyone, RosterAdmission
 from bulletin_board.storage.directory import BoardDirectory
+from gopa.cli.config import config_option
+from gopa.cli.logs import LogOptions, log_event, log_options, logging_to, standard_error
 from gopa.cli.options import (
     as_json_option,
     check_certificate,
@@ -23,6 +27,7 @@ from gopa.cli.options import (
     lock_option,
     numbered_lines,
     parse_log_key,
+    parse_public_key,
     policy_option,
     read_policy,
     read_text,
@@ -30,8 +35,7 @@ from gopa.cli.options import (
     show,
     witness_signer,
 )
-from wire.ed25519 import PublicKey
-from wire.errors import MalformedMessage, UsageError
+from wire.errors import UsageError
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -87,12 +91,8 @@ class AdmissionOptions:
 
 def read_keys(path: Path) -> list[bytes]:
     """Reads Ed25519 keys from a file, one of 64 hexadecimal digits a line; # begins a comment."""
-    try:
-        keys = [PublicKey(bytes.fromhex(line)).data for _, line in numbered_lines(read_text(path))]
-    except (ValueError, MalformedMessage):
-        raise UsageError(
-            f"{path} holds something else than Ed25519 keys, each of 64 hexadecimal digits"
-        ) from None
+    lines = numbered_lines(read_text(path))
+    keys = [parse_public_key(word, f"{path}, line {number}") for number, word in lines]
     if not keys:
         raise UsageError(f"{path} holds no keys: nobody could post")
     return keys
@@ -138,7 +138,9 @@ def read_keys(path: Path) -> list[bytes]:
 )
 @policy_option
 @listen_options(8765)
+@log_options
 @as_json_option
+@config_option("board.serve")
 def serve(  # noqa: PLR0913 - click passes every option by name
     *,
     directory: Path,
@@ -153,15 +155,19 @@ def serve(  # noqa: PLR0913 - click passes every option by name
     risk_fork: bool,
     policy_path: Path | None,
     listen: ListenOptions,
+    log_lines: LogOptions,
     as_json: bool,
 ) -> None:
     """Serve the log in DIRECTORY: tiles, entry submission, a page that shows it live.
 
-    SIGTERM stops it without losing anything that was acknowledged.
+    SIGTERM stops it without losing anything that was acknowledged. What happens is logged on
+    stderr, a line for each event; figures for Prometheus are at /metrics. Exits with 0 when it
+    was stopped, 1 when its storage or its witnesses forbid to go on, 2 for wrong usage.
     """
     from bulletin_board.server.run import start_board
 
     with reporting(), ExitStack() as stack:
+        stack.enter_context(logging_to(standard_error(), log_lines))
         check_certificate(listen.certificate, listen.certificate_key)
         doors = AdmissionOptions(
             sessions, organisers, roster, anyone, quota, most_sessions, most_pending
@@ -189,19 +195,21 @@ def serve(  # noqa: PLR0913 - click passes every option by name
 @click.option("--name", help="The witness's name; needed the first time.")
 @click.option("--log", "logs", multiple=True, required=True, help="A log's verifier key.")
 @listen_options(8766)
+@log_options
 @as_json_option
-def witness(
+def witness(  # noqa: PLR0913 - click passes every option by name
     *,
     directory: Path,
     name: str | None,
     logs: tuple[str, ...],
     listen: ListenOptions,
+    log_lines: LogOptions,
     as_json: bool,
 ) -> None:
     """Cosign checkpoints of logs, one history each. DIRECTORY keeps the key and the memory."""
     from bulletin_board.witness.service import Witness, WitnessStore, build_witness_app
 
-    with reporting():
+    with reporting(), logging_to(standard_error(), log_lines):
         check_certificate(listen.certificate, listen.certificate_key)
         keys = [parse_log_key(log) for log in logs]
         signer = witness_signer(directory, name)
@@ -228,7 +236,23 @@ def _run(
 
     def listening(addresses: list[str]) -> None:
         show(facts | {"listening": ", ".join(addresses)}, as_json)
+        log_event("listening", f"listening at {', '.join(addresses)}", {"addresses": addresses})
 
     with ExitStack() as stack:
         sockets = [stack.enter_context(bound) for bound in bind(listen)]
-        make_server(application(), listen, listening).run(sockets)
+        with _ending_well():
+            make_server(application(), listen, listening).run(sockets)
+        log_event("stopped", "stopped: everything that was acknowledged is in the log", {})
+
+
+@contextmanager
+def _ending_well() -> Iterator[None]:
+    """Lets SIGTERM end the command with 0: the server raises it again when all is in the log."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

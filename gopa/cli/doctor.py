@@ -1,4 +1,7 @@
-"""Runs `gopa doctor`: says what is installed, which backend runs and why, and what is wrong."""
+"""Runs `gopa doctor`: says what is installed, which backend runs and why, and what is wrong.
+
+Extras that are not installed are named with what they give; that is no problem.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from commitments import backend_status
+from gopa.extras import EXTRAS, NEEDED, Extra
 from gopa.siblings import SIBLINGS
 from gopa.version import VERSION
 from wire.errors import BackendError
 
 PACKAGES = (*SIBLINGS, "gopa")
-DEPENDENCIES = ("click", "cryptography", "gmpy2", "numpy", "rich", "scipy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ def diagnose(path: Iterable[str] | None = None) -> list[Finding]:
         Finding("python", f"{platform.python_version()} on {platform.platform()}"),
         *_backend(),
         *(_package(name, search, claims) for name in PACKAGES),
-        *(_dependency(name) for name in DEPENDENCIES),
+        *(_dependency(name) for name in NEEDED),
+        *(_extra(each) for each in EXTRAS.values()),
     ]
 
 
@@ -87,7 +91,17 @@ def _dependency(name: str) -> Finding:
     try:
         return Finding(name, importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
-        return Finding(name, "missing", "reinstall gopa with its dependencies", problem=True)
+        hint = "install gopa anew with its dependencies"
+        return Finding(name, "missing", hint, problem=True)
+
+
+def _extra(extra: Extra) -> Finding:
+    topic = f"extra {extra.name}"
+    try:
+        version = importlib.metadata.version(extra.package)
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(topic, "not installed", f"{extra.gives}: {extra.command}")
+    return Finding(topic, f"{extra.package} {version}", extra.gives)
 
 
 PROBLEM_EXIT = 1

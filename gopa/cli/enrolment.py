@@ -7,11 +7,14 @@ from pathlib import Path
 
 import click
 
+from bulletin_board.display import visible
 from bulletin_board.storage.directory import write_secret
-from gopa.cli.options import as_json_option, read_line, show
+from gopa.cli.options import as_json_option, read_line, reporting, show
+from gopa.cli.roster import LONGEST_NAME, RosterLine, write_roster
 from gopa.cli.session_access import new_secret, new_secret_options
 from gopa.sessions.invitations import Invitation
 from gopa.sessions.vault import identity as identities
+from wire.errors import UsageError
 from wire.secret import SecretBytes
 
 _path = click.Path(path_type=Path)
@@ -26,14 +29,22 @@ def keygen(
 ) -> None:
     """Make a signing key in the new file PATH and print its public half.
 
-    Give the public key (64 hexadecimal digits) to the organiser: it goes on the roster. The
-    file is yours alone. Whoever has it can take your place in sessions; if it is lost, you
-    need a new one and a place on the next roster.
+    Give the public key (64 hexadecimal digits), or the file PATH.pub that holds it, to the
+    organiser: it goes on the roster. PATH is yours alone; its directory is made if needed.
+    Whoever has it can take your place in sessions; if it is lost, you need a new one and a
+    place on the next roster.
     """
-    secret = new_secret(passphrase_file, key_file, ask=ask)
-    key = identities.create(path, rng=os.urandom, secret=secret)
+    public = path.with_name(f"{path.name}.pub")
+    if public.exists():
+        raise UsageError(f"{public} exists already: choose another name for the key")
+    with reporting():
+        secret = new_secret(passphrase_file, key_file, ask=ask)
+        path.parent.mkdir(0o700, parents=True, exist_ok=True)
+        key = identities.create(path, rng=os.urandom, secret=secret)
+        name = visible(path.name.replace("#", "_"), LONGEST_NAME)
+        write_roster(public, [RosterLine(key.public.data, name)])
     facts: dict[str, object] = {"public": key.public.data.hex(), "file": str(path)}
-    show(facts | {"sealed": secret is not None}, as_json)
+    show(facts | {"public_file": str(public), "sealed": secret is not None}, as_json)
 
 
 @click.command()

@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn
 
 import click
 
+from gopa.extras import not_installed
 from gopa.version import VERSION
 from wire.errors import GopaError, UsageError
 
@@ -28,9 +29,8 @@ INTERNAL_EXIT: Final = 5
 """What `gopa audit` ends with when it fails itself: 1 would accuse somebody."""
 
 _OPTIONS: Final = {
-    "anchors": "--keys",
+    "anchors": "--anchors",
     "evidence": "--evidence",
-    "keys": "--keys",
     "receipts": "--receipt",
     "session": "--session",
     "since": "--since",
@@ -38,6 +38,9 @@ _OPTIONS: Final = {
     "trace": "--trace",
 }
 """The options of `gopa audit`, by the names under which Python code hands the same over."""
+
+_HELP_ASKED: Final = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""What newer versions of click raise to show the help of a command that was given nothing."""
 
 LEAST_ROOM: Final = 352 << 20
 """Bytes of address space that the libraries take with one thread, and some for the audit."""
@@ -85,14 +88,38 @@ def run(commands: click.Group) -> None:
     try:
         code = commands.main(standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        show_misuse(error)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED_EXIT)
     except GopaError as error:
         click.echo(f"gopa: {error}", err=True)
         sys.exit(USAGE_EXIT)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"gopa: {where}{error.strerror or error}", err=True)
+        sys.exit(USAGE_EXIT)
+    except ModuleNotFoundError as error:
+        said = not_installed(error)
+        if said is None:
+            raise
+        click.echo(f"gopa: {said}", err=True)
+        sys.exit(USAGE_EXIT)
     sys.exit(code if type(code) is int else 0)
+
+
+def show_misuse(error: click.ClickException) -> None:
+    """Says in one line what is wrong with a command line, and where its options are explained.
+
+    A command without arguments asks for its help, which is shown whole.
+    """
+    if isinstance(error, _HELP_ASKED):
+        error.show()
+        return
+    context = getattr(error, "ctx", None)
+    said = " ".join(error.format_message().split()).rstrip(".")
+    more = "" if context is None else f" (see `{context.command_path} --help`)"
+    click.echo(f"gopa: {said}{more}", err=True)
 
 
 def _is_audit(arguments: list[str]) -> bool:
@@ -113,7 +140,10 @@ def _audit(commands: click.Group) -> NoReturn:
     except UsageError as error:
         code = _misused(error)
     except NoRoom as error:
-        code = _without_room(error)
+        code = _before_libraries(str(error))
+    except ModuleNotFoundError as error:
+        said = not_installed(error)
+        code = _failed(error) if said is None else _before_libraries(said)
     except click.Abort as error:
         code = _failed(error.__cause__ or KeyboardInterrupt())
     except BaseException as error:  # noqa: BLE001 - also when memory ends or a reader goes away
@@ -130,7 +160,7 @@ def _misused(error: click.ClickException | UsageError) -> int:
     """Say so, if anybody listens: nothing that fails meanwhile may become the exit code."""
     try:
         if isinstance(error, click.ClickException):
-            error.show()
+            show_misuse(error)
         else:
             field = _OPTIONS.get(error.field, error.field)
             said = f"{field}: {error.message}" if field else error.message
@@ -140,10 +170,10 @@ def _misused(error: click.ClickException | UsageError) -> int:
     return USAGE_EXIT
 
 
-def _without_room(error: NoRoom) -> int:
-    """Say so without the libraries that there is no room for."""
+def _before_libraries(why: str) -> int:
+    """Say so without the libraries that there is no room for, or that are missing."""
     try:
-        said = f"INTERNAL ERROR: {error}; this says nothing about the transcript."
+        said = f"INTERNAL ERROR: {why}; this says nothing about the transcript."
         click.echo(said, err=True)
     except BaseException:  # noqa: BLE001, S110 - the exit code is what counts
         pass

@@ -12,21 +12,34 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
+from bulletin_board.display import visible
 from gopa.cli.entry import INTERRUPTED_EXIT
+from gopa.cli.figures import MetricsAddress, figures_option, watched
 from gopa.cli.join_words import (
     BoardUnreachable,
+    Declined,
     PatientConnect,
     SessionAbsent,
+    asked_line,
     facts_of,
     joined_line,
+    on_terminal,
     sentence,
     tell,
 )
+from gopa.cli.logs import LogOptions, log_options
 from gopa.cli.options import Seconds, read_value, reporting
 from gopa.cli.session_access import known_secret, secret_options
-from gopa.cli.session_progress import CurrentActivity, ProgressDisplay, ProgressEvent, progress
+from gopa.cli.session_progress import (
+    CurrentActivity,
+    ProgressDisplay,
+    ProgressEvent,
+    progress,
+    question_rows,
+)
 from gopa.party import LocalPolicy, Refusal
 from gopa.sessions.vault import identity as identities
+from gopa.wording import sentence as capitalised
 from wire.errors import Aborted, UsageError
 
 if TYPE_CHECKING:
@@ -39,17 +52,24 @@ ABORTED_EXIT: Final = 3
 UNREACHABLE_EXIT: Final = 4
 """The board was out of reach, or without the session, for too long; the same command goes on."""
 
-_ACCEPT: Final = {
-    "epsilon": "; --epsilon accepts more",
-    "delta": "; --delta accepts more",
-    "joined": "; --delta accepts more",
-    "mode": "; --allow-signed accepts that",
-    "trust": "; --allow-curious accepts that",
-    "admission": "; --allow-anyone accepts a session without a roster",
-    "simulation": "; --allow-simulation accepts that",
-    "corrupt": "; a smaller --corrupt-share accepts that",
-    "policy": "; without --witnesses you accept that",
+ACCEPT: Final = {
+    "epsilon": "--epsilon {needed}",
+    "delta": "--delta {needed}",
+    "joined": "--delta {needed}",
+    "mode": "--allow-signed",
+    "trust": "--allow-curious",
+    "admission": "--allow-anyone",
+    "simulation": "--allow-simulation",
+    "corrupt": "--corrupt-share {needed}",
+    "policy": "leave out --witnesses",
 }
+"""What to say to take part all the same."""
+
+
+_UNUSED: Final = (
+    "The value given now was not used: an earlier run of this party has answered, or the session"
+    " ended without it."
+)
 
 
 def _decimal(text: str) -> Decimal:
@@ -71,12 +91,13 @@ _path = click.Path(path_type=Path)
 
 @dataclass(frozen=True, slots=True)
 class _JoinOptions:
-    """One run of the command."""
+    """One run of the command. A `value` that is None is typed on the terminal."""
 
     ticket: Path
     identity: Path
     state: Path
     value: Any
+    asks: bool
     weight: float | None
     max_weight: str | None
     clip: bool
@@ -84,7 +105,25 @@ class _JoinOptions:
     policy: LocalPolicy
 
 
-@click.command()
+_HELP: Final = """Take part in the session of TICKET with one value, and see the result.
+
+Nobody learns your value: not the organiser, not the board, not the other parties. On a
+terminal you see the question, the range and the privacy first, and are asked. It may
+take as long as the organiser waits for everybody. If this is stopped, or the machine goes
+down, the same command goes on where it was.
+
+\b
+Exit codes:
+   0  there is a result
+   1  somebody broke the rules in a way that stopped you: the line says who
+   2  something has to be changed here, or you said no: nothing was sent
+   3  the session ended without a result for you
+   4  the board was out of reach, or without the session, for too long
+ 130  it was stopped; the same command goes on
+"""
+
+
+@click.command(help=_HELP)
 @click.argument("ticket", type=_path)
 @click.option(
     "--identity", type=_path, required=True, help="Your key, as `gopa keygen` has made it."
@@ -108,7 +147,7 @@ class _JoinOptions:
 @click.option(
     "--state",
     type=_path,
-    help="Where to remember the session: by default `sessions` beside the key.",
+    help="Where to remember the session: by default KEY.sessions beside the key.",
 )
 @click.option(
     "--patience",
@@ -147,6 +186,9 @@ class _JoinOptions:
 @click.option("--allow-curious", is_flag=True, help="Take part where liars are not found.")
 @click.option("--allow-anyone", is_flag=True, help="Take part where anybody may join.")
 @click.option("--allow-simulation", is_flag=True, help="Take part in a simulation.")
+@click.option("--yes", is_flag=True, help="Do not ask on a terminal whether to take part.")
+@figures_option
+@log_options
 @secret_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, as things happen.")
 def join(  # noqa: PLR0913 - click passes every option by name
@@ -169,27 +211,24 @@ def join(  # noqa: PLR0913 - click passes every option by name
     allow_curious: bool,
     allow_anyone: bool,
     allow_simulation: bool,
+    yes: bool,
+    metrics: MetricsAddress | None,
+    log_lines: LogOptions,
     passphrase_file: Path | None,
     key_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Take part in the session of TICKET with one value, and see the result.
-
-    Nobody learns your value: not the organiser, not the board, not the other parties. It may
-    take as long as the organiser waits for everybody. If this is stopped, or the machine goes
-    down, the same command goes on where it was.
-
-    Ends with 0 and the result; with 3 if there was none; with 1 if somebody broke the rules in
-    a way that stopped you, and says who; with 2 if something has to be changed here; with 4 if
-    the board could not be reached, or did not have the session, for too long.
-    """
+    """Takes part in one session, to its result."""
     from gopa.messages.manifest import Mode
 
+    terminal = on_terminal()
+    typed = terminal and value is None and file is None
     asked = _JoinOptions(
         ticket=ticket,
         identity=identity,
-        state=state or identity.resolve().parent / "sessions",
-        value=read_value(value, file),
+        state=state or _sessions_of(identity.resolve()),
+        value=None if typed else read_value(value, file),
+        asks=terminal and not yes and value != "-",
         weight=weight,
         max_weight=max_weight,
         clip=clip,
@@ -206,13 +245,14 @@ def join(  # noqa: PLR0913 - click passes every option by name
         ),
     )
     secret = known_secret(identity, passphrase_file, key_file)
-    screen = progress(as_json=as_json)
-    connect = PatientConnect(screen, patience)
+    shown = progress(as_json=as_json, logs=log_lines)
+    connect = None
     try:
-        with reporting(), screen:
+        with reporting(), watched(shown, metrics, "party") as screen:
+            connect = PatientConnect(screen, patience)
             connect.run(_run(asked, secret, screen, connect, as_json=as_json))
     except Refusal as error:
-        raise _advised(error) from None
+        raise advised(error) from None
     except Aborted as error:
         click.echo(f"gopa: {error}", err=True)
         sys.exit(ABORTED_EXIT)
@@ -222,14 +262,21 @@ def join(  # noqa: PLR0913 - click passes every option by name
     except BoardUnreachable as error:
         click.echo(f"gopa: {error}; the same command goes on where it was", err=True)
         _leave(UNREACHABLE_EXIT, connect)
+    except Declined:
+        raise UsageError("you did not take part. Nothing was sent") from None
     except KeyboardInterrupt:
         click.echo("gopa: stopped; the same command goes on where it was", err=True)
         _leave(INTERRUPTED_EXIT, connect)
 
 
-def _leave(code: int, connect: PatientConnect) -> NoReturn:
+def _sessions_of(identity: Path) -> Path:
+    """Where a key's sessions are remembered: keys may lie beside each other, memories may not."""
+    return identity.with_name(f"{identity.name}.sessions")
+
+
+def _leave(code: int, connect: PatientConnect | None) -> NoReturn:
     """End the process, also if a thread hangs: what is stored is whole at any moment."""
-    if connect.hangs:
+    if connect is not None and connect.hangs:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -254,28 +301,53 @@ async def _run(
     async with Client(key, asked.policy, home=home, secret=secret, connect=connect) as client:
         membership = await client.join(ticket, watch=lambda news: tell(screen, news))
         screen.add_event(joined_line(membership.manifest))
-        found = await membership.concluded(
-            asked.value, weight=asked.weight, max_weight=asked.max_weight
-        )
+        value = await _answer(asked, membership, screen)
+        found = await membership.concluded(value, weight=asked.weight, max_weight=asked.max_weight)
         if found is not None:
-            text = "the session is over; this was its last result"
-            screen.add_event(ProgressEvent("session over", text, {"round": found.round}))
-            _show(found, screen, as_json=as_json)
+            _show_last(found, screen, as_json=as_json)
             return
         for _ in range(asked.rounds):
             if membership.news is None or membership.news.opens is None:
                 screen.set_activity(CurrentActivity("waiting for a round to open"))
-            _show(await _contributed(membership, asked), screen, as_json=as_json)
+            _show(await _contributed(membership, asked, value), screen, as_json=as_json)
 
 
-async def _contributed(membership: Membership, asked: _JoinOptions) -> Contribution:
+async def _answer(asked: _JoinOptions, membership: Membership, screen: ProgressDisplay) -> Any:
+    """The value; on a terminal the owner is asked first, unless the party is in already."""
+    if asked.value is not None and (not asked.asks or membership.committed):
+        return asked.value
+    screen.set_activity(None)
+    with screen.paused():
+        for name, text in question_rows(membership.manifest):
+            click.echo(f"{name:<10}{visible(text, 2_000)}", err=True)
+        if asked.value is None:
+            line = await asked_line("Your value (empty: do not take part): ")
+            if not line:
+                raise Declined
+            return read_value(line, None)
+        if (await asked_line("Take part? [y/N] ")).lower() not in {"y", "yes"}:
+            raise Declined
+        return asked.value
+
+
+def _show_last(found: Contribution, screen: ProgressDisplay, *, as_json: bool) -> None:
+    """The session was over before: whatever value was given now came too late."""
+    text = f"the session is over; this was its last result. {_UNUSED}"
+    facts = {"round": found.round, "value_used": False}
+    screen.add_event(ProgressEvent("session over", text, facts))
+    _show(found, screen, as_json=as_json)
+    if not as_json:
+        click.echo(f"note     {_UNUSED}")
+
+
+async def _contributed(membership: Membership, asked: _JoinOptions, value: Any) -> Contribution:
     """A session that is over broke no rule: it ends like a round without a result."""
     from gopa.aggregation.errors import OutOfRange
     from gopa.sessions.party_runner import SessionOver
 
     try:
         return await membership.contribute(
-            asked.value, weight=asked.weight, max_weight=asked.max_weight, clip=asked.clip
+            value, weight=asked.weight, max_weight=asked.max_weight, clip=asked.clip
         )
     except SessionOver as error:
         raise Aborted(str(error)) from None
@@ -286,13 +358,16 @@ async def _contributed(membership: Membership, asked: _JoinOptions) -> Contribut
 
 def _show(found: Contribution, screen: ProgressDisplay, *, as_json: bool) -> None:
     screen.set_activity(None)
-    if as_json:
-        screen.add_event(ProgressEvent("result", "", facts_of(found)))
-    else:
+    text = f"round {found.round} has its result, over {found.count} parties"
+    screen.add_event(ProgressEvent("result", text, facts_of(found)))
+    if not as_json:
         click.echo(sentence(found))
 
 
-def _advised(error: Refusal) -> UsageError:
-    """What to say to accept it all the same."""
-    advice = _ACCEPT.get(error.field)
-    return UsageError(f"not joined, nothing was said: {error.message}{advice or ''}")
+def advised(error: Refusal) -> UsageError:
+    """The reason, and what to say to accept it all the same, where that helps."""
+    helps = error.needed or error.field not in {"admission", "policy"}
+    advice = ACCEPT.get(error.field, "") if helps else ""
+    accept = f" To accept: {advice.format(needed=error.needed)}" if advice else ""
+    kept = "Your value was not used." if error.field == "joined" else "Nothing was sent."
+    return UsageError(f"{capitalised(error.message)}. {kept}{accept}")

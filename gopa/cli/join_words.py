@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import click
 import numpy as np
 
 from gopa.cli.session_progress import (
@@ -17,12 +20,13 @@ from gopa.cli.session_progress import (
     phase_text,
     trouble_line,
 )
+from gopa.rounding import plus_minus
 from gopa.sessions.board_access import Alone
 from gopa.sessions.following import SelectiveLog
 from gopa.sessions.organising import BoardFound, BoardLost
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Vault
-from gopa.wording import PARTS, name_of
+from gopa.wording import PARTS, counted, name_of
 from wire.errors import GopaError, ProtocolError
 from wire.randomness import Rng
 
@@ -33,7 +37,40 @@ if TYPE_CHECKING:
 
 _LOOK: Final = 0.5
 _CLOSING: Final = 2.0
+_LONGEST_LINE: Final = 4_096
 _T = TypeVar("_T")
+
+
+class Declined(GopaError):
+    """Says that the owner of the value was asked, and did not want to take part."""
+
+
+def on_terminal() -> bool:
+    """Whether somebody sits there who can be asked."""
+    streams = (sys.stdin, sys.stderr)
+    return all(each is not None and each.isatty() for each in streams)
+
+
+async def asked_line(question: str) -> str:
+    """Asks on the terminal; gives the line without blanks around it, empty at its end.
+
+    The event loop goes on meanwhile, so that an interrupt ends the question at once.
+    """
+    click.echo(question, nl=False, err=True)
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    handle = sys.stdin.fileno()
+    loop.add_reader(handle, _settle, ready)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(handle)
+    return os.read(handle, _LONGEST_LINE).decode("utf-8", "replace").strip()
+
+
+def _settle(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)
 
 
 class BoardUnreachable(GopaError):
@@ -176,7 +213,7 @@ def tell(screen: ProgressDisplay, news: RoundStatus) -> None:
         screen.add_event(ProgressEvent("round over", f"round {news.round} is over", facts))
         screen.set_activity(None)
         return
-    parties = "" if news.present is None else f", {news.present} parties in it"
+    parties = "" if news.present is None else f", {counted(news.present, 'party', 'parties')} in it"
     text = f"round {news.round}: {phase_text(news.opens)}{parties}"
     if news.part is None:
         screen.add_event(ProgressEvent("phase", text, facts))
@@ -199,6 +236,7 @@ def facts_of(found: Contribution) -> dict[str, object]:
         "parties": found.count,
         "included": found.included,
         "part": found.part.name.lower(),
+        "warnings": list(found.warnings),
     }
 
 
@@ -210,23 +248,23 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def _short(value: Any) -> Any:
-    """As many digits as a person reads: noise hides the others."""
-    if isinstance(value, dict):
-        return {name: _short(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_short(each) for each in value]
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+def _known(mean: Any, error: Any) -> Any:
+    """As many digits as the noise leaves, each number with its error."""
+    if isinstance(mean, dict):
+        return {name: _known(each, error[name]) for name, each in mean.items()}
+    if isinstance(mean, list):
+        return [_known(*each) for each in zip(mean, error, strict=True)]
+    return plus_minus(mean, error)
 
 
 def sentence(found: Contribution) -> str:
     """Gives a result for people."""
-    why = PARTS[name_of(found.part)]
+    why, mean = PARTS[name_of(found.part)], _known(_plain(found.mean), _plain(found.stderr))
     yours = "yours is among them" if found.included else f"without yours: {why}"
     return "\n".join(
         [
-            f"mean     {json.dumps(_short(_plain(found.mean)))}",
-            f"stderr   {json.dumps(_short(_plain(found.stderr)))}",
+            f"mean     {mean if isinstance(mean, str) else json.dumps(mean)}",
+            *(f"warning  {each}" for each in found.warnings),
             f"parties  {found.count}; {yours}",
         ]
     )

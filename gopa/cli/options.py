@@ -27,6 +27,7 @@ from bulletin_board.note import KeyKind, NoteSigner, VerifierKey, check_name
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.storage.directory import BoardDirectory, read_secret, write_secret
 from bulletin_board.storage.files import make_private_directory, require_private
+from wire.ed25519 import PublicKey
 from wire.errors import MalformedMessage, ProtocolError, UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes
@@ -54,6 +55,7 @@ class Seconds(click.FloatRange):
 _LARGEST: Final = 1 << 30
 _LARGEST_TEXT: Final = 1 << 28
 _LONGEST_LINE: Final = 4_096
+_LONGEST_WORD: Final = 80
 _STANDARD_INPUT: Final = "-"
 _UNREADABLE: Final = (
     ValueError,
@@ -129,6 +131,8 @@ def _from_file(path: Path) -> Any:
     if path.suffix == ".json":
         try:
             return read_json(data)
+        except json.JSONDecodeError as error:
+            raise UsageError(f"{path}, line {error.lineno}: this is no JSON") from None
         except ValueError:
             raise UsageError(f"{path} holds no JSON") from None
     return _numbers(text, str(path))
@@ -145,13 +149,20 @@ def _array(file: IO[bytes], path: Path) -> Any:
 
 
 def _numbers(text: str, where: str) -> Any:
-    """One number, or an array of those that blanks or commas separate."""
-    try:
-        found = [float(word) for word in text.replace(",", " ").split()]
-    except ValueError:
-        raise UsageError(f"{where}: numbers, and blanks or commas between them") from None
+    """One number, or an array of those that blanks or commas separate.
+
+    A word that is none is named by its place, and not repeated: values are private.
+    """
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        for place, word in enumerate(line.replace(",", " ").split(), 1):
+            try:
+                found.append(float(word))
+            except ValueError:
+                message = f"{where}, line {number}: word {place} is not a number"
+                raise UsageError(f"{message}; numbers stand between blanks or commas") from None
     if not found:
-        raise UsageError(f"{where}: no number")
+        raise UsageError(f"{where} holds no number")
     return found[0] if len(found) == 1 else np.array(found)
 
 
@@ -165,7 +176,7 @@ def reporting() -> Iterator[None]:
     try:
         yield
     except ProtocolError as error:
-        click.echo(f"gopa: {type(error).__name__}: {visible(str(error), 1_000)}", err=True)
+        click.echo(f"gopa: {visible(str(error), 1_000)}", err=True)
         sys.exit(FAILED_EXIT)
     except BrokenPipeError:
         raise  # whoever read the output has gone: click ends quietly
@@ -185,7 +196,9 @@ def show(facts: dict[str, object], as_json: bool) -> None:
 
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-log_option = click.option("--log", "log_key", help="The log's verifier key (vkey).")
+log_option = click.option(
+    "--log", "log_key", help="The log's verifier key, or its file (log.vkey)."
+)
 policy_option = click.option(
     "--policy", "policy_path", type=click.Path(path_type=Path), help="A tlog policy file."
 )
@@ -327,8 +340,18 @@ def parse_session(text: str) -> bytes:
     except ValueError:
         session = b""
     if len(session) != 32:
-        raise UsageError("a session is 64 hexadecimal digits")
+        raise UsageError("a session must be 64 hexadecimal digits")
     return session
+
+
+def parse_public_key(word: str, where: str) -> bytes:
+    """Reads an Ed25519 key; `where` begins the message of the `UsageError` for anything else."""
+    try:
+        return PublicKey(bytes.fromhex(word)).data
+    except (ValueError, MalformedMessage):
+        shown = visible(word[:_LONGEST_WORD])
+        message = f"{shown!r} is not an Ed25519 key of 64 hexadecimal digits"
+        raise UsageError(f"{where}: {message}, as `gopa keygen` prints it") from None
 
 
 def check_option_name(name: str, option: str) -> None:
@@ -340,12 +363,15 @@ def check_option_name(name: str, option: str) -> None:
 
 
 def parse_log_key(text: str) -> VerifierKey:
-    """Reads the key of a log as people exchange it."""
+    """Reads the key of a log as people exchange it, or the file that holds it (log.vkey)."""
+    if "+" not in text and Path(text).is_file():
+        text = read_line(Path(text))
     try:
         key = VerifierKey.parse(text.strip())
     except MalformedMessage as error:
         raise UsageError(
-            f"{text[:80]!r} is not a verifier key as `gopa board init` prints it: {error.message}"
+            f"{text[:80]!r} is neither a file nor a verifier key as `gopa board init` writes it:"
+            f" {error.message}"
         ) from None
     if key.kind is not KeyKind.LOG:
         raise UsageError(f"{key} is the key of a witness, not of a log")

@@ -6,6 +6,8 @@ Other commands that begin with a plan take its options from here.
 from __future__ import annotations
 
 import json
+import logging
+import re
 from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from dataclasses import asdict
@@ -18,6 +20,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from gopa.planning import planner
 from gopa.planning.defaults import (
     ATTEMPTS,
     CORRUPT,
@@ -26,9 +29,34 @@ from gopa.planning.defaults import (
     PlannedMode,
     PlannedTrust,
 )
-from gopa.planning.planner import plan as make_plan
 from gopa.planning.result import NoiseName, Objective, Plan
 from gopa.planning.terms import BeaconKind, MaskLaw
+from wire.errors import UsageError
+
+# What the planner logs `warn` says on the command line, once.
+logging.getLogger("gopa.planning").addHandler(logging.NullHandler())
+
+_AS_KEYWORD: Final = re.compile(r"\b([a-z_]+)='?([\w./-]+)'?")
+_AS_NAME: Final = re.compile(r"`([a-z_]+)`")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def as_options(message: str) -> str:
+    """Spells the keywords of `gopa.plan` that a message names as options."""
+    spelled = _AS_KEYWORD.sub(lambda each: f"{_option(each[1])} {each[2]}", message)
+    return _AS_NAME.sub(lambda each: _option(each[1]), spelled)
+
+
+def make_plan(**asked: Any) -> Plan:
+    """Makes the plan; what is wrong with the target is said in options."""
+    try:
+        return planner.plan(**asked)
+    except UsageError as error:
+        field = "--parties" if error.field == "n" else error.field
+        raise UsageError(as_options(error.message), field) from None
 
 
 def _amount(context: click.Context, option: click.Parameter, text: str) -> int | float:

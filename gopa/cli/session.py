@@ -16,21 +16,23 @@ from rich.markup import escape
 from rich.table import Table
 
 from bulletin_board.display import visible
-from gopa.auditing.figures import counted
 from gopa.cli.enrolment import invite
 from gopa.cli.options import as_json_option, reporting
+from gopa.cli.roster import NOBODY, Names, names_in, roster, roster_option
 from gopa.cli.session_access import board_client
 from gopa.cli.session_create import create
 from gopa.cli.session_open import close, open_command
 from gopa.cli.session_progress import (
     abort_facts,
     phase_text,
+    question_rows,
     result_facts,
     result_text,
     why_text,
 )
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort
+from gopa.planning.usefulness import error_with_all, terms_warning
 from gopa.sessions.organising.reading import (
     PIECE,
     BoardLog,
@@ -40,27 +42,59 @@ from gopa.sessions.organising.reading import (
 )
 from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
+from gopa.wording import counted
 
 _SHOWN: Final = 12
 """Keys that are listed for people."""
 
+_HELP: Final = """Organise a session: who takes part, which privacy holds, when phases end.
+
+\b
+1. Parties make keys with `gopa keygen` and send you their public halves.
+   (Over a channel that others can write to: `gopa session invite`, `gopa enrol`.)
+2. `gopa session create` plans the session and writes a ticket for all parties.
+3. `gopa session open` runs its rounds. It may be stopped and started again.
+4. Parties take part with `gopa join TICKET`; anybody checks with `gopa audit`.
+
+The organiser sees no value and decides nothing that others cannot check.
+"""
+
 
 @click.command()
 @click.argument("source", type=click.Path(path_type=Path))
+@roster_option
 @as_json_option
-def status(*, source: Path, as_json: bool) -> None:
-    """Show where a session stands. SOURCE is a ticket, or the organiser's directory.
+def status(*, source: Path, roster: Path | None, as_json: bool) -> None:
+    """Show what a session asks, and where it stands.
+
+    SOURCE is a ticket, or the organiser's directory. The question, the range and the privacy
+    are there as soon as the organiser has opened the session: look before you join.
 
     What is shown is in the log, signed by its authors. No proof is checked: that is what
     `gopa audit` is for.
     """
     with reporting():
-        ticket = OrganiserPlace(source).ticket() if source.is_dir() else Ticket.read(source)
+        ticket, manifest = _of(source)
         found, size = asyncio.run(_read(ticket))
+        names = names_in(roster or _own_roster(source))
     if as_json:
         click.echo(json.dumps(_facts(found, size), indent=2))
     else:
-        Console().print(_table(found, size))
+        Console().print(_table(found, size, manifest, names))
+
+
+def _of(source: Path) -> tuple[Ticket, Manifest | None]:
+    """The ticket, and what the organiser's own directory knows before it is in the log."""
+    if not source.is_dir():
+        return Ticket.read(source), None
+    place = OrganiserPlace(source)
+    ticket = place.ticket()
+    return ticket, place.manifest(ticket)
+
+
+def _own_roster(source: Path) -> Path | None:
+    path = OrganiserPlace(source).roster_path
+    return path if path.is_file() else None
 
 
 async def _read(ticket: Ticket) -> tuple[SessionStatus, int]:
@@ -89,6 +123,13 @@ def _facts(found: SessionStatus, size: int) -> dict[str, object]:
         "organiser": manifest.organiser.hex(),
         "mode": manifest.mode.name.lower(),
         "parties": manifest.terms.parties,
+        "corrupt": manifest.terms.corrupt,
+        "low": str(manifest.terms.low),
+        "high": str(manifest.terms.high),
+        "dimension": manifest.terms.dimension,
+        "epsilon": str(manifest.terms.epsilon),
+        "delta": str(manifest.terms.delta),
+        "warnings": warnings_of(manifest),
         "rounds": [_past_facts(manifest, each) for each in found.past],
     }
 
@@ -119,36 +160,39 @@ def _past_facts(manifest: Manifest, past: FinishedRound) -> dict[str, object]:
     return facts | result_facts(manifest, past.outcome, len(past.included))
 
 
-def _table(found: SessionStatus, size: int) -> Table:
+def _table(
+    found: SessionStatus, size: int, known: Manifest | None = None, names: Names = NOBODY
+) -> Table:
+    """What people read; `known` is the manifest of a session that is not in the log yet."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(no_wrap=True, style="bold")
     table.add_column(overflow="fold")
-    ticket, manifest, current = found.ticket, found.manifest, found.open
+    ticket, current = found.ticket, found.open
     _row(table, "session", ticket.session.hex())
-    _row(table, "board", f"{ticket.board}, {size} entries")
-    if manifest is None:
+    _row(table, "board", f"{ticket.board}, {counted(size, 'entry', 'entries')}")
+    manifest = found.manifest or known
+    for name, text in () if manifest is None else question_rows(manifest):
+        _row(table, name, text)
+    if found.manifest is None:
         _row(table, "state", "not in the log yet: `gopa session open` begins it")
         return table
-    terms = manifest.terms
-    _row(table, "title", manifest.title.decode("utf-8", "replace") or "(none)")
-    _row(table, "organiser", manifest.organiser.hex())
-    _row(
-        table,
-        "plan",
-        f"{terms.parties} parties, at least {terms.survivors}, at most {terms.corrupt} corrupt as"
-        f" is assumed; epsilon {terms.epsilon},"
-        f" delta {terms.delta}; {counted(terms.rounds, 'round')};"
-        f" {manifest.mode.name.lower()} mode",
-    )
+    for warning in warnings_of(found.manifest):
+        _row(table, "warning", warning)
     for past in found.past:
-        _row(table, f"round {past.round}", _past_text(manifest, past))
+        _row(table, f"round {past.round}", _past_text(found.manifest, past))
     if current is not None:
         _row(table, f"round {current.round}", _open_text(current))
-        _row(table, "in it", _keys(current.present))
+        _row(table, "in it", _keys(current.present, names))
     if found.unreadable:
         _row(table, "state", "a message of the organiser cannot be read")
     _row(table, "note", "proofs were not checked: `gopa audit` does that")
     return table
+
+
+def warnings_of(manifest: Manifest) -> list[str]:
+    """What everybody who takes part should know first, even if nobody fails."""
+    noisy = terms_warning(manifest.terms, error_with_all(manifest.terms))
+    return [noisy] if noisy else []
 
 
 def _row(table: Table, name: str, text: str) -> None:
@@ -178,25 +222,15 @@ def _open_text(current: OpenRound) -> str:
     return f"{phase}, {len(current.present)} in the round{attempt}"
 
 
-def _keys(keys: tuple[bytes, ...]) -> str:
-    shown = ", ".join(key.hex()[:16] for key in keys[:_SHOWN])
+def _keys(keys: tuple[bytes, ...], names: Names) -> str:
+    shown = ", ".join(names.shown(key) for key in keys[:_SHOWN])
     return f"{shown} and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else shown or "nobody"
 
 
-@click.group()
+@click.group(help=_HELP)
 def session() -> None:
-    r"""Organise a session: who takes part, which privacy holds, when phases end.
-
-    \b
-    1. Parties make keys with `gopa keygen` and send you their public halves.
-       (Over a channel that others can write to: `gopa session invite`, `gopa enrol`.)
-    2. `gopa session create` plans the session and writes a ticket for all parties.
-    3. `gopa session open` runs its rounds. It may be stopped and started again.
-    4. Parties take part with `gopa join TICKET`; anybody checks with `gopa audit`.
-
-    The organiser sees no value and decides nothing that others cannot check.
-    """
+    """Groups what an organiser does."""
 
 
-for command in (invite, create, open_command, status, close):
+for command in (invite, roster, create, open_command, status, close):
     session.add_command(command)

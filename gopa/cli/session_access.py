@@ -130,7 +130,7 @@ def known_secret(
 
 def _require_one(passphrase_file: Path | None, key_path: Path | None, *, ask: bool) -> None:
     if (passphrase_file is not None) + (key_path is not None) + ask > 1:
-        raise UsageError("one of a passphrase and a key file: not both")
+        raise UsageError("take a passphrase or a key file, not both")
 
 
 def _from_file(path: Path) -> Passphrase:

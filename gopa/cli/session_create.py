@@ -16,6 +16,7 @@ from bulletin_board import TrustPolicy, VerifierKey
 from bulletin_board.storage.directory import read_secret
 from gopa.beacon import LEAGUE_OF_ENTROPY, QUICKNET, DrandChain, parse_chain_info
 from gopa.beacon.chain_info import LARGEST_INFO
+from gopa.cli.config import config_option
 from gopa.cli.options import (
     as_json_option,
     numbered_lines,
@@ -27,6 +28,7 @@ from gopa.cli.options import (
     trust_option,
 )
 from gopa.cli.plan import plan_of, plan_options
+from gopa.cli.roster import read_roster, write_roster
 from gopa.cli.session_access import new_secret, new_secret_options, require_board
 from gopa.messages.manifest import Beacon, CommitReveal, DrandBeacon, Mode, OpenAdmission, Trust
 from gopa.organiser import SessionSetting, new_manifest
@@ -35,24 +37,8 @@ from gopa.planning.result import Plan
 from gopa.sessions.invitations import Invitation, InvitationAnswer, admitted
 from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
-from wire.ed25519 import PublicKey, SigningKey
+from wire.ed25519 import SigningKey
 from wire.errors import MalformedMessage, UsageError
-
-
-def read_roster(path: Path) -> tuple[bytes, ...]:
-    """Reads Ed25519 keys in hex, one a line; what follows a # is a comment.
-
-    Raises `UsageError` that names the line.
-    """
-    found: dict[bytes, int] = {}
-    for number, word in numbered_lines(read_text(path)):
-        key = _public_key(word, f"{path}, line {number}")
-        if key in found:
-            raise UsageError(f"{path}, line {number}: the key stands in line {found[key]} already")
-        found[key] = number
-    if not found:
-        raise UsageError(f"{path} holds no keys: parties make them with `gopa keygen`")
-    return tuple(sorted(found))
 
 
 def read_answers(invitations: Path, enrolments: Path) -> tuple[bytes, ...]:
@@ -73,17 +59,18 @@ def read_answers(invitations: Path, enrolments: Path) -> tuple[bytes, ...]:
 
 
 def read_invitations(path: Path) -> list[Invitation]:
-    """Reads invitations, one a line, from a file that only its owner can read."""
+    """Reads invitations, one a line, from a file that only its owner can read.
+
+    Raises `UsageError` that names the line and repeats nothing of it: invitations are secret.
+    """
     text = read_secret(path).reveal().decode("utf-8", "replace")
-    return [Invitation.parse(line) for _, line in numbered_lines(text)]
-
-
-def _public_key(word: str, where: str) -> bytes:
-    try:
-        return PublicKey(bytes.fromhex(word)).data
-    except (ValueError, MalformedMessage):
-        message = "not an Ed25519 key of 64 hexadecimal digits, as `gopa keygen` prints it"
-        raise UsageError(f"{where}: {message}") from None
+    found = []
+    for number, line in numbered_lines(text):
+        try:
+            found.append(Invitation.parse(line))
+        except UsageError as error:
+            raise UsageError(f"{path}, line {number}: {error.message}") from None
+    return found
 
 
 _CHAINS: Final = {"quicknet": QUICKNET, "default": LEAGUE_OF_ENTROPY}
@@ -93,8 +80,10 @@ _file = click.Path(path_type=Path, dir_okay=False)
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option("--board", required=True, help="The address of the board: https://...")
-@click.option("--log-key", required=True, help="The verifier key of its log (vkey).")
-@click.option("--roster", type=_file, help="Who may join: a public key in hex on each line.")
+@click.option(
+    "--log-key", required=True, help="The verifier key of its log, or its file: log.vkey."
+)
+@click.option("--roster", type=_file, help="Who may join: as `gopa session roster` writes it.")
 @click.option("--invitations", type=_file, help="Or: those that `gopa session invite` made,")
 @click.option("--enrolments", type=_file, help="and the answers to them, as `gopa enrol` prints.")
 @click.option("--anyone", is_flag=True, help="Let anybody join: nobody knows who colludes.")
@@ -118,6 +107,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
 @click.option("--offline", is_flag=True, help="Do not ask the board whether it is there.")
 @new_secret_options
 @as_json_option
+@config_option("session.create")
 def create(  # noqa: PLR0913 - one argument for each option
     *,
     directory: Path,
@@ -143,7 +133,8 @@ def create(  # noqa: PLR0913 - one argument for each option
     """Plan a session and write everything it needs into the new DIRECTORY.
 
     DIRECTORY/ticket.json is for the parties, DIRECTORY/anchors.txt for auditors: send them
-    over a channel that they trust. The rest stays here. Nothing is posted before
+    over a channel that they trust. The rest stays here; DIRECTORY/roster.txt keeps the names
+    of the roster, for `gopa session status` and `gopa audit --roster`. Nothing is posted before
     `gopa session open`.
     """
     with reporting():
@@ -176,6 +167,8 @@ def create(  # noqa: PLR0913 - one argument for each option
         secret = new_secret(passphrase_file, key_file, ask=ask)
         own = place.begin(os.urandom, secret)
         manifest = replace(manifest, organiser=own.public.data)
+        if roster is not None:
+            write_roster(place.roster_path, read_roster(roster))
         ticket = place.keep(manifest, board, os.urandom, secret)
     show(
         {
@@ -192,6 +185,7 @@ def create(  # noqa: PLR0913 - one argument for each option
             "standard_error_of_the_mean": float(f"{made.errors.planned:.4g}"),
             "chance_of_a_result": float(f"{made.liveness.session:.4g}"),
             "sealed": secret is not None,
+            **({"warnings": list(made.warnings)} if as_json else {}),
             "next": f"send the ticket to the parties, then: gopa session open {directory}",
         },
         as_json,
@@ -232,7 +226,7 @@ class _RosterOptions:
         if self.anyone + (self.roster is not None) + invited != 1:
             raise UsageError("say who may join: --roster, --invitations or --anyone")
         if self.roster is not None:
-            return read_roster(self.roster)
+            return tuple(sorted(each.key for each in read_roster(self.roster)))
         if not invited:
             return None
         if self.invitations is None or self.enrolments is None:

@@ -15,7 +15,10 @@ from typing import Any, Final, TypeVar
 import click
 
 from gopa.auditing.auditor import workers
+from gopa.cli.config import config_option
 from gopa.cli.entry import INTERRUPTED_EXIT
+from gopa.cli.figures import MetricsAddress, figures_option, watched
+from gopa.cli.logs import LogOptions, log_options
 from gopa.cli.options import FAILED_EXIT, Seconds, as_json_option, reporting, show
 from gopa.cli.session_access import board_client, known_secret, secret_options
 from gopa.cli.session_progress import OrganiserProgress, ProgressDisplay, ProgressEvent, progress
@@ -40,7 +43,22 @@ _T = TypeVar("_T")
 _directory = click.argument("directory", type=click.Path(path_type=Path))
 
 
-@click.command("open")
+_HELP: Final = """Run the session in DIRECTORY until its rounds are done.
+
+A phase ends when everybody who is expected has spoken, or when its time is over. Stop
+and start the command whenever you like, also after a crash: it goes on where it was
+and never says two things. With --json every event is one line.
+
+\b
+Exit codes:
+   0  the rounds are done, and there is a result
+   1  there is no result, a rule was broken, or the board refused for good
+   2  wrong usage: the line says what to change
+ 130  it was stopped; the same command goes on
+"""
+
+
+@click.command("open", help=_HELP)
 @_directory
 @click.option(
     "--join-seconds",
@@ -83,9 +101,12 @@ _directory = click.argument("directory", type=click.Path(path_type=Path))
 @click.option(
     "--poll", type=click.FloatRange(0.01, 60.0), default=0.5, help="Seconds between looks."
 )
-@click.option("--quiet", is_flag=True, help="No progress on the screen.")
+@click.option("--quiet", is_flag=True, help="No progress on the screen, and no log.")
+@figures_option
+@log_options
 @secret_options
 @as_json_option
+@config_option("session.open")
 def open_command(  # noqa: PLR0913 - one argument for each option
     *,
     directory: Path,
@@ -99,18 +120,13 @@ def open_command(  # noqa: PLR0913 - one argument for each option
     jobs: int,
     poll: float,
     quiet: bool,
+    metrics: MetricsAddress | None,
+    log_lines: LogOptions,
     passphrase_file: Path | None,
     key_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Run the session in DIRECTORY until its rounds are done.
-
-    A phase ends when everybody who is expected has spoken, or when its time is over. Stop
-    and start the command whenever you like, also after a crash: it goes on where it was
-    and never says two things. With --json every event is one line.
-
-    Exits with 0 when the rounds are done, 1 when the session failed, 130 when it was stopped.
-    """
+    """Runs the session to the end of its rounds."""
     schedule = Schedule(
         Deadlines(join_seconds, phase_seconds, {Phase[name.upper()]: t for name, t in others}),
         rounds,
@@ -124,7 +140,8 @@ def open_command(  # noqa: PLR0913 - one argument for each option
     with reporting(), ExitStack() as stack:
         secret = known_secret(place.identity_path, passphrase_file, key_file)
         pool = stack.enter_context(workers(jobs, None))
-        shown = stack.enter_context(progress(as_json=as_json, quiet=quiet))
+        screen = progress(as_json=as_json, quiet=quiet, logs=log_lines)
+        shown = stack.enter_context(watched(screen, metrics, "organiser"))
         work = _OrganiserProcess(
             place, schedule, secret, drand, OrganiserPace(poll_seconds=poll), shown, pool
         )
@@ -134,6 +151,10 @@ def open_command(  # noqa: PLR0913 - one argument for each option
         sys.exit(INTERRUPTED_EXIT)
     if state.failed:
         click.echo("gopa: the session failed: `gopa audit` says what broke the rules", err=True)
+        sys.exit(FAILED_EXIT)
+    if not state.results:
+        message = f"gopa: no round has a result; `gopa session status {directory}` says why"
+        click.echo(message, err=True)
         sys.exit(FAILED_EXIT)
 
 

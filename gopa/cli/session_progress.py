@@ -1,8 +1,8 @@
 """Shows the progress of long commands: a line that changes and lines that stay, or JSON lines.
 
 Whoever runs a session says what is going on (`set_activity`) and what has happened (`add_event`).
-A terminal shows both on stderr, a machine reads one JSON object a line on stdout, and
-everybody else is not disturbed.
+A terminal shows both on stderr, a machine reads one JSON object a line on stdout, and where
+there is no terminal a log on stderr gets one plain line for each event.
 
 What happens in a session has words for people and values for machines.
 """
@@ -10,9 +10,11 @@ What happens in a session has words for people and values for machines.
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import MappingProxyType, TracebackType
 from typing import IO, Final, Protocol, Self
@@ -25,9 +27,12 @@ from rich.text import Text
 
 from bulletin_board.display import visible
 from gopa.aggregation.encoding import NoisySum, Plain
+from gopa.cli.logs import UNASKED, LogOptions, log_event, logging_to, standard_error
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, Released, ResultMessage
 from gopa.messages.phases import Phase
+from gopa.planning.usefulness import BlurredAnswer
+from gopa.rounding import listed
 from gopa.sessions.organising import (
     AwaitingBeacon,
     BadBeacon,
@@ -39,7 +44,7 @@ from gopa.sessions.organising import (
     RoundEnded,
     SessionEnded,
 )
-from gopa.wording import ABORTS, PHASES, name_of
+from gopa.wording import ABORTS, MODES, PHASES, counted, name_of
 
 _LONGEST: Final = 300
 _BAR: Final = 24
@@ -75,6 +80,10 @@ class ProgressDisplay(Protocol):
 
     def set_activity(self, now: CurrentActivity | None) -> None: ...
 
+    def paused(self) -> AbstractContextManager[None]:
+        """Leaves the terminal alone as long as the context lasts: somebody is asked."""
+        return nullcontext()
+
     def __enter__(self) -> Self:
         return self
 
@@ -87,12 +96,15 @@ class ProgressDisplay(Protocol):
         return
 
 
-def progress(*, as_json: bool, quiet: bool = False) -> ProgressDisplay:
-    """Shows JSON lines on stdout if asked for; else a screen on a terminal; else nothing."""
+def progress(*, as_json: bool, quiet: bool = False, logs: LogOptions = UNASKED) -> ProgressDisplay:
+    """Shows JSON lines on stdout if asked for; else a screen on a terminal; else log lines."""
     if as_json:
-        return JsonLines(sys.stdout)
+        lines = JsonLines(sys.stdout)
+        return Several(lines, LogLines(logs)) if logs.asked else lines
+    if quiet:
+        return Silent()
     console = Console(stderr=True)
-    return Screen(console) if console.is_terminal and not quiet else Silent()
+    return Screen(console) if console.is_terminal and not logs.asked else LogLines(logs)
 
 
 class Silent(ProgressDisplay):
@@ -103,6 +115,78 @@ class Silent(ProgressDisplay):
 
     def set_activity(self, now: CurrentActivity | None) -> None:
         del now
+
+
+class Several(ProgressDisplay):
+    """Shows the same in several ways."""
+
+    def __init__(self, *displays: ProgressDisplay) -> None:
+        self._displays = displays
+        self._opened = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opened:
+            for each in self._displays:
+                opened.enter_context(each)
+            self._opened = opened.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._opened.close()
+
+    def add_event(self, what: ProgressEvent) -> None:
+        for each in self._displays:
+            each.add_event(what)
+
+    def set_activity(self, now: CurrentActivity | None) -> None:
+        for each in self._displays:
+            each.set_activity(now)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        with ExitStack() as stopped:
+            for each in self._displays:
+                stopped.enter_context(each.paused())
+            yield
+
+
+_TROUBLE: Final = frozenset({"abort", "bad-beacon", "board-lost"})
+
+
+class LogLines(ProgressDisplay):
+    """Writes a line of the log for each event; what goes on is for those who debug."""
+
+    def __init__(self, options: LogOptions) -> None:
+        self._options = options
+        self._opened = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._opened.enter_context(logging_to(standard_error(), self._options))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._opened.close()
+
+    def add_event(self, what: ProgressEvent) -> None:
+        level = logging.WARNING if what.event in _TROUBLE else logging.INFO
+        log_event(what.event, what.text or what.event, dict(what.facts), level)
+
+    def set_activity(self, now: CurrentActivity | None) -> None:
+        if now is not None:
+            counted_so_far = f", {now.done} of {now.total}" if now.total else ""
+            text = f"{now.text}{counted_so_far}"
+            facts: dict[str, object] = {"done": now.done, "total": now.total}
+            log_event("standing", text, facts, logging.DEBUG)
 
 
 class JsonLines(ProgressDisplay):
@@ -154,6 +238,14 @@ class Screen(ProgressDisplay):
         if now is None and self._live.is_started:
             self._live.refresh()  # what is written next begins on an empty line
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        self._live.stop()
+        try:
+            yield
+        finally:
+            self._live.start()
+
     def _render(self) -> RenderableType:
         now = self._now
         if now is None:
@@ -177,10 +269,6 @@ def left(seconds: float) -> str:
     hours, rest = divmod(whole, 3600)
     minutes, last = divmod(rest, 60)
     return f"{hours}:{minutes:02}:{last:02} left" if hours else f"{minutes}:{last:02} left"
-
-
-_SHOWN: Final = 8
-"""Coordinates that a line shows."""
 
 
 class OrganiserProgress:
@@ -214,9 +302,10 @@ class OrganiserProgress:
         if isinstance(what, RoundEnded):
             return ended_line(self._manifest, what)
         if isinstance(what, SessionEnded):
-            text = "all rounds are done" if what.complete else "no more rounds for now"
-            facts = {"rounds": what.rounds, "complete": what.complete}
-            return ProgressEvent("session", f"{text}: {what.rounds} held", facts)
+            text = "every round has its result" if what.complete else "no more rounds for now"
+            facts = {"rounds": what.rounds, "results": what.results, "complete": what.complete}
+            held = f"{what.rounds} held, {what.results} with a result"
+            return ProgressEvent("session", f"{text}: {held}", facts)
         return trouble_line(what)
 
 
@@ -227,7 +316,7 @@ def phase_text(phase: Phase) -> str:
 
 def _opened(what: PhaseOpened) -> ProgressEvent:
     attempt = f", attempt {what.attempt + 1}" if what.attempt else ""
-    present = f", {what.present} parties" if what.present else ""
+    present = f", {counted(what.present, 'party', 'parties')}" if what.present else ""
     text = f"round {what.round}{attempt}: {phase_text(what.phase)}{present}"
     return ProgressEvent(
         "phase",
@@ -256,7 +345,7 @@ def trouble_line(what: AwaitingBeacon | BadBeacon | BoardLost | BoardFound) -> P
         facts = {"beacon_round": what.beacon_round, "error": what.error}
         return ProgressEvent("bad-beacon", text, facts)
     if isinstance(what, BoardLost):
-        text = f"the board cannot be used just now, trying on: {what.error}"
+        text = f"board lost: it cannot be used just now, trying on: {what.error}"
         return ProgressEvent("board-lost", text, {"error": what.error})
     text = f"the board is back after {what.seconds:.0f} seconds"
     return ProgressEvent("board-found", text, {"seconds": round(what.seconds, 3)})
@@ -278,9 +367,25 @@ def ended_line(manifest: Manifest, what: RoundEnded) -> ProgressEvent:
     return ProgressEvent("result", text, facts)
 
 
+def question_rows(manifest: Manifest) -> list[tuple[str, str]]:
+    """Says what a session asks of its parties, and what it promises: for whoever may join."""
+    terms = manifest.terms
+    value = f"{terms.dimension} numbers, each" if terms.dimension > 1 else "a number"
+    rounds = "1 round" if terms.rounds == 1 else f"{terms.rounds} rounds"
+    cost = f"epsilon {terms.epsilon}, delta {terms.delta}"
+    plan = f"{terms.parties} parties, at least {terms.survivors} in a result; {rounds}"
+    return [
+        ("question", manifest.title.decode("utf-8", "replace") or "(the organiser gave no title)"),
+        ("value", f"{value} from {terms.low} to {terms.high}"),
+        ("privacy", f"{cost}, if at most {terms.corrupt} of {terms.parties} parties collude"),
+        ("plan", f"{plan}; mode {MODES[name_of(manifest.mode)]}"),
+        ("organiser", manifest.organiser.hex()),
+    ]
+
+
 def why_text(abort: Abort) -> str:
     """Says why a round was aborted, and whether anything of it was seen."""
-    seen = "; masked values were released" if abort.released is Released.MASKED else ""
+    seen = "; only masked values were published" if abort.released is Released.MASKED else ""
     return f"{ABORTS[name_of(abort.reason)]}{seen}"
 
 
@@ -307,9 +412,8 @@ def result_text(manifest: Manifest, result: ResultMessage, included: int) -> str
     if manifest.weighted or not included:
         return f"a weighted result over {included} parties"
     mean, deviation = _estimate(manifest, result, included)
-    shown = ", ".join(f"{each:.6g}" for each in mean[:_SHOWN])
-    more = f" and {len(mean) - _SHOWN} more" if len(mean) > _SHOWN else ""
-    return f"mean {shown}{more} ± {deviation[0]:.2g} over {included} parties"
+    noisy = ", mostly noise" if BlurredAnswer.of(manifest.terms, deviation[0]).is_noise else ""
+    return f"mean {listed(mean.tolist(), deviation.tolist())} over {included} parties{noisy}"
 
 
 def _estimate(

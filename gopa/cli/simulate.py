@@ -32,6 +32,7 @@ from gopa.cli.simulate_output import (
     random_inputs,
     read_inputs,
     record,
+    require_whole,
     silence,
 )
 from gopa.planning import Plan
@@ -48,7 +49,7 @@ Examples:
   gopa simulate --parties 100 --epsilon 1 --delta 1e-6
   gopa simulate -n 1000 --epsilon 1 --delta 1e-6 --mode signed --dropouts 0.05
   gopa simulate --epsilon 2 --delta 1e-6 --values ages.txt --high 120 --archive ages.gopa
-  gopa audit ages.gopa --keys ages.keys
+  gopa audit ages.gopa --anchors ages.anchors
 
 Exit codes: 0 there is a result, 1 the session came to none, 2 wrong usage.
 """
@@ -62,22 +63,22 @@ _path = click.Path(path_type=Path)
 
 @dataclass(frozen=True, slots=True)
 class OutputPlaces:
-    """Names where the log goes: a board's directory, an archive, and the keys of an audit."""
+    """Names where the log goes: a board's directory, an archive, and the anchors of an audit."""
 
     out: Path | None
     archive: Path | None
 
     @property
-    def keys(self) -> Path | None:
+    def anchors(self) -> Path | None:
         """Next to what it is for."""
         place = self.archive or self.out
-        return None if place is None else place.with_name(f"{place.stem}.keys")
+        return None if place is None else place.with_name(f"{place.stem}.anchors")
 
     def require_free(self, mode: str) -> None:
         """Raises `UsageError` where something is there already, or there will be no log."""
-        if mode == "off" and self.keys is not None:
+        if mode == "off" and self.anchors is not None:
             raise UsageError("mode off keeps no log: take --mode signed", "--mode")
-        for path in (self.archive, self.keys):
+        for path in (self.archive, self.anchors):
             if path is not None and path.exists():
                 raise UsageError(f"{path} is there already: name another place, or move it away")
             if path is not None and not path.parent.is_dir():
@@ -143,6 +144,8 @@ def simulate(  # noqa: PLR0913 - one argument for each option
     places = OutputPlaces(out, archive)
     places.require_free(mode)
     given = None if path is None else read_inputs(path, planned["dimension"])
+    if given is not None and planned["integers"]:
+        require_whole(given, path)
     planned["beacon"] = None if mode == "off" else "commit-reveal"
     made = plan_of(planned, _count(planned["parties"], given), mode, trust)
     inputs = _inputs(made, planned, seed) if given is None else given
@@ -220,8 +223,8 @@ def _keep(last: RoundOutput, places: OutputPlaces) -> None:
     transcript = last.result.transcript
     if places.archive is not None:
         transcript.archive(places.archive)
-    if places.keys is not None:
-        transcript.keys(places.keys)
+    if places.anchors is not None:
+        transcript.anchors(places.anchors)
 
 
 def _show(
@@ -233,7 +236,7 @@ def _show(
     as_json: bool,
 ) -> None:
     if as_json:
-        written = {"out": places.out, "archive": places.archive, "keys": places.keys}
+        written = {"out": places.out, "archive": places.archive, "anchors": places.anchors}
         click.echo(json.dumps(record(made, rounds, cost, written)))
         return
     table = Table(box=None, pad_edge=False, show_header=False)
@@ -244,4 +247,4 @@ def _show(
     Console().print(table)
     for place in (places.out, places.archive):
         if place is not None:
-            click.echo(f"check it:  gopa audit {place} --keys {places.keys}")
+            click.echo(f"check it:  gopa audit {place} --anchors {places.anchors}")

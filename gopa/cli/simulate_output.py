@@ -19,9 +19,10 @@ import numpy.typing as npt
 from bulletin_board import Submission
 from gopa.aggregation import Result
 from gopa.aggregation.result import report_lines
+from gopa.aggregation.result_record import privacy_record
 from gopa.aggregation.structure import flat
 from gopa.cli.options import read_value
-from gopa.planning import Plan, PrivacyStatement
+from gopa.planning import Plan
 from gopa.planning.terms import Terms
 from wire.errors import UsageError
 
@@ -59,6 +60,15 @@ def read_inputs(path: Path, dimension: int) -> Inputs:
     if not np.isfinite(found).all():
         raise UsageError(f"{path} holds a number that is not finite", "--values")
     return found.reshape(-1, dimension)
+
+
+def require_whole(inputs: Inputs, path: Path | None) -> None:
+    """`UsageError` names the first number that is not whole: --integers promises that all are."""
+    broken = np.argwhere(inputs != np.floor(inputs))
+    if len(broken):
+        party, place = broken[0].tolist()
+        message = f"{path} holds {inputs[party, place]:g} (party {party}), which is no whole number"
+        raise UsageError(f"{message}: leave --integers out, or round first", "--values")
 
 
 def random_inputs(terms: Terms, norm: str | None, seed: int | None, *, integers: bool) -> Inputs:
@@ -209,13 +219,5 @@ def _round(each: RoundOutput) -> dict[str, object]:
         "attempts": result.attempts,
         "vetoes": result.vetoes,
         "organiser_vetoes": result.organiser_vetoes,
-        "privacy": None if privacy is None else _privacy(privacy),
-    }
-
-
-def _privacy(statement: PrivacyStatement) -> dict[str, object]:
-    return {
-        "epsilon": statement.epsilon,
-        "claims": [asdict(claim) for claim in statement.claims],
-        "assumptions": list(statement.assumptions),
+        "privacy": None if privacy is None else privacy_record(privacy),
     }

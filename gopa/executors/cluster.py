@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from gopa.executors.tasks import perform
+from gopa.extras import missing
 from wire.errors import BackendError, UsageError
 
-_EXTRA: Final = "running on Ray needs it: pip install 'gopa[ray]'"
 _AGAIN: Final = 1
 _PATIENCE: Final = 5.0
 _OBJECT_STORE: Final = 256 * 2**20
@@ -50,7 +50,7 @@ class Cluster:
     this user that goes away with it.
 
     Raises:
-        BackendError: the extra `gopa[ray]` is not installed, or Ray did not start.
+        BackendError: the extra `ray` is not installed, or Ray did not start.
         UsageError: an address, and the process belongs to a cluster already.
     """
 
@@ -149,7 +149,7 @@ def _imported() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise BackendError(_EXTRA) from error
+        raise missing("ray") from error
     return ray
 
 

@@ -44,13 +44,13 @@ class RayExecutor(Executor):
     bounded number is with Ray at any time.
 
     Raises:
-        BackendError: the extra `gopa[ray]` is not installed, or Ray did not start.
+        BackendError: the extra `ray` is not installed, or Ray did not start.
         UsageError: an address, and this process belongs to a cluster already.
     """
 
     def __init__(self, address: str | None = None, *, workers: int | None = None) -> None:
         if workers is not None and (type(workers) is not int or not 1 <= workers <= _MOST_WORKERS):
-            raise UsageError(f"a number from 1 to {_MOST_WORKERS}", "workers")
+            raise UsageError(f"must be a number from 1 to {_MOST_WORKERS}", "workers")
         if address is not None and (type(address) is not str or not address):
             raise UsageError('such as "auto" or "ray://host:10001"', "address")
         self._cluster = Cluster(address, workers)

@@ -114,7 +114,9 @@ def _require_admission(manifest: Manifest) -> None:
     admission, terms = manifest.admission, manifest.terms
     if not isinstance(admission, Roster):
         if not terms.survivors <= admission.most <= terms.parties:
-            raise UsageError(f"from {terms.survivors} to {terms.parties} parties", "admission")
+            raise UsageError(
+                f"must be from {terms.survivors} to {terms.parties} parties", "admission"
+            )
         # On a forked log each attempt could release a party's value beside others, who come
         # for that attempt alone; on a roster they run out.
         if terms.threshold is not None and terms.attempts != terms.charged + 1:
@@ -180,12 +182,12 @@ def _require_sizes(manifest: Manifest) -> None:
         message = "a squared sensitivity below 2^64: lower the steps"
         raise UsageError(message, "terms.squared_sensitivity")
     if terms.parties > MOST_REGISTERED:
-        raise UsageError(f"at most {MOST_REGISTERED} parties", "terms.parties")
+        raise UsageError(f"must be at most {MOST_REGISTERED} parties", "terms.parties")
     if most_neighbours(terms) > MOST_NEIGHBOURS:
         message = f"nobody may have more than {MOST_NEIGHBOURS} neighbours: lower k"
         raise UsageError(message, "terms.k")
     if terms.rounds * terms.attempts > MOST_ROUNDS:
-        raise UsageError(f"at most {MOST_ROUNDS} rounds with all attempts", "terms.rounds")
+        raise UsageError(f"must be at most {MOST_ROUNDS} rounds with all attempts", "terms.rounds")
 
 
 def most_neighbours(terms: Terms) -> int:
@@ -207,7 +209,7 @@ _Name = TypeVar("_Name", bound=str)
 
 def _decimal_text(value: Decimal) -> bytes:
     if type(value) is not Decimal or not value.is_finite():
-        raise UsageError("a finite Decimal")
+        raise UsageError("must be a finite Decimal")
     return _PLAIN.to_sci_string(value).encode()
 
 
@@ -232,7 +234,7 @@ def _one_of(*names: _Name) -> Codec[_Name]:
 
     def unparse(name: _Name) -> int:
         if name not in names:
-            raise UsageError(f"one of {', '.join(names)}")
+            raise UsageError(f"must be one of {', '.join(names)}")
         return names.index(name)
 
     return converted(u8, parse, unparse)

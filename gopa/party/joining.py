@@ -20,6 +20,7 @@ from gopa.party.states import Enrolled, Invited, Joined, PartyState, RoundInput,
 from gopa.rounds.context import commit, opening_of
 from gopa.rounds.proofs import PossessionClaim
 from gopa.rounds.statements import noise_plan
+from gopa.wording import counted
 from wire.domains import INPUT_AND_NOISE
 from wire.errors import UsageError
 from wire.randomness import draw
@@ -121,7 +122,7 @@ def _require_fitting(party: PartyContext, state: PartyState, supplied: Supplied)
     if any(given.logical == supplied.logical for given in state.inputs):
         raise UsageError("a logical round has one input, the same in every attempt", "logical")
     if len(supplied.values) != terms.dimension:
-        raise UsageError(f"{terms.dimension} values", "values")
+        raise UsageError(f"must hold {counted(terms.dimension, 'value')}", "values")
     whole = set(map(type, supplied.values)) == {int}
     if not (whole and min(supplied.values) >= 0 and max(supplied.values) <= terms.steps):
         raise UsageError(f"integers from 0 to {terms.steps}", "values")

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from typing import Final
 
 from gopa.beacon import KNOWN_CHAINS
 from gopa.messages.manifest import (
@@ -21,16 +22,27 @@ from gopa.messages.manifest import (
     Trust,
 )
 from gopa.planning.worth import Worth, guarantee, judge
+from gopa.wording import BEACONS
 from wire.errors import GopaError
+
+_BEACONS: Final[dict[type[Beacon], str]] = {
+    CommitReveal: BEACONS["commit_reveal"],
+    DrandBeacon: BEACONS["drand"],
+    TestCoins: BEACONS["simulation"],
+}
 
 
 class Refusal(GopaError):
-    """Refuses to take part; `field` is what the party's policy asks more of."""
+    """Refuses to take part; `field` is what the party's policy asks more of.
 
-    def __init__(self, message: str = "", field: str = "") -> None:
-        super().__init__(message, field)
+    `needed` is the value of that field with which the party would take part, where there is one.
+    """
+
+    def __init__(self, message: str = "", field: str = "", needed: str = "") -> None:
+        super().__init__(message, field, needed)
         self.message = message
         self.field = field
+        self.needed = needed
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message}"
@@ -40,7 +52,7 @@ class Refusal(GopaError):
 class LocalPolicy:
     """Sets the least that a party asks of a session.
 
-    `epsilon` and `delta` bound what the whole session gives away; `corrupt_share` is the part
+    `epsilon` and `delta` bound the privacy cost of the whole session; `corrupt_share` is the part
     of the roster that the plan must withstand. `beacons` are the kinds of coins the party
     takes part with. `witnesses`: closes need a quorum. `chains` are the hashes of the drand
     chains whose values it believes nobody knows in advance.
@@ -55,7 +67,9 @@ class LocalPolicy:
     witnesses: bool = False
     open_admission: bool = False
     simulation: bool = False
-    chains: frozenset[bytes] = frozenset(chain.chain_hash for chain in KNOWN_CHAINS)
+    chains: frozenset[bytes] = field(
+        default_factory=lambda: frozenset(chain.chain_hash for chain in KNOWN_CHAINS)
+    )
 
     def require(self, manifest: Manifest, author: bytes) -> None:
         """Return if the party with this Ed25519 key may join; `Refusal` says what is missing."""
@@ -69,26 +83,36 @@ class LocalPolicy:
         """The same about those who really joined, before the coins are known."""
         worth = guarantee(manifest.terms, joined).total
         if worth > self.delta:
-            raise Refusal(f"with {joined} parties delta is {worth:.3g}", "joined")
+            needed = _upwards(worth)
+            message = f"with the {joined} parties that joined delta is {needed}, you accept at most"
+            raise Refusal(f"{message} {self.delta}", "joined", needed)
 
     def _require_kind(self, manifest: Manifest) -> None:
         """Refuse weaker kinds of session, so that no organiser can choose one for the party."""
         if manifest.simulation and not self.simulation:
-            raise Refusal("this is a simulation", "simulation")
+            raise Refusal("this session is a simulation", "simulation")
         if manifest.mode not in self.modes:
-            raise Refusal(f"mode {manifest.mode.name.lower()} is not allowed", "mode")
+            raise Refusal(
+                f"this session has mode {manifest.mode.name.lower()}, which you do not accept",
+                "mode",
+            )
         if manifest.trust is Trust.HONEST_BUT_CURIOUS and not self.honest_but_curious:
-            raise Refusal("the session withstands no liars", "trust")
+            raise Refusal("this session does not find liars", "trust")
 
     def _require_beacon(self, manifest: Manifest) -> None:
         beacon = manifest.beacon
         if isinstance(beacon, TestCoins):
             return  # a manifest has them in simulations only, which are judged as such
         if type(beacon) not in self.beacons:
-            raise Refusal(f"coins from {type(beacon).__name__} are not allowed", "beacon")
+            source = _BEACONS[type(beacon)]
+            raise Refusal(
+                f"you do not accept the source of this session's coins: {source}", "beacon"
+            )
         # An organiser could run a chain of its own, and know its values in advance.
         if isinstance(beacon, DrandBeacon) and beacon.chain.chain_hash not in self.chains:
-            raise Refusal("another chain than the ones allowed", "chain")
+            raise Refusal(
+                "this session draws its coins from a drand chain that you do not accept", "chain"
+            )
 
     def _require_witnesses(self, manifest: Manifest) -> None:
         """Require witnesses if this policy does, and always with a beacon.
@@ -98,7 +122,8 @@ class LocalPolicy:
         """
         needed = self.witnesses or isinstance(manifest.beacon, DrandBeacon)
         if needed and manifest.quorum is None:
-            raise Refusal("no quorum of witnesses is needed for a close", "policy")
+            optional = "" if isinstance(manifest.beacon, DrandBeacon) else "no witnesses"
+            raise Refusal("this session asks for no quorum of witnesses", "policy", optional)
 
     def _require_membership(self, manifest: Manifest, author: bytes) -> None:
         """Require a roster with this key, unless the party takes part among strangers.
@@ -106,12 +131,16 @@ class LocalPolicy:
         With open admission an adversary may bring any number of parties.
         """
         if author == manifest.organiser:
-            raise Refusal("the organiser takes part under another key", "organiser")
+            raise Refusal(
+                "your key is the organiser's: the organiser must take part under another key",
+                "organiser",
+            )
         if isinstance(manifest.admission, Roster):
             if author not in manifest.admission.keys:
-                raise Refusal("the party is not on the roster", "admission")
+                raise Refusal("your key is not on the roster of this session", "admission")
         elif not self.open_admission:
-            raise Refusal("anybody may join: nothing bounds the corrupt", "admission")
+            message = "anybody may join this session: nothing bounds the number of corrupt parties"
+            raise Refusal(message, "admission", "anyone")
 
     def _require_privacy(self, manifest: Manifest) -> None:
         """Require the epsilon and delta of this policy, computed here from the terms.
@@ -121,11 +150,29 @@ class LocalPolicy:
         """
         terms = manifest.terms
         if terms.epsilon > self.epsilon:
-            raise Refusal(f"epsilon is {terms.epsilon}", "epsilon")
+            message = (
+                f"this session uses epsilon {terms.epsilon}, you accept at most {self.epsilon}"
+            )
+            raise Refusal(message, "epsilon", str(terms.epsilon))
         if Fraction(terms.corrupt, terms.parties) < self.corrupt_share:
-            raise Refusal(f"the plan withstands {terms.corrupt} corrupt parties only", "corrupt")
+            needed = f"{terms.corrupt}/{terms.parties}"
+            message = f"this session withstands {terms.corrupt} of {terms.parties} corrupt parties"
+            raise Refusal(
+                f"{message}, you ask for a share of {self.corrupt_share}", "corrupt", needed
+            )
         worth = guarantee(terms).total
         if judge(terms) is not Worth.KEPT:
-            raise Refusal(f"the plan claims delta {terms.delta} and has {worth:.3g}", "terms")
+            raise Refusal(
+                f"this session claims delta {terms.delta}, and its plan only reaches {worth:.3g}",
+                "terms",
+            )
         if worth > self.delta:
-            raise Refusal(f"delta is {worth:.3g}", "delta")
+            needed = _upwards(worth)
+            message = f"this session uses delta {needed}, you accept at most {self.delta}"
+            raise Refusal(message, "delta", needed)
+
+
+def _upwards(delta: float) -> str:
+    """Three digits, rounded up: who accepts so much accepts the session."""
+    rounded = Context(prec=3, rounding=ROUND_CEILING).create_decimal(Decimal(delta))
+    return str(rounded.normalize())

@@ -1,6 +1,6 @@
 """Explains a plan to people: why each number of it is what it is, and three pictures.
 
-Pictures need matplotlib (extra `gopa[plot]`), which is imported here only.
+Pictures need matplotlib (the extra `plot`), which is imported here only.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gopa.extras import missing
 from gopa.planning.attendance import worst_energy
 from gopa.planning.gaussian import central_deviation, gaussian_mu
 from gopa.planning.liveness import Liveness
@@ -17,6 +18,7 @@ from gopa.planning.request import Request
 from gopa.planning.result import Errors, Plan, PlanReason
 from gopa.planning.terms import Terms
 from gopa.planning.worth import Guarantee, attendance_of, units_of
+from gopa.wording import counted
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable
 
@@ -79,9 +81,9 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
         PlanReason(
             "delta",
             f"{worth.total:.4g}",
-            f"{worth.noise:.4g} from noise and masks over {terms.releases} releases, "
+            f"{worth.noise:.4g} from noise and masks over {counted(terms.releases, 'release')}, "
             f"{worth.beta:.2g} for each of {terms.tries} graphs that a liar may look at in "
-            f"{terms.rounds * terms.attempts} attempts",
+            f"{counted(terms.rounds * terms.attempts, 'attempt')}",
         ),
         *_chances(request, terms, alive),
         PlanReason(
@@ -119,7 +121,8 @@ def _chances(request: Request, terms: Terms, alive: Liveness) -> tuple[PlanReaso
         f"when each party fails with probability {alive.dropout:g} in a round, before any of its "
         "messages alike, nobody lies, and the organiser and the board work"
     )
-    retries = f"{terms.attempts} attempts, {terms.charged} charged retries: {_why_charged(terms)}"
+    charged = counted(terms.charged, "charged retry", "charged retries")
+    retries = f"{counted(terms.attempts, 'attempt')}, {charged}: {_why_charged(terms)}"
     proved = (
         () if request.norm is None else (PlanReason("length", f"{request.norm}", NORM_UNPROVED),)
     )
@@ -190,15 +193,18 @@ _MASK_SHARE = 0.02
 def draw_plan(plan: Plan, out: Path) -> None:
     """Draws three panels: error against epsilon, error against n, masks against neighbours.
 
-    The format follows the ending, svg or png. `UsageError` when matplotlib is missing or
-    the file cannot be written.
+    The format follows the ending, svg or png.
+
+    Raises:
+        BackendError: the extra `plot` is not installed.
+        UsageError: another ending, or the file cannot be written.
     """
     check_picture(out)
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise UsageError("pictures need matplotlib: pip install 'gopa[plot]'", "plot") from None
+        raise missing("plot") from None
     figure = Figure(figsize=(13, 4.3), layout="constrained")
     FigureCanvasAgg(figure)
     by_epsilon, by_parties, by_neighbours = figure.subplots(1, 3)
@@ -215,7 +221,7 @@ def draw_plan(plan: Plan, out: Path) -> None:
 def check_picture(out: Path) -> None:
     """Refuses a name that does not end in .svg or .png, or whose directory does not exist."""
     if out.suffix not in {".svg", ".png"}:
-        raise UsageError("a picture ends in .svg or .png", "plot")
+        raise UsageError("the name of a picture must end in .svg or .png", "plot")
     if not out.parent.is_dir():
         raise UsageError("the directory of the picture does not exist: create it first", "plot")
 

@@ -90,9 +90,9 @@ def rdp_delta(epsilon: float, orders: Floats, divergences: Floats) -> float:
 def check_target(epsilon: float, delta: float) -> None:
     """Refuse targets outside 0 < epsilon <= 100, 0 < delta < 1."""
     if not (isinstance(epsilon, (int, float)) and 0 < epsilon <= 100):
-        raise UsageError("a number above 0 and at most 100", "epsilon")
+        raise UsageError("must be a number above 0 and at most 100", "epsilon")
     if not (isinstance(delta, (int, float)) and 1e-30 <= delta < 1):
-        raise UsageError("a number from 1e-30 to below 1", "delta")
+        raise UsageError("must be a number from 1e-30 to below 1", "delta")
 
 
 def _largest(holds: Callable[[float], bool], low: float, high: float) -> float:

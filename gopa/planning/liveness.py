@@ -82,11 +82,18 @@ def plan_losses(
     """
     if dropout == 0:
         return PlannedLosses(0, parties)
-    spread = math.sqrt(parties * dropout * (1 - dropout))
-    missing = parties * dropout + DEVIATIONS * spread + 2 * PEELED * parties
-    survivors = max(fewest, math.floor(parties - missing), 0)
+    survivors = fewest_survivors(parties, dropout, fewest)
     loss = max(_loss_bound(parties, k, dropout), _missing_bound(parties, k, dropout, course))
     return PlannedLosses(min(loss, parties - survivors), survivors)
+
+
+def fewest_survivors(parties: int, dropout: float, fewest: int = 0) -> int:
+    """How many remain but for four deviations and those that are removed; at least `fewest`."""
+    if dropout == 0:
+        return parties
+    spread = math.sqrt(parties * dropout * (1 - dropout))
+    missing = parties * dropout + DEVIATIONS * spread + 2 * PEELED * parties
+    return max(fewest, math.floor(parties - missing), 0)
 
 
 @lru_cache(maxsize=4096)

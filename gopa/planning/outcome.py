@@ -1,4 +1,4 @@
-"""Computes what a finished round gave away: the graph is known now, the corrupt set still is not.
+"""Computes the privacy cost of a finished round: the graph is known, the corrupt set still is not.
 
 Known graphs protect a party by the honest parties and unknown masks around it; Gaussian masks
 have a price on a known graph. Specification: `specs/03-privacy.md`, section 10.
@@ -18,6 +18,7 @@ from gopa.graph.spectrum import certified_spectrum
 from gopa.graph.structure import Graph
 from gopa.planning.terms import Terms, coin_choices
 from gopa.planning.worth import delta_of_component, guarantee, units_of
+from gopa.wording import counted
 from wire.errors import UsageError
 from wire.randomness import Rng
 
@@ -205,7 +206,7 @@ class Privacy:
     __slots__ = ()
 
     def of(self, outcome: RoundFacts, *, rng: Rng) -> PrivacyStatement:
-        """What this round gave away, against each kind of adversary, with its assumptions.
+        """The privacy cost of this round, against each kind of adversary, with its assumptions.
 
         `rng` draws the random vector that certifies large spectra. An outcome that
         contradicts itself raises `UsageError`; one that broke the plan's limits gets
@@ -270,7 +271,7 @@ def _unknown_masks(outcome: RoundFacts, corrupt: Iterable[int]) -> Graph:
 
 def _observer_claim(outcome: RoundFacts, unknown: Sequence[Graph], rng: Rng) -> DeltaClaim:
     groups = [protections(graph, outcome.terms, rng) for graph in unknown]
-    against = "board, organiser and everyone outside the result"
+    against = "even if the board, the organiser and everyone outside the result collude"
     return DeltaClaim(against, *worst(outcome.terms, groups))
 
 
@@ -279,7 +280,7 @@ def _known_claim(outcome: RoundFacts, rng: Rng) -> DeltaClaim:
         protections(_unknown_masks(release, release.corrupt or ()), release.terms, rng)
         for release in outcome.releases
     ]
-    against = f"the {len(outcome.corrupt or ())} named parties together"
+    against = f"even if the {len(outcome.corrupt or ())} named parties collude"
     return DeltaClaim(against, *worst(outcome.terms, groups))
 
 
@@ -289,7 +290,7 @@ def _curious_claim(outcome: RoundFacts, unknown: Sequence[Graph], rng: Rng) -> D
         _without_any_one(release, graph, rng)
         for release, graph in zip(outcome.releases, unknown, strict=True)
     ]
-    return DeltaClaim("each single curious party", *worst(outcome.terms, groups))
+    return DeltaClaim("against any single curious party", *worst(outcome.terms, groups))
 
 
 def _without_any_one(outcome: RoundFacts, unknown: Graph, rng: Rng) -> list[Protection]:
@@ -308,11 +309,12 @@ def _planned_claim(outcome: RoundFacts) -> DeltaClaim:
     Delta is computed from the terms, not copied from them: they may promise too much.
     """
     terms = outcome.terms
-    group = f"{terms.corrupt} parties" if terms.corrupt > 1 else "party"
-    against = f"any {group} fixed before the coins, with board and organiser"
+    against = "even if the planned number of parties, the board and the organiser collude"
     broken = next(filter(None, map(_broken_limit, outcome.releases)), "")
     if len(outcome.releases) > terms.charged + 1:
-        broken = f"{len(outcome.releases)} releases where the plan allows {terms.charged + 1}"
+        broken = (
+            f"{counted(len(outcome.releases), 'release')} where the plan allows {terms.charged + 1}"
+        )
     if broken:
         return DeltaClaim(against, 1.0, broken)
     found = guarantee(terms)
@@ -385,7 +387,9 @@ def _assumptions(outcome: RoundFacts) -> tuple[str, ...]:
         lines.append("single view of the log assumed for coins and for exclusion of entries")
     if len(outcome.unmasked) < len(outcome.included):
         missing = len(outcome.included) - len(outcome.unmasked)
-        lines.append(f"{missing} self-masks stayed closed; the claims do not count on them")
+        lines.append(
+            f"{counted(missing, 'self-mask')} stayed closed; the claims do not count on them"
+        )
     if terms.rounds > 1:
         lines.append(
             f"a party whose input is the same in all {terms.rounds} rounds has the claim of the "

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
+
+import numpy as np
 
 from gopa.planning.convolution import MOST_VARIANCE
 from gopa.planning.defaults import (
@@ -26,6 +29,7 @@ from gopa.planning.defaults import (
 )
 from gopa.planning.explanation import advice, explain
 from gopa.planning.exposure import Exposure, require_accountable
+from gopa.planning.feasible import with_what_works
 from gopa.planning.gaussian import central_deviation
 from gopa.planning.grid_and_noise import (
     NoiseTarget,
@@ -38,7 +42,7 @@ from gopa.planning.grid_and_noise import (
 )
 from gopa.planning.liveness import LivenessTerms, liveness
 from gopa.planning.neighbours import NeighbourChoice, choose_neighbours
-from gopa.planning.request import Request
+from gopa.planning.request import Request, python_number
 from gopa.planning.result import (
     Errors,
     NoiseName,
@@ -117,12 +121,20 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
     "error" loses least accuracy to the masks, "peers" needs fewest neighbours, "masks"
     keeps Gaussian masks small.
 
+    >>> plan = gopa.plan(n=100, epsilon=1, delta=1e-6)
+    >>> plan.terms.parties, plan.terms.corrupt
+    (100, 10)
+    >>> plan.errors.curator < plan.errors.planned < plan.errors.local
+    True
+    >>> "error of the mean" in plan.explain()
+    True
+
     Raises `UsageError` that says which way to move when no plan meets the target, and
     when a session would get a result with a chance below `least_chance`.
     """
-    if not isinstance(range, (tuple, list)) or len(range) != 2:
+    if not isinstance(range, (tuple, list, np.ndarray)) or len(range) != 2:
         raise UsageError("two numbers, the smallest and the largest input", "range")
-    asked: dict[str, Any] = {
+    given: dict[str, Any] = {
         "parties": n,
         "epsilon": epsilon,
         "delta": delta,
@@ -144,39 +156,70 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
         "mode": mode,
         "trust": trust,
         "open_admission": open_admission,
+        "recovery": recovery,
     }
-    if recovery != "auto":
-        made = _plan(Request.checked(recovery=recovery, **asked))
+    asked = {name: python_number(value) for name, value in given.items()}
+    least_chance = python_number(least_chance)
+    try:
+        made = _made(asked, least_chance)
+    except UsageError as error:
+        raise with_what_works(error, asked, lambda other: _made(other, least_chance)) from None
+    # Whoever accepts any chance, as simulations do, hears it from the result.
+    for warning in made.warnings if least_chance else ():
+        _LOG.warning("%s", warning)
+    return made
+
+
+def _made(asked: Mapping[str, Any], least_chance: float) -> Plan:
+    """The plan that is asked for; with recovery "auto" one without it where it is impossible."""
+    if asked["recovery"] != "auto":
+        made = _plan(Request.checked(**asked))
     else:
-        made = _with_recovery(asked) or _plan(Request.checked(recovery=None, **asked))
-    return accepted(made, least_chance)
+        target = {name: value for name, value in asked.items() if name != "recovery"}
+        made = _automatic(target)
+    return accepted(replace(made, colluding=asked["corrupt"]), least_chance)
 
 
-def _with_recovery(asked: dict[str, Any]) -> Plan | None:
-    """The plan with the best threshold; None where recovery is not possible."""
-    if asked["trust"] != "malicious":
-        return None  # without self-masks there is nothing to recover
+def _automatic(asked: dict[str, Any]) -> Plan:
+    if asked["trust"] != "malicious":  # without self-masks there is nothing to recover
+        return _plan(Request.checked(recovery=None, **asked))
+    refused: list[UsageError] = []
+    found = _with_recovery(asked, refused)
+    if found is not None:
+        return found
+    try:
+        return _plan(Request.checked(recovery=None, **asked))
+    except UsageError as error:
+        # Without recovery more parties have to remain, which nobody asked for.
+        raise (refused[-1] if error.field == "corrupt" else error) from None
+
+
+def _with_recovery(asked: dict[str, Any], refused: list[UsageError]) -> Plan | None:
+    """The plan with the best threshold; None where recovery is not possible, and why."""
     first = _first_threshold(Request.checked(recovery=THRESHOLDS[-1], **asked))
-    found = [_recovering(asked, THRESHOLDS[first])]
+    found = [_recovering(asked, THRESHOLDS[first], refused)]
     larger, smaller = THRESHOLDS[:first][::-1], THRESHOLDS[first + 1 :]
     for threshold in larger if found[0] is None else smaller:
         best = found[-1]
         if best is not None and (found[0] is None or best.liveness.session >= SURE_CHANCE):
             break
-        found.append(_recovering(asked, threshold))
+        found.append(_recovering(asked, threshold, refused))
         if found[0] is not None and found[-1] is None:
             break
     made = [each for each in found if each is not None]
     return max(made, key=lambda each: each.liveness.session, default=None)
 
 
-def _recovering(asked: dict[str, Any], threshold: Fraction) -> Plan | None:
+def _recovering(
+    asked: dict[str, Any], threshold: Fraction, refused: list[UsageError]
+) -> Plan | None:
     """None where corrupt neighbours could open self-masks, or no noise or masks are wide enough."""
     try:
         return _plan(Request.checked(recovery=threshold, **asked))
     except UsageError as error:
         if error.field not in {"recovery", "noise", "mask"}:
             raise
+        refused.append(error)
         return None
 
 
@@ -197,19 +240,20 @@ def _first_threshold(request: Request) -> int:
 
 
 def accepted(made: Plan, least_chance: float) -> Plan:
-    """The plan; `UsageError` if its session would get a result too rarely."""
+    """The plan; `UsageError` if its session would get a result too rarely.
+
+    Warnings are logged, but for whoever accepts any chance: simulations do, and know who fails.
+    """
     if isinstance(least_chance, bool) or not isinstance(least_chance, (int, float)):
-        raise UsageError("a probability from 0 to 1", "least_chance")
+        raise UsageError("must be a probability from 0 to 1", "least_chance")
     if not 0 <= least_chance <= 1:
-        raise UsageError("a probability from 0 to 1", "least_chance")
+        raise UsageError("must be a probability from 0 to 1", "least_chance")
     if made.liveness.session < least_chance:
         message = (
             f"the session would get a result with a chance of {made.liveness.session:.2g} only: "
             f"{advice(made.terms, made.liveness)}, or accept that (least_chance=0)"
         )
         raise UsageError(message, "least_chance")
-    for warning in made.warnings:
-        _LOG.warning("%s", warning)
     return made
 
 

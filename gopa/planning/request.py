@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import get_args
+from typing import Any, get_args
+
+import numpy as np
 
 from gopa.planning.defaults import ATTEMPTS, CHARGED, MOST_WITHHELD, PlannedMode, PlannedTrust
 from gopa.planning.gaussian import check_target
@@ -30,9 +32,20 @@ from gopa.planning.terms import (
     graphs_of_attempt,
     releases_with_recovery,
 )
+from gopa.wording import counted
 from wire.errors import UsageError
 
 Number = float | str | Decimal
+
+
+def python_number(value: Any) -> Any:
+    """Turns a numpy scalar into the Python number that is written alike; the rest stays as it is.
+
+    A float of 32 bits that prints as 0.1 means one tenth, as a decimal does.
+    """
+    if isinstance(value, np.floating):
+        return float(str(value))
+    return value.item() if isinstance(value, np.generic) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +107,7 @@ class Request:
         open_admission: bool,
     ) -> Request:
         """The same target with every field checked; the first wrong one is named."""
-        check_integer(parties, FEWEST_PARTIES, MOST_PARTIES, "n")
+        _check_parties(parties)
         check_integer(dimension, 1, MOST_DIMENSION, "dimension")
         check_integer(rounds, 1, MOST_ROUNDS, "rounds")
         check_name(mode, get_args(PlannedMode), "mode")
@@ -103,7 +116,7 @@ class Request:
             raise UsageError("full mode trusts nobody: take mode='signed' or 'off'", "trust")
         for name, flag in (("integers", integers), ("open_admission", open_admission)):
             if type(flag) is not bool:
-                raise UsageError("true or false", name)
+                raise UsageError("must be true or false", name)
         unasked = charged is None
         charged = CHARGED if charged is None else charged
         check_integer(charged, 0, MOST_CHARGED, "charged")
@@ -153,7 +166,7 @@ class Request:
 
     def _check(self) -> None:
         if not LEAST_DELTA <= self.exact_delta < 1:
-            message = f"from {LEAST_DELTA}, as cryptography promises no more, to below 1"
+            message = f"must lie between {LEAST_DELTA}, as cryptography promises no more, and 1"
             raise UsageError(message, "delta")
         check_target(self.epsilon, self.delta)
         self._check_inputs()
@@ -162,14 +175,14 @@ class Request:
             raise UsageError(message, "attempts")
         if self.honest < 2:
             message = (
-                "fewer than two honest parties are certain to remain: "
-                "lower `corrupt` or `dropout`, or enlist more parties"
+                f"of {self.parties} parties fewer than two honest ones are certain to remain: "
+                "enlist more parties, or assume that fewer collude or fail"
             )
             raise UsageError(message, "corrupt")
 
     def _check_inputs(self) -> None:
         if self.high <= self.low:
-            raise UsageError("the upper end is above the lower end", "range")
+            raise UsageError("the upper end must lie above the lower end", "range")
         if self.norm is not None and self.norm <= 0:
             raise UsageError("the bound on the length of vectors is above 0", "norm")
         if self.norm is not None and self.dimension == 1:
@@ -251,7 +264,7 @@ def _decimal(value: Number, field: str) -> Decimal:
     try:
         exact = Decimal(str(value))
     except (InvalidOperation, ValueError):
-        raise UsageError("a decimal number", field) from None
+        raise UsageError("must be a decimal number", field) from None
     check_decimal(exact, field)
     return exact
 
@@ -259,7 +272,7 @@ def _decimal(value: Number, field: str) -> Decimal:
 def _probability(value: float) -> float:
     """The chance that a party fails: a real number, not a string or a truth value."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
-        raise UsageError("a probability from 0 to below 1", "dropout")
+        raise UsageError("must be a probability from 0 to below 1", "dropout")
     return float(value)
 
 
@@ -279,13 +292,24 @@ def _threshold(recovery: Fraction | str | None, trust: PlannedTrust) -> Fraction
     try:
         exact = Fraction(recovery)
     except (ValueError, ZeroDivisionError):
-        raise UsageError('a fraction such as "2/3"', "recovery") from None
+        raise UsageError('must be a fraction such as "2/3"', "recovery") from None
     if not 0 < exact < 1 or exact.denominator > MOST_DENOMINATOR:
-        message = f"between 0 and 1, with a denominator of at most {MOST_DENOMINATOR}"
+        message = f"must lie between 0 and 1, with a denominator of at most {MOST_DENOMINATOR}"
         raise UsageError(message, "recovery")
     if trust != "malicious":
         raise UsageError("parties that are trusted have no self-masks: leave it out", "recovery")
     return exact
+
+
+def _check_parties(parties: int) -> None:
+    # `True` is an instance of `int`, and would pass for one party.
+    if type(parties) is not int:
+        raise UsageError("the number of parties must be an integer", "n")
+    given = counted(parties, "party", "parties")
+    if parties < FEWEST_PARTIES:
+        raise UsageError(f"{given} given; at least {FEWEST_PARTIES} are needed", "n")
+    if parties > MOST_PARTIES:
+        raise UsageError(f"{given} given; at most {MOST_PARTIES} are possible", "n")
 
 
 def _corrupt(corrupt: float, parties: int) -> int:
@@ -295,7 +319,9 @@ def _corrupt(corrupt: float, parties: int) -> int:
     elif type(corrupt) is float and 0 <= corrupt < 1:
         count = math.floor(corrupt * parties + 1e-9)
     else:
-        raise UsageError("a number of parties, or a part of them from 0.0 to below 1.0", "corrupt")
+        raise UsageError(
+            "must be a number of parties, or a part of them from 0.0 to below 1.0", "corrupt"
+        )
     if not 0 <= count < parties:
-        raise UsageError("from 0 parties to one less than all of them", "corrupt")
+        raise UsageError("must leave at least one honest party", "corrupt")
     return max(1, count)

@@ -6,15 +6,21 @@ import math
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from textwrap import fill
+from typing import Final, Literal, TypeAlias
 
-from gopa.planning.defaults import GOOD_CHANCE
+from gopa.planning.defaults import CORRUPT, GOOD_CHANCE
 from gopa.planning.liveness import Liveness
 from gopa.planning.terms import Terms
+from gopa.planning.usefulness import terms_warning
 
 NoiseName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
 
 Objective: TypeAlias = Literal["error", "peers", "masks"]
+
+
+_WIDTH: Final = 100
+"""Columns of an explanation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,7 @@ class PlanCost:
     cpu_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
     """Holds a plan that meets its target. `gopa.plan` makes it; `terms` goes into the manifest.
 
@@ -53,7 +59,8 @@ class Plan:
     is (epsilon, delta)-private towards each other party: `noise_delta` from the noise and
     masks, the rest from graphs worse than assumed. `beta` bounds the chance of each of
     `terms.tries` graphs to be one; `beta_recovery` is the part of it that stands for
-    self-masks which corrupt neighbours could open. `liveness` says how likely a result is.
+    self-masks which corrupt neighbours could open. `liveness` says how likely a result is,
+    `colluding` how many corrupt parties were asked for, as a count or a part of all.
     """
 
     terms: Terms
@@ -66,6 +73,7 @@ class Plan:
     cost: PlanCost
     liveness: Liveness
     reasons: tuple[PlanReason, ...]
+    colluding: float = CORRUPT
 
     @property
     def total_delta(self) -> float:
@@ -75,10 +83,34 @@ class Plan:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What whoever runs this plan should know first; nothing for a good one."""
-        chance = self.liveness.session
-        if chance >= GOOD_CHANCE:
-            return ()
-        return (f"the session gets a result with a chance of {chance:.2g} only",)
+        chance, planned = self.liveness.session, self.errors.planned
+        rare = f"the session gets a result with a chance of {chance:.2g} only"
+        noisy = terms_warning(
+            self.terms, planned, colluding=self.colluding, dropout=self.liveness.dropout
+        )
+        return (*((rare,) if chance < GOOD_CHANCE else ()), *((noisy,) if noisy else ()))
+
+    def __repr__(self) -> str:
+        terms = self.terms
+        return (
+            f"<Plan: {terms.parties} parties of whom {terms.corrupt} may collude, "
+            f"epsilon {terms.epsilon:g}, delta {float(terms.delta):g}, error of the mean "
+            f"{self.errors.planned:.2g}; explain() says why>"
+        )
+
+    def explain(self) -> str:
+        """Says what each number of the plan is and why, below its warnings."""
+        width = max(len(reason.name) for reason in self.reasons)
+        warned = [f"warning: {warning}" for warning in self.warnings]
+        lines = [
+            fill(
+                f"{reason.name:<{width}}  {reason.value}: {reason.why}",
+                width=_WIDTH,
+                subsequent_indent=" " * (width + 2),
+            )
+            for reason in self.reasons
+        ]
+        return "\n".join([*warned, *lines])
 
     @property
     def mask_mu(self) -> float:

@@ -189,7 +189,7 @@ class Terms:
             self.squared_sensitivity, box if self.dimension == 1 else 1, box, "squared_sensitivity"
         )
         if not isinstance(self.noise, GaussianTable | WeightedBits):
-            raise UsageError("a noise law", "noise")
+            raise UsageError("must be a noise law", "noise")
         check_name(self.mask, get_args(MaskLaw), "mask")
         deviations = (0, 0) if self.mask == "uniform" else (1, MOST_DEVIATION)
         check_integer(self.mask_deviation, *deviations, "mask_deviation")
@@ -198,16 +198,16 @@ class Terms:
         check_decimal(self.low, "low")
         check_decimal(self.high, "high")
         if self.high <= self.low:
-            raise UsageError("the upper end is above the lower end", "high")
+            raise UsageError("the upper end must lie above the lower end", "high")
         check_decimal(self.epsilon, "epsilon")
         if not 0 < self.epsilon <= LARGEST_EPSILON:
             raise UsageError(f"above 0 and at most {LARGEST_EPSILON}", "epsilon")
         check_decimal(self.delta, "delta")
         if not LEAST_DELTA <= self.delta < 1:
-            raise UsageError(f"from {LEAST_DELTA} to below 1", "delta")
+            raise UsageError(f"must be from {LEAST_DELTA} to below 1", "delta")
         check_decimal(self.beta, "beta")
         if not 0 <= self.beta < 1:
-            raise UsageError("from 0 to below 1", "beta")
+            raise UsageError("must be from 0 to below 1", "beta")
 
     def _check_threshold(self) -> None:
         check_name(self.beacon, get_args(BeaconKind), "beacon")
@@ -278,24 +278,24 @@ def check_integer(value: int, low: int, high: int, field: str) -> None:
     """`UsageError` unless `value` is an integer (no truth value, no float) in this range."""
     # `True` is an instance of `int`, and would pass for one party.
     if type(value) is not int or not low <= value <= high:
-        raise UsageError(f"an integer from {low} to {high}", field)
+        raise UsageError(f"must be an integer from {low} to {high}", field)
 
 
 def check_name(value: str, allowed: tuple[str, ...], field: str) -> None:
     """`UsageError` unless `value` is one of the names."""
     if type(value) is not str or value not in allowed:
-        raise UsageError(f"one of {', '.join(allowed)}", field)
+        raise UsageError(f"must be one of {', '.join(allowed)}", field)
 
 
 def check_decimal(value: Decimal, field: str) -> None:
     """`UsageError` unless `value` is a finite decimal with a reasonable number of digits."""
     if type(value) is not Decimal or not value.is_finite():
-        raise UsageError("a finite decimal number", field)
+        raise UsageError("must be a finite decimal number", field)
     _, digits, scale = value.as_tuple()
     exponent = int(scale) if value.is_zero() else value.adjusted()
     if len(digits) > MOST_DIGITS or abs(exponent) > LARGEST_EXPONENT:
         raise UsageError(
-            f"at most {MOST_DIGITS} digits, and between 1e-{LARGEST_EXPONENT} "
+            f"must have at most {MOST_DIGITS} digits and lie between 1e-{LARGEST_EXPONENT} "
             f"and 1e{LARGEST_EXPONENT}",
             field,
         )

@@ -68,7 +68,7 @@ def guarantee(terms: Terms, joined: int | None = None) -> Guarantee:
     """
     if joined is not None:
         if type(joined) is not int or joined < 0:
-            raise UsageError("a number of parties that joined", "joined")
+            raise UsageError("must be a number of parties that joined", "joined")
         # Outside of the range that was accounted for nothing is promised.
         if not terms.survivors <= joined <= terms.parties:
             return NOTHING

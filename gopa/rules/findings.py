@@ -391,16 +391,17 @@ class RoundPicture:
 class SessionState:
     """Says where the session stands.
 
-    `round` is None before the first `open`. `releases` counts the valid final closes of
-    the logical round that is current. After `over` the rules demand nothing more:
-    either all logical rounds are done (`failed` is False) or the manifest or a message
-    of the organiser broke a rule (`failed`).
+    `round` is None before the first `open`. `results` counts the rounds that have one, `releases`
+    the valid final closes of the logical round that is current. After `over` the rules demand
+    nothing more: either all logical rounds are done (`failed` is False) or the manifest or a
+    message of the organiser broke a rule (`failed`).
     """
 
     session: bytes
     manifest: Manifest | None
     round: RoundPicture | None
     rounds_ended: int
+    results: int
     releases: int
     over: bool
     failed: bool

@@ -203,6 +203,7 @@ class Ledger:
             manifest=self._manifest,
             round=None if rounds is None else rounds.view(),
             rounds_ended=0 if rounds is None else rounds.ended,
+            results=0 if rounds is None else rounds.results,
             releases=0 if rounds is None else rounds.releases,
             over=failed or (rounds is not None and rounds.over),
             failed=failed,

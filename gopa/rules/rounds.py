@@ -72,6 +72,7 @@ class RoundSequence:
         self.manifest = manifest
         self.failed = False
         self.ended = 0
+        self.results = 0
         self._tools, self._session = tools, session
         self._notes, self._views = notes, views
         self._memory, self._bars = SessionMemory(), Bars()
@@ -108,7 +109,7 @@ class RoundSequence:
         return 0 if self._state is None else releases_of(self._state)
 
     def next_control(self, cut: int, given: CloseInputs) -> Control | None:
-        """The message that the rules demand from the organiser now, with this cut."""
+        """See `Ledger.next_control`."""
         if self.failed:
             return None
         if self._state is None or self._rules is None:
@@ -129,14 +130,14 @@ class RoundSequence:
         return self._control(tried.said)
 
     def abort(self, cut: int) -> Control | None:
-        """The organiser's own abort, which no rule demands ([X1]); None outside a round."""
+        """See `Ledger.abort`."""
         if self.failed or self._state is None or self._rules is None:
             return None
         self._require_cut(cut)
         return self._control(aborted(self._state, cut, self._leaf, Failure(AbortReason.ORGANISER)))
 
     def fails(self, cut: int) -> bool:
-        """Whether the rules demand an abort of the round with this cut."""
+        """See `Ledger.fails`."""
         if self.failed or self._state is None or self._rules is None:
             return False
         self._require_cut(cut)
@@ -147,7 +148,7 @@ class RoundSequence:
         return isinstance(decision.said, Failure)
 
     def carries_on(self, cut: int) -> bool:
-        """Whether an abort for no reason would be a veto ([X7]) if it had this cut as its index."""
+        """See `Ledger.carries_on`."""
         state, rules = self._state, self._rules
         if self.failed or state is None or rules is None or state.final is None:
             return False
@@ -156,7 +157,7 @@ class RoundSequence:
         return cut_off(state, rules, decision, cut, cut, CloseInputs()).goes_on
 
     def pending_faults(self, cut: int) -> tuple[Fault, ...]:
-        """What parties did wrong in the open phase, as its close with this cut would find."""
+        """See `Ledger.pending_faults`."""
         if self.failed or self._state is None or self._rules is None:
             return ()
         self._require_cut(cut)
@@ -400,6 +401,7 @@ class RoundSequence:
         state.ended, state.ended_at = said, message.index
         self._rules, self._cut, self._tried = None, said.cut, None
         self.ended += 1
+        self.results += isinstance(said, ResultMessage)
 
     def _forget(self, state: RoundState, phase: Phase | None, heard: int) -> None:
         """Drop the messages of a phase that is over, but for accusations above its cut."""

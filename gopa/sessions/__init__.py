@@ -2,7 +2,7 @@
 
 A party is a `Client`: it joins the session of a `Ticket` and contributes values. Learning code
 takes a `SessionAggregator`, which has the interface of `gopa.LocalAggregator`. Many parties of
-one process follow a board `Together`. Needs the extra `gopa[session]`.
+one process follow a board `Together`.
 """
 
 from gopa.sessions.aggregator import SessionAggregator

@@ -7,20 +7,22 @@ import os
 from collections.abc import Coroutine, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args
 
 from gopa.aggregation.account import Account
 from gopa.aggregation.aggregator import AggregatorBase
 from gopa.aggregation.engine import Carried, Mode
 from gopa.aggregation.engine import Trust as EngineTrust
+from gopa.aggregation.intake import Absent, Values, entries_of, values_of, weights_of
 from gopa.aggregation.reading import Reading, result_of
 from gopa.aggregation.result import Result
-from gopa.aggregation.structure import Structure, Value, count_of
+from gopa.aggregation.structure import Structure, Value
 from gopa.aggregation.transcript import SessionTranscript
 from gopa.aggregation.weighting import largest_weight
 from gopa.messages.manifest import Manifest, Roster, Trust
 from gopa.messages.manifest import Mode as ManifestMode
 from gopa.planning import Terms
+from gopa.planning.terms import check_name
 from gopa.rules import Findings, check_log
 from gopa.sessions.client import Background, Client, Membership
 from gopa.sessions.contribution import Contribution, encoding_for
@@ -42,7 +44,8 @@ class SessionAggregator(AggregatorBase):
     context manager: leaving it stops following the session, which its organiser ends.
 
     `max_weight` is the largest weight of the session; with it every round takes weights.
-    With `clip`, values the plan does not allow are moved to the nearest ones that it does.
+    With `clip`, values the plan does not allow are moved to the nearest ones that it does. With
+    `absent` "nan" a value that is NaN stands for a client that does not take part, as None does.
 
     Raises:
         Refusal: the session asks for more than a client's policy allows.
@@ -56,11 +59,14 @@ class SessionAggregator(AggregatorBase):
         *clients: Client,
         max_weight: float | str | Decimal | None = None,
         clip: bool = False,
+        absent: Absent = "none",
     ) -> None:
         if not clients:
-            raise UsageError("at least one client whose values are averaged", "clients")
+            raise UsageError("must be at least one client whose values are averaged", "clients")
         self._most = None if max_weight is None else largest_weight(max_weight)
         self._clip = clip
+        check_name(absent, get_args(Absent), "absent")
+        self._absent: Absent = absent
         self._clients = clients
         self._background = Background()
         try:
@@ -86,9 +92,7 @@ class SessionAggregator(AggregatorBase):
         """How many more results the session can have for this process."""
         return min(member.rounds_left for member in self._members)
 
-    def average(
-        self, values: Sequence[Value | None], *, weights: Sequence[Any] | None = None
-    ) -> Result:
+    def average(self, values: Values, *, weights: Values | None = None) -> Result:
         """Run one round over the values of everybody; `values` has one for each client here.
 
         Raises:
@@ -114,9 +118,7 @@ class SessionAggregator(AggregatorBase):
         for client in self._clients:
             await client.close()
 
-    async def _average(
-        self, values: Sequence[Value | None], weights: Sequence[Any] | None
-    ) -> Result:
+    async def _average(self, values: Values, weights: Values | None) -> Result:
         given = self._given(values, weights)
         work = [
             member.contribute(value, weight=weight, max_weight=self._most, clip=self._clip)
@@ -139,21 +141,24 @@ class SessionAggregator(AggregatorBase):
         )
 
     def _given(
-        self, values: Sequence[Value | None], weights: Sequence[Any] | None
+        self, values: Values, weights: Values | None
     ) -> list[tuple[Value | None, float | None]]:
         """One value and weight for each client; `UsageError` unless there are so many."""
         count = len(self._clients)
-        if count_of(values, "values") != count:
-            raise UsageError(f"one value for each of the {count} clients of this process", "values")
-        if all(value is None for value in values):
-            raise UsageError("at least one client has a value", "values")
+        listed = values_of(values, self._absent)
+        if len(listed) != count:
+            raise UsageError(
+                f"must be one value for each of the {count} clients of this process", "values"
+            )
+        if all(value is None for value in listed):
+            raise UsageError("at least one client must have a value", "values")
         if (weights is None) != (self._most is None):
             raise UsageError("weights come with max_weight, and in every round", "weights")
         if weights is None:
-            return [(value, None) for value in values]
-        if count_of(weights, "weights") != count:
-            raise UsageError(f"one weight for each of the {count} clients", "weights")
-        return list(zip(values, weights, strict=True))
+            return [(value, None) for value in listed]
+        if len(entries_of(weights, "weights")) != count:
+            raise UsageError(f"must be one weight for each of the {count} clients", "weights")
+        return list(zip(listed, weights_of(weights, listed), strict=True))
 
     async def _carried(self, contribution: Contribution) -> Carried:
         """What an audit of the log finds about the round."""

@@ -39,6 +39,7 @@ from gopa.sessions.following import SessionLog
 from gopa.sessions.party_runner import PartyRunner, Watch
 from gopa.sessions.ticket import Ticket, checked_manifest
 from gopa.sessions.vault import DirectoryVault, MemoryVault, Secret, Vault
+from gopa.wording import counted
 from wire.domains import ROUNDING
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
@@ -309,6 +310,11 @@ class Membership(Guarded):
         return self._runner.news
 
     @property
+    def committed(self) -> bool:
+        """Whether a value of this party is in the round that is going on, from before a restart."""
+        return self._kept is not None
+
+    @property
     def rounds_left(self) -> int:
         """How many more results the session can have for this party."""
         upcoming = next_round(self._party.state.tally, self._manifest.terms)
@@ -399,11 +405,13 @@ class Membership(Guarded):
     def _offered(self, encoding: Encoding, value: Value, *, clip: bool) -> Offered:
         """The value on the grid, rounded once."""
         if value is None:
-            raise UsageError("a value: whoever has none does not join", "value")
+            raise UsageError("must be a value: whoever has none does not join", "value")
         size = Structure.of(value).size
         wanted = self._manifest.terms.dimension - self._manifest.weighted
         if size != wanted:
-            message = f"it holds {size} numbers, and the values of this session hold {wanted}"
+            message = (
+                f"it holds {counted(size, 'number')}, and the values of this session hold {wanted}"
+            )
             raise UsageError(message, "value")
         stream = fresh_stream(ristretto255(), self._rng, ROUNDING)
         others = [None] * (self._manifest.terms.parties - 1)
@@ -416,7 +424,10 @@ class Membership(Guarded):
         given, decided = self._kept
         # Rounding may differ by a step; another value would break [J5] (`changed-input-in-retry`).
         if any(abs(a - b) > _FARTHEST for a, b in zip(row, given, strict=True)):
-            message = "another value was offered for this round before: a round has one"
+            message = (
+                "another value was offered for this round before, and counts; the one given now"
+                " was not used"
+            )
             raise UsageError(message, "value")
         self._kept = None
         return decided

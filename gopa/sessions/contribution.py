@@ -15,6 +15,7 @@ import numpy as np
 
 from gopa.aggregation.encoding import Encoded, Encoding, NoisySum, Plain
 from gopa.aggregation.errors import RoundAborted
+from gopa.aggregation.reading import warnings_of
 from gopa.aggregation.result import numbers
 from gopa.aggregation.weighting import Weights, encoding_with
 from gopa.messages.framing import Posted
@@ -57,7 +58,8 @@ class Contribution:
     """Reports one round of a session in which a party offered a value.
 
     `mean` and `sum` are over `count` parties and carry noise; `stderr` and `sum_stderr` are
-    the standard errors that noise and rounding give them. `included` says whether this
+    the standard errors that noise and rounding give them; `warnings` say what whoever uses the
+    numbers should know first. `included` says whether this
     party's value is in them, and `part` what became of it otherwise.
 
     The party has checked what concerns itself and its neighbours. That the sum is the right
@@ -77,17 +79,22 @@ class Contribution:
     part: Part
     clipped: int
     scaled: int
+    warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """A summary for a person; long vectors are shortened."""
         yours = (
             "yours among them" if self.included else f"without yours: {PARTS[name_of(self.part)]}"
         )
-        return f"mean     {numbers(self.mean, self.stderr)}\nparties  {self.count}, {yours}"
+        lines = [f"mean     {numbers(self.mean, self.stderr)}"]
+        lines += [f"warning  {each}" for each in self.warnings]
+        return "\n".join([*lines, f"parties  {self.count}, {yours}"])
 
     def __repr__(self) -> str:
         name = type(self).__name__
-        return f"<{name}: round {self.round}, {self.count} parties, {self.part.name.lower()}>"
+        noisy = "".join(f", WARNING: {each}" for each in self.warnings)
+        part = self.part.name.lower()
+        return f"<{name}: round {self.round}, {self.count} parties, {part}{noisy}>"
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -129,6 +136,7 @@ def contribution(manifest: Manifest, offered: Offered, decided: Decided) -> Cont
         part=decided.part,
         clipped=offered.encoded.clipped,
         scaled=offered.encoded.scaled,
+        warnings=warnings_of(manifest.terms, estimate),
     )
 
 
@@ -154,7 +162,7 @@ def encoding_for(manifest: Manifest, weight: float | None, most: Decimal | None)
         UsageError: the session has no weights, or needs one, or the weight is out of range.
     """
     if (weight is None) != (most is None):
-        raise UsageError("a weight and the largest weight of the session come together", "weight")
+        raise UsageError("must come together with the largest weight of the session", "weight")
     if weight is None or most is None:
         if manifest.weighted:
             raise UsageError("this session has weights: give weight and max_weight", "weight")

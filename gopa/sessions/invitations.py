@@ -47,7 +47,7 @@ class InvitationAnswer:
         """Read such a line; `MalformedMessage` for anything else."""
         found = _LINE.fullmatch(line)
         if found is None:
-            raise MalformedMessage("an enrolment as `gopa enrol` prints it", "enrolment")
+            raise MalformedMessage("must be an enrolment as `gopa enrol` prints it", "enrolment")
         key = PublicKey(bytes.fromhex(found[2])).data
         return cls(found[1], key, bytes.fromhex(found[3]))
 

@@ -121,7 +121,7 @@ def _load(data: bytes) -> dict[str, object]:
     try:
         found = read_json(data, pairs=_unique)
     except ValueError:
-        raise MalformedMessage("a ticket is JSON in UTF-8") from None
+        raise MalformedMessage("a ticket must be JSON in UTF-8") from None
     if not isinstance(found, dict):
         raise MalformedMessage("a ticket is one JSON object")
     return found
@@ -156,19 +156,19 @@ def _base64(text: str) -> bytes:
 
 def _require_address(board: str) -> None:
     if type(board) is not str or len(board) > _LONGEST_ADDRESS or not board.isascii():
-        raise UsageError("an address such as https://board.example", "board")
+        raise UsageError("must be an address such as https://board.example", "board")
     if not board.isprintable() or " " in board:
-        raise UsageError("an address without spaces and control characters", "board")
+        raise UsageError("must be an address without spaces and control characters", "board")
     try:
         parts = urlsplit(board)
         parts.port  # noqa: B018 - raises for a port that is none
     except ValueError:
-        raise UsageError("an address such as https://board.example", "board") from None
+        raise UsageError("must be an address such as https://board.example", "board") from None
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise UsageError("an address that begins with https:// or http://", "board")
+        raise UsageError("must be an address that begins with https:// or http://", "board")
     # A ticket is copied and shown: it is no place for a password.
     if "@" in parts.netloc or parts.query or parts.fragment:
-        raise UsageError("an address without user, query and fragment", "board")
+        raise UsageError("must be an address without user, query and fragment", "board")
 
 
 def _log_key(text: str) -> VerifierKey:

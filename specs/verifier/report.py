@@ -16,7 +16,7 @@ from session import Session
 from codec import Record, Unsupported, Wrong, require
 
 CODES = {"VALID": 0, "INVALID": 1, "INCOMPLETE": 3, "UNSUPPORTED": 4, "SIGNED-ONLY": 6}
-USAGE = 2
+USAGE, NO_RESULT, EMBEDDED = 2, 7, 8
 ONE_VIEW = ("A1", "A5", "C1", "C2", "C3", "C4", "F2", "F3", "J6", "K1", "L3", "O1", "O3", "O4",
             "P1", "P3", "U2", "U3", "U4", "X1", "X2", "Z1", "Z3")  # fmt: skip
 """Rules that an honest author breaks in this log if it was shown another one ([E6])."""
@@ -61,7 +61,7 @@ def verify(data: bytes, anchors: Record, *, embedded: bool, since: bytes | None)
         report["problems"].append(str(error))
     except Wrong as error:
         report["problems"].append(str(error))
-    report["code"] = CODES[report["verdict"]]
+    report["code"] = _code(report, anchors)
     return report
 
 
@@ -166,18 +166,28 @@ def _verdict(
     return "VALID" if manifest.full else "SIGNED-ONLY"
 
 
+def _code(report: dict[str, Any], anchors: Record) -> int:
+    """11, [V1]: 0 is a result that stands on keys from outside."""
+    code = CODES[report["verdict"]]
+    if report["verdict"] not in {"VALID", "SIGNED-ONLY"}:
+        return code
+    if all(each["sums"] is None for each in report["rounds"]):
+        return NO_RESULT
+    return code or (0 if anchors.policy and anchors.manifest else EMBEDDED)
+
+
 def main(arguments: list[str]) -> int:
     """The exit code."""
     parser = argparse.ArgumentParser(prog="verify.py", description="Verify the log of a session.")
     parser.add_argument("session", type=Path)
-    parser.add_argument("--keys", type=Path, help="trust policy, with a manifest line in front")
+    parser.add_argument("--anchors", type=Path, help="trust policy, with a manifest line in front")
     parser.add_argument("--trust-embedded", action="store_true", help="believe the file's own keys")
     parser.add_argument("--since", type=Path, help="state that an earlier audit saved")
     given = parser.parse_args(arguments)
     try:
         since = given.since.read_bytes() if given.since else None
         data = given.session.read_bytes()
-        anchors = read_anchors(given.keys.read_bytes() if given.keys else b"")
+        anchors = read_anchors(given.anchors.read_bytes() if given.anchors else b"")
     except (OSError, Wrong) as error:
         print(f"verify.py: {error}", file=sys.stderr)
         return USAGE

@@ -1,12 +1,12 @@
 """A second verifier of sessions: the specifications as one slow program.
 
-    python specs/verifier/verify.py SESSION.gopa [--keys FILE] [--trust-embedded] [--since STATE]
+    python specs/verifier/verify.py SESSION.gopa [--anchors FILE] [--trust-embedded] [--since STATE]
 
 It shares no code with the packages. FILE has the anchors of 11, [I2], STATE is that of [K1]. Not
 checked here: receipts, coins of drand (INCOMPLETE).
 
 Exit codes: VALID 0, INVALID 1, wrong usage 2, INCOMPLETE 3, a version that is not known 4,
-an internal error 5, SIGNED-ONLY 6.
+an internal error 5, SIGNED-ONLY 6, no round with a result 7, VALID by the file's own keys 8.
 """
 
 from __future__ import annotations

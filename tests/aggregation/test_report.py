@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import io
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+import gopa
 from gopa import LocalAggregator, Result
 from gopa.aggregation import progress as progress_module
 from gopa.aggregation.progress import LONG, PhaseBar, shown, watch
 from gopa.messages.phases import Phase
+from gopa.rounding import plus_minus
 from tests.aggregation.plans import terms
+from zkp.noise_table import irwin_hall
 
 VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 1.0]
 
@@ -26,7 +31,7 @@ def run(changes: dict[str, Any] | None = None, values: Any = VALUES, **settings:
 def test_a_summary_says_what_a_person_asks_first() -> None:
     result = run(script={2: "publish"}, clip=True, values=[*VALUES[:5], 3.0])
     said = dict(line.split(maxsplit=1) for line in str(result).splitlines())
-    assert said["mean"].startswith(f"{result.mean:.6g} +- {result.stderr:.2g}")
+    assert said["mean"] == plus_minus(result.mean, result.stderr)
     assert said["parties"].startswith("5 of 6")
     assert "publish" in said["parties"]
     assert said["clipped"].startswith("1 ")
@@ -46,6 +51,27 @@ def test_parties_without_reason_to_complain_are_not_listed() -> None:
     assert "all 6" in str(run())
     assert "attempts" not in str(run())
     assert "attempts" in str(run(script={1: "unmask"}))
+
+
+def test_an_answer_that_is_mostly_noise_says_so_wherever_it_is_shown() -> None:
+    wide = {"noise": irwin_hall(12, 8)}
+    clear, noisy = run(), run(wide)
+    assert clear.stderr < 0.25 < noisy.stderr
+    assert clear.warnings == ()
+    assert "warning" not in str(clear)
+    assert "WARNING" not in repr(clear)
+    (warning,) = noisy.warnings
+    assert "with 6 parties" in warning
+    assert "would do" in warning
+    assert warning in str(noisy)
+    assert warning in repr(noisy)
+
+
+def test_squares_of_values_are_not_held_against_the_range() -> None:
+    ages = [30.0, 40.0, 50.0, 60.0, 35.0, 45.0] * 60
+    found = gopa.variance(ages, range=(0, 120), epsilon=1, delta="1e-5", mode="off", seed=1)
+    assert found.stderr < 30 < found.variance_stderr
+    assert found.warnings == ()
 
 
 def test_rich_prints_the_same() -> None:
@@ -93,6 +119,62 @@ def test_a_bar_follows_the_phases(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "publish" in drawn
     bar(Phase.UNMASK, 2, 2)
     assert screen.getvalue() == drawn
+
+
+class Notebook(Console):
+    """A console as it is in a notebook: no terminal, and HTML is shown."""
+
+    def __init__(self, **_: Any) -> None:
+        super().__init__(file=io.StringIO())
+        self.is_jupyter = True
+
+
+class Outputs(list[str]):
+    """Stands for the outputs of a cell: each may be replaced."""
+
+    def display(self, data: dict[str, str], *, raw: bool, display_id: bool) -> Outputs:
+        assert raw
+        assert display_id
+        self.append(data["text/html"])
+        return self
+
+    def update(self, data: dict[str, str], *, raw: bool) -> None:
+        assert raw
+        self.append(data["text/html"])
+
+
+def test_a_notebook_has_a_bar_without_further_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs = Outputs()
+    fake = SimpleNamespace(display=outputs.display)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=fake))
+    monkeypatch.setitem(sys.modules, "IPython.display", fake)
+    monkeypatch.setattr(progress_module, "Console", Notebook)
+    monkeypatch.setattr(progress_module, "_PAUSE", 0.0)
+    bar = PhaseBar(None, LONG)
+    with bar.running():
+        bar(Phase.PUBLISH, 7, 20)
+    assert len(outputs) == 3
+    assert 'value="7" max="20"' in outputs[1]
+    assert "publish: 7 of 20" in outputs[1]
+    assert outputs[0] == outputs[2] == ""
+    assert list(watch(True, [3, 1], "<b>", 0)) == [3, 1]
+    assert "&lt;b&gt;: 1 of 2" in outputs[-2]
+    quiet = len(outputs)
+    with PhaseBar(False, LONG).running(), PhaseBar(None, 0).running():
+        pass
+    assert len(outputs) == quiet
+
+
+def test_a_bar_in_a_notebook_is_drawn_ten_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs = Outputs()
+    fake = SimpleNamespace(display=outputs.display)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=fake))
+    monkeypatch.setitem(sys.modules, "IPython.display", fake)
+    monkeypatch.setattr(progress_module, "Console", Notebook)
+    clock = iter(number / 100 for number in range(10_000))
+    monkeypatch.setattr(progress_module, "monotonic", lambda: next(clock))
+    assert list(watch(True, range(100), "counting", 0)) == list(range(100))
+    assert 8 < len(outputs) < 30
 
 
 def test_watching_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,9 +128,9 @@ def test_a_full_session_over_several_rounds(tmp_path: Path, beacon: Any) -> None
         (round(float(result.sum) * made.steps),) for result in results
     ]
     assert str(storage) in repr(transcript)
-    assert transcript.keys(tmp_path / "keys").stat().st_size > 0
+    assert transcript.anchors(tmp_path / "keys").stat().st_size > 0
     with pytest.raises(UsageError) as absent:
-        replace(transcript, session=bytes(32)).keys(tmp_path / "others")
+        replace(transcript, session=bytes(32)).anchors(tmp_path / "others")
     assert absent.value.field == "log"
     assert not (tmp_path / "others").exists()
     archive = transcript.archive(tmp_path / "session.gopa")

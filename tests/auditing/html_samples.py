@@ -90,15 +90,15 @@ def round_report(
 
 
 def privacy_report() -> PrivacyReport:
-    """What a round gave away."""
+    """The privacy cost of a round."""
     return PrivacyReport(
         epsilon="0.5",
         claims=(
             PrivacyClaim(
-                "any 2 parties fixed before the coins", "9.97e-07", "1e-12", "the theorem"
+                "even if the planned number of parties collude", "9.97e-07", "1e-12", "the theorem"
             ),
-            PrivacyClaim("each single curious party", "4.4E-15", "0", "connections"),
-            PrivacyClaim("a limit that was broken", "1", "0", "too few survivors"),
+            PrivacyClaim("against any single curious party", "4.4E-15", "0", "connections"),
+            PrivacyClaim("where a limit was broken", "1", "0", "too few survivors"),
         ),
         noise="GaussianTable",
         mask="uniform",

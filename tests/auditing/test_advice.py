@@ -12,7 +12,7 @@ import pytest
 import gopa.auditing
 from gopa.auditing.checks import Status
 from gopa.auditing.session_checks import SESSION_CHECKS
-from gopa.cli.audit_screen import screen
+from gopa.cli.audit_screen import details_screen
 from tests.auditing.html_samples import report, with_status
 
 WANTING: Final = (Status.MISSING, Status.ERROR, Status.NOT_IMPLEMENTED)
@@ -38,7 +38,7 @@ FOUND: Final = sorted(
 
 def advice(number: str, status: Status) -> list[str]:
     """What the screen says to do about a check that ended so."""
-    lines = screen(with_status(report(), number, status)).splitlines()
+    lines = details_screen(with_status(report(), number, status)).splitlines()
     return [line for line in lines if line.startswith("      -> ")]
 
 

@@ -63,7 +63,7 @@ def test_anchors_that_cannot_be_read_are_refused(text: bytes) -> None:
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "keys.txt"
+    path = tmp_path / "anchors.txt"
     path.write_bytes(clean().anchors.to_bytes())
     assert read_anchors(path) == clean().anchors
     with pytest.raises(UsageError) as failure:
@@ -144,7 +144,7 @@ def test_a_quorum_in_the_manifest_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_text_and_path_say_the_same(tmp_path: Path) -> None:
-    keys = tmp_path / "keys.txt"
+    keys = tmp_path / "anchors.txt"
     keys.write_bytes(clean().anchors.to_bytes())
     reports = [
         _audited(tmp_path, anchors=each)
@@ -157,7 +157,7 @@ def test_text_and_path_say_the_same(tmp_path: Path) -> None:
 def test_a_result_gives_the_anchors_of_its_log(tmp_path: Path) -> None:
     result = gopa.average([0.25, 0.5, 0.75, 1.0, 0.5, 0.5, 0.5, 0.5], epsilon=50, delta=0.1)
     path = result.transcript.archive(tmp_path / "log.gopa")
-    keys = result.transcript.keys(tmp_path / "keys.txt")
+    keys = result.transcript.anchors(tmp_path / "anchors.txt")
     report = gopa.audit(path, anchors=keys)
     assert report.verdict is Verdict.VALID
     assert report.anchored

@@ -78,7 +78,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_audit(
 
 
 def test_nothing_is_printed_before_a_trace_that_cannot_be_made(gopa: Gopa, tmp_path: Path) -> None:
-    given = [path_of("clean_full"), "--keys", keys(tmp_path, "clean_full")]
+    given = [path_of("clean_full"), "--anchors", keys(tmp_path, "clean_full")]
     assert gopa(*given).code == 0
     answer = gopa(*given, "--trace", "ffff")
     assert (answer.code, answer.out) == (2, "")
@@ -87,7 +87,7 @@ def test_nothing_is_printed_before_a_trace_that_cannot_be_made(gopa: Gopa, tmp_p
 
 def test_messages_name_options(gopa: Gopa) -> None:
     good = path_of("clean_full")
-    for option in ("--keys", "--since", "--receipt"):
+    for option in ("--anchors", "--since", "--receipt"):
         answer = gopa(good, "--trust-embedded", option, good)
         assert answer.code == 2
         assert answer.err.startswith(f"gopa: {option}: ")
@@ -111,7 +111,7 @@ def test_numbers_that_are_not_established_are_not_shown_without_the_doubt(tmp_pa
     for anchors in (log.anchors, None, replace(log.anchors, manifest=bytes(32))):
         report = audit(path, anchors=anchors)
         assert report.rounds[0].sums
-        heads.add(next(line for line in screen(report).split("\n") if line.startswith("Round 1")))
+        heads.add(next(line for line in screen(report).split("\n") if line.startswith("Result")))
     assert len(heads) == 3
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from gopa.auditing.checks import Status
 from gopa.cli.audit_evidence import replace as written
-from gopa.cli.audit_screen import screen
+from gopa.cli.audit_screen import details_screen
 from tests.auditing.conftest import Gopa
 from tests.auditing.html_samples import report, round_report, with_status
 from tests.auditing.logs import clean
@@ -25,7 +25,7 @@ def test_a_board_that_grows_is_followed_until_it_ends(
     gopa: Gopa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same news is told once; a note that cannot be read is waited for."""
-    root, anchors, entries = tmp_path / "board", tmp_path / "keys.txt", clean().entries
+    root, anchors, entries = tmp_path / "board", tmp_path / "anchors.txt", clean().entries
     root.mkdir()
     anchors.write_bytes(clean().anchors.to_bytes())
     naps = 0
@@ -41,7 +41,7 @@ def test_a_board_that_grows_is_followed_until_it_ends(
 
     monkeypatch.setattr("gopa.cli.audit.time", SimpleNamespace(sleep=nap))
     shown(root, entries[:9])
-    answer = gopa(root, "--follow", "--keys", anchors)
+    answer = gopa(root, "--follow", "--anchors", anchors)
     assert (answer.code, naps) == (0, 3)
     told = [line for line in answer.err.splitlines() if "entries" in line]
     assert len(told) == len(set(told)) == 3
@@ -110,13 +110,14 @@ def test_a_file_is_replaced_whole_or_stays(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no device that is always full")
 def test_a_page_for_a_full_device_is_wrong_usage(gopa: Gopa, tmp_path: Path) -> None:
-    given = [path_of("clean_full"), "--keys", keys(tmp_path, "clean_full"), "--html"]
+    given = [path_of("clean_full"), "--anchors", keys(tmp_path, "clean_full"), "--html"]
     assert gopa(*given, tmp_path / "page.html").code == 0
     assert gopa(*given, FULL).code == 2
 
 
 def test_long_lists_are_cut_and_counted() -> None:
-    few, many = screen(report(30, gone=20, faults=20)), screen(report(60, gone=25, faults=23))
+    few = details_screen(report(30, gone=20, faults=20))
+    many = details_screen(report(60, gone=25, faults=23))
     assert "more (see --json)" not in few
     rest = [line.strip() for line in many.splitlines() if "more (see --json)" in line]
     assert rest == ["and 5 more (see --json)", "and 3 more (see --json)"]
@@ -126,11 +127,11 @@ def test_long_lists_are_cut_and_counted() -> None:
 def test_a_mean_without_a_sum_and_a_check_without_advice_are_shown() -> None:
     whole = report()
     weighted = replace(whole, rounds=(replace(round_report(), total=()),))
-    assert "             sum " in screen(whole)
-    assert "             sum " not in screen(weighted)
-    assert "  computed   mean " in screen(weighted)
+    assert "             sum " in details_screen(whole)
+    assert "             sum " not in details_screen(weighted)
+    assert "  computed   mean " in details_screen(weighted)
     for status, advised in ((Status.FAIL, True), (Status.ERROR, False)):
-        lines = screen(with_status(whole, "7.2", status)).splitlines()
+        lines = details_screen(with_status(whole, "7.2", status)).splitlines()
         (at,) = [i for i, line in enumerate(lines) if line.startswith(f"  {status.value.upper()} ")]
         assert "this is why" in lines[at + 1]
         assert lines[at + 2].startswith("      -> ") == advised

@@ -31,7 +31,7 @@ def test_what_is_no_number_that_can_be_written_out_is_shown_as_it_is() -> None:
         assert number_of(text) is None
         assert short(text) == text
         assert with_error(text, "1") == (text, "1")
-    assert with_error("7.1875", "0.875") == ("7.19", "0.88")
+    assert with_error("7.1875", "0.875") == ("7.2", "0.88")
     for text in ("12345678901234567", "0.0000012345678"):
         assert len(short(text)) < len(text)
         assert float(short(text)) == pytest.approx(float(text), rel=1e-5)
@@ -57,7 +57,7 @@ def test_an_error_is_shown_only_where_there_is_one() -> None:
     assert "±" not in cards(with_round(stderr=()))[0]
     several = report(rounds=2)
     rows = [words(row) for row in page(several).iter("tr")]
-    assert sum(row[:1] in {"1", "2"} and "7.19 ± 0.88" in row for row in rows) == 2
+    assert sum(row[:1] in {"1", "2"} and "7.2 ± 0.88" in row for row in rows) == 2
     bare = replace(several, rounds=tuple(replace(each, stderr=()) for each in several.rounds))
     rows = [words(row) for row in page(bare).iter("tr")]
     assert sum(row[:1] in {"1", "2"} and row[1:].startswith("7.1875") for row in rows) == 2

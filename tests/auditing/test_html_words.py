@@ -51,6 +51,15 @@ def test_verdicts_differ_in_symbol_where_they_differ_in_meaning() -> None:
     assert len({symbols[verdict] for verdict in apart}) == len(apart)
 
 
+def test_only_masks_between_parties_of_the_result_are_said_to_cancel() -> None:
+    """In a ring where everybody masks with four on each side, eight masks lead to one that left."""
+    counted = words(by_kind(page(report(10, gone=1)), "card")[1])
+    assert "32 secret masks, which cancel" in counted
+    unknown = words(by_kind(page(report(10, gone=1, drawn=False)), "card")[1])
+    assert "cancel" not in unknown
+    assert "40 secret masks" in unknown
+
+
 def headline(whole: Report) -> str:
     return words(next(iter(by_kind(page(whole), "verdict")[0].iter("h2"))))
 
@@ -95,7 +104,7 @@ def test_every_status_is_a_word_and_a_symbol(status: Status) -> None:
 
 def test_the_number_is_as_precise_as_its_error() -> None:
     figures = [words(each) for each in by_kind(page(report()), "figure")]
-    assert figures == ["7.19 ± 0.88", "7 of 10 parties", "ε = 0.5 δ = 1"]
+    assert figures == ["7.2 ± 0.88", "7 of 10 parties", "ε = 0.5 δ = 1"]
 
 
 def test_a_number_that_is_not_confirmed_is_shown_with_the_doubt() -> None:

@@ -19,7 +19,7 @@ def audited(given: Given, path: Path) -> tuple[Verdict, dict[str, Status]]:
     archive, options = given
     path.write_bytes(archive)
     report = audit(path, **options)
-    assert report.code == report.verdict.code
+    assert report.code == report.verdict.code or report.verdict in ACCEPTED
     return report.verdict, ends(report)
 
 

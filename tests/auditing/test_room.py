@@ -19,14 +19,14 @@ GIVEN: Final = [64, 100, 120, 140, 200, 260, 300, 340, 380, 420]
 
 
 def audited(tmp_path: Path, megabytes: int) -> subprocess.CompletedProcess[bytes]:
-    keys = tmp_path / "keys.txt"
+    keys = tmp_path / "anchors.txt"
     keys.write_bytes(anchors_of("clean_five").to_bytes())
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
 
     session = path_of("clean_five")
-    command = [sys.executable, "-m", "gopa", "audit", str(session), "--keys", str(keys)]
+    command = [sys.executable, "-m", "gopa", "audit", str(session), "--anchors", str(keys)]
     return subprocess.run(command, preexec_fn=limit, capture_output=True, check=False, timeout=120)
 
 

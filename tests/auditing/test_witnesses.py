@@ -193,7 +193,7 @@ def test_the_second_verifier_refuses_a_state_of_another_log(tmp_path: Path) -> N
     since.write_bytes(clean().note)
     assert program()
     verify = importlib.import_module("verify")
-    arguments = [str(archive), "--keys", str(keys), "--since", str(since)]
+    arguments = [str(archive), "--anchors", str(keys), "--since", str(since)]
     assert verify.run(arguments) == 0
     for damaged in (b"nonsense", b"", broken(clean().note)):
         since.write_bytes(damaged)

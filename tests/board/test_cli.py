@@ -84,7 +84,7 @@ def test_fsck(place: Path) -> None:
     tile.write_bytes(tile.read_bytes()[:-1] + b"x")
     damaged = gopa("fsck", place)
     assert damaged.exit_code == 1
-    assert "InvalidProof" in damaged.stderr
+    assert "05-F4" in damaged.stderr
 
 
 def test_fsck_of_a_mirror_needs_a_key(place: Path) -> None:

@@ -13,7 +13,7 @@ from gopa.adversary import attacks
 from gopa.adversary.served import Unserved, unserved
 from gopa.cli.attack import attack
 from gopa.rounds.real_proofs import RealProofs
-from wire.errors import BackendError, UsageError
+from wire.errors import UsageError
 
 if TYPE_CHECKING:
     from gopa.adversary.attack import Attack, AttackResult
@@ -118,20 +118,6 @@ def test_a_name_that_cannot_be_served_is_wrong_usage() -> None:
     done = run("lying-result", "--served")
     assert isinstance(done.exception, UsageError)
     assert Unserved.ORGANISER.value in str(done.exception)
-
-
-def test_without_the_extra_served_attacks_say_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def missing(name: str) -> None:
-        raise ModuleNotFoundError(name)
-
-    monkeypatch.setattr("gopa.adversary.served.import_module", missing)
-    done = run(NAME, "--served")
-    assert isinstance(done.exception, BackendError)
-    assert "gopa[session]" in str(done.exception)
-    assert run(NAME).exit_code == 0
-    assert run("--list", "--served").exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_wrong_inputs_are_one_line_and_cost_nothing(tmp_path: Path) -> None:
     assert [each["event"] for each in events(again)][-2:] == ["session over", "result"]
     assert events(again)[-1] == found
     names = [line.split()[0] for line in plain.stdout.splitlines()]
-    assert (plain.exit_code, names) == (0, ["mean", "stderr", "parties"])
+    assert (plain.exit_code, names) == (0, ["mean", "parties", "note"])
 
 
 def test_a_round_without_a_result_ends_with_a_code_of_its_own(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from click.testing import CliRunner, Result
 from bulletin_board import Submission
 from gopa.beacon import QUICKNET
 from gopa.cli import commands
+from gopa.cli.options import FAILED_EXIT
+from gopa.cli.session import warnings_of
 from gopa.messages.manifest import DrandBeacon, Manifest, OpenAdmission, Roster
 from gopa.messages.phases import Phase
 from gopa.planning.planner import plan as make_plan
@@ -128,8 +130,8 @@ def parties(world: World, name: str = "mine") -> LiveParties:
     return LiveParties(world.manifest(name), KEYS, value)
 
 
-def lines(result: Result) -> list[dict[str, object]]:
-    assert result.exit_code == 0, result.output
+def lines(result: Result, code: int = 0) -> list[dict[str, object]]:
+    assert result.exit_code == code, result.output
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
@@ -334,7 +336,7 @@ def test_session_runs_to_its_results(world: World) -> None:
     ]
     results = [each for each in told if each["event"] == "result"]
     assert [each["included"] for each in results] == [PARTIES, PARTIES]
-    assert told[-1] == {"event": "session", "rounds": 2, "complete": True}
+    assert told[-1] == {"event": "session", "rounds": 2, "results": 2, "complete": True}
     found = world.findings()
     assert found.complete
     assert not found.faults
@@ -353,7 +355,19 @@ def test_status_before_anything_is_posted(world: World) -> None:
     world.create()
     shown = facts("session", "status", world.root / "mine")
     assert (shown["begun"], shown["rounds"], shown["round"]) == (False, [], None)
-    assert gopa("session", "status", world.root / "mine").exit_code == 0
+    own = gopa("session", "status", world.root / "mine")
+    assert own.exit_code == 0
+    assert "from 0 to 1" in own.output
+    assert "from 0 to 1" not in gopa("session", "status", world.place().ticket_path).output
+
+
+def test_an_answer_that_will_be_mostly_noise_is_announced(world: World) -> None:
+    clear, noisy = world.create(), world.create("few", "--epsilon", "1", "--delta", "1e-6")
+    assert clear["warnings"] == warnings_of(world.manifest()) == []
+    for said in (noisy["warnings"], warnings_of(world.manifest("few"))):
+        assert isinstance(said, list)
+        (warning,) = said
+        assert f"with {PARTIES} parties this answer is mostly noise" in warning
 
 
 def test_absent_parties_are_waited_for_and_left_out(world: World) -> None:
@@ -455,7 +469,7 @@ def test_close_ends_the_round_that_another_process_runs(world: World) -> None:
         status = facts("session", "status", world.root / "mine")
         during = shown(world)
         assert facts("session", "close", world.root / "mine")["rounds"] == 1
-        assert first.wait() == 0
+        assert first.wait() == FAILED_EXIT
     assert first.has_told("abort", reason="organiser")
     current = status["round"]
     assert isinstance(current, dict)
@@ -524,10 +538,10 @@ def test_sealed_session_is_opened_with_its_passphrase_only(world: World) -> None
     refused(*arguments)  # nobody is there to be asked
     result = gopa(*arguments, env={"GOPA_PASSPHRASE": "wrong"})
     assert isinstance(result.exception, WrongSecret)
-    told = lines(gopa(*arguments, *sealed))
+    told = lines(gopa(*arguments, *sealed), FAILED_EXIT)
     aborts = [each["reason"] for each in told if each["event"] == "abort"]
     assert aborts == ["too_few_joined"] * 3
-    lines(gopa(*arguments, env={"GOPA_PASSPHRASE": "correct horse"}))
+    lines(gopa(*arguments, env={"GOPA_PASSPHRASE": "correct horse"}), FAILED_EXIT)
 
 
 def test_commands_in_the_wrong_order_say_what_to_do(world: World) -> None:

@@ -22,13 +22,14 @@ BOARD = ("--board", "http://127.0.0.1:9", "--offline")
 @pytest.mark.parametrize(
     ("command", "state", "code"),
     [
-        ("open", SimpleNamespace(failed=False), 0),
-        ("open", SimpleNamespace(failed=True), FAILED_EXIT),
+        ("open", SimpleNamespace(failed=False, results=1), 0),
+        ("open", SimpleNamespace(failed=False, results=0), FAILED_EXIT),
+        ("open", SimpleNamespace(failed=True, results=1), FAILED_EXIT),
         ("open", None, INTERRUPTED_EXIT),
         ("close", SimpleNamespace(rounds_ended=3), 0),
         ("close", None, 1),
     ],
-    ids=["done", "failed", "stopped", "closed", "close-stopped"],
+    ids=["done", "without-a-result", "failed", "stopped", "closed", "close-stopped"],
 )
 def test_codes_tell_failed_from_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, state: object, code: int

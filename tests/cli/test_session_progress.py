@@ -87,10 +87,10 @@ def test_time_that_is_left(seconds: float, text: str) -> None:
     assert left(seconds) == text
 
 
-def test_who_is_no_terminal_is_not_disturbed(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = progress(as_json=False)
+def test_who_wants_quiet_is_not_disturbed(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = progress(as_json=False, quiet=True)
     assert isinstance(shown, Silent)
-    with shown:
+    with shown, shown.paused():
         shown.add_event(ProgressEvent("x", "y"))
         shown.set_activity(CurrentActivity("z"))
     assert capsys.readouterr() == ("", "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
-from typing import Self
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from gopa.cli.session import _table
 from gopa.cli.session_progress import (
     CurrentActivity,
     OrganiserProgress,
+    ProgressDisplay,
     ProgressEvent,
     result_facts,
     result_text,
@@ -38,7 +38,7 @@ KEYS = tuple(bytes([number]) * 32 for number in range(1, 21))
 OPEN = OpenRound(3, 2, 0, Phase.COMMIT, 0, KEYS, KEYS[:4])
 
 
-class Heard:
+class Heard(ProgressDisplay):
     """A screen that keeps what it is told."""
 
     def __init__(self) -> None:
@@ -49,12 +49,6 @@ class Heard:
 
     def set_activity(self, now: CurrentActivity | None) -> None:
         raise AssertionError(now)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing to put away."""
 
 
 @pytest.mark.parametrize(
@@ -144,8 +138,10 @@ FOUND = Contribution(
 
 def test_a_person_reads_a_result_in_the_structure_of_the_value() -> None:
     lines = dict(line.split(maxsplit=1) for line in sentence(FOUND).splitlines())
-    assert json.loads(lines["mean"]) == {"height": [1.23457, 2.0], "age": [30.1235]}
-    assert json.loads(lines["stderr"]) == {"height": [0.1, 0.1], "age": [0.2]}
+    assert json.loads(lines["mean"]) == {
+        "height": ["1.2 +- 0.1", "2.0 +- 0.1"],
+        "age": ["30.1 +- 0.2"],
+    }
     assert lines["parties"].startswith("9; ")
     assert json.loads(json.dumps(facts_of(FOUND)["mean"])) == {
         "height": [1.23456789, 2.0],
@@ -158,3 +154,11 @@ def test_a_person_reads_why_the_value_is_not_among_them(part: Part) -> None:
     without = replace(FOUND, included=False, part=part)
     assert PARTS[name_of(part)] in sentence(without)
     assert PARTS[name_of(part)] not in sentence(FOUND)
+
+
+def test_a_party_is_warned_where_the_result_is_mostly_noise() -> None:
+    warned = replace(FOUND, warnings=("this is mostly noise",))
+    for shown in (sentence(warned), str(warned), repr(warned)):
+        assert "this is mostly noise" in shown
+    assert facts_of(warned)["warnings"] == ["this is mostly noise"]
+    assert facts_of(FOUND)["warnings"] == []

@@ -52,10 +52,10 @@ def test_a_newcomer_sees_the_result_the_truth_and_that_it_is_a_simulation() -> N
 
 
 def test_the_archive_is_what_the_audit_says_it_is(tmp_path: Path) -> None:
-    archive, keys = tmp_path / "a.gopa", tmp_path / "a.keys"
+    archive, anchors = tmp_path / "a.gopa", tmp_path / "a.anchors"
     found = facts(*SMALL, "--archive", archive)
-    report = gopa.audit(archive, anchors=keys)
-    assert (found["archive"], found["keys"]) == (str(archive), str(keys))
+    report = gopa.audit(archive, anchors=anchors)
+    assert (found["archive"], found["anchors"]) == (str(archive), str(anchors))
     assert report.verdict.value == "VALID"
     (round_found,) = found["rounds"]
     assert round_found["included"] == found["parties"] == 10
@@ -66,13 +66,13 @@ def test_the_archive_is_what_the_audit_says_it_is(tmp_path: Path) -> None:
     assert 1_000 < found["bytes_posted_per_party"] < 20_000
     board = tmp_path / "board"
     text = " ".join(simulate(*SIGNED, "--out", board).stdout.split())
-    assert f"gopa audit {board} --keys {tmp_path / 'board.keys'}" in text
+    assert f"gopa audit {board} --anchors {tmp_path / 'board.anchors'}" in text
 
 
 def test_a_board_is_kept_and_is_the_same_log_as_the_archive(tmp_path: Path) -> None:
     board, archive = tmp_path / "board", tmp_path / "a.gopa"
     facts(*SIGNED, "--out", board, "--archive", archive)
-    reports = [gopa.audit(each, anchors=tmp_path / "a.keys") for each in (board, archive)]
+    reports = [gopa.audit(each, anchors=tmp_path / "a.anchors") for each in (board, archive)]
     assert [each.verdict.value for each in reports] == ["SIGNED-ONLY", "SIGNED-ONLY"]
     refused(*SIGNED, "--out", board)
 

@@ -24,7 +24,8 @@ from gopa.auditing.evidence import Evidence
 from gopa.beacon import QUICKNET, parse_chain_info
 from gopa.cli.options import read_value
 from gopa.cli.plan import as_record
-from gopa.cli.session_create import read_invitations, read_roster
+from gopa.cli.roster import read_roster
+from gopa.cli.session_create import read_invitations
 from gopa.cli.simulate_output import read_inputs
 from gopa.sessions.invitations import Invitation, InvitationAnswer
 from gopa.sessions.organising.beacons import parse_round

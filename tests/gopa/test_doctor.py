@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from commitments.backends import CHOICES, backend_status, ristretto255
 from gopa.cli import commands
 from gopa.cli.doctor import PACKAGES, diagnose
+from gopa.extras import EXTRAS
 from gopa.siblings import SIBLINGS
 from gopa.version import VERSION
 from wire.errors import BackendError
@@ -39,11 +40,25 @@ def test_the_table_names_the_backend() -> None:
 
 
 def test_a_dependency_that_is_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gopa.cli.doctor.DEPENDENCIES", ("click", "no-such-distribution"))
+    monkeypatch.setattr("gopa.cli.doctor.NEEDED", ("click", "no-such-distribution"))
     found = {finding.topic: finding for finding in diagnose()}
     assert not found["click"].problem
     assert found["no-such-distribution"].problem
     assert found["no-such-distribution"].hint
+
+
+def test_extras_are_listed_with_what_they_give_and_how_to_get_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """That one is not installed is no problem."""
+    nowhere = replace(EXTRAS["plot"], package="no-such-distribution")
+    monkeypatch.setattr("gopa.cli.doctor.EXTRAS", EXTRAS | {"plot": nowhere})
+    found = {finding.topic: finding for finding in diagnose()}
+    for name, extra in EXTRAS.items():
+        assert extra.gives in found[f"extra {name}"].hint
+        assert not found[f"extra {name}"].problem
+    assert nowhere.command in found["extra plot"].hint
+    assert EXTRAS["ray"].command not in found["extra ray"].hint
 
 
 @pytest.mark.parametrize("missing", [None, "no module of that name"])

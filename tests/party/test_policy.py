@@ -60,6 +60,30 @@ def refused(policy: LocalPolicy, offered: Manifest, field: str, key: SigningKey 
     return caught.value.field == field
 
 
+@pytest.mark.parametrize(
+    ("policy", "field"),
+    [
+        (replace(STRICT, epsilon=Decimal(99)), "epsilon"),
+        (replace(STRICT, delta=Decimal("1e-9")), "delta"),
+        (replace(STRICT, corrupt_share=Fraction(1, 4)), "corrupt"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_a_refusal_says_with_what_the_party_would_take_part(
+    policy: LocalPolicy, field: str
+) -> None:
+    with pytest.raises(Refusal) as caught:
+        policy.require(manifest(), KEYS[0].public.data)
+    needed = caught.value.needed
+    wider = {
+        "epsilon": lambda: replace(policy, epsilon=Decimal(needed)),
+        "delta": lambda: replace(policy, delta=Decimal(needed)),
+        "corrupt": lambda: replace(policy, corrupt_share=Fraction(needed)),
+    }
+    wider[field]().require(manifest(), KEYS[0].public.data)
+    assert caught.value.field == field
+
+
 POLICIES = {
     "epsilon": (replace(STRICT, epsilon=Decimal(99)), "epsilon"),
     "delta": (replace(STRICT, delta=Decimal("1e-9")), "delta"),

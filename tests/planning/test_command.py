@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from gopa.cli.plan import plan
 from gopa.planning import plan as make_plan
 from gopa.planning.explanation import draw_plan, model_errors
-from wire.errors import UsageError
+from wire.errors import BackendError, UsageError
 
 TARGET = ["-n", "200", "--epsilon", "1", "--delta", "1e-5", "--corrupt", "0.1"]
 
@@ -94,7 +94,7 @@ def test_pictures_need_matplotlib_and_a_known_ending(
         return original(name, *arguments, **named)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(UsageError):
+    with pytest.raises(BackendError):
         draw_plan(made, tmp_path / "plan.svg")
 
 

@@ -167,6 +167,6 @@ def test_results_and_audits_say_what_is_assumed_and_not_proved(tmp_path: Path) -
         assert result.privacy.assumptions[0] in str(result)
         name = "bounded" if planned else "boxed"
         log = result.transcript.archive(tmp_path / f"{name}.gopa")
-        keys = result.transcript.keys(tmp_path / f"{name}.keys")
+        keys = result.transcript.anchors(tmp_path / f"{name}.keys")
         report = gopa.audit(log, anchors=keys)
         assert any("length" in line for line in report.limits) == planned

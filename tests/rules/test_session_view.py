@@ -107,6 +107,52 @@ def test_the_page_shows_who_left_a_round_that_goes_on(
     assert status not in shown
 
 
+def posted(world: World) -> dict[str, tuple[int, int | None]]:
+    """How many have posted in each phase, of how many."""
+    return {each.name: (each.posted, each.expected) for each in pictured(world).progress}
+
+
+def test_bars_are_full_when_everybody_has_posted() -> None:
+    world = make()
+    world.run(skip={Phase.PUBLISH: [2]})
+    assert posted(world) == {
+        "join": (5, 5),
+        "coins": (5, 5),
+        "commit": (5, 5),
+        "publish": (4, 5),
+        "rollback": (4, None),
+        "confirm": (4, 4),
+        "unmask": (4, 4),
+    }
+
+
+def test_a_phase_that_has_just_begun_is_empty_and_later_ones_are_not_shown() -> None:
+    world = make()
+    world.run(until=Phase.COMMIT)
+    assert posted(world) == {"join": (5, 5), "coins": (5, 5), "commit": (0, 5)}
+
+
+def test_the_page_shows_the_result_with_its_error() -> None:
+    world = make()
+    world.run()
+    picture = pictured(world)
+    assert (picture.tone, picture.state.split()[:2]) == ("good", ["Result:", "mean"])
+    assert "over 5 parties" in picture.state
+
+
+def test_a_round_that_was_aborted_is_called_so() -> None:
+    world = make()
+    world.run(until=Phase.COMMIT)
+    assert pictured(world).tone == ""
+    world.phase(skip=[0, 1, 2, 3])
+    world.control()
+    picture = pictured(world)
+    assert (picture.tone, picture.state.split(",")[0]) == ("bad", "Aborted")
+    statuses = [party.status for party in picture.parties]
+    assert statuses.count("coins are out; no result") == 1
+    assert statuses.count("missing or wrong") == 4
+
+
 SPARSE: dict[str, Any] = {
     "parties": 9,
     "k": 3,

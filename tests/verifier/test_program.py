@@ -67,13 +67,13 @@ def require_accepted_unchanged() -> None:
     """What tests take something away from ends with 0 as it is; said once."""
     with TemporaryDirectory() as place:
         archive, keys = _files(Path(place), "clean_five")
-        assert run(archive, "--keys", keys).returncode == 0
+        assert run(archive, "--anchors", keys).returncode == 0
 
 
 @pytest.mark.parametrize("name", sorted(CODES))
 def test_exit_codes_of_verdicts(name: str, tmp_path: Path) -> None:
     archive, keys = _files(tmp_path, name)
-    ended = run_alone(archive, "--keys", keys)
+    ended = run_alone(archive, "--anchors", keys)
     assert ended.returncode == CODES[name], ended.stderr
     stated = json.loads(ended.stdout)
     assert stated["code"] == CODES[name]
@@ -82,13 +82,13 @@ def test_exit_codes_of_verdicts(name: str, tmp_path: Path) -> None:
 
 def test_the_same_bytes_every_time(session: tuple[Path, Path]) -> None:
     archive, keys = session
-    outputs = {run_alone(archive, "--keys", keys).stdout, run(archive, "--keys", keys).stdout}
+    outputs = {run_alone(archive, "--anchors", keys).stdout, run(archive, "--anchors", keys).stdout}
     assert len(outputs) == 1
 
 
 def test_without_anchors_nothing_is_valid(session: tuple[Path, Path]) -> None:
     archive, keys = session
-    assert run(archive, "--keys", keys).returncode == 0
+    assert run(archive, "--anchors", keys).returncode == 0
     ended = run(archive)
     assert ended.returncode == 3
     assert "keys not anchored" in ended.stdout
@@ -97,7 +97,7 @@ def test_without_anchors_nothing_is_valid(session: tuple[Path, Path]) -> None:
 def test_the_files_own_keys_are_believed_only_on_request(session: tuple[Path, Path]) -> None:
     archive, _ = session
     ended = run(archive, "--trust-embedded")
-    assert ended.returncode == 0
+    assert ended.returncode == 8
     assert "self-consistent; keys not anchored" in ended.stdout
 
 
@@ -140,7 +140,7 @@ def test_a_quorum_that_has_not_cosigned_is_missing() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("--unknown",), ("{tmp}/nothing.gopa",), ("{archive}", "--keys", "{tmp}/nothing")],
+    [(), ("--unknown",), ("{tmp}/nothing.gopa",), ("{archive}", "--anchors", "{tmp}/nothing")],
     ids=["none", "unknown", "no-session", "no-keys"],
 )
 def test_wrong_usage(arguments: tuple[str, ...], session: tuple[Path, Path]) -> None:
@@ -156,14 +156,14 @@ def test_anchors_that_are_none_are_wrong_usage(text: str, session: tuple[Path, P
     archive, keys = session
     require_accepted_unchanged()
     keys.write_text(text)
-    assert run(archive, "--keys", keys).returncode == 2
+    assert run(archive, "--anchors", keys).returncode == 2
 
 
 def test_an_unknown_version_is_not_invalid(session: tuple[Path, Path]) -> None:
     archive, keys = session
     require_accepted_unchanged()
     archive.write_bytes(b"gopa-archive/v2\n" + archive.read_bytes()[16:])
-    assert run(archive, "--keys", keys).returncode == 4
+    assert run(archive, "--anchors", keys).returncode == 4
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_no_exception_leaves_as_invalid(
 ) -> None:
     archive, keys = session
     module, verify = program(), importlib.import_module("verify")
-    arguments = [str(archive), "--keys", str(keys)]
+    arguments = [str(archive), "--anchors", str(keys)]
     assert verify.run(arguments) == 0
 
     def crash(*_: object) -> None:
@@ -197,7 +197,7 @@ def test_a_program_that_is_damaged_does_not_say_invalid(
     archive, keys = session
     copy = shutil.copytree(PROGRAM.parent, tmp_path / "specs")
     program = copy / PROGRAM.name / "verify.py"
-    command = [sys.executable, str(program), str(archive), "--keys", str(keys)]
+    command = [sys.executable, str(program), str(archive), "--anchors", str(keys)]
     assert subprocess.run(command, check=False, capture_output=True).returncode == 0
     (copy / part).unlink()
     assert subprocess.run(command, check=False, capture_output=True).returncode == 5
@@ -205,7 +205,7 @@ def test_a_program_that_is_damaged_does_not_say_invalid(
 
 def test_what_is_not_checked_is_said(session: tuple[Path, Path]) -> None:
     archive, keys = session
-    assert json.loads(run(archive, "--keys", keys).stdout)["not_checked"]
+    assert json.loads(run(archive, "--anchors", keys).stdout)["not_checked"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -1,4 +1,4 @@
-"""Runs malicious boards on real HTTP, and honest sessions behind them. Needs `gopa[session]`.
+"""Runs malicious boards on real HTTP, and honest sessions behind them.
 
 A `MaliciousBoard` has several forks, each a real board with the same key. Every participant
 reaches it on a `TamperedTransport` of its own, which shows one fork and does to requests what

@@ -58,7 +58,7 @@ DRAND: Final = SessionSetup(
     beacon=KnownBeaconRound(_NUMBER, _SIGNATURE),
     witness_time=_IN_TIME,
 )
-"""Coins come from drand. Checking its signature needs the extra `gopa[drand]`."""
+"""Coins come from drand. Checking its signature needs the extra `drand`."""
 
 
 @_attack("wrong-nonce", "04-V1", aim=listed_at(Phase.COINS))
@@ -85,7 +85,7 @@ def exchanged_nonce(roles: AttackRoles) -> Sequence[Actor]:
 def late_witnesses(roles: AttackRoles) -> Sequence[Actor]:
     """The roll is made when the beacon's value is known, and witnesses cosign it afterwards.
 
-    Needs the extra `gopa[drand]`, and says so where it is missing.
+    Needs the extra `drand`, and says so where it is missing.
 
     Caught: a quorum has to have cosigned two periods before the round of the beacon.
     Costs: everybody stops; the log convicts the organiser.

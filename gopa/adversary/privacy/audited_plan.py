@@ -133,17 +133,19 @@ def terms_from(record: object) -> Terms:
 def _part(record: object, name: str) -> Mapping[str, object]:
     part = record.get(name) if isinstance(record, dict) else None
     if not isinstance(part, dict):
-        raise UsageError(f"an object with {name!r}, as `gopa plan --json` prints it", "plan")
+        raise UsageError(
+            f"must be an object with {name!r}, as `gopa plan --json` prints it", "plan"
+        )
     return part
 
 
 def _decimal(value: object, name: str) -> Decimal:
     if not isinstance(value, str):
-        raise UsageError("a decimal number as text", name)
+        raise UsageError("must be a decimal number as text", name)
     try:
         return Decimal(value)
     except InvalidOperation:
-        raise UsageError("a decimal number as text", name) from None
+        raise UsageError("must be a decimal number as text", name) from None
 
 
 def _law(noise: Mapping[str, object]) -> NoiseLaw:

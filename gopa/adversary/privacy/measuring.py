@@ -87,9 +87,9 @@ def measure(
         UsageError: too few draws, or a risk that is no probability.
     """
     if draws < FEWEST_DRAWS:
-        raise UsageError(f"at least {FEWEST_DRAWS} views", "draws")
+        raise UsageError(f"must be at least {FEWEST_DRAWS} views", "draws")
     if not 0 < risk < 1:
-        raise UsageError("a probability above 0 and below 1", "confidence")
+        raise UsageError("must be a probability above 0 and below 1", "confidence")
     scores = scores_for(world)
     choosing = max(1, round(draws * _CHOOSING))
     samples = [_scored(world, scores, draws, rng, moved=moved) for moved in (True, False)]

@@ -211,7 +211,7 @@ def _sum(row: tuple[int, str]) -> tuple[str, str]:
 
 
 def shown_privacy(privacy: ReportObject | None) -> view.ShownPrivacy | None:
-    """What a round gave away, if it gave away anything."""
+    """The privacy cost of a round, if it has any."""
     if privacy is None:
         return None
     epsilon, claims = privacy.text("epsilon"), [_claim(row) for row in privacy.rows("claims")]
@@ -223,7 +223,7 @@ def shown_privacy(privacy: ReportObject | None) -> view.ShownPrivacy | None:
         promised=any(claim.odds is not None for claim in claims),
         claims=claims,
         facts=[
-            view.Fact("noise", privacy.text("noise")),
+            view.Fact("noise", _noise(privacy.text("noise"))),
             view.Fact("masks", privacy.text("mask")),
             view.Fact("releases counted", f"{privacy.number('releases'):,}"),
         ],
@@ -285,7 +285,7 @@ def session_facts(session: ReportObject) -> list[view.Fact]:
         view.Fact("parties", f"{session.number('fewest'):,} to {parties}"),
         view.Fact("assumed", f"at most {corrupt} of {parties} work together"),
         view.Fact("privacy promised", f"{promise}, for all rounds and attempts together"),
-        view.Fact("noise", session.text("noise")),
+        view.Fact("noise", _noise(session.text("noise"))),
         view.Fact("masks", session.text("mask")),
     ]
 
@@ -293,6 +293,12 @@ def session_facts(session: ReportObject) -> list[view.Fact]:
 def _in_words(table: Mapping[str, str], name: str) -> str:
     plain = wording.plain_name(name)
     return table.get(plain, plain)
+
+
+def _noise(said: str) -> str:
+    """The law in words, and the hash that a report has behind its name."""
+    law, blank, digest = said.partition(" ")
+    return f"{wording.NOISES.get(law, law)}{blank}{digest}"
 
 
 def _choices(session: ReportObject) -> str:

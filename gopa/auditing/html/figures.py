@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from typing import Final
 
+from gopa.rounding import rounded
+
 _CONTEXT: Final = Context(prec=40, rounding=ROUND_HALF_EVEN)
 _MOST_EXPONENT: Final = 25
 _TWO_SIGMA: Final = Decimal("1.96")
@@ -32,18 +34,8 @@ def number_of(value: str, most: int = _MOST_EXPONENT) -> Decimal | None:
 
 
 def with_error(mean: str, error: str) -> tuple[str, str]:
-    """Both, the error with two digits and the mean as precise as that."""
-    middle, spread = number_of(mean), number_of(error)
-    if middle is None or spread is None or spread <= 0:
-        return short(mean), short(error)
-    unit = Decimal(1).scaleb(min(spread.adjusted() - 1, 0))
-    try:
-        return (
-            f"{middle.quantize(unit, context=_CONTEXT):,f}",
-            f"{spread.quantize(unit, context=_CONTEXT):,f}",
-        )
-    except InvalidOperation:
-        return short(mean), short(error)
+    """Both, rounded to what the error leaves known; six digits where there is no usable error."""
+    return rounded(mean, error, grouped=True) or (short(mean), short(error))
 
 
 def between(mean: str, error: str) -> tuple[str, str] | None:
@@ -62,11 +54,11 @@ def tiny(value: str) -> str:
     number = number_of(value, _SMALLEST)
     if number is None:
         return value
-    rounded = Context(prec=3, rounding=ROUND_HALF_EVEN).plus(number)
-    if not rounded or rounded.adjusted() >= -3:
-        return f"{rounded.normalize():f}"
-    digits = rounded.scaleb(-rounded.adjusted()).normalize()
-    power = f"10{str(rounded.adjusted()).translate(_RAISED)}"
+    brief = Context(prec=3, rounding=ROUND_HALF_EVEN).plus(number)
+    if not brief or brief.adjusted() >= -3:
+        return f"{brief.normalize():f}"
+    digits = brief.scaleb(-brief.adjusted()).normalize()
+    power = f"10{str(brief.adjusted()).translate(_RAISED)}"
     return power if digits == 1 else f"{digits:f} · {power}"
 
 
@@ -75,10 +67,10 @@ def short(value: str) -> str:
     number = number_of(value)
     if number is None:
         return value
-    rounded = Context(prec=6, rounding=ROUND_HALF_EVEN).plus(number)
-    if -5 <= rounded.adjusted() <= 12:
-        return f"{rounded:f}"
-    return f"{rounded:.6g}"
+    brief = Context(prec=6, rounding=ROUND_HALF_EVEN).plus(number)
+    if -5 <= brief.adjusted() <= 12:
+        return f"{brief:f}"
+    return f"{brief:.6g}"
 
 
 def largest(values: Sequence[str]) -> str:

@@ -28,12 +28,13 @@ from gopa.auditing.html.details import (
 )
 from gopa.auditing.html.figures import between, key_name, short, with_error
 from gopa.auditing.html.report_object import LONGEST_NAME, ReportObject, cut
+from gopa.auditing.noise import ReadTerms, warning
 
 _LONGEST_TAB: Final = 120
 _MOST_RESULTS: Final = 20
 _MOST_ROUNDED: Final = 6
 _MOST_CHARTED: Final = 64
-_MOST_EXACT: Final = 1000
+_MOST_LISTED: Final = 1000
 _MOST_NAMED: Final = 8
 _MOST_BRIEF_FAULTS: Final = 8
 _MOST_LINES: Final = 60
@@ -143,12 +144,28 @@ def _result(found: ReportObject, session: ReportObject | None) -> view.ShownResu
         parties=found.count("included"),
         count=len(means),
         bounds=bounds,
+        noisy="" if session is None else _noisy(session, bounds, errors),
         weighted=session is not None and session.flag("weighted"),
         rounded=[with_error(*each) for each in numbers[:_MOST_ROUNDED]],
         reach=between(*numbers[0]) if len(means) == 1 else None,
         chart=drawing.values(means, errors) if charted else None,
-        exact=view.FirstOf(len(numbers), numbers[:_MOST_EXACT]),
+        every=view.FirstOf(len(numbers), [with_error(*each) for each in numbers[:_MOST_LISTED]]),
     )
+
+
+def _noisy(session: ReportObject, bounds: tuple[str, str] | None, errors: Sequence[str]) -> str:
+    low, high = bounds or ("", "")
+    terms = ReadTerms(
+        parties=session.number("parties"),
+        corrupt=session.number("corrupt"),
+        fewest=session.number("fewest"),
+        dimension=session.number("dimension"),
+        low=low,
+        high=high,
+        epsilon=session.text("epsilon"),
+        delta=session.text("delta"),
+    )
+    return warning(terms, errors)
 
 
 def _result_row(found: ReportObject) -> view.ResultRow:
@@ -172,12 +189,22 @@ def _last(session: ReportObject | None, found: ReportObject) -> view.LastRound:
         inside=inside,
         joined=joined,
         invited=invited,
-        masks=found.number("edge_count"),
+        masks=_cancelling(found),
+        everybody_masks=found.number("edge_count"),
         share=drawing.share(inside, invited),
         privacy=shown_privacy(found.part_or_none("privacy")),
         left_out=len(excluded),
         reasons=_reasons(excluded),
     )
+
+
+def _cancelling(found: ReportObject) -> int | None:
+    """The masks between parties of the result; None where the report does not list the edges."""
+    keys, inside = found.texts("joined"), frozenset(found.texts("included"))
+    edges = found.pairs("edges", len(keys))
+    if not edges or not inside:
+        return None
+    return sum(keys[first] in inside and keys[second] in inside for first, second in edges)
 
 
 def _reasons(excluded: Sequence[ReportObject]) -> list[view.LeftOutGroup]:

@@ -72,19 +72,21 @@ class CheckFamily:
 class ShownResult:
     """What a round computed: a mean and its error for each of `count` numbers.
 
-    `rounded` are those in big letters, `exact` those as the report has them. An error is empty
-    where the report has none, `bounds` are None where the session could not be read.
+    `rounded` are those in big letters, `every` those behind a fold. An error is empty
+    where the report has none, `bounds` are None where the session could not be read. `noisy` says
+    that the result is mostly noise, and is empty where it is not.
     """
 
     round: int
     parties: int
     count: int
     bounds: tuple[str, str] | None
+    noisy: str
     weighted: bool
     rounded: Sequence[tuple[str, str]]
     reach: tuple[str, str] | None
     chart: ValuesChart | None
-    exact: FirstOf[tuple[str, str]]
+    every: FirstOf[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class ShownClaim:
 
 @dataclass(frozen=True, slots=True)
 class ShownPrivacy:
-    """What a round gave away; `sure` is how sure, in percent, somebody may get."""
+    """The privacy cost of a round; `sure` is how sure, in percent, somebody may get."""
 
     epsilon: str
     rounded: str
@@ -134,14 +136,17 @@ class LeftOutGroup:
 class LastRound:
     """What the cards tell: of the last result, or of the last round where there is none.
 
-    `share` is how long the bar of those inside is, and None where there is no bar.
+    `share` is how long the bar of those inside is, and None where there is no bar. `masks` are
+    those between parties of the result, which cancel; where they are not known it is None, and
+    `everybody_masks` counts those of all who joined.
     """
 
     ended: bool
     inside: int
     joined: int
     invited: int
-    masks: int
+    masks: int | None
+    everybody_masks: int
     share: int | None
     privacy: ShownPrivacy | None
     left_out: int

@@ -79,7 +79,7 @@ class DrandUrl:
 
     def __post_init__(self) -> None:
         if not self.address.startswith(("https://", "http://")):
-            raise UsageError("an address that begins with https:// or http://", "drand")
+            raise UsageError("must be an address that begins with https:// or http://", "drand")
 
     async def value(self, number: int) -> BeaconValue | None:
         return await asyncio.to_thread(self._value, number)

@@ -105,9 +105,13 @@ class BoardFound:
 
 @dataclass(frozen=True, slots=True)
 class SessionEnded:
-    """Tells that no more rounds are opened; `complete`: all rounds of the plan are done."""
+    """Tells that no more rounds are opened.
+
+    `complete`: every round of the plan has its result, after however many attempts.
+    """
 
     rounds: int
+    results: int
     complete: bool
 
 
@@ -247,7 +251,9 @@ class _Run:
         while not await self._turn():
             pass
         state = self._organiser.state
-        self._tell(SessionEnded(state.rounds_ended, state.over and not state.failed))
+        planned = self._organiser.manifest.terms.rounds
+        complete = not state.failed and state.results == planned
+        self._tell(SessionEnded(state.rounds_ended, state.results, complete))
         return state
 
     async def _turn(self) -> bool:

@@ -56,7 +56,7 @@ class Schedule:
 
     def __post_init__(self) -> None:
         if self.rounds is not None and (type(self.rounds) is not int or self.rounds < 1):
-            raise UsageError("at least one round", "rounds")
+            raise UsageError("must be at least 1", "rounds")
         _require("pause", self.pause)
         _require("beacon_margin", self.beacon_margin)
 

@@ -1,7 +1,8 @@
 """Keeps one session of an organiser on disk: its directory, and the records of its vault.
 
 ticket.json    what parties get
-anchors.txt    what auditors get: `gopa audit --keys`
+anchors.txt    what auditors get: `gopa audit --anchors`
+roster.txt     the roster with its names, if there was one; read by people alone
 closed         there once no more rounds are to be opened
 vault/         what only the organiser may read: `identity`, `session` (the manifest), and
                what it has said (`specs/12-sessions.md`, [O1] and [O2])
@@ -46,6 +47,10 @@ class OrganiserPlace:
     @property
     def anchors_path(self) -> Path:
         return self.root / "anchors.txt"
+
+    @property
+    def roster_path(self) -> Path:
+        return self.root / "roster.txt"
 
     @property
     def vault_path(self) -> Path:

@@ -61,7 +61,6 @@ class DirectoryVault(Guarded):
         VaultExposed: others can read or enter it.
         VaultDamaged: a file is missing or was changed.
         WrongSecret: it is sealed with something else.
-        BackendError: it is sealed and the extra `gopa[session]` is not installed.
     """
 
     __slots__ = (

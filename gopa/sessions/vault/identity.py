@@ -52,7 +52,6 @@ def create(path: Path, *, rng: Rng, secret: Secret | None = None) -> SigningKey:
 
     Raises:
         UsageError: the file exists; nothing is ever written over.
-        BackendError: it is to be sealed and the extra `gopa[session]` is not installed.
     """
     seed = SecretBytes(draw(rng, SEED_SIZE))
     key = SigningKey(seed)
@@ -98,4 +97,4 @@ def _read(path: Path) -> _Identity:
     try:
         return _IDENTITY.decode(data.reveal())
     except MalformedMessage as error:
-        raise VaultDamaged(f"{path} is no identity: {error}") from None
+        raise VaultDamaged(f"{path} is no key as `gopa keygen` makes it ({error})") from None

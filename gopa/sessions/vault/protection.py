@@ -1,7 +1,7 @@
 """Protects a key at rest: by nothing, a passphrase, or a key file ([H6]).
 
 Boxes are XSalsa20-Poly1305 and passphrases go through Argon2id, both from PyNaCl. This is the
-only module that imports it, and only when something is sealed.
+only module that imports it.
 
 A key file seals vaults and identities without a passphrase. One line: the name of the format, a
 space, and 64 hexadecimal digits.
@@ -16,11 +16,15 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from nacl.exceptions import CryptoError
+from nacl.pwhash import argon2id
+from nacl.secret import SecretBox as NaclBox
+
 from bulletin_board.storage.directory import read_secret, write_secret
 from gopa.sessions.vault.interface import VaultDamaged, WrongSecret
 from gopa.sessions.vault.private_files import PrivateFiles
 from wire.codec import Case, Codec, enumeration, fixed, opaque, record, select, u8
-from wire.errors import BackendError, UsageError
+from wire.errors import UsageError
 from wire.randomness import Rng, draw
 from wire.secret import Guarded, SecretBytes
 
@@ -30,7 +34,6 @@ SALT_SIZE: Final = 16
 OVERHEAD: Final = NONCE_SIZE + 16
 PASSES: Final = 3
 MEMORY: Final = 64 * 2**20
-_EXTRA: Final = "sealing needs PyNaCl: pip install 'gopa[session]'"
 
 
 class NotForThisKey(Exception):
@@ -38,20 +41,12 @@ class NotForThisKey(Exception):
 
 
 class SecretBox(Guarded):
-    """Encrypts and authenticates under one key.
-
-    Raises:
-        BackendError: the extra `gopa[session]` is not installed.
-    """
+    """Encrypts and authenticates under one key."""
 
     __slots__ = ("_box",)
 
     def __init__(self, key: SecretBytes) -> None:
-        try:
-            from nacl.secret import SecretBox as Box
-        except ImportError as error:
-            raise BackendError(_EXTRA) from error
-        self._box = Box(key.reveal())
+        self._box = NaclBox(key.reveal())
 
     def encrypt(self, content: bytes, nonce: bytes) -> bytes:
         """The nonce, which is used once, and the box."""
@@ -59,8 +54,6 @@ class SecretBox(Guarded):
 
     def decrypt(self, boxed: bytes) -> bytes:
         """What is inside; raises `NotForThisKey`."""
-        from nacl.exceptions import CryptoError
-
         if len(boxed) < OVERHEAD:
             raise NotForThisKey
         try:
@@ -70,15 +63,7 @@ class SecretBox(Guarded):
 
 
 def stretch(passphrase: SecretBytes, salt: bytes) -> SecretBytes:
-    """The key that Argon2id makes of a passphrase: 64 MiB, 3 passes ([H6]).
-
-    Raises:
-        BackendError: the extra `gopa[session]` is not installed.
-    """
-    try:
-        from nacl.pwhash import argon2id
-    except ImportError as error:
-        raise BackendError(_EXTRA) from error
+    """The key that Argon2id makes of a passphrase: 64 MiB, 3 passes ([H6])."""
     made = argon2id.kdf(KEY_SIZE, passphrase.reveal(), salt, opslimit=PASSES, memlimit=MEMORY)
     return SecretBytes(made)
 

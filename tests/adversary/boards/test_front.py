@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import builtins
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,13 +16,11 @@ from bulletin_board.client.forks import verify_fork
 from bulletin_board.client.http import NetworkError
 from bulletin_board.client.state import MemoryState
 from bulletin_board.entry import VERSION, sign_entry
-from gopa.adversary import named
 from gopa.adversary.boards import MaliciousBoard, NeverHappened, TamperedTransport
-from gopa.adversary.served import ServedAttack
 from gopa.messages.phases import Kind, Phase
 from tests.randomness import seeded
 from wire.ed25519 import SigningKey
-from wire.errors import BackendError, FaultyBoard, InvalidProof
+from wire.errors import FaultyBoard, InvalidProof
 from wire.secret import SecretBytes
 
 SIGNER = NoteSigner("log.example", KeyKind.LOG, SecretBytes(seeded("front")(32)))
@@ -137,27 +133,7 @@ def test_who_waits_in_vain_is_told(board: MaliciousBoard) -> None:
         board.wait_for(lambda: False, 0.0)
 
 
-def test_without_the_extra_the_attacks_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    attack = named("fork")
-    assert isinstance(attack, ServedAttack)
-    for name in [each for each in sys.modules if each.startswith("gopa.adversary.boards")]:
-        monkeypatch.delitem(sys.modules, name)
-    real = builtins.__import__
-
-    def without(name: str, *rest: Any) -> Any:
-        if name.partition(".")[0] in {"uvicorn", "starlette", "urllib3"}:
-            raise ModuleNotFoundError(name, name=name)
-        return real(name, *rest)
-
-    for name in [each for each in sys.modules if each.startswith("bulletin_board.server")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(BackendError) as caught:
-        attack.run()
-    assert "gopa[session]" in str(caught.value)
-
-
-def test_the_catalogue_needs_no_extra() -> None:
+def test_the_catalogue_loads_no_server_and_no_client() -> None:
     code = (
         "import sys\n"
         "for name in ('uvicorn', 'starlette', 'urllib3'):\n"

@@ -88,6 +88,7 @@ async def forked_at(
     return list(got)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("witnesses", [0, 1])
 @pytest.mark.parametrize(
     ("phase", "close_first"),
@@ -173,7 +174,7 @@ def test_the_command_line_says_what_a_vault_has_kept(
         return int(ending.value.code or 0)
 
     def audited(evidence: Path) -> int:
-        return ended("audit", "--evidence", evidence, "--keys", anchors)
+        return ended("audit", "--evidence", evidence, "--anchors", anchors)
 
     homes = tmp_path / "homes"
     with world(tmp_path, ONCE) as here:

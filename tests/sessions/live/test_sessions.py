@@ -74,7 +74,7 @@ def test_everybody_gets_the_result_that_the_rules_find(tmp_path: Path) -> None:
         assert each.sum == pytest.approx(findings.rounds[0].sums[0] / 20)
         label, shown, *_ = str(each).split()
         assert label == "mean"
-        assert float(shown) == pytest.approx(each.mean, abs=0.001)
+        assert float(shown) == pytest.approx(each.mean, abs=each.stderr)
         late = replace(each, included=False, part=Part.LATE)
         assert PARTS["late"] in str(late)
         assert PARTS["late"] not in str(each)

@@ -62,7 +62,7 @@ def test_rounds_follow_each_other_and_nobody_waits(terms: Terms, setting: Sessio
     found = world.findings()
     assert found.complete
     assert not found.faults
-    assert office.told[-1] == SessionEnded(terms.rounds, complete=True)
+    assert office.told[-1] == SessionEnded(terms.rounds, terms.rounds, complete=True)
 
 
 SPOKEN = [Phase.JOIN, Phase.COINS, Phase.COMMIT, Phase.PUBLISH, Phase.CONFIRM]
@@ -137,7 +137,7 @@ def test_rounds_of_the_schedule_end_before_those_of_the_plan() -> None:
     state = office.run()
     assert not state.over
     assert state.rounds_ended == 2
-    assert office.told[-1] == SessionEnded(2, complete=False)
+    assert office.told[-1] == SessionEnded(2, 2, complete=False)
     office.schedule = Schedule(DEADLINES)
     assert office.run().over
     assert office.world.findings().complete
@@ -218,7 +218,7 @@ def test_session_that_is_closed_before_it_began_is_not_begun() -> None:
     office = Office(world, closing=lambda: True)
     office.run()
     assert not world.cast.board.size
-    assert office.told == [SessionEnded(0, complete=False)]
+    assert office.told == [SessionEnded(0, 0, complete=False)]
 
 
 def test_result_that_is_due_is_said_also_by_who_closes() -> None:

@@ -87,7 +87,7 @@ def audit(world: World, *more: object) -> tuple[int, dict[str, Any]]:
     if not archive.exists():
         _export(world, archive)
     anchors = world.place.anchors_path
-    audited = ended("audit", archive, "--keys", anchors, "--json", *more)
+    audited = ended("audit", archive, "--anchors", anchors, "--json", *more)
     return audited.code, json.loads(audited.out)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import sys
 from pathlib import Path
 
 import pytest
@@ -35,7 +34,7 @@ from tests.sessions.vault.tools import (
     PASSPHRASE,
     opened,
 )
-from wire.errors import BackendError, MalformedMessage, UsageError
+from wire.errors import MalformedMessage, UsageError
 from wire.secret import SecretBytes
 
 WHERE = Path("sealed")
@@ -220,23 +219,6 @@ def test_secrets_are_not_shown() -> None:
     for each in (KEY, PASSPHRASE, MemoryVault()):
         assert repr(each) == f"<{type(each).__name__}: secret>"
         assert "battery" not in repr(each)
-
-
-def test_without_the_extra_a_sealed_vault_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened(tmp_path / "before", KEY).close()
-    for module in ("nacl.secret", "nacl.pwhash"):
-        monkeypatch.setitem(sys.modules, module, None)
-    for secret in (KEY, PASSPHRASE):
-        with pytest.raises(BackendError):
-            opened(tmp_path / "new", secret)
-    with pytest.raises(BackendError):
-        opened(tmp_path / "before", KEY)
-    plain = opened(tmp_path / "plain")
-    plain.begin(b"memory")
-    assert plain.memory() == b"memory"
-    plain.close()
 
 
 def test_unknown_protection_is_refused() -> None:

@@ -1,0 +1,62 @@
+"""Turns a result into plain data for programs: `Result.to_dict` and `Result.to_json`.
+
+`docs/python.md` lists the names; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any, Final
+
+import numpy as np
+
+from gopa.aggregation.result import Result
+from gopa.planning import PrivacyStatement
+
+FORMAT: Final = "gopa-result/v1"
+
+_APART: Final = frozenset({"privacy", "transcript", "asked", "excluded"})
+
+
+def record(result: Result) -> dict[str, Any]:
+    """Gives everything that a result says, without the log."""
+    transcript = result.transcript
+    found = {
+        "format": FORMAT,
+        "kind": result.kind,
+        "value": result.value,
+        "error": result.error,
+        "count": result.count,
+        **{
+            each.name: getattr(result, each.name)
+            for each in fields(result)
+            if each.name not in _APART
+        },
+        "excluded": [asdict(lost) for lost in result.excluded],
+        "privacy": None if result.privacy is None else privacy_record(result.privacy),
+        "session": None if transcript is None else transcript.session.hex(),
+        "round": None if transcript is None else transcript.round,
+    }
+    return {name: _plain(value) for name, value in found.items()}
+
+
+def privacy_record(statement: PrivacyStatement) -> dict[str, Any]:
+    """Gives what a round gave away: epsilon, a delta for each adversary, and what it rests on."""
+    return {
+        "epsilon": statement.epsilon,
+        "claims": [asdict(claim) for claim in statement.claims],
+        "assumptions": list(statement.assumptions),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """The same with lists, dicts and Python numbers only; NaN and infinity become None."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,164 @@
+"""Reads, shows and makes rosters: who may join, a public key a line, with a name behind a `#`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+
+from bulletin_board.display import visible
+from bulletin_board.storage.files import replace_file
+from gopa.cli.options import as_json_option, parse_public_key, read_text, reporting
+from gopa.messages.manifest import Manifest, Roster
+from wire.errors import UsageError
+
+LONGEST_NAME: Final = 64
+_DIGITS: Final = 16
+_KEY = re.compile(r"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{16})(?![0-9a-f])")
+
+
+@dataclass(frozen=True, slots=True)
+class RosterLine:
+    """Holds one party of a roster: its key, and its name or nothing."""
+
+    key: bytes
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.key.hex()}  # {self.name}" if self.name else self.key.hex()
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Knows parties by name: for people alone, no rule depends on it."""
+
+    known: Mapping[bytes, str]
+
+    @classmethod
+    def of(cls, lines: Iterable[RosterLine]) -> Names:
+        """Takes the names of a roster."""
+        return cls({each.key: each.name for each in lines if each.name})
+
+    def or_of(self, manifest: Manifest | None) -> Names:
+        """These names; in a simulation without any, the positions of its parties."""
+        if self.known or manifest is None or not manifest.simulation:
+            return self
+        if not isinstance(manifest.admission, Roster):
+            return self
+        keys = manifest.admission.keys
+        return Names({key: f"number {place}" for place, key in enumerate(keys)})
+
+    def shown(self, key: bytes) -> str:
+        """The name with the first digits of the key, or these alone."""
+        name, short = self.known.get(key), key.hex()[:_DIGITS]
+        return f"{name} ({short})" if name else short
+
+    def put_in(self, text: str) -> str:
+        """Writes names in front of the keys that stand in a text, whole or with 16 digits."""
+        short = {key.hex()[:_DIGITS]: name for key, name in self.known.items()}
+
+        def named(found: re.Match[str]) -> str:
+            name = short.get(found[0][:_DIGITS])
+            return found[0] if name is None else f"{name} ({found[0]})"
+
+        return _KEY.sub(named, text) if short else text
+
+
+NOBODY: Final = Names({})
+
+
+def read_roster(path: Path) -> tuple[RosterLine, ...]:
+    """Reads Ed25519 keys in hex, one a line; what follows a # is the name of the party.
+
+    Raises `UsageError` that names the line.
+    """
+    found: dict[bytes, int] = {}
+    lines = []
+    for number, text in enumerate(read_text(path).splitlines(), 1):
+        word, _, name = text.partition("#")
+        if not word.strip():
+            continue
+        key = parse_public_key(word.strip(), f"{path}, line {number}")
+        if key in found:
+            raise UsageError(f"{path}, line {number}: the key stands in line {found[key]} already")
+        found[key] = number
+        lines.append(RosterLine(key, visible(name.strip(), LONGEST_NAME)))
+    if not lines:
+        raise UsageError(f"{path} holds no keys: parties make them with `gopa keygen`")
+    return tuple(lines)
+
+
+def write_roster(path: Path, lines: Iterable[RosterLine]) -> None:
+    """Writes a roster; raises `UsageError` if it cannot be written."""
+    text = "".join(f"{each}\n" for each in lines)
+    try:
+        replace_file(path, text.encode())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def names_in(path: Path | None) -> Names:
+    """Takes the names of a roster that may not be there."""
+    return NOBODY if path is None else Names.of(read_roster(path))
+
+
+roster_option = click.option(
+    "--roster",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Show parties by the names of this roster.",
+)
+
+
+@click.command("roster")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("parties", nargs=-1, metavar="[PARTY]...")
+@as_json_option
+def roster(*, file: Path, parties: tuple[str, ...], as_json: bool) -> None:
+    """Show the roster FILE, and put each PARTY on it first.
+
+    A PARTY is NAME=KEY, or a file that `gopa keygen` has written beside a key: keys/ada.pub. A
+    roster is text that you may edit: a public key on each line, and behind a # a name. Names are
+    for people: every rule counts keys.
+    """
+    with reporting():
+        lines = list(read_roster(file)) if file.exists() or not parties else []
+        if parties:
+            for party in parties:
+                lines += _added(party, lines)
+            write_roster(file, lines)
+    if as_json:
+        shown = [{"name": each.name, "key": each.key.hex()} for each in lines]
+        click.echo(json.dumps({"roster": str(file), "parties": shown}))
+        return
+    width = max(len(each.name) for each in lines)
+    for number, line in enumerate(lines, 1):
+        click.echo(f"{number:>4}  {line.name:<{width}}  {line.key.hex()}")
+
+
+def _added(party: str, lines: list[RosterLine]) -> list[RosterLine]:
+    """The lines that a PARTY adds; `UsageError` where its key or its name is there already."""
+    name, equals, word = party.partition("=")
+    if equals and name.strip():
+        name = visible(name.strip(), LONGEST_NAME)
+        added = [RosterLine(parse_public_key(word.strip(), party.partition("=")[0]), name)]
+    elif Path(party).is_file():
+        added = list(read_roster(Path(party)))
+    else:
+        raise UsageError(
+            f"{visible(party[:80])!r} is neither NAME=KEY nor a file that `gopa keygen` has"
+            " written, such as keys/ada.pub"
+        )
+    for each in added:
+        if "#" in each.name or "\n" in each.name:
+            raise UsageError(f"a name has no # in it: {each.name!r}")
+        for known in lines:
+            if known.key == each.key:
+                raise UsageError(f"{party}: the key is on the roster already, as {known.name!r}")
+            if each.name and known.name == each.name:
+                raise UsageError(f"{party}: somebody on the roster has this name already")
+    return added

@@ -1,0 +1,242 @@
+"""Says when an answer is mostly noise, and how many parties, which epsilon or dropout would do.
+
+The error of another target is estimated from that of the terms at hand. It falls with the honest
+parties that are certain to remain, with those that take part, and with the shift that epsilon and
+delta allow; a margin pays for what this leaves out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
+from functools import lru_cache
+from typing import Final
+
+from gopa.planning.defaults import CORRUPT, DROPOUT
+from gopa.planning.gaussian import gaussian_delta, gaussian_mu, renyi_mu, zcdp_delta
+from gopa.planning.liveness import fewest_survivors
+from gopa.planning.terms import FEWEST_PARTIES, LARGEST_EPSILON, LEAST_DELTA, MOST_PARTIES, Terms
+
+MOST_ERROR: Final = 0.25
+"""An answer whose standard error is a larger part of the range is mostly noise."""
+
+_MARGIN: Final = 1.2
+"""Noise and grids do not come in every width, and the estimate does not follow them."""
+
+_LARGEST_EPSILON: Final = 10.0
+"""A larger epsilon promises so little that it is nothing to advise."""
+
+DROPOUTS: Final = (0.5, 0.4, 0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
+"""Chances to fail that are tried, from the largest on."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlurredAnswer:
+    """Holds what the error of an answer depends on; `error` is the standard error in ranges.
+
+    `retried` is by how many times more releases may be composed with more parties. `colluding` is
+    how the number of corrupt parties was asked for, as a count or a part, and `dropout` what the
+    plan assumes: None where the terms alone are known.
+    """
+
+    parties: int
+    corrupt: int
+    survivors: int
+    dimension: int
+    epsilon: float
+    delta: float
+    recovers: bool
+    error: float
+    retried: float = 1.0
+    colluding: float | None = None
+    dropout: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        terms: Terms,
+        error: float,
+        *,
+        colluding: float | None = None,
+        dropout: float | None = None,
+    ) -> BlurredAnswer:
+        """An answer under these terms; `error` is in the units of the values."""
+        # Without recovery a plan for more parties may have one more charged retry.
+        several = terms.threshold is None and terms.mask == "uniform"
+        return cls(
+            parties=terms.parties,
+            corrupt=terms.corrupt,
+            survivors=terms.survivors,
+            dimension=terms.dimension,
+            epsilon=float(terms.epsilon),
+            delta=float(terms.delta),
+            recovers=terms.threshold is not None,
+            error=error / float(terms.high - terms.low),
+            retried=(terms.charged + 2) / (terms.charged + 1) if several else 1.0,
+            colluding=colluding,
+            dropout=dropout,
+        )
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether the error is more than a quarter of the range."""
+        return self.error > MOST_ERROR
+
+    @property
+    def is_known(self) -> bool:
+        """Whether these are terms that a plan could have, so that others can be compared."""
+        return (
+            FEWEST_PARTIES <= self.parties <= MOST_PARTIES
+            and 0 < self.corrupt < self.survivors <= self.parties
+            and self.dimension > 0
+            and 0 < self.epsilon <= LARGEST_EPSILON
+            and LEAST_DELTA <= self.delta < 1
+            and math.isfinite(self.error)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WhatWouldDo:
+    """Holds changes each of which alone brings the error below a quarter of the range.
+
+    None stands where no sensible change of that kind does.
+    """
+
+    parties: int | None
+    epsilon: float | None
+    dropout: float | None
+
+    def __str__(self) -> str:
+        found = [
+            None if self.parties is None else f"{self.parties:,} parties",
+            None if self.epsilon is None else f"epsilon {self.epsilon:g}",
+            None if self.dropout is None else f"a dropout of {self.dropout:g}",
+        ]
+        words = [each for each in found if each is not None]
+        if not words:
+            return "more parties are needed"
+        return ", or ".join([f"{words[0]} would do", *words[1:]])
+
+
+def noise_warning(answer: BlurredAnswer, error: str, low: str, high: str) -> str:
+    """What whoever reads this answer should know; empty where noise does not drown it."""
+    if not answer.is_noise:
+        return ""
+    return (
+        f"with {answer.parties:,} parties this answer is mostly noise: its standard error, {error},"
+        f" is more than a quarter of the range from {low} to {high}; {what_would_do(answer)}"
+    )
+
+
+def terms_warning(
+    terms: Terms,
+    error: float,
+    *,
+    colluding: float | None = None,
+    dropout: float | None = None,
+) -> str:
+    """The same for an answer under these terms, with an error in the units of the values."""
+    answer = BlurredAnswer.of(terms, error, colluding=colluding, dropout=dropout)
+    return noise_warning(answer, f"{error:.2g}", f"{terms.low:f}", f"{terms.high:f}")
+
+
+def error_with_all(terms: Terms) -> float:
+    """The standard error of the mean if everybody takes part, in the units of the values."""
+    steps = math.sqrt(float(terms.noise.variance) + 0.25)
+    return steps * float(terms.high - terms.low) / terms.steps / math.sqrt(terms.parties)
+
+
+@lru_cache(maxsize=256)
+def what_would_do(answer: BlurredAnswer) -> WhatWouldDo:
+    """The smallest changes found, each rounded to two digits towards less noise."""
+    if not answer.is_known:
+        return WhatWouldDo(None, None, None)
+    return WhatWouldDo(_parties(answer), _epsilon(answer), _dropout(answer))
+
+
+def _parties(answer: BlurredAnswer) -> int | None:
+    """More parties of the same kind: as many of them collude and fail."""
+    dropout = _assumed_dropout(answer)
+
+    def enough(parties: int) -> bool:
+        corrupt = _colluding(answer, parties)
+        error = _error(answer, parties, corrupt, dropout) * math.sqrt(answer.retried)
+        return error * _MARGIN <= MOST_ERROR
+
+    if not enough(MOST_PARTIES):
+        return None
+    return min(MOST_PARTIES, int(_upwards(_first(enough, answer.parties, MOST_PARTIES))))
+
+
+def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The smallest number above `low` for which it holds, as it does for `high`."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _epsilon(answer: BlurredAnswer) -> float | None:
+    """Less privacy: the shift may be as much larger as the error is too large."""
+    mu_of, delta_of = (
+        (gaussian_mu, gaussian_delta)
+        if answer.dimension == 1
+        else (renyi_mu, lambda epsilon, mu: zcdp_delta(epsilon, mu * mu / 2))
+    )
+    wanted = mu_of(answer.epsilon, answer.delta) * answer.error / MOST_ERROR * _MARGIN
+    if delta_of(_LARGEST_EPSILON, wanted) > answer.delta:
+        return None
+    low, high = answer.epsilon, _LARGEST_EPSILON
+    while high - low > 1e-3 * low:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if delta_of(middle, wanted) <= answer.delta else (middle, high)
+    return min(_LARGEST_EPSILON, _upwards(high))
+
+
+def _dropout(answer: BlurredAnswer) -> float | None:
+    """Fewer that fail: more honest parties are certain to remain, and each adds less noise."""
+    assumed = _assumed_dropout(answer)
+    for dropout in DROPOUTS:
+        if dropout < assumed:
+            error = _error(answer, answer.parties, answer.corrupt, dropout)
+            if error * _MARGIN <= MOST_ERROR:
+                return dropout
+    return None
+
+
+def _error(answer: BlurredAnswer, parties: int, corrupt: int, dropout: float) -> float:
+    """The error of another target, in ranges; infinite where too few honest parties remain."""
+    fewest = (parties + corrupt) // 2 + 1 if answer.recovers else 0
+    honest = fewest_survivors(parties, dropout, fewest) - corrupt
+    if honest < 2:
+        return math.inf
+    before = (answer.survivors - answer.corrupt) * answer.parties * (1 - _assumed_dropout(answer))
+    return answer.error * math.sqrt(before / (honest * parties * (1 - dropout)))
+
+
+def _colluding(answer: BlurredAnswer, parties: int) -> int:
+    """How many would collude among so many parties."""
+    asked = answer.colluding
+    if asked is None:
+        usual = max(1, math.floor(CORRUPT * answer.parties + 1e-9)) == answer.corrupt
+        asked = CORRUPT if usual else answer.corrupt / answer.parties
+    return asked if isinstance(asked, int) else max(1, math.floor(asked * parties + 1e-9))
+
+
+def _assumed_dropout(answer: BlurredAnswer) -> float:
+    """What the plan assumes; of terms alone what their fewest survivors fit."""
+    if answer.dropout is not None:
+        return answer.dropout
+    parties = answer.parties
+    fewest = (parties + answer.corrupt) // 2 + 1 if answer.recovers else 0
+    for dropout in (DROPOUT, *DROPOUTS):
+        if fewest_survivors(parties, dropout, fewest) == answer.survivors:
+            return dropout
+    fitting = (d for d in DROPOUTS if fewest_survivors(parties, d, fewest) >= answer.survivors)
+    return next(fitting, 0.0)
+
+
+def _upwards(number: float) -> float:
+    return float(Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(float(number)))

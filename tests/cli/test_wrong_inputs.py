@@ -1,0 +1,198 @@
+"""Every wrong input of every command ends with one line that says what to change."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bulletin_board.note import KeyKind, NoteSigner
+from gopa.cli import COMMANDS, commands
+from gopa.cli.entry import run
+from wire.secret import SecretBytes
+
+CREATE = "session create new --board https://board.example --epsilon 1 --delta 1e-6 --offline"
+PLAN = "plan --epsilon 1 --delta 1e-6"
+SIMULATE = "simulate --epsilon 1 --delta 1e-6"
+KEY = NoteSigner("log.example", KeyKind.LOG, SecretBytes(bytes(32))).verifier
+
+WRONG = f"""
+audit
+audit nothing.gopa
+audit words.txt
+audit words.txt --trust-embedded
+audit folder
+audit ftp://board.example --trust-embedded
+audit http://127.0.0.1:9 --trust-embedded
+audit words.txt --anchors nothing
+audit words.txt --anchors words.txt
+audit words.txt --anchors folder
+audit words.txt --session 12
+audit words.txt --jobs 0
+audit words.txt --trace xyz
+audit words.txt --since words.txt
+audit words.txt --receipt nothing
+audit words.txt --html folder
+audit words.txt --json --details
+audit --evidence words.txt
+audit --evidence nothing
+audit words.txt --no-such-option
+board nothing
+board init folder
+board init new --origin
+board evidence words.txt --log {KEY}
+board export folder new.gopa --log {KEY}
+board export nothing new.gopa
+board fsck folder --log words
+board fsck nothing
+board import words.txt new
+board import nothing new --log {KEY}
+board proof folder x
+board proof folder 3 --policy words.txt
+board reindex folder
+board serve nothing
+board serve folder
+board serve folder --port 99999999
+board serve folder --roster words.txt
+board serve folder --tls-cert nothing
+board tail folder
+board tail http://127.0.0.1:9 --log words
+board witness new
+board witness new --name w/with+plus
+enrol
+enrol --identity words.txt --invitation words.txt
+enrol --identity nothing --invitation nothing
+join
+join nothing.json --identity words.txt --value 1
+join words.txt --identity words.txt --value 1
+join words.txt --identity nothing --value 1
+join words.txt --identity words.txt
+join words.txt --identity words.txt --value half
+join words.txt --identity words.txt --file numbers.txt
+join words.txt --identity words.txt --file wrong.json
+join words.txt --identity words.txt --file wrong.npy
+join words.txt --identity words.txt --value 1 --epsilon much
+join words.txt --identity words.txt --value 1 --corrupt-share 1/0
+join words.txt --identity words.txt --value 1 --patience nan
+keygen folder
+keygen words.txt
+keygen new --passphrase-file nothing
+keygen new --key-file words.txt
+{PLAN}
+{PLAN} -n 1
+{PLAN} -n many
+{PLAN} -n 3000000
+{PLAN} -n 100 --corrupt 100
+{PLAN} -n 100 --dropout 1
+{PLAN} -n 100 --low 1 --high 0
+{PLAN} -n 100 --recovery half
+{PLAN} -n 100 --mask none
+{PLAN} -n 100 --plot picture.pdf
+plan -n 100 --epsilon -1 --delta 1e-6
+plan -n 100 --epsilon 1 --delta 2
+plan -n 100 --epsilon one --delta 1e-6
+{CREATE}
+{CREATE} --roster nothing --log-key {KEY}
+{CREATE} --roster words.txt --log-key {KEY}
+{CREATE} --anyone --log-key words
+{CREATE} --invitations words.txt --enrolments words.txt --log-key {KEY}
+session open nothing
+session open folder
+session close folder
+session status nothing
+session status words.txt
+session invite words.txt --count 3
+session invite new --count 0
+{SIMULATE}
+{SIMULATE} -n 2
+{SIMULATE} -n 10 --values nothing
+{SIMULATE} --values words.txt
+{SIMULATE} -n 10 --values numbers.txt
+{SIMULATE} -n 10 --dropouts 2
+{SIMULATE} -n 10 --out folder --mode off
+attack
+attack nothing-of-that-name
+attack all --load nothing.py
+attack privacy --plan words.txt
+attack privacy --draws 0
+attack privacy --confidence 1
+doctor --no-such-option
+no-such-command
+""".strip().splitlines()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended, and what it said."""
+
+    code: object
+    out: str
+    err: str
+
+
+def end(line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Ended:
+    monkeypatch.setattr(sys, "argv", ["gopa", *line.split()])
+    with pytest.raises(SystemExit) as ended:
+        run(commands)
+    return Ended(ended.value.code, *capsys.readouterr())
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with files that hold something else than is asked for."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "some").write_text("thing")
+    (tmp_path / "words.txt").write_text("a few words\n")
+    (tmp_path / "numbers.txt").write_text("0.5 0.25\n0.5 o.25\n")
+    (tmp_path / "wrong.json").write_text('{\n"a": \n}')
+    (tmp_path / "wrong.npy").write_bytes(b"no array")
+    for path in tmp_path.glob("*.txt"):
+        path.chmod(0o600)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_every_command_is_tried() -> None:
+    assert {line.split()[0] for line in WRONG} - {"no-such-command"} == set(COMMANDS)
+    assert len(WRONG) >= 60
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_a_wrong_input_is_one_line_that_says_what_to_change(
+    line: str,
+    files: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = sorted(files.rglob("*"))
+    ended = end(line, capsys, monkeypatch)
+    said = (ended.err or ended.out).splitlines()
+    assert ended.code in {1, 2, 3}
+    assert len(said) == 1, said
+    assert not (ended.out and ended.err)
+    assert len(said[0]) > 20
+    assert "Error" not in said[0]
+    assert "Traceback" not in said[0]
+    assert ended.code == 2 or line.startswith(("audit", "board"))
+    assert sorted(files.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("files")
+def test_a_word_that_is_no_number_is_named_by_its_place(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values are private: the word itself is not repeated."""
+    line = "join words.txt --identity words.txt --file numbers.txt"
+    said = end(line, capsys, monkeypatch).err
+    assert "line 2: word 2" in said
+    assert "o.25" not in said
+
+
+@pytest.mark.usefixtures("files")
+def test_a_word_that_is_no_key_is_named_with_its_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = end("board serve folder --roster words.txt", capsys, monkeypatch).err
+    assert "words.txt, line 1: 'a few words'" in said

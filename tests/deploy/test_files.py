@@ -1,0 +1,82 @@
+"""The files in `deploy/`: read by what they are for, and with the same paths everywhere."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from gopa.cli.config import read_config
+from tests.deploy.test_readme import ROOT, blocks
+
+DEPLOY: Final = ROOT / "deploy"
+UNITS: Final = sorted((DEPLOY / "systemd").glob("*.service"))
+OWN: Final = {"/srv/board", "/srv/session", "/srv/party", "/etc/gopa", "/opt/gopa"}
+PATH: Final = re.compile(r"(?<![\w./$}])/(?:srv|etc/gopa|opt)(?:/[\w.]+)*")
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_systemd_takes_the_units(unit: Path, tmp_path: Path) -> None:
+    """As if the command were installed where they say."""
+    analyse = shutil.which("systemd-analyze")
+    if analyse is None:
+        pytest.skip("systemd-analyze is not installed")
+
+    def verify(text: str) -> subprocess.CompletedProcess[str]:
+        copy = tmp_path / unit.name
+        copy.write_text(text.replace("/opt/gopa/bin/gopa", sys.executable))
+        command = [analyse, "verify", "--man=no", str(copy)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    right = verify(unit.read_text())
+    assert (right.returncode, right.stderr) == (0, "")
+    wrong = verify(unit.read_text().replace("ProtectSystem=strict", "ProtectSystem=perhaps"))
+    assert "protect system" in wrong.stderr
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_units_can_write_their_own_directory_only(unit: Path) -> None:
+    lines = unit.read_text().splitlines()
+    (writes,) = [line for line in lines if line.startswith("ReadWritePaths=")]
+    place = writes.partition("=")[2]
+    (command,) = [line for line in lines if line.startswith("ExecStart=")]
+    assert place in command
+    assert "ProtectSystem=strict" in lines
+    assert "CapabilityBoundingSet=" in lines
+
+
+def test_config_files_are_read() -> None:
+    board, session = (read_config(DEPLOY / f"{name}.toml") for name in ("board", "session"))
+    assert board["board.serve"]["sessions"] is True
+    assert session["session.create"]["epsilon"] == "1"
+    assert session["session.open"]["others"] == [("confirm", "1800")]
+
+
+def test_paths_are_the_same_everywhere() -> None:
+    pages = [*DEPLOY.rglob("*"), ROOT / "docs" / "deploy.md"]
+    found = {
+        path: page.name
+        for page in pages
+        if page.is_file()
+        for path in PATH.findall(page.read_text())
+    }
+    roots = {"/".join(path.split("/")[:3]) for path in found if path not in {"/srv", "/opt"}}
+    assert roots == OWN, found
+
+
+def test_container_and_service_run_the_same_command() -> None:
+    text = (DEPLOY / "Dockerfile").read_text()
+    inside = re.findall(r'"([^"]*)"', text.rpartition("\nCMD ")[2])
+    unit = (DEPLOY / "systemd" / "gopa-board.service").read_text()
+    (line,) = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
+    assert shlex.split(line)[1:] == inside
+    compose = (DEPLOY / "compose.yaml").read_text()
+    assert f"[{', '.join(inside)}" in compose
+    (page, *_) = blocks((ROOT / "docs" / "deploy.md").read_text())
+    assert f"gopa {shlex.join(inside)}" in page

@@ -328,7 +328,7 @@ def _require_place(progress: MessageProgress, entry: Entry) -> None:
 
 
 def _require_size(progress: MessageProgress, entry: Entry, largest: int) -> None:
-    """[S4]."""
+    """Refuse a message above the largest size of its phase ([S4])."""
     rest = entry.chunks - entry.chunk - 1
     to_come = (rest - 1) * LARGEST_BODY + 1 if rest else 0
     if progress.size + len(entry.body) + to_come > largest:

@@ -16,10 +16,9 @@ from bulletin_board.fsck import SlotChecks
 from bulletin_board.tree import RightEdge, leaf_hash
 from gopa.auditing.choice import SessionChoice
 from gopa.auditing.sources import Unsupported
-from gopa.messages.framing import Posted
+from gopa.messages.framing import Posted, signature_claim
 from gopa.rules import LogCheck
-from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, pre_auth_encoding, verify_many
+from wire.ed25519 import SignatureClaim, verify_many
 from wire.errors import BackendError, InvalidProof, InvalidSignature, MalformedMessage
 
 BATCH: Final = 1_024
@@ -69,7 +68,7 @@ class Batch:
 
     def send(self, executor: Executor) -> None:
         """Let workers verify the signatures from now on."""
-        signed = [_signed(submission) for _, submission in self.entries]
+        signed = [signature_claim(submission) for _, submission in self.entries]
         for at in range(0, len(signed), _TASK):
             self._answers.append(executor.submit(_wrong, signed[at : at + _TASK]))
 
@@ -86,7 +85,7 @@ class Batch:
 
 def wrong_signatures(submissions: Iterable[Submission]) -> frozenset[int]:
     """Finds the positions of entries that their authors did not sign."""
-    return _wrong([_signed(submission) for submission in submissions])
+    return _wrong([signature_claim(submission) for submission in submissions])
 
 
 def _wrong(signed: Sequence[SignatureClaim]) -> frozenset[int]:
@@ -95,11 +94,6 @@ def _wrong(signed: Sequence[SignatureClaim]) -> frozenset[int]:
     except InvalidSignature as error:
         return frozenset(error.culprits)
     return frozenset()
-
-
-def _signed(submission: Submission) -> SignatureClaim:
-    message = pre_auth_encoding(ENTRY_PAYLOAD_TYPE, submission.raw[:-SIGNATURE_SIZE])
-    return SignatureClaim(submission.entry.author, message, submission.signed.signature)
 
 
 MOST_TRACED: Final = 100_000

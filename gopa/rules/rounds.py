@@ -109,7 +109,7 @@ class RoundSequence:
         return 0 if self._state is None else releases_of(self._state)
 
     def next_control(self, cut: int, given: CloseInputs) -> Control | None:
-        """See `Ledger.next_control`."""
+        """The message that the rules demand from the organiser now, with this cut."""
         if self.failed:
             return None
         if self._state is None or self._rules is None:
@@ -130,14 +130,14 @@ class RoundSequence:
         return self._control(tried.said)
 
     def abort(self, cut: int) -> Control | None:
-        """See `Ledger.abort`."""
+        """The organiser's own abort, which no rule demands ([X1]); None outside a round."""
         if self.failed or self._state is None or self._rules is None:
             return None
         self._require_cut(cut)
         return self._control(aborted(self._state, cut, self._leaf, Failure(AbortReason.ORGANISER)))
 
     def fails(self, cut: int) -> bool:
-        """See `Ledger.fails`."""
+        """Whether the rules demand an abort of the round with this cut."""
         if self.failed or self._state is None or self._rules is None:
             return False
         self._require_cut(cut)
@@ -148,7 +148,7 @@ class RoundSequence:
         return isinstance(decision.said, Failure)
 
     def carries_on(self, cut: int) -> bool:
-        """See `Ledger.carries_on`."""
+        """Whether an abort for no reason would be a veto ([X7]) if it had this cut as its index."""
         state, rules = self._state, self._rules
         if self.failed or state is None or rules is None or state.final is None:
             return False
@@ -157,7 +157,7 @@ class RoundSequence:
         return cut_off(state, rules, decision, cut, cut, CloseInputs()).goes_on
 
     def pending_faults(self, cut: int) -> tuple[Fault, ...]:
-        """See `Ledger.pending_faults`."""
+        """What parties did wrong in the open phase, as its close with this cut would find."""
         if self.failed or self._state is None or self._rules is None:
             return ()
         self._require_cut(cut)

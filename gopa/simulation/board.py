@@ -24,10 +24,9 @@ from bulletin_board.sequencer import MOST_IN_A_BATCH, Outcome
 from bulletin_board.storage import Storage
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.storage.memory import memory_storage
-from gopa.messages.framing import Posted
+from gopa.messages.framing import Posted, signature_claim
 from gopa.party import Fetch
-from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, pre_auth_encoding, verify_many
+from wire.ed25519 import verify_many
 from wire.errors import UsageError
 
 _QUOTA = 2**40
@@ -83,7 +82,7 @@ class SimulatedBoard:
         """
         fresh: list[Posted] = []
         submissions = [Submission.decode(raw) for raw in raws]
-        verify_many(map(_signed, submissions), self._executor)
+        verify_many(map(signature_claim, submissions), self._executor)
         for at in range(0, len(submissions), MOST_IN_A_BATCH):
             batch = submissions[at : at + MOST_IN_A_BATCH]
             outcomes = self._sequencer.append(batch)
@@ -141,11 +140,6 @@ class SimulatedBoard:
 def size_of(board: SimulatedBoard, entries: Iterable[Posted]) -> int:
     """How many bytes these entries of the log have."""
     return sum(board.sizes[posted.index] for posted in entries)
-
-
-def _signed(submission: Submission) -> SignatureClaim:
-    message = pre_auth_encoding(ENTRY_PAYLOAD_TYPE, submission.raw[:-SIGNATURE_SIZE])
-    return SignatureClaim(submission.entry.author, message, submission.signed.signature)
 
 
 def _index(outcome: Outcome) -> int | None:

@@ -45,7 +45,6 @@ def require_hidden(
     assert abs(left[0]) > 2**64
 
 
-@pytest.mark.thirds
 @pytest.mark.parametrize("lost", range(LOSS + 2))
 def test_victim_stays_hidden_up_to_the_bound_and_is_out_beyond_it(lost: int) -> None:
     """Whoever is dropped colludes besides; two honest neighbours are left to the victim.

@@ -201,7 +201,6 @@ def test_a_failure_is_a_report_too(gopa: Gopa, monkeypatch: pytest.MonkeyPatch) 
     assert (answer.code, found["code"], found["verdict"]) == (5, 5, "INTERNAL ERROR")
 
 
-@pytest.mark.thirds
 @pytest.mark.parametrize(
     "error", ["KeyboardInterrupt", "ImportError('x')", "BrokenPipeError(32, 'x')"]
 )

@@ -218,6 +218,15 @@ def test_the_size_is_bounded_and_what_is_cut_is_counted() -> None:
     assert "99,000 more numbers are in the JSON report." in long
 
 
+def test_numbers_that_nothing_counts_are_refused() -> None:
+    sample = as_json(report())
+    path = ("rounds", 0, "edge_count")
+    to_html(replaced(sample, path, 2**64))
+    for number in (2**64 + 1, 10**400, 10**5000):
+        with pytest.raises(UsageError):
+            to_html(replaced(sample, path, number))
+
+
 def test_the_same_report_gives_the_same_bytes_also_after_json() -> None:
     sample = as_json(report(60, gone=7))
     again = json.loads(json.dumps(sample))

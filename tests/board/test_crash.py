@@ -85,10 +85,7 @@ def steps_of_an_append(template: BoardDirectory, root: Path) -> list[str]:
 
 
 PARTS = 9
-in_parts = pytest.mark.parametrize(
-    "part",
-    [pytest.param(part, marks=pytest.mark.soak if part % 3 else ()) for part in range(PARTS)],
-)
+in_parts = pytest.mark.parametrize("part", range(PARTS))
 
 
 def cases(
@@ -108,7 +105,7 @@ def test_an_append_has_many_steps(template: BoardDirectory, tmp_path: Path) -> N
     assert len(steps) > 60
 
 
-@pytest.mark.thirds
+@pytest.mark.thirds(9)
 @in_parts
 @pytest.mark.parametrize("how", ["kill", "error", "error-after"])
 def test_a_fault_at_every_step(
@@ -126,7 +123,7 @@ def test_a_fault_at_every_step(
     assert failures > 60 // PARTS
 
 
-@pytest.mark.thirds
+@pytest.mark.thirds(9)
 @in_parts
 def test_a_full_disk_at_every_write(template: BoardDirectory, tmp_path: Path, part: int) -> None:
     for at, board in cases(template, tmp_path, part):
@@ -139,7 +136,7 @@ def test_a_full_disk_at_every_write(template: BoardDirectory, tmp_path: Path, pa
         check_after(board, acknowledged)
 
 
-@pytest.mark.thirds
+@pytest.mark.thirds(9)
 @in_parts
 @pytest.mark.parametrize("empty", [False, True])
 def test_a_loss_of_power_at_every_step(
@@ -157,7 +154,7 @@ def test_a_loss_of_power_at_every_step(
         check_after(board, acknowledged)
 
 
-@pytest.mark.thirds
+@pytest.mark.thirds(9)
 @in_parts
 @pytest.mark.parametrize("how", ["kill", "error"])
 def test_a_fault_at_every_step_of_opening(
@@ -206,7 +203,7 @@ def test_a_loss_of_power_after_opening(
     check_after(board, list(BATCHES[0]))
 
 
-@pytest.mark.thirds
+@pytest.mark.thirds(9)
 @in_parts
 @pytest.mark.parametrize("how", ["kill", "error"])
 def test_a_fault_at_every_step_of_reindexing(

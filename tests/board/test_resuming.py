@@ -251,7 +251,6 @@ def change(place: BoardDirectory, statement: str) -> None:
     database.close()
 
 
-@pytest.mark.thirds
 @pytest.mark.parametrize("snapshot", [True, False])
 @pytest.mark.parametrize("name", CHANGES)
 def test_an_index_with_changed_rows_is_noticed_and_rebuilt(

@@ -84,7 +84,6 @@ def test_two_closes_for_one_phase_stop_everybody(phase: Phase) -> None:
         assert len(error.evidence) == 64  # the leaves of both entries
 
 
-@pytest.mark.thirds
 @pytest.mark.parametrize("shift", [1, -100], ids=["ahead", "back"])
 @pytest.mark.parametrize("phase", CLOSED, ids=lambda phase: phase.name.lower())
 def test_cut_ahead_of_its_own_index_or_behind_the_last_one(phase: Phase, shift: int) -> None:

@@ -215,7 +215,6 @@ def require_named(case: Case) -> None:
     )
 
 
-@pytest.mark.thirds
 @pytest.mark.parametrize(
     "phase",
     [Phase.JOIN, Phase.COINS, Phase.COMMIT, Phase.PUBLISH, Phase.CONFIRM, Phase.UNMASK],

@@ -39,7 +39,6 @@ def test_on_transcripts(names: list[str], tmp_path: Path) -> None:
     assert seen >= {0, 1}
 
 
-@pytest.mark.thirds
 @pytest.mark.parametrize("name", ["clean_five", "clean_signed", "clean_witnessed"])
 def test_with_some_of_the_anchors(name: str, tmp_path: Path) -> None:
     given, archive = stated(name)["anchors"], archive_of(name)

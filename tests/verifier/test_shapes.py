@@ -276,7 +276,6 @@ def accusing(
     return party, replace(party.accusation(world.view, neighbour), **fields)
 
 
-@pytest.mark.thirds
 @pytest.mark.parametrize(
     ("fields", "extra", "rule"),
     [

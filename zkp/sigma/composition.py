@@ -1,21 +1,16 @@
-"""Makes statements of statements: all of them, or at least t of n (specification 02, section 5).
+"""Makes statements of statements (specification 02, section 5).
 
-A witness that is used inside a threshold and outside of it is *not* linked: the
-proof says that some scalars satisfy each statement, not that they are the same
-scalars. To link them, put a commitment to the scalar into both statements and
-prove its opening in each branch.
+* `AllOf` and `AnyOf`: all of them, or at least t of n. A witness that is used inside a threshold
+  and outside of it is *not* linked: the proof says that some scalars satisfy each statement, not
+  that they are the same scalars. To link them, put a commitment to the scalar into both
+  statements and prove its opening in each branch.
+* `conjoin`: several relations as one, with scalars in common. One secret is proved to satisfy
+  several statements at once; `AllOf` does not say that, it keeps the witnesses apart.
 
-How the challenge of a threshold statement is split (specification 02, section 5).
-
-The challenges of n children are the values P(1), .., P(n) of a polynomial of degree
-at most n - t with P(0) the challenge of the whole. The proof carries the other
-coefficients, so sub-challenges that do not belong together cannot be written down.
-A prover may choose n - t values freely before it sees P(0); t are left to chance.
-
-Several relations as one, with scalars in common (specification 02, section 5).
-
-This is how one secret is proved to satisfy several statements at once. `AllOf`
-does not say that: it keeps the witnesses of its children apart.
+How the challenge of a threshold statement is split: the challenges of n children are the values
+P(1), .., P(n) of a polynomial of degree at most n - t with P(0) the challenge of the whole. The
+proof carries the other coefficients, so sub-challenges that do not belong together cannot be
+written down. A prover may choose n - t values freely before it sees P(0); t are left to chance.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from wire.errors import UsageError
 
 LONGEST: Final = 1200
 LONGEST_NAME: Final = 200
+LARGEST_NUMBER: Final = 2**64
 
 
 def cut(value: str, most: int = LONGEST) -> str:
@@ -106,7 +107,8 @@ def _text(value: object, name: str) -> str:
 
 
 def _number(value: object, name: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
+    """Refuses what no report counts: arithmetic and text of hundreds of digits fail elsewhere."""
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > LARGEST_NUMBER:
         raise _wrong(name)
     return value
 

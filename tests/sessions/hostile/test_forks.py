@@ -88,7 +88,6 @@ async def forked_at(
     return list(got)
 
 
-@pytest.mark.thirds
 @pytest.mark.parametrize("witnesses", [0, 1])
 @pytest.mark.parametrize(
     ("phase", "close_first"),

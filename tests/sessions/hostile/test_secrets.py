@@ -89,7 +89,6 @@ def test_a_session_says_nothing_that_is_secret(
     assert found_in(outside, known) == set()
 
 
-@pytest.mark.thirds
 @pytest.mark.parametrize("where", ["the vault", "the network"])
 def test_an_error_in_the_middle_shows_no_secret(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

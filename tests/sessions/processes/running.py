@@ -152,6 +152,7 @@ def ended(
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(sys, "argv", ["gopa", *map(str, arguments)])
+        patch.setattr(os, "_exit", sys.exit)  # a thread that hangs would end the tests, too
         with pytest.raises(SystemExit) as ending:
             main()
         sys.stdout.flush()

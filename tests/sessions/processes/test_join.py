@@ -61,8 +61,8 @@ def other_ticket(place: World, **changes: object) -> Path:
 def test_without_a_board_it_says_so_and_gives_up_in_time(place: World) -> None:
     accepted(place, 1)
     ticket = other_ticket(place, board=f"http://127.0.0.1:{free_port()}")
-    party = place.answer(1, *HALF, "--patience", "1", ticket=ticket)
-    assert party.code == UNREACHABLE_EXIT
+    party = place.join(1, *HALF, "--patience", "1", ticket=ticket)
+    assert party.wait() == UNREACHABLE_EXIT
     assert party.said("board-lost") is not None
     one_line(party)
 

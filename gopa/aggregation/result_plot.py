@@ -9,7 +9,7 @@ import numpy as np
 from gopa.aggregation.histograms import Histogram
 from gopa.aggregation.result import Result
 from gopa.aggregation.structure import flat
-from wire.errors import BackendError
+from gopa.extras import missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,8 +40,7 @@ def _own_axes() -> Axes:
     try:
         from matplotlib import pyplot as plt
     except ImportError:
-        message = "drawing needs matplotlib: pip install '.[plot]' in a checkout of gopa"
-        raise BackendError(message) from None
+        raise missing("plot") from None
     axes: Axes = plt.subplots(layout="constrained")[1]
     return axes
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from gopa.auditing.checks import Status
+from gopa.auditing.report import EMBEDDED_CODE
 from gopa.cli.audit_evidence import replace as written
 from gopa.cli.audit_screen import details_screen
 from tests.auditing.conftest import Gopa
@@ -56,7 +57,7 @@ def test_no_evidence_is_made_where_nobody_is_convicted(gopa: Gopa, tmp_path: Pat
     assert len(list(guilty.iterdir())) == 1
     assert "evidence: nothing" not in answer.err
     answer = gopa(path_of("clean_full"), "--trust-embedded", "--evidence-dir", innocent)
-    assert (answer.code, list(innocent.iterdir())) == (0, [])
+    assert (answer.code, list(innocent.iterdir())) == (EMBEDDED_CODE, [])
     assert "evidence: nothing" in answer.err
     (tmp_path / "board").mkdir()
     shown(tmp_path / "board", clean().entries)

@@ -170,7 +170,7 @@ def test_a_real_session_is_shown_as_it_was(tmp_path: Path) -> None:
     path = result.transcript.archive(tmp_path / "session.gopa")
     sample = as_json(audit(path, trust_embedded=True))
     tree = ET.fromstring(to_html(sample))  # noqa: S314 - our own output
-    assert "exit code 0" in words(by_kind(tree, "verdict")[0])
+    assert "exit code 8" in words(by_kind(tree, "verdict")[0])
     assert "Self-consistent" in words(by_kind(tree, "banner")[0])
     assert "Simulation." in words(by_kind(tree, "banner")[1])
     mean, error = words(by_kind(tree, "figure")[0]).split(" ± ")

@@ -14,6 +14,7 @@ from tests.auditing.logs import TRANSCRIPTS
 NAMES: Final = sorted(path.stem for path in TRANSCRIPTS.glob("*.gopa"))
 
 CODES: Final = {"VALID": 0, "INVALID": 1, "INCOMPLETE": 3, "SIGNED-ONLY": 6}
+NO_RESULT: Final = 7
 
 
 def path_of(name: str) -> Path:
@@ -31,6 +32,13 @@ def anchors_of(name: str) -> Anchors:
     log, witnessed = VerifierKey.parse(given["log"]), given["policy"].encode()
     policy = TrustPolicy.parse(witnessed) if witnessed else TrustPolicy.single_log(log)
     return Anchors(policy, bytes.fromhex(given["manifest_sha256"]))
+
+
+def code_of(expected: dict[str, Any]) -> int:
+    """The exit code of an audit that finds what is stated."""
+    ended = {each["outcome"] for each in expected["rounds"]}
+    established = expected["verdict"] in {"VALID", "SIGNED-ONLY"}
+    return NO_RESULT if established and "result" not in ended else CODES[expected["verdict"]]
 
 
 def liars_of(name: str) -> set[str]:

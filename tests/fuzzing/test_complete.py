@@ -54,6 +54,7 @@ ELSEWHERE: Final = {
     "parse_hash": "part of notes and requests, which are in tests/board",
     "parse_session": "an option of the command line",
     "parse_log_key": "an option of the command line",
+    "parse_public_key": "an option of the command line",
     "parse_decimal": "part of the codec of terms",
     "Codec.unpack_run": "the quick path of codecs, equal to the slow one in tests/wire",
     "Integer.unpack_run": "the quick path of codecs, equal to the slow one in tests/wire",

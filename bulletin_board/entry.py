@@ -13,12 +13,11 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from bulletin_board.tree import leaf_hash
-from wire.codec import Codec, converted, fixed, opaque, record, u8, u16, u32, u64
+from wire.codec import Codec, fixed, opaque, record, u8, u16, u32, u64
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.ed25519 import (
-    KEY_SIZE,
+    PUBLIC_KEY,
     SIGNATURE,
-    KnownKeys,
     PublicKey,
     SigningKey,
     pre_auth_encoding,
@@ -29,9 +28,6 @@ from wire.packed import KeyTable
 
 VERSION = 1
 LARGEST_BODY = 60_000
-
-_KNOWN_KEYS = 1 << 20
-"""Authors come back: so many are not checked again. They take 50 MB at most."""
 
 
 class Slot(NamedTuple):
@@ -80,10 +76,6 @@ class Entry:
         return Slot(self.session, self.author.data, self.phase, self.round, self.seq)
 
 
-AUTHOR: Codec[PublicKey] = converted(
-    fixed(KEY_SIZE), KnownKeys(_KNOWN_KEYS).key, lambda key: key.data
-)
-
 ENTRY: Codec[Entry] = record(
     Entry,
     version=u16,
@@ -93,7 +85,7 @@ ENTRY: Codec[Entry] = record(
     round=u16,
     chunk=u16,
     chunks=u16,
-    author=AUTHOR,
+    author=PUBLIC_KEY,
     seq=u32,
     prev_own_leaf=fixed(32),
     seen_size=u64,

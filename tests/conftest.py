@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import defaultdict
 from collections.abc import Generator
@@ -39,8 +40,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if "soak" not in item.keywords]
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     if workers > 1:
-        named = [(item.nodeid, item) for item in items]
-        items[:] = pace.in_order(named, pace.recorded().tests, workers)
+        planned = [pace.Planned(item.nodeid, item, _together(item)) for item in items]
+        items[:] = pace.in_order(planned, pace.recorded().tests, workers)
+
+
+def _together(item: pytest.Item) -> str:
+    mark = item.get_closest_marker("together")
+    return str(mark.args[0]) if mark else ""
+
+
+def pytest_collection_finish() -> None:
+    """Spares the collector of garbage the tests and modules, which stay until the end."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 def _soak_what_was_not_drawn(items: list[pytest.Item]) -> None:

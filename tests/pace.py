@@ -3,9 +3,12 @@
 A test with the marker `thirds` has many parameters of one kind: a drawn third of them runs by
 default, and `make soak` runs the others; `thirds(9)` draws a ninth. If one of the parameters is
 called `part`, a third of the parts is drawn for whatever the others say. Nothing is drawn where
-tests are asked for by name, with `::` or `-k`: all of them run. Of random examples there are a
-third by default, too. A run begins with what took long when durations were written down, so that
-no worker is left with a long test at the end.
+tests are asked for by name, with `::` or `-k`: all of them run. Of random examples a fifth is tried
+by default.
+
+A run begins with what took long when durations were written down, so that no worker is left with a
+long test at the end. Tests with the same marker `together(NAME)` stay with one worker, because each
+worker that runs one of them starts processes for all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 SEED: Final = "which third runs by default, first draw"
 ALL_EXAMPLES: Final = "GOPA_ALL_EXAMPLES"
@@ -42,8 +45,8 @@ def drawn_third(tests: Iterable[tuple[Hashable, str]], parts: int = 3) -> set[st
 
 
 def examples(number: int) -> int:
-    """How many random examples a test tries: so many in `make soak`, a third by default."""
-    return number if os.environ.get(ALL_EXAMPLES) else -(-number // 3)
+    """How many random examples a test tries: so many in `make soak`, a fifth by default."""
+    return number if os.environ.get(ALL_EXAMPLES) else -(-number // 5)
 
 
 def _share(cases: Sequence[str], parts: int) -> list[str]:
@@ -54,17 +57,38 @@ def _rank(test: str) -> bytes:
     return hashlib.sha256(f"{SEED}\0{test}".encode()).digest()
 
 
+@dataclass(frozen=True, slots=True)
+class Planned(Generic[Item]):
+    """A test with its name, and the name of those that stay with the same worker; "" for none."""
+
+    name: str
+    item: Item
+    together: str = ""
+
+
 def in_order(
-    tests: Sequence[tuple[str, Item]], durations: Mapping[str, float], workers: int
+    tests: Sequence[Planned[Item]], durations: Mapping[str, float], workers: int
 ) -> list[Item]:
     """The slow ones, dealt out to the heads of the equal parts that the workers begin with."""
-    slow = [each for each in tests if each[0] in durations]
-    slow.sort(key=lambda each: durations[each[0]], reverse=True)
-    rest = [item for name, item in tests if name not in durations]
-    parts: list[Item] = []
-    for part in range(workers):
-        parts += [item for _, item in slow[part::workers]]
-        parts += rest[len(rest) * part // workers : len(rest) * (part + 1) // workers]
+    units: defaultdict[str, list[Planned[Item]]] = defaultdict(list)
+    for each in tests:
+        if each.together or each.name in durations:
+            units[each.together or each.name].append(each)
+    seconds = {
+        key: sum(durations.get(each.name, 0.0) for each in unit) for key, unit in units.items()
+    }
+    heads: list[list[Item]] = [[] for _ in range(workers)]
+    load = [0.0] * workers
+    for key in sorted(units, key=lambda key: seconds[key], reverse=True):
+        least = load.index(min(load))
+        heads[least] += [each.item for each in units[key]]
+        load[least] += seconds[key]
+    rest = [each.item for each in tests if not each.together and each.name not in durations]
+    size, parts, start = -(-len(tests) // workers), list[Item](), 0
+    for number, head in enumerate(heads):
+        stop = start + max(0, size - len(head)) if number < workers - 1 else len(rest)
+        parts += head + rest[start:stop]
+        start = stop
     return parts
 
 

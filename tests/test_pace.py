@@ -55,20 +55,31 @@ def test_what_was_not_drawn_is_a_soak(tmp_path: Path) -> None:
 
 def test_all_random_examples_are_tried_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(pace.ALL_EXAMPLES, raising=False)
-    assert [pace.examples(number) for number in (1, 20, 60)] == [1, 7, 20]
+    assert [pace.examples(number) for number in (1, 20, 60)] == [1, 4, 12]
     monkeypatch.setenv(pace.ALL_EXAMPLES, "1")
     assert pace.examples(60) == 60
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_slow_tests_are_dealt_out_to_the_heads(workers: int) -> None:
-    tests = [(f"t{at}", at) for at in range(30)]
+    tests = [pace.Planned(f"t{at}", at) for at in range(30)]
     order = pace.in_order(tests, {"t7": 9.0, "t20": 5.0, "t3": 7.0, "gone": 1.0}, workers)
     assert sorted(order) == list(range(30))
     heads = [order.index(at) for at in (7, 3, 20)]
     size = -(-30 // workers)
-    assert [head // size for head in heads] == [at % workers for at in range(3)]
+    assert [head // size for head in heads] == [[0, 0, 0], [0, 1, 1], [0, 1, 2]][workers - 1]
     assert all(head % size <= 3 for head in heads)
+
+
+def test_tests_that_share_processes_stay_with_one_worker() -> None:
+    tests = [pace.Planned(f"t{at}", at, "shared" if at % 7 == 0 else "") for at in range(30)]
+    alone = pace.in_order(tests, {}, 3)
+    assert sorted(alone) == list(range(30))
+    assert alone[:5] == [0, 7, 14, 21, 28]
+    order = pace.in_order(tests, {"t0": 2.0, "t14": 2.0, "t5": 3.0}, 3)
+    assert sorted(order) == list(range(30))
+    assert order[:5] == [0, 7, 14, 21, 28]
+    assert order[10] == 5
 
 
 def test_durations_are_read_as_they_were_written(tmp_path: Path) -> None:

@@ -14,15 +14,14 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import chain, islice
-from threading import Lock
 from typing import NamedTuple
 
 from cryptography import exceptions
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from gmpy2 import legendre  # type: ignore[import-untyped]  # it ships no types
 
 from wire.codec import Codec, converted, fixed
 from wire.errors import InvalidSignature, MalformedMessage, UsageError
-from wire.packed import KeyTable
 from wire.randomness import Rng, draw
 from wire.secret import Guarded, SecretBytes
 
@@ -71,9 +70,7 @@ _CHUNK = 32
 class PublicKey:
     """Holds 32 bytes that passed rules E1 to E4: a canonical point, not of small order.
 
-    Construction raises `MalformedMessage` for other bytes. It costs about as
-    much as two verifications, so keep the keys of a roster instead of building
-    them again for every signature.
+    Construction raises `MalformedMessage` for other bytes.
     """
 
     data: bytes
@@ -92,33 +89,6 @@ class PublicKey:
 
     def __repr__(self) -> str:
         return f"PublicKey({self.data.hex()})"
-
-
-class KnownKeys:
-    """Remembers which keys passed the rules, in 45 bytes each, as checking one takes long."""
-
-    def __init__(self, most: int) -> None:
-        """Remembers so many keys; those that come later are checked every time."""
-        self._most = most
-        self._passed = KeyTable(KEY_SIZE)
-        self._adding = Lock()
-
-    def key(self, data: bytes) -> PublicKey:
-        """As `PublicKey(data)`."""
-        if type(data) is bytes and data in self._passed:
-            return _passed_before(data)
-        key = PublicKey(data)
-        with self._adding:
-            if len(self._passed) < self._most:
-                self._passed.add(data)
-        return key
-
-
-def _passed_before(data: bytes) -> PublicKey:
-    """The key with these bytes, of which one was built before."""
-    key = object.__new__(PublicKey)
-    object.__setattr__(key, "data", data)
-    return key
 
 
 PUBLIC_KEY: Codec[PublicKey] = converted(fixed(KEY_SIZE), PublicKey, lambda key: key.data)
@@ -245,4 +215,4 @@ def _is_on_curve(encoding: bytes) -> bool:
     """Whether x^2 = (y^2 - 1) / (d y^2 + 1) has a solution; the denominator is never 0."""
     y_squared = _y(encoding) ** 2 % _P
     quotient_class = (y_squared - 1) * (_D * y_squared + 1) % _P
-    return pow(quotient_class, (_P - 1) // 2, _P) in {0, 1}
+    return bool(legendre(quotient_class, _P) >= 0)

@@ -42,7 +42,7 @@ def read_json(data: bytes, *, pairs: Pairs | None = None) -> Any:
 
 
 def _whole(text: str) -> int:
-    """Python has the same limit, which a program may have lifted."""
+    """Reads an integer of few digits. Python has this limit too, but a program may lift it."""
     if len(text) > MOST_DIGITS:
         raise ValueError("a number of too many digits")
     return int(text)

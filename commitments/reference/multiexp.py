@@ -162,7 +162,7 @@ def _bucket_sum(curve: Curve, terms: Sequence[tuple[Element, int]]) -> Element:
 
 
 def _cheapest(terms: int, largest: int) -> Windows:
-    """Each window costs one addition a term and two a bucket (one of them a full one)."""
+    """The windows with the fewest additions: each costs one for a term and two for a bucket."""
     return min(
         (windows_for(largest, width) for width in _WIDTHS),
         key=lambda windows: windows.count * (terms + 2 * windows.half),

@@ -106,7 +106,7 @@ class RoundOutcome:
 
     @property
     def right(self) -> bool:
-        """No result is not a wrong one."""
+        """Whether every number that was released is the expected one; true where there is none."""
         shown = (self.findings.sums, self.announced)
         return self.findings.sums is None or all(each in {None, self.expected} for each in shown)
 

@@ -29,7 +29,7 @@ class Aggregators:
         self, attack: SessionAttack | None = None, roles: AttackRoles | None = None
     ) -> None:
         self.attack = attack
-        self._cast = roles or AttackRoles()
+        self._roles = roles or AttackRoles()
         self._made: list[tuple[LocalAggregator, Watch]] = []
 
     @classmethod
@@ -71,7 +71,7 @@ class Aggregators:
         """Who misbehaves, and what that takes of the session."""
         if self.attack is None:
             return (), ()
-        actors = self.attack.actors(self._cast)
+        actors = self.attack.actors(self._roles)
         last = max((each.party for each in actors if isinstance(each, Malicious)), default=0)
         if last >= terms.parties:
             raise NotApplicable(f"it takes {last + 1} parties", "plan")

@@ -26,7 +26,7 @@ def keep_to_one_core() -> None:
 
 
 def packed(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
-    """Packs a call, for `perform`.
+    """Packs a call into bytes that `perform` carries out.
 
     Raises:
         UsageError: it cannot be pickled, or holds a secret of this library.

@@ -106,7 +106,7 @@ def _augment(
     target: int,
     weight: Weight,
 ) -> None:
-    """One more unit along a path of least marginal cost; flow against it may be undone."""
+    """Sends one more unit along the path of least added cost, which may undo earlier flow."""
     cost: dict[int, float] = {source: 0}
     parent: dict[int, int] = {}
     queue = deque([source])

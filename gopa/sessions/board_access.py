@@ -151,7 +151,7 @@ class Together:
         return self.logs[session]
 
     async def close(self, log: SessionLog) -> None:
-        """Close it once nobody uses it."""
+        """Gives a log back, and closes it if nobody else uses it."""
         self._users[log.session] -= 1
         if not self._users[log.session]:
             del self._users[log.session], self._shared[log.session]

@@ -32,6 +32,8 @@ from wire.errors import (
 )
 from wire.secret import SecretBytes
 
+pytestmark = pytest.mark.together("ray")
+
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 AT_ONCE = 2 * WORKERS
 ERRORS: list[GopaError] = [

@@ -28,6 +28,8 @@ from tests.vectors.test_transcripts import stated
 from tests.vectors.transcripts.made import read
 from wire.errors import UsageError
 
+pytestmark = pytest.mark.together("ray")
+
 WORLD = replace(RECOVERING, rounds=1)
 KINDS = ("threads", "processes", "ray")
 PUBLIC = {

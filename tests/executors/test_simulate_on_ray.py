@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from gopa.executors import RayExecutor
 from tests.cli.test_simulate import SMALL, facts, refused
+
+pytestmark = pytest.mark.together("ray")
 
 
 def test_ray_changes_no_byte(tmp_path: Path, on_ray: RayExecutor) -> None:

@@ -38,7 +38,7 @@ def test_there_are_transcripts_and_what_is_outside_is_among_them() -> None:
     assert OUTSIDE.keys() <= set(NAMES)
 
 
-@pytest.mark.thirds
+@pytest.mark.thirds(6)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in OUTSIDE])
 def test_finds_what_is_stated(name: str) -> None:
     expected = stated(name)["expected"]

@@ -120,7 +120,7 @@ class _Layout:
         self._items = self._element = self._commitment = self._scalar = 0
 
     def place(self, item: Item) -> list[RelationClaim]:
-        """The claims of the next proof."""
+        """Derives the claims of the next proof, and goes on to the place behind it."""
         challenges = self._challenges(item)
         self._items += 1
         self._scalar += item.counts.coefficients

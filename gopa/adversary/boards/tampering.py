@@ -46,7 +46,7 @@ class BoardRequest:
 
 
 Onward: TypeAlias = Callable[[BoardRequest], Response]
-"""What would happen to a request otherwise."""
+"""Answers a request as the board does without tampering."""
 
 
 class Tampering(Protocol):
@@ -57,7 +57,7 @@ class Tampering(Protocol):
 
 
 Which: TypeAlias = Callable[[Entry], bool]
-"""Some entries and not others."""
+"""Selects entries: true for those that are meant."""
 
 
 def said(phase: Phase) -> Which:

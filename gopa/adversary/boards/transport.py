@@ -175,19 +175,19 @@ class MaliciousBoard:
                 self._changed.wait(_BEAT)
 
     def arrived(self, sent: Sent) -> None:
-        """A fork has answered a post."""
+        """Notes that a fork has answered a post."""
         with self._changed:
             if sent.status == _NEW:
                 sent.fork.size += 1
             self.sent.append(sent)
 
     def handing(self, raw: bytes) -> None:
-        """Somebody has said this; whether it arrives is another question."""
+        """Notes that a client sent this entry, whether it arrives or not."""
         with self._changed:
             self.handed.add(raw)
 
     def happened(self) -> None:
-        """A request is over: whoever waits looks again."""
+        """Wakes whoever waits, because a request is over."""
         with self._changed:
             self._changed.notify_all()
 

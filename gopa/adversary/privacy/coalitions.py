@@ -101,12 +101,12 @@ def retried(terms: Terms, rng: np.random.Generator) -> list[ReleaseScenario]:
 
 
 def recovered(terms: Terms, rng: np.random.Generator) -> list[ReleaseScenario]:
-    """The victim falls silent behind its confirmation: shares open its self-mask."""
+    """Releases where the victim stops after its confirmation, so that shares open its self-mask."""
     return after_rollback(terms, rng) if terms.threshold is not None else []
 
 
 def _first(terms: Terms) -> frozenset[int]:
-    """A set fixed before the coins: positions mean nothing to a graph."""
+    """Corrupt parties fixed before the coins: the first ones, as a graph treats all alike."""
     return frozenset(range(terms.corrupt))
 
 

@@ -1,7 +1,8 @@
 """Fills the details of an audit's page: checks, broken rules, rounds, remarks, log and session.
 
-Every list of strangers' making is cut where it is read, because a page must not grow without bound;
-texts were cut when `ReportObject` read them.
+Lists of parties, entries, keys, sums and witnesses are cut where they are read, because a page must
+not grow without bound; texts were cut when `ReportObject` read them. Checks, reasons and claims of
+privacy are not cut: an auditor writes one row for each that it knows.
 """
 
 from __future__ import annotations

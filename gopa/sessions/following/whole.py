@@ -329,10 +329,10 @@ class WholeLog(BoardFollower):
         return True
 
     def _newer(self) -> LogReader | None:
-        """In a thread: the log as it is now, if it has grown."""
+        """Reads the log as it is now; None if it has not grown. Runs in a thread."""
         client = self._link.client
         return client.reader() if client.update().size > self._read else None
 
     async def _again(self, start: int, stop: int) -> list[Posted]:
-        """What is not kept any more, from the board."""
+        """Reads entries that are not kept any more from the board."""
         return await read_again(self._link, self._session, start, stop, self._executor)

@@ -85,7 +85,7 @@ class DrandUrl:
         return await asyncio.to_thread(self._value, number)
 
     def _value(self, number: int) -> BeaconValue | None:
-        """A relay that is out of reach is asked again, like one that lags behind."""
+        """Asks the relay for a round; None if it is out of reach or lags behind: ask it again."""
         try:
             answer = self.transport.request(
                 "GET", self._place(number), body=None, media_type="", limit=LARGEST_ANSWER

@@ -33,23 +33,23 @@ FINE = replace(
 PASSPHRASE = "correct horse battery staple"  # noqa: S105 - a secret that the test looks for
 
 
-class Eye:
+class SecretsSeen:
     """Collects every secret of every party, whenever one takes a step."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.secrets: dict[bytes, str] = {}
         self.shown: list[str] = []
         take, attempt = DurableParty._keep, DurableParty.attempt
-        eye = self
+        seen = self
 
         def keep(party: DurableParty, step: object) -> None:
-            eye.look(party, step)
+            seen.look(party, step)
             take(party, step)  # type: ignore[arg-type]
-            eye.look(party)
+            seen.look(party)
 
         def attempted(party: DurableParty, event: object) -> Attempt:
             found = attempt(party, event)  # type: ignore[arg-type]
-            eye.shown += [repr(found), repr(event)]
+            seen.shown += [repr(found), repr(event)]
             return found
 
         monkeypatch.setattr(DurableParty, "_keep", keep)

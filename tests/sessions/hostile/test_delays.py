@@ -18,7 +18,7 @@ from gopa.party.states import Published
 from gopa.planning.terms import Terms
 from gopa.sessions.contribution import Contribution
 from tests.sessions.hostile.observer import Observer, both_open
-from tests.sessions.hostile.worlds import Chair, World, nothing, of, said, sooner, world
+from tests.sessions.hostile.worlds import OrganiserRun, World, nothing, of, said, sooner, world
 from tests.simulation.worlds import FEW, RECOVERING
 
 ONCE = replace(FEW, rounds=1, attempts=1, charged=0)
@@ -36,12 +36,12 @@ class Held:
         self.here = here
         self.keys: dict[int, bytes] = {}
         self.seed = b""
-        self.chair: Chair
+        self.organiser_run: OrganiserRun
 
     async def run(self, phase: Phase, *parties: int) -> list[object]:
         """Nothing that these parties say in this phase arrives before the phase is over."""
         here = self.here
-        self.chair = here.chair()
+        self.organiser_run = here.start_organiser()
         here.gather()
         for number in parties:
             here.ways[number].gate.stops = said(phase)
@@ -58,7 +58,7 @@ class Held:
             way.gate.stops = nothing
         got = await asyncio.gather(*offers, return_exceptions=True)
         await here.leave(*offers)
-        await self.chair.task
+        await self.organiser_run.task
         return list(got)
 
     def _pry(self) -> None:
@@ -70,7 +70,7 @@ class Held:
 
     async def _overdue(self, phase: Phase) -> None:
         while not await asyncio.to_thread(_is_closed, self.here, phase):
-            await self.here.pass_time(self.chair, phase)
+            await self.here.pass_time(self.organiser_run, phase)
             await asyncio.sleep(0.2)
 
 

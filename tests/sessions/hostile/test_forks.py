@@ -53,16 +53,16 @@ async def forked_at(
 
     The other log lacks what the victim said in this phase.
     """
-    chair = world.chair(stops=closing(phase))
+    organiser_run = world.start_organiser(stops=closing(phase))
     world.gather(homes, crowd)
     offers = world.offers()
-    await sooner(lambda: bool(chair.gate.stopped))
+    await sooner(lambda: bool(organiser_run.gate.stopped))
     raws = await asyncio.to_thread(world.raws)
     if close_first:
         confirmed = said(Phase.CONFIRM)
         for way in world.ways:
             way.gate.stops = confirmed
-        chair.gate.stops = lambda _: False
+        organiser_run.gate.stops = lambda _: False
         await sooner(lambda: all(way.gate.stopped for way in world.ways))
     await sooner(lambda: all(way.seen >= len(raws) for way in world.ways))
     victim = world.clients[VICTIM].key
@@ -77,7 +77,7 @@ async def forked_at(
         await asyncio.to_thread(world.ways[number].gate.show, side)
         world.ways[number].gate.stops = lambda _: False
     got = await asyncio.gather(*(offers[i] for i in OTHERS), return_exceptions=True)
-    await chair.stop()
+    await organiser_run.stop()
     for number in OTHERS:
         await world.clients[number].close()
     for number in OTHERS:
@@ -104,7 +104,7 @@ def test_whoever_sees_two_histories_stops_and_can_prove_it(
             policy = witnessed(1, stack.enter_context(live_witness(tmp_path, 1)))
         here = stack.enter_context(world(tmp_path, ONCE, policy=policy))
         got = asyncio.run(forked_at(phase, here, homes, close_first=close_first))
-        both = [*here.entries(), *here.entries(here.face(here.sides[0])), *here.sent()]
+        both = [*here.entries(), *here.entries(here.gate_to(here.sides[0])), *here.sent()]
     for error in got:
         assert isinstance(error, FaultyBoard)
         verify_fork(error.evidence, log_key())
@@ -125,7 +125,7 @@ def test_parties_that_read_together_stop_together(tmp_path: Path) -> None:
         work = forked_at(Phase.PUBLISH, here, homes, close_first=False, crowd=OTHERS)
         got = asyncio.run(work)
         assert len({id(way) for way in here.ways[: ONCE.parties]}) == 2
-        both = [*here.entries(), *here.entries(here.face(here.sides[0])), *here.sent()]
+        both = [*here.entries(), *here.entries(here.gate_to(here.sides[0])), *here.sent()]
 
         async def again_together() -> None:
             fresh, known = Crowd(Gate(here.ticket.board)), here.enter
@@ -195,12 +195,12 @@ def test_the_command_line_says_what_a_vault_has_kept(
 
 def test_the_same_session_without_a_fork_has_a_result(tmp_path: Path) -> None:
     async def work(here: World) -> list[object]:
-        chair = here.chair()
+        organiser_run = here.start_organiser()
         here.gather(tmp_path / "homes")
         offers = here.offers()
         got = await asyncio.gather(*offers)
         await here.leave(*offers)
-        await chair.task
+        await organiser_run.task
         return list(got)
 
     with world(tmp_path, ONCE) as here:

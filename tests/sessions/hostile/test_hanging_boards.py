@@ -72,7 +72,7 @@ def test_a_question_without_an_answer_keeps_nobody_in_a_round(
     home, mood = tmp_path / "home", Mood()
 
     async def work(here: World) -> list[object]:
-        chair, gate = here.chair(), Hanging(here.ticket.board, silent=silent)
+        organiser_run, gate = here.start_organiser(), Hanging(here.ticket.board, silent=silent)
         way = Through(gate)
         victim = here.member(VICTIM, home=home, connect=way, waiting=mood)
         here.clients.append(victim)
@@ -94,10 +94,10 @@ def test_a_question_without_an_answer_keeps_nobody_in_a_round(
         await sooner(lambda: not kept(home), 20.0)
         gate.free.set()
         gate.hangs = False
-        await here.overdue(chair, Phase.COMMIT)
+        await here.overdue(organiser_run, Phase.COMMIT)
         got = await asyncio.gather(*offers)
         await here.leave(*offers)
-        await chair.task
+        await organiser_run.task
         return list(got)
 
     with world(tmp_path, ONCE) as here:

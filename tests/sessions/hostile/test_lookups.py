@@ -73,18 +73,18 @@ def of_their_own(phase: Phase) -> Hides:
 
 async def session(here: World, hides: Hides, parties: int) -> tuple[list[object], list[int]]:
     """One round of so many parties, to all of whom the board lies; how often each read the log."""
-    chair = here.chair()
+    organiser_run = here.start_organiser()
     for number in range(parties):
         here.enter(number, Through(Hiding(here.ticket.board, hides)))
     offers = here.offers()
     await sooner(lambda: len(of(here.entries(), Phase.JOIN)) == parties)
     if parties < len(here.identities):
-        await here.overdue(chair, Phase.JOIN)
+        await here.overdue(organiser_run, Phase.JOIN)
     got = await asyncio.gather(*offers, return_exceptions=True)
     logs = [m._access.log for c in here.clients for m in c._memberships.values()]
     readings = [log.readings for log in logs if isinstance(log, SelectiveLog)]
     await here.leave(*offers)
-    await chair.stop()
+    await organiser_run.stop()
     return list(got), readings
 
 

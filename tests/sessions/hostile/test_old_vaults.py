@@ -28,15 +28,15 @@ async def restarted(
 
     The copy was made when only its join was there. What the victim got, what the others got.
     """
-    chair, copy = here.chair(stops=closing(Phase.COINS)), home.with_name("copy")
+    organiser_run, copy = here.start_organiser(stops=closing(Phase.COINS)), home.with_name("copy")
     here.client(VICTIM, home=home)
     for number in range(1, TWICE.parties):
         here.client(number)
     offers = here.offers()
     await sooner(lambda: len(of(here.entries(), Phase.COINS)) == TWICE.parties)
     shutil.copytree(home, copy, ignore=shutil.ignore_patterns("lock"))
-    await sooner(lambda: bool(chair.gate.stopped))
-    chair.gate.stops = closing(Phase.COMMIT)
+    await sooner(lambda: bool(organiser_run.gate.stopped))
+    organiser_run.gate.stops = closing(Phase.COMMIT)
     await sooner(lambda: len(of(here.entries(), Phase.COMMIT)) == TWICE.parties)
     offers[VICTIM].cancel()
     await here.clients[VICTIM].close()
@@ -47,15 +47,15 @@ async def restarted(
     back = here.enter(VICTIM, way, home)
     mine = asyncio.create_task(back.contribute(here.ticket, 0.5))
     await sooner(lambda: bool(way.links) and way.seen >= len(here.raws()))
-    chair.gate.stops = lambda _: False
+    organiser_run.gate.stops = lambda _: False
     if old:
         await sooner(lambda: len(of(here.entries(), Phase.PUBLISH)) == TWICE.parties - 1)
-        await here.overdue(chair, Phase.PUBLISH)
+        await here.overdue(organiser_run, Phase.PUBLISH)
     first = [await mine, *await asyncio.gather(*offers[1:])]
     again = [asyncio.create_task(c.contribute(here.ticket, 0.5)) for c in here.clients[1:]]
     second = await asyncio.gather(*again)
     await here.leave(*offers, *again)
-    await chair.task
+    await organiser_run.task
     kept = [each for each in (*first, *second) if isinstance(each, Contribution)]
     assert len(kept) == 2 * TWICE.parties
     return [kept[0], kept[-1]], kept[1:-1], way

@@ -38,18 +38,18 @@ class Alone:
 
 async def parted(here: World, homes: Path, *, lies: bool) -> tuple[Alone, list[object]]:
     """The victim alone sees one log, all others another one, in which it has not published."""
-    chair = here.chair()
+    organiser_run = here.start_organiser()
     here.gather(homes)
     here.ways[VICTIM].gate.stops = said(Phase.PUBLISH)
     offers = here.offers()
     await sooner(lambda: len(of(here.entries(), Phase.PUBLISH)) == len(OTHERS))
     await sooner(lambda: bool(here.ways[VICTIM].gate.stopped))
-    await chair.stop()
+    await organiser_run.stop()
     side = await asyncio.to_thread(here.fork, here.raws())
     for number in OTHERS:
         await asyncio.to_thread(here.ways[number].gate.show, side)
-    there = here.chair(side)
-    alone = here.chair(stops=closing(Phase.CONFIRM))
+    there = here.start_organiser(side)
+    alone = here.start_organiser(stops=closing(Phase.CONFIRM))
     here.ways[VICTIM].gate.stops = lambda _: False
     await sooner(lambda: len(of(here.entries(), Phase.CONFIRM)) == 1)
     stage = here.state(VICTIM).stage
@@ -109,7 +109,7 @@ def test_whoever_is_alone_with_a_history_opens_nothing(*, lies: bool, tmp_path: 
     """
     with world(tmp_path, ONCE) as here:
         alone, others = asyncio.run(parted(here, tmp_path / "homes", lies=lies))
-        seen = [*here.entries(), *here.entries(here.face(here.sides[0])), *here.sent()]
+        seen = [*here.entries(), *here.entries(here.gate_to(here.sides[0])), *here.sent()]
     for each in others:
         assert isinstance(each, Contribution)
         assert each.count == len(OTHERS)

@@ -63,7 +63,7 @@ def next_session(here: World) -> World:
 
 async def run(here: World, ways: Callable[[int], Through]) -> tuple[list[object], list[int]]:
     """A round of everybody; what each got, and how often each read the log."""
-    chair = here.chair()
+    organiser_run = here.start_organiser()
     for number in range(here.terms.parties):
         here.enter(number, ways(number))
     offers = here.offers()
@@ -71,7 +71,7 @@ async def run(here: World, ways: Callable[[int], Through]) -> tuple[list[object]
     logs = [m._access.log for c in here.clients for m in c._memberships.values()]
     readings = [log.readings for log in logs if isinstance(log, SelectiveLog)]
     await here.leave(*offers)
-    await chair.task
+    await organiser_run.task
     return list(got), readings
 
 

@@ -22,7 +22,7 @@ from tests.sessions.hostile.spying import (
     FINE,
     PASSPHRASE,
     VALUE,
-    Eye,
+    SecretsSeen,
     everything_logged,
     value_spellings,
 )
@@ -61,7 +61,7 @@ def private_files(state: Path) -> bytes:
 
 async def held_at_publish(here: World, work: Coroutine[Any, Any, None], state: Path) -> bytes:
     """A round in which one party is a command; its files when its masked value is out."""
-    chair = here.chair()
+    organiser_run = here.start_organiser()
     for number in range(1, FINE.parties):
         here.client(number)
         here.ways[-1].gate.stops = said(Phase.PUBLISH)
@@ -74,7 +74,7 @@ async def held_at_publish(here: World, work: Coroutine[Any, Any, None], state: P
         way.gate.stops = nothing
     await asyncio.gather(*offers, command)
     await here.leave(*offers)
-    await chair.task
+    await organiser_run.task
     return kept
 
 
@@ -83,7 +83,7 @@ def test_a_command_shows_nothing_and_what_it_keeps_is_sealed(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its JSON lines through a whole round, and its state directory in the middle of it."""
-    eye = Eye(monkeypatch)
+    seen = SecretsSeen(monkeypatch)
     key, opening, sealing = identity_of(tmp_path, how)
     ticket, value, state = tmp_path / "ticket.json", tmp_path / "value.json", tmp_path / "state"
     value.write_text(json.dumps(VALUE.tolist()))
@@ -105,7 +105,7 @@ def test_a_command_shows_nothing_and_what_it_keeps_is_sealed(
     assert {"join", "commit", "publish", "confirm", "unmask"} <= set(phases)
     (result,) = [each for each in events if each["event"] == "result"]
     assert result["included"]
-    private = {data: name for data, name in eye.secrets.items() if data not in posted}
+    private = {data: name for data, name in seen.secrets.items() if data not in posted}
     known = {**private, **value_spellings(), key._key.private_bytes_raw(): "signing seed"}
     if sealing:
         known[sealing] = "what it is sealed with"

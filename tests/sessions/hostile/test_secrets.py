@@ -25,7 +25,7 @@ from tests.sessions.hostile.spying import (
     FINE,
     PASSPHRASE,
     VALUE,
-    Eye,
+    SecretsSeen,
     everything_logged,
     value_spellings,
 )
@@ -48,11 +48,11 @@ def test_a_session_says_nothing_that_is_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With every logger open and the event loop in debug mode; one party's vault is sealed."""
-    eye = Eye(monkeypatch)
+    seen = SecretsSeen(monkeypatch)
     homes = tmp_path / "homes"
 
     async def work(here: World) -> list[object]:
-        chair = here.chair()
+        organiser_run = here.start_organiser()
         clients = here.gather(homes)
         clients[0]._secret = Passphrase.of(PASSPHRASE)
         offers = here.offers(VALUE)
@@ -60,10 +60,10 @@ def test_a_session_says_nothing_that_is_secret(
         for client in clients:
             for member in client._memberships.values():
                 things = (client, member, member._runner, member._access, member._runner._offers)
-                eye.shown += [repr(each) for each in (*things, vars(client), vars(member))]
-        eye.shown += [repr(each) for each in (*got, *offers)]
+                seen.shown += [repr(each) for each in (*things, vars(client), vars(member))]
+        seen.shown += [repr(each) for each in (*got, *offers)]
         await here.leave(*offers)
-        await chair.task
+        await organiser_run.task
         return list(got)
 
     with everything_logged() as text, world(tmp_path, FINE, setting=SIGNED) as here:
@@ -73,14 +73,14 @@ def test_a_session_says_nothing_that_is_secret(
         entries = here.entries()
     assert all(isinstance(each, Contribution) and each.included for each in got)
     assert of(entries, Phase.UNMASK)
-    private = {data: name for data, name in eye.secrets.items() if data not in posted}
+    private = {data: name for data, name in seen.secrets.items() if data not in posted}
     names = " ".join(private.values())
     assert all(part in names for part in ("round secret", "shared", "secret", "key")), names
     known = {**private, **seeds, **value_spellings(), PASSPHRASE.encode(): "passphrase"}
-    said = text.getvalue() + "\n".join(eye.shown)
+    said = text.getvalue() + "\n".join(seen.shown)
     assert len(text.getvalue()) > 1_000
     assert found_in(said.encode(), known) == set()
-    assert found_in(text.getvalue().encode(), eye.secrets) == set()
+    assert found_in(text.getvalue().encode(), seen.secrets) == set()
     outside = b"".join(
         path.read_bytes()
         for path in sorted(tmp_path.rglob("*"))
@@ -97,11 +97,11 @@ def test_an_error_in_the_middle_shows_no_secret(
 
     Not before the vault: what is to be stored is in its frames as bytes.
     """
-    eye = Eye(monkeypatch)
+    seen = SecretsSeen(monkeypatch)
     append, submit = DirectoryVault.append, BoardLink.submit
 
     def begun() -> bool:
-        return any("edges" in name for name in eye.secrets.values())
+        return any("edges" in name for name in seen.secrets.values())
 
     def stored(vault: DirectoryVault, *parts: bytes) -> None:
         if begun():
@@ -114,12 +114,12 @@ def test_an_error_in_the_middle_shows_no_secret(
         await submit(way, entries)
 
     async def work(here: World) -> list[object]:
-        chair = here.chair()
+        organiser_run = here.start_organiser()
         here.gather(tmp_path / "homes")
         offers = here.offers(VALUE)
         got = await asyncio.gather(*offers, return_exceptions=True)
         await here.leave(*offers)
-        await chair.stop()
+        await organiser_run.stop()
         return list(got)
 
     if where == "the vault":
@@ -132,7 +132,7 @@ def test_an_error_in_the_middle_shows_no_secret(
     errors = [each for each in got if isinstance(each, VaultError | RuntimeError)]
     assert len(errors) == len(got)
     plain = "\n".join(line for each in errors for line in traceback.format_exception(each))
-    everything = {**eye.secrets, **seeds, **value_spellings()}
+    everything = {**seen.secrets, **seeds, **value_spellings()}
     assert "party_runner.py" in plain
     assert found_in((plain + text.getvalue()).encode(), everything) == set()
     if where == "the network":
@@ -140,19 +140,19 @@ def test_an_error_in_the_middle_shows_no_secret(
         shown = [kinds.from_exception(each, capture_locals=True) for each in errors]
         frames = "\n".join(line for each in shown for line in each.format())
         assert "post = " in frames
-        kept = {data: name for data, name in eye.secrets.items() if not name.endswith(".values")}
+        kept = {data: name for data, name in seen.secrets.items() if not name.endswith(".values")}
         assert found_in(frames.encode(), {**kept, **seeds}) == set()
 
 
 @pytest.mark.parametrize("wrong", [1.731058578, -731058.578])
 def test_a_value_that_is_refused_is_not_repeated(wrong: float, tmp_path: Path) -> None:
     async def work(here: World) -> str:
-        chair = here.chair()
+        organiser_run = here.start_organiser()
         client = here.client(0)
         with pytest.raises(OutOfRange) as caught:
             await client.contribute(here.ticket, [wrong, *VALUE[1:]])
         await here.leave()
-        await chair.stop()
+        await organiser_run.stop()
         return "".join(traceback.format_exception(caught.value)) + repr(caught.value)
 
     with everything_logged() as text, world(tmp_path, FINE, setting=SIGNED) as here:

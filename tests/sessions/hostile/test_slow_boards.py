@@ -46,7 +46,7 @@ def test_what_was_not_said_in_its_round_is_not_said_later(
 
     async def work(here: World) -> tuple[list[object], Through, Ear]:
         ear = Ear(monkeypatch, here.identities[VICTIM].public.data)
-        chair, home = here.chair(), tmp_path / "home"
+        organiser_run, home = here.start_organiser(), tmp_path / "home"
         way = Through(Slow(here.ticket.board, since=Phase.COMMIT))
         here.enter(VICTIM, way, home)
         for number in range(1, TWICE.parties):
@@ -58,7 +58,7 @@ def test_what_was_not_said_in_its_round_is_not_said_later(
             await here.clients[VICTIM].close()
         await sooner(lambda: here.has_closed(Phase.COMMIT))
         await sooner(lambda: len(of(here.entries(), Phase.PUBLISH)) == TWICE.parties - 1)
-        await here.overdue(chair, Phase.PUBLISH)
+        await here.overdue(organiser_run, Phase.PUBLISH)
         rest = await asyncio.gather(*offers[1:])
         again = [asyncio.create_task(c.contribute(here.ticket, 0.5)) for c in here.clients[1:]]
         await sooner(lambda: len(of(here.entries(), Phase.JOIN, 2)) == len(again))
@@ -73,7 +73,7 @@ def test_what_was_not_said_in_its_round_is_not_said_later(
         next_one = await back.contribute(here.ticket, 0.5)
         last = await asyncio.gather(*again)
         await here.leave(*offers, *again)
-        await chair.task
+        await organiser_run.task
         return [mine, next_one, *rest, *last], way, ear
 
     with world(tmp_path, TWICE) as here:
@@ -98,7 +98,7 @@ def test_whoever_sees_the_log_late_is_not_out_while_the_phase_is_open(
     """The organiser waits: reads that one party gets late cost time, and nobody a place."""
 
     async def work(here: World) -> list[object]:
-        chair = here.chair()
+        organiser_run = here.start_organiser()
         before = None if behind is Phase.JOIN else SAID[SAID.index(behind) - 1]
         slow = Slow(here.ticket.board, since=before)
         slow.late = before is None
@@ -112,7 +112,7 @@ def test_whoever_sees_the_log_late_is_not_out_while_the_phase_is_open(
         slow.late = False
         got = await asyncio.gather(*offers)
         await here.leave(*offers)
-        await chair.task
+        await organiser_run.task
         return list(got)
 
     once = replace(TWICE, rounds=1)

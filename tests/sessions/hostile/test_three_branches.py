@@ -78,11 +78,11 @@ class Sides:
 
 async def forked_in_three(here: World) -> tuple[Sides, RoundView, list[object]]:
     """What the parties got that are on the side which ends with a result."""
-    chair = here.chair(stops=closing(Phase.PUBLISH))
+    organiser_run = here.start_organiser(stops=closing(Phase.PUBLISH))
     here.gather()
     offers = here.offers()
     everybody = range(here.terms.parties)
-    await sooner(lambda: bool(chair.gate.stopped))
+    await sooner(lambda: bool(organiser_run.gate.stopped))
     raws = await asyncio.to_thread(here.raws)
     published = [isinstance(here.state(u).stage, Published) for u in everybody]
     assert all(published)
@@ -95,17 +95,17 @@ async def forked_in_three(here: World) -> tuple[Sides, RoundView, list[object]]:
         side = await asyncio.to_thread(here.fork, [*raws, close_of_publish(here, raws, members)])
         for number in parties:
             await asyncio.to_thread(here.ways[number].gate.show, side)
-    chair.gate.stops = lambda _: False
+    organiser_run.gate.stops = lambda _: False
     await sooner(lambda: len(of(here.sent(), Phase.ROLLBACK)) == 1 + len(sides.led_away))
     ending = [offers[u] for u in sides.rest]
     for phase in (Phase.CONFIRM, Phase.UNMASK):
         await sooner(partial(have_said, here, phase, sides.rest))
-        await here.overdue(chair, phase)
+        await here.overdue(organiser_run, phase)
     while not all(offer.done() for offer in ending):
-        await here.pass_time(chair, Phase.RECOVER)
+        await here.pass_time(organiser_run, Phase.RECOVER)
         await asyncio.wait(ending, timeout=0.5)
     got = await asyncio.gather(*ending, return_exceptions=True)
-    await here.leave(*offers, chair.task)
+    await here.leave(*offers, organiser_run.task)
     return sides, stage.view, list(got)
 
 

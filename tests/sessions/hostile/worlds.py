@@ -60,7 +60,7 @@ def closing(phase: Phase) -> Stops:
 
 
 class Gate(HttpTransport):
-    """One participant's way to a board that has two faces behind one address.
+    """One participant's way to a board that has two sides behind one address.
 
     `stops` decides which posts get lost on the way; all that were sent are in `sent`.
     """
@@ -95,7 +95,7 @@ class Gate(HttpTransport):
                 self._idle.notify_all()
 
     def show(self, side: str) -> None:
-        """From now on it sees this face; no answer of the other one is on its way any more."""
+        """From now on it sees this side; no answer of the other one is on its way any more."""
         with self._idle:
             self._side = side
             assert self._idle.wait_for(lambda: not self._running, 60)
@@ -190,8 +190,8 @@ class Clock:
 
 
 @dataclass
-class Chair:
-    """One process of the organiser, on one face of the board."""
+class OrganiserRun:
+    """One process of the organiser, on one side of the board."""
 
     gate: Gate
     clock: Clock
@@ -205,7 +205,7 @@ class Chair:
 
 @dataclass
 class World(Scene):
-    """A session that nobody has opened yet, and the faces of its board."""
+    """A session that nobody has opened yet, and the sides of its board."""
 
     ways: list[Through] = field(default_factory=list)
     clients: list[Client] = field(default_factory=list)
@@ -240,8 +240,8 @@ class World(Scene):
             asyncio.create_task(client.contribute(self.ticket, value)) for client in self.clients
         ]
 
-    def chair(self, side: str | None = None, stops: Stops = nothing) -> Chair:
-        """Start an organiser that knows what the log of this face says, and nothing else."""
+    def start_organiser(self, side: str | None = None, stops: Stops = nothing) -> OrganiserRun:
+        """Start an organiser that knows what the log of this side says, and nothing else."""
         gate, clock = Gate(self.ticket.board), Clock()
         gate.stops = stops
         if side is not None:
@@ -255,7 +255,7 @@ class World(Scene):
             clock=clock,
         )
         task = asyncio.create_task(self._run(machine, gate, clock))
-        return Chair(gate, clock, machine, task)
+        return OrganiserRun(gate, clock, machine, task)
 
     async def _run(self, machine: DurableOrganiser, gate: Gate, clock: Clock) -> object:
         way = link(self.ticket, MemoryState(), gate)
@@ -265,14 +265,14 @@ class World(Scene):
         finally:
             await way.close()
 
-    def face(self, side: str | None = None) -> Gate:
-        """A reader's way to one face of the board."""
+    def gate_to(self, side: str | None = None) -> Gate:
+        """A reader's way to one side of the board."""
         gate = Gate(self.ticket.board)
         gate.show(side or self.ticket.board)
         return gate
 
     def fork(self, raws: Iterable[bytes]) -> str:
-        """Another face of the board: the same key, these entries, its own future.
+        """Another side of the board: the same key, these entries, its own future.
 
         Whoever runs it means to fork the log, whatever its witnesses say.
         """
@@ -298,25 +298,29 @@ class World(Scene):
 
     def has_closed(self, phase: Phase, number: int = 1, side: str | None = None) -> bool:
         """Whether the organiser has closed this phase."""
-        found = [e for e in self.entries(self.face(side)) if e.kind == Kind.CLOSE]
+        found = [e for e in self.entries(self.gate_to(side)) if e.kind == Kind.CLOSE]
         return any(CLOSE.decode(e.body).phase is phase for e in found if e.round == number)
 
-    async def overdue(self, chair: Chair, phase: Phase, side: str | None = None) -> None:
+    async def overdue(
+        self, organiser_run: OrganiserRun, phase: Phase, side: str | None = None
+    ) -> None:
         """Time passes until it has."""
         while not await asyncio.to_thread(self.has_closed, phase, 1, side):
-            await self.pass_time(chair, phase, side)
+            await self.pass_time(organiser_run, phase, side)
             await asyncio.sleep(0.1)
 
-    async def pass_time(self, chair: Chair, phase: Phase, side: str | None = None) -> None:
+    async def pass_time(
+        self, organiser_run: OrganiserRun, phase: Phase, side: str | None = None
+    ) -> None:
         """The organiser reads what is there; then the time of this phase is over, if it is open.
 
         The next phase has all of its time, however late the close is seen.
         """
-        size = len(await asyncio.to_thread(self.raws, self.face(side)))
-        await sooner(lambda: chair.machine.size >= size)
-        current, ends = chair.machine.state.round, chair.machine.ends
+        size = len(await asyncio.to_thread(self.raws, self.gate_to(side)))
+        await sooner(lambda: organiser_run.machine.size >= size)
+        current, ends = organiser_run.machine.state.round, organiser_run.machine.ends
         if current is not None and current.opens is phase and ends is not None:
-            chair.clock.reach(ends)
+            organiser_run.clock.reach(ends)
 
     async def leave(self, *tasks: asyncio.Task[object]) -> None:
         """Everybody goes home."""

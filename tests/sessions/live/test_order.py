@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TWICE = replace(FEW, rounds=2)
 
 
-class Ears:
+class ToldParties:
     """What each party was told, in order."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,7 +39,7 @@ class Ears:
 def test_the_checkpoint_comes_before_what_stands_under_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ears = Ears(monkeypatch)
+    parties_told = ToldParties(monkeypatch)
 
     async def work(world: Gathering) -> None:
         organiser = asyncio.create_task(world.open())
@@ -55,9 +55,9 @@ def test_the_checkpoint_comes_before_what_stands_under_it(
     with gathering(tmp_path, TWICE) as world:
         asyncio.run(work(world))
         log, organiser = world.entries(), world.organiser.public.data
-    assert len(ears.told) == 5
+    assert len(parties_told.told) == 5
     spoken = [i for i, each in enumerate(log) if each.author.data == organiser]
-    for told in ears.told.values():
+    for told in parties_told.told.values():
         assert len(require_in_order(told, spoken, organiser)) >= len(spoken) - 1
     for index, entry in enumerate(log):
         if entry.phase != Phase.ORGANISER:

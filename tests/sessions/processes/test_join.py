@@ -16,6 +16,8 @@ from tests.board.live import free_port
 from tests.sessions.processes.running import Ended, Running, eventually
 from tests.sessions.processes.worlds import World, world
 
+pytestmark = pytest.mark.together("join")
+
 HALF = ("--value", "0.5")
 
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import pace
+from tests import pace, verified
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
@@ -29,6 +29,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("untimed")
+verified.remember()
 
 
 @pytest.hookimpl(tryfirst=True)

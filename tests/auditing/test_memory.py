@@ -21,8 +21,10 @@ from gopa.auditing.state import LogState
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim
 from gopa.rounds.real_proofs import RealProofs
 from gopa.rounds.toolkit import Toolkit
+from tests import verified
 from tests.auditing.logs import archived, clean, note_of
 from tests.planning.classic import plan
+from wire import ed25519
 from wire.randomness import Rng
 
 FEW, MANY = 100, 300
@@ -98,6 +100,12 @@ def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows that are full with either of two sizes take the same with both."""
     monkeypatch.setattr("gopa.auditing.reading.BATCH", 64)
     monkeypatch.setattr("gopa.rules.commit.BATCH", 32)
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the suite remembers of signatures is no part of an audit."""
+    monkeypatch.setattr(ed25519, "verify", verified.check)
 
 
 def test_memory_for_each_party_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

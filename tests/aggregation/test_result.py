@@ -92,6 +92,7 @@ def test_its_repr_says_the_number_and_its_error() -> None:
         assert "simulation" in found
     assert "3 numbers" in repr(made("histogram"))
     assert all(len(repr(each)) < 100 for each in map(made, MAKERS))
+    assert repr(made("long")).endswith("WARNING: mostly noise>")
 
 
 @pytest.mark.parametrize("name", MAKERS)

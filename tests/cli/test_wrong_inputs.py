@@ -118,6 +118,9 @@ attack all --load nothing.py
 attack privacy --plan words.txt
 attack privacy --draws 0
 attack privacy --confidence 1
+demo -n 2
+demo --out words.txt
+demo --out folder/some/place
 doctor --no-such-option
 no-such-command
 """.strip().splitlines()

@@ -13,7 +13,7 @@ from gopa.cli.entry import INTERRUPTED_EXIT, USAGE_EXIT
 from gopa.cli.join import UNREACHABLE_EXIT
 from gopa.cli.options import FAILED_EXIT
 from tests.board.live import free_port
-from tests.sessions.processes.running import Ended, Running, eventually
+from tests.sessions.processes.running import Ended, Running
 from tests.sessions.processes.worlds import World, world
 
 pytestmark = pytest.mark.together("join")
@@ -74,7 +74,7 @@ def test_a_session_that_is_not_there_is_waited_for(place: World) -> None:
     accepted(place, 1)
     party = place.join(1, *HALF, ticket=other_ticket(place, session=bytes(32)))
     party.awaited("standing")
-    eventually((place.root / "p1" / "sessions" / bytes(32).hex()).exists, "its vault")
+    assert "until the session is open" in party.said("standing")["now"]
     assert party.alive
     party.interrupt()
     assert party.wait() == INTERRUPTED_EXIT

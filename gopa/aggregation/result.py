@@ -206,7 +206,7 @@ class Result:
         shown = f" {numbers(self.value, self.error)}" if len(found) == 1 else ""
         many = f" of {len(found)} numbers" if len(found) > 1 else ""
         simulated = ", simulation" if self.simulation else ""
-        noisy = "".join(f", WARNING: {each}" for each in self.warnings)
+        noisy = "".join(f", WARNING: {each.partition(':')[0]}" for each in self.warnings)
         head = f"{self.kind}{shown}{many}, {counted(self.count, 'party', 'parties')}"
         return f"<{head}, mode {self.mode}{simulated}{noisy}>"
 

@@ -21,12 +21,13 @@ from gopa.auditing.html.details import (
     session_facts,
     shown_check,
     shown_fault,
+    shown_key,
     shown_privacy,
     shown_remark,
     shown_round,
     tallies,
 )
-from gopa.auditing.html.figures import between, key_name, short, with_error
+from gopa.auditing.html.figures import between, short, with_error
 from gopa.auditing.html.report_object import LONGEST_NAME, ReportObject, cut
 from gopa.auditing.noise import ReadTerms, warning
 
@@ -48,6 +49,7 @@ _ANCHORED: Final = {
     "manifest": "the manifest, which fixes the plan and who may take part",
 }
 _NAMES: Final = "Who the people behind the keys are is not known from a log."
+_GIVEN: Final = "Names beside keys were given by whoever made this page; no log holds them."
 
 
 def page_of(report: ReportObject) -> view.AuditPage:
@@ -62,7 +64,7 @@ def page_of(report: ReportObject) -> view.AuditPage:
     results = [found for found in rounds if found.text("outcome") == "result"]
     last = (results or rounds)[-1:]
     log, faults = report.part_or_none("log"), report.rows("faults")
-    limits = [*report.texts("limits"), _NAMES]
+    limits = [*report.texts("limits"), _NAMES, *([_GIVEN] if report.named else [])]
     ordered = sorted(faults, key=lambda each: each.flag("handled"))
     shown_faults = first_of(ordered, shown_fault, _MOST_FAULTS, _UNFOLDED_FAULTS)
     return view.AuditPage(
@@ -209,14 +211,12 @@ def _cancelling(found: ReportObject) -> int | None:
 
 def _reasons(excluded: Sequence[ReportObject]) -> list[view.LeftOutGroup]:
     """Who was left out by reason, most of them first."""
-    groups: dict[str, list[str]] = {}
+    groups: dict[str, list[view.ShownKey]] = {}
     for row in excluded:
-        groups.setdefault(reason_of(row), []).append(row.text("author"))
+        groups.setdefault(reason_of(row), []).append(shown_key(row, row.text("author")))
     largest = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     return [
-        view.LeftOutGroup(
-            why, len(keys), list(map(key_name, keys)) if len(keys) <= _MOST_NAMED else []
-        )
+        view.LeftOutGroup(why, len(keys), keys if len(keys) <= _MOST_NAMED else [])
         for why, keys in largest
     ]
 

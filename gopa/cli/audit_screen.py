@@ -107,6 +107,9 @@ def _brief(report: Report) -> Iterator[str]:
     yield from _wanting(report)
     last = next((each for each in reversed(report.rounds) if each.outcome == "result"), None)
     yield f"Result    {_result(report, last)}"
+    noisy = "" if last is None else _noise(report.session, last)
+    if noisy:
+        yield f"Warning   {noisy}"
     shown = last or next(reversed(report.rounds), None)
     yield f"Who       {_who(shown)}"
     yield f"Privacy   {_privacy(report, last)}"
@@ -206,6 +209,11 @@ def _unsaid(report: Report) -> str:
     return " ".join([first, *rest, f"{left} more: --details." if left > 0 else ""]).rstrip()
 
 
+def _noise(session: SessionReport | None, found: RoundReport) -> str:
+    """Says that an answer is mostly noise; nothing where it is not, or there is none."""
+    return warning_of(session, found.stderr) if session is not None and found.mean else ""
+
+
 def _errors(found: RoundReport) -> tuple[str, ...]:
     return found.stderr if len(found.stderr) == len(found.mean) else ("",) * len(found.mean)
 
@@ -302,7 +310,7 @@ def _round(report: Report, each: RoundReport) -> Iterator[str]:
         if each.total:
             errors = [_times(error, len(each.included)) for error in _errors(each)]
             yield f"             sum {listed(each.total, errors)}"
-        noisy = warning_of(session, each.stderr)
+        noisy = _noise(session, each)
         if noisy:
             yield from textwrap.wrap(f"  WARNING    {noisy}", _WIDTH, subsequent_indent=" " * 13)
     if each.sums and not each.mean:

@@ -27,7 +27,9 @@ from gopa.auditing.html import to_html
 from gopa.auditing.report import to_json_dict
 from gopa.cli.options import FAILED_EXIT, reporting
 from gopa.cli.plan import make_plan
+from gopa.cli.roster import Names
 from gopa.planning import Plan
+from gopa.rounding import blur, short
 from gopa.wording import exclusion_reason
 from wire.errors import UsageError
 
@@ -192,7 +194,8 @@ def _question(plan: Plan, *, native: bool, chosen: bool) -> None:
             f"{HOW_TO_GET_NATIVE}."
         )
     _show("plan", f"epsilon {terms.epsilon}, delta {float(terms.delta):g}: how private it is")
-    _show("error", f"{plan.errors.planned:.2g} is about what the protecting noise moves the answer")
+    moved = blur(plan.errors.planned)
+    _show("error", f"{moved} is about what the protecting noise moves the answer")
     for warning in plan.warnings:
         _show("warning", warning)
 
@@ -217,7 +220,7 @@ def _vote(plan: Plan, votes: list[int], *, native: bool) -> Result:
     result = average(votes, plan, script=script_of(actors), progress=True, jobs=jobs)
     truth = sum(votes[party] for party in result.included) / result.count
     _show("answer", f"{numbers(result.mean, result.stderr)} of {result.count} people voted 1")
-    _show("truth", f"{truth:.3f} of them did, which only a simulation knows")
+    _show("truth", f"{short(truth, 3)} of them did, which only a simulation knows")
     for lost in result.excluded:
         reason = exclusion_reason(lost.phase, lost.cause, "")
         _show("left out", f"person {lost.party}, who {reason}")
@@ -234,12 +237,11 @@ def _audit(result: Result, files: DemoFiles) -> Report:
     )
     click.echo(f"   $ gopa audit {log} --anchors {anchors} --html {files.page}")
     report = audit(log, anchors=anchors)
-    files.page.write_text(to_html(to_json_dict(report)))
+    names = {key: f"number {place}" for place, key in enumerate(report.rounds[0].joined)}
+    files.page.write_text(to_html(to_json_dict(report), names))
     _verdict(report)
     for fault in report.faults:
-        everybody = report.rounds[0].joined
-        who = f"person {everybody.index(fault.author)}, " if fault.author in everybody else ""
-        _show("cheater", f"{who}{visible(str(fault), 500)}")
+        _show("cheater", Names(names).put_in(visible(str(fault), 500)))
     return report
 
 

@@ -43,7 +43,7 @@ def test_it_goes_from_the_question_to_a_changed_bit(shown: tuple[Path, Result]) 
     assert places == sorted(places)
     for words in ("answer", "truth", "left out person 7", "left out person 11", " VALID "):
         assert words in text
-    assert "person 11, party " in text
+    assert "party number 11 (" in text
     assert "04-K3" in text
     assert " INVALID " in text[places[3] : places[4]]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Final
 
@@ -31,6 +31,9 @@ from wire.errors import MalformedMessage, UsageError
 from wire.secret import Guarded
 
 FORMAT: Final = "gopa-contribution/v1"
+
+_OF_ONE: Final = frozenset({"clipped", "scaled"})
+"""What was done to a value says something about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +133,13 @@ class Contribution:
         """
         from gopa.aggregation.result_record import plain_data
 
-        names = ("round", "logical", "attempt", "mean", "sum", "stderr", "sum_stderr")
-        names += ("count", "included", "warnings")
-        return {
+        found = {
             "format": FORMAT,
             "session": self.session.hex(),
-            **{name: plain_data(getattr(self, name)) for name in names},
+            **{each.name: getattr(self, each.name) for each in fields(self)[1:]},
             "part": self.part.name.lower(),
         }
+        return {name: plain_data(each) for name, each in found.items() if name not in _OF_ONE}
 
     def to_json(self, *, indent: int | None = None) -> str:
         """`to_dict` as JSON; every float is written so that it reads back as the same one."""

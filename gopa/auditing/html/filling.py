@@ -59,7 +59,7 @@ def page_of(report: ReportObject) -> view.AuditPage:
         UsageError: the report has another shape.
     """
     verdict, session = report.text("verdict"), report.part_or_none("session")
-    title = _title(session)
+    title = _title(session, simulation=report.flag("simulation"))
     rounds, checks = report.rows("rounds"), report.rows("checks")
     results = [found for found in rounds if found.text("outcome") == "result"]
     last = (results or rounds)[-1:]
@@ -89,7 +89,7 @@ def page_of(report: ReportObject) -> view.AuditPage:
         brief_faults=view.FirstOf(shown_faults.total, shown_faults.shown[:_MOST_BRIEF_FAULTS]),
         unhandled=any(not fault.flag("handled") for fault in faults),
         limits=first_of(limits, wording.sentence, _MOST_LINES),
-        assumptions=first_of(_assumptions(rounds), wording.sentence, _MOST_LINES),
+        assumptions=first_of(_assumptions(rounds), _stated, _MOST_LINES),
         log=None if log is None else log_facts(log),
         checks_total=len(checks),
         tallies=tallies(checks),
@@ -101,10 +101,14 @@ def page_of(report: ReportObject) -> view.AuditPage:
     )
 
 
-def _title(session: ReportObject | None) -> str:
+def _title(session: ReportObject | None, *, simulation: bool) -> str:
     if session is None:
         return "No session could be read"
-    return session.text("title") or "Untitled session"
+    return session.text("title") or ("Simulated session" if simulation else "Untitled session")
+
+
+def _stated(words: str) -> str:
+    return f"{wording.sentence(words).removesuffix('.')}."
 
 
 def _standing(report: ReportObject, verdict: str) -> wording.VerdictWords:

@@ -104,24 +104,6 @@ def test_every_pinned_package_has_a_hash_and_no_address(name: str) -> None:
     assert "://" not in text
 
 
-def test_users_get_what_is_tested() -> None:
-    """Both files have one version of each package that stands in both, for every Python."""
-    users, developers = (versions(name) for name in ("user.txt", "dev.txt"))
-    both = users.keys() & developers.keys()
-    assert len(both) > 20
-    assert {name: users[name] for name in both} == {name: developers[name] for name in both}
-    assert users.keys() - developers.keys() <= {"build", "pyproject-hooks", "colorama"}
-
-
-def versions(name: str) -> dict[str, set[str]]:
-    """The versions of each package; some have one for older and one for newer Pythons."""
-    text = (ROOT / "requirements" / name).read_text()
-    found: dict[str, set[str]] = {}
-    for package, version in re.findall(r"^([a-z0-9][^\s=]*)==([^\s;]+)", text, re.MULTILINE):
-        found.setdefault(package, set()).add(version)
-    return found
-
-
 @pytest.mark.parametrize("package", PACKAGES)
 def test_packages_are_typed(package: str) -> None:
     assert (ROOT / package / "py.typed").exists()

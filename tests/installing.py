@@ -204,9 +204,10 @@ def use(place: Path, environment: Mapping[str, str], backend: str) -> None:
     for program in PROGRAM.findall((ROOT / "README.md").read_text()):
         run([place / "env" / "bin" / "python", "-c", program], place, environment)
     known = ["--anchors", "anchors.txt"]
-    said = run([gopa, "audit", "votes.gopa", *known, "--html", "page.html"], place, environment)
-    if not said.stdout.startswith("VALID ") or not (place / "page.html").is_file():
-        raise Failed(f"the result is not audited:\n{said.stdout}")
+    asked = [gopa, "audit", "votes.gopa", *known, "--html", "page.html"]
+    verdict = run(asked, place, environment).stdout
+    if not verdict.startswith("VALID ") or not (place / "page.html").is_file():
+        raise Failed(f"the result is not audited:\n{verdict}")
     run([gopa, "audit", "damaged.gopa", *known], place, environment, code=1)
     run([gopa, "keygen", "key"], place, environment)
     run([gopa, "join", "--help"], place, environment)

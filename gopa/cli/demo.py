@@ -17,6 +17,7 @@ import click
 from click.exceptions import Exit
 
 from bulletin_board.display import visible
+from bulletin_board.storage.files import replace_file
 from commitments import backend_status
 from commitments.backends import HOW_TO_GET_NATIVE, NATIVE
 from gopa.adversary import Malicious, deeds, script_of
@@ -238,7 +239,7 @@ def _audit(result: Result, files: DemoFiles) -> Report:
     click.echo(f"   $ gopa audit {log} --anchors {anchors} --html {files.page}")
     report = audit(log, anchors=anchors)
     names = {key: f"number {place}" for place, key in enumerate(report.rounds[0].joined)}
-    files.page.write_text(to_html(to_json_dict(report), names))
+    replace_file(files.page, to_html(to_json_dict(report), names).encode())
     _verdict(report)
     for fault in report.faults:
         _show("cheater", Names(names).put_in(visible(str(fault), 500)))
@@ -253,7 +254,7 @@ def _verdict(report: Report) -> None:
 def _one_bit(files: DemoFiles) -> None:
     data = bytearray(files.log.read_bytes())
     data[len(data) // 2] ^= 1
-    files.damaged.write_bytes(data)
+    replace_file(files.damaged, bytes(data))
     _head(4, "One bit")
     _say(f"The same log of {len(data):,} bytes, with a single bit changed:")
     click.echo(f"   $ gopa audit {files.damaged} --anchors {files.anchors}")

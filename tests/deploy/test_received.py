@@ -62,7 +62,7 @@ def received(name: str, place: Path) -> Auditor:
 def command(*words: str) -> str:
     """The one command of the page with these words."""
     fenced = re.findall(r"^ *```sh\n(.*?)^ *```$", PAGE, re.MULTILINE | re.DOTALL)
-    lines = [line.strip() for block in fenced for line in block.splitlines()]
+    lines: list[str] = [line.strip() for block in fenced for line in block.splitlines()]
     (found,) = [line for line in lines if all(word in line for word in words)]
     return found
 

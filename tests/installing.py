@@ -204,8 +204,8 @@ def use(place: Path, environment: Mapping[str, str], backend: str) -> None:
     for program in PROGRAM.findall((ROOT / "README.md").read_text()):
         run([place / "env" / "bin" / "python", "-c", program], place, environment)
     known = ["--anchors", "anchors.txt"]
-    asked = [gopa, "audit", "votes.gopa", *known, "--html", "page.html"]
-    verdict = run(asked, place, environment).stdout
+    asked = ["audit", "votes.gopa", *known, "--html", "page.html"]
+    verdict = run([gopa, *asked], place, environment).stdout
     if not verdict.startswith("VALID ") or not (place / "page.html").is_file():
         raise Failed(f"the result is not audited:\n{verdict}")
     run([gopa, "audit", "damaged.gopa", *known], place, environment, code=1)

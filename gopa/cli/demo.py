@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import textwrap
 import time
@@ -54,6 +55,7 @@ _FEWEST: Final = 20
 _MOST: Final = 2_000
 _MOST_JOBS: Final = 8
 _WIDTH: Final = 92
+_NARROWEST: Final = 30
 _NAME: Final = "gopa-demo"
 
 
@@ -168,15 +170,20 @@ def _head(number: int, text: str) -> None:
     click.secho(f"{number}  {text}", bold=True)
 
 
+def _width() -> int:
+    """No line is longer than the terminal has columns."""
+    return max(_NARROWEST, min(_WIDTH, shutil.get_terminal_size((_WIDTH + 1, 24)).columns - 1))
+
+
 def _say(text: str) -> None:
     indent = "   "
-    for line in textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent):
+    for line in textwrap.wrap(text, _width(), initial_indent=indent, subsequent_indent=indent):
         click.echo(line)
 
 
 def _show(name: str, text: str, width: int = 10) -> None:
     first, indent = f"   {name:<{width}}", " " * (width + 3)
-    for line in textwrap.wrap(text, _WIDTH, initial_indent=first, subsequent_indent=indent):
+    for line in textwrap.wrap(text, _width(), initial_indent=first, subsequent_indent=indent):
         click.echo(line)
 
 

@@ -49,7 +49,7 @@ result
 
 # %%
 truth = sum(hours) / len(hours)
-print(f"answer {float(result):.1f}, truth {truth:.1f}, expected error {result.stderr:.1f}")
+print(f"the truth is {truth:.1f}, and the answer is off by {abs(float(result) - truth):.1f}")
 assert abs(float(result) - truth) < 6 * result.stderr
 
 # %% [markdown]
@@ -128,7 +128,7 @@ assert json.loads((FOLDER / "result.json").read_text())["mean"] == result.mean
 # ## Somebody cheats
 #
 # Party 7 sends a proof that is wrong. It is left out, the others get their result, and the log
-# proves who it was. An auditor needs the log and, from somebody it trusts, two keys.
+# proves who it was. An auditor needs the log and, from somebody it trusts, the anchors.
 
 # %%
 from gopa.adversary import Malicious, deeds, script_of
@@ -227,14 +227,13 @@ print(log_key, "at", address)
 names = ["ada", "ben", "cleo", "dan", "eva", "finn"]
 public = {}
 for name in names:
-    (place / name).mkdir()
     public[name] = answer("keygen", place / name / "key")["public"]
 roster = place / "roster.txt"
-roster.write_text("".join(f"{key}  # {name}\n" for name, key in public.items()))
-print(roster.read_text())
+answer("session", "roster", roster, *(f"{name}={key}" for name, key in public.items()))
+print(roster.read_text(), end="")
 
 # %% [markdown]
-# The organiser plans the session, and gets a ticket for the parties and the keys for auditors. With
+# The organiser plans the session, and gets a ticket for the parties and anchors for auditors. With
 # six people the noise is large: privacy hides one person among the others, and here are few. (The
 # error says so. Ask three hundred, or ask for less privacy as here, with `--epsilon 20`.)
 
@@ -256,7 +255,7 @@ created = answer(
         0.01,
     ),
 )
-print("standard error of the mean:", created["standard_error_of_the_mean"])
+print(f"standard error of the mean: {float(created['standard_error_of_the_mean']):.2g}")
 
 # %% [markdown]
 # Now everybody runs at once: the organiser opens and closes the phases, each party gives one value
@@ -284,8 +283,8 @@ assert organiser.wait() == 0, (place / "organiser.txt").read_text()
 print((place / "ada" / "said.txt").read_text())
 
 # %% [markdown]
-# Anybody audits it, from the board's address and the keys that the organiser handed out. The audit
-# trusts neither the board nor the organiser nor any party.
+# Anybody audits it, from the board's address and the anchors that the organiser handed out. The
+# audit trusts neither the board nor the organiser nor any party.
 
 # %%
 audited = gopa.audit(address, anchors=created["anchors"])

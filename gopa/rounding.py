@@ -47,6 +47,11 @@ def plus_minus(value: Number, error: Number) -> str:
     return " +- ".join(filter(None, known(value, error)))
 
 
+def blur(error: Number) -> str:
+    """Writes an error alone: two digits of it, without an exponent."""
+    return known(0, error)[1]
+
+
 def listed(values: Sequence[Number], errors: Sequence[Number]) -> str:
     """Writes the first few values, with one error where all share it, and says how many."""
     pairs = list(starmap(known, islice(zip(values, errors, strict=True), _MOST_SHOWN)))

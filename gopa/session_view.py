@@ -25,6 +25,7 @@ from gopa.messages.members import unpack_members
 from gopa.messages.organiser import Abort, Coins, Released, RemovalCause, ResultMessage, Roll
 from gopa.messages.parameters import CommitReveal, DrandBeacon, Trust
 from gopa.messages.phases import Phase
+from gopa.planning.usefulness import BlurredAnswer
 from gopa.rounding import listed
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import graph_of_round
@@ -135,7 +136,8 @@ def _result(manifest: Manifest, found: TrackedRound, ended: ResultMessage) -> st
     step = Fraction(terms.high - terms.low) / terms.steps
     means = [float(Fraction(terms.low) + step * each / final) for each in ended.sums]
     error = float(step) * math.sqrt(final * float(terms.noise.variance) + final / 4) / final
-    return f"mean {listed(means, [error] * len(means))} {over}"
+    noisy = ", mostly noise" if BlurredAnswer.of(terms, error).is_noise else ""
+    return f"mean {listed(means, [error] * len(means))} {over}{noisy}"
 
 
 def _progress(manifest: Manifest, found: TrackedRound) -> list[PhasePicture]:

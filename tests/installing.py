@@ -2,8 +2,9 @@
 
 For every Python from 3.11 on that is at hand the wheel, and the source archive with and without a
 Rust toolchain, go into environments of their own. Packages come from a folder that holds what
-`requirements/user.txt` pins and nothing else: an installation that needs more fails. Then the
-programs of the README run, and the commands with which people begin.
+`requirements/user.txt` pins and nothing else: an installation that needs more fails. The source is
+installed by the lines that the README shows. Then the programs of the README run, their result is
+audited, and so do the commands with which people begin.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +33,7 @@ NEWEST: Final = 14
 NATIVE: Final = "native"
 REFERENCE: Final = "reference"
 PROGRAM: Final = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SHELL: Final = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SECONDS: Final = 300
 """The longest that one command may take, on a machine that does something else too."""
 
@@ -164,12 +167,30 @@ def try_out(case: Case) -> float:
             "OPENBLAS_NUM_THREADS": "1",
         }
         environment |= CORE_IN_A_HURRY if case.rust else {"PATH": str(place / "env" / "bin")}
-        run([case.python.path, "-m", "venv", "env"], place, environment)
         # Whoever installs has all modules compiled; here those are compiled that are used.
-        install = ["env/bin/python", "-m", "pip", "install", "--quiet", "--no-compile"]
-        run([*install, case.file], place, environment)
+        environment |= {"PIP_COMPILE": "0", "PIP_QUIET": "1"}
+        if case.file.suffix == ".whl":
+            run([case.python.path, "-m", "venv", "env"], place, environment)
+            run(["env/bin/python", "-m", "pip", "install", case.file], place, environment)
+        else:
+            as_the_page_says(case, place, environment)
         use(place, environment, case.backend)
     return time.monotonic() - began
+
+
+def as_the_page_says(case: Case, place: Path, environment: Mapping[str, str]) -> None:
+    """Pastes what stands under Install into a shell, where the source archive was unpacked."""
+    with tarfile.open(case.file) as archive:
+        archive.extractall(place / "source", filter="data")
+    (source,) = (place / "source").iterdir()
+    commands = place / "bin"
+    commands.mkdir()
+    (commands / "python3").symlink_to(case.python.path)
+    page = (ROOT / "README.md").read_text()
+    (block,) = SHELL.findall(page.split("\n## Install\n")[1].split("\n## ")[0])
+    path = {"HOME": str(place), "PATH": f"{commands}{os.pathsep}{environment['PATH']}"}
+    run(["/bin/bash", "-euc", block], source, {**environment, **path})
+    (place / "env").symlink_to(place / "gopa-env")
 
 
 def use(place: Path, environment: Mapping[str, str], backend: str) -> None:
@@ -182,6 +203,12 @@ def use(place: Path, environment: Mapping[str, str], backend: str) -> None:
         raise Failed(f"the backend is {active} and should be {backend}")
     for program in PROGRAM.findall((ROOT / "README.md").read_text()):
         run([place / "env" / "bin" / "python", "-c", program], place, environment)
+    known = ["--anchors", "anchors.txt"]
+    asked = ["audit", "votes.gopa", *known, "--html", "page.html"]
+    verdict = run([gopa, *asked], place, environment).stdout
+    if not verdict.startswith("VALID ") or not (place / "page.html").is_file():
+        raise Failed(f"the result is not audited:\n{verdict}")
+    run([gopa, "audit", "damaged.gopa", *known], place, environment, code=1)
     run([gopa, "keygen", "key"], place, environment)
     run([gopa, "join", "--help"], place, environment)
     wanted = ["plan", "-n", "100", "--epsilon", "1", "--delta", "1e-5", "--plot", "plan.svg"]

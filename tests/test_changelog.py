@@ -11,8 +11,8 @@ from bulletin_board import archive, entry
 from gopa.aggregation import result_record
 from gopa.auditing import evidence, report
 from gopa.messages import manifest
+from gopa.sessions import contribution, ticket
 from gopa.sessions import party_memory as memory
-from gopa.sessions import ticket
 from gopa.sessions.vault import frames
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,6 +26,7 @@ WRITTEN = {
     "file of evidence": evidence.MAGIC.decode().strip(),
     "report as JSON": report.FORMAT,
     "result as JSON": result_record.FORMAT,
+    "contribution as JSON": contribution.FORMAT,
     "seal of a vault": str(frames.VERSION),
     "memory of a party": str(memory.VERSION),
 }

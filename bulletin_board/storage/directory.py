@@ -34,6 +34,7 @@ from bulletin_board.storage.files import (
     replace_file,
     require_owned,
     require_private,
+    whole_or_gone,
 )
 from bulletin_board.storage.interface import InUse, Storage, StorageError
 from bulletin_board.storage.sqlite import SqliteIndex, SqliteLock
@@ -217,7 +218,7 @@ def write_secret(path: Path, secret: SecretBytes) -> None:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
     except FileExistsError:
         raise UsageError(f"{path} exists already") from None
-    with os.fdopen(handle, "wb") as file:
+    with whole_or_gone(path), os.fdopen(handle, "wb") as file:
         file.write(secret.reveal())
         file.flush()
         os.fsync(handle)

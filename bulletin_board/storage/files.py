@@ -252,6 +252,24 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
 _EVIDENCE = ".evidence"
 
 
+@contextmanager
+def whole_or_gone(path: Path, scratch: Path | None = None) -> Iterator[None]:
+    """Removes a file that could not be written whole, as on a full disk, and names it in the error.
+
+    `scratch` is where it is written meanwhile, if that is somewhere else. Devices, pipes and links
+    stay: they were not made here.
+    """
+    made = scratch or path
+    try:
+        yield
+    except BaseException as error:
+        if made.is_file() and not made.is_symlink():
+            made.unlink()
+        if isinstance(error, OSError) and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        raise
+
+
 def replace_file(path: Path, data: bytes, *, private: bool = False) -> None:
     """Durably give `path` this content: after a crash it has the old or the new one.
 
@@ -261,11 +279,12 @@ def replace_file(path: Path, data: bytes, *, private: bool = False) -> None:
     scratch = path.with_name(f"{path.name}.new")
     scratch.unlink(missing_ok=True)
     handle = os.open(scratch, _NEW_FILE, PRIVATE_FILE if private else _ANY_FILE)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)
+    with whole_or_gone(path, scratch):
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(path)
     OsFiles().sync_directory(path.parent)
 
 

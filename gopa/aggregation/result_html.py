@@ -5,6 +5,7 @@ Everything is escaped: names of columns come from data that the reader of a note
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -36,10 +37,16 @@ _WIDEST: Final = 16.0
 def html(result: Result) -> str:
     """Gives the summary of a result, the number first."""
     (name, text), *rest = report_lines(result)
-    single = len(flat(result.value)) == 1
-    first = [_ROW.format(name, _LARGE, text)] if single else _numbers(result)
+    if len(flat(result.value)) == 1:
+        return summary_table([(name, text), *rest])
     others = [_ROW.format(name, "", text) for name, text in rest]
-    return str(_TABLE.format(Markup("").join([*first, *others])))
+    return str(_TABLE.format(Markup("").join([*_numbers(result), *others])))
+
+
+def summary_table(lines: Sequence[tuple[str, str]]) -> str:
+    """Gives lines of a name and a text as a table, the first of them large."""
+    rows = [_ROW.format(name, "" if at else _LARGE, text) for at, (name, text) in enumerate(lines)]
+    return str(_TABLE.format(Markup("").join(rows)))
 
 
 def _numbers(result: Result) -> list[Markup]:

@@ -39,7 +39,7 @@ def record(result: Result) -> dict[str, Any]:
         "session": None if transcript is None else transcript.session.hex(),
         "round": None if transcript is None else transcript.round,
     }
-    return {name: _plain(value) for name, value in found.items()}
+    return {name: plain_data(value) for name, value in found.items()}
 
 
 def privacy_record(statement: PrivacyStatement) -> dict[str, Any]:
@@ -51,12 +51,12 @@ def privacy_record(statement: PrivacyStatement) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
-    """The same with lists, dicts and Python numbers only; NaN and infinity become None."""
+def plain_data(value: Any) -> Any:
+    """Gives the same with lists, dicts and Python numbers only; NaN and infinity become None."""
     if isinstance(value, (np.ndarray, np.generic)):
-        return _plain(value.tolist())
+        return plain_data(value.tolist())
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain_data(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain_data(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from bulletin_board import LogReader, Submission, write_archive
+from bulletin_board.storage.files import whole_or_gone
 from gopa.messages.framing import Assembler, Message, Posted
 from gopa.messages.manifest import MANIFEST, session_id
 from gopa.messages.phases import Kind
@@ -39,7 +40,7 @@ class SessionTranscript:
     def archive(self, path: str | Path) -> Path:
         """Write the whole log as one `.gopa` file."""
         target = Path(path)
-        with target.open("wb") as out:
+        with whole_or_gone(target), target.open("wb") as out:
             write_archive(self.log(), out, self.session)
         return target
 
@@ -58,7 +59,8 @@ class SessionTranscript:
         digest = sha256(found).hexdigest()
         target = Path(path)
         text = f"manifest {digest}\nlog {manifest.log.decode()}\nquorum none\n"
-        target.write_text(text)
+        with whole_or_gone(target):
+            target.write_text(text)
         return target
 
     def check(self) -> Findings:

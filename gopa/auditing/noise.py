@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gopa.auditing.report import SessionReport
 from gopa.planning.usefulness import BlurredAnswer, noise_warning
+from gopa.rounding import blur
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,4 +59,4 @@ def warning(terms: ReadTerms, errors: Sequence[str]) -> str:
         recovers=2 * terms.fewest > terms.parties + terms.corrupt,
         error=error / width,
     )
-    return noise_warning(answer, f"{error:.2g}", terms.low, terms.high)
+    return noise_warning(answer, blur(error), terms.low, terms.high)

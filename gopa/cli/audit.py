@@ -171,7 +171,8 @@ def _write(report: Report, state: LogState | None, wanted: AuditOutput, source: 
     if wanted.html is not None:
         from gopa.auditing.html import to_html
 
-        replace(wanted.html, to_html(to_json_dict(report)).encode())
+        page = to_html(to_json_dict(report), wanted.names.known)
+        replace(wanted.html, page.encode())
     if wanted.evidence_dir is not None and state is not None and state.ended:
         write_evidence(report, state, wanted.evidence_dir, source)
     if wanted.as_json:

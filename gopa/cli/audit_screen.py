@@ -107,7 +107,7 @@ def _brief(report: Report) -> Iterator[str]:
     yield from _wanting(report)
     last = next((each for each in reversed(report.rounds) if each.outcome == "result"), None)
     yield f"Result    {_result(report, last)}"
-    if last is not None and (noisy := _noisy(report, last)):
+    if last is not None and (noisy := _noise(report.session, last)):
         yield f"Warning   {noisy}"
     shown = last or next(reversed(report.rounds), None)
     yield f"Who       {_who(shown)}"
@@ -208,6 +208,11 @@ def _unsaid(report: Report) -> str:
     return " ".join([first, *rest, f"{left} more: --details." if left > 0 else ""]).rstrip()
 
 
+def _noise(session: SessionReport | None, found: RoundReport) -> str:
+    """Says that an answer is mostly noise; nothing where it is not, or there is none."""
+    return warning_of(session, found.stderr) if session is not None and found.mean else ""
+
+
 def _errors(found: RoundReport) -> tuple[str, ...]:
     return found.stderr if len(found.stderr) == len(found.mean) else ("",) * len(found.mean)
 
@@ -289,11 +294,6 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"  - {line}"
 
 
-def _noisy(report: Report, found: RoundReport) -> str:
-    """Whether this result is mostly noise, and what would do; empty if it is not."""
-    return warning_of(report.session, found.stderr) if report.session and found.mean else ""
-
-
 def _round(report: Report, each: RoundReport) -> Iterator[str]:
     why = abort_because(each.abort)
     ends = {"result": "a result", "abort": f"no result: {why}", "open": "not over"}
@@ -309,7 +309,7 @@ def _round(report: Report, each: RoundReport) -> Iterator[str]:
         if each.total:
             errors = [_times(error, len(each.included)) for error in _errors(each)]
             yield f"             sum {listed(each.total, errors)}"
-        if noisy := _noisy(report, each):
+        if noisy := _noise(session, each):
             yield from textwrap.wrap(f"  WARNING    {noisy}", _WIDTH, subsequent_indent=" " * 13)
     if each.sums and not each.mean:
         yield "  computed   weights too small for a mean; see the sums in --json"

@@ -26,7 +26,7 @@ from bulletin_board.reindex import rebuild_index
 from bulletin_board.sequencer import first_checkpoint
 from bulletin_board.server.public_files import live_directory
 from bulletin_board.storage.directory import BoardDirectory
-from bulletin_board.storage.files import replace_file
+from bulletin_board.storage.files import replace_file, whole_or_gone
 from gopa.cli.board_serve import serve, witness
 from gopa.cli.options import (
     as_json_option,
@@ -40,6 +40,7 @@ from gopa.cli.options import (
     read_policy,
     reporting,
     show,
+    undone,
 )
 from gopa.wording import counted
 from wire.errors import MalformedMessage, UsageError
@@ -127,8 +128,9 @@ def init(directory: Path, origin: str, lock: Path | None, as_json: bool) -> None
         check_option_name(origin, "--origin")
         signer = NoteSigner(origin, KeyKind.LOG, SecretBytes(draw(os.urandom, 32)))
         place = BoardDirectory(directory, lock)
-        place.create(signer, first_checkpoint(signer))
-        replace_file(place.verifier_path, f"{signer.verifier}\n".encode())
+        with undone(directory):
+            place.create(signer, first_checkpoint(signer))
+            replace_file(place.verifier_path, f"{signer.verifier}\n".encode())
     written = str(place.verifier_path)
     show({"origin": origin, "log": str(signer.verifier), "written": written}, as_json)
 
@@ -183,12 +185,10 @@ def export(  # noqa: PLR0913, PLR0917 - click passes every option by name
         reader = LogReader.open(_source(source), policy)
         of_interest = parse_session(session)
         scratch = archive.with_name(f"{archive.name}.part")
-        try:
+        with whole_or_gone(archive, scratch):
             with scratch.open("wb") as out:
                 write_archive(reader, out, of_interest)
             scratch.replace(archive)
-        finally:
-            scratch.unlink(missing_ok=True)
     show({"archive": str(archive), "size": reader.size, "root": reader.signed.root.hex()}, as_json)
 
 
@@ -271,7 +271,8 @@ def proof(  # noqa: PLR0913, PLR0917 - click passes every option by name
             raise UsageError(f"there is no entry {index}: the log has {held}")
         data = reader.receipt(index).to_bytes()
         if out is not None:
-            out.write_bytes(data)
+            with whole_or_gone(out):
+                out.write_bytes(data)
     if out is not None:
         show({"index": index, "size": reader.size, "proof": str(out)}, as_json)
     elif as_json:

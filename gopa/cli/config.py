@@ -1,8 +1,8 @@
 """Reads options of a command from a TOML file, beside those on the command line.
 
-A file has a table for each command, such as `[board.serve]`, with the names of its options. It
-may be shared: a command takes its own table, and all tables are checked. What stands on the
-command line counts more.
+A file has a table for each command, such as `[board.serve]` or `[join]`, with the names of its
+options. It may be shared: a command takes its own table, and all tables are checked. What stands
+on the command line counts more.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ TABLES: Final = {
     "board.serve": ("gopa.cli.board_serve", "serve"),
     "session.create": ("gopa.cli.session_create", "create"),
     "session.open": ("gopa.cli.session_open", "open_command"),
+    "join": ("gopa.cli.join", "join"),
 }
 """The tables that a file may have, each with its command."""
 
@@ -73,13 +74,20 @@ def _tables(found: Mapping[str, Any], path: Path) -> list[tuple[str, dict[str, A
     tables = []
     for group, inside in found.items():
         if group not in groups or not isinstance(inside, dict):
-            raise _unknown(path, f"[{group}]", [f"[{name}]" for name in TABLES])
+            raise _no_table(path, group)
+        if group in TABLES:
+            tables.append((group, _options(group, inside, path)))
+            continue
         for each, options in inside.items():
             name = f"{group}.{each}"
             if name not in TABLES or not isinstance(options, dict):
-                raise _unknown(path, f"[{name}]", [f"[{known}]" for known in TABLES])
+                raise _no_table(path, name)
             tables.append((name, _options(name, options, path)))
     return tables
+
+
+def _no_table(path: Path, name: str) -> UsageError:
+    return _unknown(path, f"[{name}]", [f"[{known}]" for known in TABLES])
 
 
 def _options(table: str, given: Mapping[str, Any], path: Path) -> dict[str, Any]:

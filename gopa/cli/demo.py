@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import textwrap
 import time
@@ -17,6 +18,7 @@ import click
 from click.exceptions import Exit
 
 from bulletin_board.display import visible
+from bulletin_board.storage.files import replace_file
 from commitments import backend_status
 from commitments.backends import HOW_TO_GET_NATIVE, NATIVE
 from gopa.adversary import Malicious, deeds, script_of
@@ -27,7 +29,9 @@ from gopa.auditing.html import to_html
 from gopa.auditing.report import to_json_dict
 from gopa.cli.options import FAILED_EXIT, reporting
 from gopa.cli.plan import make_plan
+from gopa.cli.roster import Names
 from gopa.planning import Plan
+from gopa.rounding import blur, short
 from gopa.wording import exclusion_reason
 from wire.errors import UsageError
 
@@ -51,6 +55,7 @@ _FEWEST: Final = 20
 _MOST: Final = 2_000
 _MOST_JOBS: Final = 8
 _WIDTH: Final = 92
+_NARROWEST: Final = 30
 _NAME: Final = "gopa-demo"
 
 
@@ -165,15 +170,20 @@ def _head(number: int, text: str) -> None:
     click.secho(f"{number}  {text}", bold=True)
 
 
+def _width() -> int:
+    """No line is longer than the terminal has columns."""
+    return max(_NARROWEST, min(_WIDTH, shutil.get_terminal_size((_WIDTH + 1, 24)).columns - 1))
+
+
 def _say(text: str) -> None:
     indent = "   "
-    for line in textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent):
+    for line in textwrap.wrap(text, _width(), initial_indent=indent, subsequent_indent=indent):
         click.echo(line)
 
 
 def _show(name: str, text: str, width: int = 10) -> None:
     first, indent = f"   {name:<{width}}", " " * (width + 3)
-    for line in textwrap.wrap(text, _WIDTH, initial_indent=first, subsequent_indent=indent):
+    for line in textwrap.wrap(text, _width(), initial_indent=first, subsequent_indent=indent):
         click.echo(line)
 
 
@@ -192,7 +202,8 @@ def _question(plan: Plan, *, native: bool, chosen: bool) -> None:
             f"{HOW_TO_GET_NATIVE}."
         )
     _show("plan", f"epsilon {terms.epsilon}, delta {float(terms.delta):g}: how private it is")
-    _show("error", f"{plan.errors.planned:.2g} is about what the protecting noise moves the answer")
+    moved = blur(plan.errors.planned)
+    _show("error", f"{moved} is about what the protecting noise moves the answer")
     for warning in plan.warnings:
         _show("warning", warning)
 
@@ -217,7 +228,7 @@ def _vote(plan: Plan, votes: list[int], *, native: bool) -> Result:
     result = average(votes, plan, script=script_of(actors), progress=True, jobs=jobs)
     truth = sum(votes[party] for party in result.included) / result.count
     _show("answer", f"{numbers(result.mean, result.stderr)} of {result.count} people voted 1")
-    _show("truth", f"{truth:.3f} of them did, which only a simulation knows")
+    _show("truth", f"{short(truth, 3)} of them did, which only a simulation knows")
     for lost in result.excluded:
         reason = exclusion_reason(lost.phase, lost.cause, "")
         _show("left out", f"person {lost.party}, who {reason}")
@@ -234,12 +245,11 @@ def _audit(result: Result, files: DemoFiles) -> Report:
     )
     click.echo(f"   $ gopa audit {log} --anchors {anchors} --html {files.page}")
     report = audit(log, anchors=anchors)
-    files.page.write_text(to_html(to_json_dict(report)))
+    names = {key: f"number {place}" for place, key in enumerate(report.rounds[0].joined)}
+    replace_file(files.page, to_html(to_json_dict(report), names).encode())
     _verdict(report)
     for fault in report.faults:
-        everybody = report.rounds[0].joined
-        who = f"person {everybody.index(fault.author)}, " if fault.author in everybody else ""
-        _show("cheater", f"{who}{visible(str(fault), 500)}")
+        _show("cheater", Names(names).put_in(visible(str(fault), 500)))
     return report
 
 
@@ -251,7 +261,7 @@ def _verdict(report: Report) -> None:
 def _one_bit(files: DemoFiles) -> None:
     data = bytearray(files.log.read_bytes())
     data[len(data) // 2] ^= 1
-    files.damaged.write_bytes(data)
+    replace_file(files.damaged, bytes(data))
     _head(4, "One bit")
     _say(f"The same log of {len(data):,} bytes, with a single bit changed:")
     click.echo(f"   $ gopa audit {files.damaged} --anchors {files.anchors}")

@@ -59,7 +59,8 @@ def invite(*, file: Path, count: int) -> None:
     """
     made = [Invitation.fresh(os.urandom) for _ in range(count)]
     text = "".join(f"{each.reveal()}  # {each.name}\n" for each in made)
-    write_secret(file, SecretBytes(text.encode()))
+    with reporting():
+        write_secret(file, SecretBytes(text.encode()))
     click.echo(f"{count} invitations in {file}")
 
 

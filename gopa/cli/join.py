@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from bulletin_board.display import visible
+from gopa.cli.config import config_option
 from gopa.cli.entry import INTERRUPTED_EXIT
 from gopa.cli.figures import MetricsAddress, figures_option, watched
 from gopa.cli.join_words import (
@@ -191,6 +192,7 @@ Exit codes:
 @log_options
 @secret_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, as things happen.")
+@config_option("join")
 def join(  # noqa: PLR0913 - click passes every option by name
     *,
     ticket: Path,

@@ -11,8 +11,8 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
-import numpy as np
 
+from gopa.aggregation.result_record import plain_data
 from gopa.cli.session_progress import (
     CurrentActivity,
     ProgressDisplay,
@@ -230,22 +230,14 @@ def facts_of(found: Contribution) -> dict[str, object]:
         "session": found.session.hex(),
         "round": found.round,
         "logical": found.logical,
-        "mean": _plain(found.mean),
-        "sum": _plain(found.sum),
-        "stderr": _plain(found.stderr),
+        "mean": plain_data(found.mean),
+        "sum": plain_data(found.sum),
+        "stderr": plain_data(found.stderr),
         "parties": found.count,
         "included": found.included,
         "part": found.part.name.lower(),
         "warnings": list(found.warnings),
     }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(name): _plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def _known(mean: Any, error: Any) -> Any:
@@ -259,7 +251,7 @@ def _known(mean: Any, error: Any) -> Any:
 
 def sentence(found: Contribution) -> str:
     """Gives a result for people."""
-    why, mean = PARTS[name_of(found.part)], _known(_plain(found.mean), _plain(found.stderr))
+    why, mean = PARTS[name_of(found.part)], _known(plain_data(found.mean), plain_data(found.stderr))
     yours = "yours is among them" if found.included else f"without yours: {why}"
     return "\n".join(
         [

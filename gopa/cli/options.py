@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import ssl
 import sys
 from collections.abc import Callable, Iterator
@@ -183,6 +184,25 @@ def reporting() -> Iterator[None]:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         raise UsageError(f"{where}{error.strerror or error}") from None
+
+
+@contextmanager
+def undone(directory: Path) -> Iterator[None]:
+    """Takes away what was made in a directory that was new or empty, if what follows fails.
+
+    The same command can then be given again, when there is room on the disk or a better option.
+    """
+    new = not directory.exists()
+    ours = new or (directory.is_dir() and not any(directory.iterdir()))
+    try:
+        yield
+    except BaseException:
+        if ours and directory.is_dir():
+            for each in directory.iterdir():
+                shutil.rmtree(each) if each.is_dir() else each.unlink()
+            if new:
+                directory.rmdir()
+        raise
 
 
 def show(facts: dict[str, object], as_json: bool) -> None:

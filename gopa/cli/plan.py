@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 import click
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from gopa.planning import planner
 from gopa.planning.defaults import (
@@ -35,6 +37,9 @@ from wire.errors import UsageError
 
 # What the planner logs `warn` says on the command line, once.
 logging.getLogger("gopa.planning").addHandler(logging.NullHandler())
+
+_NARROW: Final = 72
+"""Columns that the table of a plan needs; with fewer each row is a few lines."""
 
 _AS_KEYWORD: Final = re.compile(r"\b([a-z_]+)='?([\w./-]+)'?")
 _AS_NAME: Final = re.compile(r"`([a-z_]+)`")
@@ -216,7 +221,8 @@ def plan(  # noqa: PLR0913 - one argument for each option
     if as_json:
         click.echo(json.dumps(as_record(made), indent=2))
     else:
-        Console().print(_table(made))
+        console = Console()
+        console.print(_table(made) if console.width >= _NARROW else _lines(made))
 
 
 def warn(made: Plan) -> None:
@@ -255,20 +261,36 @@ def as_record(made: Plan) -> dict[str, object]:
     }
 
 
+def _rows(made: Plan) -> list[tuple[str, str, str]]:
+    """What people read: a name, a value, and why."""
+    cost = made.cost
+    return [
+        *((reason.name, reason.value, reason.why) for reason in made.reasons),
+        (
+            "cost per party",
+            f"{cost.bytes_posted / 1000:.1f} kB, {cost.cpu_seconds:.2g} s",
+            f"estimated for one round with proofs and {cost.peers:.0f} peers on average",
+        ),
+    ]
+
+
 def _table(made: Plan) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("what", no_wrap=True, style="bold")
     table.add_column("value")
     table.add_column("why", overflow="fold", style="dim")
-    for reason in made.reasons:
-        table.add_row(escape(reason.name), escape(reason.value), escape(reason.why))
-    cost = made.cost
-    table.add_row(
-        "cost per party",
-        f"{cost.bytes_posted / 1000:.1f} kB, {cost.cpu_seconds:.2g} s",
-        f"estimated for one round with proofs and {cost.peers:.0f} peers on average",
-    )
+    for row in _rows(made):
+        table.add_row(*map(escape, row))
     return table
+
+
+def _lines(made: Plan) -> Group:
+    """The same for a terminal that has no room for three columns."""
+    found: list[RenderableType] = []
+    for name, value, why in _rows(made):
+        found.append(Text(f"{name}: {value}", style="bold"))
+        found.append(Padding(Text(why, style="dim"), (0, 0, 0, 2)))
+    return Group(*found)
 
 
 _NOT_HERE: Final = frozenset({"as_json", "plot", "mode", "trust", "anyone"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,7 @@ from wire.errors import UsageError
 
 LONGEST_NAME: Final = 64
 _DIGITS: Final = 16
+_MOST_LISTED: Final = 12
 _KEY = re.compile(r"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{16})(?![0-9a-f])")
 
 
@@ -58,15 +59,23 @@ class Names:
         name, short = self.known.get(key), key.hex()[:_DIGITS]
         return f"{name} ({short})" if name else short
 
+    def listed(self, keys: Sequence[bytes]) -> str:
+        """The first few of these keys, with their names, and how many more there are."""
+        said = ", ".join(self.shown(key) for key in keys[:_MOST_LISTED])
+        more = len(keys) - _MOST_LISTED
+        return f"{said} and {more} more" if more > 0 else said or "nobody"
+
     def put_in(self, text: str) -> str:
         """Writes names in front of the keys that stand in a text, whole or with 16 digits."""
-        short = {key.hex()[:_DIGITS]: name for key, name in self.known.items()}
+        names: dict[str, str] = {}
+        for key, name in self.known.items():
+            names[key.hex()] = names[key.hex()[:_DIGITS]] = name
 
         def named(found: re.Match[str]) -> str:
-            name = short.get(found[0][:_DIGITS])
+            name = names.get(found[0])
             return found[0] if name is None else f"{name} ({found[0]})"
 
-        return _KEY.sub(named, text) if short else text
+        return _KEY.sub(named, text) if names else text
 
 
 NOBODY: Final = Names({})

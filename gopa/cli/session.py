@@ -45,7 +45,7 @@ from gopa.sessions.ticket import Ticket
 from gopa.wording import counted
 
 _SHOWN: Final = 12
-"""Keys that are listed for people."""
+"""Entries that are listed for people."""
 
 _HELP: Final = """Organise a session: who takes part, which privacy holds, when phases end.
 
@@ -179,10 +179,10 @@ def _table(
     for warning in warnings_of(found.manifest):
         _row(table, "warning", warning)
     for past in found.past:
-        _row(table, f"round {past.round}", _past_text(found.manifest, past))
+        _row(table, f"round {past.round}", _past_text(found.manifest, past, names))
     if current is not None:
         _row(table, f"round {current.round}", _open_text(current))
-        _row(table, "in it", _keys(current.present, names))
+        _row(table, "in it", names.listed(current.present))
     if found.unreadable:
         _row(table, "state", "a message of the organiser cannot be read")
     _row(table, "note", "proofs were not checked: `gopa audit` does that")
@@ -199,9 +199,10 @@ def _row(table: Table, name: str, text: str) -> None:
     table.add_row(name, escape(visible(text, 2_000)))
 
 
-def _past_text(manifest: Manifest, past: FinishedRound) -> str:
+def _past_text(manifest: Manifest, past: FinishedRound, names: Names = NOBODY) -> str:
     if isinstance(past.outcome, Abort):
-        return f"aborted: {why_text(past.outcome)}; {past.joined} had joined{_veto_text(past)}"
+        why = why_text(past.outcome, names.listed(past.culprits) if past.culprits else "")
+        return f"aborted: {why}; {past.joined} had joined{_veto_text(past)}"
     return result_text(manifest, past.outcome, len(past.included))
 
 
@@ -220,11 +221,6 @@ def _open_text(current: OpenRound) -> str:
         phase = f"{phase_text(current.phase)}: {len(current.posted)} have posted"
     attempt = f", attempt {current.attempt + 1}" if current.attempt else ""
     return f"{phase}, {len(current.present)} in the round{attempt}"
-
-
-def _keys(keys: tuple[bytes, ...], names: Names) -> str:
-    shown = ", ".join(names.shown(key) for key in keys[:_SHOWN])
-    return f"{shown} and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else shown or "nobody"
 
 
 @click.group(help=_HELP)

@@ -26,6 +26,7 @@ from gopa.cli.options import (
     reporting,
     show,
     trust_option,
+    undone,
 )
 from gopa.cli.plan import plan_of, plan_options
 from gopa.cli.roster import read_roster, write_roster
@@ -165,11 +166,12 @@ def create(  # noqa: PLR0913 - one argument for each option
             policy=policy,
         )
         secret = new_secret(passphrase_file, key_file, ask=ask)
-        own = place.begin(os.urandom, secret)
-        manifest = replace(manifest, organiser=own.public.data)
-        if roster is not None:
-            write_roster(place.roster_path, read_roster(roster))
-        ticket = place.keep(manifest, board, os.urandom, secret)
+        with undone(directory):
+            own = place.begin(os.urandom, secret)
+            manifest = replace(manifest, organiser=own.public.data)
+            if roster is not None:
+                write_roster(place.roster_path, read_roster(roster))
+            ticket = place.keep(manifest, board, os.urandom, secret)
     show(
         {
             "session": ticket.session.hex(),

@@ -20,6 +20,7 @@ from gopa.cli.entry import INTERRUPTED_EXIT
 from gopa.cli.figures import MetricsAddress, figures_option, watched
 from gopa.cli.logs import LogOptions, log_options
 from gopa.cli.options import FAILED_EXIT, Seconds, as_json_option, reporting, show
+from gopa.cli.roster import NOBODY, Names, names_in
 from gopa.cli.session_access import board_client, known_secret, secret_options
 from gopa.cli.session_progress import OrganiserProgress, ProgressDisplay, ProgressEvent, progress
 from gopa.messages.phases import Phase
@@ -252,11 +253,16 @@ class _OrganiserProcess:
                 BoardLog(board_client(ticket, vault.board), ticket.session, self._pool),
                 beacon=self._beacon,
                 pace=self._pace,
-                tell=OrganiserProgress(manifest, self._shown),
+                tell=OrganiserProgress(manifest, self._shown, _names(place)),
                 closing=lambda: place.closed,
             )
         finally:
             vault.close()
+
+
+def _names(place: OrganiserPlace) -> Names:
+    """Those of the roster that the session was created with, if it was one with names."""
+    return names_in(place.roster_path) if place.roster_path.is_file() else NOBODY
 
 
 def _begun(session: bytes, board: str) -> ProgressEvent:

@@ -28,6 +28,7 @@ from rich.text import Text
 from bulletin_board.display import visible
 from gopa.aggregation.encoding import NoisySum, Plain
 from gopa.cli.logs import UNASKED, LogOptions, log_event, logging_to, standard_error
+from gopa.cli.roster import NOBODY, Names
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, Released, ResultMessage
 from gopa.messages.phases import Phase
@@ -274,8 +275,9 @@ def left(seconds: float) -> str:
 class OrganiserProgress:
     """Shows what an organiser does to whoever watches."""
 
-    def __init__(self, manifest: Manifest, to: ProgressDisplay) -> None:
-        self._manifest, self._to = manifest, to
+    def __init__(self, manifest: Manifest, to: ProgressDisplay, names: Names = NOBODY) -> None:
+        """`names` are those that the organiser knows, of its roster."""
+        self._manifest, self._to, self._names = manifest, to, names
         self._phase: PhaseOpened | None = None
 
     def __call__(self, what: Happening) -> None:
@@ -300,7 +302,7 @@ class OrganiserProgress:
         if isinstance(what, Heard):
             return None
         if isinstance(what, RoundEnded):
-            return ended_line(self._manifest, what)
+            return ended_line(self._manifest, what, self._names)
         if isinstance(what, SessionEnded):
             text = "every round has its result" if what.complete else "no more rounds for now"
             facts = {"rounds": what.rounds, "results": what.results, "complete": what.complete}
@@ -351,7 +353,7 @@ def trouble_line(what: AwaitingBeacon | BadBeacon | BoardLost | BoardFound) -> P
     return ProgressEvent("board-found", text, {"seconds": round(what.seconds, 3)})
 
 
-def ended_line(manifest: Manifest, what: RoundEnded) -> ProgressEvent:
+def ended_line(manifest: Manifest, what: RoundEnded, names: Names) -> ProgressEvent:
     """Says how a round ended: with a result or an abort."""
     facts: dict[str, object] = {
         "round": what.round,
@@ -359,7 +361,8 @@ def ended_line(manifest: Manifest, what: RoundEnded) -> ProgressEvent:
         "attempt": what.attempt,
     }
     if isinstance(what.outcome, Abort):
-        text = f"round {what.round}: aborted, {why_text(what.outcome)}"
+        who = names.listed(what.culprits) if what.culprits else ""
+        text = f"round {what.round}: aborted, {why_text(what.outcome, who)}"
         facts |= abort_facts(what.outcome) | {"why": what.why}
         return ProgressEvent("abort", f"{text} ({what.why})" if what.why else text, facts)
     facts |= result_facts(manifest, what.outcome, what.included)
@@ -383,10 +386,11 @@ def question_rows(manifest: Manifest) -> list[tuple[str, str]]:
     ]
 
 
-def why_text(abort: Abort) -> str:
-    """Says why a round was aborted, and whether anything of it was seen."""
+def why_text(abort: Abort, who: str) -> str:
+    """Says why a round was aborted, who was missing or wrong, and whether any of it was seen."""
     seen = "; only masked values were published" if abort.released is Released.MASKED else ""
-    return f"{ABORTS[name_of(abort.reason)]}{seen}"
+    missing = f"; missing or wrong: {who}" if who else ""
+    return f"{ABORTS[name_of(abort.reason)]}{missing}{seen}"
 
 
 def abort_facts(abort: Abort) -> dict[str, object]:

@@ -13,6 +13,7 @@ from gopa.planning.defaults import CORRUPT, GOOD_CHANCE
 from gopa.planning.liveness import Liveness
 from gopa.planning.terms import Terms
 from gopa.planning.usefulness import terms_warning
+from gopa.rounding import blur
 
 NoiseName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
 
@@ -95,7 +96,7 @@ class Plan:
         return (
             f"<Plan: {terms.parties} parties of whom {terms.corrupt} may collude, "
             f"epsilon {terms.epsilon:g}, delta {float(terms.delta):g}, error of the mean "
-            f"{self.errors.planned:.2g}; explain() says why>"
+            f"{blur(self.errors.planned)}; explain() says why>"
         )
 
     def explain(self) -> str:

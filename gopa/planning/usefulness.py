@@ -18,6 +18,7 @@ from gopa.planning.defaults import CORRUPT, DROPOUT
 from gopa.planning.gaussian import gaussian_delta, gaussian_mu, renyi_mu, zcdp_delta
 from gopa.planning.liveness import fewest_survivors
 from gopa.planning.terms import FEWEST_PARTIES, LARGEST_EPSILON, LEAST_DELTA, MOST_PARTIES, Terms
+from gopa.rounding import blur
 
 MOST_ERROR: Final = 0.25
 """An answer whose standard error is a larger part of the range is mostly noise."""
@@ -139,7 +140,7 @@ def terms_warning(
 ) -> str:
     """The same for an answer under these terms, with an error in the units of the values."""
     answer = BlurredAnswer.of(terms, error, colluding=colluding, dropout=dropout)
-    return noise_warning(answer, f"{error:.2g}", f"{terms.low:f}", f"{terms.high:f}")
+    return noise_warning(answer, blur(error), f"{terms.low:f}", f"{terms.high:f}")
 
 
 def error_with_all(terms: Terms) -> float:

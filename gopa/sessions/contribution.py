@@ -7,7 +7,8 @@ the party itself has checked them.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from gopa.aggregation.encoding import Encoded, Encoding, NoisySum, Plain
 from gopa.aggregation.errors import RoundAborted
 from gopa.aggregation.reading import warnings_of
 from gopa.aggregation.result import numbers
+from gopa.aggregation.structure import flat
 from gopa.aggregation.weighting import Weights, encoding_with
 from gopa.messages.framing import Posted
 from gopa.messages.manifest import Manifest, Mode
@@ -24,9 +26,14 @@ from gopa.messages.organiser import Abort, Close, Open, Released, ResultMessage,
 from gopa.messages.phases import Kind, Phase
 from gopa.party import Part
 from gopa.session_tracker import MessageProgress, TrackedRound, close_phase
-from gopa.wording import PARTS, name_of
+from gopa.wording import PARTS, counted, name_of
 from wire.errors import MalformedMessage, UsageError
 from wire.secret import Guarded
+
+FORMAT: Final = "gopa-contribution/v1"
+
+_OF_ONE: Final = frozenset({"clipped", "scaled"})
+"""What was done to a value says something about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,8 @@ class Contribution:
 
     The party has checked what concerns itself and its neighbours. That the sum is the right
     one is for an audit of the log to say: `gopa audit`, or `SessionAggregator`.
+
+    `float` gives the mean where it is one number; in a notebook a contribution is a table.
     """
 
     session: bytes
@@ -83,18 +92,58 @@ class Contribution:
 
     def __str__(self) -> str:
         """A summary for a person; long vectors are shortened."""
+        return "\n".join(f"{name:<9}{text}" for name, text in self._lines())
+
+    def _lines(self) -> list[tuple[str, str]]:
         yours = (
             "yours among them" if self.included else f"without yours: {PARTS[name_of(self.part)]}"
         )
-        lines = [f"mean     {numbers(self.mean, self.stderr)}"]
-        lines += [f"warning  {each}" for each in self.warnings]
-        return "\n".join([*lines, f"parties  {self.count}, {yours}"])
+        return [
+            ("mean", numbers(self.mean, self.stderr)),
+            *(("warning", each) for each in self.warnings),
+            ("parties", f"{self.count}, {yours}"),
+        ]
 
     def __repr__(self) -> str:
-        name = type(self).__name__
-        noisy = "".join(f", WARNING: {each}" for each in self.warnings)
-        part = self.part.name.lower()
-        return f"<{name}: round {self.round}, {self.count} parties, {part}{noisy}>"
+        count = len(flat(self.mean))
+        shown = numbers(self.mean, self.stderr) if count == 1 else f"of {count} numbers"
+        over = counted(self.count, "party", "parties")
+        noisy = "".join(f", WARNING: {each.partition(':')[0]}" for each in self.warnings)
+        return f"<mean {shown}, round {self.round}, {over}, {self.part.name.lower()}{noisy}>"
+
+    def _repr_html_(self) -> str:
+        """The same summary as a table, for notebooks."""
+        from gopa.aggregation.result_html import summary_table
+
+        return summary_table(self._lines())
+
+    def __float__(self) -> float:
+        """The mean, where it is one number; `UsageError` where it is more."""
+        found = flat(self.mean)
+        if len(found) != 1:
+            message = f"this result holds {len(found)} numbers: take one of them from `mean`"
+            raise UsageError(message, "result")
+        return float(found[0])
+
+    def to_dict(self) -> dict[str, Any]:
+        """What it says of the round as plain Python data, which `docs/python.md` lists.
+
+        Arrays and tuples become lists, keys of dicts become text, and what is not a number
+        becomes None. `clipped` and `scaled` tell about one's own value, and are not in it.
+        """
+        from gopa.aggregation.result_record import plain_data
+
+        found = {
+            "format": FORMAT,
+            "session": self.session.hex(),
+            **{each.name: getattr(self, each.name) for each in fields(self)[1:]},
+            "part": self.part.name.lower(),
+        }
+        return {name: plain_data(each) for name, each in found.items() if name not in _OF_ONE}
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """`to_dict` as JSON; every float is written so that it reads back as the same one."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

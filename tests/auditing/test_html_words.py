@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -161,6 +162,22 @@ def test_a_large_graph_is_described_instead() -> None:
     tree = page(report(250))
     assert not by_kind(tree, "inside")
     assert [each for each in tree.iter("p") if "not drawn" in words(each)]
+
+
+def test_the_auditors_names_stand_beside_keys_that_are_theirs_to_the_last_digit() -> None:
+    whole = report(parties=10, gone=3)
+    keys = whole.rounds[0].joined
+    near = bytes([*keys[8][:-1], keys[8][-1] ^ 1])
+    names = {keys[0]: "ada", keys[7]: "<b>ben</b>", near: "eve"}
+    bare, named = (to_html(as_json(whole), each) for each in ({}, names))
+    assert "ada" not in bare
+    text = words(ET.fromstring(named))  # noqa: S314 - our own output
+    assert f"<b>ben</b> {keys[7].hex()[:12]}" in text
+    assert f"ada {keys[0].hex()}" in text
+    assert "no log holds them" in text
+    assert "eve" not in set(re.findall(r"\w+", text))
+    drawn = {each.text for each in ET.fromstring(named).iter() if each.tag.endswith("title")}  # noqa: S314
+    assert f"ada ({keys[0].hex()[:12]}…): in the result" in drawn
 
 
 def test_a_real_session_is_shown_as_it_was(tmp_path: Path) -> None:

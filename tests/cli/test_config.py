@@ -31,6 +31,11 @@ mode = "signed"
 [session.open]
 join-seconds = 5
 seconds = { commit = 10, publish = 2.5 }
+
+[join]
+identity = "ada"
+epsilon = 0.5
+yes = true
 """
 
 
@@ -44,6 +49,7 @@ def test_options_are_read_by_their_names(path: Path) -> None:
     found = read_config(path)
     assert found["board.serve"] == {"sessions": True, "most_sessions": "7"}
     assert found["session.open"]["others"] == [("commit", "10"), ("publish", "2.5")]
+    assert found["join"] == {"identity": "ada", "epsilon": "0.5", "yes": True}
     path.write_text("[session.open]\n")
     assert read_config(path) == {name: {} for name in TABLES}
 
@@ -84,6 +90,11 @@ def test_values_reach_the_command_as_from_the_line(path: Path) -> None:
         ("[session.open]\nconfig = 'x'", ""),
         ("[session.open]\ndirectory = 'x'", ""),
         ("[board]\nsessions = true", "[board.serve]"),
+        ("[join]\nidentiti = 'x'", "identity"),
+        ("[join]\nticket = 'x'", ""),
+        ("[joins]\nidentity = 'x'", "[join]"),
+        ("[join.serve]\nidentity = 'x'", ""),
+        ("join = true", "[join]"),
         ("[board.serve]\nsessions = 1", "true or false"),
         ("[board.serve]\nport = true", "number"),
         ("[board.serve]\nport = [1, 2]", "number"),

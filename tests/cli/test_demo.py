@@ -43,7 +43,7 @@ def test_it_goes_from_the_question_to_a_changed_bit(shown: tuple[Path, Result]) 
     assert places == sorted(places)
     for words in ("answer", "truth", "left out person 7", "left out person 11", " VALID "):
         assert words in text
-    assert "person 11, party " in text
+    assert "party number 11 (" in text
     assert "04-K3" in text
     assert " INVALID " in text[places[3] : places[4]]
 
@@ -168,3 +168,15 @@ def test_warnings_of_the_planner_are_said_once(capfd: pytest.CaptureFixture[str]
     )
     assert found.stderr.count("mostly noise") == 1
     assert "mostly noise" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("columns", [40, 200])
+def test_lines_are_no_longer_than_the_terminal(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    demo._say("many words " * 50)
+    demo._show("name", "many words " * 50)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) < columns
+    assert max(map(len, lines)) > min(columns, 90) - 12

@@ -72,7 +72,7 @@ def test_names_stand_in_front_of_keys() -> None:
     assert names.shown(KEYS[1]) == KEYS[1].hex()[:16]
     assert names.put_in(f"party {short}: late") == f"party ada ({short}): late"
     assert names.put_in(KEYS[0].hex()) == f"ada ({KEYS[0].hex()})"
-    others = f"{KEYS[1].hex()} {short}00 {short[:-1]}"
+    others = f"{KEYS[1].hex()} {short}00 {short[:-1]} {short}{KEYS[1].hex()[16:]}"
     assert names.put_in(others) == others
 
 

@@ -11,20 +11,29 @@ import pytest
 from rich.console import Console
 
 from gopa.cli.join_words import facts_of, sentence
+from gopa.cli.roster import NOBODY, Names
 from gopa.cli.session import _table
 from gopa.cli.session_progress import (
     CurrentActivity,
     OrganiserProgress,
     ProgressDisplay,
     ProgressEvent,
+    ended_line,
     result_facts,
     result_text,
 )
-from gopa.messages.organiser import ResultMessage
+from gopa.messages.organiser import Abort, AbortReason, Released, ResultMessage
 from gopa.messages.phases import Phase
 from gopa.party import Part
 from gopa.sessions.contribution import Contribution
-from gopa.sessions.organising import AwaitingBeacon, BadBeacon, BoardFound, BoardLost, Happening
+from gopa.sessions.organising import (
+    AwaitingBeacon,
+    BadBeacon,
+    BoardFound,
+    BoardLost,
+    Happening,
+    RoundEnded,
+)
 from gopa.sessions.organising.reading import OpenRound, SessionStatus
 from gopa.sessions.ticket import Ticket
 from gopa.simulation import Script
@@ -70,6 +79,15 @@ def test_what_holds_a_session_up_is_said(
     assert (told.event, told.facts) == (event, facts)
     known = {"AwaitingBeacon": "77", "BadBeacon": "forged", "BoardLost": "away", "BoardFound": "61"}
     assert known[type(what).__name__] in told.text
+
+
+def test_whoever_an_abort_names_is_named() -> None:
+    abort = Abort(bytes(32), 0, AbortReason.NOT_UNMASKED, Released.MASKED, (1,))
+    ended = RoundEnded(1, 0, 0, abort, 0, "", KEYS[:2])
+    told = ended_line(MANIFEST, ended, Names({KEYS[0]: "ada"}))
+    assert f"ada ({KEYS[0].hex()[:16]}), {KEYS[1].hex()[:16]}" in told.text
+    assert told.facts["culprits"] == [1]
+    assert "missing" not in ended_line(MANIFEST, replace(ended, culprits=()), NOBODY).text
 
 
 def test_a_sum_of_weights_is_no_mean_of_values() -> None:

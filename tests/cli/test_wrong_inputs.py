@@ -61,6 +61,10 @@ board tail folder
 board tail http://127.0.0.1:9 --log words
 board witness new
 board witness new --name w/with+plus
+demo -n 2
+demo -n many
+demo --out words.txt
+demo twice
 enrol
 enrol --identity words.txt --invitation words.txt
 enrol --identity nothing --invitation nothing
@@ -76,6 +80,13 @@ join words.txt --identity words.txt --file wrong.npy
 join words.txt --identity words.txt --value 1 --epsilon much
 join words.txt --identity words.txt --value 1 --corrupt-share 1/0
 join words.txt --identity words.txt --value 1 --patience nan
+join words.txt --config nothing
+join words.txt --config words.txt
+board serve folder --config wrong.json
+session open folder --config folder
+session roster words.txt
+session roster new ada
+session roster new ada=12
 keygen folder
 keygen words.txt
 keygen new --passphrase-file nothing

@@ -52,9 +52,11 @@ def test_units_can_write_their_own_directory_only(unit: Path) -> None:
 
 
 def test_config_files_are_read() -> None:
-    board, session = (read_config(DEPLOY / f"{name}.toml") for name in ("board", "session"))
+    board, session, party = (
+        read_config(DEPLOY / f"{name}.toml") for name in ("board", "session", "party")
+    )
     assert board["board.serve"]["sessions"] is True
-    assert session["session.create"]["epsilon"] == "1"
+    assert session["session.create"]["epsilon"] == party["join"]["epsilon"] == "1"
     assert session["session.open"]["others"] == [("confirm", "1800")]
 
 

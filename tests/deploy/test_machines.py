@@ -36,6 +36,10 @@ class Machines:
         for name in ("board.toml", "session.toml"):
             text = (ROOT / "deploy" / name).read_text()
             (root / "etc" / name).write_text(self.placed(text))
+        text = (ROOT / "deploy" / "party.toml").read_text()
+        for name in NAMES:
+            mine = text.replace("9102", str(free_port()))
+            (root / "etc" / f"{name}.toml").write_text(self.placed(mine, name))
         (block, *_) = blocks(PAGE)
         self.lines = [line for line in block.splitlines() if line and not line.startswith("#")]
 
@@ -44,6 +48,7 @@ class Machines:
         for wanted, here in (
             ("/srv/party", f"{self.root}/srv/{party}"),
             ("/srv/", f"{self.root}/srv/"),
+            ("/etc/gopa/party.toml", f"{self.root}/etc/{party}.toml"),
             ("/etc/gopa", f"{self.root}/etc"),
             ("https://board.example", f"http://127.0.0.1:{self.port}"),
             ("8765", str(self.port)),

@@ -121,3 +121,18 @@ def test_the_command_prints_the_chance_and_refuses_a_small_one() -> None:
     assert taken.exit_code == 0
     assert "warning" in taken.stderr
     assert json.loads(taken.stdout)["warnings"]
+
+
+def test_a_plan_has_lines_where_there_is_no_room_for_a_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = {}
+    for columns in (120, 40):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        result = CliRunner().invoke(plan, ["-n", "100", "--epsilon", "1", "--delta", "1e-6"])
+        assert result.exit_code == 0, result.output
+        assert max(map(len, result.stdout.splitlines())) <= columns
+        said[columns] = result.stdout
+    assert said[120].splitlines()[0].split() == ["what", "value", "why"]
+    assert "honest parties: " in said[40]
+    assert len(said[40].splitlines()) < 3 * len(said[120].splitlines())

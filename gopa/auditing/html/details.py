@@ -100,7 +100,7 @@ def shown_fault(found: ReportObject) -> view.ShownFault:
     ]
     return view.ShownFault(
         who=wording.sentence(known.get(culprit, culprit)),
-        key=key_name(author) if named else "",
+        key=shown_key(found, author) if named else None,
         brief=cut(got or what, _LONGEST_BRIEF),
         what=what,
         rule=found.text("rule"),
@@ -111,6 +111,11 @@ def shown_fault(found: ReportObject) -> view.ShownFault:
         facts=[fact for fact in facts if fact.value],
         entries=first_of(found.rows("entries"), _entry, _MOST_ENTRIES),
     )
+
+
+def shown_key(found: ReportObject, key: str) -> view.ShownKey:
+    """The first digits of a key, with the name of its owner where the auditor knows it."""
+    return view.ShownKey(key_name(key), found.name_of(key))
 
 
 def _entry(entry: ReportObject) -> tuple[int, str]:
@@ -128,7 +133,11 @@ def shown_round(found: ReportObject) -> view.ShownRound:
         excluded=first_of(found.rows("excluded"), _left_out, _MOST_EXCLUDED, _UNFOLDED_EXCLUDED),
         lists=first_of(found.rows("lists"), _list, _MOST_LISTS),
         sums=first_of(_sums(found), _sum, _MOST_SUMS),
-        keys=first_of(found.texts("included", LONGEST_NAME), str, _MOST_KEYS),
+        keys=first_of(
+            found.texts("included", LONGEST_NAME),
+            lambda key: view.ShownKey(key, found.name_of(key)),
+            _MOST_KEYS,
+        ),
         privacy=shown_privacy(found.part_or_none("privacy")),
     )
 
@@ -168,23 +177,23 @@ def _parties(found: ReportObject, keys: Sequence[str]) -> list[drawing.GraphPart
     """Who is in the graph, and what became of them."""
     inside = frozenset(found.texts("included"))
     gone = {row.text("author"): row for row in found.rows("excluded")}
-    return [_party(key, key in inside, gone.get(key)) for key in keys]
+    return [_party(key, found.name_of(key), key in inside, gone.get(key)) for key in keys]
 
 
-def _party(key: str, inside: bool, row: ReportObject | None) -> drawing.GraphParty:
+def _party(key: str, name: str, inside: bool, row: ReportObject | None) -> drawing.GraphParty:
     if inside:
-        return drawing.GraphParty(key, "in the result", "inside")
+        return drawing.GraphParty(key, name, "in the result", "inside")
     if row is None:
-        return drawing.GraphParty(key, "not in the result", "gone")
+        return drawing.GraphParty(key, name, "not in the result", "gone")
     faultless = wording.plain_name(row.text("cause")) in wording.FAULTLESS
-    return drawing.GraphParty(key, reason_of(row), "gone" if faultless else "broke")
+    return drawing.GraphParty(key, name, reason_of(row), "gone" if faultless else "broke")
 
 
 def _left_out(row: ReportObject) -> view.LeftOutParty:
     entry = row.place("entry")
     where = f"{wording.doing(row.text('phase'))}, rule {row.text('rule')}"
     return view.LeftOutParty(
-        key=key_name(row.text("author")),
+        key=shown_key(row, row.text("author")),
         why=wording.sentence(reason_of(row)),
         where=where if entry is None else f"{where}, entry {entry:,}",
     )
@@ -249,7 +258,7 @@ def shown_remark(found: ReportObject) -> view.ShownRemark:
     return view.ShownRemark(
         rule=found.text("rule", LONGEST_NAME),
         what=found.text("what", _LONGEST_SAID),
-        author=key_name(author),
+        author=shown_key(found, author) if author else None,
         round=found.number("round"),
         count=found.number("count"),
         entries=found.numbers("entries")[:_MOST_ENTRIES],

@@ -18,6 +18,7 @@ MOST_DRAWN: Final = 200
 _MOST_LABELS: Final = 24
 _DENSE: Final = 300
 _MOST_BARS: Final = 30
+_LONGEST_LABEL: Final = 8
 
 _CENTRE: Final = 500
 _RADIUS_WITH_LABELS: Final = 365
@@ -28,9 +29,10 @@ Pairs = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class GraphParty:
-    """Whom to draw, what became of it, and how: `inside`, `gone` or `broke`."""
+    """Whom to draw, its name or nothing, what became of it, and how: `inside`, `gone`, `broke`."""
 
     key: str
+    name: str
     why: str
     kind: str
 
@@ -52,7 +54,7 @@ class PartyShape:
 
 @dataclass(frozen=True, slots=True)
 class PartyLabel:
-    """The beginning of a key, outside of the circle of parties."""
+    """The beginning of a name or a key, outside of the circle of parties."""
 
     text: str
     x: int
@@ -127,9 +129,9 @@ def graph(parties: Sequence[GraphParty], edges: Pairs, opened: Pairs) -> DrawnGr
     size = max(6, min(15, 900 // max(len(parties), 1)))
     drawn = [
         DrawnParty(
-            name=f"{key_name(each.key)}: {each.why}",
+            name=f"{_called(each)}: {each.why}",
             shape=PartyShape(each.kind, x, y, size),
-            label=_label(each.key, x, y) if len(parties) <= _MOST_LABELS else None,
+            label=_label(each, x, y) if len(parties) <= _MOST_LABELS else None,
         )
         for each, (x, y) in zip(parties, places, strict=True)
     ]
@@ -162,11 +164,16 @@ def _path(pairs: Iterable[tuple[int, int]], places: Pairs) -> str:
     )
 
 
-def _label(key: str, x: int, y: int) -> PartyLabel:
+def _called(party: GraphParty) -> str:
+    digits = key_name(party.key)
+    return f"{party.name} ({digits})" if party.name else digits
+
+
+def _label(party: GraphParty, x: int, y: int) -> PartyLabel:
     right, down = (round(_CENTRE + (each - _CENTRE) * 1.075) for each in (x, y))
     side = "middle" if abs(right - _CENTRE) < 60 else "start" if right > _CENTRE else "end"
     lift = 0 if side != "middle" else 14 if down > _CENTRE else -14
-    return PartyLabel(key[:8], right, down + lift, side)
+    return PartyLabel((party.name or party.key)[:_LONGEST_LABEL], right, down + lift, side)
 
 
 def _legend(parties: Sequence[GraphParty], masks: int, opened: int) -> list[LegendRow]:

@@ -21,12 +21,13 @@ from gopa.auditing.html.details import (
     session_facts,
     shown_check,
     shown_fault,
+    shown_key,
     shown_privacy,
     shown_remark,
     shown_round,
     tallies,
 )
-from gopa.auditing.html.figures import between, key_name, short, with_error
+from gopa.auditing.html.figures import between, short, with_error
 from gopa.auditing.html.report_object import LONGEST_NAME, ReportObject, cut
 from gopa.auditing.noise import ReadTerms, warning
 
@@ -48,6 +49,7 @@ _ANCHORED: Final = {
     "manifest": "the manifest, which fixes the plan and who may take part",
 }
 _NAMES: Final = "Who the people behind the keys are is not known from a log."
+_GIVEN: Final = "Names beside keys were given by whoever made this page; no log holds them."
 
 
 def page_of(report: ReportObject) -> view.AuditPage:
@@ -57,12 +59,12 @@ def page_of(report: ReportObject) -> view.AuditPage:
         UsageError: the report has another shape.
     """
     verdict, session = report.text("verdict"), report.part_or_none("session")
-    title = _title(session)
+    title = _title(session, simulation=report.flag("simulation"))
     rounds, checks = report.rows("rounds"), report.rows("checks")
     results = [found for found in rounds if found.text("outcome") == "result"]
     last = (results or rounds)[-1:]
     log, faults = report.part_or_none("log"), report.rows("faults")
-    limits = [*report.texts("limits"), _NAMES]
+    limits = [*report.texts("limits"), _NAMES, *([_GIVEN] if report.named else [])]
     ordered = sorted(faults, key=lambda each: each.flag("handled"))
     shown_faults = first_of(ordered, shown_fault, _MOST_FAULTS, _UNFOLDED_FAULTS)
     return view.AuditPage(
@@ -87,7 +89,7 @@ def page_of(report: ReportObject) -> view.AuditPage:
         brief_faults=view.FirstOf(shown_faults.total, shown_faults.shown[:_MOST_BRIEF_FAULTS]),
         unhandled=any(not fault.flag("handled") for fault in faults),
         limits=first_of(limits, wording.sentence, _MOST_LINES),
-        assumptions=first_of(_assumptions(rounds), wording.sentence, _MOST_LINES),
+        assumptions=first_of(_assumptions(rounds), _stated, _MOST_LINES),
         log=None if log is None else log_facts(log),
         checks_total=len(checks),
         tallies=tallies(checks),
@@ -99,10 +101,14 @@ def page_of(report: ReportObject) -> view.AuditPage:
     )
 
 
-def _title(session: ReportObject | None) -> str:
+def _title(session: ReportObject | None, *, simulation: bool) -> str:
     if session is None:
         return "No session could be read"
-    return session.text("title") or "Untitled session"
+    return session.text("title") or ("Simulated session" if simulation else "Untitled session")
+
+
+def _stated(words: str) -> str:
+    return f"{wording.sentence(words).removesuffix('.')}."
 
 
 def _standing(report: ReportObject, verdict: str) -> wording.VerdictWords:
@@ -209,14 +215,12 @@ def _cancelling(found: ReportObject) -> int | None:
 
 def _reasons(excluded: Sequence[ReportObject]) -> list[view.LeftOutGroup]:
     """Who was left out by reason, most of them first."""
-    groups: dict[str, list[str]] = {}
+    groups: dict[str, list[view.ShownKey]] = {}
     for row in excluded:
-        groups.setdefault(reason_of(row), []).append(row.text("author"))
+        groups.setdefault(reason_of(row), []).append(shown_key(row, row.text("author")))
     largest = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     return [
-        view.LeftOutGroup(
-            why, len(keys), list(map(key_name, keys)) if len(keys) <= _MOST_NAMED else []
-        )
+        view.LeftOutGroup(why, len(keys), keys if len(keys) <= _MOST_NAMED else [])
         for why, keys in largest
     ]
 

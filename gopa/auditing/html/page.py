@@ -1,8 +1,9 @@
 """An audit report as one page that anybody can read. `specs/11-audit.md`, section 4.
 
-The page is made of the JSON report alone: the same report gives the same bytes. It has no
-scripts and loads nothing; its policy forbids both, so that a name that slipped through
-as markup could do nothing either. Lists are cut where a page would grow without bound.
+The page is made of the JSON report alone, and of names of parties if the auditor gives some: the
+same of both gives the same bytes. It has no scripts and loads nothing; its policy forbids both, so
+that a name that slipped through as markup could do nothing either. Lists are cut where a page would
+grow without bound.
 """
 
 from __future__ import annotations
@@ -52,15 +53,17 @@ CONTENT_SECURITY_POLICY: Final = (
 )
 
 
-def to_html(report: Mapping[str, object]) -> str:
+def to_html(report: Mapping[str, object], names: Mapping[bytes, str] | None = None) -> str:
     """A whole HTML document, which is well-formed XML too.
 
-    `report` is what `report.to_json_dict` makes, or the JSON of it read again.
+    `report` is what `report.to_json_dict` makes, or the JSON of it read again. `names` are what
+    the auditor calls the owners of keys, such as those of a roster: a log knows none.
 
     Raises:
         UsageError: it has another shape.
     """
-    return render(page_of(ReportObject(report)))
+    known = {key.hex(): name for key, name in (names or {}).items()}
+    return render(page_of(ReportObject(report, known)))
 
 
 def render(page: AuditPage) -> str:

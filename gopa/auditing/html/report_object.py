@@ -7,6 +7,7 @@ than the page may show, so nobody can make a page grow without bound.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from wire.errors import UsageError
@@ -14,6 +15,7 @@ from wire.errors import UsageError
 LONGEST: Final = 1200
 LONGEST_NAME: Final = 200
 LARGEST_NUMBER: Final = 2**64
+NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def cut(value: str, most: int = LONGEST) -> str:
@@ -24,12 +26,13 @@ def cut(value: str, most: int = LONGEST) -> str:
 class ReportObject:
     """Reads an object of the report. Methods raise `UsageError` for a field of another shape."""
 
-    __slots__ = ("_fields",)
+    __slots__ = ("_fields", "_names")
 
-    def __init__(self, fields: object) -> None:
+    def __init__(self, fields: object, names: Mapping[str, str] = NOBODY) -> None:
+        """`names` are those that the auditor knows, by whole keys in hexadecimal digits."""
         if not isinstance(fields, Mapping):
             raise UsageError("this is no audit report: an object is expected", "report")
-        self._fields = fields
+        self._fields, self._names = fields, names
 
     def _get(self, name: str) -> object:
         if name not in self._fields:
@@ -64,16 +67,25 @@ class ReportObject:
 
     def part(self, name: str) -> ReportObject:
         """A field that holds an object."""
-        return ReportObject(self._get(name))
+        return ReportObject(self._get(name), self._names)
 
     def part_or_none(self, name: str) -> ReportObject | None:
         """A field that holds an object or null."""
         value = self._get(name)
-        return None if value is None else ReportObject(value)
+        return None if value is None else ReportObject(value, self._names)
 
     def rows(self, name: str) -> list[ReportObject]:
         """A field that holds a list of objects."""
-        return [ReportObject(item) for item in self._list(name)]
+        return [ReportObject(item, self._names) for item in self._list(name)]
+
+    @property
+    def named(self) -> bool:
+        """Whether the auditor knows anybody by name."""
+        return bool(self._names)
+
+    def name_of(self, key: str) -> str:
+        """What the auditor calls the owner of a key; nothing where it knows no name."""
+        return cut(self._names.get(key, ""), LONGEST_NAME)
 
     def texts(self, name: str, most: int = LONGEST) -> list[str]:
         """A field that holds a list of texts, each cut after `most` characters."""

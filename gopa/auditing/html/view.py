@@ -39,6 +39,14 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownKey:
+    """Digits of a key, all or the first, and what the auditor calls its owner, or nothing."""
+
+    digits: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class LooseKeys:
     """What the auditor took from the transcript, or was told by nobody at all (`missing`)."""
 
@@ -129,7 +137,7 @@ class LeftOutGroup:
 
     why: str
     count: int
-    keys: Sequence[str]
+    keys: Sequence[ShownKey]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +163,10 @@ class LastRound:
 
 @dataclass(frozen=True, slots=True)
 class ShownFault:
-    """A rule that somebody broke; `key` is empty where `who` needs none."""
+    """A rule that somebody broke; `key` is None where `who` needs none."""
 
     who: str
-    key: str
+    key: ShownKey | None
     brief: str
     what: str
     rule: str
@@ -174,7 +182,7 @@ class ShownFault:
 class LeftOutParty:
     """A party that was left out: why, and which phase, rule and entry say so."""
 
-    key: str
+    key: ShownKey
     why: str
     where: str
 
@@ -215,7 +223,7 @@ class ShownRound:
     excluded: FirstOf[LeftOutParty]
     lists: FirstOf[ShownList]
     sums: FirstOf[tuple[str, str]]
-    keys: FirstOf[str]
+    keys: FirstOf[ShownKey]
     privacy: ShownPrivacy | None
 
 
@@ -225,7 +233,7 @@ class ShownRemark:
 
     rule: str
     what: str
-    author: str
+    author: ShownKey | None
     round: int
     count: int
     entries: Sequence[int]

@@ -8,7 +8,7 @@ keeps the rules is for an audit to say.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -17,7 +17,7 @@ from bulletin_board import Entry, LogReader, Submission
 from bulletin_board.client.board import BoardClient
 from gopa.messages.framing import Assembler, Message, Posted, signature_claim
 from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import Abort, AbortReason, Released, ResultMessage
+from gopa.messages.organiser import Abort, AbortReason, Released, ResultMessage, RollEntry
 from gopa.messages.phases import Kind, Phase
 from gopa.session_tracker import TrackedSession
 from gopa.sessions.following.follower import Horizon
@@ -86,10 +86,16 @@ def _is_phase(entry: Entry) -> bool:
     return 0 < entry.phase < len(Phase)
 
 
+def culprits_of(abort: Abort, roll: Sequence[RollEntry]) -> tuple[bytes, ...]:
+    """The keys of those that an abort names; positions behind the roll name nobody."""
+    return tuple(roll[place].author for place in abort.culprits if place < len(roll))
+
+
 @dataclass(frozen=True, slots=True)
 class FinishedRound:
     """Says how a round ended; `included` are the keys of those in the result.
 
+    `culprits` are the keys of those that an abort found missing or wrong, as the organiser says.
     `cut_off` are messages that were in the log before an abort and that its cut left out.
     `vetoed`: as far as their number tells, the round would have gone on (04-X7).
     """
@@ -100,6 +106,7 @@ class FinishedRound:
     joined: int
     outcome: ResultMessage | Abort
     included: tuple[bytes, ...]
+    culprits: tuple[bytes, ...] = ()
     cut_off: tuple[int, ...] = ()
     vetoed: bool = False
 
@@ -194,10 +201,12 @@ class SessionStatus:
         if found is None or found.ended is None or (ended and found is before):
             return
         included = self._present(session) if isinstance(found.ended, ResultMessage) else ()
-        joined = 0 if found.roll is None else len(found.roll.parties)
+        roll = () if found.roll is None else found.roll.parties
+        culprits = culprits_of(found.ended, roll) if isinstance(found.ended, Abort) else ()
         cut_off, vetoed = self._left_out(session, found.ended, phase)
         where = found.number, found.logical, found.attempt
-        self.past.append(FinishedRound(*where, joined, found.ended, included, cut_off, vetoed))
+        past = FinishedRound(*where, len(roll), found.ended, included, culprits, cut_off, vetoed)
+        self.past.append(past)
 
     def _party(self, session: TrackedSession, posted: Posted) -> None:
         entry, author = posted.entry, posted.entry.author.data

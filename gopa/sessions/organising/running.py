@@ -25,7 +25,7 @@ from gopa.rules import BeaconValue, RoundPicture, SessionState
 from gopa.sessions.following.follower import Horizon
 from gopa.sessions.organising.beacons import BeaconSource, verified
 from gopa.sessions.organising.organiser import AskBeacon, DurableOrganiser, Over, Send, WaitUntil
-from gopa.sessions.organising.reading import PIECE, OrganiserLog
+from gopa.sessions.organising.reading import PIECE, OrganiserLog, culprits_of
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
 
 
@@ -79,6 +79,7 @@ class RoundEnded:
     """Tells that a round has its result or was aborted.
 
     `included` is how many parties are in the result; `why` is set where the organiser gave up.
+    `culprits` are the keys of those that an abort found missing or wrong.
     """
 
     round: int
@@ -87,6 +88,7 @@ class RoundEnded:
     outcome: ResultMessage | Abort
     included: int
     why: str
+    culprits: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +178,10 @@ class Watcher:
 def _ended(current: RoundPicture, why: str) -> Happening:
     if current.ended is None:
         raise TypeError("the round goes on")
-    included = len(current.members) if isinstance(current.ended, ResultMessage) else 0
-    return RoundEnded(
-        current.number, current.logical, current.attempt, current.ended, included, why
-    )
+    where, outcome = (current.number, current.logical, current.attempt), current.ended
+    if isinstance(outcome, ResultMessage):
+        return RoundEnded(*where, outcome, len(current.members), why)
+    return RoundEnded(*where, outcome, 0, why, culprits_of(outcome, current.roll))
 
 
 _PASSING: Final = frozenset({429, 503})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from gopa.cli.roster import Names
 from gopa.cli.session import _past_text
 from gopa.messages.organiser import Abort, ResultMessage
 from gopa.messages.phases import Phase
@@ -132,6 +133,11 @@ def test_an_abort_with_nothing_cut_off_looks_like_none() -> None:
     assert isinstance(past[0].outcome, Abort)
     assert (past[0].vetoed, past[0].cut_off, rounds[0].veto) == (False, (), ())
     assert "VETO" not in _past_text(world.manifest, past[0])
+    (missing,) = past[0].culprits
+    assert rounds[0].roll.index(missing) == past[0].outcome.culprits[0]
+    assert f"ada ({missing.hex()[:16]})" in _past_text(
+        world.manifest, past[0], Names({missing: "ada"})
+    )
 
 
 def _most_lost(world: Crowd) -> int:

@@ -74,7 +74,7 @@ def test_a_session_that_is_not_there_is_waited_for(place: World) -> None:
     accepted(place, 1)
     party = place.join(1, *HALF, ticket=other_ticket(place, session=bytes(32)))
     party.awaited("standing")
-    assert "until the session is open" in party.said("standing")["now"]
+    assert "until the session is open" in party.awaited("standing")["now"]
     assert party.alive
     party.interrupt()
     assert party.wait() == INTERRUPTED_EXIT

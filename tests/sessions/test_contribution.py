@@ -1,0 +1,73 @@
+"""What a party gets from a round: for people, for programs, for notebooks."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from gopa.party import Part
+from gopa.sessions.contribution import FORMAT, Contribution
+from wire.errors import UsageError
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
+
+ONE = Contribution(
+    session=bytes(32),
+    round=2,
+    logical=1,
+    attempt=0,
+    mean=37.4,
+    sum=336.6,
+    stderr=19.0,
+    sum_stderr=171.0,
+    count=9,
+    included=True,
+    part=Part.ACTIVE,
+    clipped=1,
+    scaled=0,
+)
+MANY = replace(
+    ONE,
+    mean={"<b>": np.array([1.5, 2.5]), "age": np.float64(30)},
+    stderr={"<b>": np.array([0.5, 0.5]), "age": np.float64(0.5)},
+)
+
+
+def test_a_person_sees_the_number_with_its_error() -> None:
+    for shown in (str(ONE), repr(ONE), ONE._repr_html_()):
+        assert "40 +- 19" in shown
+    assert "of 3 numbers" in repr(MANY)
+    noisy = replace(ONE, warnings=("mostly noise",))
+    for shown in (str(noisy), repr(noisy), noisy._repr_html_()):
+        assert "mostly noise" in shown
+
+
+def test_a_notebook_gets_a_table_without_markup_of_others() -> None:
+    table = ET.fromstring(replace(ONE, warnings=("<script>",))._repr_html_())  # noqa: S314
+    assert [row.text for row in table.iter("th")] == ["mean", "warning", "parties"]
+    assert "<script>" in [row.text for row in table.iter("td")]
+
+
+def test_it_is_a_number_where_it_holds_one() -> None:
+    assert float(ONE) == 37.4
+    with pytest.raises(UsageError) as refused:
+        float(MANY)
+    assert refused.value.field == "result"
+
+
+def test_programs_get_plain_data_under_the_names_of_the_page() -> None:
+    """What was done to the own value says something about it, and stays out."""
+    found = json.loads(MANY.to_json())
+    assert found == MANY.to_dict()
+    assert found["mean"] == {"<b>": [1.5, 2.5], "age": 30.0}
+    assert (found["format"], found["session"], found["part"]) == (FORMAT, "00" * 32, "active")
+    section = PAGE.read_text().split("## A contribution for programs")[1]
+    assert [name for name in found if f"`{name}`" not in section] == []
+    assert not found.keys() & {"clipped", "scaled"}
+    assert json.loads(replace(ONE, mean=math.nan).to_json())["mean"] is None

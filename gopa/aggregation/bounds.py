@@ -82,7 +82,7 @@ class Bounds:
         clipped = int(np.count_nonzero(outside))
         if clipped and not clip:
             message = (
-                f"outside of the range from {self.grid.low} to {self.grid.high}: "
+                f"is outside of the range from {self.grid.low} to {self.grid.high}: "
                 "pass clip=True, or plan with a larger range"
             )
             where = structure.coordinate(int(np.flatnonzero(outside)[0]))
@@ -97,7 +97,7 @@ class Bounds:
         longest = self.longest(len(values) + (beside is not None))
         if not clip:
             message = (
-                f"a vector longer than the plan allows ({longest:.6g}): scale it, "
+                f"is a vector longer than the plan allows ({longest:.6g}): scale it, "
                 "pass clip=True, or plan with a larger norm"
             )
             raise OutOfRange(message, party)

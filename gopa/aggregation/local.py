@@ -188,11 +188,11 @@ class LocalAggregator(AggregatorBase):
             self._rounds += 1
             carried = self._engine.run(encoded.rows)
         _LOG.info(
-            "round %d: %d parties included, %d excluded, %d attempts",
+            "round %d: %s included, %d excluded, %s",
             self._rounds,
-            len(carried.included),
+            counted(len(carried.included), "party", "parties"),
             len(carried.excluded),
-            carried.attempts,
+            counted(carried.attempts, "attempt"),
         )
         return self._result(encoding, encoded, carried)
 

@@ -43,7 +43,7 @@ def record(result: Result) -> dict[str, Any]:
 
 
 def privacy_record(statement: PrivacyStatement) -> dict[str, Any]:
-    """Gives what a round gave away: epsilon, a delta for each adversary, and what it rests on."""
+    """Gives the privacy cost: epsilon, a delta for each adversary, and what it rests on."""
     return {
         "epsilon": statement.epsilon,
         "claims": [asdict(claim) for claim in statement.claims],

@@ -64,7 +64,7 @@ class Structure:
         """
         leaves = tuple(Leaf(path, _shape(leaf)) for path, leaf in _walk(value, party))
         if not sum(leaf.size for leaf in leaves):
-            raise InvalidValue("a value holds at least one number", party)
+            raise InvalidValue("must hold at least one number", party)
         return cls(leaves, _map(value, lambda _: None))
 
     @property
@@ -85,17 +85,21 @@ class Structure:
         if [path for path, _ in found] != [leaf.path for leaf in self.leaves]:
             raise InvalidValue(self._difference({path for path, _ in found}), party)
         if _map(value, lambda _: None) != self.outline:
-            raise InvalidValue("the same dicts, lists and tuples as the first value", party)
+            raise InvalidValue(
+                "must have the same dicts, lists and tuples as the first value", party
+            )
         vector = np.empty(self.size)
         start = 0
         for leaf, (path, item) in zip(self.leaves, found, strict=True):
             if _shape(item) != leaf.shape:
-                raise InvalidValue(f"{_described(leaf.shape)}, as in the first value", party, path)
+                raise InvalidValue(
+                    f"must be {_described(leaf.shape)}, as in the first value", party, path
+                )
             part = vector[start : start + leaf.size]
             part[:] = _exact(item, party, path)
             if not np.isfinite(part).all():
                 where = leaf.coordinate(int(np.flatnonzero(~np.isfinite(part))[0]))
-                raise InvalidValue("a finite number, not NaN or infinite", party, where)
+                raise InvalidValue("must be a finite number, not NaN or infinite", party, where)
             start += leaf.size
         return vector
 
@@ -122,10 +126,10 @@ class Structure:
         missing = ", ".join(sorted(expected - found)[:3])
         extra = ", ".join(sorted(found - expected)[:3])
         if missing:
-            return f"without {missing}, which the first value has"
+            return f"lacks {missing}, which the first value has"
         if extra:
-            return f"with {extra}, which the first value does not have"
-        return "with its parts in another order than the first value"
+            return f"has {extra}, which the first value does not have"
+        return "has its parts in another order than the first value"
 
 
 def count_of(given: object, field: str) -> int:
@@ -163,11 +167,11 @@ def _has_parts(value: Value) -> bool:
 def _walk(value: Value, party: int, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Numbers and arrays with their paths. Dicts are walked in the order of their keys' repr."""
     if depth > _MOST_DEPTH:
-        raise InvalidValue(f"at most {_MOST_DEPTH} levels of nesting", party, path)
+        raise InvalidValue(f"must have at most {_MOST_DEPTH} levels of nesting", party, path)
     if isinstance(value, Mapping):
         keys = _keys(value)
         if len(set(map(repr, keys))) < len(keys):
-            raise InvalidValue("keys of which no two have the same repr", party, path)
+            raise InvalidValue("must have keys of which no two have the same repr", party, path)
         for key in keys:
             yield from _walk(value[key], party, f"{path}[{key!r}]", depth + 1)
     elif isinstance(value, (list, tuple)):
@@ -177,7 +181,8 @@ def _walk(value: Value, party: int, path: str = "", depth: int = 0) -> Iterator[
         yield path, value
     else:
         message = (
-            f"a number, a numpy array, or a dict, list or tuple of them, not {type(value).__name__}"
+            f"must be a number, a numpy array, or a dict, list or tuple of them, not "
+            f"{type(value).__name__}"
         )
         raise InvalidValue(message, party, path)
 
@@ -215,15 +220,15 @@ def _exact(leaf: Any, party: int, path: str) -> Floats:
         if array.dtype.kind == "O" and not isinstance(leaf, np.ndarray):
             array = np.asarray(float(leaf))
             if array != leaf:
-                raise InvalidValue("numbers that a float holds exactly", party, path)
+                raise InvalidValue("must be numbers that a float holds exactly", party, path)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidValue("numbers that a float holds exactly", party, path) from None
+        raise InvalidValue("must be numbers that a float holds exactly", party, path) from None
     if isinstance(leaf, np.ma.MaskedArray):
-        raise InvalidValue("an array without a mask", party, path)
+        raise InvalidValue("must be an array without a mask", party, path)
     if array.dtype.kind not in _KINDS or array.dtype.itemsize > 8:
-        raise InvalidValue(f"numbers of at most 64 bits, not {array.dtype}", party, path)
+        raise InvalidValue(f"must be numbers of at most 64 bits, not {array.dtype}", party, path)
     if array.dtype.kind in "iu" and array.size and _largest(array) > _EXACT:
-        raise InvalidValue("integers of at most 2^53", party, path)
+        raise InvalidValue("must be integers of at most 2^53", party, path)
     return array.astype(np.float64).reshape(-1)
 
 

@@ -65,6 +65,8 @@ def read_config(path: Path) -> dict[str, dict[str, Any]]:
         raise UsageError(f"{path} cannot be read: {error.strerror}", "--config") from None
     except ValueError as error:
         raise UsageError(f"{path} is no TOML: {error}", "--config") from None
+    except RecursionError:
+        raise UsageError(f"{path} is no TOML: it is nested too deeply", "--config") from None
     tables = dict(_tables(found, path))
     return {name: tables.get(name, {}) for name in TABLES}
 
@@ -80,8 +82,11 @@ def _tables(found: Mapping[str, Any], path: Path) -> list[tuple[str, dict[str, A
             continue
         for each, options in inside.items():
             name = f"{group}.{each}"
-            if name not in TABLES or not isinstance(options, dict):
+            if name not in TABLES:
                 raise _no_table(path, name)
+            if not isinstance(options, dict):
+                message = f"{path}: {name} is a table of options: write [{name}] above them, once"
+                raise UsageError(message, "--config")
             tables.append((name, _options(name, options, path)))
     return tables
 
@@ -99,6 +104,9 @@ def _options(table: str, given: Mapping[str, Any], path: Path) -> dict[str, Any]
         option = known.get(name.replace("_", "-"))
         if option is None or option.name is None:
             raise _unknown(path, f"{name} in [{table}]", list(known), name)
+        if option.name in options:
+            message = f"{path}: {_spelled(option)} stands in [{table}] twice: leave one out"
+            raise UsageError(message, "--config")
         options[option.name] = _value(option, value, f"{path}: {name} in [{table}]")
     return options
 
@@ -130,7 +138,10 @@ def _value(option: click.Parameter, value: Any, where: str) -> Any:
 def _word(value: Any, where: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise UsageError(f"{where} needs a number or a text", "--config")
-    return str(value)
+    text = str(value)
+    if not text.isprintable():  # a file's name with a zero byte is an error of Python, not ours
+        raise UsageError(f"{where} has a character that cannot be shown", "--config")
+    return text
 
 
 def _unknown(path: Path, what: str, known: list[str], name: str | None = None) -> UsageError:

@@ -78,5 +78,6 @@ def enrol(*, identity: Path, invitation: Path) -> None:
     The line is no secret. Nobody can exchange the key in it without your invitation, so
     keep that to yourself until the session has begun.
     """
-    found = Invitation.parse(read_line(invitation))
+    token = read_line(invitation).partition("#")[0]  # `gopa session invite` names each behind a #
+    found = Invitation.parse(token)
     click.echo(str(found.enrol(identities.public_key(identity).data)))

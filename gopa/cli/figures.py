@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections import Counter
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 from typing import Any, Final, TypeVar
 
 import click
@@ -141,6 +143,10 @@ def serving(figures: Figures, address: MetricsAddress) -> Iterator[int]:
     class Handler(BaseHTTPRequestHandler):
         timeout = _SECONDS
 
+        def version_string(self) -> str:
+            """Which Python this is, is nobody's business."""
+            return "gopa"
+
         def do_GET(self) -> None:
             found = self.path == _PATH
             body = figures.render().encode() if found else b"not found: ask for /metrics\n"
@@ -153,15 +159,22 @@ def serving(figures: Figures, address: MetricsAddress) -> Iterator[int]:
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
             """Requests are not logged."""
 
+    class Server(ThreadingHTTPServer):
+        address_family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        daemon_threads = True
+
+        def server_bind(self) -> None:
+            """Without the question to a name server that `HTTPServer` asks, and may wait for."""
+            TCPServer.server_bind(self)
+
     try:
-        server = ThreadingHTTPServer((address.host, address.port), Handler)
+        server = Server((address.host, address.port), Handler)
     except OSError as error:
         raise UsageError(
             f"{address.host} port {address.port} cannot be listened on:"
             f" {error.strerror or error}. Choose another address",
             "--metrics",
         ) from None
-    server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, name="gopa-metrics", daemon=True)
     thread.start()
     try:

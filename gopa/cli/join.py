@@ -73,6 +73,10 @@ _UNUSED: Final = (
 )
 
 
+_FIRST: Final = "Your value (empty: do not take part): "
+_AGAIN: Final = "Your value, the same as before, which has been sent (empty: stop here): "
+
+
 def _decimal(text: str) -> Decimal:
     try:
         return Decimal(text)
@@ -323,7 +327,9 @@ async def _answer(asked: _JoinOptions, membership: Membership, screen: ProgressD
         for name, text in question_rows(membership.manifest):
             click.echo(f"{name:<10}{visible(text, 2_000)}", err=True)
         if asked.value is None:
-            line = await asked_line("Your value (empty: do not take part): ")
+            line = await asked_line(_AGAIN if membership.committed else _FIRST)
+            if not line and membership.committed:
+                raise KeyboardInterrupt  # the first answer stands: this only stops
             if not line:
                 raise Declined
             return read_value(line, None)

@@ -126,7 +126,7 @@ class _JsonLine(logging.Formatter):
             line["facts"] = facts
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
-        return json.dumps(line)
+        return json.dumps(line, default=str)
 
 
 def standard_error() -> IO[str]:

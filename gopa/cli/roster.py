@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,6 +158,8 @@ def _added(party: str, lines: list[RosterLine]) -> list[RosterLine]:
         added = [RosterLine(parse_public_key(word.strip(), party.partition("=")[0]), name)]
     elif Path(party).is_file():
         added = list(read_roster(Path(party)))
+        if len(added) > 1:  # whoever sends such a file would have several places
+            raise UsageError(f"{party} holds {len(added)} keys, and is to hold that of one party")
     else:
         raise UsageError(
             f"{visible(party[:80])!r} is neither NAME=KEY nor a file that `gopa keygen` has"
@@ -168,6 +171,12 @@ def _added(party: str, lines: list[RosterLine]) -> list[RosterLine]:
         for known in lines:
             if known.key == each.key:
                 raise UsageError(f"{party}: the key is on the roster already, as {known.name!r}")
-            if each.name and known.name == each.name:
+            if each.name and _read_alike(known.name, each.name):
                 raise UsageError(f"{party}: somebody on the roster has this name already")
     return added
+
+
+def _read_alike(one: str, other: str) -> bool:
+    """Whether two names differ in capitals, widths or ligatures at most."""
+    first, second = (unicodedata.normalize("NFKC", each).casefold() for each in (one, other))
+    return first == second

@@ -19,7 +19,7 @@ RULES: Final[dict[str, str]] = {
     "04-E5": "the bytes of a slot are stored before they are sent",
     "04-E6": "what an author has seen of the log is the log",
     "04-C1": "the organiser's messages come in their order",
-    "04-C2": "cuts never go back, never lie ahead, and count all that the organiser has seen",
+    "04-C2": "no late message is counted, and none that the organiser has seen is left out",
     "04-C3": "a close lists what the rules make of the log below its cut",
     "04-C4": "a close carries a witnessed checkpoint that covers the close before",
     "04-C5": "a party stops when its own checks fail",

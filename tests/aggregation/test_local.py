@@ -236,7 +236,7 @@ def test_rounds_are_logged_without_values(caplog: pytest.LogCaptureFixture) -> N
     with caplog.at_level(logging.INFO, logger="gopa"):
         off(script={2: "commit"}).average(VALUES)
     messages = [record.getMessage() for record in caplog.records if record.name.startswith("gopa")]
-    assert messages == ["round 1: 5 parties included, 1 excluded, 1 attempts"]
+    assert messages == ["round 1: 5 parties included, 1 excluded, 1 attempt"]
 
 
 WIDE = {"dimension": 2, "steps": 1000}

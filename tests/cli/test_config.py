@@ -102,6 +102,10 @@ def test_values_reach_the_command_as_from_the_line(path: Path) -> None:
         ("[session.open]\nseconds = 5", "table"),
         ("[session.open]\nseconds = { commit = [1] }", "number"),
         ("[session.open", "is no TOML"),
+        ("[session.open]\nseconds = " + 100_000 * "[", "is no TOML"),
+        ("[[board.serve]]\nport = 1", "write [board.serve]"),
+        ('[board.serve]\norganisers = "a\\u0000b"', "shown"),
+        ("[board.serve]\nlog-level = 'info'\nlog_level = 'error'", "twice"),
         ("[session.open]\npause = 1\npause = 2", "is no TOML"),
     ],
 )

@@ -45,7 +45,7 @@ class People:
     def answer(self, number: int, token: str) -> str:
         """What somebody prints who reads the invitation from standard input."""
         key = self.root / f"key-{number}"
-        line = token.partition("#")[0].strip()
+        line = token if number % 2 else token.partition("#")[0].strip()
         result = gopa("enrol", "--identity", key, "--invitation", "-", said=f"{line}\nmore\n")
         assert result.exit_code == 0, result.output
         return result.stdout

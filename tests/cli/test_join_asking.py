@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pty
 import subprocess
@@ -10,7 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
+
+from gopa.cli import join
+from gopa.cli.join_words import Declined
+from gopa.cli.session_progress import Silent
 from tests.board.waiting import LONG, until
 from tests.cli.joining import ACCEPTED, Stand, stand
 from tests.simulation.worlds import SCALAR, SIGNED
@@ -86,3 +94,22 @@ def test_who_said_yes_on_the_line_is_not_asked(tmp_path: Path) -> None:
     assert code == 0
     assert "Take part?" not in it.seen
     assert "yours is among them" in out
+
+
+@pytest.mark.parametrize(("committed", "ends"), [(False, Declined), (True, KeyboardInterrupt)])
+def test_who_has_answered_is_not_told_that_nothing_was_sent(
+    monkeypatch: pytest.MonkeyPatch, *, committed: bool, ends: type[BaseException]
+) -> None:
+    asked: list[str] = []
+
+    async def nothing(question: str) -> str:
+        asked.append(question)
+        return ""
+
+    monkeypatch.setattr(join, "asked_line", nothing)
+    monkeypatch.setattr(join, "question_rows", lambda _: [])
+    sitting_there: Any = SimpleNamespace(value=None, asks=True)
+    membership: Any = SimpleNamespace(committed=committed, manifest=None)
+    with pytest.raises(ends):
+        asyncio.run(join._answer(sitting_there, membership, Silent()))
+    assert ("has been sent" in asked[0]) == committed

@@ -6,6 +6,8 @@ import io
 import json
 import logging
 import re
+import socket
+from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -118,6 +120,7 @@ def test_figures_are_served_while_it_runs() -> None:
     with serving(figures, MetricsAddress("127.0.0.1", 0)) as port:
         with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
             assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            assert answer.headers["Server"] == "gopa"
             text = answer.read().decode()
         with pytest.raises(HTTPError):
             urlopen(f"http://127.0.0.1:{port}/other", timeout=10)
@@ -127,3 +130,23 @@ def test_figures_are_served_while_it_runs() -> None:
     assert "gopa_organiser_posted 3\n" in text
     assert "gopa_organiser_expected 8\n" in text
     assert "gopa_organiser_phase_ends_timestamp_seconds 12.5\n" in text
+
+
+def test_figures_are_served_on_either_kind_of_address() -> None:
+    with socket.socket(socket.AF_INET6) as trial:
+        try:
+            trial.bind(("::1", 0))
+        except OSError:
+            pytest.skip("this machine has no ::1")
+    with (
+        serving(Figures("party"), MetricsAddress("::1", 0)) as port,
+        urlopen(f"http://[::1]:{port}/metrics", timeout=10) as answer,
+    ):
+        assert answer.status == 200
+
+
+def test_a_value_that_json_has_no_form_for_is_text(capsys: pytest.CaptureFixture[str]) -> None:
+    with LogLines(LogOptions(form="json")) as lines:
+        lines.add_event(ProgressEvent("odd", "odd", {"path": Path("a"), "text": "x\n{}"}))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["facts"] == {"path": "a", "text": "x\n{}"}

@@ -50,12 +50,23 @@ def test_a_party_stands_on_a_roster_once(tmp_path: Path) -> None:
         "eve=12",
         "eve",
         tmp_path / "nowhere.pub",
+        f"Ada={KEYS[1].hex()}",
+        f"\uff41da={KEYS[1].hex()}",
     ):
         refused = gopa("session", "roster", path, wrong)
         assert isinstance(refused.exception, UsageError), wrong
         assert path.read_bytes() == before
     assert isinstance(gopa("session", "roster", tmp_path / "none").exception, UsageError)
     assert gopa("session", "roster", path, f"eve={KEYS[1].hex()}").exit_code == 0
+
+
+def test_the_file_of_a_party_holds_one_key(tmp_path: Path) -> None:
+    path, sent = tmp_path / "roster.txt", tmp_path / "eve.pub"
+    sent.write_text(f"{KEYS[0].hex()}  # eve\n")
+    assert gopa("session", "roster", path, sent).exit_code == 0
+    sent.write_text(f"{KEYS[1].hex()}  # mallory\n{KEYS[2].hex()}  # trudy\n")
+    assert isinstance(gopa("session", "roster", path, sent).exception, UsageError)
+    assert [each.key for each in read_roster(path)] == [KEYS[0]]
 
 
 def test_keygen_writes_over_no_public_key(tmp_path: Path) -> None:

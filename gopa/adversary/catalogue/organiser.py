@@ -194,7 +194,7 @@ def cut_moved(roles: AttackRoles) -> Sequence[Actor]:
 def cut_goes_back(roles: AttackRoles) -> Sequence[Actor]:
     """Puts the cut of a close below that of the one before, so that what counted would not.
 
-    Caught: cuts never go back, so no late message is counted.
+    Caught: no late message is counted.
     Costs: the log convicts it, and the session ends.
     """
     del roles

@@ -29,7 +29,7 @@ from gopa.cli.join_words import (
     tell,
 )
 from gopa.cli.logs import LogOptions, log_options
-from gopa.cli.options import Seconds, read_value, reporting
+from gopa.cli.options import Seconds, read_numbers, read_value, reporting
 from gopa.cli.session_access import known_secret, secret_options
 from gopa.cli.session_progress import (
     CurrentActivity,
@@ -332,7 +332,7 @@ async def _answer(asked: _JoinOptions, membership: Membership, screen: ProgressD
                 raise KeyboardInterrupt  # the first answer stands: this only stops
             if not line:
                 raise Declined
-            return read_value(line, None)
+            return read_numbers(line, "your value")
         if (await asked_line("Take part? [y/N] ")).lower() not in {"y", "yes"}:
             raise Declined
         return asked.value

@@ -83,8 +83,8 @@ def read_value(text: str | None, path: Path | None) -> Any:
     if path is not None:
         return _from_file(path)
     if text == _STANDARD_INPUT:
-        return _numbers(sys.stdin.read(_LARGEST), "standard input")
-    return _numbers(text or "", "--value")
+        return read_numbers(sys.stdin.read(_LARGEST), "standard input")
+    return read_numbers(text or "", "--value")
 
 
 def read_text(path: Path) -> str:
@@ -136,7 +136,7 @@ def _from_file(path: Path) -> Any:
             raise UsageError(f"{path}, line {error.lineno}: this is no JSON") from None
         except ValueError:
             raise UsageError(f"{path} holds no JSON") from None
-    return _numbers(text, str(path))
+    return read_numbers(text, str(path))
 
 
 def _array(file: IO[bytes], path: Path) -> Any:
@@ -149,7 +149,7 @@ def _array(file: IO[bytes], path: Path) -> Any:
     return found.item() if found.ndim == 0 else found
 
 
-def _numbers(text: str, where: str) -> Any:
+def read_numbers(text: str, where: str) -> Any:
     """One number, or an array of those that blanks or commas separate.
 
     A word that is none is named by its place, and not repeated: values are private.

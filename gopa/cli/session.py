@@ -28,11 +28,11 @@ from gopa.cli.session_progress import (
     question_rows,
     result_facts,
     result_text,
+    warnings_of,
     why_text,
 )
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort
-from gopa.planning.usefulness import error_with_all, terms_warning
 from gopa.sessions.organising.reading import (
     PIECE,
     BoardLog,
@@ -176,8 +176,6 @@ def _table(
     if found.manifest is None:
         _row(table, "state", "not in the log yet: `gopa session open` begins it")
         return table
-    for warning in warnings_of(found.manifest):
-        _row(table, "warning", warning)
     for past in found.past:
         _row(table, f"round {past.round}", _past_text(found.manifest, past, names))
     if current is not None:
@@ -187,12 +185,6 @@ def _table(
         _row(table, "state", "a message of the organiser cannot be read")
     _row(table, "note", "proofs were not checked: `gopa audit` does that")
     return table
-
-
-def warnings_of(manifest: Manifest) -> list[str]:
-    """What everybody who takes part should know first, even if nobody fails."""
-    noisy = terms_warning(manifest.terms, error_with_all(manifest.terms))
-    return [noisy] if noisy else []
 
 
 def _row(table: Table, name: str, text: str) -> None:

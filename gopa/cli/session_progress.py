@@ -32,7 +32,7 @@ from gopa.cli.roster import NOBODY, Names
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, Released, ResultMessage
 from gopa.messages.phases import Phase
-from gopa.planning.usefulness import BlurredAnswer
+from gopa.planning.usefulness import BlurredAnswer, error_with_all, terms_warning
 from gopa.rounding import listed
 from gopa.sessions.organising import (
     AwaitingBeacon,
@@ -213,6 +213,7 @@ class Screen(ProgressDisplay):
     def __init__(self, console: Console, clock: Callable[[], float] = time.time) -> None:
         self._console, self._clock = console, clock
         self._now: CurrentActivity | None = None
+        self._held: list[Text] | None = None
         self._live = Live(
             console=console, get_renderable=self._render, refresh_per_second=2, transient=True
         )
@@ -232,7 +233,11 @@ class Screen(ProgressDisplay):
 
     def add_event(self, what: ProgressEvent) -> None:
         stamp = time.strftime("%H:%M:%S", time.localtime(self._clock()))
-        self._console.print(Text.assemble((stamp, "dim"), "  ", visible(what.text, _LONGEST)))
+        line = Text.assemble((stamp, "dim"), "  ", visible(what.text, _LONGEST))
+        if self._held is None:
+            self._console.print(line)
+        else:
+            self._held.append(line)
 
     def set_activity(self, now: CurrentActivity | None) -> None:
         self._now = now
@@ -241,10 +246,15 @@ class Screen(ProgressDisplay):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
+        """What happens while somebody is asked is shown after the answer."""
         self._live.stop()
+        self._held = held = []
         try:
             yield
         finally:
+            self._held = None
+            for line in held:
+                self._console.print(line)
             self._live.start()
 
     def _render(self) -> RenderableType:
@@ -383,7 +393,14 @@ def question_rows(manifest: Manifest) -> list[tuple[str, str]]:
         ("privacy", f"{cost}, if at most {terms.corrupt} of {terms.parties} parties collude"),
         ("plan", f"{plan}; mode {MODES[name_of(manifest.mode)]}"),
         ("organiser", manifest.organiser.hex()),
+        *(("warning", each) for each in warnings_of(manifest)),
     ]
+
+
+def warnings_of(manifest: Manifest) -> list[str]:
+    """Says what everybody who takes part should know first, even if nobody fails."""
+    noisy = terms_warning(manifest.terms, error_with_all(manifest.terms))
+    return [noisy] if noisy else []
 
 
 def why_text(abort: Abort, who: str) -> str:

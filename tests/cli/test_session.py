@@ -22,7 +22,7 @@ from bulletin_board import Submission
 from gopa.beacon import QUICKNET
 from gopa.cli import commands
 from gopa.cli.options import FAILED_EXIT
-from gopa.cli.session import warnings_of
+from gopa.cli.session_progress import question_rows, warnings_of
 from gopa.messages.manifest import DrandBeacon, Manifest, OpenAdmission, Roster
 from gopa.messages.phases import Phase
 from gopa.planning.planner import plan as make_plan
@@ -368,6 +368,7 @@ def test_an_answer_that_will_be_mostly_noise_is_announced(world: World) -> None:
         assert isinstance(said, list)
         (warning,) = said
         assert f"with {PARTIES} parties this answer is mostly noise" in warning
+    assert ("warning", warning) in question_rows(world.manifest("few"))
 
 
 def test_absent_parties_are_waited_for_and_left_out(world: World) -> None:

@@ -62,6 +62,18 @@ def test_screen_keeps_lines_and_replaces_what_is_going_on() -> None:
     assert "round 1: the mean is 3" in out.getvalue()
 
 
+def test_what_happens_while_somebody_is_asked_is_shown_after_the_answer() -> None:
+    console, out = terminal()
+    with Screen(console) as shown:
+        with shown.paused():
+            shown.add_event(ProgressEvent("phase", "round 1: joining"))
+            assert "round 1" not in out.getvalue()
+        assert out.getvalue().count("round 1: joining") == 1
+        shown.add_event(ProgressEvent("phase", "round 1: committing"))
+    assert out.getvalue().count("round 1: joining") == 1
+    assert "round 1: committing" in out.getvalue()
+
+
 def test_screen_shows_control_characters_as_text() -> None:
     """What a board or a beacon says must not drive somebody's terminal."""
     console, out = terminal()

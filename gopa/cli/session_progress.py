@@ -248,7 +248,7 @@ class Screen(ProgressDisplay):
     def paused(self) -> Iterator[None]:
         """What happens while somebody is asked is shown after the answer."""
         self._live.stop()
-        self._held = held = []
+        held = self._held = list[Text]()
         try:
             yield
         finally:

@@ -22,7 +22,7 @@ from gopa.graph import Graph
 from gopa.messages.framing import party_id
 from gopa.messages.manifest import Manifest
 from gopa.messages.members import unpack_members
-from gopa.messages.organiser import Abort, Coins, Released, RemovalCause, ResultMessage, Roll
+from gopa.messages.organiser import Abort, Coins, RemovalCause, ResultMessage, Roll
 from gopa.messages.parameters import CommitReveal, DrandBeacon, Trust
 from gopa.messages.phases import Phase
 from gopa.planning.usefulness import BlurredAnswer
@@ -31,7 +31,7 @@ from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import graph_of_round
 from gopa.session_tracker import TrackedRound, TrackedSession
 from gopa.wording import ABORTS, CAUSES, PHASES, counted, name_of, sentence
-from wire.errors import GopaError, MalformedMessage
+from wire.errors import PUBLISHED, GopaError, MalformedMessage
 
 MOST_SHOWN = 64
 """Parties and their edges are drawn up to here."""
@@ -119,8 +119,8 @@ def _state(known: TrackedSession) -> tuple[str, str]:
         said = _result(known.manifest, found, ended)
         return f"Result: {said}. Whether it is right, gopa audit says.", "good"
     if isinstance(ended, Abort):
-        seen = "; only masked values were published" if ended.released is Released.MASKED else ""
-        return f"Aborted, without a result: {ABORTS[name_of(ended.reason)]}{seen}.", "bad"
+        seen = PUBLISHED[name_of(ended.released)]
+        return f"Aborted, without a result: {ABORTS[name_of(ended.reason)]}; {seen}.", "bad"
     doing = "waiting for the result" if found.opens is None else PHASES[name_of(found.opens)].doing
     before = counted(found.attempt, "attempt")
     return f"{sentence(doing)}{f', after {before} without a result' if found.attempt else ''}.", ""

@@ -51,13 +51,14 @@ class Aborted(GopaError):
         self.released = released
 
     def __str__(self) -> str:
-        return f"{self.message}; {_SEEN[self.released]}"
+        return f"{self.message}; {PUBLISHED[self.released]}"
 
 
-_SEEN: Final = {
+PUBLISHED: Final = {
     "none": "nothing about any value was published",
     "masked": "only masked values were published",
 }
+"""What others saw of a round that ended without a result."""
 
 
 class ProtocolError(GopaError):

@@ -30,7 +30,7 @@ from gopa.aggregation.encoding import NoisySum, Plain
 from gopa.cli.logs import UNASKED, LogOptions, log_event, logging_to, standard_error
 from gopa.cli.roster import NOBODY, Names
 from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import Abort, Released, ResultMessage
+from gopa.messages.organiser import Abort, ResultMessage
 from gopa.messages.phases import Phase
 from gopa.planning.usefulness import BlurredAnswer, error_with_all, terms_warning
 from gopa.rounding import listed
@@ -46,6 +46,7 @@ from gopa.sessions.organising import (
     SessionEnded,
 )
 from gopa.wording import ABORTS, MODES, PHASES, counted, name_of
+from wire.errors import PUBLISHED
 
 _LONGEST: Final = 300
 _BAR: Final = 24
@@ -405,9 +406,8 @@ def warnings_of(manifest: Manifest) -> list[str]:
 
 def why_text(abort: Abort, who: str) -> str:
     """Says why a round was aborted, who was missing or wrong, and whether any of it was seen."""
-    seen = "; only masked values were published" if abort.released is Released.MASKED else ""
     missing = f"; missing or wrong: {who}" if who else ""
-    return f"{ABORTS[name_of(abort.reason)]}{missing}{seen}"
+    return f"{ABORTS[name_of(abort.reason)]}{missing}; {PUBLISHED[name_of(abort.released)]}"
 
 
 def abort_facts(abort: Abort) -> dict[str, object]:

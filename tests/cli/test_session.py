@@ -40,7 +40,7 @@ from tests.board.waiting import LONG, until
 from tests.randomness import seeded
 from tests.sessions.organising.live import LiveParties, taking_part
 from wire.ed25519 import SigningKey
-from wire.errors import UsageError
+from wire.errors import PUBLISHED, UsageError
 
 SMALL = ("--epsilon", "100", "--delta", "0.01", "--dropout", "0.01")
 PARTIES = 6
@@ -486,7 +486,9 @@ def test_close_ends_the_round_that_another_process_runs(world: World) -> None:
     rounds = facts("session", "status", world.root / "mine")["rounds"]
     assert isinstance(rounds, list)
     assert [(each["outcome"], each["reason"]) for each in rounds] == [("abort", "organiser")]
-    assert f"aborted: {ABORTS['organiser']}; {PARTIES} had joined" in shown(world)
+    assert f"aborted: {ABORTS['organiser']}; {PUBLISHED['none']}; {PARTIES} had joined" in shown(
+        world
+    )
 
 
 def test_close_ends_a_round_that_nobody_runs(world: World) -> None:

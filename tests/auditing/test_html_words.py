@@ -209,3 +209,13 @@ def test_the_schema_s_names_are_all_known() -> None:
     causes = schema["exclusion"]["properties"]["cause"]["enum"]
     assert "barred" in causes
     assert not [each for each in causes if reason("publish", each, "").startswith("was left out")]
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("number 11", "11"), ("Maximilian", "Maximil…"), ("\u5c71" * 5, "\u5c71" * 3 + "…")],
+)
+def test_a_label_that_has_no_room_is_no_other_name(name: str, label: str) -> None:
+    whole = report(12)
+    (kept, *_) = whole.rounds[0].included
+    assert f">{label}<" in to_html(as_json(whole), {kept: name})

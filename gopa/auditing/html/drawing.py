@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
+from unicodedata import east_asian_width
 
 from gopa.auditing.html.figures import key_name, number_of
 
@@ -169,11 +170,21 @@ def _called(party: GraphParty) -> str:
     return f"{party.name} ({digits})" if party.name else digits
 
 
+def _short(party: GraphParty) -> str:
+    """As much of a name as has room: a number alone, or its beginning. A cut number is another."""
+    text = party.name.removeprefix("number ") or party.key[:_LONGEST_LABEL]
+    kept, room = "", _LONGEST_LABEL
+    for char in text:
+        room -= 2 if east_asian_width(char) in "FW" else 1
+        kept += char if room > 0 else ""
+    return text if room >= 0 else f"{kept}…"
+
+
 def _label(party: GraphParty, x: int, y: int) -> PartyLabel:
     right, down = (round(_CENTRE + (each - _CENTRE) * 1.075) for each in (x, y))
     side = "middle" if abs(right - _CENTRE) < 60 else "start" if right > _CENTRE else "end"
     lift = 0 if side != "middle" else 14 if down > _CENTRE else -14
-    return PartyLabel((party.name or party.key)[:_LONGEST_LABEL], right, down + lift, side)
+    return PartyLabel(_short(party), right, down + lift, side)
 
 
 def _legend(parties: Sequence[GraphParty], masks: int, opened: int) -> list[LegendRow]:

@@ -6,14 +6,13 @@
 set -euo pipefail
 source="$(cd "$(dirname "$0")/.." && pwd)"
 root="${1:?name a directory that is not there yet}"
-mirror="${2:-http://deb.debian.org/debian}"
 [ ! -e "$root" ] || { echo "$root exists already: name another directory" >&2; exit 2; }
 
 packages=ca-certificates,python3,python3-dev,python3-venv
 if command -v mmdebstrap >/dev/null; then
-    mmdebstrap --variant=minbase --include="$packages" trixie "$root" "$mirror"
+    mmdebstrap --variant=minbase --include="$packages" trixie "$root" ${2:+"$2"}
 else
-    debootstrap --variant=minbase --include="$packages" trixie "$root" "$mirror"
+    debootstrap --variant=minbase --include="$packages" trixie "$root" ${2:+"$2"}
 fi
 
 # COPY and RUN of the first stage; without a Rust toolchain the reference backend is installed.
@@ -23,7 +22,9 @@ tar -C "$source" --exclude=.git --exclude='.venv*' --exclude='*.so' --exclude=na
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
 cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 chroot "$root" python3 -m venv /opt/gopa
-chroot "$root" /opt/gopa/bin/pip install --no-cache-dir --quiet /src
+chroot "$root" /opt/gopa/bin/pip install --no-cache-dir --quiet --require-hashes \
+    --requirement /src/requirements/user.txt
+chroot "$root" /opt/gopa/bin/pip install --no-cache-dir --quiet --no-deps --no-build-isolation /src
 
 # The second stage.
 chroot "$root" useradd --system --uid 10000 --home-dir /srv --shell /usr/sbin/nologin gopa

@@ -17,7 +17,15 @@ from gopa.auditing.checks import Status
 from gopa.auditing.composing import SIMULATED, not_anchored, veto
 from gopa.auditing.judging import Judgement
 from gopa.auditing.noise import warning_of
-from gopa.auditing.report import Anchor, CheckResult, Report, RoundReport, SessionReport, Verdict
+from gopa.auditing.report import (
+    NO_RESULT_CODE,
+    Anchor,
+    CheckResult,
+    Report,
+    RoundReport,
+    SessionReport,
+    Verdict,
+)
 from gopa.auditing.tracing import Trace
 from gopa.rounding import listed, short
 from gopa.rules import RULES
@@ -37,6 +45,7 @@ _MOST: Final = 20
 _MOST_NAMED: Final = 3
 _MOST_WANTING: Final = 4
 _MOST_LIMITS: Final = 2
+_NO_RESULT: Final = "All rules were kept, but no round has a result: there is no number to rely on."
 _LONGEST: Final = 2_000
 _GOOD: Final = frozenset({Status.PASS, Status.SKIPPED})
 
@@ -116,7 +125,8 @@ def _brief(report: Report) -> Iterator[str]:
 
 
 def _headline(report: Report) -> str:
-    return f"{report.verdict.value} (exit code {report.code})"
+    absent = ", without a result" if report.code == NO_RESULT_CODE else ""
+    return f"{report.verdict.value}{absent} (exit code {report.code})"
 
 
 def _meaning(report: Report) -> str:
@@ -126,7 +136,7 @@ def _meaning(report: Report) -> str:
     table = VERDICTS if report.anchored else UNANCHORED
     parts = [
         "" if report.anchored else not_anchored(report.verdict),
-        table[report.verdict.value].meaning,
+        _NO_RESULT if report.code == NO_RESULT_CODE else table[report.verdict.value].meaning,
         *map(veto, report.rounds),
         SIMULATED if report.simulation else "",
     ]

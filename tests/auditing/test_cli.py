@@ -104,7 +104,10 @@ def test_only_a_result_on_keys_from_outside_is_0(gopa: Gopa, tmp_path: Path) -> 
     """A script that asks for 0 takes neither a session without a result nor its own word."""
     given = ("--anchors", keys(tmp_path, NO_RESULT))
     assert stated(NO_RESULT)["expected"]["verdict"] == "VALID"
-    assert gopa(path_of(NO_RESULT), *given).code == NO_RESULT_CODE
+    answer = gopa(path_of(NO_RESULT), *given)
+    assert answer.code == NO_RESULT_CODE
+    assert answer.out.startswith("VALID, without a result (exit code 7): All rules were kept, but")
+    assert "Everything was computed" not in answer.out
     assert gopa(path_of(NO_RESULT), *given, "--strict").code == NO_RESULT_CODE
     assert gopa(path_of(NO_RESULT), "--trust-embedded").code == NO_RESULT_CODE
     assert gopa(path_of("clean_full"), "--trust-embedded").code == EMBEDDED_CODE

@@ -189,7 +189,9 @@ def as_the_page_says(case: Case, place: Path, environment: Mapping[str, str]) ->
     page = (ROOT / "README.md").read_text()
     (block,) = SHELL.findall(page.split("\n## Install\n")[1].split("\n## ")[0])
     path = {"HOME": str(place), "PATH": f"{commands}{os.pathsep}{environment['PATH']}"}
-    run(["/bin/bash", "-euc", block], source, {**environment, **path})
+    # The toolchain stays where it is; `~` of the page is a folder of this trial.
+    rust = {f"{name.upper()}_HOME": str(Path.home() / f".{name}") for name in ("cargo", "rustup")}
+    run(["/bin/bash", "-euc", block], source, {**rust, **environment, **path})
     (place / "env").symlink_to(place / "gopa-env")
 
 

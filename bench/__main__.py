@@ -11,6 +11,7 @@ from collections.abc import Callable
 from bench import (
     audit,
     board,
+    draws,
     group,
     liveness,
     plan,
@@ -28,6 +29,7 @@ Benchmark = Callable[[bool], dict[str, object]]
 BENCHMARKS: dict[str, Benchmark] = {
     "audit": audit.run,
     "board": board.run,
+    "draws": draws.run,
     "group": group.run,
     "liveness": liveness.run,
     "plan": plan.run,

@@ -31,6 +31,9 @@ from gopa.auditing import (
     Report as Report,
     audit as audit,
 )
+from gopa.noise import (
+    zero_sum as zero_sum,
+)
 from gopa.party import (
     LocalPolicy as LocalPolicy,
     Refusal as Refusal,

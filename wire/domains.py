@@ -138,6 +138,18 @@ ROUNDING: Final = Domain(b"gopa/v1/aggregation/rounding")
 UNPROVED_NOISE: Final = Domain(b"gopa/v1/aggregation/unproved-noise")
 """Noise of parties where nothing is committed or proved."""
 
+NOISE_SEED: Final = Domain(b"gopa/v1/noise/seed")
+"""From a seed of noise to the seed of one of its uses."""
+
+NOISE_KEY: Final = Domain(b"gopa/v1/noise/key")
+"""From a seed to the key of the draws from one law."""
+
+NOISE_EDGE: Final = Domain(b"gopa/v1/noise/edge")
+"""From the one seed of noise that sums to zero to the key of one edge."""
+
+NOISE_DRAWS: Final = Domain(b"gopa/v1/noise/draws")
+"""The stream from which exact noise is drawn."""
+
 AUDIT_SPECTRUM: Final = Domain(b"gopa/v1/audit/spectrum")
 """The vector with which an audit certifies the spectrum of a large graph."""
 

@@ -1,0 +1,26 @@
+"""Draws exact integers from seeds: noise of known laws, randomised answers, noise that cancels.
+
+The same seed gives the same integers on every machine. Specification: `specs/parts/noise.md`.
+"""
+
+from gopa.noise.cancelling import zero_sum
+from gopa.noise.laws import TableLaw, discrete_laplace, rounded_gaussian
+from gopa.noise.responses import (
+    HadamardBit,
+    RandomisedResponse,
+    hadamard_bit,
+    randomised_response,
+)
+from gopa.noise.seeds import subseed
+
+__all__ = [
+    "HadamardBit",
+    "RandomisedResponse",
+    "TableLaw",
+    "discrete_laplace",
+    "hadamard_bit",
+    "randomised_response",
+    "rounded_gaussian",
+    "subseed",
+    "zero_sum",
+]

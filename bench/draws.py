@@ -10,7 +10,7 @@ from gopa.graph import ring
 
 DRAWS = 10**6
 PARTIES, DIMENSION, ROUNDS = 1000, 10, 100
-SCALES = (8, 1000, 100_000, 2**40)
+SCALES = (8, 1000, 100_000, 2**32)
 DEVIATIONS = (50, 5000, 2**16)
 
 

@@ -26,7 +26,7 @@ from wire.errors import UsageError
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 
-_SCALES: Final = (Fraction(1, 32), Fraction(2**40))
+_SCALES: Final = (Fraction(1, 32), Fraction(2**32))
 _TRIVIAL_EPSILON: Final = 200
 _MOST_DRAWS: Final = 2**34
 
@@ -163,7 +163,7 @@ def discrete_laplace(scale: float | Fraction) -> TableLaw:
     """The law with weights exp(-|x| / scale): scale = sensitivity / epsilon, in steps.
 
     Raises:
-        UsageError: the scale is no number from 1/32 to 2^40.
+        UsageError: the scale is no number from 1/32 to 2^32.
     """
     return _discrete_laplace(exact(scale, *_SCALES, "scale"))
 

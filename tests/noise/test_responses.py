@@ -143,7 +143,11 @@ def test_other_epsilons_are_refused(bad: Any) -> None:
 @pytest.mark.parametrize("bad", [1, 0, -3, 2**20 + 1, 3.0, "3", None, True], ids=repr)
 def test_other_numbers_of_values_are_refused(bad: Any) -> None:
     assert randomised_response(np.int64(3), 1).values == 3  # type: ignore[arg-type]
-    for call in (lambda: randomised_response(bad, 1), lambda: RandomisedResponse(bad, Fraction(1))):
+    calls: list[Callable[[], object]] = [
+        lambda: randomised_response(bad, 1),
+        lambda: RandomisedResponse(bad, Fraction(1)),
+    ]
+    for call in calls:
         with pytest.raises(UsageError) as caught:
             call()
         assert caught.value.field == "values"

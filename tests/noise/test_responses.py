@@ -16,6 +16,7 @@ from gopa.noise.laplace import TOTAL
 from tests.group.backends import installed_groups
 from tests.noise.samples import MILLION, SEED, UNLIKELY
 from wire.errors import UsageError
+from zkp.noise_table import Enclosure, exp_of_minus
 
 VALUES = [2, 3, 4, 5, 9, 10, 64, 1001]
 EPSILONS = [Fraction(1, 10**9), Fraction(1, 3), Fraction(1), Fraction(5), Fraction(80)]
@@ -50,6 +51,17 @@ def test_local_privacy_by_enumeration(values: int, epsilon: Fraction) -> None:
         distance = (values - 1) * (gmpy2.mpfr(masses[1]) / TOTAL - ideal)
         bound = response.truncation
         assert 0 <= distance <= gmpy2.mpfr(bound.numerator) / bound.denominator
+
+
+def test_an_undecided_table_asks_for_more_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = responses._other.__wrapped__(5, Fraction(1))
+
+    def blurred(numerator: int, denominator: int, precision: int) -> Enclosure:
+        low, high = exp_of_minus(numerator, denominator, precision)
+        return Enclosure(low, high + (1 << 200) * (precision < 500))
+
+    monkeypatch.setattr(responses, "exp_of_minus", blurred)
+    assert responses._other.__wrapped__(5, Fraction(1)) == expected
 
 
 @pytest.mark.parametrize("values", [2, 3, 10, 64])

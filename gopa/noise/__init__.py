@@ -1,6 +1,13 @@
 """Draws exact integers from seeds: noise of known laws, randomised answers, noise that cancels.
 
-The same seed gives the same integers on every machine. Specification: `specs/parts/noise.md`.
+The same seed gives the same integers on every machine. A law knows its exact table, and what
+that adds to delta:
+
+    law = noise.discrete_laplace(Fraction(sensitivity) / Fraction(epsilon))
+    noisy = values + law.draw(noise.subseed(seed, "noise", step), values.shape)
+    delta = law.charged(values.size, epsilon)
+
+Specification: `specs/parts/noise.md`.
 """
 
 from gopa.noise.cancelling import zero_sum

@@ -21,7 +21,7 @@ from commitments import ristretto255
 from commitments.group import Group, Stream, WideTable
 from gopa.masks import RoundedGaussian
 from gopa.noise.laplace import BASE, MOST_TOP_SCALE, TOTAL, laplace_bounds
-from gopa.noise.seeds import exact, stream_of, whole
+from gopa.noise.seeds import exact, require_real, stream_of, whole
 from wire.errors import UsageError
 
 Integers: TypeAlias = npt.NDArray[np.int64]
@@ -105,8 +105,9 @@ class TableLaw:
         """What so many draws in one release add to its delta at this epsilon ([N6]).
 
         Raises:
-            UsageError: a negative number of draws, or an epsilon that is negative or NaN.
+            UsageError: draws are no integer from 0 on, or epsilon is no number from 0 on.
         """
+        require_real(epsilon, "epsilon")
         if not epsilon >= 0:
             raise UsageError("must be 0 or more", "epsilon")
         # 3 is more than e. Where epsilon is cut off the bound is far above 1.

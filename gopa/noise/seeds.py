@@ -48,9 +48,7 @@ def require_seed(seed: bytes) -> bytes:
 
 def exact(value: object, low: Fraction, high: Fraction, field: str) -> Fraction:
     """The number that this one is written as, if it lies in [low, high]: 0.1 is one tenth."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        message = f"must be an integer, a float or a Fraction, not {type(value).__name__}"
-        raise UsageError(message, field)
+    require_real(value, field)
     try:
         number = Fraction(str(value))
     except ValueError:
@@ -58,6 +56,13 @@ def exact(value: object, low: Fraction, high: Fraction, field: str) -> Fraction:
     if not low <= number <= high:
         raise UsageError(f"must lie between {low} and {high}", field)
     return number
+
+
+def require_real(value: object, field: str) -> None:
+    """Raises `UsageError` for anything but a number on the real line, NaN and infinity included."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        message = f"must be an integer, a float or a Fraction, not {type(value).__name__}"
+        raise UsageError(message, field)
 
 
 def whole(value: object, low: int, field: str) -> int:

@@ -150,9 +150,10 @@ def test_what_is_charged() -> None:
         exact = (1 + math.exp(epsilon)) * 1000 * float(law.truncation)
         assert exact <= float(law.charged(1000, epsilon)) < 100 * exact
     assert law.charged(1, 10**9) == law.charged(10**40, 1) == law.charged(1, math.inf) == 1
-    for draws, epsilon in ((-1, 1.0), (1.5, 1.0), (True, 1.0), (1, -1.0), (1, math.nan)):
+    bad: list[tuple[Any, Any]] = [(-1, 1), (1.5, 1), (True, 1), (1, -1), (1, math.nan), (1, "1")]
+    for draws, epsilon in bad:
         with pytest.raises(UsageError):
-            law.charged(draws, epsilon)  # type: ignore[arg-type]
+            law.charged(draws, epsilon)
 
 
 def test_laws_and_seeds_give_draws_of_their_own() -> None:

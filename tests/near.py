@@ -27,7 +27,6 @@ FOLDERS: Final = {
     "commitments": ("commitments", "group"),
     "native": ("group", "commitments"),
     "gopa/adversary": ("adversary", "attacks"),
-    "gopa/learning": ("gopa",),
     "gopa/organiser": ("simulation",),
     "pytest_gopa.py": ("adversary",),
     "specs/verifier": ("verifier",),

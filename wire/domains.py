@@ -168,6 +168,9 @@ INVITATION_CODE: Final = Domain(b"gopa/v1/sessions/invitation-code")
 SIMULATED_STREAMS: Final = Domain(b"gopa/v1/simulation/streams")
 """Reproducible randomness of the parties of a simulation, never for a session."""
 
+DRAWS: Final = Domain(b"gopa/v1/simulation/draws")
+"""Random graphs and the clocks of simulated agents, never a secret."""
+
 TEST_STREAMS: Final = Domain(b"gopa/v1/tests/streams")
 """Reproducible values for tests and published vectors, never for a session."""
 

@@ -2,11 +2,13 @@
 
 Which graph a session has is decided in integers and is the same everywhere. What
 follows from it (spectra, resistances, flows) is floating point, rounded the safe way.
-Specification: `specs/03-privacy.md`, sections 1, 5 and 7.
+Specification: `specs/03-privacy.md`, sections 1, 5 and 7. For algorithms in which agents talk
+along edges there are families of graphs and mixing matrices: `specs/parts/graphs.md`.
 """
 
 from gopa.graph.articulation import smallest_piece_without_one
 from gopa.graph.choices import all_choices, chosen_by
+from gopa.graph.families import geometric, grid, path, random_regular, star, watts_strogatz
 from gopa.graph.flows import (
     IntegralFlow,
     cheapest_flow,
@@ -14,13 +16,30 @@ from gopa.graph.flows import (
     spectral_flow_energy,
     worst_flow_energy,
 )
+from gopa.graph.mixing import (
+    Mixing,
+    equal_neighbour,
+    fixed,
+    metropolis,
+    require_doubly_stochastic,
+)
 from gopa.graph.resistance import Resistance, effective_resistance, spread_energy
 from gopa.graph.spectrum import Spectrum, certified_spectrum, degree_bound, gap_at_least
-from gopa.graph.structure import Graph, complete, from_edges, k_out_graph, ring
+from gopa.graph.structure import (
+    Graph,
+    complete,
+    from_edges,
+    from_similarity,
+    k_out_graph,
+    require_connected,
+    ring,
+    weighted,
+)
 
 __all__ = [
     "Graph",
     "IntegralFlow",
+    "Mixing",
     "Resistance",
     "Spectrum",
     "all_choices",
@@ -31,12 +50,25 @@ __all__ = [
     "complete_flow_energy",
     "degree_bound",
     "effective_resistance",
+    "equal_neighbour",
+    "fixed",
     "from_edges",
+    "from_similarity",
     "gap_at_least",
+    "geometric",
+    "grid",
     "k_out_graph",
+    "metropolis",
+    "path",
+    "random_regular",
+    "require_connected",
+    "require_doubly_stochastic",
     "ring",
     "smallest_piece_without_one",
     "spectral_flow_energy",
     "spread_energy",
+    "star",
+    "watts_strogatz",
+    "weighted",
     "worst_flow_energy",
 ]

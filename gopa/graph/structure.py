@@ -15,21 +15,29 @@ from gopa.graph.choices import MOST_PARTIES, Indices, all_choices
 from wire.errors import UsageError
 
 Positions: TypeAlias = npt.NDArray[np.int64]
+Weights: TypeAlias = npt.NDArray[np.float64]
+Edges: TypeAlias = Iterable[tuple[int, int]] | npt.NDArray[np.integer]
+"""Pairs of parties: an array has a row for each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
     """Holds a graph: `targets[offsets[u]:offsets[u + 1]]` are u's neighbours, increasing.
 
-    Build one with `k_out_graph`, `complete`, `ring` or `from_edges`; those check it.
+    Build one with `from_edges`, `weighted` or a function that names a family; those check it.
+    Weights belong to edges, in the order of `edges()`. Only what speaks of weights reads them:
+    degrees, Laplacian, spectra, resistances and flows are those of the edges alone.
     """
 
     offsets: Positions
     targets: Indices
+    weights: Weights | None = None
 
     def __post_init__(self) -> None:
         self.offsets.flags.writeable = False
         self.targets.flags.writeable = False
+        if self.weights is not None:
+            self.weights.flags.writeable = False
 
     @property
     def parties(self) -> int:
@@ -55,6 +63,27 @@ class Graph:
         sources = np.repeat(np.arange(self.parties), self.degrees)
         upward = sources < self.targets
         return sources[upward], self.targets[upward].astype(np.int64)
+
+    @property
+    def edge_weights(self) -> Weights:
+        """The weight of each edge in the order of `edges()`; 1 where none was given."""
+        return np.ones(self.edge_count) if self.weights is None else self.weights
+
+    @property
+    def strengths(self) -> Weights:
+        """The sum of the weights of each party's edges: its degree if weights are 1."""
+        first, second = self.edges()
+        ends = np.concatenate([first, second])
+        return np.asarray(
+            np.bincount(ends, np.tile(self.edge_weights, 2), self.parties), np.float64
+        )
+
+    def weight_matrix(self) -> sparse.csr_array:
+        """The adjacency matrix with the weights as entries: exactly symmetric."""
+        first, second = self.edges()
+        shape = (self.parties, self.parties)
+        upper = sparse.csr_array((self.edge_weights, (first, second)), shape=shape)
+        return sparse.csr_array(upper + upper.T)
 
     def adjacency(self) -> sparse.csr_array:
         """The adjacency matrix with floating entries, for linear algebra."""
@@ -82,6 +111,18 @@ class Graph:
         """Whether there is one component; a graph without parties has none."""
         return self.parties > 0 and not self.components().any()
 
+    def is_bipartite(self) -> bool:
+        """Whether two sides can be told apart so that every edge joins one with the other.
+
+        Walks on two copies, changing the copy at every step: only from such components are
+        both copies of a party never met.
+        """
+        once = self.adjacency()
+        twice = sparse.block_array([[None, once], [once, None]], format="csr")
+        pieces, _ = csgraph.connected_components(once, directed=False)
+        pieces_of_both, _ = csgraph.connected_components(twice, directed=False)
+        return bool(pieces_of_both == 2 * pieces)
+
     def induced(self, keep: Sequence[int] | Positions) -> Graph:
         """The graph on the listed parties alone, numbered in the order of the list."""
         kept = _integers(keep, "keep")
@@ -95,7 +136,7 @@ class Graph:
             raise UsageError("a party is kept once")
         first, second = self.edges()
         inside = (new[first] >= 0) & (new[second] >= 0)
-        return _from_pairs(len(kept), new[first[inside]], new[second[inside]])
+        return self._part(len(kept), new[first], new[second], inside)
 
     def between(self, inside: Iterable[int]) -> Graph:
         """The same parties with no edges but those between listed ones."""
@@ -104,8 +145,7 @@ class Graph:
         if listed.all():
             return self
         first, second = self.edges()
-        keep = listed[first] & listed[second]
-        return _from_pairs(self.parties, first[keep], second[keep])
+        return self._part(self.parties, first, second, listed[first] & listed[second])
 
     def without(self, removed: Iterable[tuple[int, int]]) -> Graph:
         """The same parties without the listed edges; each must exist."""
@@ -116,7 +156,14 @@ class Graph:
         keep = ~np.isin(codes, np.fromiter(gone, dtype=np.int64, count=len(gone)))
         if len(codes) - int(keep.sum()) != len(gone):
             raise UsageError("only edges of the graph can be removed")
-        return _from_pairs(self.parties, first[keep], second[keep])
+        return self._part(self.parties, first, second, keep)
+
+    def _part(
+        self, parties: int, first: Positions, second: Positions, keep: npt.NDArray[np.bool_]
+    ) -> Graph:
+        """The edges to keep, under the names of their ends, with their weights."""
+        weights = None if self.weights is None else self.weights[keep]
+        return _from_pairs(parties, first[keep], second[keep], weights)
 
 
 def k_out_graph(seeds: bytes | Sequence[bytes], parties: int, k: int) -> Graph:
@@ -126,8 +173,48 @@ def k_out_graph(seeds: bytes | Sequence[bytes], parties: int, k: int) -> Graph:
     return _from_pairs(parties, choosers, chosen)
 
 
-def from_edges(parties: int, edges: Iterable[tuple[int, int]]) -> Graph:
+def from_edges(parties: int, edges: Edges) -> Graph:
     """Any simple graph; loops, repeated edges and unknown parties raise `UsageError`."""
+    return _checked(parties, edges, None)
+
+
+def weighted(parties: int, edges: Edges, weights: Sequence[float] | Weights) -> Graph:
+    """Any simple graph with a positive finite weight for each edge, in the order of the edges."""
+    listed = _numbers(weights, "weights")
+    if listed.ndim != 1 or not (listed > 0).all():
+        raise UsageError("the weights are a list of positive numbers", "weights")
+    return _checked(parties, edges, listed)
+
+
+def from_similarity(similarity: Weights, threshold: float = 0.0) -> Graph:
+    """Joins parties that are more similar than the threshold; weights are similarities.
+
+    The matrix is symmetric up to rounding; what stands above its diagonal counts.
+    """
+    matrix = _numbers(similarity, "similarity")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
+        raise UsageError("similarities are a square matrix, a row for each party", "similarity")
+    if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=0):
+        raise UsageError("the similarity of two parties is one number: symmetric", "similarity")
+    if not 0 <= threshold < np.inf:
+        raise UsageError("a threshold is finite and not negative", "threshold")
+    first, second = np.nonzero(np.triu(matrix > threshold, 1))
+    return _from_pairs(len(matrix), first, second, matrix[first, second])
+
+
+def require_connected(graph: Graph) -> Graph:
+    """The same graph; `UsageError` if some parties cannot reach each other along its edges."""
+    if not graph.is_connected():
+        pieces = len(np.unique(graph.components()))
+        raise UsageError(
+            f"all parties have to reach each other, and the graph has {pieces} pieces: add edges, "
+            "use another seed, or take one piece with `induced`",
+            "graph",
+        )
+    return graph
+
+
+def _checked(parties: int, edges: Edges, weights: Weights | None) -> Graph:
     pairs = _pairs(edges)
     if type(parties) is not int or not 1 <= parties <= MOST_PARTIES:
         raise UsageError(f"a graph has 1 to {MOST_PARTIES} parties", "parties")
@@ -135,7 +222,9 @@ def from_edges(parties: int, edges: Iterable[tuple[int, int]]) -> Graph:
         raise UsageError("an edge joins two of the parties", "edges")
     if (pairs[:, 0] == pairs[:, 1]).any():
         raise UsageError("an edge joins two different parties", "edges")
-    graph = _from_pairs(parties, pairs[:, 0], pairs[:, 1])
+    if weights is not None and len(weights) != len(pairs):
+        raise UsageError(f"{len(pairs)} edges have as many weights", "weights")
+    graph = _from_pairs(parties, pairs[:, 0], pairs[:, 1], weights)
     if graph.edge_count != len(pairs):
         raise UsageError("an edge is listed once", "edges")
     return graph
@@ -157,14 +246,29 @@ def ring(parties: int) -> Graph:
     return _from_pairs(parties, around, (around + 1) % parties)
 
 
-def _pairs(edges: Iterable[tuple[int, int]]) -> Positions:
+def _numbers(values: Sequence[float] | Weights, field: str) -> Weights:
+    """A fresh array of finite numbers."""
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UsageError("these are not numbers", field) from None
+    if not np.isfinite(numbers).all():
+        raise UsageError("numbers are finite", field)
+    return numbers
+
+
+def _pairs(edges: Edges) -> Positions:
+    if isinstance(edges, np.ndarray):
+        if edges.ndim != 2 or edges.shape[1] != 2:
+            raise UsageError("an edge is a pair of parties", "edges")
+        return _integers(edges, "edges")
     listed = list(edges)
     if any(len(pair) != 2 for pair in listed):
         raise UsageError("an edge is a pair of parties", "edges")
     return _integers([end for pair in listed for end in pair], "edges").reshape(-1, 2)
 
 
-def _integers(values: Sequence[int] | Positions, field: str) -> Positions:
+def _integers(values: Sequence[int] | npt.NDArray[np.integer], field: str) -> Positions:
     """An array of these integers; anything else would be cut off silently."""
     if isinstance(values, np.ndarray):
         whole = values.dtype.kind in "iu"
@@ -179,8 +283,16 @@ def _integers(values: Sequence[int] | Positions, field: str) -> Positions:
         raise UsageError("parties are numbered by integers below 2^63", field) from None
 
 
-def _from_pairs(parties: int, first: Positions | Indices, second: Positions | Indices) -> Graph:
-    """Both directions of every pair, sorted, repetitions merged."""
+def _from_pairs(
+    parties: int,
+    first: Positions | Indices,
+    second: Positions | Indices,
+    weights: Weights | None = None,
+) -> Graph:
+    """Both directions of every pair, sorted, repetitions merged; weights follow their pairs."""
+    if weights is not None:
+        smaller, larger = np.minimum(first, second), np.maximum(first, second)
+        weights = weights[np.lexsort((larger, smaller))]
     low = np.minimum(first, second).astype(np.int64)
     high = np.maximum(first, second)
     low *= parties
@@ -195,4 +307,4 @@ def _from_pairs(parties: int, first: Positions | Indices, second: Positions | In
     upper = sparse.csr_array((ones, (first32, second32)), shape=(parties, parties))
     both = sparse.csr_array(upper + upper.T)
     both.sort_indices()
-    return Graph(both.indptr.astype(np.int64), both.indices.astype(np.int32))
+    return Graph(both.indptr.astype(np.int64), both.indices.astype(np.int32), weights)

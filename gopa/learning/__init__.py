@@ -1,1 +1,1 @@
-"""Keeps a place free for learning algorithms, which may import public names only; it is empty."""
+"""Holds what learning algorithms share: clocks, objectives, clipping; public names only."""

@@ -1,0 +1,81 @@
+"""Clips vectors: shortens those that are longer than a bound, in exact arithmetic too.
+
+Sensitivities rest on it, so a clipped vector is never longer than the bound, not even by a
+rounding error. Specification: `specs/parts/graphs.md`, section 5.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gopa import UsageError
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+Norm: TypeAlias = float
+"""1, 2 or `math.inf`: the sum of the moduli, the Euclidean length, the largest modulus."""
+
+_Order: TypeAlias = Literal[1, 2] | float
+_ROUNDOFF: Final = 2.0**-53
+_SMALLEST: Final = 1e-200
+"""Of a bound: what is clipped to it keeps the precision of its largest numbers."""
+
+
+def length(vectors: npt.ArrayLike, norm: Norm) -> Floats:
+    """The norm of each vector along the last axis."""
+    listed = finite(vectors, "vectors")
+    largest = np.abs(listed).max(axis=-1, initial=0.0)
+    with np.errstate(over="ignore"):
+        return np.asarray(largest * _relative(listed, largest, require_norm(norm)))
+
+
+def clip(vectors: npt.ArrayLike, norm: Norm, bound: float) -> Floats:
+    """The same vectors, those longer than `bound` shortened to it without turning them.
+
+    To it, or to less by a few roundings, which also a vector of just this length loses.
+    `UsageError` for NaN and infinities: no length makes them harmless.
+    """
+    listed, order = finite(vectors, "vectors"), require_norm(norm)
+    if not _SMALLEST <= bound <= 1 / _SMALLEST:
+        raise UsageError("a clipping bound lies between 1e-200 and 1e200", "bound")
+    largest = np.abs(listed).max(axis=-1, initial=0.0)
+    relative = _relative(listed, largest, order)
+    # Relative error of a norm, a quotient and a product of so many numbers.
+    slack = 1 - (listed.shape[-1] + 8) * _ROUNDOFF
+    with np.errstate(over="ignore"):
+        too_long = largest * relative > bound * slack
+    divisor = np.where(too_long, largest, 1.0)[..., None]
+    shrink = np.where(too_long, bound * slack / np.maximum(relative, 1.0), 1.0)[..., None]
+    return np.where(too_long[..., None], listed / divisor * shrink, listed)
+
+
+def require_norm(norm: Norm) -> _Order:
+    """The norm as numpy names it."""
+    if norm not in (1, 2, math.inf):
+        raise UsageError("a norm is 1, 2 or math.inf", "norm")
+    return norm
+
+
+def finite(values: npt.ArrayLike, field: str) -> Floats:
+    """An array of finite numbers with at least one axis."""
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UsageError("these are not numbers", field) from None
+    if not numbers.ndim or not np.isfinite(numbers).all():
+        raise UsageError("an array of numbers without NaN and infinities", field)
+    return numbers
+
+
+def _relative(vectors: Floats, largest: Floats, order: _Order) -> Floats:
+    """The norm of each vector divided by its largest modulus: from 1 to the dimension."""
+    scaled = np.abs(vectors) / np.where(largest > 0, largest, 1.0)[..., None]
+    if order == 1:
+        return np.asarray(scaled.sum(axis=-1))
+    if order == 2:
+        return np.asarray(np.sqrt((scaled * scaled).sum(axis=-1)))
+    return np.asarray(scaled.max(axis=-1, initial=0.0))

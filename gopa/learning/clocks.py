@@ -1,0 +1,266 @@
+"""Says who acts when, as arrays of events: a run is its seed.
+
+The first axis is that of repetitions, so that many runs advance together. Each has its
+own stream, so that run r is the same alone and among others, in blocks of any length. Who
+acts is decided in integers and is the same on every machine; times are floating point and
+decide nothing. Specification: `specs/parts/graphs.md`, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gopa import UsageError
+from gopa.draws import Draws, Seed, thresholds_of
+from gopa.graph import Graph
+
+Agents: TypeAlias = npt.NDArray[np.int32]
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+class ClockLaw(StrEnum):
+    """Says what a theorem may assume about who acts."""
+
+    UNIFORM = "one agent a step, all equally likely, independent of all other steps"
+    WEIGHTED = "one agent a step, by its rate, independent of all other steps"
+    UNIFORM_EDGES = "the ends of one edge a step, all equally likely, independent"
+    WEIGHTED_EDGES = "the ends of one edge a step, by its rate, independent"
+    ALL = "all agents in every step"
+    IN_TURN = "one agent a step, in a fixed order"
+    REPLAYED = "as it was recorded: nothing is random"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Events:
+    """Holds consecutive steps of all runs: `actors[r, t]` act together at `times[r, t]`.
+
+    `first` steps went before. The last axis of `actors` has one agent, the two ends of an
+    edge, or all agents.
+    """
+
+    first: int
+    actors: Agents
+    times: Floats
+
+    def __post_init__(self) -> None:
+        self.actors.flags.writeable = False
+        self.times.flags.writeable = False
+
+
+class Clock(Protocol):
+    """Tells who acts in each step, and by which law."""
+
+    @property
+    def agents(self) -> int:
+        """How many agents there are."""
+
+    @property
+    def law(self) -> ClockLaw:
+        """What accounting may rely on."""
+
+    def blocks(
+        self, seed: Seed, *, steps: int, runs: int = 1, size: int = 4096
+    ) -> Iterator[Events]:
+        """All steps of all runs, in blocks of at most `size` steps."""
+
+
+def events(clock: Clock, seed: Seed, *, steps: int, runs: int = 1) -> Events:
+    """All steps in one block."""
+    if steps < 1:
+        raise UsageError("ask for at least one step", "steps")
+    return next(clock.blocks(seed, steps=steps, runs=runs, size=steps))
+
+
+def require_law(clock: Clock, *allowed: ClockLaw) -> None:
+    """`UsageError` unless the clock has one of the laws that a theorem allows."""
+    if clock.law not in allowed:
+        wanted = ", or ".join(allowed)
+        raise UsageError(f"the theorem needs {wanted}; this clock: {clock.law}", "clock")
+
+
+class _Independent:
+    """Draws one of several choices in each step, each at the ticks of its own Poisson clock.
+
+    The clocks together tick like one whose rate is the sum; who ticks is independent of
+    when. So both have a stream of their own.
+    """
+
+    def __init__(self, choices: Agents, rates: float | Sequence[float] | Floats) -> None:
+        each = np.asarray(rates, dtype=np.float64)
+        if each.ndim and len(each) != len(choices):
+            raise UsageError(f"one rate for all, or {len(choices)} of them", "rates")
+        each = np.broadcast_to(each, len(choices))
+        self._choices, self._total = choices, float(each.sum())
+        self.is_uniform = bool((each == each[0]).all())
+        # Checks the rates in any case.
+        self._thresholds = thresholds_of(each)
+
+    def blocks(
+        self, seed: Seed, *, steps: int, runs: int = 1, size: int = 4096
+    ) -> Iterator[Events]:
+        """All steps of all runs, in blocks of at most `size` steps."""
+        _require_counts(steps, runs, size)
+        who = [Draws(seed, "clock", "who", run) for run in range(runs)]
+        when = [Draws(seed, "clock", "when", run) for run in range(runs)]
+        now = np.zeros((runs, 1))
+        for first in range(0, steps, size):
+            count = min(size, steps - first)
+            drawn = np.stack([self._drawn(each, count) for each in who])
+            waits = np.stack([_waits(each, count) for each in when]) / self._total
+            times = np.cumsum(np.concatenate([now, waits], axis=1), axis=1)[:, 1:]
+            now = times[:, -1:]
+            yield Events(first, self._choices[drawn], times)
+
+    def _drawn(self, draws: Draws, count: int) -> npt.NDArray[np.int64]:
+        if self.is_uniform:
+            return draws.below(len(self._choices), count)
+        return draws.shared_out(self._thresholds, count)
+
+
+class Poisson:
+    """Lets every agent act alone, at the ticks of its own Poisson clock.
+
+    With equal rates each step is anybody's, whatever happened before: what random walks
+    on the complete graph and coordinate descent need. Rate 0 never acts.
+    """
+
+    def __init__(self, agents: int, rates: float | Sequence[float] | Floats = 1.0) -> None:
+        self.agents = _agents(agents)
+        choices = np.arange(agents, dtype=np.int32)[:, None]
+        self._clocks = _Independent(choices, rates)
+        self.law = ClockLaw.UNIFORM if self._clocks.is_uniform else ClockLaw.WEIGHTED
+        self.blocks = self._clocks.blocks
+
+
+class EdgeClock:
+    """Lets the two ends of an edge act together, at the ticks of the edge's own Poisson clock.
+
+    Rates are in the order of `graph.edges()`, by default the weights of the graph. An
+    agent takes part in proportion to the rates of its edges.
+    """
+
+    def __init__(self, graph: Graph, rates: float | Sequence[float] | Floats | None = None) -> None:
+        if not graph.edge_count:
+            raise UsageError("a graph without edges lets nobody act", "graph")
+        self.agents = graph.parties
+        choices = np.column_stack(graph.edges()).astype(np.int32)
+        self._clocks = _Independent(choices, graph.edge_weights if rates is None else rates)
+        uniform = self._clocks.is_uniform
+        self.law = ClockLaw.UNIFORM_EDGES if uniform else ClockLaw.WEIGHTED_EDGES
+        self.blocks = self._clocks.blocks
+
+
+class Synchronous:
+    """Lets all agents act in every step; nothing is drawn."""
+
+    law = ClockLaw.ALL
+
+    def __init__(self, agents: int) -> None:
+        self.agents = _agents(agents)
+
+    def blocks(
+        self, seed: Seed, *, steps: int, runs: int = 1, size: int = 4096
+    ) -> Iterator[Events]:
+        """All steps of all runs, in blocks of at most `size` steps."""
+        del seed
+        _require_counts(steps, runs, size)
+        everybody = np.arange(self.agents, dtype=np.int32)
+        for first in range(0, steps, size):
+            count = min(size, steps - first)
+            times = np.arange(first + 1.0, first + count + 1)
+            yield Events(
+                first,
+                np.broadcast_to(everybody, (runs, count, self.agents)),
+                np.broadcast_to(times, (runs, count)),
+            )
+
+
+class InTurn:
+    """Lets agents act one after the other, 0 first, sweep by sweep; nothing is drawn.
+
+    Theorems about random steps say nothing about it.
+    """
+
+    law = ClockLaw.IN_TURN
+
+    def __init__(self, agents: int) -> None:
+        self.agents = _agents(agents)
+
+    def blocks(
+        self, seed: Seed, *, steps: int, runs: int = 1, size: int = 4096
+    ) -> Iterator[Events]:
+        """All steps of all runs, in blocks of at most `size` steps."""
+        del seed
+        _require_counts(steps, runs, size)
+        for first in range(0, steps, size):
+            turns = np.arange(first, min(first + size, steps))
+            actors = (turns % self.agents).astype(np.int32)[:, None]
+            yield Events(
+                first,
+                np.broadcast_to(actors, (runs, len(turns), 1)),
+                np.broadcast_to((turns + 1) / self.agents, (runs, len(turns))),
+            )
+
+
+class Replayed:
+    """Repeats recorded events: an array of runs, steps and those who act together.
+
+    Whatever law they were drawn by, whoever replays them chose them.
+    """
+
+    law = ClockLaw.REPLAYED
+
+    def __init__(
+        self, agents: int, actors: npt.ArrayLike, times: npt.ArrayLike | None = None
+    ) -> None:
+        self.agents = _agents(agents)
+        recorded = np.asarray(actors)
+        if recorded.ndim != 3 or recorded.dtype.kind not in "iu" or not recorded.size:
+            raise UsageError("recorded actors are integers, by run, step and place", "actors")
+        if not 0 <= recorded.min() <= recorded.max() < agents:
+            raise UsageError(f"agents are numbered from 0 to {agents - 1}", "actors")
+        runs, steps, _ = recorded.shape
+        counted = np.broadcast_to(np.arange(1.0, steps + 1), (runs, steps))
+        passed = counted if times is None else np.asarray(times, dtype=np.float64)
+        if passed.shape != (runs, steps) or not np.isfinite(passed).all():
+            raise UsageError("there is one finite time for each run and step", "times")
+        self._actors, self._times = recorded.astype(np.int32), passed.copy()
+
+    def blocks(
+        self, seed: Seed, *, steps: int, runs: int = 1, size: int = 4096
+    ) -> Iterator[Events]:
+        """All steps of all runs, in blocks of at most `size` steps."""
+        del seed
+        _require_counts(steps, runs, size)
+        recorded_runs, recorded_steps, _ = self._actors.shape
+        if runs != recorded_runs or steps > recorded_steps:
+            raise UsageError(
+                f"{recorded_runs} runs of {recorded_steps} steps were recorded", "steps"
+            )
+        for first in range(0, steps, size):
+            part = slice(first, min(first + size, steps))
+            yield Events(first, self._actors[:, part], self._times[:, part])
+
+
+def _waits(draws: Draws, count: int) -> Floats:
+    """Exponential waiting times of rate 1: never 0, never infinite."""
+    middle = (draws.words(count) >> np.uint64(12)) + 0.5
+    return -np.log(np.asarray(middle * 2.0**-52, dtype=np.float64))
+
+
+def _agents(agents: int) -> int:
+    if type(agents) is not int or not 1 <= agents < 2**31:
+        raise UsageError("there is at least one agent, and fewer than 2^31", "agents")
+    return agents
+
+
+def _require_counts(steps: int, runs: int, size: int) -> None:
+    for count, least, field in ((steps, 0, "steps"), (runs, 1, "runs"), (size, 1, "size")):
+        if type(count) is not int or count < least:
+            raise UsageError(f"a whole number, at least {least}", field)

@@ -1,0 +1,399 @@
+"""Defines what agents minimise: value, gradient, and the constants that theorems need.
+
+Constants follow from declared bounds and never from the data, which they would betray.
+Models have the agents on the axis before the last, so that any number of runs goes in front.
+Sums are `einsum` without linear algebra libraries: threads change nothing.
+Specification: `specs/parts/graphs.md`, section 6.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from gopa import UsageError
+from gopa.learning.clipping import Norm, clip, finite, length, require_norm
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+_T = TypeVar("_T", bound=np.generic)
+Which: TypeAlias = npt.NDArray[np.integer] | None
+"""The agents that models belong to, one for each; None: all of them in order."""
+
+
+class Objective(Protocol):
+    """Holds one function for each agent, of a model of `dimension` numbers.
+
+    Constants are for gradients measured in `norm` and models in its dual: 1 for infinite,
+    infinite for 1, 2 for 2.
+    """
+
+    @property
+    def agents(self) -> int:
+        """How many functions there are."""
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a model has."""
+
+    def value(self, models: Floats, agents: Which = None) -> Floats:
+        """Of models (.., agents, dimension): (.., agents)."""
+
+    def gradient(self, models: Floats, agents: Which = None) -> Floats:
+        """Of the same shape as the models; a subgradient at a kink."""
+
+    def gradient_bound(self, norm: Norm = 2, radius: float = math.inf) -> Floats:
+        """For each agent: no gradient is longer, at models that are no longer than `radius`."""
+
+    def smoothness(self, norm: Norm = 2) -> Floats:
+        """For each agent: gradients differ by this times what models differ by, at most."""
+
+    def strong_curvature(self) -> Floats:
+        """For each agent: the function less this times half the squared length is convex."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Holds the data of all agents, padded to equal length: x (agents, rows, d), y, counts.
+
+    `bounds` says what was declared about the length of rows, by norm, and `label_bound` about
+    labels. An agent may have no row at all.
+    """
+
+    x: Floats
+    y: Floats
+    counts: npt.NDArray[np.int64]
+    bounds: Mapping[Norm, float] = field(default_factory=dict)
+    label_bound: float = math.inf
+
+    def __post_init__(self) -> None:
+        for array in (self.x, self.y, self.counts):
+            array.flags.writeable = False
+
+    @staticmethod
+    def of(datasets: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> Rows:
+        """One pair for each agent: rows of features, and as many labels."""
+        if not len(datasets):
+            raise UsageError("there is at least one agent", "datasets")
+        parts = [_dataset(x, y, f"datasets[{i}]") for i, (x, y) in enumerate(datasets)]
+        widths = {x.shape[1] for x, _ in parts}
+        if len(widths) > 1 or 0 in widths:
+            raise UsageError(
+                f"rows of all agents have equal widths, at least 1: these have {sorted(widths)}",
+                "datasets",
+            )
+        counts = np.array([len(y) for _, y in parts], dtype=np.int64)
+        x = np.zeros((len(parts), max(1, int(counts.max())), *widths))
+        y = np.zeros(x.shape[:2])
+        for i, (rows, labels) in enumerate(parts):
+            x[i, : len(labels)], y[i, : len(labels)] = rows, labels
+        return Rows(x, y, counts)
+
+    @property
+    def present(self) -> npt.NDArray[np.bool_]:
+        """Which rows are no padding."""
+        return np.arange(self.y.shape[1]) < self.counts[:, None]
+
+    def clipped(self, norm: Norm, bound: float, *, labels: float = math.inf) -> Rows:
+        """Rows no longer than `bound`, labels of no larger modulus; both count as declared."""
+        if not labels > 0:
+            raise UsageError("a bound is positive", "labels")
+        bounds = {**self.bounds, norm: min(bound, self.bounds.get(norm, math.inf))}
+        y = np.clip(self.y, -labels, labels)
+        return Rows(
+            clip(self.x, norm, bound), y, self.counts, bounds, min(labels, self.label_bound)
+        )
+
+    def bound(self, norm: Norm) -> float:
+        """How long a row is at most, by what was declared in this norm or another."""
+        wanted, width = require_norm(norm), self.x.shape[2]
+        found = min(
+            (bound * _factor(declared, wanted, width) for declared, bound in self.bounds.items()),
+            default=math.inf,
+        )
+        if found == math.inf:
+            raise UsageError(
+                "no bound of the rows was declared, and measuring one would betray them: "
+                "use `clipped`",
+                "rows",
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Gives the loss of a prediction z for a label y, its slope in z, and bounds of both.
+
+    `steepest` bounds the slope, given the largest moduli of prediction and label; `bend`
+    bounds the second derivative, infinite at a kink.
+    """
+
+    name: str
+    value: Callable[[Floats, Floats], Floats]
+    slope: Callable[[Floats, Floats], Floats]
+    steepest: Callable[[float, float], float]
+    bend: float
+    labels: Literal["signs", "numbers"]
+
+
+def _logistic(z: Floats, y: Floats) -> Floats:
+    return np.asarray(np.logaddexp(0.0, -y * z))
+
+
+def _logistic_slope(z: Floats, y: Floats) -> Floats:
+    small = np.exp(-np.abs(z))
+    return np.asarray(-y * np.where(y * z > 0, small, 1.0) / (1 + small))
+
+
+def _hinge(z: Floats, y: Floats) -> Floats:
+    return np.maximum(0.0, 1 - y * z)
+
+
+def _hinge_slope(z: Floats, y: Floats) -> Floats:
+    return np.where(y * z < 1, -y, 0.0)
+
+
+def _squared(z: Floats, y: Floats) -> Floats:
+    return np.asarray((z - y) ** 2 / 2)
+
+
+def _squared_slope(z: Floats, y: Floats) -> Floats:
+    return z - y
+
+
+def _at_most_one(prediction: float, label: float) -> float:
+    del prediction, label
+    return 1.0
+
+
+LOGISTIC: Final = Loss("logistic", _logistic, _logistic_slope, _at_most_one, 0.25, "signs")
+"""ln(1 + exp(-y z)) for labels -1 and 1."""
+
+HINGE: Final = Loss("hinge", _hinge, _hinge_slope, _at_most_one, math.inf, "signs")
+"""max(0, 1 - y z) for labels -1 and 1."""
+
+SQUARED: Final = Loss("squared", _squared, _squared_slope, operator.add, 1.0, "numbers")
+"""(z - y)^2 / 2 for any labels."""
+
+
+class _OnRows:
+    """Has what all objectives share whose data are rows."""
+
+    _bend: float
+    """Of the loss of a row: its second derivative along a row of length 1, at most."""
+
+    def __init__(self, rows: Rows, ridge: npt.ArrayLike, lasso: float) -> None:
+        self.rows = rows
+        self._regulariser = _Regulariser(len(rows.x), rows.x.shape[2], ridge, lasso)
+        self._present = rows.present
+
+    @property
+    def agents(self) -> int:
+        """How many agents there are."""
+        return len(self.rows.x)
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a model has."""
+        return int(self.rows.x.shape[2])
+
+    def row_gradient_bound(self, norm: Norm = 2, radius: float = math.inf) -> float:
+        """No gradient of a row's loss is longer, at models that are no longer than `radius`."""
+        del radius
+        return self.rows.bound(norm)
+
+    def gradient_bound(self, norm: Norm = 2, radius: float = math.inf) -> Floats:
+        """For each agent: no gradient is longer, at models that are no longer than `radius`."""
+        return self.row_gradient_bound(norm, radius) + self._regulariser.steepest(norm, radius)
+
+    def smoothness(self, norm: Norm = 2) -> Floats:
+        """For each agent: gradients differ by this times what models differ by, at most."""
+        return self._bend * self.rows.bound(norm) ** 2 + self._regulariser.smoothness(norm)
+
+    def strong_curvature(self) -> Floats:
+        """For each agent: the function less this times half the squared length is convex."""
+        return self._regulariser.ridge.copy()
+
+
+class Linear(_OnRows):
+    """Averages a loss over an agent's rows, for linear predictions, and adds regularisers.
+
+    F(w) = mean of loss(x w, y) + ridge / 2 |w|^2 + lasso |w|_1; without rows only the
+    regularisers. `ridge` may have a number for each agent. To exchange one of m rows changes
+    the gradient by at most 2 `row_gradient_bound` / m, whatever the regularisers.
+    """
+
+    def __init__(
+        self, loss: Loss, rows: Rows, *, ridge: npt.ArrayLike = 0.0, lasso: float = 0.0
+    ) -> None:
+        if loss.labels == "signs" and not (np.abs(rows.y[rows.present]) == 1).all():
+            raise UsageError(f"the {loss.name} loss takes labels -1 and 1", "rows")
+        super().__init__(rows, ridge, lasso)
+        self.loss, self._bend = loss, loss.bend
+        self._shares = rows.present / np.maximum(rows.counts, 1)[:, None]
+
+    def value(self, models: Floats, agents: Which = None) -> Floats:
+        """Of models (.., agents, dimension): (.., agents)."""
+        x, y, shares = (_of(each, agents) for each in (self.rows.x, self.rows.y, self._shares))
+        losses = self.loss.value(_predictions(x, models), y)
+        return np.asarray((losses * shares).sum(axis=-1) + self._regulariser.value(models, agents))
+
+    def gradient(self, models: Floats, agents: Which = None) -> Floats:
+        """Of the same shape as the models; a subgradient at a kink."""
+        x, y, shares = (_of(each, agents) for each in (self.rows.x, self.rows.y, self._shares))
+        slopes = self.loss.slope(_predictions(x, models), y) * shares
+        mean = np.einsum("...m,...md->...d", slopes, x)
+        return np.asarray(mean + self._regulariser.gradient(models, agents))
+
+    def row_gradients(self, models: Floats, agents: Which = None) -> Floats:
+        """The gradient of each row's loss alone: (.., agents, rows, dimension), padding 0."""
+        x, y = _of(self.rows.x, agents), _of(self.rows.y, agents)
+        slopes = self.loss.slope(_predictions(x, models), y)
+        return np.asarray((slopes * _of(self._present, agents))[..., None] * x)
+
+    def row_gradient_bound(self, norm: Norm = 2, radius: float = math.inf) -> float:
+        """No gradient of a row's loss is longer, at models that are no longer than `radius`."""
+        row = self.rows.bound(norm)
+        return self.loss.steepest(row * radius, self.rows.label_bound) * row
+
+
+class Boosting(_OnRows):
+    """Is the loss of l1-Adaboost, ln sum exp(-x w), for rows x of margins of base predictors.
+
+    The margin of a base predictor is its output times the label; labels are not read. A
+    row counts the more, the worse it is predicted: there is no mean over rows, and to
+    exchange one can change the whole gradient. Without rows the value is 0.
+    """
+
+    _bend = 1.0
+
+    def __init__(self, rows: Rows, *, ridge: npt.ArrayLike = 0.0, lasso: float = 0.0) -> None:
+        super().__init__(rows, ridge, lasso)
+
+    def value(self, models: Floats, agents: Which = None) -> Floats:
+        """Of models (.., agents, dimension): (.., agents)."""
+        top, terms = self._terms(models, agents)
+        logs = top + np.log(np.maximum(terms.sum(axis=-1), 1.0))
+        return np.asarray(logs + self._regulariser.value(models, agents))
+
+    def gradient(self, models: Floats, agents: Which = None) -> Floats:
+        """Of the same shape as the models; a subgradient at a kink."""
+        _, terms = self._terms(models, agents)
+        shares = terms / np.maximum(terms.sum(axis=-1, keepdims=True), 1.0)
+        mean = np.einsum("...m,...md->...d", -shares, _of(self.rows.x, agents))
+        return np.asarray(mean + self._regulariser.gradient(models, agents))
+
+    def _terms(self, models: Floats, agents: Which) -> tuple[Floats, Floats]:
+        """The largest exponent of each agent, and all exponentials beside it."""
+        x, present = _of(self.rows.x, agents), _of(self._present, agents)
+        exponents = np.where(present, -_predictions(x, models), -np.inf)
+        top = exponents.max(axis=-1)
+        top = np.where(np.isfinite(top), top, 0.0)
+        return top, np.exp(exponents - top[..., None])
+
+
+class Quadratic:
+    """Is scale |w - a|^2 for an agent's own point a: what agents that average minimise.
+
+    Bounds follow from the points themselves: clip those first where they are private.
+    """
+
+    def __init__(self, centres: npt.ArrayLike, *, scale: float = 1.0) -> None:
+        self.centres = finite(centres, "centres").copy()
+        if self.centres.ndim != 2 or not self.centres.size:
+            raise UsageError("there is one point for each agent, of equal widths", "centres")
+        if not 0 < scale < math.inf:
+            raise UsageError("a scale is positive and finite", "scale")
+        self.centres.flags.writeable = False
+        self.scale = scale
+
+    @property
+    def agents(self) -> int:
+        """How many agents there are."""
+        return len(self.centres)
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a model has."""
+        return int(self.centres.shape[1])
+
+    def value(self, models: Floats, agents: Which = None) -> Floats:
+        """Of models (.., agents, dimension): (.., agents)."""
+        apart = models - _of(self.centres, agents)
+        return np.asarray(self.scale * (apart * apart).sum(axis=-1))
+
+    def gradient(self, models: Floats, agents: Which = None) -> Floats:
+        """Of the same shape as the models."""
+        return np.asarray(2 * self.scale * (models - _of(self.centres, agents)))
+
+    def gradient_bound(self, norm: Norm = 2, radius: float = math.inf) -> Floats:
+        """For each agent: no gradient is longer, at models that are no longer than `radius`."""
+        reach = radius * _from_dual(norm, self.dimension)
+        return 2 * self.scale * (reach + length(self.centres, norm))
+
+    def smoothness(self, norm: Norm = 2) -> Floats:
+        """For each agent: gradients differ by this times what models differ by, at most."""
+        return np.full(self.agents, 2 * self.scale * _from_dual(norm, self.dimension))
+
+    def strong_curvature(self) -> Floats:
+        """For each agent: the function less this times half the squared length is convex."""
+        return np.full(self.agents, 2 * self.scale)
+
+
+class _Regulariser:
+    """Adds ridge / 2 |w|^2 + lasso |w|_1."""
+
+    def __init__(self, agents: int, width: int, ridge: npt.ArrayLike, lasso: float) -> None:
+        each = finite(np.atleast_1d(np.asarray(ridge, dtype=np.float64)), "ridge")
+        if each.shape not in {(1,), (agents,)} or not (each >= 0).all():
+            raise UsageError("one number that is not negative, or one for each agent", "ridge")
+        if not 0 <= lasso < math.inf:
+            raise UsageError("finite and not negative", "lasso")
+        self.ridge, self._lasso, self._width = np.broadcast_to(each, agents), lasso, width
+
+    def value(self, models: Floats, agents: Which) -> Floats:
+        squares = _of(self.ridge, agents) / 2 * (models * models).sum(axis=-1)
+        return np.asarray(squares + self._lasso * np.abs(models).sum(axis=-1))
+
+    def gradient(self, models: Floats, agents: Which) -> Floats:
+        slope = _of(self.ridge, agents)[..., None] * models
+        return np.asarray(slope + self._lasso * np.sign(models) if self._lasso else slope)
+
+    def steepest(self, norm: Norm, radius: float) -> Floats:
+        reach = np.where(self.ridge > 0, radius * _from_dual(norm, self._width), 0.0)
+        return self.ridge * reach + self._lasso * _factor(math.inf, norm, self._width)
+
+    def smoothness(self, norm: Norm) -> Floats:
+        bend = self.ridge * _from_dual(norm, self._width)
+        return np.full_like(bend, math.inf) if self._lasso else bend
+
+
+def _dataset(x: npt.ArrayLike, y: npt.ArrayLike, where: str) -> tuple[Floats, Floats]:
+    rows, labels = finite(x, where), finite(y, where)
+    if rows.ndim != 2 or labels.shape != rows.shape[:1]:
+        raise UsageError("a table of rows, and one label for each", where)
+    return rows, labels
+
+
+def _of(values: npt.NDArray[_T], agents: Which) -> npt.NDArray[_T]:
+    return values if agents is None else values[agents]
+
+
+def _predictions(x: Floats, models: Floats) -> Floats:
+    return np.asarray(np.einsum("...md,...d->...m", x, models))
+
+
+def _factor(known: Norm, wanted: Norm, width: int) -> float:
+    """The most by which one norm exceeds another in so many dimensions."""
+    return max(1.0, math.pow(width, 1 / wanted - 1 / known))
+
+
+def _from_dual(norm: Norm, width: int) -> float:
+    """The most by which a norm exceeds its dual."""
+    dual = {1: math.inf, 2: 2, math.inf: 1}[require_norm(norm)]
+    return _factor(dual, norm, width)

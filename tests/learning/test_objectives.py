@@ -1,0 +1,310 @@
+"""Objectives: gradients against differences, constants against search, padding against loops."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from gopa import UsageError
+from gopa.learning.clipping import clip, length
+from gopa.learning.objectives import (
+    HINGE,
+    LOGISTIC,
+    SQUARED,
+    Boosting,
+    Linear,
+    Loss,
+    Objective,
+    Quadratic,
+    Rows,
+)
+
+Floats = npt.NDArray[np.float64]
+NORMS = (1, 2, math.inf)
+DUAL = {1: math.inf, 2: 2, math.inf: 1}
+LABEL = 1.5
+
+
+def datasets(seed: int, width: int, signs: bool) -> list[tuple[Floats, Floats]]:
+    """Users with few rows, many and none."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for rows in (3, 1, 0, 7):
+        x = rng.standard_normal((rows, width)) * rng.uniform(0.1, 3, (rows, 1))
+        y = np.sign(rng.standard_normal(rows)) if signs else rng.standard_normal(rows)
+        made.append((x, y))
+    return made
+
+
+def linear(loss: Loss, seed: int = 1, **regularisers: Any) -> Linear:
+    rows = Rows.of(datasets(seed, 4, loss.labels == "signs")).clipped(2, 2.0, labels=LABEL)
+    return Linear(loss, rows, **regularisers)
+
+
+OBJECTIVES: dict[str, Objective] = {
+    "logistic": linear(LOGISTIC),
+    "logistic, ridge": linear(LOGISTIC, ridge=[0.1, 0.0, 2.0, 0.5]),
+    "squared": linear(SQUARED, ridge=0.3),
+    "hinge": linear(HINGE, ridge=0.1),
+    "hinge, lasso": linear(HINGE, lasso=0.7),
+    "boosting": Boosting(Rows.of(datasets(2, 4, True)), ridge=0.2),
+    "boosting, lasso": Boosting(Rows.of(datasets(2, 4, True)), lasso=0.2),
+    "quadratic": Quadratic(np.random.default_rng(3).standard_normal((4, 4)), scale=1.5),
+}
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=list(OBJECTIVES))
+def test_gradients_are_those_of_differences(objective: Objective) -> None:
+    models = np.random.default_rng(4).standard_normal((5, 4, 4))
+    found = objective.gradient(models)
+    assert found.shape == models.shape
+    for i in range(4):
+        step = np.zeros(4)
+        step[i] = 1e-6
+        difference = (objective.value(models + step) - objective.value(models - step)) / 2e-6
+        assert found[..., i] == pytest.approx(difference, abs=1e-7)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=list(OBJECTIVES))
+def test_runs_and_some_agents_are_slices_of_the_whole(objective: Objective) -> None:
+    models = np.random.default_rng(5).standard_normal((3, 4, 4))
+    value, gradient = objective.value(models), objective.gradient(models)
+    assert value.shape == (3, 4)
+    for run in range(3):
+        assert np.array_equal(objective.value(models[run]), value[run])
+        assert np.array_equal(objective.gradient(models[run]), gradient[run])
+    who = np.array([3, 0, 0, 2, 1])
+    among = models[1, who]
+    assert objective.value(among, who) == pytest.approx(value[1, who], rel=1e-14)
+    assert objective.gradient(among, who) == pytest.approx(gradient[1, who], rel=1e-14)
+    again = pickle.loads(pickle.dumps(objective))  # noqa: S301
+    assert np.array_equal(again.gradient(models), gradient)
+    assert (objective.agents, objective.dimension) == (4, 4)
+
+
+def by_hand(loss: Loss, x: Floats, y: Floats, model: Floats) -> float:
+    formulas: dict[str, Callable[[float, float], float]] = {
+        "logistic": lambda z, label: math.log1p(math.exp(-label * z)),
+        "hinge": lambda z, label: max(0.0, 1 - label * z),
+        "squared": lambda z, label: (z - label) ** 2 / 2,
+    }
+    losses = [
+        formulas[loss.name](float(row @ model), label)
+        for row, label in zip(x, y.tolist(), strict=True)
+    ]
+    return sum(losses) / len(losses) if losses else 0.0
+
+
+@pytest.mark.parametrize("loss", [LOGISTIC, HINGE, SQUARED], ids=lambda loss: loss.name)
+def test_padding_counts_for_nothing(loss: Loss) -> None:
+    data = datasets(6, 4, loss.labels == "signs")
+    objective = Linear(loss, Rows.of(data), ridge=0.5, lasso=0.25)
+    models = np.random.default_rng(7).standard_normal((4, 4))
+    for value, (x, y), model in zip(objective.value(models), data, models, strict=True):
+        added = 0.25 * model @ model + 0.25 * np.abs(model).sum()
+        assert value == pytest.approx(by_hand(loss, x, y, model) + added)
+    plain = Linear(loss, Rows.of(data))
+    rows = plain.row_gradients(models)
+    for (x, _), own, mean in zip(data, rows, plain.gradient(models), strict=True):
+        assert not own[len(x) :].any()
+        assert own[: len(x)].sum(axis=0) / max(len(x), 1) == pytest.approx(mean)
+
+
+def test_boosting_is_the_logarithm_of_exponentials() -> None:
+    data = datasets(8, 4, True)
+    models = np.random.default_rng(9).standard_normal((4, 4))
+    found = Boosting(Rows.of(data)).value(models)
+    for value, (x, _), model in zip(found, data, models, strict=True):
+        expected = math.log(sum(math.exp(-float(row @ model)) for row in x)) if len(x) else 0.0
+        assert value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("loss", [LOGISTIC, HINGE], ids=lambda loss: loss.name)
+def test_far_models_overflow_nothing(loss: Loss) -> None:
+    rows = Rows.of([(np.array([[1.0], [-2.0]]), np.array([1.0, 1.0]))])
+    for objective in (Linear(loss, rows), Boosting(rows)):
+        for far in (-1e6, 1e6):
+            assert np.isfinite(objective.value(np.array([[far]]))).all()
+            assert np.isfinite(objective.gradient(np.array([[far]]))).all()
+
+
+def searched(
+    make: Callable[[Rows], Objective], norm: float, radius: float, signs: bool
+) -> tuple[float, float]:
+    """Largest ratios found to what the bounds say: of gradients, and of their differences.
+
+    Rows are drawn at the bound and in corners of the ball, models too, far ones and near ones.
+    """
+    rng, dual, width = np.random.default_rng(10), DUAL[norm], 3
+    steepest = steepest_change = 0.0
+    for draw in range(90):
+        corner = np.zeros(width)
+        corner[rng.integers(width)] = 1.0
+        row = [corner, rng.choice([-1.0, 1.0], width), rng.standard_normal(width)][draw % 3]
+        x = np.tile(row * 100, (2, 1)) * np.array([[1.0], [rng.choice([-1.0, 1.0])]])
+        y = rng.choice([-1.0, 1.0], 2) * (1.0 if signs else LABEL)
+        objective = make(Rows.of([(x, y)]).clipped(norm, 2.0, labels=LABEL))
+        # The model that the row is longest along, in the dual norm.
+        along = {1: np.sign(row), 2: row, math.inf: corner * np.sign(row)}[norm]
+        away = along * rng.choice([-1.0, 1.0]) + 0.1 * rng.standard_normal(width) * (draw % 2)
+        model = clip(away * 1e6, dual, radius)[None]
+        gradient = objective.gradient(model)
+        steepest = max(
+            steepest, float((length(gradient, norm) / objective.gradient_bound(norm, radius))[0])
+        )
+        step = along * rng.choice([1e-3, 1e-2, 1.0])
+        start = rng.standard_normal((1, width)) * rng.choice([0.0, 1.0])
+        change = objective.gradient(start + step) - objective.gradient(start)
+        bend = float(objective.smoothness(norm)[0])
+        if bend < math.inf:
+            ratio = float(length(change, norm)[0] / (bend * length(step, dual)))
+            steepest_change = max(steepest_change, ratio)
+    return steepest, steepest_change
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+@pytest.mark.parametrize("name", ["logistic", "hinge", "squared", "boosting", "quadratic"])
+def test_constants_are_never_exceeded_and_nearly_reached(
+    name: str, norm: float, ridge: float
+) -> None:
+    losses = {"logistic": LOGISTIC, "hinge": HINGE, "squared": SQUARED}
+
+    def make(rows: Rows) -> Objective:
+        if name == "quadratic":
+            return Quadratic(rows.x[:, 0], scale=1 + ridge)
+        if name == "boosting":
+            return Boosting(rows, ridge=ridge)
+        return Linear(losses[name], rows, ridge=ridge)
+
+    steepest, change = searched(make, norm, 20.0, name != "squared")
+    assert steepest <= 1 + 1e-9
+    assert change <= 1 + 1e-9
+    # Where a model pulls against its row the two parts of a gradient do not add up.
+    assert steepest >= (0.9 if not ridge else 0.6)
+    assert name == "hinge" or change >= (0.95 if not ridge else 0.6)
+
+
+def test_exchanging_a_row_changes_the_gradient_by_what_is_said() -> None:
+    rng, rows_of_each = np.random.default_rng(11), 5
+    for norm in NORMS:
+        worst = 0.0
+        for _ in range(200):
+            x = rng.choice([-1.0, 1.0], (rows_of_each, 3)) * 100 * rng.integers(0, 2, 3)
+            y = rng.choice([-1.0, 1.0], rows_of_each)
+            other = x.copy(), y.copy()
+            other[0][0], other[1][0] = x[0] * rng.choice([-1.0, 1.0]), -y[0]
+            both = Rows.of([(x, y), other]).clipped(norm, 2.0)
+            objective = Linear(LOGISTIC, both, ridge=0.1)
+            model = np.tile(rng.standard_normal(3) * 0.01, (2, 1))
+            first, second = objective.gradient(model)
+            charged = 2 * objective.row_gradient_bound(norm) / rows_of_each
+            worst = max(worst, float(length(first - second, norm)) / charged)
+        # At a model near 0 the slope is a half.
+        assert 0.45 < worst <= 0.51
+
+
+@pytest.mark.parametrize("name", ["logistic, ridge", "squared", "boosting", "quadratic"])
+def test_functions_bend_at_least_as_said(name: str) -> None:
+    objective = OBJECTIVES[name]
+    rng, least = np.random.default_rng(12), objective.strong_curvature()
+    nearest = np.full(4, np.inf)
+    for _ in range(200):
+        one, other = rng.standard_normal((2, 4, 4)) * 5
+        apart = one - other
+        growth = (objective.gradient(one) - objective.gradient(other)) * apart
+        found = growth.sum(axis=1) / (apart * apart).sum(axis=1)
+        assert (found >= least - 1e-9).all()
+        nearest = np.minimum(nearest, found)
+    # A user without rows has nothing but the regulariser.
+    assert nearest[2] == pytest.approx(least[2])
+
+
+@pytest.mark.parametrize("declared", NORMS)
+@pytest.mark.parametrize("wanted", NORMS)
+def test_bounds_in_other_norms_hold_and_are_reached(declared: float, wanted: float) -> None:
+    rows = [np.eye(4)[0] * 9, np.ones(4) * 9, np.array([9.0, -9.0, 0.0, 1.0])]
+    clipped = Rows.of([(np.array(rows), np.ones(3))]).clipped(declared, 2.0)
+    longest = length(clipped.x[0], wanted).max()
+    assert longest <= clipped.bound(wanted) * (1 + 1e-12)
+    assert longest >= clipped.bound(wanted) * (1 - 1e-12)
+    both = clipped.clipped(wanted, 1.0)
+    assert both.bound(wanted) == 1.0
+    assert both.bound(declared) <= 2.0
+    assert both.clipped(wanted, 3.0).bound(wanted) == 1.0
+
+
+def test_undeclared_bounds_are_not_measured() -> None:
+    rows = Rows.of(datasets(1, 4, True))
+    assert Linear(LOGISTIC, rows.clipped(2, 1.0)).smoothness() == pytest.approx([0.25] * 4)
+    for objective in (Linear(LOGISTIC, rows), Boosting(rows)):
+        assert objective.gradient(np.zeros((4, 4))).any()
+        for constant in (objective.smoothness, objective.gradient_bound):
+            with pytest.raises(UsageError) as refused:
+                constant()
+            assert refused.value.field == "rows"
+
+
+def test_what_has_no_bound_is_infinite() -> None:
+    rows = Rows.of(datasets(1, 4, True)).clipped(2, 1.0)
+    assert np.isinf(Linear(HINGE, rows).smoothness()).all()
+    assert np.isinf(Linear(LOGISTIC, rows, lasso=0.1).smoothness()).all()
+    assert np.isinf(Linear(LOGISTIC, rows, ridge=0.1).gradient_bound()).all()
+    assert np.isinf(Linear(SQUARED, rows).gradient_bound()).all()
+    assert np.isinf(Linear(SQUARED, rows).gradient_bound(radius=1.0)).all()
+    labelled = rows.clipped(2, 1.0, labels=1.0)
+    assert Linear(SQUARED, labelled).gradient_bound(radius=3.0) == pytest.approx([4.0] * 4)
+    assert Linear(LOGISTIC, rows, lasso=0.1).gradient_bound() == pytest.approx([1.2] * 4)
+
+
+X, Y = np.ones((2, 3)), np.array([1.0, -1.0])
+WRONG: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = {
+    "nobody": (Rows.of, ([(X, Y)],), ([],)),
+    "unequal widths": (Rows.of, ([(X, Y), (X[:0], Y[:0])],), ([(X, Y), (np.ones((2, 4)), Y)],)),
+    "no feature": (Rows.of, ([(X[:, :1], Y)],), ([(X[:, :0], Y)],)),
+    "a label missing": (Rows.of, ([(X, Y)],), ([(X, Y[:1])],)),
+    "a row as a table": (Rows.of, ([(X[:1], Y[:1])],), ([(X[0], Y[:1])],)),
+    "rows of nothing": (Rows.of, ([(X, Y)],), ([(X * np.nan, Y)],)),
+    "endless labels": (Rows.of, ([(X, Y)],), ([(X, Y * np.inf)],)),
+    "words": (Rows.of, ([(X, Y)],), ([(X, ["yes", "no"])],)),
+    "no label bound": (Rows.of([(X, Y)]).clipped, (2, 1.0), (2, float("nan"))),
+    "labels 0 and 1": (Linear, (LOGISTIC, Rows.of([(X, Y)])), (LOGISTIC, Rows.of([(X, Y == 1)]))),
+    "labels 1 and 2": (Linear, (SQUARED, Rows.of([(X, Y + 3)])), (HINGE, Rows.of([(X, Y + 3)]))),
+    "no centre": (Quadratic, (X,), (X[:0],)),
+    "one centre": (Quadratic, (X[:1],), (X[0],)),
+    "centres of nothing": (Quadratic, (X,), (X * np.nan,)),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_data_are_refused(name: str) -> None:
+    call, right, wrong = WRONG[name]
+    assert call(*right) is not None
+    with pytest.raises(UsageError):
+        call(*wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"ridge": -0.1}, {"ridge": [0.1, 0.2]}, {"ridge": np.nan}, {"lasso": -1}, {"lasso": np.inf}],
+)
+def test_wrong_regularisers_are_refused(wrong: dict[str, Any]) -> None:
+    rows = Rows.of([(X, Y)])
+    for make in (
+        lambda **given: Linear(LOGISTIC, rows, **given),
+        lambda **given: Boosting(rows, **given),
+    ):
+        assert make(ridge=[0.5], lasso=0.1).agents == 1
+        with pytest.raises(UsageError):
+            make(**wrong)
+    assert rows.clipped(2, 1.0, labels=1e-9).label_bound == 1e-9
+    with pytest.raises(UsageError):
+        rows.clipped(2, 1.0, labels=0.0)
+    with pytest.raises(UsageError):
+        Quadratic(X, scale=0.0)

@@ -17,7 +17,7 @@ from gopa.graph.flows import (
     worst_flow_energy,
 )
 from gopa.graph.mixing import (
-    Mixing,
+    MixingMatrix,
     equal_neighbour,
     fixed,
     metropolis,
@@ -39,7 +39,7 @@ from gopa.graph.structure import (
 __all__ = [
     "Graph",
     "IntegralFlow",
-    "Mixing",
+    "MixingMatrix",
     "Resistance",
     "Spectrum",
     "all_choices",

@@ -27,7 +27,7 @@ _RESTARTS: Final = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mixing:
+class MixingMatrix:
     """Holds a mixing matrix W: rows sum to 1, entries are those of edges and the diagonal.
 
     Repeated, W leads all agents to the average with the weights `limit`, which sum to 1:
@@ -59,14 +59,14 @@ class Mixing:
         return sparse.csr_array((scaled + scaled.T) / 2), root / np.linalg.norm(root)
 
 
-def metropolis(graph: Graph) -> Mixing:
+def metropolis(graph: Graph) -> MixingMatrix:
     """Doubly stochastic: an edge weighs 1 / (1 + the larger degree of its two ends)."""
     first, second = graph.edges()
     degrees = graph.degrees
     return _balanced("metropolis", graph, 1 / (1 + np.maximum(degrees[first], degrees[second])))
 
 
-def fixed(graph: Graph, epsilon: float | None = None) -> Mixing:
+def fixed(graph: Graph, epsilon: float | None = None) -> MixingMatrix:
     """Doubly stochastic: every edge weighs epsilon, by default 1 / (1 + the largest degree).
 
     `UsageError` unless epsilon times the largest degree is below 1: an agent keeps a part
@@ -81,7 +81,7 @@ def fixed(graph: Graph, epsilon: float | None = None) -> Mixing:
     return _balanced("fixed", graph, np.full(graph.edge_count, chosen))
 
 
-def equal_neighbour(graph: Graph) -> Mixing:
+def equal_neighbour(graph: Graph) -> MixingMatrix:
     """Row-stochastic: an agent weighs itself and its neighbours alike, 1 / (1 + its degree).
 
     Doubly stochastic only if all degrees are equal; otherwise the average that it leads to
@@ -91,10 +91,10 @@ def equal_neighbour(graph: Graph) -> Mixing:
     own = sparse.eye_array(graph.parties, format="csr")
     matrix = sparse.csr_array(sparse.diags_array(1 / among) @ (graph.adjacency() + own))
     regular = bool((graph.degrees == graph.degrees[0]).all())
-    return Mixing("equal neighbour", matrix, among / among.sum(), regular)
+    return MixingMatrix("equal neighbour", matrix, among / among.sum(), regular)
 
 
-def require_doubly_stochastic(mixing: Mixing) -> Mixing:
+def require_doubly_stochastic(mixing: MixingMatrix) -> MixingMatrix:
     """The same; `UsageError` if repeated mixing would not lead to the plain average."""
     if not mixing.doubly_stochastic:
         raise UsageError(
@@ -105,7 +105,7 @@ def require_doubly_stochastic(mixing: Mixing) -> Mixing:
     return mixing
 
 
-def _balanced(name: str, graph: Graph, weights: Floats) -> Mixing:
+def _balanced(name: str, graph: Graph, weights: Floats) -> MixingMatrix:
     """Symmetric: what an agent does not give to its edges it keeps."""
     parties = graph.parties
     first, second = graph.edges()
@@ -113,7 +113,7 @@ def _balanced(name: str, graph: Graph, weights: Floats) -> Mixing:
     upper = sparse.csr_array((weights, (first, second)), shape=shape)
     both = upper + upper.T
     kept = sparse.diags_array(1 - both.sum(axis=1))
-    return Mixing(name, sparse.csr_array(both + kept), np.full(parties, 1 / parties), True)
+    return MixingMatrix(name, sparse.csr_array(both + kept), np.full(parties, 1 / parties), True)
 
 
 def _second_modulus(symmetric: sparse.csr_array, top: Floats) -> float:

@@ -58,7 +58,7 @@ class Objective(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class AgentRows:
     """Holds the data of all agents, padded to equal length: x (agents, rows, d), y, counts.
 
     `bounds` says what was declared about the length of rows, by norm, and `label_bound` about
@@ -76,7 +76,7 @@ class Rows:
             array.flags.writeable = False
 
     @staticmethod
-    def of(datasets: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> Rows:
+    def of(datasets: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> AgentRows:
         """One pair for each agent: rows of features, and as many labels."""
         if not len(datasets):
             raise UsageError("there is at least one agent", "datasets")
@@ -92,20 +92,20 @@ class Rows:
         y = np.zeros(x.shape[:2])
         for i, (rows, labels) in enumerate(parts):
             x[i, : len(labels)], y[i, : len(labels)] = rows, labels
-        return Rows(x, y, counts)
+        return AgentRows(x, y, counts)
 
     @property
     def present(self) -> npt.NDArray[np.bool_]:
         """Which rows are no padding."""
         return np.arange(self.y.shape[1]) < self.counts[:, None]
 
-    def clipped(self, norm: Norm, bound: float, *, labels: float = math.inf) -> Rows:
-        """Rows no longer than `bound`, labels of no larger modulus; both count as declared."""
+    def clipped(self, norm: Norm, bound: float, *, labels: float = math.inf) -> AgentRows:
+        """AgentRows no longer than `bound`, labels of no larger modulus; both count as declared."""
         if not labels > 0:
             raise UsageError("a bound is positive", "labels")
         bounds = {**self.bounds, norm: min(bound, self.bounds.get(norm, math.inf))}
         y = np.clip(self.y, -labels, labels)
-        return Rows(
+        return AgentRows(
             clip(self.x, norm, bound), y, self.counts, bounds, min(labels, self.label_bound)
         )
 
@@ -187,7 +187,7 @@ class _OnRows:
     _bend: float
     """Of the loss of a row: its second derivative along a row of length 1, at most."""
 
-    def __init__(self, rows: Rows, ridge: npt.ArrayLike, lasso: float) -> None:
+    def __init__(self, rows: AgentRows, ridge: npt.ArrayLike, lasso: float) -> None:
         self.rows = rows
         self._regulariser = _Regulariser(len(rows.x), rows.x.shape[2], ridge, lasso)
         self._present = rows.present
@@ -229,7 +229,7 @@ class Linear(_OnRows):
     """
 
     def __init__(
-        self, loss: Loss, rows: Rows, *, ridge: npt.ArrayLike = 0.0, lasso: float = 0.0
+        self, loss: Loss, rows: AgentRows, *, ridge: npt.ArrayLike = 0.0, lasso: float = 0.0
     ) -> None:
         if loss.labels == "signs" and not (np.abs(rows.y[rows.present]) == 1).all():
             raise UsageError(f"the {loss.name} loss takes labels -1 and 1", "rows")
@@ -272,7 +272,7 @@ class Boosting(_OnRows):
 
     _bend = 1.0
 
-    def __init__(self, rows: Rows, *, ridge: npt.ArrayLike = 0.0, lasso: float = 0.0) -> None:
+    def __init__(self, rows: AgentRows, *, ridge: npt.ArrayLike = 0.0, lasso: float = 0.0) -> None:
         super().__init__(rows, ridge, lasso)
 
     def value(self, models: Floats, agents: Which = None) -> Floats:

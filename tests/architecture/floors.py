@@ -22,7 +22,10 @@ Imports = Mapping[str, frozenset[str]]
 
 
 def imports(root: Path = ROOT) -> Imports:
-    """What every unit below `root` imports of the others; one that is still empty is left out."""
+    """What every unit below `root` imports of the others; one that is still empty is left out.
+
+    Names that users import out of `gopa` itself are no units.
+    """
     found: dict[str, set[str]] = {}
     for package in PACKAGES:
         for file in sorted((root / package).rglob("*.py")):
@@ -32,7 +35,7 @@ def imports(root: Path = ROOT) -> Imports:
             found.setdefault(unit, set()).update(others - {unit} - ASIDE)
     used = frozenset().union(*found.values())
     return {
-        unit: frozenset(others)
+        unit: frozenset(others & found.keys())
         for unit, others in found.items()
         if unit not in ASIDE and (others or unit in used)
     }

@@ -82,6 +82,12 @@ def test_another_import_is_another_picture(tree: Path) -> None:
     assert picture(imports(tree)) != before
 
 
+def test_names_of_users_are_no_units(tree: Path) -> None:
+    before = imports(tree)
+    module(tree, "gopa/top.py", "from gopa import middle, average\nfrom wire import errors\n")
+    assert imports(tree) == before
+
+
 def test_a_unit_without_code_is_left_out(tree: Path) -> None:
     before = imports(tree)
     module(tree, "gopa/planned/__init__.py", '"""Nothing yet."""\n')

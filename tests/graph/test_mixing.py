@@ -1,4 +1,4 @@
-"""Mixing matrices against exact sums, and their gaps against dense and closed forms."""
+"""MixingMatrix matrices against exact sums, and their gaps against dense and closed forms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from gopa.graph import (
     Graph,
-    Mixing,
+    MixingMatrix,
     complete,
     equal_neighbour,
     fixed,
@@ -39,7 +39,7 @@ GRAPHS = {
     "one": path(1),
     "pieces": from_edges(6, [(0, 1), (1, 2), (3, 4)]),
 }
-MATRICES: dict[str, Callable[[Graph], Mixing]] = {
+MATRICES: dict[str, Callable[[Graph], MixingMatrix]] = {
     "metropolis": metropolis,
     "fixed": fixed,
     "equal": equal_neighbour,

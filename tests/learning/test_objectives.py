@@ -22,7 +22,7 @@ from gopa.learning.objectives import (
     Loss,
     Objective,
     Quadratic,
-    Rows,
+    AgentRows,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -43,7 +43,7 @@ def datasets(seed: int, width: int, signs: bool) -> list[tuple[Floats, Floats]]:
 
 
 def linear(loss: Loss, seed: int = 1, **regularisers: Any) -> Linear:
-    rows = Rows.of(datasets(seed, 4, loss.labels == "signs")).clipped(2, 2.0, labels=LABEL)
+    rows = AgentRows.of(datasets(seed, 4, loss.labels == "signs")).clipped(2, 2.0, labels=LABEL)
     return Linear(loss, rows, **regularisers)
 
 
@@ -53,8 +53,8 @@ OBJECTIVES: dict[str, Objective] = {
     "squared": linear(SQUARED, ridge=0.3),
     "hinge": linear(HINGE, ridge=0.1),
     "hinge, lasso": linear(HINGE, lasso=0.7),
-    "boosting": Boosting(Rows.of(datasets(2, 4, True)), ridge=0.2),
-    "boosting, lasso": Boosting(Rows.of(datasets(2, 4, True)), lasso=0.2),
+    "boosting": Boosting(AgentRows.of(datasets(2, 4, True)), ridge=0.2),
+    "boosting, lasso": Boosting(AgentRows.of(datasets(2, 4, True)), lasso=0.2),
     "quadratic": Quadratic(np.random.default_rng(3).standard_normal((4, 4)), scale=1.5),
 }
 
@@ -104,12 +104,12 @@ def by_hand(loss: Loss, x: Floats, y: Floats, model: Floats) -> float:
 @pytest.mark.parametrize("loss", [LOGISTIC, HINGE, SQUARED], ids=lambda loss: loss.name)
 def test_padding_counts_for_nothing(loss: Loss) -> None:
     data = datasets(6, 4, loss.labels == "signs")
-    objective = Linear(loss, Rows.of(data), ridge=0.5, lasso=0.25)
+    objective = Linear(loss, AgentRows.of(data), ridge=0.5, lasso=0.25)
     models = np.random.default_rng(7).standard_normal((4, 4))
     for value, (x, y), model in zip(objective.value(models), data, models, strict=True):
         added = 0.25 * model @ model + 0.25 * np.abs(model).sum()
         assert value == pytest.approx(by_hand(loss, x, y, model) + added)
-    plain = Linear(loss, Rows.of(data))
+    plain = Linear(loss, AgentRows.of(data))
     rows = plain.row_gradients(models)
     for (x, _), own, mean in zip(data, rows, plain.gradient(models), strict=True):
         assert not own[len(x) :].any()
@@ -119,7 +119,7 @@ def test_padding_counts_for_nothing(loss: Loss) -> None:
 def test_boosting_is_the_logarithm_of_exponentials() -> None:
     data = datasets(8, 4, True)
     models = np.random.default_rng(9).standard_normal((4, 4))
-    found = Boosting(Rows.of(data)).value(models)
+    found = Boosting(AgentRows.of(data)).value(models)
     for value, (x, _), model in zip(found, data, models, strict=True):
         expected = math.log(sum(math.exp(-float(row @ model)) for row in x)) if len(x) else 0.0
         assert value == pytest.approx(expected)
@@ -127,7 +127,7 @@ def test_boosting_is_the_logarithm_of_exponentials() -> None:
 
 @pytest.mark.parametrize("loss", [LOGISTIC, HINGE], ids=lambda loss: loss.name)
 def test_far_models_overflow_nothing(loss: Loss) -> None:
-    rows = Rows.of([(np.array([[1.0], [-2.0]]), np.array([1.0, 1.0]))])
+    rows = AgentRows.of([(np.array([[1.0], [-2.0]]), np.array([1.0, 1.0]))])
     for objective in (Linear(loss, rows), Boosting(rows)):
         for far in (-1e6, 1e6):
             assert np.isfinite(objective.value(np.array([[far]]))).all()
@@ -135,11 +135,11 @@ def test_far_models_overflow_nothing(loss: Loss) -> None:
 
 
 def searched(
-    make: Callable[[Rows], Objective], norm: float, radius: float, signs: bool
+    make: Callable[[AgentRows], Objective], norm: float, radius: float, signs: bool
 ) -> tuple[float, float]:
     """Largest ratios found to what the bounds say: of gradients, and of their differences.
 
-    Rows are drawn at the bound and in corners of the ball, models too, far ones and near ones.
+    AgentRows are drawn at the bound and in corners of the ball, models too, far ones and near ones.
     """
     rng, dual, width = np.random.default_rng(10), DUAL[norm], 3
     steepest = steepest_change = 0.0
@@ -149,7 +149,7 @@ def searched(
         row = [corner, rng.choice([-1.0, 1.0], width), rng.standard_normal(width)][draw % 3]
         x = np.tile(row * 100, (2, 1)) * np.array([[1.0], [rng.choice([-1.0, 1.0])]])
         y = rng.choice([-1.0, 1.0], 2) * (1.0 if signs else LABEL)
-        objective = make(Rows.of([(x, y)]).clipped(norm, 2.0, labels=LABEL))
+        objective = make(AgentRows.of([(x, y)]).clipped(norm, 2.0, labels=LABEL))
         # The model that the row is longest along, in the dual norm.
         along = {1: np.sign(row), 2: row, math.inf: corner * np.sign(row)}[norm]
         away = along * rng.choice([-1.0, 1.0]) + 0.1 * rng.standard_normal(width) * (draw % 2)
@@ -176,7 +176,7 @@ def test_constants_are_never_exceeded_and_nearly_reached(
 ) -> None:
     losses = {"logistic": LOGISTIC, "hinge": HINGE, "squared": SQUARED}
 
-    def make(rows: Rows) -> Objective:
+    def make(rows: AgentRows) -> Objective:
         if name == "quadratic":
             return Quadratic(rows.x[:, 0], scale=1 + ridge)
         if name == "boosting":
@@ -200,7 +200,7 @@ def test_exchanging_a_row_changes_the_gradient_by_what_is_said() -> None:
             y = rng.choice([-1.0, 1.0], rows_of_each)
             other = x.copy(), y.copy()
             other[0][0], other[1][0] = x[0] * rng.choice([-1.0, 1.0]), -y[0]
-            both = Rows.of([(x, y), other]).clipped(norm, 2.0)
+            both = AgentRows.of([(x, y), other]).clipped(norm, 2.0)
             objective = Linear(LOGISTIC, both, ridge=0.1)
             model = np.tile(rng.standard_normal(3) * 0.01, (2, 1))
             first, second = objective.gradient(model)
@@ -230,7 +230,7 @@ def test_functions_bend_at_least_as_said(name: str) -> None:
 @pytest.mark.parametrize("wanted", NORMS)
 def test_bounds_in_other_norms_hold_and_are_reached(declared: float, wanted: float) -> None:
     rows = [np.eye(4)[0] * 9, np.ones(4) * 9, np.array([9.0, -9.0, 0.0, 1.0])]
-    clipped = Rows.of([(np.array(rows), np.ones(3))]).clipped(declared, 2.0)
+    clipped = AgentRows.of([(np.array(rows), np.ones(3))]).clipped(declared, 2.0)
     longest = length(clipped.x[0], wanted).max()
     assert longest <= clipped.bound(wanted) * (1 + 1e-12)
     assert longest >= clipped.bound(wanted) * (1 - 1e-12)
@@ -241,7 +241,7 @@ def test_bounds_in_other_norms_hold_and_are_reached(declared: float, wanted: flo
 
 
 def test_undeclared_bounds_are_not_measured() -> None:
-    rows = Rows.of(datasets(1, 4, True))
+    rows = AgentRows.of(datasets(1, 4, True))
     assert Linear(LOGISTIC, rows.clipped(2, 1.0)).smoothness() == pytest.approx([0.25] * 4)
     for objective in (Linear(LOGISTIC, rows), Boosting(rows)):
         assert objective.gradient(np.zeros((4, 4))).any()
@@ -252,7 +252,7 @@ def test_undeclared_bounds_are_not_measured() -> None:
 
 
 def test_what_has_no_bound_is_infinite() -> None:
-    rows = Rows.of(datasets(1, 4, True)).clipped(2, 1.0)
+    rows = AgentRows.of(datasets(1, 4, True)).clipped(2, 1.0)
     assert np.isinf(Linear(HINGE, rows).smoothness()).all()
     assert np.isinf(Linear(LOGISTIC, rows, lasso=0.1).smoothness()).all()
     assert np.isinf(Linear(LOGISTIC, rows, ridge=0.1).gradient_bound()).all()
@@ -265,17 +265,29 @@ def test_what_has_no_bound_is_infinite() -> None:
 
 X, Y = np.ones((2, 3)), np.array([1.0, -1.0])
 WRONG: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = {
-    "nobody": (Rows.of, ([(X, Y)],), ([],)),
-    "unequal widths": (Rows.of, ([(X, Y), (X[:0], Y[:0])],), ([(X, Y), (np.ones((2, 4)), Y)],)),
-    "no feature": (Rows.of, ([(X[:, :1], Y)],), ([(X[:, :0], Y)],)),
-    "a label missing": (Rows.of, ([(X, Y)],), ([(X, Y[:1])],)),
-    "a row as a table": (Rows.of, ([(X[:1], Y[:1])],), ([(X[0], Y[:1])],)),
-    "rows of nothing": (Rows.of, ([(X, Y)],), ([(X * np.nan, Y)],)),
-    "endless labels": (Rows.of, ([(X, Y)],), ([(X, Y * np.inf)],)),
-    "words": (Rows.of, ([(X, Y)],), ([(X, ["yes", "no"])],)),
-    "no label bound": (Rows.of([(X, Y)]).clipped, (2, 1.0), (2, float("nan"))),
-    "labels 0 and 1": (Linear, (LOGISTIC, Rows.of([(X, Y)])), (LOGISTIC, Rows.of([(X, Y == 1)]))),
-    "labels 1 and 2": (Linear, (SQUARED, Rows.of([(X, Y + 3)])), (HINGE, Rows.of([(X, Y + 3)]))),
+    "nobody": (AgentRows.of, ([(X, Y)],), ([],)),
+    "unequal widths": (
+        AgentRows.of,
+        ([(X, Y), (X[:0], Y[:0])],),
+        ([(X, Y), (np.ones((2, 4)), Y)],),
+    ),
+    "no feature": (AgentRows.of, ([(X[:, :1], Y)],), ([(X[:, :0], Y)],)),
+    "a label missing": (AgentRows.of, ([(X, Y)],), ([(X, Y[:1])],)),
+    "a row as a table": (AgentRows.of, ([(X[:1], Y[:1])],), ([(X[0], Y[:1])],)),
+    "rows of nothing": (AgentRows.of, ([(X, Y)],), ([(X * np.nan, Y)],)),
+    "endless labels": (AgentRows.of, ([(X, Y)],), ([(X, Y * np.inf)],)),
+    "words": (AgentRows.of, ([(X, Y)],), ([(X, ["yes", "no"])],)),
+    "no label bound": (AgentRows.of([(X, Y)]).clipped, (2, 1.0), (2, float("nan"))),
+    "labels 0 and 1": (
+        Linear,
+        (LOGISTIC, AgentRows.of([(X, Y)])),
+        (LOGISTIC, AgentRows.of([(X, Y == 1)])),
+    ),
+    "labels 1 and 2": (
+        Linear,
+        (SQUARED, AgentRows.of([(X, Y + 3)])),
+        (HINGE, AgentRows.of([(X, Y + 3)])),
+    ),
     "no centre": (Quadratic, (X,), (X[:0],)),
     "one centre": (Quadratic, (X[:1],), (X[0],)),
     "centres of nothing": (Quadratic, (X,), (X * np.nan,)),
@@ -295,7 +307,7 @@ def test_wrong_data_are_refused(name: str) -> None:
     [{"ridge": -0.1}, {"ridge": [0.1, 0.2]}, {"ridge": np.nan}, {"lasso": -1}, {"lasso": np.inf}],
 )
 def test_wrong_regularisers_are_refused(wrong: dict[str, Any]) -> None:
-    rows = Rows.of([(X, Y)])
+    rows = AgentRows.of([(X, Y)])
     for make in (
         lambda **given: Linear(LOGISTIC, rows, **given),
         lambda **given: Boosting(rows, **given),

@@ -8,10 +8,11 @@ decide nothing. Specification: `specs/parts/graphs.md`, section 4.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +20,13 @@ import numpy.typing as npt
 from gopa import UsageError
 from gopa.draws import Draws, Seed, thresholds_of
 from gopa.graph import Graph
+from gopa.learning.clipping import finite
 
 Agents: TypeAlias = npt.NDArray[np.int32]
 Floats: TypeAlias = npt.NDArray[np.float64]
+
+_SLOWEST: Final = 1e-200
+"""Rates within which times are finite and grow."""
 
 
 class ClockLaw(StrEnum):
@@ -92,14 +97,16 @@ class _Independent:
     """
 
     def __init__(self, choices: Agents, rates: float | Sequence[float] | Floats) -> None:
-        each = np.asarray(rates, dtype=np.float64)
-        if each.ndim and len(each) != len(choices):
+        given = finite(np.atleast_1d(np.asarray(rates)), "rates")
+        if given.shape not in {(1,), (len(choices),)}:
             raise UsageError(f"one rate for all, or {len(choices)} of them", "rates")
-        each = np.broadcast_to(each, len(choices))
-        self._choices, self._total = choices, float(each.sum())
-        self.is_uniform = bool((each == each[0]).all())
-        # Checks the rates in any case.
+        each = np.broadcast_to(given, len(choices))
+        # Refuses negative rates in any case.
         self._thresholds = thresholds_of(each)
+        self._choices, self._total = choices, math.fsum(each)
+        if not _SLOWEST <= self._total <= 1 / _SLOWEST:
+            raise UsageError("the rates together lie between 1e-200 and 1e200", "rates")
+        self.is_uniform = bool((each == each[0]).all())
 
     def blocks(
         self, seed: Seed, *, steps: int, runs: int = 1, size: int = 4096
@@ -220,16 +227,19 @@ class Replayed:
         self, agents: int, actors: npt.ArrayLike, times: npt.ArrayLike | None = None
     ) -> None:
         self.agents = _agents(agents)
-        recorded = np.asarray(actors)
+        try:
+            recorded = np.asarray(actors)
+        except ValueError:
+            raise UsageError("runs have equally many steps, and steps actors", "actors") from None
         if recorded.ndim != 3 or recorded.dtype.kind not in "iu" or not recorded.size:
             raise UsageError("recorded actors are integers, by run, step and place", "actors")
         if not 0 <= recorded.min() <= recorded.max() < agents:
             raise UsageError(f"agents are numbered from 0 to {agents - 1}", "actors")
         runs, steps, _ = recorded.shape
         counted = np.broadcast_to(np.arange(1.0, steps + 1), (runs, steps))
-        passed = counted if times is None else np.asarray(times, dtype=np.float64)
-        if passed.shape != (runs, steps) or not np.isfinite(passed).all():
-            raise UsageError("there is one finite time for each run and step", "times")
+        passed = counted if times is None else finite(times, "times")
+        if passed.shape != (runs, steps):
+            raise UsageError("there is one time for each run and step", "times")
         self._actors, self._times = recorded.astype(np.int32), passed.copy()
 
     def blocks(

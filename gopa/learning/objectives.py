@@ -72,6 +72,15 @@ class AgentRows:
     label_bound: float = math.inf
 
     def __post_init__(self) -> None:
+        agents, rows, _ = self.x.shape
+        if self.y.shape != (agents, rows) or self.counts.shape != (agents,):
+            raise UsageError("x (agents, rows, d), y (agents, rows) and counts (agents)", "rows")
+        for norm, bound in self.bounds.items():
+            # Noise is measured by what is declared: it has to be true, up to rounding.
+            if not (length(self.x, norm) <= bound * (1 + 1e-9)).all():
+                raise UsageError("some rows are longer than declared: use `clipped`", "bounds")
+        if not (np.abs(self.y) <= self.label_bound).all():
+            raise UsageError("some labels are larger than declared", "label_bound")
         for array in (self.x, self.y, self.counts):
             array.flags.writeable = False
 
@@ -100,7 +109,7 @@ class AgentRows:
         return np.arange(self.y.shape[1]) < self.counts[:, None]
 
     def clipped(self, norm: Norm, bound: float, *, labels: float = math.inf) -> AgentRows:
-        """AgentRows no longer than `bound`, labels of no larger modulus; both count as declared."""
+        """Rows no longer than `bound`, labels of no larger modulus; both count as declared."""
         if not labels > 0:
             raise UsageError("a bound is positive", "labels")
         bounds = {**self.bounds, norm: min(bound, self.bounds.get(norm, math.inf))}
@@ -324,12 +333,13 @@ class Quadratic:
 
     def value(self, models: Floats, agents: Which = None) -> Floats:
         """Of models (.., agents, dimension): (.., agents)."""
-        apart = models - _of(self.centres, agents)
+        apart = _fitting(models, self.centres) - _of(self.centres, agents)
         return np.asarray(self.scale * (apart * apart).sum(axis=-1))
 
     def gradient(self, models: Floats, agents: Which = None) -> Floats:
         """Of the same shape as the models."""
-        return np.asarray(2 * self.scale * (models - _of(self.centres, agents)))
+        apart = _fitting(models, self.centres) - _of(self.centres, agents)
+        return np.asarray(2 * self.scale * apart)
 
     def gradient_bound(self, norm: Norm = 2, radius: float = math.inf) -> Floats:
         """For each agent: no gradient is longer, at models that are no longer than `radius`."""
@@ -385,7 +395,14 @@ def _of(values: npt.NDArray[_T], agents: Which) -> npt.NDArray[_T]:
 
 
 def _predictions(x: Floats, models: Floats) -> Floats:
-    return np.asarray(np.einsum("...md,...d->...m", x, models))
+    return np.asarray(np.einsum("...md,...d->...m", x, _fitting(models, x)))
+
+
+def _fitting(models: Floats, data: Floats) -> Floats:
+    """The models, if they are as wide as the data: numpy would repeat one number."""
+    if models.shape[-1:] != data.shape[-1:]:
+        raise UsageError(f"a model has {data.shape[-1]} numbers", "models")
+    return models
 
 
 def _factor(known: Norm, wanted: Norm, width: int) -> float:

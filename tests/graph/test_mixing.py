@@ -1,4 +1,4 @@
-"""MixingMatrix matrices against exact sums, and their gaps against dense and closed forms."""
+"""Mixing matrices against exact sums, and their gaps against dense and closed forms."""
 
 from __future__ import annotations
 

@@ -17,12 +17,12 @@ from gopa.learning.objectives import (
     HINGE,
     LOGISTIC,
     SQUARED,
+    AgentRows,
     Boosting,
     Linear,
     Loss,
     Objective,
     Quadratic,
-    AgentRows,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -139,7 +139,7 @@ def searched(
 ) -> tuple[float, float]:
     """Largest ratios found to what the bounds say: of gradients, and of their differences.
 
-    AgentRows are drawn at the bound and in corners of the ball, models too, far ones and near ones.
+    Rows are drawn at the bound and in corners of the ball, models too, far ones and near ones.
     """
     rng, dual, width = np.random.default_rng(10), DUAL[norm], 3
     steepest = steepest_change = 0.0
@@ -288,6 +288,23 @@ WRONG: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = 
         (SQUARED, AgentRows.of([(X, Y + 3)])),
         (HINGE, AgentRows.of([(X, Y + 3)])),
     ),
+    "false bounds": (
+        AgentRows,
+        (np.ones((1, 2, 4)), np.ones((1, 2)), np.array([2]), {2: 2.0, 1: 4.0}),
+        (np.ones((1, 2, 4)), np.ones((1, 2)), np.array([2]), {2: 2.0, 1: 3.9}),
+    ),
+    "false label bounds": (
+        AgentRows,
+        (np.ones((1, 2, 4)), np.ones((1, 2)), np.array([2]), {}, 1.0),
+        (np.ones((1, 2, 4)), np.ones((1, 2)), np.array([2]), {}, 0.9),
+    ),
+    "labels of others": (
+        AgentRows,
+        (np.ones((1, 2, 4)), np.ones((1, 2)), np.array([2])),
+        (np.ones((1, 2, 4)), np.ones((1, 3)), np.array([2])),
+    ),
+    "narrow models": (OBJECTIVES["squared"].gradient, (np.ones(4),), (np.ones(1),)),
+    "narrow points": (OBJECTIVES["quadratic"].value, (np.ones(4),), (np.ones(1),)),
     "no centre": (Quadratic, (X,), (X[:0],)),
     "one centre": (Quadratic, (X[:1],), (X[0],)),
     "centres of nothing": (Quadratic, (X,), (X * np.nan,)),

@@ -35,9 +35,8 @@ class Draws:
     """Reads one stream of random integers: that of a seed, for one purpose."""
 
     def __init__(self, seed: Seed, *purpose: str | int) -> None:
-        if isinstance(seed, str):
-            raise UsageError("a seed is bytes, or a whole number that is not negative", "seed")
-        parts = [_part(each) for each in (seed, *purpose)]
+        first = seed if isinstance(seed, bytes) else _whole(seed)
+        parts = [_part(each) for each in (first, *purpose)]
         self._hash = hashlib.shake_128(DRAWS + len(parts).to_bytes(4) + b"".join(parts))
         self._blocks = 0
         self._left: Words = np.empty(0, dtype=np.uint64)

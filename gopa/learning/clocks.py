@@ -8,7 +8,6 @@ decide nothing. Specification: `specs/parts/graphs.md`, section 4.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -103,7 +102,8 @@ class _Independent:
         each = np.broadcast_to(given, len(choices))
         # Refuses negative rates in any case.
         self._thresholds = thresholds_of(each)
-        self._choices, self._total = choices, math.fsum(each)
+        with np.errstate(over="ignore"):
+            self._choices, self._total = choices, float(each.sum())
         if not _SLOWEST <= self._total <= 1 / _SLOWEST:
             raise UsageError("the rates together lie between 1e-200 and 1e200", "rates")
         self.is_uniform = bool((each == each[0]).all())

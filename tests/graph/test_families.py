@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gopa.draws import Draws
+from gopa.draws import Draws, Seed
 from gopa.graph import (
     Graph,
     complete,
@@ -157,11 +157,12 @@ def test_distances_decide_as_integers() -> None:
 
 
 def test_a_seed_is_a_graph() -> None:
-    for family in (
+    families: list[Callable[[Seed], Graph]] = [
         lambda seed: watts_strogatz(40, 6, 0.3, seed),
         lambda seed: random_regular(40, 5, seed),
         lambda seed: geometric(40, 0.3, seed),
-    ):
+    ]
+    for family in families:
         assert edges_of(family(1)) == edges_of(family(1)) != edges_of(family(2))
         assert edges_of(family(b"1")) != edges_of(family(1))
 

@@ -58,7 +58,7 @@ def exact(graph: Graph, name: str) -> list[list[Fraction]]:
                 "equal": 1 + degrees[u],
             }[name]
             matrix[u][v] = Fraction(1, among)
-        matrix[u][u] = 1 - sum(matrix[u])
+        matrix[u][u] = Fraction(1 - sum(matrix[u]))
     return matrix
 
 

@@ -235,7 +235,7 @@ def test_wrong_clocks_are_refused(name: str) -> None:
 )
 def test_wrong_counts_are_refused(name: str, wrong: dict[str, Any]) -> None:
     clock, right = CLOCKS[name][0], {"steps": 4, "runs": 3, "size": 2}
-    assert len(list(clock.blocks(1, **right))) == 2  # type: ignore[arg-type]
+    assert len(list(clock.blocks(1, **right))) == 2
     with pytest.raises(UsageError):
         list(clock.blocks(1, **{**right, **wrong}))
     with pytest.raises(UsageError):

@@ -143,17 +143,13 @@ def test_places_are_joined_up_to_the_radius(radius: float) -> None:
     assert expected or radius < 0.1
 
 
-def test_distances_decide_as_integers() -> None:
-    side = 2**31
-    (a, b), (c, d) = Draws(9, "geometric").below(side, 4).reshape(2, 2).tolist()
-    squared = (a - c) ** 2 + (b - d) ** 2
-    radius = squared**0.5 / side
-    while Fraction(radius) ** 2 * side**2 < squared:
-        radius = float(np.nextafter(radius, 2))
-    while Fraction(float(np.nextafter(radius, 0))) ** 2 * side**2 >= squared:
-        radius = float(np.nextafter(radius, 0))
-    assert geometric(2, radius, 9).edge_count == 1
-    assert geometric(2, float(np.nextafter(radius, 0)), 9).edge_count == 0
+@pytest.mark.parametrize(("other", "joined"), [(2**30, 1), (2**30 + 1, 0), (2**30 - 1, 1)])
+def test_the_radius_itself_is_near_enough(
+    other: int, joined: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = np.array([0, 7, other, 7])
+    monkeypatch.setattr(Draws, "below", lambda *_: places)
+    assert geometric(2, 0.5, 1).edge_count == joined
 
 
 def test_a_seed_is_a_graph() -> None:

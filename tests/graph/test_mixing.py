@@ -38,6 +38,9 @@ GRAPHS = {
     "two": path(2),
     "one": path(1),
     "pieces": from_edges(6, [(0, 1), (1, 2), (3, 4)]),
+    "two rings": from_edges(
+        32, [(start + i, start + (i + 1) % 16) for start in (0, 16) for i in range(16)]
+    ),
 }
 MATRICES: dict[str, Callable[[Graph], MixingMatrix]] = {
     "metropolis": metropolis,

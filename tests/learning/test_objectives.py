@@ -332,7 +332,7 @@ def test_wrong_regularisers_are_refused(wrong: dict[str, Any]) -> None:
         assert make(ridge=[0.5], lasso=0.1).agents == 1
         with pytest.raises(UsageError):
             make(**wrong)
-    assert rows.clipped(2, 1.0, labels=1e-9).label_bound == 1e-9
+    assert rows.clipped(2, 1.0, labels=1e-9).clipped(2, 0.5).label_bound == 1e-9
     with pytest.raises(UsageError):
         rows.clipped(2, 1.0, labels=0.0)
     with pytest.raises(UsageError):

@@ -75,6 +75,8 @@ class AgentRows:
         agents, rows, _ = self.x.shape
         if self.y.shape != (agents, rows) or self.counts.shape != (agents,):
             raise UsageError("x (agents, rows, d), y (agents, rows) and counts (agents)", "rows")
+        if not ((self.counts >= 0) & (self.counts <= rows)).all():
+            raise UsageError("an agent has as many rows as are counted, or padding", "counts")
         for norm, bound in self.bounds.items():
             # Noise is measured by what is declared: it has to be true, up to rounding.
             if not (length(self.x, norm) <= bound * (1 + 1e-9)).all():

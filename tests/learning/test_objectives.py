@@ -303,6 +303,11 @@ WRONG: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = 
         (np.ones((1, 2, 4)), np.ones((1, 2)), np.array([2])),
         (np.ones((1, 2, 4)), np.ones((1, 3)), np.array([2])),
     ),
+    "rows that are not there": (
+        AgentRows,
+        (np.ones((1, 2, 4)), np.ones((1, 2)), np.array([2])),
+        (np.ones((1, 2, 4)), np.ones((1, 2)), np.array([3])),
+    ),
     "narrow models": (OBJECTIVES["squared"].gradient, (np.ones(4),), (np.ones(1),)),
     "narrow points": (OBJECTIVES["quadratic"].value, (np.ones(4),), (np.ones(1),)),
     "no centre": (Quadratic, (X,), (X[:0],)),

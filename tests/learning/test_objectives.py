@@ -17,13 +17,13 @@ from gopa.learning.objectives import (
     HINGE,
     LOGISTIC,
     SQUARED,
-    AgentRows,
     Boosting,
     Linear,
     Loss,
     Objective,
     Quadratic,
 )
+from gopa.learning.rows import AgentRows
 
 Floats = npt.NDArray[np.float64]
 NORMS = (1, 2, math.inf)

@@ -7,9 +7,9 @@ import math
 from bench.measure import Numbers, require
 from bench.randomness import seeded
 from bench.thesis import Setting, ThesisRow, simulated_row, theorem_row
+from gopa.accounting.gaussian import gaussian_delta
 from gopa.planning import Plan, plan
 from gopa.planning.expansion import Population, flow_bound
-from gopa.planning.gaussian import gaussian_delta
 from gopa.planning.result import Objective
 from gopa.planning.terms import MaskLaw
 

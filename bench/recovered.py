@@ -15,7 +15,7 @@ from bench.measure import Numbers, require
 from gopa.planning import Plan, plan
 from gopa.planning.attendance import Attendance, never_above, worst_energy, worst_tries
 from gopa.planning.expansion import Population, degree_tail, disconnected
-from gopa.planning.liveness import OwedMessages, plan_losses
+from gopa.planning.liveness import OwedMessages, plan_dropouts
 from gopa.planning.terms import MaskLaw
 from gopa.planning.worth import attendance_of
 
@@ -138,7 +138,7 @@ def _smallest(case: Case, made: Plan, graph: Graph) -> int:
 def _enough(case: Case, made: Plan, k: int, graph: Graph) -> bool:
     terms, tau = made.terms, made.terms.threshold
     course = OwedMessages(coins=True, recovery=True)
-    losses = plan_losses(case.parties, k, case.dropout, course, terms.survivors)
+    losses = plan_dropouts(case.parties, k, case.dropout, course, terms.survivors)
     attendance = Attendance(
         terms.survivors, case.parties, case.corrupt, k, losses.loss, recovery=True
     )

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gopa.accounting.gaussian import central_deviation, gaussian_mu
 from gopa.extras import missing
 from gopa.planning.attendance import worst_energy
-from gopa.planning.gaussian import central_deviation, gaussian_mu
 from gopa.planning.liveness import Liveness
 from gopa.planning.request import Request
 from gopa.planning.result import Errors, Plan, PlanReason

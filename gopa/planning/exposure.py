@@ -18,9 +18,11 @@ from typing import Final
 
 import numpy as np
 
-from gopa.planning.convolution import UNIT_ROUNDOFF, Floats, Masses, noise_sum
-from gopa.planning.gaussian import rdp_delta
-from gopa.planning.loss import CUT, LossDistribution, loss_of_gaussian, loss_of_shift, theorem_d
+from gopa.accounting.convolution import UNIT_ROUNDOFF, Floats, Masses
+from gopa.accounting.distribution import CUT, LossDistribution, loss_of_gaussian
+from gopa.accounting.gaussian import rdp_delta
+from gopa.planning.loss import loss_of_shift, theorem_d
+from gopa.planning.noise_sum import noise_sum
 from wire.errors import UsageError
 from zkp.noise_table import NoiseLaw
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from gopa.accounting.gaussian import gaussian_mu, renyi_mu
 from gopa.planning.exposure import Exposure, delta_of
-from gopa.planning.gaussian import gaussian_mu, renyi_mu
 from gopa.planning.request import Request
 from gopa.planning.result import NoiseName
 from gopa.planning.terms import check_integer

@@ -34,7 +34,7 @@ _MOST_COVERED: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedLosses:
+class PlannedDropouts:
     """Says which losses a plan survives; the privacy bound holds whatever they are."""
 
     loss: int
@@ -68,9 +68,9 @@ class OwedMessages:
         return sum(name in self.messages for name in names) / len(self.messages)
 
 
-def plan_losses(
+def plan_dropouts(
     parties: int, k: int, dropout: float, course: OwedMessages, fewest: int = 0
-) -> PlannedLosses:
+) -> PlannedDropouts:
     """Loss bound and smallest number of survivors for independent dropouts.
 
     A party has k neighbours it chose and about k that chose it; a sum of both, each
@@ -81,10 +81,10 @@ def plan_losses(
     removed parties, and are at least `fewest`. Parties that never join are missing too.
     """
     if dropout == 0:
-        return PlannedLosses(0, parties)
+        return PlannedDropouts(0, parties)
     survivors = fewest_survivors(parties, dropout, fewest)
     loss = max(_loss_bound(parties, k, dropout), _missing_bound(parties, k, dropout, course))
-    return PlannedLosses(min(loss, parties - survivors), survivors)
+    return PlannedDropouts(min(loss, parties - survivors), survivors)
 
 
 def fewest_survivors(parties: int, dropout: float, fewest: int = 0) -> int:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gopa.planning.convolution import MOST_VARIANCE
+from gopa.accounting.gaussian import central_deviation
 from gopa.planning.defaults import (
     CORRUPT,
     DROPOUT,
@@ -30,7 +30,6 @@ from gopa.planning.defaults import (
 from gopa.planning.explanation import advice, explain
 from gopa.planning.exposure import Exposure, require_accountable
 from gopa.planning.feasible import with_what_works
-from gopa.planning.gaussian import central_deviation
 from gopa.planning.grid_and_noise import (
     NoiseTarget,
     PlannedGrid,
@@ -42,6 +41,7 @@ from gopa.planning.grid_and_noise import (
 )
 from gopa.planning.liveness import LivenessTerms, liveness
 from gopa.planning.neighbours import NeighbourChoice, choose_neighbours
+from gopa.planning.noise_sum import MOST_VARIANCE
 from gopa.planning.request import Request, python_number
 from gopa.planning.result import (
     Errors,

@@ -10,9 +10,9 @@ from typing import Any, get_args
 
 import numpy as np
 
+from gopa.accounting.gaussian import check_target
 from gopa.planning.defaults import ATTEMPTS, CHARGED, MOST_WITHHELD, PlannedMode, PlannedTrust
-from gopa.planning.gaussian import check_target
-from gopa.planning.liveness import OwedMessages, PlannedLosses, plan_losses
+from gopa.planning.liveness import OwedMessages, PlannedDropouts, plan_dropouts
 from gopa.planning.result import NoiseName, Objective, float_below
 from gopa.planning.terms import (
     FEWEST_PARTIES,
@@ -239,7 +239,7 @@ class Request:
         """Whether the close of publish is final: parties are honest but curious."""
         return self.trust == "honest-but-curious"
 
-    def losses(self, k: int) -> PlannedLosses:
+    def losses(self, k: int) -> PlannedDropouts:
         """The loss bound with k choices, and the fewest survivors.
 
         With recovery more than half of the honest parties remain for certain: then no two
@@ -250,7 +250,7 @@ class Request:
             self.beacon == "commit-reveal", self.threshold is not None, self.one_close
         )
         fewest = 0 if self.threshold is None else (self.parties + self.corrupt) // 2 + 1
-        return plan_losses(self.parties, k, self.dropout, course, fewest)
+        return plan_dropouts(self.parties, k, self.dropout, course, fewest)
 
     @property
     def range_sensitivity(self) -> float:

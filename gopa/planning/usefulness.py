@@ -14,8 +14,8 @@ from decimal import ROUND_CEILING, Context
 from functools import lru_cache
 from typing import Final
 
+from gopa.accounting.gaussian import gaussian_delta, gaussian_mu, renyi_mu, zcdp_delta
 from gopa.planning.defaults import CORRUPT, DROPOUT
-from gopa.planning.gaussian import gaussian_delta, gaussian_mu, renyi_mu, zcdp_delta
 from gopa.planning.liveness import fewest_survivors
 from gopa.planning.terms import FEWEST_PARTIES, LARGEST_EPSILON, LEAST_DELTA, MOST_PARTIES, Terms
 from gopa.rounding import blur

@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Final
 
 from gopa.planning.attendance import Attendance, never_above, worst_energy, worst_tries
-from gopa.planning.convolution import most_summed
 from gopa.planning.exposure import Exposure, delta_of
+from gopa.planning.noise_sum import most_summed
 from gopa.planning.result import float_below
 from gopa.planning.terms import Terms
 from wire.errors import UsageError

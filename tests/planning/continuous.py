@@ -11,9 +11,9 @@ import math
 import numpy as np
 from scipy import linalg
 
+from gopa.accounting.gaussian import gaussian_mu
 from gopa.graph.resistance import solve
 from gopa.graph.structure import Graph
-from gopa.planning.gaussian import gaussian_mu
 from wire.errors import UsageError
 
 _DENSE = 2500

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gopa.accounting.gaussian import zcdp_delta
 from gopa.graph.flows import cheapest_flow
 from gopa.graph.structure import Graph, from_edges
-from gopa.planning.gaussian import zcdp_delta
 from wire.errors import UsageError
 
 

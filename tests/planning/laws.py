@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gopa.planning.convolution import UNIT_ROUNDOFF, Floats, Masses
+from gopa.accounting.convolution import UNIT_ROUNDOFF, Floats, Masses
 
 
 def log_concave(generator: np.random.Generator, radius: int) -> Floats:

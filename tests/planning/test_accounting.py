@@ -12,16 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.thesis import classical_deviation
-from gopa.planning.convolution import Masses, convolve, noise_sum
-from gopa.planning.exposure import composed, delta_of_rounds, delta_of_vectors
-from gopa.planning.gaussian import (
+from gopa.accounting.convolution import Masses, convolve
+from gopa.accounting.distribution import LossDistribution, loss_of_gaussian
+from gopa.accounting.gaussian import (
     central_deviation,
     check_target,
     gaussian_delta,
     gaussian_mu,
     zcdp_delta,
 )
-from gopa.planning.loss import LossDistribution, loss_of_gaussian, loss_of_shift, theorem_d
+from gopa.planning.exposure import composed, delta_of_rounds, delta_of_vectors
+from gopa.planning.loss import loss_of_shift, theorem_d
+from gopa.planning.noise_sum import noise_sum
 from tests.pace import examples
 from tests.planning.exact import delta_of_view, noise_view
 from tests.planning.laws import log_concave, sum_of

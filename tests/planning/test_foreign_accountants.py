@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from gopa.planning.convolution import noise_sum
+from gopa.accounting.distribution import loss_of_gaussian
+from gopa.accounting.gaussian import gaussian_delta, zcdp_delta
 from gopa.planning.exposure import composed
-from gopa.planning.gaussian import gaussian_delta, zcdp_delta
-from gopa.planning.loss import loss_of_gaussian
+from gopa.planning.noise_sum import noise_sum
 from zkp.noise_table import GaussianTable
 
 pytestmark = pytest.mark.soak

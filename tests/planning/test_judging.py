@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 
 from bench.terms import HARD, costs
+from gopa.accounting.convolution import Masses, convolve
+from gopa.accounting.distribution import LossDistribution
 from gopa.planning import plan
-from gopa.planning.convolution import Masses, convolve
 from gopa.planning.expansion import (
     Population,
     _log_bad_runs,
     _log_few_crossing_edges,
     runs_of_sizes,
 )
-from gopa.planning.loss import LossDistribution
 from gopa.planning.terms import Terms
 from gopa.planning.worth import Worth, judge
 from tests.planning.judged import explain_judgement

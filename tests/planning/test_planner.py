@@ -9,14 +9,14 @@ from fractions import Fraction
 
 import pytest
 
+from gopa.accounting.gaussian import gaussian_mu
 from gopa.graph import complete, worst_flow_energy
 from gopa.planning import Plan, guarantee
-from gopa.planning.convolution import noise_sum
 from gopa.planning.expansion import Population, disconnected, flow_bound
 from gopa.planning.exposure import delta_of_rounds, delta_of_vectors
-from gopa.planning.gaussian import gaussian_mu
 from gopa.planning.grid_and_noise import gaussian_table
-from gopa.planning.liveness import OwedMessages, plan_losses
+from gopa.planning.liveness import OwedMessages, plan_dropouts
+from gopa.planning.noise_sum import noise_sum
 from gopa.planning.result import float_below
 from gopa.planning.terms import MOST_DEVIATION
 from tests.planning.classic import plan
@@ -315,12 +315,12 @@ def test_targets_are_met_as_written() -> None:
 
 def test_losses_are_a_matter_of_liveness() -> None:
     course = OwedMessages(coins=False, recovery=False)
-    assert plan_losses(100, 10, 0.0, course).loss == 0
-    losses = plan_losses(1000, 20, 0.1, course)
+    assert plan_dropouts(100, 10, 0.0, course).loss == 0
+    losses = plan_dropouts(1000, 20, 0.1, course)
     assert 8 <= losses.loss <= 20
     assert 800 <= losses.survivors < 900
-    assert plan_losses(1000, 20, 0.1, course, 880).survivors == 880
-    nonces = plan_losses(1000, 20, 0.1, OwedMessages(coins=True, recovery=False))
+    assert plan_dropouts(1000, 20, 0.1, course, 880).survivors == 880
+    nonces = plan_dropouts(1000, 20, 0.1, OwedMessages(coins=True, recovery=False))
     assert nonces.loss > losses.loss + 10
 
 

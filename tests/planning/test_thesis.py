@@ -15,8 +15,8 @@ from bench.thesis import (
     theorem_row,
     worst_spread,
 )
+from gopa.accounting.gaussian import central_deviation
 from gopa.graph import complete, k_out_graph, ring, spread_energy
-from gopa.planning.gaussian import central_deviation
 from tests.planning.continuous import (
     sufficient_mask_deviation,
     theta,

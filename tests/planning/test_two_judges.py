@@ -14,8 +14,8 @@ import pytest
 from bench.terms import HARD, UNKNOWN, costs
 from gopa.graph.flows import flow_levels
 from gopa.planning import plan
-from gopa.planning.convolution import noise_sum
 from gopa.planning.exposure import Coordinate, granted_rounding
+from gopa.planning.noise_sum import noise_sum
 from gopa.planning.terms import Terms
 from gopa.planning.worth import Worth
 from tests.planning.judged import explain_judgement

@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 from scipy.special import ndtr
 
+from gopa.accounting.gaussian import gaussian_mu
 from gopa.adversary.privacy.bounds import Floats, delta_below
 from gopa.adversary.privacy.claims import MeasuredView
 from gopa.adversary.privacy.measuring import INTERVALS, Measurement, ViewClaim, measure
 from gopa.adversary.privacy.views import World
-from gopa.planning.gaussian import gaussian_mu
 from wire.errors import UsageError
 
 MOST: Final = 100.0

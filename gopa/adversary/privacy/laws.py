@@ -14,9 +14,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from gopa.accounting.convolution import Masses
 from gopa.adversary.privacy.bounds import Floats
 from gopa.masks import RoundedGaussian
-from gopa.planning.convolution import Masses
 from zkp.noise_table import NoiseLaw
 
 Words: TypeAlias = npt.NDArray[np.uint64]

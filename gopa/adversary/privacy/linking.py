@@ -17,13 +17,13 @@ import numpy as np
 from scipy.special import chdtrc
 
 from commitments import ristretto255
+from gopa.accounting.convolution import Masses
 from gopa.adversary.privacy.evidence import centred, evidence_of, modulus, total_of
 from gopa.adversary.privacy.laws import Law, Masks
 from gopa.adversary.privacy.live import FULL_SESSIONS, SESSIONS, Live, Played
 from gopa.adversary.privacy.scenarios import ReleaseScenario
 from gopa.adversary.privacy.stripping import StrippedValue, Stripper
 from gopa.graph import Graph
-from gopa.planning.convolution import Masses
 from gopa.rounds.context import RoundContext
 from gopa.rules import RoundFindings
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr
 
+from gopa.accounting import checks
 from wire.errors import UsageError
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -105,3 +106,24 @@ def _largest(holds: Callable[[float], bool], low: float, high: float) -> float:
             break
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low
+
+
+def gaussian_sigma(
+    epsilon: float, delta: float, sensitivity: float = 1.0, *, classical: bool = False
+) -> float:
+    """Calibrates normal noise to a vector that moves by `sensitivity`: its deviation.
+
+    The least that is enough, by the exact curve (Balle and Wang); or, if `classical`,
+    sqrt(2 ln(1.25/delta))/epsilon, which is refused where it is not enough.
+    """
+    moved = checks.positive(sensitivity, "sensitivity")
+    checks.positive(epsilon, "epsilon")
+    if checks.probability(delta, "delta") == 0:
+        raise UsageError("normal noise has no delta of 0: raise it", "delta")
+    least = moved / gaussian_mu(epsilon, delta) * (1 + SLACK)
+    if not classical:
+        return least
+    found = moved * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+    if found < least:
+        raise UsageError("the classical noise is too little here: take the analytic one", "epsilon")
+    return found

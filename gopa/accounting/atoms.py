@@ -67,9 +67,17 @@ def gridded(atoms: Atoms, step: float | None = None) -> LossDistribution:
     losses = np.maximum(losses, losses[min(low, len(losses) - 1)])
     losses = losses + _ROUNDING * (1 + np.abs(losses))
     span = float(losses[-1] - losses[0])
-    chosen = step or max(_deviation(masses, losses) / PER_DEVIATION, 1e-12)
+    chosen = step or _step(masses, losses)
     chosen = max(chosen, span / _MOST_POINTS)
     return on_grid(masses, losses, chosen, atoms.error, infinite, most=_MOST_POINTS + 2)
+
+
+def _step(masses: Floats, losses: Floats) -> float:
+    """The largest loss is on the grid: laws with a hard limit keep it."""
+    wanted = max(_deviation(masses, losses) / PER_DEVIATION, 1e-12)
+    wanted = max(wanted, float(losses[-1] - losses[0]) / (_MOST_POINTS - 2))
+    largest = float(losses[-1])
+    return largest / math.ceil(largest / wanted) * (1 + 1e-15) if largest > wanted else wanted
 
 
 def regridded(side: LossDistribution, step: float) -> LossDistribution:

@@ -31,6 +31,9 @@ _STRIDE: Final = 7.0
 _FALL: Final = 40.0
 """So much ln of a tail may fall from one tilt to the next; a normal one falls by 24.5."""
 
+_ONE_VALUE: Final = 0.1
+"""A narrower law is all on the largest value, which can be tilted no further."""
+
 _TILTS: Final = 12
 _PER_LEVEL: Final = 16
 """Units of rounding that one level of a transform adds at most, relative to the sum of masses."""
@@ -98,16 +101,15 @@ def sum_of(parts: Sequence[Repeated], cut: float) -> Masses:
     if last - first >= LONGEST:
         raise UsageError("this composition needs too many grid points: use a coarser grid")
     size = next_fast_len(last - first + 1, real=True)
-    best, error = np.full(last - first + 1, np.inf), 0.0
+    best = np.full(last - first + 1, np.inf)
     places = np.arange(first, last + 1, dtype=np.float64)
     for tilt in _tilts(tilted, math.log(cut)):
-        logs, moment, rounding = _bound(tilted, tilt, first, size)
-        error = max(error, rounding)
+        logs, moment = _bound(tilted, tilt, first, size)
         np.minimum(best, logs[: len(best)] + moment - tilt * places, out=best)
     known = sum(part.count * part.masses.error for part in parts)
     outside = cut if last < sum(part.last for part in parts) else 0.0
-    total = (known + error) * (1 + 1e-6)
-    return Masses(first, np.exp(best), total, (lost + outside) * (1 + 1e-6))
+    error = known * (1 + 1e-6) + 1e-12
+    return Masses(first, np.exp(best), error, (lost + outside) * (1 + 1e-6))
 
 
 def _window(tilted: Sequence[Tilted], cut: float) -> tuple[int, int]:
@@ -142,14 +144,16 @@ def _tilts(tilted: Sequence[Tilted], least: float) -> Iterator[float]:
     tilt, tail, deviation = 0.0, 0.0, _centre(tilted, 0.0)[1]
     for _ in range(_TILTS):
         yield tilt
-        if tail < least or not deviation:
+        if tail < least:
             return
-        stride = _STRIDE / deviation
+        stride = _STRIDE / max(deviation, _ONE_VALUE)
         for _ in range(60):
             found, width = _centre(tilted, tilt + stride)
             if found > tail - _FALL:
                 break
             stride /= 2
+        if width < _ONE_VALUE:
+            return
         tilt, tail, deviation = tilt + stride, found, width
 
 
@@ -164,12 +168,10 @@ def _centre(tilted: Sequence[Tilted], tilt: float) -> tuple[float, float]:
     return tail, math.sqrt(variance)
 
 
-def _bound(
-    tilted: Sequence[Tilted], tilt: float, first: int, size: int
-) -> tuple[Floats, float, float]:
+def _bound(tilted: Sequence[Tilted], tilt: float, first: int, size: int) -> tuple[Floats, float]:
     """Logarithms of upper bounds on the tilted sum, around the circle from `first` on.
 
-    Then the log-moment of the sum, and the relative error of it all.
+    Then the log-moment of the sum.
     """
     levels = _PER_LEVEL * UNIT_ROUNDOFF * (math.log2(size) + 2)
     product: Complexes = np.ones(size // 2 + 1, dtype=np.complex128)
@@ -188,7 +190,7 @@ def _bound(
     added = 2 * float((sizes * (relative + levels)).sum()) / size
     found = np.roll(irfft(product, size), sum(each.part.first for each in tilted) - first)
     logs = np.log(np.maximum(found, 0.0) + added * (1 + 1e-9) + 1e-300)
-    return logs, moment, rounding
+    return logs + rounding + abs(tilt) * 4 * UNIT_ROUNDOFF * (abs(first) + size), moment
 
 
 def _folded(values: Floats, size: int) -> Floats:

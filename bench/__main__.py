@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 
 from bench import (
+    accounting,
     audit,
     board,
     draws,
@@ -27,6 +28,7 @@ from bench import (
 Benchmark = Callable[[bool], dict[str, object]]
 
 BENCHMARKS: dict[str, Benchmark] = {
+    "accounting": accounting.run,
     "audit": audit.run,
     "board": board.run,
     "draws": draws.run,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from wire.errors import UsageError
@@ -19,7 +21,7 @@ def positive(value: float, field: str) -> float:
     return number
 
 
-def not_negative(value: float, field: str) -> float:
+def not_negative(value: float | Fraction, field: str) -> float:
     """A number of at least 0, finite."""
     number = _number(value, field)
     if not 0 <= number < math.inf:
@@ -45,9 +47,13 @@ def share(value: float, field: str) -> float:
 
 def whole(value: int, least: int, field: str) -> int:
     """An integer of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or number < least:
         raise UsageError(f"must be an integer, at least {least}", field)
-    return value
+    return number
 
 
 def relation(value: str) -> None:
@@ -56,7 +62,7 @@ def relation(value: str) -> None:
         raise UsageError("must be 'add-remove' or 'replace-one'", "relation")
 
 
-def _number(value: float, field: str) -> float:
+def _number(value: float | Fraction, field: str) -> float:
     if isinstance(value, (bool, str, bytes)):
         raise UsageError("must be a number", field)
     try:

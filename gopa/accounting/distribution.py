@@ -37,7 +37,7 @@ class LossDistribution:
     @property
     def losses(self) -> Floats:
         """The losses that carry mass, from the smallest to the largest."""
-        return np.arange(self.masses.first, self.masses.last + 1) * self.step
+        return np.arange(self.masses.first, self.masses.last + 1, dtype=np.float64) * self.step
 
     def delta(self, epsilon: float) -> float:
         """An upper bound on delta at `epsilon`."""

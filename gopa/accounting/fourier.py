@@ -195,7 +195,8 @@ def _bound(tilted: Sequence[Tilted], tilt: float, first: int, size: int) -> tupl
 
 def _folded(values: Floats, size: int) -> Floats:
     """The values laid around a circle."""
-    return np.bincount(np.arange(len(values)) % size, values, size)
+    folded: Floats = np.bincount(np.arange(len(values)) % size, values, size).astype(np.float64)
+    return folded
 
 
 def _power(base: Complexes, exponent: int) -> Complexes:

@@ -7,11 +7,13 @@ Derivations and assumptions: `specs/parts/accounting.md`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from gopa.accounting import checks
 from gopa.accounting.atoms import (
@@ -37,7 +39,8 @@ _MANY = 16
 _DIRECT = 2**22
 """So many products are computed one by one; more by Fourier transforms."""
 
-Mass = int | Fraction | float
+Mass: TypeAlias = int | Fraction | float
+Table: TypeAlias = Sequence[Mass] | npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -89,7 +92,7 @@ class Loss:
         return cls((LossDistribution(epsilon, Masses(-1, values, 1e-14)),))
 
     @classmethod
-    def of_tables(cls, p: Sequence[Mass], q: Sequence[Mass]) -> Loss:
+    def of_tables(cls, p: Table, q: Table) -> Loss:
         """Two laws on the same outcomes: what comes out with a row, and without it.
 
         Integers and fractions are taken exactly, in any unit that both share.
@@ -97,11 +100,10 @@ class Loss:
         if len(p) != len(q) or not len(p):
             raise UsageError("both tables list the same outcomes, at least one", "q")
         exact = all(isinstance(each, (int, Fraction, np.integer)) for each in (*p, *q))
-        total = _total(p, "p")
-        if total != _total(q, "q") if exact else abs(float(total - _total(q, "q"))) > 1e-12 * total:
+        of_p, of_q = _total(p, "p"), _total(q, "q")
+        if abs(of_p - of_q) > (0 if exact else of_p / 10**9):
             raise UsageError("both tables have the same total", "q")
-        first, second = _of_tables(p, q, total), _of_tables(q, p, total)
-        return cls(_without_copy(first, second))
+        return cls(_without_copy(_of_tables(p, q, of_p, of_q), _of_tables(q, p, of_q, of_p)))
 
     def subsampled(self, rate: float, relation: Relation = "add-remove") -> Loss:
         """The mechanism on a sample that every row is in with chance `rate`, for itself.
@@ -138,9 +140,10 @@ class Loss:
 
     def repeated(self, count: int) -> Loss:
         """The mechanism `count` times on the same data, with fresh randomness each time."""
-        if checks.whole(count, 1, "count") == 1:
+        times = checks.whole(count, 1, "count")
+        if times == 1:
             return self
-        return Loss(tuple(_repeated(side, count) for side in self.sides), self.relation)
+        return Loss(tuple(_repeated(side, times) for side in self.sides), self.relation)
 
     def charged(self, delta: float) -> Loss:
         """The same, but anything is told with chance `delta`: for tables that were cut off."""
@@ -183,9 +186,9 @@ def _require_sane(ratio: float, least: float, most: float, field: str) -> None:
         )
 
 
-def _total(table: Sequence[Mass], field: str) -> Fraction:
+def _total(table: Table, field: str) -> Fraction:
     for each in table:
-        checks.not_negative(each, field)  # type: ignore[arg-type]
+        checks.not_negative(_plain(each), field)
     total = sum((Fraction(each) for each in map(_plain, table)), Fraction(0))
     if total == 0:
         raise UsageError("some outcome has a mass", field)
@@ -196,13 +199,14 @@ def _plain(mass: Mass) -> Mass:
     return mass.item() if isinstance(mass, np.generic) else mass
 
 
-def _of_tables(p: Iterable[Mass], q: Iterable[Mass], total: Fraction) -> LossDistribution:
+def _of_tables(p: Table, q: Table, of_p: Fraction, of_q: Fraction) -> LossDistribution:
     masses, losses, infinite = [], [], 0.0
+    totals = math.log(of_q / of_p)
     for one, two in zip(map(_plain, p), map(_plain, q), strict=True):
-        mass = float(Fraction(one) / total)
+        mass = float(Fraction(one) / of_p)
         if one and two:
             masses.append(mass)
-            losses.append(_log(one) - _log(two))
+            losses.append(_log(one) - _log(two) + totals)
         else:
             infinite += mass
     error = 1e-14 + len(masses) * 2.0**-52

@@ -78,7 +78,8 @@ class Rdp:
         sides = [atoms_of(side) for side in loss.sides]
 
         def curve(orders: Floats) -> Floats:
-            return np.max([[_of_atoms(side, order) for order in orders] for side in sides], axis=0)
+            each = [[_of_atoms(side, order) for order in orders] for side in sides]
+            return np.asarray(np.max(each, axis=0))
 
         return cls(curve)
 
@@ -119,7 +120,7 @@ class Rdp:
         times = checks.whole(count, 1, "count")
         return Rdp(lambda orders: times * self.curve(orders))
 
-    def over_horizon(self, weights: Sequence[float] | Floats, scales: npt.ArrayLike) -> Rdp:
+    def over_horizon(self, weights: npt.ArrayLike, scales: npt.ArrayLike) -> Rdp:
         """A mechanism that stops at random: case i has chance weights[i] and scales[i] of this.
 
         Whether it stops must not depend on the data. The curve of case i is scales[i] times this
@@ -220,7 +221,7 @@ def _by_trapezoids(
     count = math.ceil(2 * reach / step)
     if count > _BLOCK:
         return math.inf
-    places = (np.arange(count + 1) - count / 2) * step
+    places: Floats = (np.arange(count + 1, dtype=np.float64) - count / 2) * step
     found = -math.inf
     for first, second in pairs:
         other = second(places)

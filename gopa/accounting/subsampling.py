@@ -56,7 +56,7 @@ def replaced(present: Atoms, absent: Atoms, rate: float) -> Atoms:
     falls = np.concatenate(([np.inf], absent.losses))
     second = 1 / _odds(starts, turned, falls, missing=float(np.exp(falls[-1])))
     masses = width * ((1 - rate) + rate * first)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         losses = np.log((1 - rate) + rate * first) - np.log((1 - rate) + rate * second)
     held, endless = masses > 0, np.isinf(losses)
     infinite = rate * present.infinite + float(masses[held & endless].sum())

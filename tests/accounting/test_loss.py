@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from gopa.accounting import Loss, Relation, optimal_delta, optimal_epsilon
+from gopa.accounting.checks import RELATIONS
 from gopa.accounting.distribution import LossDistribution, loss_of_gaussian
 from gopa.accounting.gaussian import gaussian_delta
 from tests.accounting.foreign import FILE
@@ -77,22 +78,33 @@ def test_small_tables_are_enumerated(seed: int, count: int) -> None:
         assert exact * (1 - 1e-12) <= loss.delta(epsilon) <= exact * 1.01 + 1e-5
 
 
+OPPOSITE = {
+    "all possible": ([60, 25, 10, 5], [25, 25, 25, 25]),
+    "some only with a row, some only without": ([60, 25, 15, 0], [0, 25, 15, 60]),
+}
+"""Tables with a row and without; another row has the first one the other way round."""
+
+
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("count", [1, 3])
-def test_samples_of_small_tables_are_enumerated(relation: Relation, count: int) -> None:
-    """A mechanism with the first row, with none, and with the second; tests are nested."""
-    weights = [Fraction(each) for each in (60, 25, 10, 5)]
-    ahead, without, behind = weights, [Fraction(25)] * 4, weights[::-1]
+@pytest.mark.parametrize("tables", OPPOSITE)
+def test_samples_of_small_tables_are_enumerated(
+    tables: str, relation: Relation, count: int
+) -> None:
+    """A mechanism with the first row, with none, and with the second."""
+    given, rest = OPPOSITE[tables]
+    ahead, without, behind = (
+        [Fraction(each) for each in law] for law in (given, rest, given[::-1])
+    )
     rate = Fraction(1, 5)
 
     def sampled(law: list[Fraction]) -> list[Fraction]:
         return [(rate * a + (1 - rate) * b) / 100 for a, b in zip(law, without, strict=True)]
 
-    base = Loss.of_tables([*map(int, ahead)], [*map(int, without)])
-    loss = base.subsampled(float(rate), relation).repeated(count)
+    loss = Loss.of_tables(given, rest).subsampled(float(rate), relation).repeated(count)
     one = sampled(ahead)
-    other = sampled(behind) if relation == "replace-one" else sampled(without)
-    for epsilon in (0.0, 0.2, 0.5):
+    other = sampled(behind if relation == "replace-one" else without)
+    for epsilon in (0.0, 0.1, 0.2, 0.5):
         ratio = Fraction(math.exp(epsilon))
         up = exact_delta(one, other, count, ratio)
         down = exact_delta(other, one, count, ratio)
@@ -100,6 +112,17 @@ def test_samples_of_small_tables_are_enumerated(relation: Relation, count: int) 
         assert exact * (1 - 1e-12) <= loss.delta(epsilon)
         if relation == "add-remove":
             assert loss.delta(epsilon) <= exact * 1.01 + 1e-5
+
+
+def test_what_only_one_row_can_give_is_seen_as_often_as_it_is_sampled() -> None:
+    """Replies that only the first row can give, and that only its absence can give."""
+    loss = Loss.of_tables([50, 50, 0], [0, 50, 50])
+    for relation in RELATIONS:
+        assert loss.subsampled(0.1, relation).delta(5.0) == pytest.approx(0.05, rel=1e-6)
+    # Nobody gives the last reply but without any row: its odds are 0.9 to 1.
+    assert loss.subsampled(0.1).sides[1].delta(0.05) >= 0.5 * (1 - 0.9 * math.exp(0.05)) * (
+        1 - 1e-9
+    )
 
 
 def test_fourier_transforms_are_above_and_near_direct_products() -> None:

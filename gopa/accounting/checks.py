@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import operator
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from wire.errors import UsageError
 
 Relation: TypeAlias = Literal["add-remove", "replace-one"]
-RELATIONS = ("add-remove", "replace-one")
+RELATIONS: Final[tuple[Relation, ...]] = ("add-remove", "replace-one")
 
 
 def positive(value: float, field: str) -> float:

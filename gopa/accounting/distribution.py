@@ -41,8 +41,9 @@ class LossDistribution:
 
     def delta(self, epsilon: float) -> float:
         """An upper bound on delta at `epsilon`."""
-        above = min(max(0, math.floor(epsilon / self.step) - self.masses.first), len(self.losses))
-        exceeding = -np.expm1(np.minimum(epsilon - self.losses[above:], 0.0))
+        losses = self.losses
+        above = int(np.searchsorted(losses, epsilon, side="right"))
+        exceeding = -np.expm1(epsilon - losses[above:])
         finite = float((self.masses.values[above:] * exceeding).sum())
         return min(1.0, finite * (1 + self.masses.error + 1e-12) + self.infinite + self.masses.lost)
 

@@ -250,6 +250,7 @@ def test_what_tables_leave_out_is_charged() -> None:
     assert loss.charged(0.01).delta(2.0) == pytest.approx(0.01)
     assert loss.charged(0.01).repeated(10).delta(20.0) == pytest.approx(1 - 0.99**10)
     assert loss.charged(0.01).epsilon(0.005) == math.inf
+    assert loss.charged(0.01).delta(1e300) == pytest.approx(0.01)
     table = Loss.of_tables([1, 2, 1, 0], [0, 1, 2, 1])
     assert table.delta(30.0) == pytest.approx(0.25)
     assert Loss.of_tables([0, 3], [3, 0]).repeated(5).then(loss).delta(9.0) == 1.0

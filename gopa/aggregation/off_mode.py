@@ -19,13 +19,13 @@ from gopa.aggregation.engine import Carried, Excluded
 from gopa.aggregation.errors import RoundAborted
 from gopa.aggregation.grid import Integers
 from gopa.aggregation.off_lists import Conditions, Edge, Lists, crossing, follow
-from gopa.aggregation.progress import watch
 from gopa.graph import Graph, k_out_graph
 from gopa.masks.law import RoundedGaussian, UniformMask
 from gopa.masks.words import add_edge_words
 from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.phases import Phase
 from gopa.planning import Terms
+from gopa.progress import watch
 from gopa.rounds.unproved_noise import add_noise
 from wire.errors import UsageError
 from wire.randomness import Rng, draw

@@ -13,9 +13,11 @@ from rich.console import Console
 
 import gopa
 from gopa import LocalAggregator, Result
-from gopa.aggregation import progress as progress_module
-from gopa.aggregation.progress import LONG, PhaseBar, shown, watch
+from gopa import progress as progress_module
+from gopa.aggregation import progress as phase_module
+from gopa.aggregation.progress import PhaseBar
 from gopa.messages.phases import Phase
+from gopa.progress import LONG, shown, watch
 from gopa.rounding import plus_minus
 from tests.aggregation.plans import terms
 from zkp.noise_table import irwin_hall
@@ -108,7 +110,8 @@ def test_a_bar_is_shown_on_terminals_when_it_is_worth_it(
 
 def test_a_bar_follows_the_phases(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
-    monkeypatch.setattr(progress_module, "Console", lambda **_: Console(file=screen))
+    for module in (progress_module, phase_module):
+        monkeypatch.setattr(module, "Console", lambda **_: Console(file=screen))
     assert list(watch(True, [3, 1, 2], "counting", 0)) == [3, 1, 2]
     assert "counting" in screen.getvalue()
     bar = PhaseBar(True, 0)
@@ -148,7 +151,8 @@ def test_a_notebook_has_a_bar_without_further_packages(monkeypatch: pytest.Monke
     fake = SimpleNamespace(display=outputs.display)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=fake))
     monkeypatch.setitem(sys.modules, "IPython.display", fake)
-    monkeypatch.setattr(progress_module, "Console", Notebook)
+    for module in (progress_module, phase_module):
+        monkeypatch.setattr(module, "Console", Notebook)
     monkeypatch.setattr(progress_module, "_PAUSE", 0.0)
     bar = PhaseBar(None, LONG)
     with bar.running():
@@ -170,7 +174,8 @@ def test_a_bar_in_a_notebook_is_drawn_ten_times_a_second(monkeypatch: pytest.Mon
     fake = SimpleNamespace(display=outputs.display)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=fake))
     monkeypatch.setitem(sys.modules, "IPython.display", fake)
-    monkeypatch.setattr(progress_module, "Console", Notebook)
+    for module in (progress_module, phase_module):
+        monkeypatch.setattr(module, "Console", Notebook)
     clock = iter(number / 100 for number in range(10_000))
     monkeypatch.setattr(progress_module, "monotonic", lambda: next(clock))
     assert list(watch(True, range(100), "counting", 0)) == list(range(100))

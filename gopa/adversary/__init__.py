@@ -9,6 +9,7 @@ from gopa.adversary.harm import harm
 from gopa.adversary.library import attacks, named
 from gopa.adversary.malicious import Malicious, MaliciousOrganiser, script_of
 from gopa.adversary.outcome import AttackOutcome, Catch
+from gopa.adversary.privacy.distinguishing import DistinguishResult, distinguish
 from gopa.adversary.setup import SessionSetup
 from gopa.adversary.trial import TwinFailed, try_out
 
@@ -18,6 +19,7 @@ __all__ = [
     "AttackResult",
     "AttackRoles",
     "Catch",
+    "DistinguishResult",
     "Malicious",
     "MaliciousOrganiser",
     "SessionAttack",
@@ -25,6 +27,7 @@ __all__ = [
     "TwinFailed",
     "attack",
     "attacks",
+    "distinguish",
     "harm",
     "named",
     "script_of",

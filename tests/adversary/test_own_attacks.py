@@ -24,7 +24,8 @@ from gopa.adversary.malicious import Actor, Deed
 from gopa.adversary.outcome import Catch, How
 from gopa.adversary.pipeline import Aggregators
 from gopa.adversary.privacy.laws import Law, Masks
-from gopa.adversary.privacy.measuring import FEWEST_DRAWS, ViewClaim, measure
+from gopa.adversary.privacy.measuring import ViewClaim, measure
+from gopa.adversary.privacy.score_tests import FEWEST_DRAWS
 from gopa.adversary.privacy.views import Release, World
 from gopa.adversary.running import run_all
 from gopa.adversary.setup import SMALL, WEIGHTED

@@ -9,6 +9,7 @@ from gopa.adversary.privacy.audited_plan import default_views, read_plan
 from gopa.adversary.privacy.broken import BREAKAGES, Breakage, broken_views
 from gopa.adversary.privacy.claims import MeasuredView
 from gopa.adversary.privacy.coalitions import COALITIONS, Coalition, views_of
+from gopa.adversary.privacy.distinguishing import DistinguishResult, distinguish
 from gopa.adversary.privacy.laws import Law, Masks
 from gopa.adversary.privacy.linking import ViewComparison, link, links
 from gopa.adversary.privacy.measuring import Measurement, ViewClaim, measure
@@ -21,6 +22,7 @@ __all__ = [
     "CONFIDENCE",
     "Breakage",
     "Coalition",
+    "DistinguishResult",
     "Law",
     "Masks",
     "MeasuredView",
@@ -33,6 +35,7 @@ __all__ = [
     "World",
     "broken_views",
     "default_views",
+    "distinguish",
     "link",
     "links",
     "measure",

@@ -52,6 +52,9 @@ EXTRAS: Final = {
     each.name: each
     for each in (
         Extra("drand", "py_ecc", "py_ecc", "checking drand rounds", "checks public coins of drand"),
+        Extra(
+            "learning", "scikit-learn", "sklearn", "its data sets", "brings data sets to learn from"
+        ),
         Extra("plot", "matplotlib", "matplotlib", "drawing", "draws: gopa plan --plot FILE"),
         Extra("ray", "ray", "ray", "running on Ray", "spreads checks over a Ray cluster"),
     )

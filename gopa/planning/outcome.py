@@ -200,7 +200,7 @@ class PrivacyStatement:
     assumptions: tuple[str, ...]
 
 
-class Privacy:
+class PrivacyOfRounds:
     """Computes privacy after the fact: `privacy.of(outcome)`."""
 
     __slots__ = ()
@@ -233,7 +233,7 @@ class Privacy:
         )
 
 
-privacy = Privacy()
+privacy = PrivacyOfRounds()
 
 
 def _check(outcome: RoundFacts) -> None:

@@ -17,7 +17,12 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGES: Final = ("bulletin_board", "commitments", "gopa", "wire", "zkp")
 
 STATISTICS: Final = frozenset(
-    {"gopa/graph/spectrum.py", "gopa/cli/attack_privacy.py", "gopa/cli/simulate_output.py"}
+    {
+        "gopa/graph/spectrum.py",
+        "gopa/cli/attack_privacy.py",
+        "gopa/cli/simulate_output.py",
+        "gopa/learning/fitting.py",
+    }
 )
 """Modules that estimate or make up something, and draw no secret, may use the generators of numpy.
 

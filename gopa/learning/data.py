@@ -1,0 +1,195 @@
+"""Holds tables of data, and divides their rows among users."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gopa import UsageError
+from gopa.learning.fitting import generator
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Rows: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Table:
+    """Holds rows of features with a label each; `source` says where they come from.
+
+    `groups` says whom a row belongs to by nature, where it belongs to somebody. NaN and
+    infinities are refused; a column that is constant is data like any other.
+    """
+
+    features: Floats
+    labels: npt.NDArray[Any]
+    source: str
+    groups: npt.NDArray[Any] | None = None
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        found = np.asarray(self.features, dtype=np.float64)
+        if found.ndim != 2:
+            raise UsageError("features have a row for each record", "features")
+        bad = np.argwhere(~np.isfinite(found))
+        if len(bad):
+            row, column = bad[0].tolist()
+            raise UsageError("not a finite number", f"features[{row}, {column}]")
+        for name in ("labels", "groups"):
+            values = getattr(self, name)
+            if values is not None and np.shape(values) != (len(found),):
+                raise UsageError(f"one for each of the {len(found)} rows", name)
+        labels = np.asarray(self.labels)
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            raise UsageError("not a finite number", "labels")
+        object.__setattr__(self, "features", found)
+        object.__setattr__(self, "labels", labels)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __repr__(self) -> str:
+        return f"<Table: {len(self)} rows, {self.features.shape[1]} features, {self.source}>"
+
+    def take(self, rows: npt.ArrayLike) -> Table:
+        """These rows alone."""
+        chosen = np.asarray(rows)
+        groups = None if self.groups is None else self.groups[chosen]
+        return replace(
+            self, features=self.features[chosen], labels=self.labels[chosen], groups=groups
+        )
+
+    def split(self, share: float, seed: int) -> tuple[Table, Table]:
+        """A part to train on, and the rest, drawn at random."""
+        if not 0 < share < 1:
+            raise UsageError("above 0 and below 1", "share")
+        order = generator(seed, "split").permutation(len(self))
+        first = round(share * len(self))
+        return self.take(np.sort(order[:first])), self.take(np.sort(order[first:]))
+
+    def scaled(self, low: npt.ArrayLike, high: npt.ArrayLike) -> Table:
+        """Features moved to [0, 1] by public ends of each column, and cut off there.
+
+        Ends that are taken from the data tell something about the data. Where both are equal, the
+        column becomes 0.
+        """
+        first, last = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+        if not np.all(first <= last):
+            raise UsageError("no column ends before it begins", "high")
+        width = np.where(last > first, last - first, 1.0)
+        return replace(self, features=np.clip((self.features - first) / width, 0.0, 1.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Users:
+    """Holds a table and which of its rows each user has. A user may have none.
+
+    `truth` is what made-up problems know about their users; see each of them.
+    """
+
+    table: Table
+    rows: tuple[Rows, ...]
+    truth: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        whole = tuple(_rows_of(each, len(self.table), user) for user, each in enumerate(self.rows))
+        if not whole:
+            raise UsageError("there is at least one user", "rows")
+        everything = np.concatenate(whole)
+        if len(np.unique(everything)) != len(everything):
+            raise UsageError("a row belongs to one user", "rows")
+        object.__setattr__(self, "rows", whole)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        least, most = self.counts.min(), self.counts.max()
+        return f"<Users: {len(self)} with {least} to {most} rows, {self.table.source}>"
+
+    @property
+    def counts(self) -> Rows:
+        """How many rows each user has."""
+        return np.array([len(each) for each in self.rows])
+
+    def of(self, user: int) -> Table:
+        """The rows of one user."""
+        return self.table.take(self.rows[user])
+
+    def pairs(self) -> list[tuple[Floats, npt.NDArray[Any]]]:
+        """Features and labels of each user."""
+        return [(each.features, each.labels) for each in map(self.of, range(len(self)))]
+
+
+def iid(table: Table, users: int, seed: int) -> Users:
+    """Every user has as many rows as every other one, within one, drawn at random."""
+    _check(table, users)
+    order = generator(seed, "iid").permutation(len(table))
+    return Users(table, tuple(np.sort(each) for each in np.array_split(order, users)))
+
+
+def dirichlet(table: Table, users: int, alpha: float, seed: int) -> Users:
+    """The rows of each label are divided by shares from a Dirichlet law.
+
+    A small `alpha` gives each user few labels, a large one all users the same mixture. Everybody
+    has at least one row: who would have none gets one from whoever has most.
+    """
+    _check(table, users)
+    if not 0 < alpha < np.inf:
+        raise UsageError("above 0 and finite", "alpha")
+    rng = generator(seed, "dirichlet")
+    owner = np.empty(len(table), dtype=np.int64)
+    for label in np.unique(table.labels):
+        rows = rng.permutation(np.flatnonzero(table.labels == label))
+        shares = rng.dirichlet(np.full(users, alpha))
+        ends = np.rint(np.cumsum(shares) * len(rows)).astype(np.int64)
+        owner[rows] = np.minimum(np.searchsorted(ends, np.arange(len(rows)), "right"), users - 1)
+    counts = np.bincount(owner, minlength=users)
+    for user in np.flatnonzero(counts == 0):
+        richest = int(np.argmax(counts))
+        given = np.flatnonzero(owner == richest)[0]
+        owner[given] = user
+        counts[richest] -= 1
+        counts[user] += 1
+    return Users(table, tuple(np.flatnonzero(owner == user) for user in range(users)))
+
+
+def natural(table: Table, groups: npt.ArrayLike | None = None) -> Users:
+    """Each user has the rows of one group, in the order of the groups' names."""
+    found = table.groups if groups is None else np.asarray(groups)
+    if found is None or np.shape(found) != (len(table),):
+        raise UsageError(f"a group for each of the {len(table)} rows", "groups")
+    _, owner = np.unique(found, return_inverse=True)
+    return Users(table, tuple(np.flatnonzero(owner == user) for user in range(owner.max() + 1)))
+
+
+def stacked(parts: Sequence[tuple[Floats, npt.NDArray[Any]]], source: str, **truth: Any) -> Users:
+    """Users from their own features and labels, one pair for each."""
+    widths = {np.shape(features)[1:] for features, _ in parts}
+    if len(widths) != 1:
+        raise UsageError(f"all users have the same columns, and these have {widths}", "parts")
+    features = np.concatenate([each for each, _ in parts])
+    labels = np.concatenate([each for _, each in parts])
+    ends = np.cumsum([len(each) for each, _ in parts])
+    rows = tuple(np.split(np.arange(len(features)), ends[:-1]))
+    return Users(Table(features, labels, source), rows, truth)
+
+
+def _check(table: Table, users: int) -> None:
+    if type(users) is not int or not 1 <= users <= len(table):
+        message = f"from 1 to {len(table)}, the number of rows: everybody has one"
+        raise UsageError(message, "users")
+
+
+def _rows_of(rows: npt.ArrayLike, many: int, user: int) -> Rows:
+    found = np.asarray(rows)
+    if found.ndim != 1 or (len(found) and found.dtype.kind not in "iu"):
+        raise UsageError("numbers of rows", f"rows[{user}]")
+    if len(found) and not (found.min() >= 0 and found.max() < many):
+        raise UsageError(f"numbers below {many}", f"rows[{user}]")
+    whole = found.astype(np.int64)
+    whole.flags.writeable = False
+    return whole

@@ -1,0 +1,206 @@
+"""Makes figures and tables from commands: `python -m examples.NAME FIGURE --out FOLDER`.
+
+A figure is made of parts. What a part computed stays in the folder, and a command that is given
+again goes on behind the last part that was finished.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import click
+
+from gopa import GopaError, UsageError, __version__
+from gopa.extras import missing
+from gopa.learning.data import Table, Users
+from gopa.learning.history import History
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Draw: TypeAlias = Callable[["FigureRun"], None]
+
+_SETTINGS: Final = "run.json"
+_SIZE: Final = 4.5
+
+
+@dataclass(slots=True)
+class FigureRun:
+    """Is what a figure is made with: its seed, its parts, its numbers and its picture."""
+
+    name: str
+    folder: Path
+    seed: int
+    quick: bool
+    published: Mapping[str, float]
+    say: Callable[[str], None]
+    _numbers: dict[str, float] = field(default_factory=dict)
+
+    def uses(self, data: Table | Users) -> None:
+        """Says which data was found."""
+        self.say(f"data: {data.source if isinstance(data, Table) else data.table.source}")
+
+    def part(self, name: str, compute: Callable[[], History]) -> History:
+        """What `compute` returns, or what it returned when this folder was begun."""
+        path = self.folder / f"{name}.csv"
+        if path.exists():
+            self.say(f"{name}: there already")
+            return History.from_csv(path)
+        found = compute()
+        unfinished = path.with_suffix(".part")
+        found.to_csv(unfinished)
+        os.replace(unfinished, path)  # noqa: PTH105 - at once: half a part must never be taken
+        self.say(f"{name}: done")
+        return found
+
+    def number(self, name: str, value: float) -> None:
+        """Notes a number, to be shown beside the published one of this name."""
+        self._numbers[name] = float(value)
+
+    @contextmanager
+    def picture(self, *titles: str) -> Iterator[list[Axes]]:
+        """Offers axes side by side, one for each title, and writes them as PNG."""
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise missing("plot") from None
+        figure = Figure((_SIZE * 1.3 * len(titles), _SIZE), layout="constrained")
+        axes = figure.subplots(1, len(titles), squeeze=False)[0].tolist()
+        for each, title in zip(axes, titles, strict=True):
+            each.set_title(title)
+        yield axes
+        path = self.folder.with_suffix(".png")
+        figure.savefig(path, dpi=120)
+        self.say(f"picture: {path}")
+
+    def close(self) -> None:
+        """Shows all numbers beside the published ones, and writes them down.
+
+        A published number that was not computed is shown as missing.
+        """
+        names = list(dict.fromkeys([*self._numbers, *self.published]))
+        if not names:
+            return
+        ours = [self._numbers.get(name, math.nan) for name in names]
+        theirs = [self.published.get(name, math.nan) for name in names]
+        rows = [("", "here", "published")]
+        rows += [
+            (name, _shown(one), _shown(two))
+            for name, one, two in zip(names, ours, theirs, strict=True)
+        ]
+        wide = max(len(row[0]) for row in rows)
+        for name, one, two in rows:
+            self.say(f"{name:<{wide}} {one:>10} {two:>10}")
+        path = self.folder.with_suffix(".csv")
+        lines = [",".join([f'"{name}"', one, two]) for name, one, two in rows[1:]]
+        path.write_text("\n".join(["name,here,published", *lines, ""]))
+        self.say(f"numbers: {path}")
+
+
+class Figures:
+    """Collects the figures of one program, and is its command.
+
+    >>> figures = Figures("How gossip spreads a rumour.")
+    >>> @figures.figure("rounds", published={"rounds until all know it": 12})
+    ... def rounds(run: FigureRun) -> None:
+    ...     run.number("rounds until all know it", 11)
+    >>> figures.names
+    ('rounds',)
+    """
+
+    def __init__(self, about: str) -> None:
+        self.about = about
+        self._figures: dict[str, tuple[Draw, Mapping[str, float]]] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The figures, in order."""
+        return tuple(self._figures)
+
+    def figure(
+        self, name: str, *, published: Mapping[str, float] | None = None
+    ) -> Callable[[Draw], Draw]:
+        """Marks the function that makes a figure. Its first line of text says what it shows."""
+
+        def note(draw: Draw) -> Draw:
+            self._figures[name] = (draw, published or {})
+            return draw
+
+        return note
+
+    def make(
+        self,
+        name: str,
+        out: str | Path,
+        *,
+        seed: int = 0,
+        quick: bool = False,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> FigureRun:
+        """Makes one figure in a folder: `NAME.png`, `NAME.csv`, and `NAME/` with its parts.
+
+        Raises:
+            UsageError: there is no such figure, or the folder holds one of another seed, size
+                or version.
+        """
+        if name not in self._figures:
+            raise UsageError(f"one of {', '.join(self.names)}", "figure")
+        draw, published = self._figures[name]
+        folder = Path(out) / name
+        folder.mkdir(parents=True, exist_ok=True)
+        _require_same(folder, {"seed": seed, "quick": quick, "gopa": __version__})
+        run = FigureRun(name, folder, seed, quick, published, say)
+        draw(run)
+        run.close()
+        return run
+
+    def main(self, arguments: list[str] | None = None) -> None:
+        """Runs the command; without a figure it lists those there are."""
+        listed = "\n\n".join(
+            f"{name}: {(draw.__doc__ or '').partition(chr(10))[0]}"
+            for name, (draw, _) in self._figures.items()
+        )
+
+        @click.command(help=f"{self.about}\n\n{listed}")
+        @click.argument("figure", required=False, type=click.Choice(self.names))
+        @click.option("--out", default="figures", show_default=True, help="Folder to write to.")
+        @click.option("--quick", is_flag=True, help="Small and fast, to see that it works.")
+        @click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
+        @click.pass_context
+        def command(
+            context: click.Context, figure: str | None, out: str, seed: int, *, quick: bool
+        ) -> None:
+            if figure is None:
+                click.echo(context.get_help())
+                return
+            try:
+                self.make(figure, out, seed=seed, quick=quick, say=click.echo)
+            except GopaError as error:
+                raise click.ClickException(str(error)) from None
+
+        command(arguments, prog_name=None)
+
+
+def _require_same(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Parts of two seeds never meet in one picture."""
+    path = folder / _SETTINGS
+    if path.exists():
+        found = path.read_text()
+        if found != json.dumps(settings):
+            message = f"it was begun with {found}: name another folder, or remove it"
+            raise UsageError(message, str(folder))
+        return
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(json.dumps(settings))
+    os.replace(unfinished, path)  # noqa: PTH105 - at once
+
+
+def _shown(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.4g}"

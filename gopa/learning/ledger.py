@@ -1,0 +1,446 @@
+"""Keeps the account of what steps cost, and refuses the one that would cost too much.
+
+Mechanisms that are known exactly compose by their loss distributions, `gopa.accounting.Loss`. A
+step is charged before anything of it is sent: whoever is interrupted has paid for a step that
+nobody saw, and never the other way round.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+
+from gopa import UsageError
+from gopa.accounting import Loss
+from gopa.learning.history import History
+from gopa.learning.privacy import Privacy, Relation, Spent
+
+FORMAT: Final = "gopa-privacy-ledger/v1"
+THEOREM: Final = "composition of loss distributions"
+PURE_THEOREM: Final = "basic composition"
+
+_LAWS: Final = {
+    "gaussian": ("sigma", "sensitivity"),
+    "laplace": ("scale", "sensitivity"),
+    "randomised response": ("epsilon", "k"),
+    "guarantee": ("epsilon", "delta"),
+    "exact": (),
+}
+_MOST_TIMES: Final = 1 << 24
+_POINTS: Final = 16
+_CLOSED: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """Names a mechanism by its law and numbers; equal ones are the same mechanism.
+
+    `rate` below 1 says that each user takes part with this chance, by a Poisson sample that
+    nobody sees.
+
+    >>> Charge.gaussian(sigma=2, sensitivity=1).subsampled(0.1, "add-remove")
+    gaussian(sigma=2, sensitivity=1), sampled at rate 0.1
+    """
+
+    law: str
+    numbers: tuple[float, ...] = ()
+    rate: float = 1.0
+    relation: Relation = "replace-one"
+
+    def __post_init__(self) -> None:
+        names = _LAWS.get(self.law)
+        if names is None or len(self.numbers) != len(names):
+            raise UsageError(f"one of {', '.join(_LAWS)}, with its numbers", "law")
+        for name, value in zip(names, self.numbers, strict=True):
+            if isinstance(value, bool) or not math.isfinite(value) or value < 0:
+                raise UsageError("a finite number, at least 0", name)
+        if not 0 < self.rate <= 1:
+            raise UsageError("above 0 and at most 1", "rate")
+        if self.rate < 1 and self.law == "guarantee":
+            raise UsageError("of a mechanism that is not known no sample is charged", "rate")
+
+    @classmethod
+    def gaussian(cls, sigma: float, sensitivity: float) -> Charge:
+        """A normal number of deviation `sigma` is added to what moves by `sensitivity`, in L2."""
+        return cls("gaussian", (sigma, sensitivity))
+
+    @classmethod
+    def laplace(cls, scale: float, sensitivity: float) -> Charge:
+        """Laplace noise of this scale is added to what moves by `sensitivity`, in L1."""
+        return cls("laplace", (scale, sensitivity))
+
+    @classmethod
+    def randomised_response(cls, epsilon: float, k: int = 2) -> Charge:
+        """One of k answers, the true one with odds e^epsilon against each other one."""
+        return cls("randomised response", (epsilon, k))
+
+    @classmethod
+    def guarantee(cls, epsilon: float, delta: float = 0.0) -> Charge:
+        """A mechanism of which nothing is known but that it is (epsilon, delta)-private.
+
+        That is how the result of a session is charged, by the claims of `result.privacy`.
+        """
+        return cls("guarantee", (epsilon, delta))
+
+    @classmethod
+    def exact(cls) -> Charge:
+        """A number without noise: no budget covers it."""
+        return cls("exact")
+
+    def subsampled(self, rate: float, relation: Relation) -> Charge:
+        """The same where each user takes part with this chance.
+
+        The numbers of the mechanism are those for one user more or less, whatever `relation`
+        says: to replace a user is to remove one and add one.
+        """
+        return replace(self, rate=rate, relation=relation)
+
+    def loss(self) -> Loss:
+        """Its loss distribution, by `gopa.accounting`.
+
+        What is (epsilon, delta)-private is no worse than two-valued randomised response that
+        gives the data away with chance delta (Kairouz, Oh and Viswanath 2015).
+        """
+        if self.law == "gaussian":
+            found = Loss.gaussian(*self.numbers)
+        elif self.law == "laplace":
+            found = Loss.laplace(*self.numbers)
+        elif self.law == "randomised response":
+            found = Loss.randomised_response(self.numbers[0], int(self.numbers[1]))
+        elif self.law == "guarantee":
+            found = Loss.randomised_response(self.numbers[0]).charged(self.lost)
+        else:
+            raise UsageError("a number without noise has no loss distribution", "charge")
+        return found if self.rate == 1 else found.subsampled(self.rate, self.relation)
+
+    @property
+    def lost(self) -> float:
+        """The chance with which nothing is hidden."""
+        return self.numbers[1] if self.law == "guarantee" else 0.0
+
+    @property
+    def pure(self) -> float:
+        """The epsilon that it never exceeds while nothing is lost; infinite for normal noise."""
+        if self.law == "laplace" and self.numbers[0]:
+            found = self.numbers[1] / self.numbers[0]
+        elif self.law in {"randomised response", "guarantee"}:
+            found = self.numbers[0]
+        else:
+            return math.inf
+        if self.rate == 1:
+            return found
+        more = math.log1p(self.rate * math.expm1(found))
+        if self.relation == "add-remove":
+            return more
+        return more - math.log1p(self.rate * math.expm1(-found))
+
+    def __repr__(self) -> str:
+        names = zip(_LAWS[self.law], self.numbers, strict=True)
+        listed = ", ".join(f"{name}={value:g}" for name, value in names)
+        sampled = "" if self.rate == 1 else f", sampled at rate {self.rate:g}"
+        return f"{self.law}({listed}){sampled}"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """Records one thing that was charged; `note` is the caller's word for it."""
+
+    charge: Charge
+    times: int
+    note: str = ""
+
+
+class BudgetExceeded(UsageError):
+    """Refuses a step that would spend more privacy than was asked for; nothing was charged.
+
+    `epsilon` is what all steps would have come to, `room` how many of the asked steps still fit.
+    """
+
+    def __init__(self, message: str, epsilon: float, room: int) -> None:
+        super().__init__(message, "privacy")
+        self.args = (message, epsilon, room)
+        self.epsilon = epsilon
+        self.room = room
+
+
+class PrivacyLedger:
+    """Charges steps against what was asked for, for the user who is charged most.
+
+    With `privacy=None` every step is granted, and `spent` claims nothing.
+
+    >>> ledger = PrivacyLedger(Privacy(1.0, 1e-5))
+    >>> ledger.room(Charge.laplace(scale=4, sensitivity=1)) >= 4
+    True
+    >>> ledger.charge(Charge.laplace(scale=4, sensitivity=1), note="round 1")
+    LedgerEntry(charge=laplace(scale=4, sensitivity=1), times=1, note='round 1')
+    >>> ledger.charge(Charge.exact())
+    Traceback (most recent call last):
+    ...
+    gopa.learning.ledger.BudgetExceeded: privacy: a number without noise: no budget covers it; ..
+    """
+
+    def __init__(
+        self,
+        privacy: Privacy | None,
+        *,
+        assumptions: Iterable[str] = (),
+        entries: Iterable[LedgerEntry] = (),
+    ) -> None:
+        self.privacy = privacy
+        self.assumptions = tuple(assumptions)
+        self._entries: list[LedgerEntry] = []
+        self._counts: Counter[Charge] = Counter()
+        self._losses: dict[Charge, Loss] = {}
+        self._known = _KnownRoom()
+        self._file: int | None = None
+        for each in entries:
+            self._take(each)
+
+    @classmethod
+    def at(cls, path: str | Path, privacy: Privacy, *, assumptions: Iterable[str] = ()) -> Self:
+        """A ledger that is kept in a file, and goes on where that one ends.
+
+        An entry is on disk before `charge` returns. The end of a line that was never finished is
+        taken away: what it charged was not granted. One process at a time may have it open.
+
+        Raises:
+            UsageError: it was begun for another privacy, another process has it open, or it is
+                no ledger.
+        """
+        import fcntl
+
+        target = Path(path)
+        handle = os.open(target, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise UsageError("another process has it open", str(target)) from None
+            data = target.read_bytes()
+            whole = data[: data.rfind(b"\n") + 1]
+            os.ftruncate(handle, len(whole))
+            head = {"format": FORMAT, "privacy": asdict(privacy)}
+            entries = _read(whole, head, str(target))
+            ledger = cls(privacy, assumptions=assumptions, entries=entries)
+            if not whole:
+                _append(handle, head)
+                _sync_folder(target.parent)
+        except BaseException:
+            os.close(handle)
+            raise
+        ledger._file = handle
+        return ledger
+
+    def close(self) -> None:
+        """Lets another process have the file; nothing can be charged any more."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = _CLOSED
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """Everything that was charged, in order."""
+        return tuple(self._entries)
+
+    def charge(self, charge: Charge, times: int = 1, note: str = "") -> LedgerEntry:
+        """Charges a mechanism, `times` runs of it. Call it before anything is sent.
+
+        Raises:
+            BudgetExceeded: it would cost more than was asked for; nothing was charged.
+        """
+        if type(times) is not int or not 1 <= times <= _MOST_TIMES:
+            raise UsageError(f"a number of runs, from 1 to {_MOST_TIMES}", "times")
+        if self._file == _CLOSED:
+            raise UsageError("this ledger was closed", "ledger")
+        # Asking for as many again as there were makes a thousand equal steps cost ten searches.
+        again = bool(self._entries) and self._entries[-1].charge == charge
+        room = self.room(charge, max(times, self._counts[charge]) if again else times)
+        if room < times:
+            raise self._refusal(charge, times, room)
+        entry = LedgerEntry(charge, times, note)
+        if self._file is not None:
+            _append(self._file, _record(entry))
+        self._take(entry)
+        return entry
+
+    def room(self, charge: Charge, most: int = _MOST_TIMES) -> int:
+        """How many runs of this mechanism still fit, or `most` if that many do."""
+        if self.privacy is None:
+            return most
+        if charge.rate < 1 and charge.relation != self.privacy.relation:
+            raise UsageError(f"{self.privacy.relation} was asked for", "relation")
+        known = self._known if self._known.charge == charge else _KnownRoom(charge)
+        if known.runs < most and not known.final:
+            found = self._search(charge, known.runs, most)
+            known = _KnownRoom(charge, found, final=found < most)
+        self._known = known
+        return min(known.runs, most)
+
+    def spent(self, points: int = _POINTS) -> Spent:
+        """What all entries come to, with a curve of so many points."""
+        if self.privacy is None:
+            return Spent.nothing_hidden()
+        steps, epsilons = [0], [0.0]
+        counts: Counter[Charge] = Counter()
+        last = len(self._entries) - 1
+        chosen = set(np.linspace(0, last, points).astype(int).tolist()) | {last}
+        for place, entry in enumerate(self._entries):
+            counts[entry.charge] += entry.times
+            if place in chosen:
+                steps.append(counts.total())
+                epsilons.append(self._epsilon(counts))
+        return Spent.of(
+            self.privacy,
+            epsilons[-1],
+            theorem=PURE_THEOREM if self.privacy.delta == 0 else THEOREM,
+            assumptions=self.assumptions,
+            curve=History({"steps": steps, "epsilon": epsilons}),
+        )
+
+    def _take(self, entry: LedgerEntry) -> None:
+        self._entries.append(entry)
+        self._counts[entry.charge] += entry.times
+        known = self._known
+        same = known.charge == entry.charge and known.runs >= entry.times
+        self._known = replace(known, runs=known.runs - entry.times) if same else _KnownRoom()
+
+    def _search(self, charge: Charge, low: int, most: int) -> int:
+        """The largest number of runs that fits, up to `most`; `low` do."""
+        step = 1
+        while low < most:
+            high = min(low + step, most)
+            if not self._fits(charge, high):
+                break
+            low, step = high, 2 * step
+        else:
+            return most
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._fits(charge, middle) else (low, middle)
+        return low
+
+    def _fits(self, charge: Charge, times: int) -> bool:
+        return self._with(charge, times) <= (self.privacy.epsilon if self.privacy else math.inf)
+
+    def _with(self, charge: Charge, times: int) -> float:
+        return self._epsilon(self._counts + Counter({charge: times}))
+
+    def _epsilon(self, counts: Mapping[Charge, int]) -> float:
+        """What so many runs of each come to, at the delta that was asked for."""
+        if self.privacy is None or any(each.law == "exact" for each in counts):
+            return math.inf
+        if math.fsum(each.lost * times for each, times in counts.items()) > self.privacy.delta:
+            return math.inf
+        added = _added_up(counts)
+        return (
+            min(added, self._composed(counts, self.privacy.delta)) if self.privacy.delta else added
+        )
+
+    def _composed(self, counts: Mapping[Charge, int], delta: float) -> float:
+        found: Loss | None = None
+        for each, times in counts.items():
+            if each.pure:
+                loss = self._loss(each).repeated(times)
+                found = loss if found is None else found.then(loss)
+            else:
+                delta -= each.lost * times
+        if found is None:
+            return 0.0
+        return found.epsilon(delta) if delta > 0 else math.inf
+
+    def _loss(self, charge: Charge) -> Loss:
+        if charge not in self._losses:
+            self._losses[charge] = charge.loss()
+        return self._losses[charge]
+
+    def _refusal(self, charge: Charge, times: int, room: int) -> BudgetExceeded:
+        asked = self._with(charge, times)
+        many = "" if times == 1 else f" {times} times"
+        if charge.law == "exact":
+            message = "a number without noise: no budget covers it; privacy=None asks for none"
+        else:
+            message = (
+                f"{charge!r}{many} would come to epsilon {asked:.4g}, and {self.privacy} was asked "
+                f"for; {room} more fit: stop here, ask for more, or add more noise"
+            )
+        return BudgetExceeded(message, asked, room)
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownRoom:
+    """Remembers that so many runs of a mechanism fit, and whether one more does not."""
+
+    charge: Charge | None = None
+    runs: int = 0
+    final: bool = False
+
+
+def _added_up(counts: Mapping[Charge, int]) -> float:
+    """Basic composition, to the nearest float: nothing beats it where delta is 0."""
+    if any(each.pure == math.inf for each in counts):
+        return math.inf
+    return float(sum(Fraction(each.pure) * times for each, times in counts.items()))
+
+
+def _record(entry: LedgerEntry) -> dict[str, Any]:
+    return asdict(entry)
+
+
+def _append(handle: int, record: Mapping[str, Any]) -> None:
+    """Writes a line to disk; what it charges is granted only after that."""
+    line = json.dumps(record, allow_nan=False).encode() + b"\n"
+    start = os.lseek(handle, 0, os.SEEK_END)
+    try:
+        while line:
+            line = line[os.write(handle, line) :]
+        os.fsync(handle)
+    except BaseException:
+        # Else the next line would go on where this one broke off.
+        os.ftruncate(handle, start)
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _read(data: bytes, head: Mapping[str, Any], path: str) -> list[LedgerEntry]:
+    lines = data.splitlines()
+    try:
+        records = [json.loads(line) for line in lines]
+        entries = [_entry(each) for each in records[1:]]
+    except (ValueError, TypeError, KeyError, RecursionError, UsageError) as error:
+        raise UsageError(f"this is no ledger of privacy: {error}", path) from None
+    if records and records[0] != head:
+        raise UsageError("it was begun for another privacy: ask for the same one", path)
+    return entries
+
+
+def _entry(record: Any) -> LedgerEntry:
+    charge = record["charge"]
+    made = Charge(charge["law"], tuple(charge["numbers"]), charge["rate"], charge["relation"])
+    found = LedgerEntry(made, record["times"], record["note"])
+    if json.loads(json.dumps(_record(found))) != record or type(found.times) is not int:
+        raise UsageError("a line that no ledger writes", "entry")
+    if not 1 <= found.times <= _MOST_TIMES:
+        raise UsageError("a number of runs", "times")
+    return found

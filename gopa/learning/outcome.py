@@ -1,0 +1,187 @@
+"""Holds what came of a run: the model, its history, its cost in privacy, messages and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+import numpy as np
+
+import gopa
+from gopa import Report, UsageError
+from gopa.learning.encoding import encoded
+from gopa.learning.history import History
+from gopa.learning.privacy import Spent
+
+Bytes: TypeAlias = bytes
+
+SIMULATION = "simulation; nothing here can be audited"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedRounds:
+    """Holds the audits of all sessions of an outcome, one report for each session.
+
+    `missing` are rounds that the outcome rests on and that are no result in any of the logs.
+    """
+
+    reports: tuple[Report, ...]
+    rounds: int
+    missing: tuple[tuple[Bytes, int], ...]
+
+    @property
+    def valid(self) -> bool:
+        """Whether every round is there, in logs that hold by keys from outside of them."""
+        return not self.missing and all(each.code == 0 for each in self.reports)
+
+    def __str__(self) -> str:
+        head = f"{self.rounds - len(self.missing)} of {self.rounds} rounds are in the logs"
+        return "\n".join([head, *map(str, self.reports)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Outcome:
+    """Holds the outcome of `fit`, for every algorithm.
+
+    `messages` and `bytes` count what users sent to each other or to a board; `spent` is the
+    privacy that this cost. `transcript` has, for each round of verified aggregation, the
+    transcript of its result; it is None where no session ran. `converged` is None where an
+    algorithm has no notion of it.
+
+    Arrays of the model are copied and read-only. Equal seeds give equal `to_bytes`: seconds and
+    transcripts are left out of it.
+    """
+
+    model: Any
+    history: History
+    spent: Spent
+    messages: int
+    bytes: int
+    seconds: float
+    seed: int
+    transcript: tuple[Any, ...] | None = None
+    converged: bool | None = None
+    algorithm: str = ""
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("messages", "bytes"):
+            count = getattr(self, name)
+            if type(count) is not int or count < 0:
+                raise UsageError("a number, at least 0", name)
+        if self.transcript is not None and not self.transcript:
+            raise UsageError("None where no session ran", "transcript")
+        object.__setattr__(self, "model", _frozen(self.model))
+
+    def to_bytes(self) -> Bytes:
+        """Everything that the seed decides, in one way only: model, history, spent, traffic."""
+        return encoded(
+            (
+                self.algorithm,
+                self.seed,
+                self.model,
+                self.history.columns,
+                self.spent,
+                None if self.spent.curve is None else self.spent.curve.columns,
+                (self.messages, self.bytes, self.converged, self.warnings),
+                0 if self.transcript is None else len(self.transcript),
+            )
+        )
+
+    def digest(self) -> str:
+        """SHA-256 of `to_bytes`."""
+        return sha256(self.to_bytes()).hexdigest()
+
+    def audit(self, anchors: Any = None, **options: Any) -> AuditedRounds:
+        """Audits the log of every session and looks for every round in them.
+
+        `anchors` are those of `gopa.audit`; for several sessions, a dict of them by the id of the
+        session. What is audited are the rounds. That the model follows from their results is
+        computed, not proved: `reports` hold the numbers to compute it again.
+
+        Raises:
+            UsageError: no session ran, or one has no anchors among several.
+        """
+        if self.transcript is None:
+            raise UsageError(f"this is a {SIMULATION}", "transcript")
+        sessions = {each.session: each for each in self.transcript}
+        several = isinstance(anchors, Mapping)
+        if len(sessions) > 1 and anchors is not None and not several:
+            message = f"there are {len(sessions)} sessions: give a dict from their ids to anchors"
+            raise UsageError(message, "anchors")
+        reports = {}
+        for session, transcript in sessions.items():
+            if several and session not in anchors:
+                raise UsageError(f"session {session.hex()} has none", "anchors")
+            own = anchors[session] if several else anchors
+            reports[session] = gopa.audit(transcript.log(), anchors=own, session=session, **options)
+        there = {
+            (session, each.number)
+            for session, report in reports.items()
+            for each in report.rounds
+            if each.outcome == "result"
+        }
+        rounds = [(each.session, each.round) for each in self.transcript]
+        missing = tuple(each for each in rounds if each not in there)
+        return AuditedRounds(tuple(reports.values()), len(rounds), missing)
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """What a person wants to know: a name, a text."""
+        if self.converged is False:
+            yield "WARNING", "did not converge"
+        for each in self.warnings:
+            yield "warning", each
+        yield "model", _shape(self.model)
+        yield "history", f"{len(self.history)} rows: {', '.join(self.history.names)}"
+        yield "privacy", str(self.spent)
+        for each in self.spent.assumptions:
+            yield "assumed", each
+        yield "traffic", f"{self.messages:,} messages, {self.bytes:,} bytes"
+        yield "time", f"{self.seconds:.2f} s"
+        yield "seed", str(self.seed)
+        many = len(self.transcript or ())
+        yield "log", f"{many} rounds can be audited" if many else SIMULATION
+
+    def __str__(self) -> str:
+        body = "\n".join(f"{name:<9}{text}" for name, text in self.lines())
+        return f"{self.algorithm}\n{body}" if self.algorithm else body
+
+    def __repr__(self) -> str:
+        doubt = ", DID NOT CONVERGE" if self.converged is False else ""
+        simulated = ", simulation" if self.transcript is None else ""
+        name = f" of {self.algorithm}" if self.algorithm else ""
+        return f"<Outcome{name}: {_shape(self.model)}, {self.spent}{doubt}{simulated}>"
+
+    def _repr_html_(self) -> str:
+        from markupsafe import Markup
+
+        row = Markup("<tr><th>{}</th><td style='text-align:left'>{}</td></tr>")
+        rows = Markup().join(row.format(name, text) for name, text in self.lines())
+        return str(Markup("<table>{}</table>").format(rows))
+
+
+def _frozen(model: Any) -> Any:
+    """The same with read-only copies of the arrays that stand in tuples, lists and dicts."""
+    if isinstance(model, np.ndarray):
+        found = model.copy()
+        found.flags.writeable = False
+        return found
+    if type(model) in {tuple, list}:
+        return type(model)(_frozen(each) for each in model)
+    if type(model) is dict:
+        return {name: _frozen(each) for name, each in model.items()}
+    return model
+
+
+def _shape(model: Any) -> str:
+    if isinstance(model, np.ndarray):
+        return f"{model.size} numbers" if model.ndim == 1 else f"array {model.shape}"
+    if isinstance(model, float | int):
+        return f"{model:.6g}"
+    if isinstance(model, dict):
+        return ", ".join(f"{name}: {_shape(each)}" for name, each in model.items())
+    if isinstance(model, tuple | list):
+        return f"{len(model)} models"
+    return type(model).__name__

@@ -159,6 +159,8 @@ def error(run: FigureRun) -> None:
     with run.picture(f"mean of {users} numbers from 0 to 1") as (axes,):
         whole.plot(ax=axes)
         axes.set(xscale="log", yscale="log", ylabel="root mean square error")
+        axes.set_xticks(epsilons, [f"{each:g}" for each in epsilons])
+        axes.set_xticks([], minor=True)
 
 
 @figures.figure("gossip", published={"ring: what a step leaves of the error": 0.96737})

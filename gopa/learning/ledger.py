@@ -227,10 +227,13 @@ class PrivacyLedger:
                 raise UsageError("another process has it open", str(target)) from None
             data = target.read_bytes()
             whole = data[: data.rfind(b"\n") + 1]
-            os.ftruncate(handle, len(whole))
             head = {"format": FORMAT, "privacy": asdict(privacy)}
+            if not whole and not _line(head).startswith(data):
+                # Else any file without a line break would be emptied.
+                raise UsageError("this is no ledger of privacy", str(target))
             entries = _read(whole, head, str(target))
             ledger = cls(privacy, assumptions=assumptions, entries=entries)
+            os.ftruncate(handle, len(whole))
             if not whole:
                 _append(handle, head)
                 _sync_folder(target.parent)
@@ -269,7 +272,7 @@ class PrivacyLedger:
             raise UsageError("this ledger was closed", "ledger")
         # Asking for as many again as there were makes a thousand equal steps cost ten searches.
         again = bool(self._entries) and self._entries[-1].charge == charge
-        room = self.room(charge, max(times, self._counts[charge]) if again else times)
+        room = self._room(charge, times, max(times, self._counts[charge]) if again else times)
         if room < times:
             raise self._refusal(charge, times, room)
         entry = LedgerEntry(charge, times, note)
@@ -280,16 +283,7 @@ class PrivacyLedger:
 
     def room(self, charge: Charge, most: int = _MOST_TIMES) -> int:
         """How many runs of this mechanism still fit, or `most` if that many do."""
-        if self.privacy is None:
-            return most
-        if charge.rate < 1 and charge.relation != self.privacy.relation:
-            raise UsageError(f"{self.privacy.relation} was asked for", "relation")
-        known = self._known if self._known.charge == charge else _KnownRoom(charge)
-        if known.runs < most and not known.final:
-            found = self._search(charge, known.runs, most)
-            known = _KnownRoom(charge, found, final=found < most)
-        self._known = known
-        return min(known.runs, most)
+        return self._room(charge, most, most)
 
     def spent(self, points: int = _POINTS) -> Spent:
         """What all entries come to, with a curve of so many points."""
@@ -318,6 +312,19 @@ class PrivacyLedger:
         known = self._known
         same = known.charge == entry.charge and known.runs >= entry.times
         self._known = replace(known, runs=known.runs - entry.times) if same else _KnownRoom()
+
+    def _room(self, charge: Charge, most: int, ahead: int) -> int:
+        """`room`; where it is not known yet, it is looked for as far as `ahead`."""
+        if self.privacy is None:
+            return most
+        if charge.rate < 1 and charge.relation != self.privacy.relation:
+            raise UsageError(f"{self.privacy.relation} was asked for", "relation")
+        known = self._known if self._known.charge == charge else _KnownRoom(charge)
+        if known.runs < most and not known.final:
+            found = self._search(charge, known.runs, ahead)
+            known = _KnownRoom(charge, found, final=found < ahead)
+        self._known = known
+        return min(known.runs, most)
 
     def _search(self, charge: Charge, low: int, most: int) -> int:
         """The largest number of runs that fits, up to `most`; `low` do."""
@@ -391,19 +398,23 @@ class _KnownRoom:
 
 
 def _added_up(counts: Mapping[Charge, int]) -> float:
-    """Basic composition, to the nearest float: nothing beats it where delta is 0."""
+    """Basic composition, in the decimals that people write: nothing beats it where delta is 0."""
     if any(each.pure == math.inf for each in counts):
         return math.inf
-    return float(sum(Fraction(each.pure) * times for each, times in counts.items()))
+    return float(sum(Fraction(repr(each.pure)) * times for each, times in counts.items()))
 
 
 def _record(entry: LedgerEntry) -> dict[str, Any]:
     return asdict(entry)
 
 
+def _line(record: Mapping[str, Any]) -> bytes:
+    return json.dumps(record, allow_nan=False).encode() + b"\n"
+
+
 def _append(handle: int, record: Mapping[str, Any]) -> None:
     """Writes a line to disk; what it charges is granted only after that."""
-    line = json.dumps(record, allow_nan=False).encode() + b"\n"
+    line = _line(record)
     start = os.lseek(handle, 0, os.SEEK_END)
     try:
         while line:
@@ -439,7 +450,8 @@ def _entry(record: Any) -> LedgerEntry:
     charge = record["charge"]
     made = Charge(charge["law"], tuple(charge["numbers"]), charge["rate"], charge["relation"])
     found = LedgerEntry(made, record["times"], record["note"])
-    if json.loads(json.dumps(_record(found))) != record or type(found.times) is not int:
+    plain = json.loads(json.dumps(_record(found)))
+    if plain != record or type(found.times) is not int or not isinstance(found.note, str):
         raise UsageError("a line that no ledger writes", "entry")
     if not 1 <= found.times <= _MOST_TIMES:
         raise UsageError("a number of runs", "times")

@@ -57,8 +57,8 @@ class Privacy:
         ):
             if value not in allowed:
                 raise UsageError(f"one of {', '.join(allowed)}", name)
-        together = self.view == "coalition"
-        if type(self.colluders) is not int or (self.colluders > 1) != together:
+        enough = self.colluders > 1 if self.view == "coalition" else self.colluders == 1
+        if type(self.colluders) is not int or not enough:
             message = 'the view "coalition" has at least 2, every other view 1'
             raise UsageError(message, "colluders")
 

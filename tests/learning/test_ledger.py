@@ -1,0 +1,339 @@
+"""A ledger grants what fits and not one step more, and a file of it survives everything."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gopa import UsageError
+from gopa.accounting import Loss, gaussian_sigma
+from gopa.learning import BudgetExceeded, Charge, LedgerEntry, Privacy, PrivacyLedger
+
+ASKED = Privacy(1.0, 1e-5)
+SAMPLED = Privacy(1.0, 1e-5, relation="add-remove")
+GAUSS = Charge.gaussian(20, 1)
+LAPLACE = Charge.laplace(10, 1)
+
+
+def granted(ledger: PrivacyLedger, charge: Charge, most: int = 10_000) -> int:
+    """How many steps are granted one by one."""
+    for step in range(most):
+        try:
+            ledger.charge(charge)
+        except BudgetExceeded:
+            return step
+    return most
+
+
+@pytest.mark.parametrize(
+    ("privacy", "charge"),
+    [
+        (ASKED, GAUSS),
+        (ASKED, LAPLACE),
+        (Privacy(1.0), LAPLACE),
+        (ASKED, Charge.randomised_response(0.1, 4)),
+        (ASKED, Charge.guarantee(0.1, 1e-6)),
+        (ASKED, Charge.guarantee(0.1)),
+        (ASKED, Charge.guarantee(0.0, 1e-6)),
+        (SAMPLED, Charge.gaussian(4, 1).subsampled(0.2, "add-remove")),
+        (Privacy(1.0), LAPLACE.subsampled(0.5, "replace-one")),
+    ],
+    ids=str,
+)
+def test_exactly_as_many_steps_are_granted_as_fit(privacy: Privacy, charge: Charge) -> None:
+    one_by_one, at_once = PrivacyLedger(privacy), PrivacyLedger(privacy)
+    steps = granted(one_by_one, charge)
+    assert 0 < steps < 10_000
+    assert PrivacyLedger(privacy).room(charge) == steps
+    with pytest.raises(BudgetExceeded) as caught:
+        at_once.charge(charge, steps + 1)
+    assert caught.value.room == steps
+    assert caught.value.epsilon > privacy.epsilon
+    assert at_once.entries == ()
+    at_once.charge(charge, steps)
+    assert at_once.spent() == one_by_one.spent()
+    assert one_by_one.spent().within(privacy)
+
+
+def test_normal_noise_composes_as_the_exact_curve_says() -> None:
+    """k steps of deviation s are one step of s / sqrt(k)."""
+    steps = PrivacyLedger(ASKED).room(GAUSS)
+    needed = gaussian_sigma(1.0, 1e-5)
+    assert steps == pytest.approx((20 / needed) ** 2, abs=1)
+
+
+def test_basic_composition_is_exact_in_decimals() -> None:
+    assert granted(PrivacyLedger(Privacy(1.0)), LAPLACE) == 10
+    assert granted(PrivacyLedger(Privacy(0.3)), Charge.randomised_response(0.1)) == 3
+
+
+def test_one_guarantee_fills_its_own_budget() -> None:
+    ledger = PrivacyLedger(ASKED)
+    ledger.charge(Charge.guarantee(1.0, 1e-5))
+    assert ledger.spent().epsilon == 1.0
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(Charge.guarantee(0.0, 1e-9))
+
+
+def test_two_mechanisms_compose() -> None:
+    ledger = PrivacyLedger(ASKED)
+    for _ in range(3):
+        ledger.charge(GAUSS)
+        ledger.charge(Charge.laplace(40, 1))
+    expected = Loss.gaussian(20, 1).repeated(3).then(Loss.laplace(40, 1).repeated(3))
+    assert ledger.spent().epsilon == pytest.approx(expected.epsilon(1e-5), rel=1e-3)
+    assert ledger.room(GAUSS) < PrivacyLedger(ASKED).room(GAUSS)
+
+
+def test_a_sample_hides_more_and_replacing_costs_more_than_leaving() -> None:
+    """By enumeration of two-valued randomised response on a user who may take part."""
+    epsilon, rate = 0.7, 0.3
+    charge = Charge.laplace(1 / epsilon, 1)
+    left = charge.subsampled(rate, "add-remove").pure
+    replaced = charge.subsampled(rate, "replace-one").pure
+    truth = math.exp(epsilon) / (1 + math.exp(epsilon))
+    absent, there, other = 0.5, truth, 1 - truth
+    # Against 1/2 each answer has a ratio below e^epsilon; against its opposite e^epsilon.
+    seen, unseen = (rate * each + (1 - rate) * absent for each in (there, other))
+    assert math.log(seen / absent) <= left < epsilon
+    assert math.log(seen / unseen) <= replaced
+    assert left < replaced < 2 * left
+
+
+def test_no_budget_covers_a_number_without_noise() -> None:
+    ledger = PrivacyLedger(Privacy(50.0, 0.5))
+    assert ledger.room(Charge.guarantee(1.0)) > 0
+    assert ledger.room(Charge.exact()) == 0
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(Charge.exact())
+    assert ledger.spent().epsilon == 0
+
+
+def test_normal_noise_has_no_pure_epsilon() -> None:
+    with pytest.raises(BudgetExceeded):
+        PrivacyLedger(Privacy(100.0)).charge(GAUSS)
+
+
+def test_without_a_budget_everything_is_granted_and_nothing_claimed() -> None:
+    ledger = PrivacyLedger(None)
+    ledger.charge(Charge.exact(), 1000)
+    assert not ledger.spent().hides
+    assert len(ledger.entries) == 1
+
+
+def test_a_curve_rises_to_what_was_spent() -> None:
+    ledger = PrivacyLedger(ASKED, assumptions=["noise is drawn as it should be"])
+    for step in range(20):
+        ledger.charge(GAUSS, note=f"round {step}")
+    spent = ledger.spent()
+    assert spent.curve is not None
+    epsilons = spent.curve["epsilon"]
+    assert spent.curve["steps"].tolist()[0::16] == [0, 20]
+    assert (np.diff(epsilons) > 0).all()
+    assert epsilons[-1] == spent.epsilon
+    assert spent.assumptions == ("noise is drawn as it should be",)
+    assert ledger.entries[3] == LedgerEntry(GAUSS, 1, "round 3")
+
+
+def test_a_thousand_equal_steps_take_few_compositions(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 0
+    repeated = Loss.repeated
+
+    def counted(self: Loss, times: int) -> Loss:
+        nonlocal count
+        count += 1
+        return repeated(self, times)
+
+    monkeypatch.setattr(Loss, "repeated", counted)
+    ledger = PrivacyLedger(Privacy(1.0, 1e-5))
+    assert granted(ledger, Charge.gaussian(130, 1)) > 1000
+    assert count < 100
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Charge.gaussian(math.nan, 1),
+        lambda: Charge.gaussian(-1, 1),
+        lambda: Charge.laplace(math.inf, 1),
+        lambda: Charge("poisson", (1.0,)),
+        lambda: Charge("gaussian", (1.0,)),
+        lambda: GAUSS.subsampled(0, "add-remove"),
+        lambda: GAUSS.subsampled(1.5, "add-remove"),
+        lambda: Charge.guarantee(1.0).subsampled(0.5, "add-remove"),
+        lambda: PrivacyLedger(ASKED).charge(GAUSS, 0),
+        lambda: PrivacyLedger(ASKED).charge(GAUSS, 1.5),  # type: ignore[arg-type]
+        lambda: PrivacyLedger(ASKED).charge(Charge.gaussian(0, 1)),
+        lambda: PrivacyLedger(ASKED).charge(GAUSS.subsampled(0.5, "add-remove")),
+    ],
+)
+def test_nonsense_is_refused_and_is_no_lack_of_budget(make: Callable[[], Any]) -> None:
+    assert PrivacyLedger(SAMPLED).charge(GAUSS.subsampled(0.5, "add-remove"))
+    with pytest.raises(UsageError) as caught:
+        make()
+    assert not isinstance(caught.value, BudgetExceeded)
+
+
+def test_a_refusal_survives_pickling() -> None:
+    with pytest.raises(BudgetExceeded) as caught:
+        PrivacyLedger(ASKED).charge(GAUSS, 10**6)
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (copy.epsilon, copy.room, str(copy)) == (
+        caught.value.epsilon,
+        caught.value.room,
+        str(caught.value),
+    )
+
+
+def test_a_file_goes_on_where_it_ended(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    with PrivacyLedger.at(path, ASKED) as ledger:
+        room = ledger.room(GAUSS)
+        ledger.charge(GAUSS, room - 2, "before")
+    with PrivacyLedger.at(path, ASKED) as again:
+        assert again.entries == ledger.entries
+        assert granted(again, GAUSS) == 2
+        with pytest.raises(UsageError):
+            ledger.charge(GAUSS)
+    with PrivacyLedger.at(path, ASKED) as full, pytest.raises(BudgetExceeded):
+        full.charge(GAUSS)
+
+
+def test_one_process_has_it_open(tmp_path: Path) -> None:
+    """Two runs with the same file would each see half of what both spend."""
+    path = tmp_path / "ledger"
+    with PrivacyLedger.at(path, ASKED), pytest.raises(UsageError):
+        PrivacyLedger.at(path, ASKED)
+    PrivacyLedger.at(path, ASKED).close()
+
+
+def test_a_line_that_was_never_finished_was_never_granted(tmp_path: Path) -> None:
+    path, asked = tmp_path / "ledger", Privacy(1.0)
+    with PrivacyLedger.at(path, asked) as ledger:
+        ledger.charge(LAPLACE, note="first")
+        ledger.charge(LAPLACE, note="second")
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    ends = [len(b"".join(lines[:count])) for count in range(4)]
+    near = {end + step for end in ends for step in (-1, 0, 1, 40)}
+    for cut in sorted(near & set(range(len(whole) + 1))):
+        path.write_bytes(whole[:cut])
+        finished = whole[:cut].count(b"\n")
+        with PrivacyLedger.at(path, asked) as found:
+            assert len(found.entries) == max(0, finished - 1)
+            found.charge(Charge.laplace(20, 1))
+        assert path.read_bytes().startswith(b"".join(lines[: max(1, finished)]))
+        with PrivacyLedger.at(path, asked) as found:
+            assert found.entries[-1].charge == Charge.laplace(20, 1)
+
+
+def test_a_full_disk_grants_nothing_and_spoils_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ledger"
+    with PrivacyLedger.at(path, ASKED) as ledger:
+        ledger.charge(GAUSS)
+        before = path.read_bytes()
+        real = os.write
+
+        def full(handle: int, data: bytes) -> int:
+            real(handle, data[:7])
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "write", full)
+        with pytest.raises(OSError, match="space"):
+            ledger.charge(GAUSS)
+        monkeypatch.undo()
+        assert path.read_bytes() == before
+        assert len(ledger.entries) == 1
+        ledger.charge(GAUSS)
+    with PrivacyLedger.at(path, ASKED) as again:
+        assert len(again.entries) == 2
+
+
+KILLED = """
+import os, sys
+from gopa.learning import Charge, Privacy, PrivacyLedger
+ledger = PrivacyLedger.at(sys.argv[1], Privacy(1.0, 1e-5))
+for step in range(100):
+    ledger.charge(Charge.gaussian(20, 1))
+    os.write(1, b"sent\\n")
+    if step == 6:
+        os._exit(9)
+"""
+
+
+def test_a_process_that_is_killed_has_paid_for_what_it_sent(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(path)], capture_output=True, check=False
+    )
+    assert done.returncode == 9
+    with PrivacyLedger.at(path, ASKED) as ledger:
+        assert len(ledger.entries) == done.stdout.count(b"sent") == 7
+
+
+def changed(path: Path, place: int, **changes: Any) -> None:
+    lines = path.read_text().splitlines()
+    lines[place] = json.dumps({**json.loads(lines[place]), **changes})
+    path.write_text("\n".join([*lines, ""]))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path: path.write_text("no ledger\n"),
+        lambda path: path.write_text("a letter without an end"),
+        lambda path: path.write_bytes(b"\xff\n"),
+        lambda path: path.write_text("[" * 5000 + "\n"),
+        lambda path: changed(path, 0, format="gopa-privacy-ledger/v2"),
+        lambda path: changed(path, 1, times=0),
+        lambda path: changed(path, 1, times=-5),
+        lambda path: changed(path, 1, times=1.0),
+        lambda path: changed(path, 1, times=True),
+        lambda path: changed(path, 1, extra=1),
+        lambda path: changed(path, 1, charge={"law": "none"}),
+        lambda path: changed(path, 1, charge=None),
+        lambda path: changed(path, 1, note=None),
+    ],
+)
+def test_a_file_that_is_no_ledger_is_refused_and_left_alone(
+    spoil: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "ledger"
+    with PrivacyLedger.at(path, ASKED) as ledger:
+        ledger.charge(GAUSS)
+    PrivacyLedger.at(path, ASKED).close()
+    spoil(path)
+    before = path.read_bytes()
+    for _ in range(2):
+        with pytest.raises(UsageError):
+            PrivacyLedger.at(path, ASKED)
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "other", [Privacy(2.0, 1e-5), Privacy(1.0, 1e-6), Privacy(1.0, 1e-5, unit="record"), SAMPLED]
+)
+def test_nobody_raises_a_budget_by_opening_it_again(other: Privacy, tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    PrivacyLedger.at(path, ASKED).close()
+    with pytest.raises(UsageError):
+        PrivacyLedger.at(path, other)
+    PrivacyLedger.at(path, ASKED).close()
+
+
+def test_others_cannot_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    PrivacyLedger.at(path, ASKED).close()
+    assert path.stat().st_mode & 0o077 == 0

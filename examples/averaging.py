@@ -30,6 +30,7 @@ from gopa.learning import (
     Users,
     generator,
     ratings,
+    require_seed,
     told,
 )
 from gopa.learning.experiments import FigureRun, Figures
@@ -52,6 +53,7 @@ def fit_mean(  # noqa: PLR0913 - every algorithm is called like this
         raise gopa.UsageError("an average with noise, and neither graph nor clock", "privacy")
     if (problem.counts != 1).any():
         raise gopa.UsageError("every user has one row", "problem")
+    require_seed(seed)
     start, notes = perf_counter(), Recorder()
     ledger = PrivacyLedger(privacy, assumptions=["one party of the session colludes at most"])
     values = problem.table.features[:, 0] / 5
@@ -99,6 +101,8 @@ def fit_gossip(  # noqa: PLR0913 - every algorithm is called like this
     """
     if privacy is not None or clock is not None:
         raise gopa.UsageError("gossip hides nothing, and all act at once", "privacy")
+    if (problem.counts != 1).any():
+        raise gopa.UsageError("every user has one row", "problem")
     if graph is None or graph.parties != len(problem) or not graph.is_connected():
         raise gopa.UsageError("a connected graph of all users", "graph")
     start, notes, rng = perf_counter(), Recorder(), generator(seed, "gossip")

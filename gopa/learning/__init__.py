@@ -7,7 +7,7 @@ An algorithm is a function `fit(problem, *, privacy, graph, clock, seed, progres
 from gopa.learning.data import Table, Users, dirichlet, iid, natural, stacked
 from gopa.learning.datasets import DataNotFound, from_csv, from_sklearn, load
 from gopa.learning.encoding import encoded
-from gopa.learning.fitting import Fit, Progress, generator, told
+from gopa.learning.fitting import Fit, Progress, generator, require_seed, told
 from gopa.learning.history import History, Recorder
 from gopa.learning.ledger import BudgetExceeded, Charge, LedgerEntry, PrivacyLedger
 from gopa.learning.outcome import AuditedRounds, Outcome
@@ -42,6 +42,7 @@ __all__ = [
     "natural",
     "quadratics",
     "ratings",
+    "require_seed",
     "stacked",
     "told",
     "worst",

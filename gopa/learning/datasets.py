@@ -191,8 +191,12 @@ def _csv(data: bytes) -> list[list[str]]:
 
 def _matlab(data: bytes) -> dict[str, Any]:
     from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
 
-    found: dict[str, Any] = loadmat(io.BytesIO(data))
+    try:
+        found: dict[str, Any] = loadmat(io.BytesIO(data))
+    except (MatReadError, NotImplementedError, TypeError) as error:
+        raise ValueError(str(error)) from None
     return found
 
 

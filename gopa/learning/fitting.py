@@ -62,6 +62,11 @@ def generator(seed: int, *names: str) -> np.random.Generator:
 
     Noise that hides something comes from `gopa.noise`.
     """
+    require_seed(seed)
+    return np.random.default_rng(int.from_bytes(sha256(encoded((seed, names))).digest(), "big"))
+
+
+def require_seed(seed: int) -> None:
+    """Refuses what is no seed; an algorithm that draws nothing itself calls it first."""
     if type(seed) is not int or seed < 0:
         raise UsageError("an integer, at least 0", "seed")
-    return np.random.default_rng(int.from_bytes(sha256(encoded((seed, names))).digest(), "big"))

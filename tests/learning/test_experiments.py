@@ -1,0 +1,139 @@
+"""Figures are made once, go on where they stopped, and stand beside what was published."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from gopa import BackendError, UsageError
+from gopa.learning import History, quadratics
+from gopa.learning.experiments import FigureRun, Figures
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Program:
+    """Two parts and a number; counts what it computes, and stops before a part if told to."""
+
+    def __init__(self, stop: str = "") -> None:
+        self.computed: list[str] = []
+        self.stop = stop
+        self.figures = Figures("A program.")
+        self.figures.figure("fig", published={"sum": 3.5, "other": 1.0})(self.draw)
+
+    def draw(self, run: FigureRun) -> None:
+        """Two parts."""
+        run.uses(quadratics(3))
+        parts = [run.part(name, lambda name=name: self.compute(name, run)) for name in ("a", "b")]
+        run.number("sum", sum(float(each["value"].sum()) for each in parts))
+        with run.picture("left", "right") as axes:
+            for each, part in zip(axes, parts, strict=True):
+                part.plot(ax=each)
+
+    def compute(self, name: str, run: FigureRun) -> History:
+        if name == self.stop:
+            raise KeyboardInterrupt
+        self.computed.append(name)
+        return History({"step": [0, 1], "value": [0.1 + run.seed, 1 / 3]})
+
+
+def test_a_figure_is_a_picture_a_table_and_its_parts(tmp_path: Path) -> None:
+    said: list[str] = []
+    Program().figures.make("fig", tmp_path, seed=2, say=said.append)
+    assert (tmp_path / "fig.png").read_bytes().startswith(b"\x89PNG")
+    rows = (tmp_path / "fig.csv").read_text().splitlines()
+    assert rows[0] == "name,here,published"
+    assert rows[1].startswith('"sum",4.867,3.5')
+    assert rows[2] == '"other",-,1'
+    assert {each.name for each in (tmp_path / "fig").iterdir()} == {"a.csv", "b.csv", "run.json"}
+    assert any(line.startswith("data: made up: 3 quadratic") for line in said)
+    assert any("4.867" in line and "3.5" in line for line in said)
+
+
+def test_what_was_interrupted_goes_on_and_comes_to_the_same(tmp_path: Path) -> None:
+    whole = Program()
+    whole.figures.make("fig", tmp_path / "whole")
+    first, second, third = Program(stop="b"), Program(), Program()
+    with pytest.raises(KeyboardInterrupt):
+        first.figures.make("fig", tmp_path / "parts")
+    assert first.computed == ["a"]
+    second.figures.make("fig", tmp_path / "parts")
+    assert second.computed == ["b"]
+    third.figures.make("fig", tmp_path / "parts")
+    assert third.computed == []
+    for name in ("fig.csv", "fig/a.csv", "fig/b.csv"):
+        both = (tmp_path / each / name for each in ("whole", "parts"))
+        assert len({each.read_bytes() for each in both}) == 1
+
+
+def test_half_a_part_is_never_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: History, path: Path) -> Path:
+        path.write_text("step,value\n0,")
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(History, "to_csv", broken)
+        with pytest.raises(OSError, match="space"):
+            Program().figures.make("fig", tmp_path)
+    again = Program()
+    again.figures.make("fig", tmp_path)
+    assert again.computed == ["a", "b"]
+
+
+@pytest.mark.parametrize("changes", [{"seed": 1}, {"quick": True}])
+def test_parts_of_two_runs_never_meet(changes: dict[str, int], tmp_path: Path) -> None:
+    Program().figures.make("fig", tmp_path)
+    Program().figures.make("fig", tmp_path)
+    with pytest.raises(UsageError):
+        Program().figures.make("fig", tmp_path, **changes)  # type: ignore[arg-type]
+
+
+def test_the_command_says_what_there_is_and_what_is_wrong(tmp_path: Path) -> None:
+    runner = CliRunner()
+
+    def run(*arguments: str) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as ended:
+            Program().figures.main(list(arguments))
+        return int(ended.value.code or 0), ""
+
+    with runner.isolation() as (out, *_):
+        assert run()[0] == 0
+        assert b"fig: Two parts." in out.getvalue()
+        assert run("fig", "--out", str(tmp_path))[0] == 0
+        assert run("fig", "--out", str(tmp_path), "--seed", "1")[0] == 1
+        assert run("gif", "--out", str(tmp_path))[0] == 2
+    with pytest.raises(UsageError):
+        Program().figures.make("gif", tmp_path)
+
+
+def test_without_matplotlib_one_line_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(BackendError):
+        Program().figures.make("fig", tmp_path)
+    monkeypatch.undo()
+    again = Program()
+    again.figures.make("fig", tmp_path)
+    assert again.computed == []
+
+
+@pytest.mark.parametrize("figure", [pytest.param("error", marks=pytest.mark.soak), "gossip"])
+def test_the_figures_of_the_example_are_made_by_a_command(figure: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "examples.averaging", figure, "--quick", "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert "data: made up" in done.stdout
+    assert (tmp_path / f"{figure}.png").exists()
+    rows = [line.split(",") for line in (tmp_path / f"{figure}.csv").read_text().splitlines()[1:]]
+    published = [(float(here), float(there)) for *_, here, there in rows if there != "-"]
+    assert all(here == pytest.approx(there, rel=1e-3) for here, there in published)
+    if figure == "gossip":
+        assert len(published) == 1
+    else:
+        numbers = {",".join(name): float(here) for *name, here, _ in rows}
+        curator, alone = (numbers[f'"{each}, epsilon 8"'] for each in ("trusted curator", "each user alone"))
+        assert curator < numbers['"verified predicted, epsilon 8"'] < alone

@@ -1,0 +1,206 @@
+"""Outcomes are frozen, say what happened, are equal bytes for equal runs, and lead to audits."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from dataclasses import FrozenInstanceError, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gopa
+from gopa import UsageError
+from gopa.learning import History, Outcome, Privacy, Spent, encoded
+
+ASKED = Privacy(4.0, 1e-5)
+
+
+def outcome(**changes: Any) -> Outcome:
+    given: dict[str, Any] = {
+        "algorithm": "nothing much",
+        "model": {"w": np.array([1.0, np.nan, -0.0]), "b": 0.5},
+        "history": History({"step": [0, 1], "loss": [1.0, 0.5]}),
+        "spent": Spent.of(ASKED, 1.5, theorem="a theorem", assumptions=["honest noise"]),
+        "messages": 1200,
+        "bytes": 34_000,
+        "seconds": 1.25,
+        "seed": 7,
+    }
+    return Outcome(**{**given, **changes})
+
+
+def test_nobody_changes_it() -> None:
+    mine = np.zeros(2)
+    found = outcome(model=mine)
+    mine[0] = 1
+    assert found.model.tolist() == [0, 0]
+    with pytest.raises(ValueError, match="read-only"):
+        found.model[0] = 1
+    with pytest.raises(FrozenInstanceError):
+        found.seed = 8  # type: ignore[misc]
+
+
+def test_it_says_everything_a_person_asks_first() -> None:
+    said = str(outcome())
+    for words in ("1,200 messages", "34,000 bytes", "1.25 s", "epsilon 1.5", "a theorem", "honest"):
+        assert words in said
+    assert "simulation; nothing here can be audited" in said
+    assert "converge" not in said
+    for shown in (said, repr(outcome()), outcome()._repr_html_()):
+        assert "epsilon 1.5" in shown
+
+
+def test_a_run_that_did_not_converge_says_so_wherever_it_is_shown() -> None:
+    assert "converge" not in str(outcome(converged=True))
+    bad = outcome(converged=False, warnings=("a <b>warning</b>",))
+    assert "did not converge" in str(bad)
+    assert "DID NOT CONVERGE" in repr(bad)
+    assert "did not converge" in bad._repr_html_()
+    assert "<b>" not in bad._repr_html_()
+
+
+def test_seconds_change_nothing_and_everything_else_does() -> None:
+    first = outcome()
+    assert first.to_bytes() == outcome(seconds=99.0).to_bytes()
+    assert pickle.loads(pickle.dumps(first)).digest() == first.digest()
+    curve = History({"steps": [1], "epsilon": [1.5]})
+    others = [
+        outcome(algorithm="another"),
+        outcome(model={"w": np.array([1.0, np.nan, 0.0]), "b": 0.5}),
+        outcome(model={"w": np.array([1.0, 2.0, -0.0]), "b": 0.5}),
+        outcome(model={"w": np.array([[1.0, np.nan, -0.0]]), "b": 0.5}),
+        outcome(history=History({"step": [0, 1], "loss": [1.0, 0.25]})),
+        outcome(history=History({"step": [0, 1], "error": [1.0, 0.5]})),
+        outcome(spent=replace(first.spent, epsilon=1.25)),
+        outcome(spent=replace(first.spent, curve=curve)),
+        outcome(messages=1201),
+        outcome(bytes=34_001),
+        outcome(seed=8),
+        outcome(converged=True),
+        outcome(warnings=("careful",)),
+    ]
+    assert len({each.digest() for each in [first, *others]}) == len(others) + 1
+
+
+def test_values_have_equal_bytes_only_if_they_are_equal() -> None:
+    values: list[Any] = [
+        None, "", b"", "None", 0, False, 0.0, -0.0, math.inf, [], {}, [0], [[0]], ["ab", "c"],
+        ["a", "bc"], {"a": "b"}, {"ab": ""}, np.zeros(1), np.zeros(1, dtype=np.int64),
+        np.zeros((1, 1)), np.zeros(1, dtype=np.float32), np.array([2**70]), 2**70,
+        np.array(["a"]), Privacy(1.0), Privacy(2.0),
+    ]  # fmt: skip
+    assert len({encoded(each) for each in values}) == len(values)
+
+
+def test_spelling_does_not_change_the_bytes() -> None:
+    big = np.arange(6.0).reshape(2, 3)
+    assert encoded({"a": 1, "b": 2}) == encoded({"b": 2, "a": 1})
+    assert encoded(np.asfortranarray(big)) == encoded(big)
+    assert encoded(big.astype(">f8")) == encoded(big)
+    assert encoded(big[:, ::2]) == encoded(big[:, ::2].copy())
+    assert encoded(np.int64(3)) == encoded(3)
+    odd = np.frombuffer(bytes.fromhex("010000000000f87f"), dtype="<f8")
+    assert np.isnan(odd).all()
+    assert encoded(odd) == encoded(np.array([-np.nan]))
+
+
+@pytest.mark.parametrize("model", [object(), {1, 2}, np.array([object()]), lambda: 0])
+def test_what_has_no_bytes_of_its_own_says_so(model: Any) -> None:
+    assert outcome(model=None).to_bytes()
+    with pytest.raises(UsageError):
+        outcome(model=model).to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"messages": -1}, "messages"),
+        ({"bytes": 1.5}, "bytes"),
+        ({"messages": True}, "messages"),
+        ({"transcript": ()}, "transcript"),
+    ],
+)
+def test_nonsense_is_refused(changes: dict[str, Any], field: str) -> None:
+    assert outcome().messages == 1200
+    with pytest.raises(UsageError) as caught:
+        outcome(**changes)
+    assert caught.value.field == field
+
+
+def test_a_simulation_is_not_audited() -> None:
+    with pytest.raises(UsageError) as caught:
+        outcome().audit()
+    assert caught.value.field == "transcript"
+
+
+@cache
+def rounds(seed: int) -> tuple[Any, ...]:
+    """The transcripts of two rounds of one session."""
+    plan = gopa.plan(
+        n=6, epsilon=40, delta="1e-4", corrupt=1, dropout=0.01, rounds=2, least_chance=0
+    )
+    with gopa.LocalAggregator(plan, mode="signed", seed=seed) as session:
+        return tuple(session.average([0.5] * 6).transcript for _ in range(2))
+
+
+def anchors(transcript: Any, path: Path) -> bytes:
+    return bytes(transcript.anchors(path).read_bytes())
+
+
+def test_an_audit_covers_all_rounds_of_all_sessions(tmp_path: Path) -> None:
+    first, second = rounds(1), rounds(2)
+    given = {each.session: anchors(each, tmp_path / "anchors") for each in (first[0], second[0])}
+    one = outcome(transcript=first)
+    audited = one.audit(given[first[0].session])
+    assert len(audited.reports) == 1
+    assert audited.rounds == 2
+    assert audited.missing == ()
+    assert "2 rounds" in str(one)
+    both = outcome(transcript=first + second)
+    assert len(both.audit(given).reports) == 2
+    assert both.audit(given).missing == ()
+    assert "4 of 4" in str(both.audit(given))
+
+
+def test_a_valid_log_without_a_round_does_not_stand_for_it(tmp_path: Path) -> None:
+    (first, second) = rounds(1)
+    known = anchors(first, tmp_path / "anchors")
+    claimed = outcome(transcript=(first, replace(second, round=9)))
+    audited = claimed.audit(known)
+    assert audited.missing == ((first.session, 9),)
+    assert not audited.valid
+
+
+def test_the_logs_have_to_hold_by_keys_from_outside(tmp_path: Path) -> None:
+    (first, *_), (other, *_) = rounds(1), rounds(2)
+    one = outcome(transcript=(first,))
+    verdicts = {
+        name: one.audit(given)
+        for name, given in {
+            "right": anchors(first, tmp_path / "a"),
+            "none": None,
+            "wrong": anchors(other, tmp_path / "b"),
+        }.items()
+    }
+    assert {name: each.reports[0].anchored for name, each in verdicts.items()}["right"]
+    assert not verdicts["none"].valid
+    assert not verdicts["wrong"].valid
+
+
+def test_several_sessions_need_anchors_each(tmp_path: Path) -> None:
+    both = outcome(transcript=rounds(1) + rounds(2))
+    known = anchors(rounds(1)[0], tmp_path / "anchors")
+    for given in (known, {rounds(1)[0].session: known}):
+        with pytest.raises(UsageError) as caught:
+            both.audit(given)
+        assert caught.value.field == "anchors"
+
+
+def test_a_copy_from_a_pickle_has_no_log_to_audit() -> None:
+    copy = pickle.loads(pickle.dumps(outcome(transcript=rounds(1))))
+    with pytest.raises(UsageError):
+        copy.audit()

@@ -1,0 +1,99 @@
+"""Every registered algorithm answers everything that users get wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+import gopa
+from examples.averaging import fit_gossip, fit_mean
+from gopa import UsageError
+from gopa.graph import ring
+from gopa.learning import Outcome, Privacy, ratings
+from tests.learning.user_errors import (
+    REGISTERED,
+    DoesNotArise,
+    Mistake,
+    Refused,
+    Registered,
+    Works,
+    register,
+)
+
+NO_LABELS = DoesNotArise("labels are not looked at")
+EVERYWHERE = {
+    Mistake.UNEQUAL_WIDTHS: Refused(UsageError, "parts"),
+    Mistake.NAN: Refused(UsageError, "features[0, 0]"),
+    Mistake.INFINITE: Refused(UsageError, "features[0, 0]"),
+    Mistake.NO_EPSILON: Refused(UsageError, "epsilon"),
+    Mistake.SEED: Refused(UsageError, "seed"),
+    Mistake.INTERRUPTED: Refused(KeyboardInterrupt),
+}
+"""What the shared parts answer, whatever the algorithm is."""
+
+register(
+    Registered(
+        "gossip",
+        fit_gossip,
+        lambda: {"problem": ratings(6, seed=1), "graph": ring(6), "seed": 1, "steps": 150, "runs": 2},
+        {
+            **EVERYWHERE,
+            Mistake.NOT_CONNECTED: Refused(UsageError, "graph"),
+            Mistake.OTHER_GRAPH: Refused(UsageError, "graph"),
+            Mistake.ONE_USER: Refused(UsageError, "graph"),
+            Mistake.NO_ROWS: Refused(UsageError, "problem"),
+            Mistake.ONE_CLASS: NO_LABELS,
+            Mistake.UNSEEN: NO_LABELS,
+            Mistake.CONSTANT: Works("the mean of equal numbers", lambda found: found.model[0] == 2),
+        },
+    )
+)  # fmt: skip
+register(
+    Registered(
+        "verified mean",
+        fit_mean,
+        lambda: {"problem": ratings(6, seed=1), "privacy": Privacy(40.0, 1e-5), "seed": 1},
+        {
+            **EVERYWHERE,
+            Mistake.NOT_CONNECTED: Refused(UsageError, "privacy"),
+            Mistake.OTHER_GRAPH: Refused(UsageError, "privacy"),
+            Mistake.ONE_USER: Refused(UsageError),
+            Mistake.NO_ROWS: Refused(UsageError, "problem"),
+            Mistake.ONE_CLASS: NO_LABELS,
+            Mistake.UNSEEN: NO_LABELS,
+            Mistake.CONSTANT: Works("the mean of equal numbers", lambda found: found.model < 1),
+        },
+    )
+)
+
+
+@pytest.mark.parametrize("algorithm", REGISTERED, ids=lambda each: each.name)
+def test_every_mistake_has_an_answer(algorithm: Registered) -> None:
+    assert set(algorithm.answers) == set(Mistake)
+
+
+@pytest.mark.parametrize("algorithm", REGISTERED, ids=lambda each: each.name)
+def test_every_answer_is_given(algorithm: Registered) -> None:
+    """First the right call; after each mistake it gives the same as before."""
+    right = algorithm.run(algorithm.right())
+    for mistake, answer in algorithm.answers.items():
+        if isinstance(answer, Works):
+            found = algorithm.mistaken(mistake)
+            assert isinstance(found, Outcome)
+            assert answer.holds(found), mistake
+        elif isinstance(answer, Refused):
+            with pytest.raises(answer.error) as caught:
+                algorithm.mistaken(mistake)
+            if answer.field is not None:
+                assert getattr(caught.value, "field", None) == answer.field, mistake
+        else:
+            assert answer.why
+    assert algorithm.run(algorithm.right()).digest() == right.digest()
+
+
+def test_an_answer_that_is_not_given_is_noticed() -> None:
+    """The table itself: a wrong answer fails, a right one does not."""
+    honest = REGISTERED[0]
+    assert isinstance(honest.answers[Mistake.NAN], Refused)
+    with pytest.raises(gopa.UsageError):
+        honest.mistaken(Mistake.NAN)
+    assert isinstance(honest.mistaken(Mistake.CONSTANT), Outcome)

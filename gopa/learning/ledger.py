@@ -20,7 +20,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from gopa import UsageError
-from gopa.accounting import Loss
+from gopa.accounting import Loss, gaussian_sigma
 from gopa.learning.history import History
 from gopa.learning.privacy import Privacy, Relation, Spent
 
@@ -38,6 +38,8 @@ _LAWS: Final = {
 _MOST_TIMES: Final = 1 << 24
 _POINTS: Final = 16
 _CLOSED: Final = -1
+_CALIBRATED: Final = 100.0
+"""Up to this epsilon normal noise is calibrated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,9 @@ class PrivacyLedger:
         self._entries: list[LedgerEntry] = []
         self._counts: Counter[Charge] = Counter()
         self._losses: dict[Charge, Loss] = {}
+        self._largest_shift = 0.0
+        if privacy is not None and privacy.delta and privacy.epsilon <= _CALIBRATED:
+            self._largest_shift = (1 + 1e-12) / gaussian_sigma(privacy.epsilon, privacy.delta)
         self._known = _KnownRoom()
         self._file: int | None = None
         for each in entries:
@@ -353,10 +358,10 @@ class PrivacyLedger:
             return math.inf
         if math.fsum(each.lost * times for each, times in counts.items()) > self.privacy.delta:
             return math.inf
-        added = _added_up(counts)
-        return (
-            min(added, self._composed(counts, self.privacy.delta)) if self.privacy.delta else added
-        )
+        simply = self.privacy.epsilon if self._is_calibrated(counts) else _added_up(counts)
+        if self.privacy.delta == 0:
+            return simply
+        return min(simply, self._composed(counts, self.privacy.delta))
 
     def _composed(self, counts: Mapping[Charge, int], delta: float) -> float:
         found: Loss | None = None
@@ -369,6 +374,17 @@ class PrivacyLedger:
         if found is None:
             return 0.0
         return found.epsilon(delta) if delta > 0 else math.inf
+
+    def _is_calibrated(self, counts: Mapping[Charge, int]) -> bool:
+        """Whether these are normal noises that together are exactly enough.
+
+        They compose to one of their added precisions. The account of any mechanisms is a little
+        above that, and would refuse what `gaussian_sigma` was asked for.
+        """
+        if any(each.law != "gaussian" or each.rate < 1 for each in counts):
+            return False
+        shift = math.sqrt(sum(times * _shift(each) ** 2 for each, times in counts.items()))
+        return shift <= self._largest_shift
 
     def _loss(self, charge: Charge) -> Loss:
         if charge not in self._losses:
@@ -395,6 +411,12 @@ class _KnownRoom:
     charge: Charge | None = None
     runs: int = 0
     final: bool = False
+
+
+def _shift(charge: Charge) -> float:
+    """How many deviations one input moves a normal number by."""
+    sigma, sensitivity = charge.numbers
+    return sensitivity / sigma if sigma else math.inf
 
 
 def _added_up(counts: Mapping[Charge, int]) -> float:

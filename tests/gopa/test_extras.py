@@ -21,8 +21,8 @@ PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 ONLY_FASTER: Final = {"uvloop"}
 """What is installed and imported by nothing of ours: uvicorn takes it where it is there."""
 
-OF_NOTEBOOKS: Final = {"IPython"}
-"""What is there wherever it is imported: only a notebook's own process imports it."""
+WHERE_THERE: Final = {"IPython", "pandas"}
+"""What is imported only by who has it: a notebook's own process, whoever wants a frame of pandas."""
 
 LATE: Final = {"gopa.beacon.bls"}
 """Modules that import an extra at once, because nothing but a function imports them."""
@@ -70,8 +70,8 @@ def imported(package: str) -> set[str]:
 def test_everything_that_is_imported_is_installed_and_nothing_else() -> None:
     foreign = set[str]().union(*map(imported, PACKAGES)) - set(PACKAGES) - sys.stdlib_module_names
     ours = {*NEEDED.values(), *(each.module for each in EXTRAS.values())}
-    assert foreign - OF_NOTEBOOKS == ours - {"httptools"}  # which uvicorn imports for us
-    assert foreign >= OF_NOTEBOOKS
+    assert foreign - WHERE_THERE == ours - {"httptools"}  # which uvicorn imports for us
+    assert foreign >= WHERE_THERE
 
 
 WITHOUT_EXTRAS: Final = f"""

@@ -1,6 +1,6 @@
 """Runs that are their seed: prints digests, in this process, a forked and a spawned one.
 
-    python -m tests.learning.runs [--models FILE]
+python -m tests.learning.runs [--models FILE]
 """
 
 from __future__ import annotations

@@ -68,7 +68,9 @@ def test_equal_shares_are_equal_and_small_alphas_are_not() -> None:
 
     def largest_share(alpha: float) -> float:
         users = dirichlet(table(600), 6, alpha, 3)
-        return float(np.mean([np.bincount(y, minlength=3).max() / len(y) for _, y in users.pairs()]))
+        return float(
+            np.mean([np.bincount(y, minlength=3).max() / len(y) for _, y in users.pairs()])
+        )
 
     assert largest_share(0.05) > 0.75
     assert largest_share(1000.0) < 0.45

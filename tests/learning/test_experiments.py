@@ -124,7 +124,15 @@ def test_without_matplotlib_one_line_says_what_to_install(
 
 @pytest.mark.parametrize("figure", [pytest.param("error", marks=pytest.mark.soak), "gossip"])
 def test_the_figures_of_the_example_are_made_by_a_command(figure: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "examples.averaging", figure, "--quick", "--out", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "examples.averaging",
+        figure,
+        "--quick",
+        "--out",
+        str(tmp_path),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     assert "data: made up" in done.stdout
     assert (tmp_path / f"{figure}.png").exists()
@@ -135,5 +143,7 @@ def test_the_figures_of_the_example_are_made_by_a_command(figure: str, tmp_path:
         assert len(published) == 1
     else:
         numbers = {",".join(name): float(here) for *name, here, _ in rows}
-        curator, alone = (numbers[f'"{each}, epsilon 8"'] for each in ("trusted curator", "each user alone"))
+        curator, alone = (
+            numbers[f'"{each}, epsilon 8"'] for each in ("trusted curator", "each user alone")
+        )
         assert curator < numbers['"verified predicted, epsilon 8"'] < alone

@@ -72,6 +72,22 @@ def test_normal_noise_composes_as_the_exact_curve_says() -> None:
     assert steps == pytest.approx((20 / needed) ** 2, abs=1)
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize("times", [1, 7])
+def test_calibrated_noise_fits_into_the_budget_it_was_made_for(epsilon: float, times: int) -> None:
+    asked = Privacy(epsilon, 1e-5)
+    sigma = gaussian_sigma(epsilon, 1e-5, 3.0) * math.sqrt(times)
+    ledger = PrivacyLedger(asked)
+    assert granted(ledger, Charge.gaussian(sigma * (1 + 1e-12), 3.0)) == times
+    spent = ledger.spent()
+    assert spent.within(asked)
+    assert spent.epsilon == pytest.approx(epsilon, rel=0.001)
+    assert Loss.gaussian(sigma, 3.0).repeated(times).epsilon(1e-5) == pytest.approx(
+        epsilon, rel=0.01
+    )
+    assert PrivacyLedger(asked).room(Charge.gaussian(sigma * 0.999, 3.0)) < times
+
+
 def test_basic_composition_is_exact_in_decimals() -> None:
     assert granted(PrivacyLedger(Privacy(1.0)), LAPLACE) == 10
     assert granted(PrivacyLedger(Privacy(0.3)), Charge.randomised_response(0.1)) == 3
@@ -156,7 +172,7 @@ def test_a_thousand_equal_steps_take_few_compositions(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Loss, "repeated", counted)
     ledger = PrivacyLedger(Privacy(1.0, 1e-5))
-    assert granted(ledger, Charge.gaussian(130, 1)) > 1000
+    assert granted(ledger, Charge.laplace(120, 1)) > 1000
     assert count < 100
 
 
@@ -174,6 +190,7 @@ def test_a_thousand_equal_steps_take_few_compositions(monkeypatch: pytest.Monkey
         lambda: PrivacyLedger(ASKED).charge(GAUSS, 0),
         lambda: PrivacyLedger(ASKED).charge(GAUSS, 1.5),  # type: ignore[arg-type]
         lambda: PrivacyLedger(ASKED).charge(Charge.gaussian(0, 1)),
+        lambda: PrivacyLedger(ASKED).charge(Charge.randomised_response(0.1, 1)),
         lambda: PrivacyLedger(ASKED).charge(GAUSS.subsampled(0.5, "add-remove")),
     ],
 )

@@ -1,0 +1,35 @@
+"""The page on learning runs as it stands, and names what there is."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import gopa.adversary
+from gopa import learning
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs/learning/README.md").read_text()
+
+
+def test_its_program_runs_and_keeps_to_its_budget() -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert len([line for line in program.splitlines() if line.strip()]) <= 10
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    *said, room, within = done.stdout.splitlines()
+    assert (room, within) == ("0", "True")
+    assert any("epsilon 1" in line for line in said)
+    assert any("simulation" in line for line in said)
+
+
+def test_every_name_in_its_table_is_there() -> None:
+    table = PAGE.partition("## Where to find what")[2].partition("\n## ")[0]
+    names = set(re.findall(r"`([A-Za-z_]+)(?:\([^`]*\))?`", table))
+    known = {"GOPA_DATA", "unit", "view", "relation", "charge", "room", "at", "learning", "data"}
+    methods = {name for name in names if hasattr(learning.History, name)}
+    assert {"iid", "Privacy", "linear_models"} <= names
+    assert all(hasattr(learning, name) for name in names - known - methods)
+    assert hasattr(gopa.adversary, "distinguish")

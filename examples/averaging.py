@@ -33,9 +33,9 @@ from gopa.learning import (
     require_seed,
     told,
 )
-from gopa.learning.experiments import FigureRun, Figures
+from gopa.learning.experiments import FigureRun, FigureSet
 
-figures = Figures(__doc__.partition("\n")[0])
+figures = FigureSet(__doc__.partition("\n")[0])
 DELTA = 1e-5
 
 

@@ -137,8 +137,8 @@ ERRORS_TO_DO: Final = {
     "BackendError": "Run `gopa doctor`: it says which backend runs, and why.",
     "BoardUnreachable": "Check the address and the network, then give the same command again.",
     "BreaksRule": "Nothing: whoever reads the log turns it into a finding of the audit.",
-    "BudgetExceeded": "Stop, ask for more privacy to spend, or add more noise; `room` says how many "
-    "of the steps still fit.",
+    "BudgetExceeded": "Stop, ask for more privacy to spend, or add more noise; `room` says how "
+    "many of the steps still fit.",
     "ComputationFault": "Do it again; if it fails again do not trust this machine.",
     "DataNotFound": "Put the file where `file` says, and name the folder in `GOPA_DATA`.",
     "Declined": "Nothing: the owner of the value said no, and nothing was sent.",

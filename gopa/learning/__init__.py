@@ -4,12 +4,13 @@ An algorithm is a function `fit(problem, *, privacy, graph, clock, seed, progres
 `Outcome`. `docs/learning/README.md` shows how the parts fit together.
 """
 
+from gopa.learning.charges import Charge
 from gopa.learning.data import Table, Users, dirichlet, iid, natural, stacked
 from gopa.learning.datasets import DataNotFound, from_csv, from_sklearn, load
 from gopa.learning.encoding import encoded
 from gopa.learning.fitting import Fit, Progress, generator, require_seed, told
 from gopa.learning.history import History, Recorder
-from gopa.learning.ledger import BudgetExceeded, Charge, LedgerEntry, PrivacyLedger
+from gopa.learning.ledger import BudgetExceeded, LedgerEntry, PrivacyLedger
 from gopa.learning.outcome import AuditedRounds, Outcome
 from gopa.learning.privacy import Privacy, Spent, worst
 from gopa.learning.synthetic import linear_models, moons, quadratics, ratings

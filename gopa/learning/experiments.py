@@ -104,10 +104,10 @@ class FigureRun:
         self.say(f"numbers: {path}")
 
 
-class Figures:
+class FigureSet:
     """Collects the figures of one program, and is its command.
 
-    >>> figures = Figures("How gossip spreads a rumour.")
+    >>> figures = FigureSet("How gossip spreads a rumour.")
     >>> @figures.figure("rounds", published={"rounds until all know it": 12})
     ... def rounds(run: FigureRun) -> None:
     ...     run.number("rounds until all know it", 11)

@@ -21,135 +21,19 @@ import numpy as np
 
 from gopa import UsageError
 from gopa.accounting import Loss, gaussian_sigma
+from gopa.learning.charges import Charge
 from gopa.learning.history import History
-from gopa.learning.privacy import Privacy, Relation, Spent
+from gopa.learning.privacy import Privacy, Spent
 
 FORMAT: Final = "gopa-privacy-ledger/v1"
 THEOREM: Final = "composition of loss distributions"
 PURE_THEOREM: Final = "basic composition"
 
-_LAWS: Final = {
-    "gaussian": ("sigma", "sensitivity"),
-    "laplace": ("scale", "sensitivity"),
-    "randomised response": ("epsilon", "k"),
-    "guarantee": ("epsilon", "delta"),
-    "exact": (),
-}
 _MOST_TIMES: Final = 1 << 24
 _POINTS: Final = 16
 _CLOSED: Final = -1
 _CALIBRATED: Final = 100.0
 """Up to this epsilon normal noise is calibrated."""
-
-
-@dataclass(frozen=True, slots=True)
-class Charge:
-    """Names a mechanism by its law and numbers; equal ones are the same mechanism.
-
-    `rate` below 1 says that each user takes part with this chance, by a Poisson sample that
-    nobody sees.
-
-    >>> Charge.gaussian(sigma=2, sensitivity=1).subsampled(0.1, "add-remove")
-    gaussian(sigma=2, sensitivity=1), sampled at rate 0.1
-    """
-
-    law: str
-    numbers: tuple[float, ...] = ()
-    rate: float = 1.0
-    relation: Relation = "replace-one"
-
-    def __post_init__(self) -> None:
-        names = _LAWS.get(self.law)
-        if names is None or len(self.numbers) != len(names):
-            raise UsageError(f"one of {', '.join(_LAWS)}, with its numbers", "law")
-        for name, value in zip(names, self.numbers, strict=True):
-            if isinstance(value, bool) or not math.isfinite(value) or value < 0:
-                raise UsageError("a finite number, at least 0", name)
-        if not 0 < self.rate <= 1:
-            raise UsageError("above 0 and at most 1", "rate")
-        if self.rate < 1 and self.law == "guarantee":
-            raise UsageError("of a mechanism that is not known no sample is charged", "rate")
-
-    @classmethod
-    def gaussian(cls, sigma: float, sensitivity: float) -> Charge:
-        """A normal number of deviation `sigma` is added to what moves by `sensitivity`, in L2."""
-        return cls("gaussian", (sigma, sensitivity))
-
-    @classmethod
-    def laplace(cls, scale: float, sensitivity: float) -> Charge:
-        """Laplace noise of this scale is added to what moves by `sensitivity`, in L1."""
-        return cls("laplace", (scale, sensitivity))
-
-    @classmethod
-    def randomised_response(cls, epsilon: float, k: int = 2) -> Charge:
-        """One of k answers, the true one with odds e^epsilon against each other one."""
-        return cls("randomised response", (epsilon, k))
-
-    @classmethod
-    def guarantee(cls, epsilon: float, delta: float = 0.0) -> Charge:
-        """A mechanism of which nothing is known but that it is (epsilon, delta)-private.
-
-        That is how the result of a session is charged, by the claims of `result.privacy`.
-        """
-        return cls("guarantee", (epsilon, delta))
-
-    @classmethod
-    def exact(cls) -> Charge:
-        """A number without noise: no budget covers it."""
-        return cls("exact")
-
-    def subsampled(self, rate: float, relation: Relation) -> Charge:
-        """The same where each user takes part with this chance.
-
-        The numbers of the mechanism are those for one user more or less, whatever `relation`
-        says: to replace a user is to remove one and add one.
-        """
-        return replace(self, rate=rate, relation=relation)
-
-    def loss(self) -> Loss:
-        """Its loss distribution, by `gopa.accounting`.
-
-        What is (epsilon, delta)-private is no worse than two-valued randomised response that
-        gives the data away with chance delta (Kairouz, Oh and Viswanath 2015).
-        """
-        if self.law == "gaussian":
-            found = Loss.gaussian(*self.numbers)
-        elif self.law == "laplace":
-            found = Loss.laplace(*self.numbers)
-        elif self.law == "randomised response":
-            found = Loss.randomised_response(self.numbers[0], int(self.numbers[1]))
-        elif self.law == "guarantee":
-            found = Loss.randomised_response(self.numbers[0]).charged(self.lost)
-        else:
-            raise UsageError("a number without noise has no loss distribution", "charge")
-        return found if self.rate == 1 else found.subsampled(self.rate, self.relation)
-
-    @property
-    def lost(self) -> float:
-        """The chance with which nothing is hidden."""
-        return self.numbers[1] if self.law == "guarantee" else 0.0
-
-    @property
-    def pure(self) -> float:
-        """The epsilon that it never exceeds while nothing is lost; infinite for normal noise."""
-        if self.law == "laplace" and self.numbers[0]:
-            found = self.numbers[1] / self.numbers[0]
-        elif self.law in {"randomised response", "guarantee"}:
-            found = self.numbers[0]
-        else:
-            return math.inf
-        if self.rate == 1:
-            return found
-        more = math.log1p(self.rate * math.expm1(found))
-        if self.relation == "add-remove":
-            return more
-        return more - math.log1p(self.rate * math.expm1(-found))
-
-    def __repr__(self) -> str:
-        names = zip(_LAWS[self.law], self.numbers, strict=True)
-        listed = ", ".join(f"{name}={value:g}" for name, value in names)
-        sampled = "" if self.rate == 1 else f", sampled at rate {self.rate:g}"
-        return f"{self.law}({listed}){sampled}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,12 +114,8 @@ class PrivacyLedger:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise UsageError("another process has it open", str(target)) from None
-            data = target.read_bytes()
-            whole = data[: data.rfind(b"\n") + 1]
             head = {"format": FORMAT, "privacy": asdict(privacy)}
-            if not whole and not _line(head).startswith(data):
-                # Else any file without a line break would be emptied.
-                raise UsageError("this is no ledger of privacy", str(target))
+            whole = _finished(target.read_bytes(), head, str(target))
             entries = _read(whole, head, str(target))
             ledger = cls(privacy, assumptions=assumptions, entries=entries)
             os.ftruncate(handle, len(whole))
@@ -454,6 +334,15 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _finished(data: bytes, head: Mapping[str, Any], path: str) -> bytes:
+    """The lines that were written to their end."""
+    whole = data[: data.rfind(b"\n") + 1]
+    if not whole and not _line(head).startswith(data):
+        # Else any file without a line break would be emptied.
+        raise UsageError("this is no ledger of privacy", path)
+    return whole
 
 
 def _read(data: bytes, head: Mapping[str, Any], path: str) -> list[LedgerEntry]:

@@ -22,7 +22,7 @@ ONLY_FASTER: Final = {"uvloop"}
 """What is installed and imported by nothing of ours: uvicorn takes it where it is there."""
 
 WHERE_THERE: Final = {"IPython", "pandas"}
-"""What is imported only by who has it: a notebook's own process, whoever wants a frame of pandas."""
+"""What is imported only by who has it: by notebooks, and for a frame of pandas."""
 
 LATE: Final = {"gopa.beacon.bls"}
 """Modules that import an extra at once, because nothing but a function imports them."""

@@ -33,7 +33,7 @@ def digests(_: int = 0) -> list[str]:
 
 
 def facts() -> dict[str, object]:
-    """Integers, as they have to be everywhere, and floats, as they may differ in the last digits."""
+    """Integers, equal everywhere, and floats, which may differ in the last digits."""
     found = outcomes()
     data = [linear_models(20, 5, seed=3), moons(seed=3)]
     return {

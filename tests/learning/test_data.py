@@ -68,9 +68,8 @@ def test_equal_shares_are_equal_and_small_alphas_are_not() -> None:
 
     def largest_share(alpha: float) -> float:
         users = dirichlet(table(600), 6, alpha, 3)
-        return float(
-            np.mean([np.bincount(y, minlength=3).max() / len(y) for _, y in users.pairs()])
-        )
+        shares = [np.bincount(y, minlength=3).max() / len(y) for _, y in users.pairs()]
+        return float(np.mean(shares))
 
     assert largest_share(0.05) > 0.75
     assert largest_share(1000.0) < 0.45
@@ -119,7 +118,7 @@ def test_a_user_without_rows_is_a_user() -> None:
         (lambda: natural(table(4), [1, 2]), "groups"),
         (lambda: table(4).split(1.0, 1), "share"),
         (lambda: table(4).scaled([1, 1], [0, 2]), "high"),
-        (lambda: stacked([(np.ones((1, 2)), np.ones(1)), (np.ones((1, 3)), np.ones(1))], ""), "parts"),
+        (lambda: stacked([(np.ones((1, each)), np.ones(1)) for each in (2, 3)], ""), "parts"),
         (lambda: moons(columns=1, seed=1), "columns"),
         (lambda: linear_models(0, seed=1), "users"),
         (lambda: linear_models(seed=1, rows=(5, 4)), "rows"),
@@ -152,7 +151,7 @@ def test_linear_models_are_those_of_the_paper() -> None:
     users = linear_models(200, 10, seed=4)
     targets, weights = users.truth["targets"], users.truth["weights"]
     assert (targets[:, 2:] == 0).all()
-    assert (10 <= users.counts).all()
+    assert users.counts.min() >= 10
     assert users.counts.max() <= 100
     right = [np.mean(np.sign(x @ w) == y) for (x, y), w in zip(users.pairs(), targets, strict=True)]
     assert np.average(right, weights=users.counts) == pytest.approx(0.95, abs=0.01)

@@ -1,4 +1,4 @@
-"""Figures are made once, go on where they stopped, and stand beside what was published."""
+"""FigureSet are made once, go on where they stopped, and stand beside what was published."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from gopa import BackendError, UsageError
 from gopa.learning import History, quadratics
-from gopa.learning.experiments import FigureRun, Figures
+from gopa.learning.experiments import FigureRun, FigureSet
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,7 +22,7 @@ class Program:
     def __init__(self, stop: str = "") -> None:
         self.computed: list[str] = []
         self.stop = stop
-        self.figures = Figures("A program.")
+        self.figures = FigureSet("A program.")
         self.figures.figure("fig", published={"sum": 3.5, "other": 1.0})(self.draw)
 
     def draw(self, run: FigureRun) -> None:
@@ -71,7 +71,7 @@ def test_what_was_interrupted_goes_on_and_comes_to_the_same(tmp_path: Path) -> N
 
 
 def test_half_a_part_is_never_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: History, path: Path) -> Path:
+    def broken(_: History, path: Path) -> Path:
         path.write_text("step,value\n0,")
         raise OSError("No space left on device")
 

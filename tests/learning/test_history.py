@@ -42,7 +42,7 @@ def test_one_run_is_still_a_column_of_runs(tmp_path: Path) -> None:
 
 def test_a_copy_from_a_pickle_is_the_same_and_nobody_changes_either() -> None:
     history = History(COLUMNS)
-    for each in (history, pickle.loads(pickle.dumps(history))):
+    for each in (history, pickle.loads(pickle.dumps(history))):  # noqa: S301 - our own
         assert same(each, history)
         with pytest.raises(ValueError, match="read-only"):
             each["error"][0] = 1.0

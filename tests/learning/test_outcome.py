@@ -66,7 +66,7 @@ def test_a_run_that_did_not_converge_says_so_wherever_it_is_shown() -> None:
 def test_seconds_change_nothing_and_everything_else_does() -> None:
     first = outcome()
     assert first.to_bytes() == outcome(seconds=99.0).to_bytes()
-    assert pickle.loads(pickle.dumps(first)).digest() == first.digest()
+    assert pickle.loads(pickle.dumps(first)).digest() == first.digest()  # noqa: S301 - our own
     curve = History({"steps": [1], "epsilon": [1.5]})
     others = [
         outcome(algorithm="another"),
@@ -201,6 +201,6 @@ def test_several_sessions_need_anchors_each(tmp_path: Path) -> None:
 
 
 def test_a_copy_from_a_pickle_has_no_log_to_audit() -> None:
-    copy = pickle.loads(pickle.dumps(outcome(transcript=rounds(1))))
+    copy = pickle.loads(pickle.dumps(outcome(transcript=rounds(1))))  # noqa: S301 - our own
     with pytest.raises(UsageError):
         copy.audit()

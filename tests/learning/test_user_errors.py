@@ -34,7 +34,7 @@ register(
     Registered(
         "gossip",
         fit_gossip,
-        lambda: {"problem": ratings(6, seed=1), "graph": ring(6), "seed": 1, "steps": 150, "runs": 2},
+        lambda: {"problem": ratings(6, seed=1), "graph": ring(6), "seed": 1, "runs": 2},
         {
             **EVERYWHERE,
             Mistake.NOT_CONNECTED: Refused(UsageError, "graph"),

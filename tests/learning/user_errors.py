@@ -137,7 +137,7 @@ def _without_rows(call: Call) -> Call:
     return {"problem": replace(users, rows=(np.array([], dtype=np.int64), *users.rows[1:]))}
 
 
-def _interrupted(call: Call) -> Call:
+def _interrupted(_: Call) -> Call:
     def stop(_what: str, done: int, _total: int) -> None:
         if done:
             raise KeyboardInterrupt

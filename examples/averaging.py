@@ -10,6 +10,7 @@ gossip comes to the mean on three graphs.
 from __future__ import annotations
 
 import math
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -146,7 +147,7 @@ def error(run: FigureRun) -> None:
         stderr = [float(each.history["stderr"][0]) for each in found]
         return History({"epsilon": [epsilon], "missed": [missed], "stderr": [np.mean(stderr)]})
 
-    parts = [run.part(f"epsilon-{each:g}", lambda each=each: measured(each)) for each in epsilons]
+    parts = [run.part(f"epsilon-{each:g}", partial(measured, each)) for each in epsilons]
     central = np.array([gaussian_sigma(each, DELTA, 1.0) for each in epsilons])
     whole = History(
         {
@@ -175,22 +176,21 @@ def gossip(run: FigureRun) -> None:
     """
     problem = ratings(20, seed=run.seed)
     run.uses(problem)
-    steps = 150 if run.quick else 400
+    steps = 150 if run.quick else 260
     graphs = {
         "ring": ring(20),
         "two random neighbours": k_out_graph(bytes(32), 20, 2),
         "complete": complete(20),
     }
+
+    def spread(graph: Graph) -> History:
+        return fit_gossip(problem, graph=graph, seed=run.seed, steps=steps).history
+
     with run.picture("20 users, 20 runs") as (axes,):
         for name, graph in graphs.items():
-            history = run.part(
-                name,
-                lambda graph=graph: (
-                    fit_gossip(problem, graph=graph, seed=run.seed, steps=steps).history
-                ),
-            )
+            history = run.part(name, partial(spread, graph))
             error = history["error"].mean(axis=1)
-            run.number(f"{name}: steps to a hundredth", np.argmax(error < 0.01 * error[0]))
+            run.number(f"{name}: steps to a hundredth", int(np.argmax(error < 0.01 * error[0])))
             if name == "ring":
                 left = error[140] / error[139]
                 run.number("ring: what a step leaves of the error", left)

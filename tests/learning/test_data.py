@@ -76,7 +76,11 @@ def test_equal_shares_are_equal_and_small_alphas_are_not() -> None:
 
 
 def test_seeds_decide() -> None:
-    for divide in (lambda s: iid(table(), 7, s), lambda s: dirichlet(table(), 7, 1.0, s)):
+    divisions: list[Callable[[int], Users]] = [
+        lambda seed: iid(table(), 7, seed),
+        lambda seed: dirichlet(table(), 7, 1.0, seed),
+    ]
+    for divide in divisions:
         assert encoded(divide(1).rows) == encoded(divide(1).rows)
         assert encoded(divide(1).rows) != encoded(divide(2).rows)
     streams = [generator(*each).random() for each in ((1, "a"), (1, "b"), (2, "a"), (1, "a", "b"))]

@@ -65,9 +65,9 @@ def test_a_frame_has_a_column_for_each_run() -> None:
 
 def test_a_picture_shows_means_and_shades_runs() -> None:
     axes = History(COLUMNS).plot("error", "runs")
-    drawn = {line.get_label(): line.get_ydata() for line in axes.get_lines()}
+    drawn = {line.get_label(): np.asarray(line.get_ydata()) for line in axes.get_lines()}
     assert set(drawn) == {"error", "runs"}
-    assert list(drawn["runs"]) == [1.5, 3.5, 6.0]
+    assert drawn["runs"].tolist() == [1.5, 3.5, 6.0]
     assert len(axes.collections) == 1
     assert axes.get_xlabel() == "step"
     again = History(COLUMNS).plot("runs", x="error", ax=axes)

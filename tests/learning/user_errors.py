@@ -40,7 +40,7 @@ class Mistake(Enum):
 class Refused:
     """Answers with a typed error whose `field` names what to change."""
 
-    error: type[Exception]
+    error: type[BaseException]
     field: str | None = None
 
 

@@ -10,6 +10,7 @@ import pytest
 from bulletin_board import archive, entry
 from gopa.aggregation import result_record
 from gopa.auditing import evidence, report
+from gopa.learning import ledger
 from gopa.messages import manifest
 from gopa.sessions import contribution, ticket
 from gopa.sessions import party_memory as memory
@@ -27,6 +28,7 @@ WRITTEN = {
     "report as JSON": report.FORMAT,
     "result as JSON": result_record.FORMAT,
     "contribution as JSON": contribution.FORMAT,
+    "ledger of privacy": ledger.FORMAT,
     "seal of a vault": str(frames.VERSION),
     "memory of a party": str(memory.VERSION),
 }

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+
 from gopa import UsageError
 from gopa.accounting import Loss
 from gopa.learning.privacy import Relation
@@ -26,6 +28,7 @@ class Charge:
     `rate` below 1 says that each user takes part with this chance, by a Poisson sample that
     nobody sees.
 
+    >>> from gopa.learning import Charge
     >>> Charge.gaussian(sigma=2, sensitivity=1).subsampled(0.1, "add-remove")
     gaussian(sigma=2, sensitivity=1), sampled at rate 0.1
     """
@@ -39,9 +42,14 @@ class Charge:
         names = _LAWS.get(self.law)
         if names is None or len(self.numbers) != len(names):
             raise UsageError(f"one of {', '.join(_LAWS)}, with its numbers", "law")
-        for name, value in zip(names, self.numbers, strict=True):
-            if isinstance(value, bool) or not math.isfinite(value) or value < 0:
+        plain = tuple(
+            each.item() if isinstance(each, np.generic) else each for each in self.numbers
+        )
+        for name, value in zip(names, plain, strict=True):
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not 0 <= value < math.inf:
                 raise UsageError("a finite number, at least 0", name)
+        object.__setattr__(self, "numbers", plain)
         if not 0 < self.rate <= 1:
             raise UsageError("above 0 and at most 1", "rate")
         if self.rate < 1 and self.law == "guarantee":

@@ -107,6 +107,7 @@ class FigureRun:
 class FigureSet:
     """Collects the figures of one program, and is its command.
 
+    >>> from gopa.learning.experiments import FigureRun, FigureSet
     >>> figures = FigureSet("How gossip spreads a rumour.")
     >>> @figures.figure("rounds", published={"rounds until all know it": 12})
     ... def rounds(run: FigureRun) -> None:

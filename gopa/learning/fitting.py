@@ -45,6 +45,7 @@ class Fit(Protocol):
 def told(progress: Progress) -> Iterator[Advance]:
     """Offers the function to call after each step, whatever `progress` is.
 
+    >>> from gopa.learning import told
     >>> with told(False) as advance:
     ...     advance("rounds", 1, 10)
     """

@@ -28,6 +28,7 @@ class History:
     A column has one number for each row, or one for each row and run where several runs went
     side by side. The first column says where a row belongs: a step, a round, a budget.
 
+    >>> from gopa.learning import History
     >>> history = History({"step": [0, 10, 20], "error": [0.5, 0.25, 0.125]})
     >>> history.names, float(history["error"][-1])
     (('step', 'error'), 0.125)
@@ -149,6 +150,7 @@ class History:
 class Recorder:
     """Collects the rows of a history one by one.
 
+    >>> from gopa.learning import Recorder
     >>> notes = Recorder()
     >>> for step in range(3):
     ...     notes.note(step=step, error=2.0 ** -step)

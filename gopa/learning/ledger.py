@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final, Self
 
 import numpy as np
@@ -63,6 +64,7 @@ class PrivacyLedger:
 
     With `privacy=None` every step is granted, and `spent` claims nothing.
 
+    >>> from gopa.learning import Charge, Privacy, PrivacyLedger
     >>> ledger = PrivacyLedger(Privacy(1.0, 1e-5))
     >>> ledger.room(Charge.laplace(scale=4, sensitivity=1)) >= 4
     True
@@ -71,7 +73,7 @@ class PrivacyLedger:
     >>> ledger.charge(Charge.exact())
     Traceback (most recent call last):
     ...
-    gopa.learning.ledger.BudgetExceeded: privacy: a number without noise: no budget covers it; ..
+    gopa.learning.ledger.BudgetExceeded: privacy: a number without noise: no budget covers it; ...
     """
 
     def __init__(
@@ -91,6 +93,8 @@ class PrivacyLedger:
             self._largest_shift = (1 + 1e-12) / gaussian_sigma(privacy.epsilon, privacy.delta)
         self._known = _KnownRoom()
         self._file: int | None = None
+        self._process = os.getpid()
+        self._lock = Lock()
         for each in entries:
             self._take(each)
 
@@ -115,7 +119,9 @@ class PrivacyLedger:
             except OSError:
                 raise UsageError("another process has it open", str(target)) from None
             head = {"format": FORMAT, "privacy": asdict(privacy)}
-            whole = _finished(target.read_bytes(), head, str(target))
+            # By the locked handle: the path may lead elsewhere by now.
+            with open(handle, "rb", closefd=False) as file:
+                whole = _finished(file.read(), head, str(target))
             entries = _read(whole, head, str(target))
             ledger = cls(privacy, assumptions=assumptions, entries=entries)
             os.ftruncate(handle, len(whole))
@@ -155,6 +161,13 @@ class PrivacyLedger:
             raise UsageError(f"a number of runs, from 1 to {_MOST_TIMES}", "times")
         if self._file == _CLOSED:
             raise UsageError("this ledger was closed", "ledger")
+        if self._file is not None and self._process != os.getpid():
+            # A forked process has the lock, too: both would spend what is left.
+            raise UsageError("it belongs to the process that opened it", "ledger")
+        with self._lock:
+            return self._charged(charge, times, note)
+
+    def _charged(self, charge: Charge, times: int, note: str) -> LedgerEntry:
         # Asking for as many again as there were makes a thousand equal steps cost ten searches.
         again = bool(self._entries) and self._entries[-1].charge == charge
         room = self._room(charge, times, max(times, self._counts[charge]) if again else times)

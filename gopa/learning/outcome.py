@@ -124,7 +124,10 @@ class Outcome:
             if each.outcome == "result"
         }
         rounds = [(each.session, each.round) for each in self.transcript]
-        missing = tuple(each for each in rounds if each not in there)
+        # A round that is named twice stands for one of them.
+        missing = tuple(
+            each for place, each in enumerate(rounds) if each not in there - set(rounds[:place])
+        )
         return AuditedRounds(tuple(reports.values()), len(rounds), missing)
 
     def lines(self) -> Iterator[tuple[str, str]]:

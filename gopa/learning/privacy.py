@@ -33,6 +33,7 @@ class Privacy:
     replaced by another one or was never there; `view` who looks: whoever sees every message,
     one user who takes part, or `colluders` of them together.
 
+    >>> from gopa.learning import Privacy
     >>> print(Privacy(1.0, 1e-6))
     epsilon 1, delta 1e-06 for all data of one user, against whoever sees every message
     """

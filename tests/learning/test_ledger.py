@@ -7,6 +7,7 @@ import math
 import os
 import pickle
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,7 @@ def test_a_thousand_equal_steps_take_few_compositions(monkeypatch: pytest.Monkey
         lambda: Charge.gaussian(-1, 1),
         lambda: Charge.laplace(math.inf, 1),
         lambda: Charge("poisson", (1.0,)),
+        lambda: Charge("laplace", ("1", True)),  # type: ignore[arg-type]
         lambda: Charge("gaussian", (1.0,)),
         lambda: GAUSS.subsampled(0, "add-remove"),
         lambda: GAUSS.subsampled(1.5, "add-remove"),
@@ -290,6 +292,38 @@ def test_a_process_that_is_killed_has_paid_for_what_it_sent(tmp_path: Path) -> N
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     with PrivacyLedger.at(path, Privacy(1.0)) as ledger:
         assert len(ledger.entries) == int(sent.read_text()) == 7
+
+
+def test_a_forked_process_does_not_spend_the_rest_again(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    with PrivacyLedger.at(path, Privacy(1.0)) as ledger:
+        ledger.charge(LAPLACE)
+        child = os.fork()
+        if not child:
+            try:
+                ledger.charge(LAPLACE)
+            except UsageError:
+                os._exit(3)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+        ledger.charge(LAPLACE)
+        assert len(ledger.entries) == path.read_bytes().count(b"\n") - 1 == 2
+
+
+def test_threads_share_what_is_left() -> None:
+    ledger = PrivacyLedger(Privacy(1.0))
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: granted(ledger, LAPLACE), range(8)))
+    assert sum(found) == 10
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    charge = Charge.laplace(np.float64(10), np.int64(1))
+    assert charge == LAPLACE
+    with PrivacyLedger.at(tmp_path / "ledger", Privacy(np.float64(1.0))) as ledger:
+        assert granted(ledger, charge) == 10
+    with PrivacyLedger.at(tmp_path / "ledger", Privacy(1)) as again:
+        assert len(again.entries) == 10
 
 
 def changed(path: Path, place: int, **changes: Any) -> None:

@@ -175,6 +175,15 @@ def test_a_valid_log_without_a_round_does_not_stand_for_it(tmp_path: Path) -> No
     assert not audited.valid
 
 
+def test_a_round_that_is_named_twice_is_there_once(tmp_path: Path) -> None:
+    first, second = rounds(1)
+    known = anchors(first, tmp_path / "anchors")
+    assert outcome(transcript=(first, second)).audit(known).missing == ()
+    assert outcome(transcript=(first, first)).audit(known).missing == (
+        (first.session, first.round),
+    )
+
+
 def test_the_logs_have_to_hold_by_keys_from_outside(tmp_path: Path) -> None:
     (first, *_), (other, *_) = rounds(1), rounds(2)
     one = outcome(transcript=(first,))

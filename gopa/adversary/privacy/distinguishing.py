@@ -64,6 +64,7 @@ def distinguish(  # noqa: PLR0913 - a game has two sides, a referee and a length
 
     Runs must be independent and what the two sides know must be the same but for the input.
 
+    >>> from gopa.adversary import distinguish
     >>> def noisy(answer):
     ...     return lambda rng, many: answer + rng.laplace(0, 1 / 2, many)
     >>> found = distinguish(noisy(0), noisy(1), lambda seen: seen, delta=0, draws=100_000)
@@ -75,6 +76,8 @@ def distinguish(  # noqa: PLR0913 - a game has two sides, a referee and a length
             does not give one number for each run.
     """
     risk = 1 - confidence
+    if type(draws) is not int:
+        raise UsageError("a number of runs", "draws")
     require_enough(draws, risk)
     if not 0 <= delta < 1:
         raise UsageError("at least 0 and below 1", "delta")

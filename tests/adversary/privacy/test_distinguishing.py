@@ -170,6 +170,7 @@ def test_runs_are_made_in_parts() -> None:
     ("changes", "field"),
     [
         ({"draws": 50}, "draws"),
+        ({"draws": 1e5}, "draws"),
         ({"delta": -0.1}, "delta"),
         ({"delta": 1.0}, "delta"),
         ({"delta": math.nan}, "delta"),

@@ -9,6 +9,7 @@ import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -310,7 +311,16 @@ def test_a_forked_process_does_not_spend_the_rest_again(tmp_path: Path) -> None:
         assert len(ledger.entries) == path.read_bytes().count(b"\n") - 1 == 2
 
 
-def test_threads_share_what_is_left() -> None:
+def test_threads_share_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each thinks for a while between asking for room and taking it."""
+    ask = PrivacyLedger._room
+
+    def slowly(ledger: PrivacyLedger, charge: Charge, most: int, ahead: int) -> int:
+        room = ask(ledger, charge, most, ahead)
+        sleep(0.001)
+        return room
+
+    monkeypatch.setattr(PrivacyLedger, "_room", slowly)
     ledger = PrivacyLedger(Privacy(1.0))
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: granted(ledger, LAPLACE), range(8)))

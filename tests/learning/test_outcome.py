@@ -88,8 +88,8 @@ def test_seconds_change_nothing_and_everything_else_does() -> None:
 
 def test_values_have_equal_bytes_only_if_they_are_equal() -> None:
     values: list[Any] = [
-        None, "", b"", "None", 0, False, 0.0, -0.0, math.inf, [], {}, [0], [[0]], ["ab", "c"],
-        ["a", "bc"], {"a": "b"}, {"ab": ""}, np.zeros(1), np.zeros(1, dtype=np.int64),
+        None, "", b"", "None", 0, False, 0.0, -0.0, math.inf, [], {}, [0], [[0]],
+        ["asb"], ["a", "b"], {"a": "b"}, {"ab": ""}, np.zeros(1), np.zeros(1, dtype=np.int64),
         np.zeros((1, 1)), np.zeros(1, dtype=np.float32), np.array([2**70]), 2**70,
         np.array(["a"]), Privacy(1.0), Privacy(2.0),
     ]  # fmt: skip

@@ -159,6 +159,15 @@ SESSION_CHANCE: Final = Domain(b"gopa/v1/sessions/chance")
 VAULT_RECORD: Final = Domain(b"gopa/v1/sessions/vault-record")
 """The checksum of a record of a vault, with its place."""
 
+TUNNEL_STATE: Final = Domain(b"gopa/v1/sessions/tunnel-state")
+"""The key and the nonce that seal the state of a party that is called."""
+
+TUNNEL_CHANCE: Final = Domain(b"gopa/v1/sessions/tunnel-chance")
+"""What a party that is called draws round secrets from, and how that moves on."""
+
+TUNNEL_ANSWER: Final = Domain(b"gopa/v1/sessions/tunnel-answer")
+"""The hash by which a guard knows an answer."""
+
 INVITATION_NAME: Final = Domain(b"gopa/v1/sessions/invitation-name")
 """What an organiser knows an invitation by."""
 

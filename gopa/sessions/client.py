@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
 from bulletin_board import LogReader
-from commitments import ristretto255
 from gopa.aggregation.encoding import Encoding
-from gopa.aggregation.seeds import fresh_stream
-from gopa.aggregation.structure import Structure, Value
+from gopa.aggregation.structure import Value
 from gopa.aggregation.weighting import largest_weight
 from gopa.messages.manifest import Manifest
 from gopa.party import LocalPolicy
@@ -33,14 +31,13 @@ from gopa.sessions.contribution import (
     RoundStatus,
     contribution,
     encoding_for,
+    offered,
 )
 from gopa.sessions.durable_party import DurableParty
 from gopa.sessions.following import SessionLog
 from gopa.sessions.party_runner import PartyRunner, Watch
 from gopa.sessions.ticket import Ticket, checked_manifest
 from gopa.sessions.vault import DirectoryVault, MemoryVault, Secret, Vault
-from gopa.wording import counted
-from wire.domains import ROUNDING
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
 from wire.randomness import Rng
@@ -403,19 +400,7 @@ class Membership(Guarded):
         return encoding_for(self._manifest, weight, largest)
 
     def _offered(self, encoding: Encoding, value: Value, *, clip: bool) -> Offered:
-        """The value on the grid, rounded once."""
-        if value is None:
-            raise UsageError("must be a value: whoever has none does not join", "value")
-        size = Structure.of(value).size
-        wanted = self._manifest.terms.dimension - self._manifest.weighted
-        if size != wanted:
-            message = (
-                f"it holds {counted(size, 'number')}, and the values of this session hold {wanted}"
-            )
-            raise UsageError(message, "value")
-        stream = fresh_stream(ristretto255(), self._rng, ROUNDING)
-        others = [None] * (self._manifest.terms.parties - 1)
-        return Offered(encoding, encoding.encode([value, *others], stream, clip=clip))
+        return offered(self._manifest, encoding, value, clip=clip, rng=self._rng)
 
     def _resumed(self, row: tuple[int, ...]) -> asyncio.Future[Decided] | None:
         """The round whose input is from before a restart, if nobody has asked for it yet."""

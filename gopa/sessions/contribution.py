@@ -14,11 +14,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from commitments import ristretto255
 from gopa.aggregation.encoding import Encoded, Encoding, NoisySum, Plain
 from gopa.aggregation.errors import RoundAborted
 from gopa.aggregation.reading import warnings_of
 from gopa.aggregation.result import numbers
-from gopa.aggregation.structure import flat
+from gopa.aggregation.seeds import fresh_stream
+from gopa.aggregation.structure import Structure, Value, flat
 from gopa.aggregation.weighting import Weights, encoding_with
 from gopa.messages.framing import Posted
 from gopa.messages.manifest import Manifest, Mode
@@ -27,7 +29,9 @@ from gopa.messages.phases import Kind, Phase
 from gopa.party import Part
 from gopa.session_tracker import MessageProgress, TrackedRound, close_phase
 from gopa.wording import PARTS, counted, name_of
+from wire.domains import ROUNDING
 from wire.errors import MalformedMessage, UsageError
+from wire.randomness import Rng
 from wire.secret import Guarded
 
 FORMAT: Final = "gopa-contribution/v1"
@@ -158,6 +162,28 @@ class Offered(Guarded):
         """The integers."""
         row = self.encoded.rows[0]
         return () if row is None else tuple(row.tolist())
+
+
+def offered(
+    manifest: Manifest, encoding: Encoding, value: Value, *, clip: bool, rng: Rng
+) -> Offered:
+    """A value on the grid, rounded once.
+
+    Raises:
+        InvalidValue, OutOfRange, UsageError: the value does not fit the session.
+    """
+    if value is None:
+        raise UsageError("must be a value: whoever has none does not join", "value")
+    size = Structure.of(value).size
+    wanted = manifest.terms.dimension - manifest.weighted
+    if size != wanted:
+        message = (
+            f"it holds {counted(size, 'number')}, and the values of this session hold {wanted}"
+        )
+        raise UsageError(message, "value")
+    stream = fresh_stream(ristretto255(), rng, ROUNDING)
+    others = [None] * (manifest.terms.parties - 1)
+    return Offered(encoding, encoding.encode([value, *others], stream, clip=clip))
 
 
 def contribution(manifest: Manifest, offered: Offered, decided: Decided) -> Contribution:

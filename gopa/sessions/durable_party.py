@@ -15,6 +15,7 @@ from typing import Final
 from bulletin_board.tree import leaf_hash
 from gopa.messages.framing import Posted
 from gopa.messages.manifest import Manifest
+from gopa.messages.phases import Phase
 from gopa.party import (
     Event,
     Fetch,
@@ -375,6 +376,17 @@ class Attempt(Guarded):
         """
         self.keep()
         return self.outputs
+
+
+def lacking(wanted: Fetch, entries: Iterable[Posted]) -> bool:
+    """Whether somebody who was asked for has no entry in the answer."""
+    shown = {posted.entry.author.data for posted in entries}
+    return not shown.issuperset(wanted.authors)
+
+
+def blames(output: Output) -> bool:
+    """Whether a step accuses somebody or stops for what it was shown ([W3])."""
+    return isinstance(output, Halted) or (isinstance(output, Post) and output.phase is Phase.ACCUSE)
 
 
 def _nothing() -> None:

@@ -10,7 +10,7 @@ import logging
 import math
 from asyncio import FIRST_COMPLETED
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
@@ -32,7 +32,6 @@ from gopa.party import (
     Halted,
     Output,
     Part,
-    Post,
     Supplied,
     TimedOut,
     Witnessed,
@@ -41,7 +40,7 @@ from gopa.party.ending import next_round
 from gopa.party.states import Done, Enrolled, Invited, Outside, Stopped, opened_of
 from gopa.sessions.board_access import NotShown, RoundPatience, pause, shown
 from gopa.sessions.contribution import Decided, Offer, RoundProgress, RoundStatus
-from gopa.sessions.durable_party import DurableParty
+from gopa.sessions.durable_party import DurableParty, blames, lacking
 from gopa.sessions.following.follower import Horizon, SessionLog
 from gopa.sessions.vault.interface import VaultError
 from wire.errors import FaultyBoard, ProtocolError
@@ -327,10 +326,10 @@ class PartyRunner(Guarded):
     async def _answered(self, wanted: Fetch) -> Sequence[Output]:
         """What follows from the entries asked for: from a lookup only if it accuses nobody."""
         entries = await self._shown(self._log.answer(wanted, self._horizon))
-        if not _lacking(wanted, entries):
+        if not lacking(wanted, entries):
             event = Fetched(wanted.phase, entries)
             attempt = await self._call(lambda: self._party.attempt(event))
-            if not any(map(_blames, attempt.outputs)):
+            if not any(map(blames, attempt.outputs)):
                 return await self._call(attempt.commit)
         return await self._read_through(wanted)
 
@@ -410,14 +409,3 @@ class SessionOver(ProtocolError):
 
     def __str__(self) -> str:
         return "the session has no more rounds: the value was not used"
-
-
-def _lacking(wanted: Fetch, entries: Iterable[Posted]) -> bool:
-    """Whether somebody who was asked for has no entry in the answer."""
-    shown = {posted.entry.author.data for posted in entries}
-    return not shown.issuperset(wanted.authors)
-
-
-def _blames(output: Output) -> bool:
-    """Whether a step accuses somebody or stops for what it was shown."""
-    return isinstance(output, Halted) or (isinstance(output, Post) and output.phase is Phase.ACCUSE)

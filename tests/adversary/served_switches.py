@@ -84,8 +84,8 @@ ANY_PROBLEM = replaced(client_module, "parse_problem", _any_problem)
 """The fields of a refusal are taken for what they should be."""
 
 LOOKUPS_BELIEVED = together(
-    replaced(seat_module, "_lacking", lambda *_: False),
-    replaced(seat_module, "_blames", lambda _: False),
+    replaced(seat_module, "lacking", lambda *_: False),
+    replaced(seat_module, "blames", lambda _: False),
 )
 """What a lookup does not show is not there."""
 

@@ -2,6 +2,16 @@
 
 from gopa.sessions.following.follower import BoardLink, Horizon, PollingPace, SessionLog
 from gopa.sessions.following.selective import SelectiveLog
-from gopa.sessions.following.whole import WholeLog
+from gopa.sessions.following.whole import ManifestSearch, WholeLog, entries_of_session, matching
 
-__all__ = ["BoardLink", "Horizon", "PollingPace", "SelectiveLog", "SessionLog", "WholeLog"]
+__all__ = [
+    "BoardLink",
+    "Horizon",
+    "ManifestSearch",
+    "PollingPace",
+    "SelectiveLog",
+    "SessionLog",
+    "WholeLog",
+    "entries_of_session",
+    "matching",
+]

@@ -36,13 +36,22 @@ def read_session(
 ) -> list[Posted]:
     """The session's entries from index `start` to `stop`, in order ([W1]).
 
+    Raises `ProtocolError`s for what does not lead to the reader's checkpoint.
+    """
+    return entries_of_session(reader.entries(start, stop), session, start, executor)
+
+
+def entries_of_session(
+    raws: Iterable[bytes], session: bytes, start: int = 0, executor: Executor | None = None
+) -> list[Posted]:
+    """Those of a session among all entries of a log from index `start` on.
+
     What is no entry, or not signed by its author, is left out: an honest board takes none,
-    and nobody can be held to it. Raises `ProtocolError`s for what does not lead to the
-    reader's checkpoint.
+    and nobody can be held to it.
     """
     found: list[Posted] = []
     batch: list[tuple[int, Submission]] = []
-    for index, raw in enumerate(reader.entries(start, stop), start):
+    for index, raw in enumerate(raws, start):
         if raw[_SESSION] != session:
             continue
         try:

@@ -20,7 +20,7 @@ from gopa.sessions.organising.organiser import (
     Send,
     WaitUntil,
 )
-from gopa.sessions.organising.reading import BoardLog, OrganiserLog
+from gopa.sessions.organising.reading import BoardLog, OpenBoard, OrganiserLog
 from gopa.sessions.organising.running import (
     AwaitingBeacon,
     BadBeacon,
@@ -53,6 +53,7 @@ __all__ = [
     "Happening",
     "Heard",
     "LogIsShorter",
+    "OpenBoard",
     "OrganiserLog",
     "OrganiserPace",
     "Over",

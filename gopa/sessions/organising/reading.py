@@ -13,8 +13,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from bulletin_board import Entry, LogReader, Submission
-from bulletin_board.client.board import BoardClient
+from bulletin_board import Entry, LogReader, SignedCheckpoint, Submission
 from gopa.messages.framing import Assembler, Message, Posted, signature_claim
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, AbortReason, Released, ResultMessage, RollEntry
@@ -42,15 +41,26 @@ class OrganiserLog(Protocol):
         """Post in this order; returns when the log has promised all of them."""
 
 
+class OpenBoard(Protocol):
+    """Is what an organiser needs of a board: a `BoardClient`, or a log of this process."""
+
+    def update(self) -> SignedCheckpoint:
+        """The newest checkpoint that holds."""
+
+    def reader(self) -> LogReader:
+        """All of the log below the newest checkpoint."""
+
+    def submit(self, entry: bytes) -> object:
+        """Post an entry; raises `Refused` if the board does not take it."""
+
+
 class BoardLog:
     """Reads and posts to the log of a board, through a client that has the session's policy.
 
     One call at a time. `executor` verifies signatures.
     """
 
-    def __init__(
-        self, client: BoardClient, session: bytes, executor: Executor | None = None
-    ) -> None:
+    def __init__(self, client: OpenBoard, session: bytes, executor: Executor | None = None) -> None:
         self._client = client
         self._session = session
         self._executor = executor

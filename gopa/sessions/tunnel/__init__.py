@@ -1,0 +1,43 @@
+"""Runs parties as functions of bytes, over any transport that carries bytes.
+
+Specification: `specs/12-sessions.md`, section 7; [the guide](../../../docs/tunnel.md). A
+`TunnelParty` answers requests and keeps nothing between two of them but a sealed state; a
+`TunnelHost` makes the requests from a board's log and posts what parties say.
+"""
+
+from gopa.sessions.organising import OpenBoard
+from gopa.sessions.tunnel.guard import (
+    FileGuard,
+    Guard,
+    MemoryGuard,
+    StateLost,
+    StateReplayed,
+    Unguarded,
+)
+from gopa.sessions.tunnel.host import LocalBoard, Send, TunnelHost, hold
+from gopa.sessions.tunnel.messages import TunnelReply, TunnelRequest
+from gopa.sessions.tunnel.party import Standing, Supply, TunnelInput, TunnelParty
+from gopa.sessions.tunnel.state import StateOfAnother
+from gopa.sessions.vault import SealingKey
+
+__all__ = [
+    "FileGuard",
+    "Guard",
+    "LocalBoard",
+    "MemoryGuard",
+    "OpenBoard",
+    "SealingKey",
+    "Send",
+    "Standing",
+    "StateLost",
+    "StateOfAnother",
+    "StateReplayed",
+    "Supply",
+    "TunnelHost",
+    "TunnelInput",
+    "TunnelParty",
+    "TunnelReply",
+    "TunnelRequest",
+    "Unguarded",
+    "hold",
+]

@@ -1,0 +1,314 @@
+"""Serves parties that are called: shows them the log, posts what they say. `specs/12-sessions.md`.
+
+Nobody trusts a host. It holds no secret, decides nothing, and whatever it does wrong costs parties
+the round and nothing else (section 7, [N1]).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+from typing import Final
+
+from bulletin_board import (
+    Accepted,
+    LogReader,
+    NoteSigner,
+    Sequencer,
+    SignedCheckpoint,
+    Submission,
+    TrustPolicy,
+    first_checkpoint,
+)
+from bulletin_board.display import visible
+from bulletin_board.entry import verify_entry
+from bulletin_board.reader import CHECKPOINT, MemorySource, resource_limit
+from bulletin_board.storage.memory import memory_storage
+from bulletin_board.tree import leaf_hash, resources, subset_proof
+from gopa.admission import ProtocolAdmission
+from gopa.messages.framing import Posted
+from gopa.messages.phases import Kind, Phase
+from gopa.rules import SessionState
+from gopa.sessions.following import ManifestSearch, matching
+from gopa.sessions.organising import BoardLog, DurableOrganiser, OpenBoard, OrganiserPace, run
+from gopa.sessions.tunnel.messages import (
+    REPLY,
+    REQUEST,
+    VERSION,
+    OwnEntry,
+    Shown,
+    ShownEntry,
+    TunnelReply,
+    TunnelRequest,
+    Want,
+)
+from wire.errors import InvalidProof, ProtocolError
+
+_LOG: Final = logging.getLogger("gopa.sessions")
+
+
+class LocalBoard:
+    """Keeps the log of sessions in the memory of this process, and lets in what a board does.
+
+    May be shared between threads.
+    """
+
+    def __init__(self, signer: NoteSigner) -> None:
+        storage = memory_storage(first_checkpoint(signer))
+        self._public = storage.public
+        self._policy = TrustPolicy.single_log(signer.verifier)
+        self._sequencer = Sequencer(storage, signer, ProtocolAdmission)
+        self._lock = Lock()
+
+    def update(self) -> SignedCheckpoint:
+        """The newest checkpoint."""
+        return self._sequencer.signed
+
+    def reader(self) -> LogReader:
+        """The log as it is now, whatever is posted while it is read."""
+        with self._lock:
+            paths = (CHECKPOINT, *resources(self._sequencer.signed.size))
+            files = {path: self._public.fetch(path, resource_limit(path)) for path in paths}
+        return LogReader.open(MemorySource(files), self._policy)
+
+    def submit(self, entry: bytes) -> int:
+        """Append an entry; its index. Raises `Refused`, or what is wrong with the entry."""
+        submission = Submission.decode(entry)
+        verify_entry(submission)
+        with self._lock:
+            (outcome,) = self._sequencer.append([submission])
+        if isinstance(outcome, Accepted):
+            return outcome.index
+        raise outcome
+
+
+Send = Callable[[Mapping[bytes, bytes]], Mapping[bytes, bytes]]
+"""Takes requests by party to them, and brings back the replies that came."""
+
+_FETCHED: Final = frozenset({Phase.JOIN, Phase.COINS, Phase.COMMIT, Phase.CONFIRM})
+_AHEAD: Final = (Phase.COINS, Phase.CONFIRM, Phase.COMMIT)
+AHEAD_BYTES: Final = 8_192
+"""What a request shows unasked, at most, of what the party is about to ask for."""
+
+
+@dataclass(slots=True)
+class _Line:
+    """Holds what the host knows of one party: its last reply, and what it has posted."""
+
+    said: TunnelReply | None = None
+    made: set[bytes] = field(default_factory=set)
+
+
+class TunnelHost:
+    """Serves the parties of one session over any transport that carries bytes.
+
+    `turn` does everything; `request` and `take` are its halves, for a caller that has its own way
+    to wait. One thread at a time. `executor` posts for many parties at once, where the board
+    allows that.
+    """
+
+    def __init__(
+        self, board: OpenBoard, session: bytes, *, executor: Executor | None = None
+    ) -> None:
+        self._board = board
+        self._session = session
+        self._executor = executor
+        self._search = ManifestSearch(session)
+        self._reader: LogReader | None = None
+        self._read = 0
+        self._round = 0
+        self._entries: list[Posted] = []
+        self._raws: dict[int, bytes] = {}
+        self._lines: dict[bytes, _Line] = {}
+        self._queue: list[tuple[bytes, ...]] = []
+
+    def turn(self, parties: Sequence[bytes], send: Send) -> bool:
+        """Tell these parties what is new, post what they say; whether there was anything to tell.
+
+        A party whose reply does not come, or is none, is told the same again in the next turn.
+        """
+        self.refresh()
+        requests = {party: request for party in parties if (request := self.request(party))}
+        if not requests:
+            return False
+        for party, reply in send(requests).items():
+            try:
+                self.take(party, reply)
+            except ProtocolError as error:
+                _LOG.warning("a reply is left out: %s", visible(str(error)))
+        self.post()
+        return True
+
+    def refresh(self) -> int:
+        """Read what is new in the log; its size."""
+        if self._reader is None or self._board.update().size > self._reader.size:
+            self._reader = self._board.reader()
+            for index, raw in enumerate(self._reader.entries(self._read), self._read):
+                self._keep(index, raw)
+            self._read = self._reader.size
+        return self._read
+
+    def request(self, party: bytes, *, again: bool = False) -> bytes | None:
+        """The next request for the party with this key; None if there is nothing new for it.
+
+        With `again` there is one also for a party that was told everything: it may have a value
+        now that it did not have before.
+        """
+        reader, line = self._reader, self._lines.get(party, _Line())
+        organiser = self._search.organiser
+        if reader is None or organiser is None or (line.said is not None and line.said.over):
+            return None
+        start = 0 if line.said is None else line.said.start
+        heard = {organiser, party}
+        found = [e for e in self._entries if e.index >= start and e.entry.author.data in heard]
+        fetch = None if line.said is None else line.said.fetch
+        spoken = any(posted.entry.author.data == organiser for posted in found)
+        if not (spoken or fetch is not None or again):
+            return None
+        return REQUEST.encode(self._shown(reader, party, line, found))
+
+    def take(self, party: bytes, reply: bytes) -> TunnelReply:
+        """Take what the party with this key said; `post` posts it.
+
+        Raises `MalformedMessage` or `InvalidProof` for what is not its reply.
+        """
+        said = REPLY.decode(reply)
+        if (said.session, said.party) != (self._session, party):
+            raise InvalidProof("the reply of another party or session", "12-N3")
+        line = self._lines.setdefault(party, _Line())
+        if not said.start:
+            line.made.clear()  # it has begun anew and knows nothing of what it said
+        line.said = said
+        line.made.update(map(leaf_hash, said.posts))
+        if said.posts:
+            self._queue.append(said.posts)
+        return said
+
+    def post(self) -> None:
+        """Post what was taken; of each party in its order."""
+        queue, self._queue = self._queue, []
+        if self._executor is None:
+            for posts in queue:
+                self._submit(posts)
+        else:
+            for _ in self._executor.map(self._submit, queue):
+                pass
+
+    def _submit(self, posts: tuple[bytes, ...]) -> None:
+        for raw in posts:
+            try:
+                self._board.submit(raw)
+            except ProtocolError as error:  # the phase is over, or the party says nonsense
+                _LOG.info("not taken: %s", visible(str(error)))
+                return
+
+    def _keep(self, index: int, raw: bytes) -> None:
+        submission = Submission.decode(raw)
+        entry = submission.entry
+        if entry.session != self._session:
+            return
+        posted = Posted(index, submission.leaf, entry)
+        self._search.take(posted)
+        self._entries.append(posted)
+        self._raws[index] = raw
+        opens = (entry.phase, entry.kind) == (Phase.ORGANISER, Kind.OPEN)
+        if opens and entry.author.data == self._search.organiser and entry.round > self._round:
+            self._forget(entry.round)
+
+    def _forget(self, number: int) -> None:
+        """Drop what parties said in rounds that are over: nobody is shown it unless all is."""
+        organiser, last, self._round = self._search.organiser, self._round, number
+        self._entries = [
+            e for e in self._entries if e.entry.round >= last or e.entry.author.data == organiser
+        ]
+        self._raws = {e.index: self._raws[e.index] for e in self._entries}
+
+    def _shown(
+        self, reader: LogReader, party: bytes, line: _Line, found: Sequence[Posted]
+    ) -> TunnelRequest:
+        said = line.said
+        size = 0 if said is None else said.size
+        shown = {posted.index: posted for posted in (*found, *self._ahead(party, found))}
+        whole: tuple[bytes, ...] = ()
+        if said is not None and said.fetch is not None:
+            answer = matching(said.fetch, self._entries)
+            shown |= {posted.index: posted for posted in answer}
+            present = {posted.entry.author.data for posted in answer}
+            if said.want is Want.LOG or not present.issuperset(said.fetch.authors):
+                whole = tuple(reader.entries(0, said.fetch.cut))
+        indexes = sorted(shown)
+        return TunnelRequest(
+            version=VERSION,
+            session=self._session,
+            checkpoint=reader.signed.to_bytes(),
+            consistency=_consistency(reader, size),
+            shown=tuple(self._entry(shown[index], party, line) for index in indexes),
+            proof=tuple(subset_proof(indexes, reader.size, reader.node)),
+            whole=whole,
+            prefix=_consistency(reader, len(whole)),
+        )
+
+    def _entry(self, posted: Posted, party: bytes, line: _Line) -> Shown:
+        if posted.entry.author.data == party and posted.leaf in line.made:
+            return OwnEntry(posted.index, posted.leaf)
+        return ShownEntry(posted.index, self._raws[posted.index])
+
+    def _ahead(self, party: bytes, found: Sequence[Posted]) -> list[Posted]:
+        """What others said in the phases that the party hears are over, as far as it is little."""
+        if not found:
+            return []
+        first, last, room = found[0].index, found[-1], AHEAD_BYTES
+        ahead: list[Posted] = []
+        for phase in _AHEAD:
+            said = [
+                each
+                for each in self._entries
+                if first <= each.index < last.index
+                and (each.entry.round, each.entry.phase) == (last.entry.round, phase)
+                and each.entry.author.data != party
+            ]
+            size = sum(len(self._raws[each.index]) for each in said)
+            if size <= room:
+                ahead, room = [*ahead, *said], room - size
+        return ahead
+
+
+def _consistency(reader: LogReader, size: int) -> tuple[bytes, ...]:
+    return tuple(reader.consistency_proof(size)) if 0 < size < reader.size else ()
+
+
+_PACE: Final = OrganiserPace(poll_seconds=0.05)
+
+
+async def hold(
+    organiser: DurableOrganiser,
+    board: OpenBoard,
+    parties: Sequence[bytes],
+    send: Send,
+    *,
+    pace: OrganiserPace = _PACE,
+) -> SessionState:
+    """Run a session to its end: the organiser and the host in this process, parties behind `send`.
+
+    `send` is called in a thread. Raises what `gopa.sessions.organising.run` does.
+    """
+    session = organiser.manifest.session
+    with ThreadPoolExecutor(1, "tunnel") as thread:
+        loop = asyncio.get_running_loop()
+        host = TunnelHost(board, session)
+        turn = partial(host.turn, parties, send)
+        running = asyncio.ensure_future(run(organiser, BoardLog(board, session), pace=pace))
+        try:
+            while not running.done():
+                if not await loop.run_in_executor(thread, turn):
+                    await pace.sleep(pace.poll_seconds)
+            while await loop.run_in_executor(thread, turn):
+                pass
+        finally:
+            running.cancel()
+        return await running

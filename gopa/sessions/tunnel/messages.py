@@ -1,0 +1,162 @@
+"""Defines what a host and a party send each other. `specs/12-sessions.md`, section 7."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, TypeAlias
+
+from bulletin_board.entry import LARGEST_ENTRY
+from bulletin_board.note import LARGEST_NOTE
+from gopa.messages.phases import Phase
+from gopa.party import Fetch
+from gopa.sessions.party_journal import Run
+from wire.codec import (
+    Case,
+    Codec,
+    boolean,
+    enumeration,
+    fixed,
+    opaque,
+    optional,
+    record,
+    select,
+    u8,
+    u16,
+    u64,
+    vector,
+)
+from wire.errors import UsageError
+
+VERSION: Final = 1
+_HASH: Final = fixed(32)
+_LARGEST_PROOF: Final = 63
+_LARGEST_SHOWN: Final = 2**26
+_LARGEST_LOG: Final = 2**28
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEntry:
+    """Shows a signed entry of the log; it is proved to be at `index`."""
+
+    index: int
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OwnEntry:
+    """Shows that the log has an entry that the party itself made, by its leaf alone."""
+
+    index: int
+    leaf: bytes
+
+
+Shown: TypeAlias = ShownEntry | OwnEntry
+
+
+class _Tag(IntEnum):
+    ENTRY = 1
+    OWN = 2
+
+
+_RAW: Final = opaque(1, LARGEST_ENTRY)
+SHOWN: Final[Codec[Shown]] = select(
+    "Shown",
+    enumeration(_Tag, u8),
+    Case(_Tag.ENTRY, record(ShownEntry, index=u64, raw=_RAW)),
+    Case(_Tag.OWN, record(OwnEntry, index=u64, leaf=_HASH)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TunnelRequest:
+    """Shows a party what the log has for it ([N2]).
+
+    `consistency` leads from the checkpoint that the party has to this one, `proof` shows that the
+    entries in `shown` are under it. `whole` is either empty or all of the log's first entries,
+    and `prefix` leads from them to the checkpoint.
+    """
+
+    version: int
+    session: bytes
+    checkpoint: bytes
+    consistency: tuple[bytes, ...] = ()
+    shown: tuple[Shown, ...] = ()
+    proof: tuple[bytes, ...] = ()
+    whole: tuple[bytes, ...] = ()
+    prefix: tuple[bytes, ...] = ()
+
+    def __post_init__(self) -> None:
+        _require_version(self.version)
+
+
+REQUEST: Final[Codec[TunnelRequest]] = record(
+    TunnelRequest,
+    version=u16,
+    session=_HASH,
+    checkpoint=opaque(1, LARGEST_NOTE),
+    consistency=vector(_HASH, 0, _LARGEST_PROOF),
+    shown=Run(SHOWN, _LARGEST_SHOWN),
+    proof=Run(_HASH, 2**24),
+    whole=Run(_RAW, _LARGEST_LOG),
+    prefix=vector(_HASH, 0, _LARGEST_PROOF),
+)
+
+
+class Want(IntEnum):
+    """Says what the next request has to show besides what the organiser and the party said."""
+
+    NOTHING = 0
+    ENTRIES = 1
+    """What the fetch asks for."""
+    LOG = 2
+    """The whole log below the cut of the fetch: something follows that a lookup may not decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class TunnelReply:
+    """Says what the party posts, and what it is to be shown next ([N3]).
+
+    `size` is that of the checkpoint it has, `start` the index from which on it has not heard the
+    organiser and itself. `needs_value`: a round is open to which it has given no value. `over`:
+    it says nothing more in this session.
+    """
+
+    version: int
+    session: bytes
+    party: bytes
+    size: int
+    start: int
+    want: Want
+    fetch: Fetch | None
+    needs_value: bool
+    over: bool
+    posts: tuple[bytes, ...]
+
+    def __post_init__(self) -> None:
+        _require_version(self.version)
+        if (self.want is Want.NOTHING) != (self.fetch is None):
+            raise UsageError("a fetch exactly if something is wanted", "fetch")
+
+
+_FETCH: Final = record(
+    Fetch, phase=enumeration(Phase, u8), round=u16, cut=u64, authors=vector(_HASH, 0, 2**20)
+)
+REPLY: Final[Codec[TunnelReply]] = record(
+    TunnelReply,
+    version=u16,
+    session=_HASH,
+    party=_HASH,
+    size=u64,
+    start=u64,
+    want=enumeration(Want, u8),
+    fetch=optional(_FETCH),
+    needs_value=boolean,
+    over=boolean,
+    posts=Run(_RAW, 2**28),
+)
+
+
+def _require_version(version: int) -> None:
+    if version != VERSION:
+        raise UsageError(f"only version {VERSION} is known", "version")

@@ -1,0 +1,141 @@
+"""Sessions whose parties are functions of bytes, on a log in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bulletin_board import Submission
+from gopa.messages.manifest import Manifest
+from gopa.organiser import SessionSetting, new_manifest
+from gopa.planning.terms import Terms
+from gopa.rules import Findings, check_log
+from gopa.sessions.organising import Deadlines, DurableOrganiser, OrganiserPace, Schedule
+from gopa.sessions.ticket import Ticket
+from gopa.sessions.tunnel import (
+    Guard,
+    LocalBoard,
+    MemoryGuard,
+    SealingKey,
+    Supply,
+    TunnelHost,
+    TunnelInput,
+    TunnelParty,
+    hold,
+)
+from gopa.sessions.vault import MemoryVault
+from gopa.simulation.setup import permissive
+from tests.board.tools import log_key, signer
+from tests.randomness import seeded
+from wire.ed25519 import SigningKey
+from wire.secret import SecretBytes
+
+SECRET = SealingKey(SecretBytes(bytes(range(32))))
+AT_ONCE = Deadlines(join=30, phase=30)
+
+
+@dataclass
+class Caller:
+    """Calls one party, a new object each time, and keeps its bytes."""
+
+    party: Callable[[], TunnelParty]
+    supply: Supply | None = None
+    state: bytes = b""
+    seen: list[tuple[bytes, bytes, bytes]] = field(default_factory=list)
+    silent: bool = False
+
+    def __call__(self, request: bytes) -> bytes:
+        before = self.state
+        self.state, reply = self.party().answer(before, request, self.supply)
+        self.seen.append((before, request, reply))
+        return reply
+
+
+@dataclass
+class Tunnelled:
+    """A session on a log of this process, and callers for its parties."""
+
+    terms: Terms
+    setting: SessionSetting | None = None
+    guard: Guard = field(default_factory=MemoryGuard)
+    deadlines: Deadlines = AT_ONCE
+
+    def __post_init__(self) -> None:
+        rng = seeded("tunnel")
+        self.organiser = SigningKey.generate(rng)
+        made = [SigningKey.generate(rng) for _ in range(self.terms.parties)]
+        self.identities = sorted(made, key=lambda each: each.public.data)
+        self.manifest: Manifest = new_manifest(
+            self.terms,
+            [each.public.data for each in self.identities],
+            organiser=self.organiser.public.data,
+            log=log_key(),
+            rng=rng,
+            setting=self.setting,
+        )
+        self.board = LocalBoard(signer())
+        self.ticket = Ticket("https://board.example", log_key(), self.manifest.session)
+        self.callers = {
+            each.public.data: Caller(self.maker(number), value_of(number))
+            for number, each in enumerate(self.identities)
+        }
+        self.host = TunnelHost(self.board, self.manifest.session)
+
+    def maker(self, number: int, guard: Guard | None = None) -> Callable[[], TunnelParty]:
+        """Makes the party with this number anew."""
+
+        def make() -> TunnelParty:
+            return TunnelParty(
+                self.ticket,
+                self.identities[number],
+                permissive(self.terms),
+                secret=SECRET,
+                guard=guard or self.guard,
+                rng=seeded(f"party {number}"),
+            )
+
+        return make
+
+    def caller(self, number: int) -> Caller:
+        """The one that calls this party."""
+        return self.callers[self.identities[number].public.data]
+
+    def send(self, requests: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        """Call the parties that are not silent."""
+        return {
+            party: self.callers[party](request)
+            for party, request in requests.items()
+            if not self.callers[party].silent
+        }
+
+    def durable(self) -> DurableOrganiser:
+        """The organiser, anew."""
+        return DurableOrganiser(
+            MemoryVault(), self.manifest, self.organiser, Schedule(self.deadlines), rng=os.urandom
+        )
+
+    def run(self) -> None:
+        """Hold the session to its end."""
+        pace = OrganiserPace(poll_seconds=0.01)
+        work = hold(self.durable(), self.board, tuple(self.callers), self.send, pace=pace)
+        asyncio.run(work)
+
+    def findings(self) -> Findings:
+        """What every rule says about the log."""
+        raws = list(self.board.reader().entries())
+        return check_log(raws, rng=seeded(1), session=self.manifest.session)
+
+
+def value_of(number: int, steps: int = 20) -> Supply:
+    """Gives party `number` a value that stands on the grid."""
+    return lambda _: TunnelInput((number % steps) / steps)
+
+
+def slots(raws: Sequence[bytes]) -> dict[object, set[bytes]]:
+    """All bytes that were said for each slot."""
+    found: dict[object, set[bytes]] = {}
+    for raw in raws:
+        found.setdefault(Submission.decode(raw).entry.slot, set()).add(raw)
+    return found

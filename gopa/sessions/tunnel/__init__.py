@@ -6,6 +6,7 @@ Specification: `specs/12-sessions.md`, section 7; [the guide](../../../docs/tunn
 """
 
 from gopa.sessions.organising import OpenBoard
+from gopa.sessions.tunnel.call import Standing, Supply, TunnelInput
 from gopa.sessions.tunnel.guard import (
     FileGuard,
     Guard,
@@ -16,7 +17,7 @@ from gopa.sessions.tunnel.guard import (
 )
 from gopa.sessions.tunnel.host import LocalBoard, Send, TunnelHost, hold
 from gopa.sessions.tunnel.messages import TunnelReply, TunnelRequest
-from gopa.sessions.tunnel.party import Standing, Supply, TunnelInput, TunnelParty
+from gopa.sessions.tunnel.party import TunnelParty
 from gopa.sessions.tunnel.state import StateOfAnother
 from gopa.sessions.vault import SealingKey
 

@@ -128,21 +128,21 @@ class TunnelHost:
         self._queue: list[tuple[bytes, ...]] = []
 
     def turn(self, parties: Sequence[bytes], send: Send) -> bool:
-        """Tell these parties what is new, post what they say; whether there was anything to tell.
+        """Tell these parties what is new, post what they say; whether one of them moved on.
 
         A party whose reply does not come, or is none, is told the same again in the next turn.
         """
         self.refresh()
         requests = {party: request for party in parties if (request := self.request(party))}
-        if not requests:
-            return False
-        for party, reply in send(requests).items():
+        before = {party: self._lines.get(party, _Line()).said for party in requests}
+        moved = False
+        for party, reply in (send(requests) if requests else {}).items():
             try:
-                self.take(party, reply)
+                moved |= self.take(party, reply) != before.get(party)
             except ProtocolError as error:
                 _LOG.warning("a reply is left out: %s", visible(str(error)))
         self.post()
-        return True
+        return moved
 
     def refresh(self) -> int:
         """Read what is new in the log; its size."""

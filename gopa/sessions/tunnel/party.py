@@ -6,41 +6,18 @@ Whoever calls is the network: requests are believed as far as they prove themsel
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Final
 
-from bulletin_board import SignedCheckpoint, Submission
-from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence, verify_fork
-from bulletin_board.entry import verify_entry
-from bulletin_board.note import open_checkpoint
-from bulletin_board.tree import RightEdge, leaf_hash, old_root, verify_consistency, verify_subset
-from gopa.aggregation.structure import Value
 from gopa.aggregation.weighting import largest_weight
-from gopa.messages.framing import Posted
-from gopa.messages.manifest import DrandBeacon, Manifest
 from gopa.party import (
-    Dated,
-    Event,
-    Fetch,
-    Fetched,
-    Finished,
     LocalPolicy,
-    Part,
-    Supplied,
-    TimedOut,
-    Witnessed,
 )
-from gopa.party.states import Done, Enrolled, Invited, Outside, Stopped, opened_of
 from gopa.rounds.toolkit import Toolkit
-from gopa.sessions.contribution import encoding_for, offered
-from gopa.sessions.durable_party import DurableParty, blames, lacking
-from gopa.sessions.following import ManifestSearch, entries_of_session, matching
-from gopa.sessions.ticket import Ticket, checked_manifest
+from gopa.sessions.ticket import Ticket
+from gopa.sessions.tunnel.call import CallParts, PartyCall, Standing, Supply
 from gopa.sessions.tunnel.guard import (
     MARK,
     Guard,
@@ -51,59 +28,23 @@ from gopa.sessions.tunnel.guard import (
     last_mark,
 )
 from gopa.sessions.tunnel.messages import (
-    REPLY,
     REQUEST,
-    VERSION,
-    OwnEntry,
-    TunnelReply,
     TunnelRequest,
-    Want,
 )
 from gopa.sessions.tunnel.state import (
     SEED_SIZE,
-    SeedRng,
     StatePlace,
     TunnelState,
     seal,
     unseal,
 )
 from gopa.sessions.tunnel.state import VERSION as STATE_VERSION
-from gopa.sessions.vault.interface import MemoryVault
 from gopa.sessions.vault.protection import SealingKey
 from wire.domains import TUNNEL_ANSWER
 from wire.ed25519 import SigningKey
-from wire.errors import FaultyBoard, InvalidProof, MalformedMessage, ProtocolError
+from wire.errors import FaultyBoard, MalformedMessage
 from wire.randomness import Rng, draw
 from wire.secret import Guarded
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class TunnelInput(Guarded):
-    """Holds the value for a round, in its own units; a session with weights needs one."""
-
-    value: Value
-    weight: float | None = None
-    clip: bool = False
-
-
-Supply = Callable[[int], TunnelInput | None]
-"""Called with the number of a logical round that is open; None takes no part in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Says where a party stands. `last` is the last round that ended for it.
-
-    `part` is why it is not in the round that is open, `error` why it says nothing more.
-    """
-
-    counter: int
-    round: int
-    part: Part | None
-    needs_value: bool
-    last: Finished | None
-    over: bool
-    error: ProtocolError | None
 
 
 class TunnelParty(Guarded):
@@ -197,7 +138,7 @@ class TunnelParty(Guarded):
         if opened.evidence:
             raise FaultyBoard("the log has forked, says evidence kept before", opened.evidence)
         shown = self._decoded(request)
-        call = _Call(self._parts, opened, shown, hashlib.sha256(request).digest())
+        call = PartyCall(self._parts, opened, shown, hashlib.sha256(request).digest())
         call.run(supply)
         following = call.following()
         return self._said(known, counter, following, call.reply(following))
@@ -210,7 +151,7 @@ class TunnelParty(Guarded):
         known, counter, opened = self._open(state)
         if not opened.memory:
             return state
-        call = _Call(self._parts, opened, None, b"leave")
+        call = PartyCall(self._parts, opened, None, b"leave")
         call.leave()
         return self._said(known, counter, call.following(), b"")[0]
 
@@ -220,7 +161,7 @@ class TunnelParty(Guarded):
         It says nothing that did not leave with this state, which need not be the newest.
         """
         _, opened = unseal(state, self._place, self._secret)
-        return _Call(self._parts, opened, None, b"").reply(opened)
+        return PartyCall(self._parts, opened, None, b"").reply(opened)
 
     def standing(self, state: bytes) -> Standing:
         """Where the party stands, as this state says, which need not be the newest."""
@@ -230,12 +171,12 @@ class TunnelParty(Guarded):
             return Standing(counter, 0, None, needs_value=False, last=None, over=True, error=error)
         if not opened.memory:
             return Standing(counter, 0, None, needs_value=False, last=None, over=False, error=None)
-        call = _Call(self._parts, opened, None, b"")
+        call = PartyCall(self._parts, opened, None, b"")
         return call.standing(counter)
 
     @property
-    def _parts(self) -> _Parts:
-        return _Parts(
+    def _parts(self) -> CallParts:
+        return CallParts(
             self._ticket,
             self._identity,
             self._policy,
@@ -282,318 +223,6 @@ class TunnelParty(Guarded):
         follows = not known or MARK.decode(known).counter + 1 == mark.counter
         if not (follows and self._guard.commit(str(self._place), known, data)):
             raise _replayed()
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Parts(Guarded):
-    """Holds what every call of a party needs."""
-
-    ticket: Ticket
-    identity: SigningKey
-    policy: LocalPolicy
-    most: Decimal | None
-    clock: Callable[[], float]
-    toolkit: Toolkit | None
-
-
-_EMPTY: Final = bytes(32)
-
-
-class _Call(Guarded):
-    """Works one call out: from a state and a request to what is kept and said."""
-
-    def __init__(
-        self, parts: _Parts, state: TunnelState, shown: TunnelRequest | None, told: bytes
-    ) -> None:
-        self._parts = parts
-        self._state = state
-        self._shown = shown
-        self._author = parts.identity.public.data
-        self._vault: MemoryVault = state.vault()
-        self._checkpoint = state.checkpoint
-        self._evidence = b""
-        self._manifest_body = state.manifest
-        self._start, self._spent = state.start, state.spent
-        self._needs_log = False
-        self._now = self._time()
-        self._rng = SeedRng(state.seed, told, str(self._now).encode())
-        self._horizon = self._seen()
-        self._pool: tuple[Posted, ...] = ()
-        self._party: DurableParty | None = self._restored() if state.memory else None
-
-    def run(self, supply: Supply | None) -> None:
-        """Take what the request shows, as far as it proves itself."""
-        request = self._request
-        signed = self._verified(request)
-        if self._evidence:
-            return
-        self._pool = self._entries(request, signed)
-        self._checkpoint, self._horizon = request.checkpoint, signed
-        self._enter()
-        if self._party is None:
-            return
-        if self._hear(self._party):
-            self._start = max(self._start, signed.size)
-            self._supply(self._party, supply)
-
-    def leave(self) -> None:
-        """Wait no longer in the open round."""
-        if self._party is not None:
-            self._party.step(TimedOut(self._party.state.chain.round))
-
-    def following(self) -> TunnelState:
-        """What is kept until the next call. Behind a fork only the evidence is ([W6])."""
-        memory = b"" if self._evidence else self._vault.memory() or b""
-        journal = () if self._evidence else self._vault.journal()
-        return replace(
-            self._state,
-            seed=self._rng.following(memory, *journal, self._evidence),
-            spent=self._spent,
-            manifest=self._manifest_body,
-            checkpoint=self._checkpoint,
-            start=self._start,
-            memory=memory,
-            journal=journal,
-            evidence=self._evidence,
-        )
-
-    def reply(self, state: TunnelState) -> bytes:
-        """What the host is told."""
-        party = None if state.evidence else self._party
-        stage = None if party is None else party.state.stage
-        fetch = None if party is None else party.wanted
-        want = Want.LOG if self._needs_log else Want.ENTRIES
-        return REPLY.encode(
-            TunnelReply(
-                version=VERSION,
-                session=self._parts.ticket.session,
-                party=self._author,
-                size=0 if self._horizon is None else self._horizon.size,
-                start=self._start,
-                want=want if fetch else Want.NOTHING,
-                fetch=fetch,
-                needs_value=party is not None and self._lacks_value(party),
-                over=bool(state.evidence) or isinstance(stage, Done | Stopped),
-                posts=() if party is None else _unsent(party),
-            )
-        )
-
-    def standing(self, counter: int) -> Standing:
-        """Where the party stands."""
-        party = self._joined
-        stage = party.state.stage
-        return Standing(
-            counter=counter,
-            round=party.state.chain.round,
-            part=stage.part if isinstance(stage, Outside) else None,
-            needs_value=self._lacks_value(party),
-            last=party.last,
-            over=isinstance(stage, Done | Stopped),
-            error=stage.error if isinstance(stage, Stopped) else None,
-        )
-
-    @property
-    def _request(self) -> TunnelRequest:
-        if self._shown is None:
-            raise MalformedMessage("there is no request")
-        return self._shown
-
-    @property
-    def _joined(self) -> DurableParty:
-        if self._party is None:
-            raise MalformedMessage("the session's manifest has not been shown")
-        return self._party
-
-    def _time(self) -> int | None:
-        """The time, where coins come from a beacon; elsewhere nothing may depend on it."""
-        if not self._manifest_body or self._shown is None:
-            return None
-        manifest = checked_manifest(self._parts.ticket, self._manifest_body)
-        if not isinstance(manifest.beacon, DrandBeacon):
-            return None
-        return math.ceil(max(0.0, self._parts.clock()))
-
-    def _seen(self) -> SignedCheckpoint | None:
-        log = self._parts.ticket.log
-        return open_checkpoint(self._checkpoint, log) if self._checkpoint else None
-
-    def _restored(self) -> DurableParty:
-        parts = self._parts
-        manifest: Manifest = checked_manifest(parts.ticket, self._manifest_body)
-        return DurableParty(
-            self._vault,
-            manifest,
-            parts.identity,
-            parts.policy,
-            rng=self._rng,
-            toolkit=parts.toolkit,
-            session=parts.ticket.session,
-        )
-
-    def _verified(self, request: TunnelRequest) -> SignedCheckpoint:
-        """The checkpoint, which holds under the policy and extends the one seen before ([W1])."""
-        signed = self._parts.ticket.trust.open(request.checkpoint)
-        seen = self._horizon
-        if (seen is None or seen.size in {0, signed.size}) and request.consistency:
-            raise InvalidProof("a proof where nothing is to be proved", "12-N2")
-        if seen is None or not seen.size:
-            return signed
-        if signed.size < seen.size:
-            raise InvalidProof("a request older than the one before it", "12-N2")
-        if signed.size == seen.size:
-            shown = signed.root
-        else:
-            proof = request.consistency
-            shown = old_root(seen.size, signed.size, proof, signed.root, same=seen.root)
-        if shown != seen.root:
-            fork = ForkEvidence(seen.to_bytes(), signed.to_bytes(), request.consistency)
-            evidence = FORK_EVIDENCE.encode(fork)
-            verify_fork(evidence, self._parts.ticket.log)  # nobody is accused without proof
-            self._evidence = evidence
-        return signed
-
-    def _entries(self, request: TunnelRequest, signed: SignedCheckpoint) -> tuple[Posted, ...]:
-        """What the request shows, each entry included in the log and signed by its author."""
-        made = self._made()
-        found: list[Posted] = []
-        for each in request.shown:
-            if isinstance(each, OwnEntry):
-                raw = made.get(each.leaf)
-                if raw is None:
-                    message = "an entry that this state has not made is shown as its own"
-                    raise InvalidProof(message, "12-N2")
-                found.append(Posted(each.index, each.leaf, Submission.decode(raw).entry))
-                continue
-            submission = Submission.decode(each.raw)
-            if submission.entry.session != request.session:
-                raise InvalidProof("an entry of another session", "12-N2")
-            verify_entry(submission)
-            found.append(Posted(each.index, submission.leaf, submission.entry))
-        leaves = [(posted.index, posted.leaf) for posted in found]
-        verify_subset(leaves, signed.size, request.proof, signed.root)
-        self._require_prefix(request, signed)
-        return tuple(found)
-
-    def _require_prefix(self, request: TunnelRequest, signed: SignedCheckpoint) -> None:
-        """Require that `whole` is how the log of the checkpoint begins, entry for entry."""
-        size = len(request.whole)
-        if not size:
-            if request.prefix:
-                raise InvalidProof("a proof of no entries", "12-N2")
-            return
-        edge = RightEdge()
-        edge.extend(map(leaf_hash, request.whole))
-        verify_consistency(size, signed.size, request.prefix, edge.root(), signed.root)
-
-    def _made(self) -> dict[bytes, bytes]:
-        if self._party is None:
-            return {}
-        posts = self._party.remembered
-        return {leaf_hash(raw): raw for post in posts for raw in post.entries}
-
-    def _enter(self) -> None:
-        """Begin to follow the session once its manifest is there, if the policy accepts it."""
-        if self._party is not None:
-            return
-        search = ManifestSearch(self._parts.ticket.session)
-        if not any(search.take(posted) for posted in self._pool) or search.body is None:
-            return
-        self._manifest_body = search.body
-        self._now = self._time()
-        self._party = self._restored()
-
-    def _hear(self, party: DurableParty) -> bool:
-        """Tell the party what it and the organiser said, in the order of the log ([W2]).
-
-        Whether it has answers to all that it asks for: it hears nothing more until then.
-        """
-        if not self._answer(party):
-            return False
-        heard = {party.manifest.organiser, self._author}
-        for posted in self._pool:
-            author = posted.entry.author.data
-            if posted.index < self._start or author not in heard:
-                continue
-            if author == party.manifest.organiser:
-                self._witness(party)
-            self._tell(party, posted)
-            self._start = posted.index + 1
-            if not self._answer(party):
-                return False
-        return True
-
-    def _tell(self, party: DurableParty, event: Event) -> None:
-        party.step(event)
-        stage = party.state.stage
-        if self._now is not None and isinstance(stage, Enrolled) and stage.noted is None:
-            party.step(Dated(self._now))
-
-    def _witness(self, party: DurableParty) -> None:
-        """Tell the newest checkpoint before the organiser's next entry ([W5])."""
-        horizon = self._horizon
-        if horizon is not None and horizon.size > party.state.seen_size:
-            party.step(Witnessed(horizon.size, horizon.root))
-
-    def _answer(self, party: DurableParty) -> bool:
-        """Give the party what it asks for, if the request shows it; else say what it has to show.
-
-        What a request leaves out must not make the party accuse or stop (attack `lying-lookup`).
-        """
-        while (wanted := party.wanted) is not None:
-            entries = matching(wanted, self._others(self._pool))
-            if not lacking(wanted, entries):
-                attempt = party.attempt(Fetched(wanted.phase, entries))
-                if not any(map(blames, attempt.outputs)):
-                    attempt.commit()
-                    continue
-                self._needs_log = True
-            if not self._read_through(party, wanted):
-                return False
-            self._needs_log = False
-        return True
-
-    def _read_through(self, party: DurableParty, wanted: Fetch) -> bool:
-        """Answer with all that the log has below the cut, if the request shows all of it ([W3])."""
-        raws = self._request.whole
-        if len(raws) < wanted.cut:
-            return False
-        asked = replace(wanted, authors=(*wanted.authors, self._author))
-        whole = matching(asked, entries_of_session(raws[: wanted.cut], self._request.session))
-        landed = {leaf for leaf, _ in party.state.landed}
-        for mine in whole:
-            if mine.entry.author.data == self._author and mine.leaf not in landed:
-                party.step(mine)
-        if party.wanted == wanted:  # else it has left the round ([R4])
-            party.step(Fetched(wanted.phase, self._others(whole)))
-        return True
-
-    def _others(self, entries: Sequence[Posted]) -> tuple[Posted, ...]:
-        return tuple(each for each in entries if each.entry.author.data != self._author)
-
-    def _lacks_value(self, party: DurableParty) -> bool:
-        stage = party.state.stage
-        return isinstance(stage, Invited) and stage.opened.logical >= self._spent
-
-    def _supply(self, party: DurableParty, supply: Supply | None) -> None:
-        """Give the open round its value, if it has none and one is there."""
-        opened = opened_of(party.state.stage)
-        if supply is None or opened is None or not self._lacks_value(party):
-            return
-        given = supply(opened.logical)
-        if given is None:
-            return
-        most = None if given.weight is None else self._parts.most
-        encoding = encoding_for(party.manifest, given.weight, most)
-        value = offered(party.manifest, encoding, given.value, clip=given.clip, rng=self._rng)
-        self._tell(party, Supplied(opened.logical, value.row))
-        self._spent = opened.logical + 1
-
-
-def _unsent(party: DurableParty) -> tuple[bytes, ...]:
-    """What was said in the open round and is not known to be in the log ([W4])."""
-    landed = {leaf for leaf, _ in party.state.landed}
-    posts = (raw for post in party.remembered for raw in post.entries)
-    return tuple(raw for raw in posts if leaf_hash(raw) not in landed)
 
 
 def _digest(state: bytes, reply: bytes) -> bytes:

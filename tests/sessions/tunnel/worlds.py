@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from bulletin_board import Submission
 from gopa.messages.manifest import Manifest
 from gopa.organiser import SessionSetting, new_manifest
 from gopa.planning.terms import Terms
 from gopa.rules import Findings, check_log
-from gopa.sessions.organising import Deadlines, DurableOrganiser, OrganiserPace, Schedule
+from gopa.sessions.following import Horizon, entries_of_session
+from gopa.sessions.organising import (
+    Act,
+    Deadlines,
+    DurableOrganiser,
+    Over,
+    Schedule,
+    Send,
+    WaitUntil,
+)
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.tunnel import (
     Guard,
@@ -23,7 +31,6 @@ from gopa.sessions.tunnel import (
     TunnelHost,
     TunnelInput,
     TunnelParty,
-    hold,
 )
 from gopa.sessions.vault import MemoryVault
 from gopa.simulation.setup import permissive
@@ -33,7 +40,6 @@ from wire.ed25519 import SigningKey
 from wire.secret import SecretBytes
 
 SECRET = SealingKey(SecretBytes(bytes(range(32))))
-AT_ONCE = Deadlines(join=30, phase=30)
 
 
 @dataclass
@@ -60,7 +66,8 @@ class Tunnelled:
     terms: Terms
     setting: SessionSetting | None = None
     guard: Guard = field(default_factory=MemoryGuard)
-    deadlines: Deadlines = AT_ONCE
+    now: float = 1_800_000_000.0
+    read: int = 0
 
     def __post_init__(self) -> None:
         rng = seeded("tunnel")
@@ -78,10 +85,18 @@ class Tunnelled:
         self.board = LocalBoard(signer())
         self.ticket = Ticket("https://board.example", log_key(), self.manifest.session)
         self.callers = {
-            each.public.data: Caller(self.maker(number), value_of(number))
+            each.public.data: Caller(self.maker(number), value_of(number, self.terms.dimension))
             for number, each in enumerate(self.identities)
         }
         self.host = TunnelHost(self.board, self.manifest.session)
+        self.durable = DurableOrganiser(
+            MemoryVault(),
+            self.manifest,
+            self.organiser,
+            Schedule(Deadlines(join=30, phase=30)),
+            rng=seeded("organiser"),
+            clock=lambda: self.now,
+        )
 
     def maker(self, number: int, guard: Guard | None = None) -> Callable[[], TunnelParty]:
         """Makes the party with this number anew."""
@@ -110,17 +125,33 @@ class Tunnelled:
             if not self.callers[party].silent
         }
 
-    def durable(self) -> DurableOrganiser:
-        """The organiser, anew."""
-        return DurableOrganiser(
-            MemoryVault(), self.manifest, self.organiser, Schedule(self.deadlines), rng=os.urandom
-        )
+    def turn(self) -> bool:
+        """Tell everybody what is new, post what they say."""
+        return self.host.turn(tuple(self.callers), self.send)
 
-    def run(self) -> None:
-        """Hold the session to its end."""
-        pace = OrganiserPace(poll_seconds=0.01)
-        work = hold(self.durable(), self.board, tuple(self.callers), self.send, pace=pace)
-        asyncio.run(work)
+    def act(self) -> Act:
+        """Have the organiser read the log and do what is due."""
+        reader = self.board.reader()
+        raws = reader.entries(self.read)
+        self.durable.take(entries_of_session(raws, self.manifest.session, self.read))
+        self.read = reader.size
+        horizon = Horizon(reader.size, reader.signed.root)
+        self.durable.reached(horizon, reader.signed.to_bytes())
+        act = self.durable.act()
+        if isinstance(act, Send):
+            for raw in act.entries:
+                self.board.submit(raw)
+        elif isinstance(act, WaitUntil) and act.until is not None:
+            self.now = max(self.now, act.until)
+        return act
+
+    def run(self, until: Callable[[], bool] = lambda: False) -> Self:
+        """Hold the session, in lockstep, to its end or until something is the case."""
+        while not until():
+            over = isinstance(self.act(), Over)
+            if not self.turn() and over:
+                return self
+        return self
 
     def findings(self) -> Findings:
         """What every rule says about the log."""
@@ -128,9 +159,10 @@ class Tunnelled:
         return check_log(raws, rng=seeded(1), session=self.manifest.session)
 
 
-def value_of(number: int, steps: int = 20) -> Supply:
+def value_of(number: int, width: int) -> Supply:
     """Gives party `number` a value that stands on the grid."""
-    return lambda _: TunnelInput((number % steps) / steps)
+    value = (number % 20) / 20
+    return lambda _: TunnelInput(value if width == 1 else [value] * width)
 
 
 def slots(raws: Sequence[bytes]) -> dict[object, set[bytes]]:

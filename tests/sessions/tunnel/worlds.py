@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from bulletin_board import Submission
+from bulletin_board.entry import Slot
 from gopa.messages.manifest import Manifest
 from gopa.organiser import SessionSetting, new_manifest
 from gopa.planning.terms import Terms
@@ -98,7 +99,13 @@ class Tunnelled:
             clock=lambda: self.now,
         )
 
-    def maker(self, number: int, guard: Guard | None = None) -> Callable[[], TunnelParty]:
+    def raws(self) -> list[bytes]:
+        """The log."""
+        return list(self.board.reader().entries())
+
+    def maker(
+        self, number: int, guard: Guard | None = None, secret: SealingKey = SECRET
+    ) -> Callable[[], TunnelParty]:
         """Makes the party with this number anew."""
 
         def make() -> TunnelParty:
@@ -106,7 +113,7 @@ class Tunnelled:
                 self.ticket,
                 self.identities[number],
                 permissive(self.terms),
-                secret=SECRET,
+                secret=secret,
                 guard=guard or self.guard,
                 rng=seeded(f"party {number}"),
             )
@@ -155,8 +162,7 @@ class Tunnelled:
 
     def findings(self) -> Findings:
         """What every rule says about the log."""
-        raws = list(self.board.reader().entries())
-        return check_log(raws, rng=seeded(1), session=self.manifest.session)
+        return check_log(self.raws(), rng=seeded(1), session=self.manifest.session)
 
 
 def value_of(number: int, width: int) -> Supply:
@@ -165,9 +171,9 @@ def value_of(number: int, width: int) -> Supply:
     return lambda _: TunnelInput(value if width == 1 else [value] * width)
 
 
-def slots(raws: Sequence[bytes]) -> dict[object, set[bytes]]:
+def slots(raws: Sequence[bytes]) -> dict[Slot, set[bytes]]:
     """All bytes that were said for each slot."""
-    found: dict[object, set[bytes]] = {}
+    found: dict[Slot, set[bytes]] = {}
     for raw in raws:
         found.setdefault(Submission.decode(raw).entry.slot, set()).add(raw)
     return found

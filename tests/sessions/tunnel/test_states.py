@@ -1,0 +1,278 @@
+"""A state is used once: lost, old, foreign or damaged ones are refused, and nothing is said twice.
+
+Each test holds a whole session first, in which every state was accepted.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from bulletin_board import Submission
+from gopa.messages.phases import Phase
+from gopa.party import Part
+from gopa.sessions.organising import Over
+from gopa.sessions.tunnel import (
+    FileGuard,
+    Guard,
+    MemoryGuard,
+    StateLost,
+    StateOfAnother,
+    StateReplayed,
+    TunnelInput,
+    Unguarded,
+)
+from gopa.sessions.tunnel.messages import REPLY
+from gopa.sessions.vault import SealingKey, VaultDamaged, VaultError
+from tests.sessions.tunnel.worlds import Tunnelled, slots
+from tests.simulation.worlds import FEW, SIGNED
+from wire.errors import GopaError, InvalidProof
+from wire.secret import SecretBytes
+
+ONCE = replace(FEW, rounds=1)
+TWICE = replace(FEW, rounds=2, attempts=1, charged=0)
+
+
+@cache
+def held() -> Tunnelled:
+    """A session that is over; its parties are called only with what is refused."""
+    world = Tunnelled(ONCE, SIGNED).run()
+    assert world.findings().faults == ()
+    assert world.findings().rounds[0].sums is not None
+    return world
+
+
+def posts(replies: Sequence[bytes]) -> list[bytes]:
+    return [raw for reply in replies for raw in REPLY.decode(reply).posts]
+
+
+def test_the_last_call_may_be_repeated_word_for_word() -> None:
+    caller = held().caller(0)
+    state, request, reply = caller.seen[-1]
+    assert caller.party().answer(state, request, caller.supply) == (caller.state, reply)
+
+
+@pytest.mark.parametrize("age", range(2, 7))
+def test_a_state_from_before_is_refused(age: int) -> None:
+    caller = held().caller(0)
+    state, request, _ = caller.seen[-age]
+    for shown in (request, caller.seen[-1][1]):
+        with pytest.raises(StateReplayed):
+            caller.party().answer(state, shown, caller.supply)
+        with pytest.raises(StateReplayed):
+            caller.party().leave(state)
+
+
+def test_a_lost_state_is_not_made_anew() -> None:
+    caller = held().caller(0)
+    with pytest.raises(StateLost):
+        caller.party().answer(b"", caller.seen[0][1], caller.supply)
+    with pytest.raises(StateLost):
+        caller.party().begin()
+
+
+def test_the_state_of_another_party_or_session_is_refused() -> None:
+    caller, other = held().caller(0), held().caller(1)
+    with pytest.raises(StateOfAnother):
+        caller.party().answer(other.state, caller.seen[-1][1])
+    foreign = Tunnelled(TWICE, SIGNED)
+    with pytest.raises(StateOfAnother):
+        foreign.caller(0).party().answer(caller.state, caller.seen[-1][1])
+    # With the name of its owner changed it does not open.
+    forged = caller.party().key.join(other.state.split(other.party().key, 1))
+    with pytest.raises(VaultDamaged):
+        caller.party().answer(forged, caller.seen[-1][1])
+
+
+def test_every_byte_of_a_state_is_sealed() -> None:
+    caller, source = held().caller(0), random.Random(1)
+    places = {*range(100), *source.choices(range(len(caller.state)), k=100)}
+    for place in sorted(places):
+        damaged = bytearray(caller.state)
+        damaged[place] ^= 1 << source.randrange(8)
+        with pytest.raises((VaultDamaged, StateOfAnother)):
+            caller.party().standing(bytes(damaged))
+    for cut in (caller.state[:-1], caller.state + b"\0", caller.state[:90], b"x"):
+        with pytest.raises(VaultDamaged):
+            caller.party().standing(cut)
+    assert caller.party().standing(caller.state).over
+    other = SealingKey(SecretBytes(bytes(32)))
+    with pytest.raises(VaultDamaged):
+        held().maker(0, secret=other)().standing(caller.state)
+
+
+def test_a_state_tells_nothing_of_a_value_but_its_length() -> None:
+    states = []
+    for value in (0.0, 1.0):
+        world = Tunnelled(ONCE, SIGNED)
+        world.caller(0).supply = lambda _, value=value: TunnelInput(value)
+        world.run(lambda world=world: len(world.caller(0).seen) == 5)
+        states.append([len(each) for seen in world.caller(0).seen for each in seen])
+        assert world.caller(0).party().standing(world.caller(0).state).part is None
+    assert states[0] == states[1]
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_of_two_hosts_with_one_state_one_gets_an_answer(kind: str, tmp_path: Path) -> None:
+    guard: Guard = MemoryGuard() if kind == "memory" else FileGuard(tmp_path / "guard")
+    world = Tunnelled(ONCE, SIGNED, guard=guard)
+    world.run(lambda: len(world.caller(0).seen) == 1)
+    caller = world.caller(0)
+    older = caller.seen[-1][1]
+    world.act()
+    world.host.refresh()
+    newer = world.host.request(caller.party().key)
+    assert newer is not None
+    rivals = [older, newer, newer]
+    answers: list[object] = []
+
+    def ask(number: int) -> None:
+        try:
+            supply = caller.supply if number == 1 else lambda _: TunnelInput(0.95)
+            answers.append(caller.party().answer(caller.state, rivals[number], supply))
+        except GopaError as error:
+            answers.append(error)
+
+    threads = [Thread(target=ask, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    said = [each for each in answers if isinstance(each, tuple)]
+    assert len(said) == 1
+    refused = [each for each in answers if not isinstance(each, tuple)]
+    assert all(isinstance(each, VaultError | InvalidProof) for each in refused)
+    assert caller.party().standing(said[0][0]).counter == 2
+
+
+def hostile(guard: Guard) -> tuple[Tunnelled, list[bytes]]:
+    """A session whose host calls a party with old states, old requests and other values, too.
+
+    Returns everything that the party said, to whichever call.
+    """
+    world = Tunnelled(ONCE, SIGNED, guard=guard)
+    source, replies = random.Random(3), list[bytes]()
+    caller = world.caller(0)
+
+    def tried(state: bytes, request: bytes, value: float) -> None:
+        with suppress(GopaError):
+            party = caller.party()
+            replies.append(party.answer(state, request, lambda _: TunnelInput(value))[1])
+
+    def first(requests: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        request = requests.get(caller.party().key)
+        known = [(caller.state, request or b""), *((s, r) for s, r, _ in caller.seen)]
+        for _ in range(4 if request else 0):
+            tried(source.choice(known)[0], source.choice(known)[1], source.choice([0.0, 1.0]))
+        if request:
+            before = caller.state
+            try:
+                caller(request)
+            except StateReplayed:  # one of the tries was answered: it is out, and the state gone
+                caller.state = caller.party().begin(lost=True)
+                return world.send({k: r for k, r in requests.items() if k != caller.party().key})
+            for _ in range(2):
+                tried(before, request, source.choice([0.0, 1.0]))
+        return world.send({k: r for k, r in requests.items() if k != caller.party().key}) | (
+            {caller.party().key: caller.seen[-1][2]} if request else {}
+        )
+
+    everybody = tuple(world.callers)
+    for _ in range(40):
+        over = isinstance(world.act(), Over)
+        if not world.host.turn(everybody, first) and over:
+            break
+    return world, posts([*replies, *(reply for *_, reply in caller.seen)])
+
+
+def test_whatever_a_host_repeats_a_party_says_one_thing_for_each_slot() -> None:
+    world, said = hostile(MemoryGuard())
+    found = slots(said)
+    assert {Phase.JOIN, Phase.COINS, Phase.COMMIT} <= {slot.phase for slot in found}
+    assert all(len(each) == 1 for each in found.values())
+    assert world.findings().faults == ()
+
+
+def test_without_a_guard_a_host_gets_two_statements_for_a_slot() -> None:
+    _, said = hostile(Unguarded())
+    assert any(len(each) > 1 for each in slots(said).values())
+
+
+def test_a_party_that_lost_its_state_sits_out_and_comes_back() -> None:
+    world = Tunnelled(TWICE, SIGNED)
+    caller = world.caller(0)
+
+    def committed() -> bool:
+        return any(Submission.decode(raw).entry.phase == Phase.COMMIT for raw in world.raws())
+
+    world.run(committed)
+    old = caller.state
+    caller.state = caller.party().begin(lost=True)
+    # Where it stands now the host learns from it.
+    world.host.take(caller.party().key, caller.party().position(caller.state))
+    world.run()
+    found = world.findings()
+    assert found.faults == ()
+    assert [0 in (each.final or ()) for each in found.rounds] == [False, True]
+    with pytest.raises(StateReplayed):
+        caller.party().answer(old, caller.seen[-1][1])
+    assert all(len(each) == 1 for each in slots(posts([r for *_, r in caller.seen])).values())
+    assert caller.party().standing(caller.state).error is None
+
+
+def test_a_party_that_lost_its_state_before_it_gave_a_value_loses_no_round() -> None:
+    world = Tunnelled(ONCE, SIGNED)
+    caller = world.caller(0)
+    caller.party().begin()
+    with pytest.raises(StateLost):
+        caller.party().begin()
+    caller.state = caller.party().begin(lost=True)
+    world.run()
+    assert world.findings().rounds[0].final == tuple(range(5))
+
+
+def test_a_party_that_leaves_keeps_no_secret_and_takes_part_in_the_next_round() -> None:
+    world = Tunnelled(TWICE, SIGNED)
+    caller = world.caller(0)
+    world.run(lambda: len(caller.seen) == 4)
+    assert caller.party().standing(caller.state).part is None
+    longer, caller.state = caller.state, caller.party().leave(caller.state)
+    assert len(caller.state) < len(longer) / 2
+    assert caller.party().standing(caller.state).part is Part.TIMED_OUT
+    world.act()
+    world.host.refresh()
+    newer = world.host.request(caller.party().key)
+    assert newer is not None
+    with pytest.raises(StateReplayed):
+        caller.party().answer(longer, newer)
+    world.run()
+    found = world.findings()
+    assert found.faults == ()
+    assert 0 not in (found.rounds[0].final or ())
+    assert 0 in (found.rounds[-1].final or ())
+
+
+def test_a_state_does_not_grow_from_round_to_round() -> None:
+    world = Tunnelled(replace(FEW, rounds=3), SIGNED)
+    world.run()
+    sizes = [len(state) for state, *_ in world.caller(0).seen]
+    calls = (len(sizes) - 1) // 3
+    peaks = [max(sizes[1 + calls * at :][:calls]) for at in range(3)]
+    assert peaks[0] > 2_000
+    assert abs(peaks[2] - peaks[1]) < 100
+
+
+def test_a_party_without_a_mark_is_refused() -> None:
+    """A guard that was put back from a backup, or is not the party's."""
+    caller = held().caller(0)
+    with pytest.raises(StateReplayed):
+        held().maker(0, MemoryGuard())().answer(caller.state, caller.seen[-1][1])
+    with pytest.raises(VaultError):
+        held().maker(0, MemoryGuard())().leave(caller.state)

@@ -42,6 +42,7 @@ from gopa.sessions.tunnel.messages import (
     REPLY,
     VERSION,
     OwnEntry,
+    ShownEntry,
     TunnelReply,
     TunnelRequest,
     Want,
@@ -259,20 +260,19 @@ class PartyCall(Guarded):
         """What the request shows, each entry included in the log and signed by its author."""
         made = self._made()
         found: list[Posted] = []
+        leaves: list[tuple[int, bytes]] = []
         for each in request.shown:
-            if isinstance(each, OwnEntry):
-                raw = made.get(each.leaf)
-                if raw is None:
-                    message = "an entry that this state has not made is shown as its own"
-                    raise InvalidProof(message, "12-N2")
-                found.append(Posted(each.index, each.leaf, Submission.decode(raw).entry))
+            raw = made.get(each.leaf) if isinstance(each, OwnEntry) else each.raw
+            if isinstance(each, OwnEntry) and raw is None:
+                leaves.append((each.index, each.leaf))  # of a round that this party has left
                 continue
-            submission = Submission.decode(each.raw)
+            submission = Submission.decode(raw or b"")
             if submission.entry.session != request.session:
                 raise InvalidProof("an entry of another session", "12-N2")
-            verify_entry(submission)
+            if isinstance(each, ShownEntry):
+                verify_entry(submission)
             found.append(Posted(each.index, submission.leaf, submission.entry))
-        leaves = [(posted.index, posted.leaf) for posted in found]
+            leaves.append((each.index, submission.leaf))
         verify_subset(leaves, signed.size, request.proof, signed.root)
         self._require_prefix(request, signed)
         return tuple(found)

@@ -126,10 +126,7 @@ def test_of_two_hosts_with_one_state_one_gets_an_answer(kind: str, tmp_path: Pat
     world.run(lambda: len(world.caller(0).seen) == 1)
     caller = world.caller(0)
     older = caller.seen[-1][1]
-    world.act()
-    world.host.refresh()
-    newer = world.host.request(caller.party().key)
-    assert newer is not None
+    newer = world.next_request(0)
     rivals = [older, newer, newer]
     answers: list[object] = []
 
@@ -167,22 +164,13 @@ def hostile(guard: Guard) -> tuple[Tunnelled, list[bytes]]:
             replies.append(party.answer(state, request, lambda _: TunnelInput(value))[1])
 
     def first(requests: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-        request = requests.get(caller.party().key)
-        known = [(caller.state, request or b""), *((s, r) for s, r, _ in caller.seen)]
-        for _ in range(4 if request else 0):
-            tried(source.choice(known)[0], source.choice(known)[1], source.choice([0.0, 1.0]))
-        if request:
-            before = caller.state
-            try:
-                caller(request)
-            except StateReplayed:  # one of the tries was answered: it is out, and the state gone
-                caller.state = caller.party().begin(lost=True)
-                return world.send({k: r for k, r in requests.items() if k != caller.party().key})
-            for _ in range(2):
-                tried(before, request, source.choice([0.0, 1.0]))
-        return world.send({k: r for k, r in requests.items() if k != caller.party().key}) | (
-            {caller.party().key: caller.seen[-1][2]} if request else {}
-        )
+        made = world.send(requests)
+        if caller.party().key in made:
+            states, shown = [[each[at] for each in caller.seen] for at in (0, 1)]
+            tried(states[-1], shown[-1], 1.0)
+            for _ in range(6):
+                tried(source.choice(states), source.choice(shown), source.choice([0.0, 1.0]))
+        return made
 
     everybody = tuple(world.callers)
     for _ in range(40):
@@ -246,10 +234,7 @@ def test_a_party_that_leaves_keeps_no_secret_and_takes_part_in_the_next_round() 
     longer, caller.state = caller.state, caller.party().leave(caller.state)
     assert len(caller.state) < len(longer) / 2
     assert caller.party().standing(caller.state).part is Part.TIMED_OUT
-    world.act()
-    world.host.refresh()
-    newer = world.host.request(caller.party().key)
-    assert newer is not None
+    newer = world.next_request(0)
     with pytest.raises(StateReplayed):
         caller.party().answer(longer, newer)
     world.run()

@@ -152,6 +152,15 @@ class Tunnelled:
             self.now = max(self.now, act.until)
         return act
 
+    def next_request(self, number: int) -> bytes:
+        """What the host shows a party once the organiser has spoken again."""
+        while True:
+            self.act()
+            self.host.refresh()
+            request = self.host.request(self.identities[number].public.data)
+            if request is not None:
+                return request
+
     def run(self, until: Callable[[], bool] = lambda: False) -> Self:
         """Hold the session, in lockstep, to its end or until something is the case."""
         while not until():

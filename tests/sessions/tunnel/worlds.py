@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from bulletin_board import Submission
+from bulletin_board import Submission, TrustPolicy
 from bulletin_board.entry import Slot
 from gopa.messages.manifest import Manifest
 from gopa.organiser import SessionSetting, new_manifest
+from gopa.party import LocalPolicy
 from gopa.planning.terms import Terms
 from gopa.rules import Findings, check_log
 from gopa.sessions.following import Horizon, entries_of_session
@@ -67,6 +68,7 @@ class Tunnelled:
     terms: Terms
     setting: SessionSetting | None = None
     guard: Guard = field(default_factory=MemoryGuard)
+    policy: bytes = b""
     now: float = 1_800_000_000.0
     read: int = 0
 
@@ -82,9 +84,12 @@ class Tunnelled:
             log=log_key(),
             rng=rng,
             setting=self.setting,
+            policy=TrustPolicy.parse(self.policy) if self.policy else None,
         )
         self.board = LocalBoard(signer())
-        self.ticket = Ticket("https://board.example", log_key(), self.manifest.session)
+        self.ticket = Ticket(
+            "https://board.example", log_key(), self.manifest.session, self.manifest.policy
+        )
         self.callers = {
             each.public.data: Caller(self.maker(number), value_of(number, self.terms.dimension))
             for number, each in enumerate(self.identities)
@@ -104,7 +109,11 @@ class Tunnelled:
         return list(self.board.reader().entries())
 
     def maker(
-        self, number: int, guard: Guard | None = None, secret: SealingKey = SECRET
+        self,
+        number: int,
+        guard: Guard | None = None,
+        secret: SealingKey = SECRET,
+        policy: LocalPolicy | None = None,
     ) -> Callable[[], TunnelParty]:
         """Makes the party with this number anew."""
 
@@ -112,7 +121,7 @@ class Tunnelled:
             return TunnelParty(
                 self.ticket,
                 self.identities[number],
-                permissive(self.terms),
+                policy or permissive(self.terms),
                 secret=secret,
                 guard=guard or self.guard,
                 rng=seeded(f"party {number}"),

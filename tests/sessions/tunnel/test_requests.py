@@ -1,0 +1,270 @@
+"""A party believes of a request what proves itself, and a lie changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from bulletin_board import Submission
+from bulletin_board.client.forks import verify_fork
+from bulletin_board.note import KeyKind, cosign, open_checkpoint
+from bulletin_board.tree import consistency_proof, leaf_hash, node_hash, subset_proof
+from gopa.party import Refusal
+from gopa.sessions.tunnel import TunnelHost, Unguarded
+from gopa.sessions.tunnel import host as host_module
+from gopa.sessions.tunnel.messages import (
+    REPLY,
+    REQUEST,
+    OwnEntry,
+    ShownEntry,
+    TunnelRequest,
+    Want,
+)
+from gopa.simulation.board import SimulatedBoard
+from gopa.simulation.setup import permissive
+from tests.board.tools import entry_bytes, log_key, signer
+from tests.sessions.tunnel.worlds import Caller, Tunnelled
+from tests.simulation.worlds import FEW, SIGNED
+from wire.errors import FaultyBoard, InvalidProof, InvalidSignature, MalformedMessage, UsageError
+
+ONCE = replace(FEW, rounds=1)
+LYING = InvalidProof, MalformedMessage, InvalidSignature
+
+
+@cache
+def held() -> Tunnelled:
+    """A session that is over. Nothing guards its parties: every call can be made again."""
+    world = Tunnelled(ONCE, SIGNED, guard=Unguarded()).run()
+    assert world.findings().faults == ()
+    return world
+
+
+def call(number: int) -> tuple[Caller, bytes, TunnelRequest]:
+    """Call `number` of party 0; it is answered as it was before."""
+    caller = held().caller(0)
+    state, request, reply = caller.seen[number]
+    state = state or caller.party().begin()
+    assert caller.party().answer(state, request, caller.supply)[1] == reply
+    return caller, state, REQUEST.decode(request)
+
+
+def without(at: int) -> Callable[[TunnelRequest], TunnelRequest]:
+    return lambda shown: replace(shown, shown=shown.shown[:at] + shown.shown[at + 1 :])
+
+
+def resigned(shown: TunnelRequest) -> TunnelRequest:
+    """An entry whose signature is another one."""
+    entries = [
+        replace(each, raw=each.raw[:-1] + bytes([each.raw[-1] ^ 1]))
+        if isinstance(each, ShownEntry)
+        else each
+        for each in shown.shown
+    ]
+    return replace(shown, shown=tuple(entries))
+
+
+def foreign(shown: TunnelRequest) -> TunnelRequest:
+    first = shown.shown[0]
+    return replace(shown, shown=(ShownEntry(first.index, entry_bytes(0)), *shown.shown[1:]))
+
+
+LIES: dict[str, Callable[[TunnelRequest], TunnelRequest]] = {
+    "another session": lambda shown: replace(shown, session=bytes(32)),
+    "no consistency": lambda shown: replace(shown, consistency=()),
+    "more consistency": lambda shown: replace(shown, consistency=(*shown.consistency, bytes(32))),
+    "an entry less": without(0),
+    "a proof less": lambda shown: replace(shown, proof=shown.proof[1:]),
+    "another signature": resigned,
+    "an entry of another session": foreign,
+    "a prefix of nothing": lambda shown: replace(shown, prefix=(bytes(32),)),
+    "not the log": lambda shown: replace(shown, whole=(entry_bytes(0),)),
+    "in another order": lambda shown: replace(shown, shown=shown.shown[::-1]),
+    "unsigned": lambda shown: replace(shown, checkpoint=shown.checkpoint[:-9]),
+    "at another place": lambda shown: replace(
+        shown,
+        shown=tuple(replace(each, index=each.index + 1) for each in shown.shown),
+    ),
+}
+
+
+@pytest.mark.parametrize("lie", sorted(LIES))
+def test_a_request_that_lies_is_refused(lie: str) -> None:
+    caller, state, shown = call(3)
+    assert any(isinstance(each, OwnEntry) for each in shown.shown)
+    wrong = REQUEST.encode(LIES[lie](shown))
+    with pytest.raises(LYING):
+        caller.party().answer(state, wrong, caller.supply)
+
+
+def test_a_request_from_before_is_refused() -> None:
+    caller, state, _ = call(4)
+    for older in range(4):
+        with pytest.raises(InvalidProof) as caught:
+            caller.party().answer(state, caller.seen[older][1])
+        assert caught.value.check == "12-N2"
+
+
+def test_what_the_organiser_said_is_not_left_out() -> None:
+    """The party does not stop for good, either: told all of it, it goes on."""
+    caller, state, _ = call(2)
+    host = TunnelHost(held().board, held().manifest.session)
+    host.refresh()
+    key = caller.party().key
+    host.take(key, caller.party().position(state))
+    shown = REQUEST.decode(host.request(key) or b"")
+    organiser = held().organiser.public
+    spoken = [
+        posted
+        for posted in shown.shown
+        if isinstance(posted, ShownEntry)
+        and Submission.decode(posted.raw).entry.author == organiser
+    ]
+    assert len(spoken) > 2
+    reader = held().board.reader()
+    rest = [each for each in shown.shown if each is not spoken[0]]
+    proof = tuple(subset_proof([each.index for each in rest], reader.size, reader.node))
+    with pytest.raises(InvalidProof) as caught:
+        caller.party().answer(
+            state, REQUEST.encode(replace(shown, shown=tuple(rest), proof=proof)), caller.supply
+        )
+    assert caught.value.check == "12-N2"
+    # It has not said all that the log has of it (this state is old): it leaves the round.
+    told, reply = caller.party().answer(state, REQUEST.encode(shown), caller.supply)
+    assert REPLY.decode(reply).posts == ()
+    assert caller.party().standing(told).error is None
+
+
+def test_an_answer_that_lacks_somebody_is_taken_with_all_of_the_log_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a host hides must not make a party go on without somebody who is listed."""
+    monkeypatch.setattr(host_module, "AHEAD_BYTES", 0)
+    world = Tunnelled(ONCE, SIGNED, guard=Unguarded()).run()
+    caller, party = world.caller(0), world.caller(0).party()
+    replies = [REPLY.decode(reply) for *_, reply in caller.seen]
+    asking = [at for at, reply in enumerate(replies) if reply.want is Want.ENTRIES]
+    assert len(asking) == 3
+    for at in asking:
+        fetch, (state, request, said) = replies[at].fetch, caller.seen[at + 1]
+        assert fetch is not None
+        assert party.answer(state, request)[1] == said
+        shown = REQUEST.decode(request)
+        hidden = _hiding(world, shown, fetch.authors[0])
+        again = REPLY.decode(party.answer(state, REQUEST.encode(hidden))[1])
+        assert (again.want, again.fetch, again.posts) == (Want.ENTRIES, fetch, ())
+        reader = world.board.reader()
+        size = open_checkpoint(shown.checkpoint, log_key()).size
+        whole = tuple(reader.entries(0, size))
+        told = replace(hidden, whole=whole)
+        answer = REPLY.decode(party.answer(state, REQUEST.encode(told))[1])
+        assert answer.posts == REPLY.decode(said).posts
+        for lie in (whole[1:], (*whole[:1], *whole), whole[:-1]):
+            with pytest.raises(InvalidProof):
+                party.answer(state, REQUEST.encode(replace(hidden, whole=lie)))
+        # The beginning of the log, proved, but not as far as the cut: still not enough.
+        short = replace(hidden, whole=whole[:1], prefix=_prefix(world, 1, size))
+        assert REPLY.decode(party.answer(state, REQUEST.encode(short))[1]).posts == ()
+
+
+def _hiding(world: Tunnelled, shown: TunnelRequest, author: bytes) -> TunnelRequest:
+    """The same without what this author said, and proved."""
+    rest = tuple(
+        each
+        for each in shown.shown
+        if isinstance(each, OwnEntry) or Submission.decode(each.raw).entry.author.data != author
+    )
+    assert len(rest) < len(shown.shown)
+    size = open_checkpoint(shown.checkpoint, log_key()).size
+    leaves = [leaf_hash(raw) for raw in world.raws()[:size]]
+    proof = subset_proof([each.index for each in rest], size, _node(leaves))
+    return replace(shown, shown=rest, proof=tuple(proof))
+
+
+def _prefix(world: Tunnelled, older: int, size: int) -> tuple[bytes, ...]:
+    leaves = [leaf_hash(raw) for raw in world.raws()[:size]]
+    return tuple(consistency_proof(older, size, _node(leaves)))
+
+
+def _node(leaves: list[bytes]) -> Callable[[int, int], bytes]:
+    def node(height: int, index: int) -> bytes:
+        if not height:
+            return leaves[index]
+        return node_hash(node(height - 1, 2 * index), node(height - 1, 2 * index + 1))
+
+    return node
+
+
+def test_a_fork_ends_the_session_for_the_party() -> None:
+    caller, state, shown = call(3)
+    seen = open_checkpoint(REQUEST.decode(caller.seen[2][1]).checkpoint, log_key())
+    forked, raws = SimulatedBoard(signer()), held().raws()
+    forked.post([*raws[: seen.size - 1], raws[seen.size]])
+    assert forked.size == seen.size
+    lie = replace(shown, checkpoint=forked.checkpoint, consistency=(), shown=(), proof=())
+    stopped, reply = caller.party().answer(state, REQUEST.encode(lie))
+    assert REPLY.decode(reply).over
+    assert REPLY.decode(reply).posts == ()
+    standing = caller.party().standing(stopped)
+    assert standing.over
+    assert isinstance(standing.error, FaultyBoard)
+    verify_fork(standing.error.evidence, log_key())
+    for request in (lie, shown):
+        with pytest.raises(FaultyBoard) as caught:
+            caller.party().answer(stopped, REQUEST.encode(request))
+        verify_fork(caught.value.evidence, log_key())
+    assert len(stopped) < len(state)
+
+
+def test_a_checkpoint_needs_its_quorum() -> None:
+    witness = signer("witness.example", KeyKind.WITNESS)
+    policy = f"log {log_key()}\nwitness w {witness.verifier}\nquorum w\n".encode()
+    world = Tunnelled(ONCE, SIGNED, guard=Unguarded(), policy=policy)
+    world.act()
+    world.host.refresh()
+    request = world.host.request(world.caller(0).party().key)
+    shown = REQUEST.decode(request or b"")
+    signed = open_checkpoint(shown.checkpoint, log_key())
+    line = cosign(signed.note.text, witness, 1_800_000_000)
+    cosigned = replace(shown, checkpoint=signed.note.with_signatures([line]).to_bytes())
+    party = world.caller(0).party()
+    assert REPLY.decode(party.answer(b"", REQUEST.encode(cosigned))[1]).size == signed.size
+    with pytest.raises(InvalidProof) as caught:
+        party.answer(b"", REQUEST.encode(shown))
+    assert caught.value.check == "05-P2"
+
+
+def test_a_session_that_asks_too_much_is_refused_before_anything_is_said() -> None:
+    world = Tunnelled(ONCE, SIGNED, guard=Unguarded())
+    world.act()
+    world.host.refresh()
+    request = world.host.request(world.caller(0).party().key) or b""
+    assert world.caller(0).party().answer(b"", request)
+    strict = replace(permissive(ONCE), modes=frozenset())
+    with pytest.raises(Refusal):
+        world.maker(0, policy=strict)().answer(b"", request)
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_other_versions_are_refused_by_name(version: int) -> None:
+    caller, state, shown = call(1)
+    data = version.to_bytes(2) + REQUEST.encode(shown)[2:]
+    with pytest.raises(MalformedMessage) as caught:
+        caller.party().answer(state, data)
+    assert caught.value.field == "version"
+
+
+def test_a_host_takes_no_reply_of_another_party() -> None:
+    caller, other = held().caller(0), held().caller(1)
+    host = TunnelHost(held().board, held().manifest.session)
+    host.refresh()
+    assert host.take(caller.party().key, caller.seen[-1][2]).over
+    with pytest.raises(InvalidProof):
+        host.take(caller.party().key, other.seen[-1][2])
+    with pytest.raises(MalformedMessage):
+        host.take(caller.party().key, b"no reply")
+    assert host.request(caller.party().key) is None
+    with pytest.raises(UsageError):
+        caller.party().answer(caller.state, "text")  # type: ignore[arg-type]

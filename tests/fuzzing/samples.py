@@ -24,12 +24,16 @@ from gopa.auditing.evidence import (
 )
 from gopa.beacon import QUICKNET
 from gopa.masks import UniformMask
-from gopa.messages.phases import Kind
+from gopa.messages.phases import Kind, Phase
+from gopa.party import Fetch
 from gopa.party.states import BetweenRounds
 from gopa.sessions import party_memory as failures
 from gopa.sessions.organising.storage import STANDING, Covered, PhaseStart, StoredMessage
 from gopa.sessions.party_journal import RECORD
 from gopa.sessions.party_memory import MEMORY, KeptInput
+from gopa.sessions.tunnel.guard import Mark
+from gopa.sessions.tunnel.messages import OwnEntry, ShownEntry, TunnelReply, TunnelRequest, Want
+from gopa.sessions.tunnel.state import TunnelState
 from gopa.sessions.vault import identity
 from gopa.sessions.vault.frames import File, RecordPlace, Seal
 from gopa.sessions.vault.protection import Passphrase, Purpose, SealingKey, Unsealed, protect
@@ -56,6 +60,7 @@ def values() -> Iterator[Any]:
     yield from _lookups()
     yield from _vaults()
     yield from _memories()
+    yield from _tunnel()
     yield from evidence()
 
 
@@ -104,6 +109,19 @@ def _memories() -> Iterator[Any]:
     for error in (FaultyParty("it lied", bytes(32), bytes(32)), MalformedMessage("no", "field", 3)):
         yield error
         yield failures._failure(error)
+
+
+def _tunnel() -> Iterator[Any]:
+    place = bytes(32)
+    fetch = Fetch(Phase.COINS, 1, 9, (bytes(32), bytes([1]) * 32))
+    shown = (ShownEntry(4, entries()[0]), OwnEntry(7, bytes(32)))
+    yield from shown
+    yield fetch
+    yield TunnelRequest(1, place, b"note", (place,), shown, (place,), entries()[:2], (place,))
+    yield TunnelReply(1, place, place, 9, 4, Want.LOG, fetch, True, False, entries()[:2])
+    yield TunnelReply(1, place, place, 0, 0, Want.NOTHING, None, False, True, ())
+    yield Mark(1, 3, 1, place)
+    yield TunnelState(1, place, 1, b"manifest", b"note", 4, b"memory", (b"record",), b"")
 
 
 def evidence() -> Iterator[Any]:

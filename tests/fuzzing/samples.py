@@ -32,7 +32,7 @@ from gopa.sessions.organising.storage import STANDING, Covered, PhaseStart, Stor
 from gopa.sessions.party_journal import RECORD
 from gopa.sessions.party_memory import MEMORY, KeptInput
 from gopa.sessions.tunnel.guard import Mark
-from gopa.sessions.tunnel.messages import OwnEntry, ShownEntry, TunnelReply, TunnelRequest, Want
+from gopa.sessions.tunnel.messages import OwnEntry, TunnelEntry, TunnelReply, TunnelRequest, Want
 from gopa.sessions.tunnel.state import TunnelState
 from gopa.sessions.vault import identity
 from gopa.sessions.vault.frames import File, RecordPlace, Seal
@@ -114,7 +114,7 @@ def _memories() -> Iterator[Any]:
 def _tunnel() -> Iterator[Any]:
     place = bytes(32)
     fetch = Fetch(Phase.COINS, 1, 9, (bytes(32), bytes([1]) * 32))
-    shown = (ShownEntry(4, entries()[0]), OwnEntry(7, bytes(32)))
+    shown = (TunnelEntry(4, entries()[0]), OwnEntry(7, bytes(32)))
     yield from shown
     yield fetch
     yield TunnelRequest(1, place, b"note", (place,), shown, (place,), entries()[:2], (place,))

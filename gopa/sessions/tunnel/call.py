@@ -42,7 +42,7 @@ from gopa.sessions.tunnel.messages import (
     REPLY,
     VERSION,
     OwnEntry,
-    ShownEntry,
+    TunnelEntry,
     TunnelReply,
     TunnelRequest,
     Want,
@@ -269,7 +269,7 @@ class PartyCall(Guarded):
             submission = Submission.decode(raw or b"")
             if submission.entry.session != request.session:
                 raise InvalidProof("an entry of another session", "12-N2")
-            if isinstance(each, ShownEntry):
+            if isinstance(each, TunnelEntry):
                 verify_entry(submission)
             found.append(Posted(each.index, submission.leaf, submission.entry))
             leaves.append((each.index, submission.leaf))

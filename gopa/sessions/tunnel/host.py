@@ -42,7 +42,7 @@ from gopa.sessions.tunnel.messages import (
     VERSION,
     OwnEntry,
     Shown,
-    ShownEntry,
+    TunnelEntry,
     TunnelReply,
     TunnelRequest,
     Want,
@@ -256,7 +256,7 @@ class TunnelHost:
     def _entry(self, posted: Posted, party: bytes, line: _Line) -> Shown:
         if posted.entry.author.data == party and posted.leaf in line.made:
             return OwnEntry(posted.index, posted.leaf)
-        return ShownEntry(posted.index, self._raws[posted.index])
+        return TunnelEntry(posted.index, self._raws[posted.index])
 
     def _ahead(self, party: bytes, found: Sequence[Posted]) -> list[Posted]:
         """What others said in the phases that the party hears are over, as far as it is little."""

@@ -36,7 +36,7 @@ _LARGEST_LOG: Final = 2**28
 
 
 @dataclass(frozen=True, slots=True)
-class ShownEntry:
+class TunnelEntry:
     """Shows a signed entry of the log; it is proved to be at `index`."""
 
     index: int
@@ -51,10 +51,12 @@ class OwnEntry:
     leaf: bytes
 
 
-Shown: TypeAlias = ShownEntry | OwnEntry
+Shown: TypeAlias = TunnelEntry | OwnEntry
 
 
-class _Tag(IntEnum):
+class ShownKind(IntEnum):
+    """Says how an entry is shown."""
+
     ENTRY = 1
     OWN = 2
 
@@ -62,9 +64,9 @@ class _Tag(IntEnum):
 _RAW: Final = opaque(1, LARGEST_ENTRY)
 SHOWN: Final[Codec[Shown]] = select(
     "Shown",
-    enumeration(_Tag, u8),
-    Case(_Tag.ENTRY, record(ShownEntry, index=u64, raw=_RAW)),
-    Case(_Tag.OWN, record(OwnEntry, index=u64, leaf=_HASH)),
+    enumeration(ShownKind, u8),
+    Case(ShownKind.ENTRY, record(TunnelEntry, index=u64, raw=_RAW)),
+    Case(ShownKind.OWN, record(OwnEntry, index=u64, leaf=_HASH)),
 )
 
 

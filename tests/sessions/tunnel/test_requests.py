@@ -19,7 +19,7 @@ from gopa.sessions.tunnel.messages import (
     REPLY,
     REQUEST,
     OwnEntry,
-    ShownEntry,
+    TunnelEntry,
     TunnelRequest,
     Want,
 )
@@ -59,7 +59,7 @@ def resigned(shown: TunnelRequest) -> TunnelRequest:
     """An entry whose signature is another one."""
     entries = [
         replace(each, raw=each.raw[:-1] + bytes([each.raw[-1] ^ 1]))
-        if isinstance(each, ShownEntry)
+        if isinstance(each, TunnelEntry)
         else each
         for each in shown.shown
     ]
@@ -68,7 +68,7 @@ def resigned(shown: TunnelRequest) -> TunnelRequest:
 
 def foreign(shown: TunnelRequest) -> TunnelRequest:
     first = shown.shown[0]
-    return replace(shown, shown=(ShownEntry(first.index, entry_bytes(0)), *shown.shown[1:]))
+    return replace(shown, shown=(TunnelEntry(first.index, entry_bytes(0)), *shown.shown[1:]))
 
 
 LIES: dict[str, Callable[[TunnelRequest], TunnelRequest]] = {
@@ -119,7 +119,7 @@ def test_what_the_organiser_said_is_not_left_out() -> None:
     spoken = [
         posted
         for posted in shown.shown
-        if isinstance(posted, ShownEntry)
+        if isinstance(posted, TunnelEntry)
         and Submission.decode(posted.raw).entry.author == organiser
     ]
     assert len(spoken) > 2

@@ -170,8 +170,8 @@ ERRORS_TO_DO: Final = {
     "SessionOver": "Ask the organiser for another session.",
     "StaleMirror": "Read the log from its board, or wait until the mirror has caught up.",
     "StateDiverged": "Go on with the version of the library with which the session was begun.",
-    "StateLost": "Give the last state, or begin with `lost=True` and sit out the rounds to which the "
-    "party may have given a value.",
+    "StateLost": "Give the last state, or begin with `lost=True` and sit out the rounds to which "
+    "the party may have given a value.",
     "StateOfAnother": "Give each party, in each session, the state that it returned last.",
     "StateReplayed": "Go on with the state of the answer that left last. If that is gone: "
     "`begin(lost=True)`.",

@@ -117,13 +117,14 @@ class PartyCall(Guarded):
         self._checkpoint = state.checkpoint
         self._evidence = b""
         self._manifest_body = state.manifest
+        self._manifest = self._read_manifest() if state.manifest else None
         self._start, self._spent = state.start, state.spent
         self._needs_log = False
         self._now = self._time()
         self._rng = SeedRng(state.seed, told, str(self._now).encode())
         self._horizon = self._seen()
         self._pool: tuple[Posted, ...] = ()
-        self._party: DurableParty | None = self._restored() if state.memory else None
+        self._party = self._restored(self._manifest) if self._manifest and state.memory else None
 
     def run(self, supply: Supply | None) -> None:
         """Take what the request shows, as far as it proves itself."""
@@ -208,12 +209,14 @@ class PartyCall(Guarded):
             raise MalformedMessage("the session's manifest has not been shown")
         return self._party
 
+    def _read_manifest(self) -> Manifest:
+        return checked_manifest(self._parts.ticket, self._manifest_body)
+
     def _time(self) -> int | None:
         """The time, where coins come from a beacon; elsewhere nothing may depend on it."""
-        if not self._manifest_body or self._shown is None:
+        if self._shown is None or self._manifest is None:
             return None
-        manifest = checked_manifest(self._parts.ticket, self._manifest_body)
-        if not isinstance(manifest.beacon, DrandBeacon):
+        if not isinstance(self._manifest.beacon, DrandBeacon):
             return None
         return math.ceil(max(0.0, self._parts.clock()))
 
@@ -221,9 +224,8 @@ class PartyCall(Guarded):
         log = self._parts.ticket.log
         return open_checkpoint(self._checkpoint, log) if self._checkpoint else None
 
-    def _restored(self) -> DurableParty:
+    def _restored(self, manifest: Manifest) -> DurableParty:
         parts = self._parts
-        manifest: Manifest = checked_manifest(parts.ticket, self._manifest_body)
         return DurableParty(
             self._vault,
             manifest,
@@ -302,8 +304,9 @@ class PartyCall(Guarded):
         if not any(search.take(posted) for posted in self._pool) or search.body is None:
             return
         self._manifest_body = search.body
+        self._manifest = self._read_manifest()
         self._now = self._time()
-        self._party = self._restored()
+        self._party = self._restored(self._manifest)
 
     def _hear(self, party: DurableParty) -> bool:
         """Tell the party what it and the organiser said, in the order of the log ([W2]).

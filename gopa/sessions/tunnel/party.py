@@ -96,25 +96,8 @@ class TunnelParty(Guarded):
 
         Raises `StateLost` if it has begun before, unless `lost`.
         """
-        known, last = last_mark(self._guard, str(self._place))
-        if last is not None and not lost:
-            message = "this party has begun before: give its last state, or begin(lost=True)"
-            raise StateLost(message)
-        state = TunnelState(
-            version=STATE_VERSION,
-            seed=draw(self._rng, SEED_SIZE),
-            spent=0 if last is None else last.spent,
-            manifest=b"",
-            checkpoint=b"",
-            start=0,
-            memory=b"",
-            journal=(),
-            evidence=b"",
-        )
-        counter = 0 if last is None else last.counter + 1
-        sealed = seal(state, self._place, counter, self._secret)
-        self._leave_by_guard(known, Mark(1, counter, state.spent, _digest(sealed, b"")))
-        return sealed
+        known, counter, state = self._first(lost=lost)
+        return self._said(known, counter, state, b"")[0]
 
     def answer(
         self, state: bytes, request: bytes, supply: Supply | None = None
@@ -132,9 +115,7 @@ class TunnelParty(Guarded):
             InvalidValue, OutOfRange, UsageError: the value does not fit the session.
             VaultError: the state or the guard cannot be used.
         """
-        if not state:
-            state = self.begin()
-        known, counter, opened = self._open(state)
+        known, counter, opened = self._open(state) if state else self._first(lost=False)
         if opened.evidence:
             raise FaultyBoard("the log has forked, says evidence kept before", opened.evidence)
         shown = self._decoded(request)
@@ -184,6 +165,25 @@ class TunnelParty(Guarded):
             self._clock,
             self._toolkit,
         )
+
+    def _first(self, *, lost: bool) -> tuple[bytes, int, TunnelState]:
+        """What comes before all states: nothing is known, and the counter has not begun."""
+        known, last = last_mark(self._guard, str(self._place))
+        if last is not None and not lost:
+            message = "this party has begun before: give its last state, or begin(lost=True)"
+            raise StateLost(message)
+        state = TunnelState(
+            version=STATE_VERSION,
+            seed=draw(self._rng, SEED_SIZE),
+            spent=0 if last is None else last.spent,
+            manifest=b"",
+            checkpoint=b"",
+            start=0,
+            memory=b"",
+            journal=(),
+            evidence=b"",
+        )
+        return known, -1 if last is None else last.counter, state
 
     def _open(self, data: bytes) -> tuple[bytes, int, TunnelState]:
         """A state that may be answered from: the one that left last, or the one before it.

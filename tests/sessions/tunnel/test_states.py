@@ -146,7 +146,7 @@ def test_of_two_hosts_with_one_state_one_gets_an_answer(kind: str, tmp_path: Pat
     assert len(said) == 1
     refused = [each for each in answers if not isinstance(each, tuple)]
     assert all(isinstance(each, VaultError | InvalidProof) for each in refused)
-    assert caller.party().standing(said[0][0]).counter == 2
+    assert caller.party().standing(said[0][0]).counter == 1
 
 
 def hostile(guard: Guard) -> tuple[Tunnelled, list[bytes]]:
@@ -215,6 +215,16 @@ def test_a_party_that_lost_its_state_sits_out_and_comes_back() -> None:
     assert caller.party().standing(caller.state).error is None
 
 
+def test_a_first_call_that_is_refused_leaves_nothing_behind() -> None:
+    world = Tunnelled(ONCE, SIGNED)
+    party, (_, request, reply) = world.caller(0).party(), held().caller(0).seen[0]
+    for wrong in (b"", b"no request", request[:-1]):
+        with pytest.raises(GopaError):
+            party.answer(b"", wrong)
+    assert world.guard.last(f"{world.manifest.session.hex()}-{party.key.hex()}") == b""
+    assert party.answer(b"", request)[1] == reply
+
+
 def test_a_party_that_lost_its_state_before_it_gave_a_value_loses_no_round() -> None:
     world = Tunnelled(ONCE, SIGNED)
     caller = world.caller(0)
@@ -245,13 +255,13 @@ def test_a_party_that_leaves_keeps_no_secret_and_takes_part_in_the_next_round() 
 
 
 def test_a_state_does_not_grow_from_round_to_round() -> None:
-    world = Tunnelled(replace(FEW, rounds=3), SIGNED)
-    world.run()
+    world = Tunnelled(TWICE, SIGNED).run()
     sizes = [len(state) for state, *_ in world.caller(0).seen]
-    calls = (len(sizes) - 1) // 3
-    peaks = [max(sizes[1 + calls * at :][:calls]) for at in range(3)]
-    assert peaks[0] > 2_000
-    assert abs(peaks[2] - peaks[1]) < 100
+    first, second = sizes[1:8], sizes[8:]
+    assert min(map(len, (first, second))) == 7
+    assert max(first) > 2_000
+    assert max(second) < max(first) + 100
+    assert len(world.caller(0).state) < 1_500
 
 
 def test_a_party_without_a_mark_is_refused() -> None:

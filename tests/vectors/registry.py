@@ -13,6 +13,7 @@ from tests.graph import vectors as graph_vectors
 from tests.masks import masks_vectors
 from tests.messages import messages_vectors
 from tests.planning import terms_vectors
+from tests.sessions.tunnel import tunnel_vectors
 from tests.zkp import (
     gaussian_noise_vectors,
     l2_vectors,
@@ -43,6 +44,7 @@ SOURCES: Final[dict[str, Callable[[], dict[str, object]]]] = {
     "sigma.json": sigma_vectors.records,
     "terms.json": terms_vectors.records,
     "transcript.json": transcript_vectors.records,
+    "tunnel.json": tunnel_vectors.records,
     "vector_range.json": vector_range_vectors.records,
     "weighted_noise.json": weighted_noise_vectors.records,
 }

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from gopa.sessions.tunnel import SealingKey, StateOfAnother
 from gopa.sessions.tunnel.guard import MARK
 from gopa.sessions.tunnel.messages import REPLY, REQUEST
-from gopa.sessions.tunnel.state import TUNNEL
+from gopa.sessions.tunnel.state import TUNNEL, StatePlace, unseal
+from gopa.sessions.vault import VaultDamaged
 from wire.codec import Codec
+from wire.errors import MalformedMessage
+from wire.secret import SecretBytes
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "tunnel.md").read_text()
+VECTORS = json.loads((ROOT / "specs" / "vectors" / "tunnel.json").read_text())
 SPEC = (ROOT / "specs" / "12-sessions.md").read_text()
 
 
@@ -45,3 +53,27 @@ def test_rules_are_numbered_without_gaps() -> None:
 
 def _sources() -> str:
     return "".join(path.read_text() for path in (ROOT / "gopa/sessions/tunnel").glob("*.py"))
+
+
+def test_published_messages_are_read_and_changed_ones_are_not() -> None:
+    codecs: dict[str, Codec[Any]] = {"request": REQUEST, "reply": REPLY, "mark": MARK}
+    for name, text in VECTORS["messages"].items():
+        codec, data = codecs[name.partition(":")[0]], bytes.fromhex(text)
+        assert codec.encode(codec.decode(data)) == data
+        for wrong in (data[:-1], data + b"\0", b"\0\2" + data[2:]):
+            with pytest.raises(MalformedMessage):
+                codec.decode(wrong)
+
+
+def test_the_published_state_opens_in_its_place() -> None:
+    found = VECTORS["state"]
+    secret = SealingKey(SecretBytes(bytes.fromhex(found["secret"])))
+    place = StatePlace(bytes.fromhex(found["session"]), bytes.fromhex(found["party"]))
+    sealed = bytes.fromhex(found["sealed"])
+    counter, state = unseal(sealed, place, secret)
+    assert counter == found["counter"]
+    assert TUNNEL.encode(state).hex() == found["content"]
+    with pytest.raises(VaultDamaged):
+        unseal(sealed.replace(counter.to_bytes(8), (counter + 1).to_bytes(8), 1), place, secret)
+    with pytest.raises(StateOfAnother):
+        unseal(sealed, StatePlace(place.party, place.session), secret)

@@ -1,0 +1,58 @@
+"""What `specs/vectors/tunnel.json` holds: requests, replies, marks, and a state with its seal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gopa.messages.phases import Phase
+from gopa.party import Fetch
+from gopa.sessions.tunnel.guard import MARK, Mark
+from gopa.sessions.tunnel.messages import (
+    REPLY,
+    REQUEST,
+    OwnEntry,
+    TunnelEntry,
+    TunnelReply,
+    TunnelRequest,
+    Want,
+)
+from gopa.sessions.tunnel.state import TUNNEL, StatePlace, TunnelState, seal
+from tests.board.tools import entry_bytes
+from tests.sessions.tunnel.worlds import SECRET
+
+SESSION, PARTY, HASH = (bytes([at]) * 32 for at in (1, 2, 3))
+PLACE = StatePlace(SESSION, PARTY)
+COUNTER = 7
+STATE = TunnelState(1, HASH, 1, b"manifest", b"checkpoint", 9, b"memory", (b"record", b""), b"")
+_FETCH = Fetch(Phase.COINS, 1, 9, (HASH, PARTY[:31] + b"\xff"))
+_SHOWN = (TunnelEntry(4, entry_bytes(0)), OwnEntry(7, HASH))
+
+MESSAGES: dict[str, bytes] = {
+    "request: nothing but a checkpoint": REQUEST.encode(TunnelRequest(1, SESSION, b"note")),
+    "request: everything": REQUEST.encode(
+        TunnelRequest(1, SESSION, b"note", (HASH,), _SHOWN, (HASH, HASH), (b"entry",), (HASH,))
+    ),
+    "reply: nothing is wanted": REPLY.encode(
+        TunnelReply(1, SESSION, PARTY, 0, 0, Want.NOTHING, None, True, False, ())
+    ),
+    "reply: a fetch and a post": REPLY.encode(
+        TunnelReply(1, SESSION, PARTY, 9, 5, Want.LOG, _FETCH, False, False, (entry_bytes(1),))
+    ),
+    "mark": MARK.encode(Mark(1, COUNTER, 1, HASH)),
+}
+
+
+def records() -> dict[str, Any]:
+    """The content of the vector file."""
+    return {
+        "format": "all in hexadecimal; every message with a byte less or more is refused",
+        "messages": {name: data.hex() for name, data in MESSAGES.items()},
+        "state": {
+            "secret": SECRET.data.reveal().hex(),
+            "session": SESSION.hex(),
+            "party": PARTY.hex(),
+            "counter": COUNTER,
+            "content": TUNNEL.encode(STATE).hex(),
+            "sealed": seal(STATE, PLACE, COUNTER, SECRET).hex(),
+        },
+    }

@@ -113,12 +113,13 @@ def _memories() -> Iterator[Any]:
 
 def _tunnel() -> Iterator[Any]:
     place = bytes(32)
+    some = tuple(entries()[:2])
     fetch = Fetch(Phase.COINS, 1, 9, (bytes(32), bytes([1]) * 32))
     shown = (TunnelEntry(4, entries()[0]), OwnEntry(7, bytes(32)))
     yield from shown
     yield fetch
-    yield TunnelRequest(1, place, b"note", (place,), shown, (place,), entries()[:2], (place,))
-    yield TunnelReply(1, place, place, 9, 4, Want.LOG, fetch, True, False, entries()[:2])
+    yield TunnelRequest(1, place, b"note", (place,), shown, (place,), some, (place,))
+    yield TunnelReply(1, place, place, 9, 4, Want.LOG, fetch, True, False, some)
     yield TunnelReply(1, place, place, 0, 0, Want.NOTHING, None, False, True, ())
     yield Mark(1, 3, 1, place)
     yield TunnelState(1, place, 1, b"manifest", b"note", 4, b"memory", (b"record",), b"")

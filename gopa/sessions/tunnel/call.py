@@ -138,7 +138,6 @@ class PartyCall(Guarded):
         if self._party is None:
             return
         if self._hear(self._party):
-            self._start = max(self._start, signed.size)
             self._supply(self._party, supply)
 
     def leave(self) -> None:

@@ -17,6 +17,7 @@ from typing import Final
 
 from bulletin_board import (
     Accepted,
+    Entry,
     LogReader,
     NoteSigner,
     Sequencer,
@@ -47,7 +48,7 @@ from gopa.sessions.tunnel.messages import (
     TunnelRequest,
     Want,
 )
-from wire.errors import InvalidProof, ProtocolError
+from wire.errors import InvalidProof, ProtocolError, UsageError
 
 _LOG: Final = logging.getLogger("gopa.sessions")
 
@@ -170,7 +171,11 @@ class TunnelHost:
         spoken = any(posted.entry.author.data == organiser for posted in found)
         if not (spoken or fetch is not None or again):
             return None
-        return REQUEST.encode(self._shown(reader, party, line, found))
+        try:
+            return REQUEST.encode(self._shown(reader, party, line, found))
+        except UsageError as error:  # all of a log that is very long
+            _LOG.warning("what a party asks for does not fit into a request: %s", error)
+            return None
 
     def take(self, party: bytes, reply: bytes) -> TunnelReply:
         """Take what the party with this key said; `post` posts it.
@@ -178,7 +183,8 @@ class TunnelHost:
         Raises `MalformedMessage` or `InvalidProof` for what is not its reply.
         """
         said = REPLY.decode(reply)
-        if (said.session, said.party) != (self._session, party):
+        owners = {(each.session, each.author.data) for each in map(_entry_of, said.posts)}
+        if not {(said.session, said.party), *owners} <= {(self._session, party)}:
             raise InvalidProof("the reply of another party or session", "12-N3")
         line = self._lines.setdefault(party, _Line())
         if not said.start:
@@ -240,7 +246,7 @@ class TunnelHost:
             shown |= {posted.index: posted for posted in answer}
             present = {posted.entry.author.data for posted in answer}
             if said.want is Want.LOG or not present.issuperset(said.fetch.authors):
-                whole = tuple(reader.entries(0, said.fetch.cut))
+                whole = tuple(reader.entries(0, min(said.fetch.cut, reader.size)))
         indexes = sorted(shown)
         return TunnelRequest(
             version=VERSION,
@@ -276,6 +282,10 @@ class TunnelHost:
             if size <= room:
                 ahead, room = [*ahead, *said], room - size
         return ahead
+
+
+def _entry_of(raw: bytes) -> Entry:
+    return Submission.decode(raw).entry
 
 
 def _consistency(reader: LogReader, size: int) -> tuple[bytes, ...]:

@@ -86,7 +86,7 @@ class Dying(PrivateFiles):
         self._count()
         return super().create(path)
 
-    def write(self, handle: int, data: memoryview) -> int:
+    def write(self, handle: int, data: bytes | memoryview) -> int:
         self._count()
         return super().write(handle, data[:7])
 

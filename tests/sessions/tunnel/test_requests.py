@@ -12,7 +12,8 @@ from bulletin_board import Submission
 from bulletin_board.client.forks import verify_fork
 from bulletin_board.note import KeyKind, cosign, open_checkpoint
 from bulletin_board.tree import consistency_proof, leaf_hash, node_hash, subset_proof
-from gopa.party import Refusal
+from gopa.messages.phases import Phase
+from gopa.party import Fetch, Refusal
 from gopa.sessions.tunnel import TunnelHost, Unguarded
 from gopa.sessions.tunnel import host as host_module
 from gopa.sessions.tunnel.messages import (
@@ -268,3 +269,38 @@ def test_a_host_takes_no_reply_of_another_party() -> None:
     assert host.request(caller.party().key) is None
     with pytest.raises(UsageError):
         caller.party().answer(caller.state, "text")  # type: ignore[arg-type]
+
+
+def test_a_party_that_lies_to_its_host_harms_nobody_else() -> None:
+    """It is shown the log as far as there is one, and posts nothing for others."""
+    caller, other = held().caller(0), held().caller(1)
+    host = TunnelHost(held().board, held().manifest.session)
+    host.refresh()
+    key = caller.party().key
+    said = REPLY.decode(caller.seen[2][2])
+    for size, start in ((2**63, 2**63), (0, 2**63), (2**63, 0), (5, 0)):
+        fetch = Fetch(Phase.CONFIRM, 1, 2**63, (bytes(32),))
+        lie = replace(said, size=size, start=start, want=Want.LOG, fetch=fetch)
+        host.take(key, REPLY.encode(lie))
+        shown = REQUEST.decode(host.request(key) or b"")
+        assert len(shown.whole) == len(held().raws())
+    assert host.take(key, caller.seen[2][2]).posts
+    for posts in (REPLY.decode(other.seen[2][2]).posts, (entry_bytes(0),)):
+        with pytest.raises(InvalidProof):
+            host.take(key, REPLY.encode(replace(said, posts=posts)))
+    with pytest.raises(MalformedMessage):
+        host.take(key, REPLY.encode(replace(said, posts=(b"no entry",))))
+
+
+def test_what_a_host_hides_it_may_show_later() -> None:
+    """A party that was not shown the newest message of the organiser goes on when it is."""
+    caller, state, shown = call(3)
+    late, reply = caller.party().answer(
+        state, REQUEST.encode(replace(shown, shown=(), proof=())), caller.supply
+    )
+    assert REPLY.decode(reply).size == open_checkpoint(shown.checkpoint, log_key()).size
+    told = replace(shown, consistency=())
+    posts = REPLY.decode(caller.party().answer(late, REQUEST.encode(told), caller.supply)[1]).posts
+    assert {Submission.decode(raw).entry.slot for raw in posts} == {
+        Submission.decode(raw).entry.slot for raw in REPLY.decode(caller.seen[3][2]).posts
+    }

@@ -26,6 +26,7 @@ from gopa.sessions.tunnel import (
     StateLost,
     StateOfAnother,
     StateReplayed,
+    Supply,
     TunnelInput,
     Unguarded,
 )
@@ -108,11 +109,15 @@ def test_every_byte_of_a_state_is_sealed() -> None:
         held().maker(0, secret=other)().standing(caller.state)
 
 
+def giving(value: float) -> Supply:
+    return lambda _: TunnelInput(value)
+
+
 def test_a_state_tells_nothing_of_a_value_but_its_length() -> None:
     states = []
     for value in (0.0, 1.0):
         world = Tunnelled(ONCE, SIGNED)
-        world.caller(0).supply = lambda _, value=value: TunnelInput(value)
+        world.caller(0).supply = giving(value)
         world.run(lambda world=world: len(world.caller(0).seen) == 5)
         states.append([len(each) for seen in world.caller(0).seen for each in seen])
         assert world.caller(0).party().standing(world.caller(0).state).part is None

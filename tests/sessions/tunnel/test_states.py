@@ -9,7 +9,7 @@ import random
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from threading import Thread
 
@@ -109,6 +109,10 @@ def test_every_byte_of_a_state_is_sealed() -> None:
         held().maker(0, secret=other)().standing(caller.state)
 
 
+def five_calls(seen: list[tuple[bytes, bytes, bytes]]) -> bool:
+    return len(seen) == 5
+
+
 def giving(value: float) -> Supply:
     return lambda _: TunnelInput(value)
 
@@ -118,8 +122,9 @@ def test_a_state_tells_nothing_of_a_value_but_its_length() -> None:
     for value in (0.0, 1.0):
         world = Tunnelled(ONCE, SIGNED)
         world.caller(0).supply = giving(value)
-        world.run(lambda world=world: len(world.caller(0).seen) == 5)
-        states.append([len(each) for seen in world.caller(0).seen for each in seen])
+        seen = world.caller(0).seen
+        world.run(partial(five_calls, seen))
+        states.append([len(each) for call in seen for each in call])
         assert world.caller(0).party().standing(world.caller(0).state).part is None
     assert states[0] == states[1]
 

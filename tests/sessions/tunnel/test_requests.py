@@ -10,11 +10,18 @@ import pytest
 
 from bulletin_board import Submission
 from bulletin_board.client.forks import verify_fork
-from bulletin_board.note import KeyKind, cosign, open_checkpoint
-from bulletin_board.tree import consistency_proof, leaf_hash, node_hash, subset_proof
+from bulletin_board.note import Checkpoint, KeyKind, cosign, open_checkpoint, sign_note
+from bulletin_board.tree import (
+    consistency_proof,
+    leaf_hash,
+    node_hash,
+    subset_proof,
+    tree_root,
+)
 from gopa.messages.phases import Phase
 from gopa.party import Fetch, Refusal
 from gopa.sessions.tunnel import TunnelHost, Unguarded
+from gopa.sessions.tunnel import call as call_module
 from gopa.sessions.tunnel import host as host_module
 from gopa.sessions.tunnel.messages import (
     REPLY,
@@ -167,7 +174,16 @@ def test_an_answer_that_lacks_somebody_is_taken_with_all_of_the_log_only(
                 party.answer(state, REQUEST.encode(replace(hidden, whole=lie)))
         # The beginning of the log, proved, but not as far as the cut: still not enough.
         short = replace(hidden, whole=whole[:1], prefix=_prefix(world, 1, size))
-        assert REPLY.decode(party.answer(state, REQUEST.encode(short))[1]).posts == ()
+        less = REPLY.decode(party.answer(state, REQUEST.encode(short))[1])
+        assert (less.want, less.posts, less.over) == (Want.ENTRIES, (), False)
+        # If what follows would accuse somebody, what a host shows is not enough, either.
+        with monkeypatch.context() as patch:
+            patch.setattr(call_module, "blames", lambda _: True)
+            doubted = REPLY.decode(party.answer(state, request)[1])
+            assert (doubted.want, doubted.fetch, doubted.posts) == (Want.LOG, fetch, ())
+            sure = replace(shown, whole=whole)
+            answer = REPLY.decode(party.answer(state, REQUEST.encode(sure))[1])
+            assert answer.posts == REPLY.decode(said).posts
 
 
 def _hiding(world: Tunnelled, shown: TunnelRequest, author: bytes) -> TunnelRequest:
@@ -304,3 +320,28 @@ def test_what_a_host_hides_it_may_show_later() -> None:
     assert {Submission.decode(raw).entry.slot for raw in posts} == {
         Submission.decode(raw).entry.slot for raw in REPLY.decode(caller.seen[3][2]).posts
     }
+
+
+def logged(raws: list[bytes], indexes: list[int]) -> TunnelRequest:
+    """Shows some entries of a log of exactly these, whatever they are: a board can log anything."""
+    node = _node([leaf_hash(raw) for raw in raws])
+    text = Checkpoint(signer().verifier.name, len(raws), tree_root(len(raws), node)).to_text()
+    return TunnelRequest(
+        version=1,
+        session=held().manifest.session,
+        checkpoint=sign_note(text, signer()).to_bytes(),
+        shown=tuple(TunnelEntry(at, raws[at]) for at in indexes),
+        proof=tuple(subset_proof(indexes, len(raws), node)),
+    )
+
+
+def test_being_in_the_log_proves_no_authorship() -> None:
+    party, raws = held().caller(0).party(), [*held().raws()[:2], entry_bytes(0)]
+    told = party.answer(b"", REQUEST.encode(logged(raws, [0, 1])))[0]
+    assert party.standing(told).round == 1
+    forged = [raws[0], raws[1][:-1] + bytes([raws[1][-1] ^ 1]), raws[2]]
+    with pytest.raises(InvalidSignature):
+        party.answer(b"", REQUEST.encode(logged(forged, [0, 1])))
+    with pytest.raises(InvalidProof) as caught:
+        party.answer(b"", REQUEST.encode(logged(raws, [0, 1, 2])))
+    assert caught.value.check == "12-N2"

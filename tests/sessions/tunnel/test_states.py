@@ -27,6 +27,7 @@ from gopa.sessions.tunnel import (
     StateOfAnother,
     StateReplayed,
     Supply,
+    TunnelHost,
     TunnelInput,
     Unguarded,
 )
@@ -223,6 +224,26 @@ def test_a_party_that_lost_its_state_sits_out_and_comes_back() -> None:
         caller.party().answer(old, caller.seen[-1][1])
     assert all(len(each) == 1 for each in slots(posts([r for *_, r in caller.seen])).values())
     assert caller.party().standing(caller.state).error is None
+
+
+def test_a_party_that_begins_again_says_nothing_where_it_has_spoken() -> None:
+    """Also to a host that hides from it what it has said."""
+    world = Tunnelled(ONCE, SIGNED)
+    caller, mine = world.caller(0), world.caller(0).party().key
+
+    def joined() -> bool:
+        return any(Submission.decode(raw).entry.author.data == mine for raw in world.raws())
+
+    world.run(joined)
+    hiding = TunnelHost(world.board, world.manifest.session)
+    hiding.refresh()
+    hiding._entries = [each for each in hiding._entries if each.entry.author.data != mine]
+    request = hiding.request(mine) or b""
+    unguarded = world.maker(0, Unguarded())().answer(b"", request, giving(0.95))[1]
+    assert len(slots(posts([unguarded]))) == 1
+    again = caller.party().answer(caller.party().begin(lost=True), request, giving(0.95))[1]
+    assert posts([again]) == []
+    assert not REPLY.decode(again).needs_value
 
 
 def test_a_first_call_that_is_refused_leaves_nothing_behind() -> None:

@@ -69,6 +69,7 @@ class Tunnelled:
     setting: SessionSetting | None = None
     guard: Guard = field(default_factory=MemoryGuard)
     policy: bytes = b""
+    max_weight: float | None = None
     now: float = 1_800_000_000.0
     read: int = 0
 
@@ -124,6 +125,7 @@ class Tunnelled:
                 policy or permissive(self.terms),
                 secret=secret,
                 guard=guard or self.guard,
+                max_weight=self.max_weight,
                 rng=seeded(f"party {number}"),
             )
 

@@ -91,7 +91,7 @@ def test_twenty_parties_get_the_same_result_over_http_and_over_a_tunnel(tmp_path
 
 
 def test_a_host_serves_parties_on_a_board_over_http(tmp_path: Path) -> None:
-    with gathering(tmp_path, FIVE) as world:
+    with gathering(tmp_path, FIVE, setting=SIGNED) as world:
         guard = FileGuard(tmp_path / "guard")
         callers = {
             each.public.data: Caller(

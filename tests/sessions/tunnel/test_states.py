@@ -45,7 +45,7 @@ TWICE = replace(FEW, rounds=2, attempts=1, charged=0)
 @cache
 def held() -> Tunnelled:
     """A session that is over; its parties are called only with what is refused."""
-    world = Tunnelled(ONCE, SIGNED).run()
+    world = Tunnelled(TWICE, SIGNED).run()
     assert world.findings().faults == ()
     assert world.findings().rounds[0].sums is not None
     return world
@@ -84,7 +84,7 @@ def test_the_state_of_another_party_or_session_is_refused() -> None:
     caller, other = held().caller(0), held().caller(1)
     with pytest.raises(StateOfAnother):
         caller.party().answer(other.state, caller.seen[-1][1])
-    foreign = Tunnelled(TWICE, SIGNED)
+    foreign = Tunnelled(ONCE, SIGNED)
     with pytest.raises(StateOfAnother):
         foreign.caller(0).party().answer(caller.state, caller.seen[-1][1])
     # With the name of its owner changed it does not open.
@@ -130,10 +130,8 @@ def test_a_state_tells_nothing_of_a_value_but_its_length() -> None:
     assert states[0] == states[1]
 
 
-@pytest.mark.parametrize("kind", ["memory", "file"])
-def test_of_two_hosts_with_one_state_one_gets_an_answer(kind: str, tmp_path: Path) -> None:
-    guard: Guard = MemoryGuard() if kind == "memory" else FileGuard(tmp_path / "guard")
-    world = Tunnelled(ONCE, SIGNED, guard=guard)
+def test_of_two_hosts_with_one_state_one_gets_an_answer(tmp_path: Path) -> None:
+    world = Tunnelled(ONCE, SIGNED, guard=FileGuard(tmp_path / "guard"))
     world.run(lambda: len(world.caller(0).seen) == 1)
     caller = world.caller(0)
     older = caller.seen[-1][1]
@@ -247,7 +245,7 @@ def test_a_party_that_begins_again_says_nothing_where_it_has_spoken() -> None:
 
 
 def test_a_first_call_that_is_refused_leaves_nothing_behind() -> None:
-    world = Tunnelled(ONCE, SIGNED)
+    world = Tunnelled(TWICE, SIGNED)
     party, (_, request, reply) = world.caller(0).party(), held().caller(0).seen[0]
     for wrong in (b"", b"no request", request[:-1]):
         with pytest.raises(GopaError):
@@ -286,7 +284,7 @@ def test_a_party_that_leaves_keeps_no_secret_and_takes_part_in_the_next_round() 
 
 
 def test_a_state_does_not_grow_from_round_to_round() -> None:
-    world = Tunnelled(TWICE, SIGNED).run()
+    world = held()
     sizes = [len(state) for state, *_ in world.caller(0).seen]
     first, second = sizes[1:8], sizes[8:]
     assert min(map(len, (first, second))) == 7

@@ -141,7 +141,7 @@ async def _measured(board: Board, terms: Terms) -> Numbers:
         rng=os.urandom,
     )
     ticket = Ticket(board.url, log, manifest.session, manifest.policy)
-    policy = LocalPolicy(epsilon=terms.epsilon, delta=terms.delta)
+    policy = LocalPolicy(epsilon=terms.promised_epsilon, delta=terms.delta)
     together, probe = Together(), Probe()
     with ThreadPoolExecutor(os.cpu_count()) as executor:
         clients = [

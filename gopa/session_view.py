@@ -30,7 +30,7 @@ from gopa.rounding import listed
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import graph_of_round
 from gopa.session_tracker import TrackedRound, TrackedSession
-from gopa.wording import ABORTS, CAUSES, PHASES, counted, name_of, sentence
+from gopa.wording import ABORTS, CAUSES, EXACT, PHASES, counted, name_of, sentence
 from wire.errors import PUBLISHED, GopaError, MalformedMessage
 
 MOST_SHOWN = 64
@@ -65,6 +65,8 @@ class Sessions:
                 return None
             title = _title(known)
             found, (state, tone) = known.round, _state(known)
+            if known.manifest.terms.exact:
+                state = f"{state} {sentence(EXACT)}."
             progress = () if found is None else _progress(known.manifest, found)
             picture = SessionPicture(title, _NAMES, state=state, tone=tone, progress=progress)
             if found is None or found.roll is None:

@@ -110,6 +110,15 @@ SUMMARIES: Final = {
 }
 """What the report itself says for these verdicts."""
 
+EXACT_SUMMARIES: Final = {
+    "VALID": "Every result is the sum over exactly the listed parties, of inputs in the range.",
+    "VALID WITH EXCLUSIONS": "Every result is the sum over exactly the listed parties, of "
+    "inputs in the range; not everybody is in it.",
+    "SIGNED-ONLY": "Every result is the sum of what the listed parties signed. "
+    "Inputs are NOT proved.",
+}
+"""The same of sessions without noise."""
+
 DOUBTS: Final = {
     "INVALID": "; do NOT rely on it",
     "INCOMPLETE": "; not established",
@@ -158,6 +167,33 @@ MODES: Final = {
     "off": "off: an experiment without a log; nothing can be checked",
 }
 
+EXACT: Final = "the exact sum is released: nothing is hidden by noise"
+"""What everything that shows a session or a result without noise says first."""
+
+NO_EPSILON: Final = "none"
+
+EXACT_DIFFERENCE: Final = (
+    "two exact sums over sets of parties that differ by one party reveal that party's value"
+)
+
+EXACT_MODES: Final = {
+    "full": "full, exact: inputs in range are proved; no noise",
+    "signed": "signed, exact: inputs are NOT proved; no noise",
+    "off": "off, exact: an experiment without a log or noise; nothing can be checked",
+}
+"""The words of `MODES` for sessions without noise."""
+
+
+def epsilon_text(epsilon: object | None) -> str:
+    """An epsilon as reports and programs are told of it; "none" where nobody adds noise."""
+    return NO_EPSILON if epsilon is None else str(epsilon)
+
+
+def promise_of(epsilon: object | None, delta: object) -> str:
+    """What a session promises about privacy, in one phrase; no epsilon is no noise."""
+    return EXACT if epsilon is None else f"epsilon {epsilon}, delta {delta}"
+
+
 TRUSTS: Final = {
     "malicious": "parties may do anything; liars are found",
     "honest_but_curious": "parties are assumed to keep the rules; liars are not found",
@@ -166,6 +202,7 @@ TRUSTS: Final = {
 NOISES: Final = {
     "GaussianTable": "discrete Gaussian, table",
     "WeightedBits": "sum of weighted bits, table",
+    "NoNoise": "none",
 }
 """What a law of noise is called in front of the hash of its table, by its name in reports."""
 

@@ -52,6 +52,7 @@ POSSESSION: Final = Domain(b"gopa/v1/protocol/possession")
 """Proofs that a party knows the secret of its Diffie-Hellman key."""
 
 INPUT_AND_NOISE: Final = Domain(b"gopa/v1/protocol/input-and-noise")
+EXACT_INPUT: Final = Domain(b"gopa/v1/protocol/exact-input")
 """Proofs that a party's input is in range and its noise drawn."""
 
 WEIGHING: Final = Domain(b"gopa/v1/protocol/weighing")

@@ -96,6 +96,7 @@ class NoiseKind(Enum):
 
     GAUSSIAN_TABLE = 1
     WEIGHTED_BITS = 2
+    NONE = 3
 
 
 class _Law(ABC):
@@ -253,7 +254,20 @@ class WeightedBits(_Law):
         return _weighted_masses(tuple((run.weight, run.count) for run in self.runs))
 
 
-NoiseLaw: TypeAlias = GaussianTable | WeightedBits
+@dataclass(frozen=True, slots=True)
+class NoNoise(_Law):
+    """Adds nothing: the law of a session whose exact sum is released.
+
+    It is none of the laws that hide anything, and no theorem about noise holds for it.
+    """
+
+    @property
+    def masses(self) -> tuple[int, ...]:
+        """All of it at 0."""
+        return (1,)
+
+
+NoiseLaw: TypeAlias = GaussianTable | WeightedBits | NoNoise
 
 
 def binomial(count: int) -> WeightedBits:
@@ -389,5 +403,6 @@ NOISE_LAW: Final[Codec[NoiseLaw]] = select(
             runs=vector(record(WeightRun, weight=u16, count=u16), 1, MOST_WEIGHTED_BITS),
         ),
     ),
+    Case(NoiseKind.NONE, record(NoNoise)),
 )
 """The canonical encoding of a law's parameters."""

@@ -19,6 +19,7 @@ class Requirement:
 
 
 PROOFS: Final = Requirement("proofs, which only full mode has", lambda m: m.mode is Mode.FULL)
+NOISE: Final = Requirement("noise, which exact sums do without", lambda m: not m.terms.exact)
 RECOVERY: Final = Requirement("recovery of self-masks", lambda m: m.terms.threshold is not None)
 SEEDS: Final = Requirement("recovery of self-masks by their seeds", lambda m: m.deals_seeds)
 WEIGHTS: Final = Requirement("weights", lambda m: m.weighted)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from gopa.aggregation.engine import Carried, Excluded, Mode, Trust
-from gopa.aggregation.errors import RoundAborted
+from gopa.aggregation.errors import RoundAborted, exact_remark
 from gopa.aggregation.off_lists import crossing
 from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.phases import Phase
@@ -65,12 +65,14 @@ class Account:
         if last is None or last.abort is None:
             message = "the session stopped: a party or the organiser broke a rule"
             return RoundAborted(message, "none", AbortReason.ORGANISER.name, (), len(attempts))
+        remark = _VETOED if last.veto else ""
+        remark += exact_remark(self.terms, masked=last.released)
         return RoundAborted.after(
             len(attempts),
             last.abort,
             masked=last.released,
             culprits=self._parties(last, set(last.culprits)),
-            remark=_VETOED if last.veto else "",
+            remark=remark,
         )
 
     def _parties(self, found: RoundFindings, positions: set[int]) -> tuple[int, ...]:
@@ -113,7 +115,9 @@ class Account:
         void = {frozenset(pair) for pair in found.void}
         return [pair for pair in pairs if frozenset(pair) not in void]
 
-    def _privacy(self, findings: Findings, found: RoundFindings) -> PrivacyStatement:
+    def _privacy(self, findings: Findings, found: RoundFindings) -> PrivacyStatement | None:
+        if self.terms.exact:
+            return None
         outcome = outcome_of(findings, found.number)
         added = () if self.mode == "full" else (_UNPROVED,)
         if self.trust == "honest-but-curious":

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from gopa.messages.organiser import AbortReason
-from gopa.wording import ABORTS, counted, name_of
+from gopa.planning import Terms
+from gopa.wording import ABORTS, EXACT_DIFFERENCE, counted, name_of
 from wire.errors import Aborted, UsageError
 
 
@@ -77,3 +78,13 @@ class RoundAborted(Aborted):
         why, tried = ABORTS[name_of(reason)], counted(attempts, "attempt")
         message = f"no result after {tried} because {why}{remark}"
         return cls(message, "masked" if masked else "none", reason.name, culprits, attempts)
+
+
+def exact_remark(terms: Terms, *, masked: bool) -> str:
+    """What to mind after an abort behind which somebody may know an exact sum; else nothing."""
+    if not (terms.exact and masked):
+        return ""
+    return (
+        "; somebody may know the exact sum all the same, so give these values to no other sum: "
+        f"{EXACT_DIFFERENCE}"
+    )

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from commitments.group import Group
 from gopa.aggregation.dropouts import Leaving
 from gopa.aggregation.engine import Carried, Excluded
-from gopa.aggregation.errors import RoundAborted
+from gopa.aggregation.errors import RoundAborted, exact_remark
 from gopa.aggregation.grid import Integers
 from gopa.aggregation.off_lists import Conditions, Edge, Lists, crossing, follow
 from gopa.graph import Graph, k_out_graph
@@ -101,7 +101,7 @@ class OffMode:
                 return replace(carried, attempts=number, vetoes=vetoes)
             vetoes += attempt.lists.masked
             if number == terms.attempts or vetoes > terms.charged:
-                raise _aborted(attempt, number)
+                raise _aborted(terms, attempt, number)
             barred.update(attempt.barred())
 
     @property
@@ -228,11 +228,12 @@ def _nobody() -> Graph:
     return Graph(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32))
 
 
-def _aborted(attempt: _Attempt, attempts: int) -> RoundAborted:
+def _aborted(terms: Terms, attempt: _Attempt, attempts: int) -> RoundAborted:
     lists = attempt.lists
     return RoundAborted.after(
         attempts,
         lists.abort or AbortReason.ORGANISER,
         masked=lists.masked,
         culprits=attempt.parties(lists.culprits),
+        remark=exact_remark(terms, masked=lists.masked),
     )

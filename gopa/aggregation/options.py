@@ -66,7 +66,7 @@ class RunOptions(TypedDict, total=False):
 class PlanKeywords(RunOptions, total=False):
     """Adds the target of the plan where none is given: keywords of `gopa.plan`."""
 
-    epsilon: Number
+    epsilon: Number | None
     delta: Number
     corrupt: float
     dropout: float
@@ -105,7 +105,9 @@ class AggregationRequest:
                 raise UsageError("there is no such keyword", name)
             if given is not None:
                 raise UsageError("leave this out: the plan that is given says it already", name)
-        if given is None and not {"epsilon", "delta"} <= target.keys():
+        # Nobody gets an exact sum by leaving something out: epsilon=None is written.
+        exact = "epsilon" in target and target["epsilon"] is None
+        if given is None and not (exact or {"epsilon", "delta"} <= target.keys()):
             raise UsageError("give a plan, or epsilon and delta", "plan")
         run = {name: value for name, value in options.items() if name in _RUN}
         return cls(given, target, run)
@@ -136,7 +138,7 @@ class AggregationRequest:
             chosen["beacon"] = "commit-reveal"
         if trust == "honest-but-curious":
             chosen["objective"] = "masks"
-        if fixed.get("dimension", 1) > 1:
+        if fixed.get("dimension", 1) > 1 and self.target.get("epsilon") is not None:
             chosen["noise"] = "irwin-hall"
         if absent in {0, n} or "dropout" in self.target:
             return plan(n=n, **{**chosen, **self.target, **fixed})

@@ -66,6 +66,7 @@ def result_of(  # noqa: PLR0913 - what a result says besides its numbers
         weight=found.weight,
         weight_stderr=found.weight_deviation,
         warnings=warnings_of(reading.terms, found),
+        exact=reading.terms.exact,
     )
     if not found.defined:
         weight, blur = found.weight or 0.0, found.weight_deviation or 0.0

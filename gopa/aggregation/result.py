@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from gopa.aggregation.structure import flat, labels
 from gopa.planning import PrivacyStatement
 from gopa.planning.outcome import LENGTH_UNPROVED
 from gopa.rounding import listed, plus_minus
-from gopa.wording import MODES, counted
+from gopa.wording import EXACT, EXACT_DIFFERENCE, EXACT_MODES, MODES, counted
 from wire.errors import GopaError, UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 
 def report_lines(result: Result) -> list[tuple[str, str]]:
     """What a person wants to know first."""
-    lines = [*result.headlines(), *(("warning", each) for each in result.warnings)]
+    lines = result.headlines()
+    if result.exact:
+        lines.append(("EXACT", f"{EXACT}; {EXACT_DIFFERENCE}"))
+    lines.extend(("warning", each) for each in result.warnings)
     lines.append(("parties", _parties(result)))
     if result.weight is not None and result.weight_stderr is not None:
         lines.append(("weight", f"{plus_minus(result.weight, result.weight_stderr)} in all"))
@@ -32,7 +36,7 @@ def report_lines(result: Result) -> list[tuple[str, str]]:
         lines.append(("attempts", f"{result.attempts}, {result.vetoes} after masked values"))
     if result.organiser_vetoes:
         lines.append(("VETOED", f"{counted(result.organiser_vetoes, 'attempt')}, by the organiser"))
-    lines.extend(_privacy(result.privacy))
+    lines.extend([("privacy", "none")] if result.exact else _privacy(result.privacy))
     lines.append(("mode", _mode(result)))
     return lines
 
@@ -81,7 +85,8 @@ def _privacy(statement: PrivacyStatement | None) -> Iterator[tuple[str, str]]:
 def _mode(result: Result) -> str:
     trust = "" if result.trust == "malicious" else ", honest but curious: liars are not found"
     simulated = ", simulation" if result.simulation else ""
-    return f"{MODES[result.mode]}{trust}{simulated}"
+    modes = EXACT_MODES if result.exact else MODES
+    return f"{modes[result.mode]}{trust}{simulated}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -96,7 +101,8 @@ class Result:
     `weight` the noisy sum of the weights.
 
     `privacy` states the privacy cost of the round; it is None in mode off, which claims
-    nothing. `excluded` says where and why parties were lost, `rolled_back` whose masks were
+    nothing, and where the plan has no epsilon: `exact` says then that nobody added noise.
+    `excluded` says where and why parties were lost, `rolled_back` whose masks were
     opened after that. `clipped` counts coordinates that were moved into the range and
     `scaled` vectors that were shortened: a simulation knows, a session would not.
     `attempts` counts rounds, `vetoes` those among them that ended without a result after
@@ -131,6 +137,7 @@ class Result:
     weight_stderr: float | None = None
     warnings: tuple[str, ...] = ()
     asked: Literal["mean", "sum"] = "mean"
+    exact: bool = False
 
     @property
     def count(self) -> int:
@@ -151,6 +158,11 @@ class Result:
     def error(self) -> Any:
         """The standard error of `value`."""
         return self.sum_stderr if self.asked == "sum" else self.stderr
+
+    @property
+    def epsilon(self) -> float:
+        """What a party in it has spent: infinity where nothing is claimed, as of exact sums."""
+        return math.inf if self.privacy is None else self.privacy.epsilon
 
     @property
     def labels(self) -> list[str]:
@@ -206,9 +218,10 @@ class Result:
         shown = f" {numbers(self.value, self.error)}" if len(found) == 1 else ""
         many = f" of {len(found)} numbers" if len(found) > 1 else ""
         simulated = ", simulation" if self.simulation else ""
+        exact = f", {EXACT}" if self.exact else ""
         noisy = ", WARNING: mostly noise" if self.warnings else ""
         head = f"{self.kind}{shown}{many}, {counted(self.count, 'party', 'parties')}"
-        return f"<{head}, mode {self.mode}{simulated}{noisy}>"
+        return f"<{head}, mode {self.mode}{simulated}{exact}{noisy}>"
 
     def _repr_html_(self) -> str:
         """The same summary as a table, for notebooks."""

@@ -89,7 +89,7 @@ CHECKS: Final = (
         "masks cancel: no edge between two included parties was opened",
         *("K5", "O1", "O5", "F3"),
     ),
-    _check("5.1", "the manifest's numbers fit together", "S2", "S4"),
+    _check("5.1", "the manifest's numbers fit together", "S2", "S4", "S5"),
     _check("5.2", "the plan is worth the privacy that it claims", "S3"),
     _check(
         "5.3",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, islice
 from typing import Final
 
 from gopa.auditing.checks import CHECKS, Status
@@ -22,24 +23,34 @@ from gopa.auditing.session_checks import check_session, remarks, rounds_of
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import CheckTally
 from gopa.messages.manifest import Mode
-from gopa.wording import SUMMARIES, counted
+from gopa.wording import EXACT, EXACT_DIFFERENCE, EXACT_SUMMARIES, SUMMARIES, counted, sentence
 
 _NOT_ANCHORED: Final = "Keys not anchored."
 _CONSISTENT: Final = "Self-consistent; keys not anchored."
 _MOST_NAMED: Final = 8
+_MOST_COMPARED: Final = 16
+"""Results, each with each."""
+
 SIMULATED: Final = "This is a simulation: one process played all parties."
 
 
-def summary(
+def summary(  # noqa: PLR0913 - what a summary may not leave out
     verdict: Verdict,
     anchors: Anchoring,
     tally: CheckTally,
     rounds: tuple[RoundReport, ...],
     *,
     simulation: bool,
+    exact: bool,
 ) -> str:
     """Says how it ended, with everything that nobody must miss."""
-    parts = [_first(verdict, tally, rounds), *map(veto, rounds), *_outcomes(verdict, rounds)]
+    parts = [f"{sentence(EXACT)}." if exact else ""]
+    table = EXACT_SUMMARIES if exact else SUMMARIES
+    parts += [
+        _first(verdict, tally, rounds, table),
+        *map(veto, rounds),
+        *_outcomes(verdict, rounds),
+    ]
     if Anchor.EMBEDDED in {anchors.log, anchors.manifest}:
         parts.append(not_anchored(verdict))
     if simulation:
@@ -70,10 +81,15 @@ def not_anchored(verdict: Verdict) -> str:
     return _CONSISTENT if verdict.value in SUMMARIES else _NOT_ANCHORED
 
 
-def _first(verdict: Verdict, tally: CheckTally, rounds: tuple[RoundReport, ...]) -> str:
-    if verdict.value in SUMMARIES:
+def _first(
+    verdict: Verdict,
+    tally: CheckTally,
+    rounds: tuple[RoundReport, ...],
+    table: Mapping[str, str],
+) -> str:
+    if verdict.value in table:
         results = any(each.outcome == "result" for each in rounds)
-        return SUMMARIES[verdict.value] if results else "Everything went by the rules."
+        return table[verdict.value] if results else "Everything went by the rules."
     if verdict is Verdict.INVALID:
         failed = [each.check.number for each in tally.results() if each.status is Status.FAIL]
         blamed = sorted({fault.culprit.value for fault in tally.faults if not fault.handled})
@@ -110,6 +126,7 @@ def limits(  # noqa: PLR0913 - what a report may not leave out
     witnessed: bool,
     simulation: bool,
     bounded: bool,
+    rounds: Sequence[RoundReport],
 ) -> tuple[str, ...]:
     """Says what the audit does not say; `bounded` vectors have a planned length."""
     lines = ["Whether inputs are true is not known: a party chooses its own within the range."]
@@ -118,10 +135,13 @@ def limits(  # noqa: PLR0913 - what a report may not leave out
             f"Of {session.parties} parties at most {session.corrupt} may collude, as is assumed; "
             "no log shows whether more do."
         )
+        if session.exact:
+            lines.append(f"{sentence(EXACT)}; {EXACT_DIFFERENCE}.")
+            lines.extend(islice(differing_by_one(rounds), _MOST_NAMED))
         if bounded:
             lines.append("That vectors keep to the planned length is NOT proved.")
         if session.mode == "signed":
-            lines.append("Inputs and noise are NOT proved.")
+            lines.append(f"Inputs {'are' if session.exact else 'and noise are'} NOT proved.")
         if session.trust != "malicious":
             lines.append("Parties were trusted to keep the rules: whoever lied is not found.")
     lines.append("What parties check for themselves before they go on leaves no trace in a log.")
@@ -133,6 +153,21 @@ def limits(  # noqa: PLR0913 - what a report may not leave out
     if simulation:
         lines.append(SIMULATED)
     return tuple(lines)
+
+
+def differing_by_one(rounds: Sequence[RoundReport]) -> Iterator[str]:
+    """Names parties whose value two exact sums show if the others gave the same to both."""
+    results = [each for each in rounds if each.outcome == "result"][:_MOST_COMPARED]
+    for first, second in combinations(results, 2):
+        if abs(len(first.included) - len(second.included)) != 1:
+            continue
+        apart = set(first.included).symmetric_difference(second.included)
+        if len(apart) == 1:
+            name, pair = apart.pop().hex()[:16], f"rounds {first.number} and {second.number}"
+            yield (
+                f"The exact sums of {pair} differ by party {name}: they show its value if the "
+                "others gave the same to both."
+            )
 
 
 _NOTHING = Anchoring(Anchor.MISSING, Anchor.MISSING)
@@ -158,7 +193,14 @@ def compose(state: LogState, *, opened: bool = True) -> Report:
     policy = state.policy
     return Report(
         verdict=verdict,
-        summary=summary(verdict, state.anchoring, tally, rounds, simulation=simulation),
+        summary=summary(
+            verdict,
+            state.anchoring,
+            tally,
+            rounds,
+            simulation=simulation,
+            exact=session is not None and session.exact,
+        ),
         anchors=state.anchoring,
         simulation=simulation,
         complete=tally.passes("1.3", "2.3"),
@@ -175,6 +217,7 @@ def compose(state: LogState, *, opened: bool = True) -> Report:
             witnessed=policy is not None and policy.needs_witnesses and tally.passes("1.2"),
             simulation=simulation,
             bounded=manifest is not None and manifest.terms.bounds_length,
+            rounds=rounds,
         ),
     )
 

@@ -25,6 +25,7 @@ from gopa.messages.phases import Phase
 from gopa.planning import privacy
 from gopa.planning.terms import coin_choices
 from gopa.rules import Findings, RoundFindings, outcome_of
+from gopa.wording import epsilon_text
 from wire.randomness import Rng
 
 _CLEAR: Final = 5
@@ -143,7 +144,7 @@ def session_report(session: bytes, manifest: Manifest) -> SessionReport:
         low=str(terms.low),
         high=str(terms.high),
         steps=terms.steps,
-        epsilon=str(terms.epsilon),
+        epsilon=epsilon_text(terms.epsilon),
         delta=str(terms.delta),
         noise=noise_name(manifest),
         mask=terms.mask,

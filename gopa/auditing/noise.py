@@ -26,6 +26,8 @@ class ReadTerms:
 
 def warning_of(session: SessionReport, errors: Sequence[str]) -> str:
     """What whoever reads a result with these standard errors should know; empty if it is clear."""
+    if session.exact:
+        return ""
     terms = ReadTerms(
         parties=session.parties,
         corrupt=session.corrupt,

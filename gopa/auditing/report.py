@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from gopa.auditing.checks import FAMILIES, Check, Status
+from gopa.wording import NO_EPSILON
 
 Json: TypeAlias = object
 
@@ -325,6 +326,11 @@ class SessionReport:
     delta: str
     noise: str
     mask: str
+
+    @property
+    def exact(self) -> bool:
+        """Whether nobody adds noise, so that results are exact sums."""
+        return self.epsilon == NO_EPSILON
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ from gopa.rounding import listed, short
 from gopa.rules import RULES
 from gopa.wording import (
     DOUBTS,
+    EXACT,
+    EXACT_DIFFERENCE,
     STATUSES,
     TRUSTED_VERDICTS,
     UNANCHORED,
@@ -112,6 +114,8 @@ def _brief(report: Report) -> Iterator[str]:
     if unread is not None and unread.status not in _GOOD:
         yield f"{_headline(report)}: {unread.detail}. {_advice(report, unread)}"
         return
+    if _exact(report):
+        yield f"Exact     {EXACT}; {EXACT_DIFFERENCE}"
     yield f"{_headline(report)}: {_meaning(report)}"
     yield from _wanting(report)
     last = next((each for each in reversed(report.rounds) if each.outcome == "result"), None)
@@ -202,6 +206,9 @@ def _privacy(report: Report, last: RoundReport | None) -> str:
         return "no result was published"
     if last is None:
         return "not established"
+    if _exact(report):
+        assumed = "" if report.session is None else report.session.delta
+        return f"none: {EXACT}; the rest stays hidden but for a chance of {assumed}"
     if last.privacy is None or not last.privacy.claims:
         return "not established (see --details)"
     claim, planned = last.privacy.claims[0], report.session
@@ -210,6 +217,10 @@ def _privacy(report: Report, last: RoundReport | None) -> str:
     who = "" if planned is None else f" (at most {planned.corrupt} of {planned.parties})"
     worth = f"epsilon {last.privacy.epsilon}, delta {short(claim.delta, 3)}"
     return f"{worth}, {claim.against}{who}{DOUBTS.get(report.verdict.value, '')}"
+
+
+def _exact(report: Report) -> bool:
+    return report.session is not None and report.session.exact
 
 
 def _unsaid(report: Report) -> str:

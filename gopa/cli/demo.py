@@ -32,7 +32,7 @@ from gopa.cli.plan import make_plan
 from gopa.cli.roster import Names
 from gopa.planning import Plan
 from gopa.rounding import blur, short
-from gopa.wording import exclusion_reason
+from gopa.wording import exclusion_reason, promise_of
 from wire.errors import UsageError
 
 _HELP: Final = """Show in less than a minute how a private vote is held, and checked.
@@ -201,7 +201,7 @@ def _question(plan: Plan, *, native: bool, chosen: bool) -> None:
             f"reference backend takes about ten times as long. For {_NATIVE_PEOPLE}: "
             f"{HOW_TO_GET_NATIVE}."
         )
-    _show("plan", f"epsilon {terms.epsilon}, delta {float(terms.delta):g}: how private it is")
+    _show("plan", f"{promise_of(terms.epsilon, f'{float(terms.delta):g}')}: how private it is")
     moved = blur(plan.errors.planned)
     _show("error", f"{moved} is about what the protecting noise moves the answer")
     for warning in plan.warnings:

@@ -40,10 +40,12 @@ from gopa.cli.session_progress import (
 )
 from gopa.party import LocalPolicy, Refusal
 from gopa.sessions.vault import identity as identities
+from gopa.wording import EXACT_DIFFERENCE
 from gopa.wording import sentence as capitalised
 from wire.errors import Aborted, UsageError
 
 if TYPE_CHECKING:
+    from gopa.messages.manifest import Manifest
     from gopa.sessions.client import Membership
     from gopa.sessions.contribution import Contribution
 
@@ -63,6 +65,7 @@ ACCEPT: Final = {
     "simulation": "--allow-simulation",
     "corrupt": "--corrupt-share {needed}",
     "policy": "leave out --witnesses",
+    "exact_sums": "--accept-exact-sum",
 }
 """What to say to take part all the same."""
 
@@ -191,6 +194,9 @@ Exit codes:
 @click.option("--allow-curious", is_flag=True, help="Take part where liars are not found.")
 @click.option("--allow-anyone", is_flag=True, help="Take part where anybody may join.")
 @click.option("--allow-simulation", is_flag=True, help="Take part in a simulation.")
+@click.option(
+    "--accept-exact-sum", is_flag=True, help="Take part where the sum is released without noise."
+)
 @click.option("--yes", is_flag=True, help="Do not ask on a terminal whether to take part.")
 @figures_option
 @log_options
@@ -217,6 +223,7 @@ def join(  # noqa: PLR0913 - click passes every option by name
     allow_curious: bool,
     allow_anyone: bool,
     allow_simulation: bool,
+    accept_exact_sum: bool,
     yes: bool,
     metrics: MetricsAddress | None,
     log_lines: LogOptions,
@@ -248,6 +255,7 @@ def join(  # noqa: PLR0913 - click passes every option by name
             witnesses=witnesses,
             open_admission=allow_anyone,
             simulation=allow_simulation,
+            exact_sums=accept_exact_sum,
         ),
     )
     secret = known_secret(identity, passphrase_file, key_file)
@@ -306,6 +314,7 @@ async def _run(
     home = asked.state
     async with Client(key, asked.policy, home=home, secret=secret, connect=connect) as client:
         membership = await client.join(ticket, watch=lambda news: tell(screen, news))
+        _require_one_round(membership.manifest, asked.rounds)
         screen.add_event(joined_line(membership.manifest))
         value = await _answer(asked, membership, screen)
         found = await membership.concluded(value, weight=asked.weight, max_weight=asked.max_weight)
@@ -316,6 +325,13 @@ async def _run(
             if membership.news is None or membership.news.opens is None:
                 screen.set_activity(CurrentActivity("waiting for a round to open"))
             _show(await _contributed(membership, asked, value), screen, as_json=as_json)
+
+
+def _require_one_round(manifest: Manifest, rounds: int) -> None:
+    """One value is not given to several exact sums: what they differ by could be this party."""
+    if manifest.terms.exact and rounds > 1:
+        message = f"every round of exact sums takes a new value: {EXACT_DIFFERENCE}. Take 1"
+        raise UsageError(message, "--rounds")
 
 
 async def _answer(asked: _JoinOptions, membership: Membership, screen: ProgressDisplay) -> Any:

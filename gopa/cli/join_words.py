@@ -26,7 +26,7 @@ from gopa.sessions.following import SelectiveLog
 from gopa.sessions.organising import BoardFound, BoardLost
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Vault
-from gopa.wording import PARTS, counted, name_of
+from gopa.wording import EXACT, EXACT_DIFFERENCE, PARTS, counted, epsilon_text, name_of, promise_of
 from wire.errors import GopaError, ProtocolError
 from wire.randomness import Rng
 
@@ -184,15 +184,15 @@ def joined_line(manifest: Manifest) -> ProgressEvent:
     terms = manifest.terms
     title = manifest.title.decode("utf-8", "replace") or manifest.session.hex()[:16]
     text = (
-        f"session {title}: up to {terms.parties} parties, epsilon {terms.epsilon}, "
-        f"delta {terms.delta}, values from {terms.low} to {terms.high}; it assumes that at most "
-        f"{terms.corrupt} of them collude"
+        f"session {title}: up to {terms.parties} parties, "
+        f"{promise_of(terms.epsilon, terms.delta)}, values from {terms.low} to {terms.high}; "
+        f"it assumes that at most {terms.corrupt} of them collude"
     )
     facts: dict[str, object] = {
         "session": manifest.session.hex(),
         "parties": terms.parties,
         "corrupt": terms.corrupt,
-        "epsilon": str(terms.epsilon),
+        "epsilon": epsilon_text(terms.epsilon),
         "delta": str(terms.delta),
         "dimension": terms.dimension,
     }
@@ -236,6 +236,7 @@ def facts_of(found: Contribution) -> dict[str, object]:
         "parties": found.count,
         "included": found.included,
         "part": found.part.name.lower(),
+        "exact": found.exact,
         "warnings": list(found.warnings),
     }
 
@@ -256,6 +257,7 @@ def sentence(found: Contribution) -> str:
     return "\n".join(
         [
             f"mean     {mean if isinstance(mean, str) else json.dumps(mean)}",
+            *([f"exact    {EXACT}; {EXACT_DIFFERENCE}"] if found.exact else []),
             *(f"warning  {each}" for each in found.warnings),
             f"parties  {found.count}; {yours}",
         ]

@@ -33,6 +33,7 @@ from gopa.planning.defaults import (
 )
 from gopa.planning.result import NoiseName, Objective, Plan
 from gopa.planning.terms import BeaconKind, MaskLaw
+from gopa.wording import EXACT, EXACT_DIFFERENCE, NO_EPSILON, epsilon_text, sentence
 from wire.errors import UsageError
 
 # What the planner logs `warn` says on the command line, once.
@@ -56,7 +57,14 @@ def as_options(message: str) -> str:
 
 
 def make_plan(**asked: Any) -> Plan:
-    """Makes the plan; what is wrong with the target is said in options."""
+    """Makes the plan; what is wrong with the target is said in options.
+
+    An epsilon that nobody gave is never taken for the word that asks for an exact sum.
+    """
+    if asked.get("epsilon") is None:
+        raise UsageError("say how much may get out, or none for the exact sum", "--epsilon")
+    if asked["epsilon"] == NO_EPSILON:
+        asked["epsilon"] = None
     try:
         return planner.plan(**asked)
     except UsageError as error:
@@ -77,8 +85,10 @@ def _amount(context: click.Context, option: click.Parameter, text: str) -> int |
 
 @click.command()
 @click.option("-n", "--parties", type=int, required=True, help="How many parties take part.")
-@click.option("--epsilon", required=True, help="Privacy target: the loss.")
-@click.option("--delta", required=True, help="Privacy target: chance of more.")
+@click.option(
+    "--epsilon", required=True, help="Privacy target: the loss; none for an exact sum, unhidden."
+)
+@click.option("--delta", default=None, help="Privacy target: chance of more.")
 @click.option(
     "--corrupt",
     callback=_amount,
@@ -162,7 +172,7 @@ def plan(  # noqa: PLR0913 - one argument for each option
     *,
     parties: int,
     epsilon: str,
-    delta: str,
+    delta: str | None,
     corrupt: float,
     dropout: float,
     low: str,
@@ -216,6 +226,8 @@ def plan(  # noqa: PLR0913 - one argument for each option
         least_chance=least_chance,
     )
     warn(made)
+    if made.terms.exact and not as_json:
+        click.echo(f"{sentence(EXACT)}; {EXACT_DIFFERENCE}.")
     if plot is not None:
         draw_plan(made, plot)
     if as_json:
@@ -238,6 +250,7 @@ def as_record(made: Plan) -> dict[str, object]:
         for name, value in asdict(made.terms).items()
         if name != "noise"
     }
+    terms["epsilon"] = epsilon_text(made.terms.epsilon)
     return {
         "terms": terms,
         "noise": {

@@ -42,7 +42,7 @@ from gopa.sessions.organising.reading import (
 )
 from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
-from gopa.wording import counted
+from gopa.wording import counted, epsilon_text
 
 _SHOWN: Final = 12
 """Entries that are listed for people."""
@@ -127,7 +127,7 @@ def _facts(found: SessionStatus, size: int) -> dict[str, object]:
         "low": str(manifest.terms.low),
         "high": str(manifest.terms.high),
         "dimension": manifest.terms.dimension,
-        "epsilon": str(manifest.terms.epsilon),
+        "epsilon": epsilon_text(manifest.terms.epsilon),
         "delta": str(manifest.terms.delta),
         "warnings": warnings_of(manifest),
         "rounds": [_past_facts(manifest, each) for each in found.past],

@@ -38,6 +38,7 @@ from gopa.planning.result import Plan
 from gopa.sessions.invitations import Invitation, InvitationAnswer, admitted
 from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
+from gopa.wording import EXACT, EXACT_DIFFERENCE, epsilon_text
 from wire.ed25519 import SigningKey
 from wire.errors import MalformedMessage, UsageError
 
@@ -182,10 +183,11 @@ def create(  # noqa: PLR0913 - one argument for each option
             "corrupt_at_most_as_is_assumed": made.terms.corrupt,
             "joining_at_least": made.terms.survivors,
             "neighbours": made.terms.k,
-            "epsilon": str(made.terms.epsilon),
+            "epsilon": epsilon_text(made.terms.epsilon),
             "delta": str(made.terms.delta),
             "standard_error_of_the_mean": float(f"{made.errors.planned:.4g}"),
             "chance_of_a_result": float(f"{made.liveness.session:.4g}"),
+            **({"exact": f"{EXACT}; {EXACT_DIFFERENCE}"} if made.terms.exact else {}),
             "sealed": secret is not None,
             **({"warnings": list(made.warnings)} if as_json else {}),
             "next": f"send the ticket to the parties, then: gopa session open {directory}",

@@ -45,7 +45,17 @@ from gopa.sessions.organising import (
     RoundEnded,
     SessionEnded,
 )
-from gopa.wording import ABORTS, MODES, PHASES, counted, name_of
+from gopa.wording import (
+    ABORTS,
+    EXACT,
+    EXACT_DIFFERENCE,
+    EXACT_MODES,
+    MODES,
+    PHASES,
+    counted,
+    name_of,
+    promise_of,
+)
 from wire.errors import PUBLISHED
 
 _LONGEST: Final = 300
@@ -386,13 +396,16 @@ def question_rows(manifest: Manifest) -> list[tuple[str, str]]:
     terms = manifest.terms
     value = f"{terms.dimension} numbers, each" if terms.dimension > 1 else "a number"
     rounds = "1 round" if terms.rounds == 1 else f"{terms.rounds} rounds"
-    cost = f"epsilon {terms.epsilon}, delta {terms.delta}"
+    cost = promise_of(terms.epsilon, terms.delta)
+    if terms.exact:
+        cost += f"; {EXACT_DIFFERENCE}. The rest stays hidden but for a chance of {terms.delta}"
+    modes = EXACT_MODES if terms.exact else MODES
     plan = f"{terms.parties} parties, at least {terms.survivors} in a result; {rounds}"
     return [
         ("question", manifest.title.decode("utf-8", "replace") or "(the organiser gave no title)"),
         ("value", f"{value} from {terms.low} to {terms.high}"),
         ("privacy", f"{cost}, if at most {terms.corrupt} of {terms.parties} parties collude"),
-        ("plan", f"{plan}; mode {MODES[name_of(manifest.mode)]}"),
+        ("plan", f"{plan}; mode {modes[name_of(manifest.mode)]}"),
         ("organiser", manifest.organiser.hex()),
         *(("warning", each) for each in warnings_of(manifest)),
     ]
@@ -433,7 +446,9 @@ def result_text(manifest: Manifest, result: ResultMessage, included: int) -> str
     if manifest.weighted or not included:
         return f"a weighted result over {included} parties"
     mean, deviation = _estimate(manifest, result, included)
-    noisy = ", mostly noise" if BlurredAnswer.of(manifest.terms, deviation[0]).is_noise else ""
+    noisy = f"; {EXACT}" if manifest.terms.exact else ""
+    if not manifest.terms.exact and BlurredAnswer.of(manifest.terms, deviation[0]).is_noise:
+        noisy = ", mostly noise"
     return f"mean {listed(mean.tolist(), deviation.tolist())} over {included} parties{noisy}"
 
 

@@ -24,6 +24,7 @@ from gopa.aggregation.structure import flat
 from gopa.cli.options import read_value
 from gopa.planning import Plan
 from gopa.planning.terms import Terms
+from gopa.wording import epsilon_text
 from wire.errors import UsageError
 
 Inputs: TypeAlias = npt.NDArray[np.float64]
@@ -184,7 +185,7 @@ def record(
         "simulation": True,
         "parties": plan.terms.parties,
         "neighbours": plan.terms.k,
-        "epsilon": str(plan.terms.epsilon),
+        "epsilon": epsilon_text(plan.terms.epsilon),
         "delta": str(plan.terms.delta),
         "mode": rounds[0].result.mode,
         "trust": rounds[0].result.trust,
@@ -208,6 +209,7 @@ def _round(each: RoundOutput) -> dict[str, object]:
     result, means = each.result, flat(each.result.mean)
     privacy = result.privacy
     return {
+        "exact": result.exact,
         "mean": means.tolist(),
         "true_mean": each.truth.tolist(),
         "standard_error": flat(result.stderr).tolist(),

@@ -52,6 +52,7 @@ from gopa.messages.phases import Phase
 from zkp import GaussianTable, Interval, WeightedNoisePlan
 from zkp.bits import layout_of, proof_size
 from zkp.gaussian_noise import slack_bits
+from zkp.noise_table import NoNoise
 from zkp.range import last_largest_layout
 
 POINT: Final = 32
@@ -81,7 +82,8 @@ def chunks_of(size: int) -> int:
 
 def _join(manifest: Manifest, _: int) -> int:
     nonce = POINT if isinstance(manifest.beacon, CommitReveal) else 0
-    return JOIN.min_size + nonce + (2 * POINT if manifest.mode is Mode.FULL else 0)
+    fixed = 1 if manifest.terms.exact else 2  # the input, and the seed of the noise
+    return JOIN.min_size + nonce + (fixed * POINT if manifest.mode is Mode.FULL else 0)
 
 
 def _reveal(manifest: Manifest, _: int) -> int:
@@ -94,7 +96,8 @@ def _commit(manifest: Manifest, degree: int) -> int:
         size += manifest.coefficients(degree) * POINT + degree * SHARE
     if manifest.mode is not Mode.FULL:
         return size
-    return size + POINT + noise_proof_size(manifest) + weighing_size(manifest)
+    output = 0 if manifest.terms.exact else POINT
+    return size + output + noise_proof_size(manifest) + weighing_size(manifest)
 
 
 def _publish(manifest: Manifest, _: int) -> int:
@@ -111,7 +114,7 @@ def _recover(manifest: Manifest, degree: int) -> int:
 
 
 def noise_proof_size(manifest: Manifest) -> int:
-    """The length of every proof of input and noise in full mode ([K3])."""
+    """The length of every proof of input and noise, if any, in full mode ([K3])."""
     return _noise_proof_size(manifest, ristretto255())
 
 
@@ -124,6 +127,10 @@ def weighing_size(manifest: Manifest) -> int:
 def _noise_proof_size(manifest: Manifest, group: Group) -> int:
     terms = manifest.terms
     interval = Interval(0, terms.steps)
+    if isinstance(terms.noise, NoNoise):
+        vectors = () if terms.one_number else (terms.dimension,)
+        hidden = terms.dimension * len(interval.weights)
+        return proof_size(group, layout_of(hidden, vectors))
     if isinstance(terms.noise, GaussianTable):
         draw = terms.noise.rows + 2 * slack_bits(terms.noise) + 1
         return proof_size(group, layout_of(draw + len(interval.weights)))

@@ -241,6 +241,11 @@ def _one_of(*names: _Name) -> Codec[_Name]:
 
 
 _DECIMAL: Final = converted(opaque(1, _LONGEST_NUMBER), _parse_decimal, _decimal_text)
+_EPSILON: Final[Codec[Decimal | None]] = converted(
+    opaque(0, _LONGEST_NUMBER),
+    lambda data: _parse_decimal(data) if data else None,
+    lambda value: b"" if value is None else _decimal_text(value),
+)
 _MASK: Final[Codec[MaskLaw]] = _one_of("gaussian", "uniform")
 _BEACON: Final[Codec[BeaconKind]] = _one_of("commit-reveal", "drand")
 
@@ -259,7 +264,7 @@ TERMS: Codec[Terms] = record(
     noise=NOISE_LAW,
     mask=_MASK,
     mask_deviation=u64,
-    epsilon=_DECIMAL,
+    epsilon=_EPSILON,
     delta=_DECIMAL,
     beta=_DECIMAL,
     rounds=u16,
@@ -286,7 +291,7 @@ __all__ = [
     "session_id",
 ]
 
-VERSION: Final = 2
+VERSION: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,13 +342,22 @@ class Manifest:
         return policy if policy is not None and policy.needs_witnesses else None
 
     @property
+    def releases_one_sum(self) -> bool:
+        """Whether at most one exact sum comes out of a logical round ([S5]).
+
+        Where anybody may join others could come to the next attempt: then there is only one.
+        """
+        once = isinstance(self.admission, Roster) or self.terms.attempts == 1
+        return once and self.terms.releases_one_sum
+
+    @property
     def deals_seeds(self) -> bool:
         """Whether parties share the seeds of their self-masks; if they share, else the masks.
 
         A mask itself is shared where it is one scalar under Pedersen's commitment: the dealer
         cannot deal another one then, since C_0 is the commitment to the mask ([K1]).
         """
-        masks = self.mode is Mode.FULL and isinstance(self.terms.noise, GaussianTable)
+        masks = self.mode is Mode.FULL and self.terms.one_number
         return self.terms.threshold is not None and not masks
 
     def coefficients(self, neighbours: int) -> int:

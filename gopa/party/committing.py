@@ -225,12 +225,16 @@ def _proved(
     party: PartyContext, joined: Joined, view: RoundView, leaf: bytes, seed: SecretBytes | None
 ) -> _Own:
     context, group = view.context, view.context.group
-    if joined.given.opening is None or joined.seeds is None or seed is None:
-        raise UsageError("full mode has openings, seeds and masks")
-    values = joined.given.opening.values + _noise(joined, view)
-    blinding = group.random_scalars(1, party.rng)[0]
-    output = opening_of(context.key, values, blinding)
-    posted = commit(context.key, values, blinding).to_bytes()
+    if joined.given.opening is None or seed is None:
+        raise UsageError("full mode has openings and masks")
+    if party.manifest.terms.exact:
+        # Nothing is added, so what is masked is the input itself, under the C_x of the join.
+        output, posted = joined.given.opening, b""
+    else:
+        values = joined.given.opening.values + _noise(joined, view)
+        blinding = group.random_scalars(1, party.rng)[0]
+        output = opening_of(context.key, values, blinding)
+        posted = commit(context.key, values, blinding).to_bytes()
     mask = self_mask(group, seed, self_context(view), context.dimension)
     claim = NoiseClaim(
         context=context,

@@ -26,7 +26,7 @@ from wire.errors import UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes
 from zkp import NoiseSeeds, commit_weighted_noise
-from zkp.noise_table import GaussianTable
+from zkp.noise_table import GaussianTable, NoNoise
 from zkp.weighted_noise import NoiseBits
 
 NONCE_SIZE = 32
@@ -142,7 +142,7 @@ def _given(party: PartyContext, supplied: Supplied) -> RoundInput:
 def _seeds(
     party: PartyContext, opened: RoundOpened, given: RoundInput
 ) -> NoiseSeeds | NoiseBits | None:
-    """Draw the seeds of the noise of this attempt: fresh, and fixed before the coins.
+    """Draw the seeds of the noise of this attempt, if any: fresh, and fixed before the coins.
 
     A seed that was used before is a fault, because its owner may know what comes of it (attack
     `reused-noise-seed`).
@@ -151,6 +151,8 @@ def _seeds(
     if given.opening is None:
         return None
     law = party.manifest.terms.noise
+    if isinstance(law, NoNoise):
+        return None
     if isinstance(law, GaussianTable):
         return NoiseSeeds.fresh(context.group, law, context.dimension, rng=party.rng)
     hedge = context.transcript(INPUT_AND_NOISE, opened.leaf, party.own_id)

@@ -1,6 +1,6 @@
 """Decides whether a party takes part: before it joins, and again once it knows who else did.
 
-`specs/04-protocol.md`, [S2] and [S3]; `specs/03-privacy.md`, section 10.
+`specs/04-protocol.md`, [S2], [S3] and [S5]; `specs/03-privacy.md`, section 10.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gopa.messages.manifest import (
     Trust,
 )
 from gopa.planning.worth import Worth, guarantee, judge
-from gopa.wording import BEACONS
+from gopa.wording import BEACONS, EXACT, EXACT_DIFFERENCE
 from wire.errors import GopaError
 
 _BEACONS: Final[dict[type[Beacon], str]] = {
@@ -55,7 +55,8 @@ class LocalPolicy:
     `epsilon` and `delta` bound the privacy cost of the whole session; `corrupt_share` is the part
     of the roster that the plan must withstand. `beacons` are the kinds of coins the party
     takes part with. `witnesses`: closes need a quorum. `chains` are the hashes of the drand
-    chains whose values it believes nobody knows in advance.
+    chains whose values it believes nobody knows in advance. `exact_sums`: it takes part in
+    sessions without noise, whatever `epsilon` is; no epsilon, however large, stands for that.
     """
 
     epsilon: Decimal
@@ -67,6 +68,7 @@ class LocalPolicy:
     witnesses: bool = False
     open_admission: bool = False
     simulation: bool = False
+    exact_sums: bool = False
     chains: frozenset[bytes] = field(
         default_factory=lambda: frozenset(chain.chain_hash for chain in KNOWN_CHAINS)
     )
@@ -142,6 +144,20 @@ class LocalPolicy:
             message = "anybody may join this session: nothing bounds the number of corrupt parties"
             raise Refusal(message, "admission", "anyone")
 
+    def _require_one_exact_sum(self, manifest: Manifest) -> None:
+        """Refuse a session without noise unless the party said that it wants one ([S5]).
+
+        An organiser could ask for one in place of the noisy session that people agreed to
+        (attack `exact-downgrade`).
+        """
+        if not self.exact_sums:
+            message = f"{EXACT}; you did not accept that (exact_sums, or --accept-exact-sum)"
+            raise Refusal(message, "exact_sums", "true")
+        # A second sum without this party in it would show its value (attack `second-exact-sum`).
+        if not manifest.releases_one_sum:
+            message = f"this session could release two exact sums of a round: {EXACT_DIFFERENCE}"
+            raise Refusal(message, "terms")
+
     def _require_privacy(self, manifest: Manifest) -> None:
         """Require the epsilon and delta of this policy, computed here from the terms.
 
@@ -149,7 +165,9 @@ class LocalPolicy:
         `manifest-claims-too-much`).
         """
         terms = manifest.terms
-        if terms.epsilon > self.epsilon:
+        if terms.epsilon is None:
+            self._require_one_exact_sum(manifest)
+        elif terms.epsilon > self.epsilon:
             message = (
                 f"this session uses epsilon {terms.epsilon}, you accept at most {self.epsilon}"
             )

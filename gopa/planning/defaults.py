@@ -5,6 +5,7 @@ Why each of them: `specs/03-privacy.md`, [V33a].
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
@@ -19,6 +20,15 @@ ATTEMPTS: Final = 3
 
 CHARGED: Final = 0
 """Charged retries. A plan without recovery may get more of them, by the chance of a result."""
+
+EXACT_DELTA: Final = Decimal("1e-9")
+"""The chance that masks give away more than an exact sum, where nobody says."""
+
+EXACT_STEPS: Final = 2**32 - 1
+"""The grid of an exact sum of single numbers: 32 bits for each."""
+
+EXACT_VECTOR_STEPS: Final = 2**16 - 1
+"""The grid of exact sums of vectors: 16 bits for each coordinate, which full mode proves."""
 
 LEAST_CHANCE: Final = 0.5
 """A plan whose session gets a result less often than that is refused."""

@@ -18,9 +18,9 @@ from gopa.planning.request import Request
 from gopa.planning.result import Errors, Plan, PlanReason
 from gopa.planning.terms import Terms
 from gopa.planning.worth import Guarantee, attendance_of, units_of
-from gopa.wording import counted
+from gopa.wording import EXACT, EXACT_DIFFERENCE, counted
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable
+from zkp.noise_table import GaussianTable, NoNoise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,14 +74,12 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
             str(terms.steps),
             _why_steps(request),
         ),
-        PlanReason(
-            "noise", describe_noise(terms), "the smallest that meets delta with the exact law"
-        ),
+        PlanReason("noise", describe_noise(terms), _why_noise(terms)),
         PlanReason("masks", describe_masks(terms), _why_masks(terms, worth)),
         PlanReason(
             "delta",
             f"{worth.total:.4g}",
-            f"{worth.noise:.4g} from noise and masks over {counted(terms.releases, 'release')}, "
+            f"{_spent(terms, worth)}"
             f"{worth.beta:.2g} for each of {terms.tries} graphs that a liar may look at in "
             f"{counted(terms.rounds * terms.attempts, 'attempt')}",
         ),
@@ -89,7 +87,7 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
         PlanReason(
             "error of the mean",
             f"{errors.planned:.4g}",
-            f"a trusted curator would have {errors.curator:.4g}, local privacy {errors.local:.4g}",
+            _why_error(terms, errors),
         ),
     )
 
@@ -100,7 +98,27 @@ def describe_noise(terms: Terms) -> str:
     if isinstance(law, GaussianTable):
         scale = math.sqrt(law.square)
         return f"discrete Gaussian, s = {scale:.4g} steps, {law.rows} rows, {law.bits} bits"
+    if isinstance(law, NoNoise):
+        return "none"
     return f"{len(law.weights)} weighted bits, deviation {math.sqrt(law.variance):.4g} steps"
+
+
+def _why_noise(terms: Terms) -> str:
+    if terms.exact:
+        return f"asked for by epsilon=None: {EXACT}; {EXACT_DIFFERENCE}"
+    return "the smallest that meets delta with the exact law"
+
+
+def _spent(terms: Terms, worth: Guarantee) -> str:
+    if terms.exact:
+        return "the chance that masks give away more than the sum: "
+    return f"{worth.noise:.4g} from noise and masks over {counted(terms.releases, 'release')}, "
+
+
+def _why_error(terms: Terms, errors: Errors) -> str:
+    if terms.exact:
+        return "that of rounding to the grid; there is no other"
+    return f"a trusted curator would have {errors.curator:.4g}, local privacy {errors.local:.4g}"
 
 
 def describe_masks(terms: Terms) -> str:
@@ -135,6 +153,8 @@ def _chances(request: Request, terms: Terms, alive: Liveness) -> tuple[PlanReaso
 
 
 def _why_charged(terms: Terms) -> str:
+    if terms.exact:
+        return "a second exact sum of one round could show who is in one of the two only"
     if terms.threshold is not None:
         return "each would cost accuracy, and recovery makes them rare"
     if not terms.charged:
@@ -175,6 +195,8 @@ def _why_steps(request: Request) -> str:
         return "given"
     if request.integers:
         return "every integer is on the grid"
+    if request.exact:
+        return "rounding is all that blurs the sum"
     if request.dimension > 1:
         return "so that rounding does not lengthen vectors much, as far as noise can be wide"
     return "so that each party's noise spans about eight steps"
@@ -200,6 +222,8 @@ def draw_plan(plan: Plan, out: Path) -> None:
         UsageError: another ending, or the file cannot be written.
     """
     check_picture(out)
+    if plan.terms.exact:
+        raise UsageError("an exact sum has no error to draw: leave out the picture", "plot")
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -244,7 +268,7 @@ def model_errors(plan: Plan, parties: int, epsilon: float) -> tuple[float, float
 def _errors_by_epsilon(axes: Axes, plan: Plan) -> None:
     rows = [model_errors(plan, plan.terms.parties, epsilon) for epsilon in _EPSILONS]
     _three_lines(axes, list(_EPSILONS), rows)
-    axes.plot([float(plan.terms.epsilon)], [plan.errors.planned], "k*", label="this plan")
+    axes.plot([float(plan.terms.promised_epsilon)], [plan.errors.planned], "k*", label="this plan")
     axes.set_xlabel("epsilon")
     axes.set_ylabel("standard error of the mean")
     axes.set_title(f"n = {plan.terms.parties:,}, delta = {plan.terms.delta}")
@@ -252,7 +276,7 @@ def _errors_by_epsilon(axes: Axes, plan: Plan) -> None:
 
 def _errors_by_parties(axes: Axes, plan: Plan) -> None:
     sizes = [10**power for power in range(2, 7)]
-    rows = [model_errors(plan, size, float(plan.terms.epsilon)) for size in sizes]
+    rows = [model_errors(plan, size, float(plan.terms.promised_epsilon)) for size in sizes]
     _three_lines(axes, [float(size) for size in sizes], rows)
     axes.plot([plan.terms.parties], [plan.errors.planned], "k*")
     axes.set_xlabel("parties")
@@ -269,7 +293,7 @@ def _masks_by_neighbours(axes: Axes, plan: Plan) -> None:
     from matplotlib.ticker import NullFormatter, ScalarFormatter
 
     terms = plan.terms
-    mu = gaussian_mu(float(terms.epsilon), float(terms.delta))
+    mu = gaussian_mu(float(plan.terms.promised_epsilon), float(terms.delta))
     mu *= math.sqrt(_MASK_SHARE / terms.releases)
     length = math.sqrt(terms.squared_sensitivity) if terms.dimension > 1 else 1.0
     neighbours, deviations = [], []

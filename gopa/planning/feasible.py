@@ -98,7 +98,7 @@ def _parties(asked: Mapping[str, Any]) -> Kind:
 
 def _epsilons(error: UsageError, asked: Mapping[str, Any]) -> Kind:
     """Less privacy, where the noise would be too wide."""
-    if error.field != "noise":
+    if error.field != "noise" or asked["epsilon"] is None:
         return
     for factor in _LARGER:
         epsilon = float(asked["epsilon"]) * factor

@@ -209,8 +209,8 @@ class PrivacyOfRounds:
         """The privacy cost of this round, against each kind of adversary, with its assumptions.
 
         `rng` draws the random vector that certifies large spectra. An outcome that
-        contradicts itself raises `UsageError`; one that broke the plan's limits gets
-        claims of delta 1 that say which limit.
+        contradicts itself raises `UsageError`, and so does one without noise; one that broke
+        the plan's limits gets claims of delta 1 that say which limit.
         """
         _check(outcome)
         terms = outcome.terms
@@ -220,7 +220,7 @@ class PrivacyOfRounds:
         if outcome.corrupt is not None:
             claims.append(_known_claim(outcome, rng))
         return PrivacyStatement(
-            epsilon=float(terms.epsilon),
+            epsilon=float(terms.promised_epsilon),
             claims=tuple(claims),
             survivors=len(outcome.included),
             noise=type(terms.noise).__name__,

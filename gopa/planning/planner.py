@@ -34,6 +34,7 @@ from gopa.planning.grid_and_noise import (
     NoiseTarget,
     PlannedGrid,
     allowed_mu,
+    choose_exact_grid,
     choose_grid,
     choose_noise,
     laws_for,
@@ -53,10 +54,13 @@ from gopa.planning.result import (
 from gopa.planning.terms import MOST_DEVIATION, BeaconKind, MaskLaw, Terms
 from gopa.planning.worth import Worth, guarantee, judge, mask_price, unit_shifts
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, NoiseLaw
+from zkp.noise_table import GaussianTable, NoiseLaw, NoNoise, WeightedBits
 
 BETA_SHARE: Final = 0.1
 """At most this part of delta pays for graphs that are worse than assumed."""
+
+EXACT_BETA_SHARE: Final = 0.9
+"""The same where there is nothing else to pay for."""
 
 MASK_SHARE: Final[dict[Objective, float]] = {"error": 0.002, "peers": 0.02, "masks": 0.5}
 """The part of the squared shift that Gaussian masks may cost."""
@@ -76,8 +80,8 @@ WIDENING: Final = 1.02
 def plan(  # noqa: PLR0913 - every number of the target has a name
     *,
     n: int,
-    epsilon: float | str | Decimal,
-    delta: float | str | Decimal,
+    epsilon: float | str | Decimal | None,
+    delta: float | str | Decimal | None = None,
     corrupt: float = CORRUPT,
     dropout: float = DROPOUT,
     range: tuple[float | str | Decimal, float | str | Decimal] = (0, 1),  # noqa: A002
@@ -99,6 +103,12 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
     least_chance: float = LEAST_CHANCE,
 ) -> Plan:
     """Everything a session needs so that it is (epsilon, delta)-private.
+
+    `epsilon=None` plans a session without noise: the exact sum is released. Masks still hide
+    everything else from coalitions of at most `corrupt` parties, but for a chance of `delta`,
+    which is 1e-9 then if nobody says. Each of the `rounds` takes new values: two exact sums over
+    sets that differ by one party reveal that party's value. Parties have to accept this by
+    their policy.
 
     `n` parties, each with a value (or a vector of `dimension` coordinates) in `range`;
     `norm` bounds the L2 norm of vectors. `corrupt` is how many parties may collude, or
@@ -261,6 +271,8 @@ def _plan(request: Request) -> Plan:
     """The plan of a request."""
     if request.more_charged:
         request = _retried(request)
+    if request.exact:
+        return _exact_plan(request)
     require_accountable(
         request.epsilon,
         dimension=request.dimension,
@@ -289,6 +301,20 @@ def _plan(request: Request) -> Plan:
     beta = float(neighbours.beta) + neighbours.recovery
     need = NoiseTarget(exposure, request.delta - tries * beta * (1 + 1e-15))
     terms = _terms(request, grid, neighbours, choose_noise(laws, need), layout.deviation)
+    return _finished(request, terms, neighbours.method, layout.energy)
+
+
+def _exact_plan(request: Request) -> Plan:
+    """The plan of an exact sum: a graph and a grid, and all of delta for bad graphs."""
+    grid = choose_exact_grid(request)
+    budget = request.delta * EXACT_BETA_SHARE / request.tries
+    neighbours = choose_neighbours(request, unit_shifts(request.dimension, grid.squared), budget)
+    terms = _terms(request, grid, neighbours, NoNoise(), 0)
+    return _finished(request, terms, neighbours.method, 0)
+
+
+def _finished(request: Request, terms: Terms, method: str, energy: int) -> Plan:
+    """The plan with these terms, judged as everybody will judge them."""
     worth = guarantee(terms)
     if judge(terms) is not Worth.KEPT:
         raise UsageError("these terms would miss their own target: change it slightly", "delta")
@@ -299,12 +325,12 @@ def _plan(request: Request) -> Plan:
         noise_delta=worth.noise,
         beta=worth.beta,
         beta_recovery=worth.recovery,
-        beta_method=neighbours.method,
-        flow_energy=layout.energy,
+        beta_method=method,
+        flow_energy=energy,
         errors=errors,
         cost=estimated_cost(terms, request),
         liveness=alive,
-        reasons=explain(request, terms, worth, neighbours.method, errors, alive),
+        reasons=explain(request, terms, worth, method, errors, alive),
     )
 
 
@@ -413,16 +439,20 @@ def expected_errors(terms: Terms, request: Request) -> Errors:
 
     All survivors add noise, and rounding to the grid adds at most a quarter of a squared
     step each; integers are not rounded. The curator and the local parties get the same
-    epsilon and delta and the tight Gaussian curve.
+    epsilon and delta and the tight Gaussian curve. Exact sums are rounded only, and neither
+    yardstick has anything to blur.
     """
     out = max(1.0, terms.parties * (1 - request.dropout))
     width = float(terms.high - terms.low)
     rounding = 0.0 if request.integers else 0.25
     spread = math.sqrt(float(terms.noise.variance) + rounding)
     sensitivity = request.range_sensitivity
+    planned = spread * width / terms.steps / math.sqrt(out)
+    if request.exact:
+        return Errors(planned=planned, curator=0.0, local=0.0)
     central = central_deviation(request.epsilon, request.delta) * math.sqrt(terms.rounds)
     return Errors(
-        planned=spread * width / terms.steps / math.sqrt(out),
+        planned=planned,
         curator=central * sensitivity / out,
         local=central * sensitivity / math.sqrt(out),
     )
@@ -438,7 +468,8 @@ def estimated_cost(terms: Terms, request: Request) -> PlanCost:
     """
     peers = terms.k * (2 - terms.k / max(1, terms.parties - 1))
     law = terms.noise
-    draw = law.rows + 97 if isinstance(law, GaussianTable) else len(law.weights)
+    draw = law.rows + 97 if isinstance(law, GaussianTable) else 0
+    draw += len(law.weights) if isinstance(law, WeightedBits) else 0
     hidden = terms.dimension * (draw + terms.steps.bit_length())
     proof = 32 * (9 + 2 * math.ceil(math.log2(hidden)))
     posted = 8 * 200 + proof + round(32 * (peers + peers * request.dropout))

@@ -11,7 +11,14 @@ from typing import Any, get_args
 import numpy as np
 
 from gopa.accounting.gaussian import check_target
-from gopa.planning.defaults import ATTEMPTS, CHARGED, MOST_WITHHELD, PlannedMode, PlannedTrust
+from gopa.planning.defaults import (
+    ATTEMPTS,
+    CHARGED,
+    EXACT_DELTA,
+    MOST_WITHHELD,
+    PlannedMode,
+    PlannedTrust,
+)
 from gopa.planning.liveness import OwedMessages, PlannedDropouts, plan_dropouts
 from gopa.planning.result import NoiseName, Objective, float_below
 from gopa.planning.terms import (
@@ -53,10 +60,11 @@ class Request:
     """Holds a target in the planner's own types. `Request.checked` makes one.
 
     `more_charged` says that the planner may add charged retries: nobody named a number.
+    Without an epsilon the exact sum is asked for.
     """
 
     parties: int
-    exact_epsilon: Decimal
+    exact_epsilon: Decimal | None
     exact_delta: Decimal
     corrupt: int
     dropout: float
@@ -84,8 +92,8 @@ class Request:
         cls,
         *,
         parties: int,
-        epsilon: Number,
-        delta: Number,
+        epsilon: Number | None,
+        delta: Number | None,
         corrupt: float,
         dropout: float,
         low: Number,
@@ -117,11 +125,13 @@ class Request:
         for name, flag in (("integers", integers), ("open_admission", open_admission)):
             if type(flag) is not bool:
                 raise UsageError("must be true or false", name)
+        _check_exact(epsilon, delta, mask=mask, noise=noise, charged=charged, trust=trust)
         unasked = charged is None
         charged = CHARGED if charged is None else charged
         check_integer(charged, 0, MOST_CHARGED, "charged")
         if attempts is None:
-            several = charged + 1 if open_admission and recovery is not None else ATTEMPTS
+            once = open_admission and (recovery is not None or epsilon is None)
+            several = charged + 1 if once else ATTEMPTS
             attempts = max(several, charged + 1)
         check_integer(attempts, charged + 1, MOST_ATTEMPTS, "attempts")
         if steps is not None:
@@ -138,8 +148,8 @@ class Request:
         check_name(objective, get_args(Objective), "objective")
         request = cls(
             parties=parties,
-            exact_epsilon=_decimal(epsilon, "epsilon"),
-            exact_delta=_decimal(delta, "delta"),
+            exact_epsilon=None if epsilon is None else _decimal(epsilon, "epsilon"),
+            exact_delta=EXACT_DELTA if delta is None else _decimal(delta, "delta"),
             corrupt=_corrupt(corrupt, parties),
             dropout=chance,
             low=_decimal(low, "range"),
@@ -152,7 +162,7 @@ class Request:
             objective=objective,
             steps=steps,
             charged=charged,
-            more_charged=unasked and recovery is None,
+            more_charged=unasked and recovery is None and epsilon is not None,
             attempts=attempts,
             integers=integers,
             threshold=_threshold(recovery, trust),
@@ -168,8 +178,12 @@ class Request:
         if not LEAST_DELTA <= self.exact_delta < 1:
             message = f"must lie between {LEAST_DELTA}, as cryptography promises no more, and 1"
             raise UsageError(message, "delta")
-        check_target(self.epsilon, self.delta)
+        if not self.exact:
+            check_target(self.epsilon, self.delta)
         self._check_inputs()
+        if self.exact and self.open_admission and self.attempts != 1:
+            message = "with open admission an exact sum has one attempt: 1"
+            raise UsageError(message, "attempts")
         if self.open_admission and self.threshold is not None and self.attempts > self.charged + 1:
             message = "with open admission and recovery every attempt is charged: charged + 1"
             raise UsageError(message, "attempts")
@@ -195,8 +209,15 @@ class Request:
                 raise UsageError(message, "steps")
 
     @property
+    def exact(self) -> bool:
+        """Whether the exact sum is asked for."""
+        return self.exact_epsilon is None
+
+    @property
     def epsilon(self) -> float:
         """Never above the target as written."""
+        if self.exact_epsilon is None:
+            raise UsageError("an exact sum keeps no epsilon", "epsilon")
         return float_below(self.exact_epsilon)
 
     @property
@@ -244,12 +265,13 @@ class Request:
 
         With recovery more than half of the honest parties remain for certain: then no two
         releases have disjoint confirming parties, and in a complete graph nobody can open
-        all edges to those who confirm.
+        all edges to those who confirm. So with exact sums: there is one in a logical round.
         """
         course = OwedMessages(
             self.beacon == "commit-reveal", self.threshold is not None, self.one_close
         )
-        fewest = 0 if self.threshold is None else (self.parties + self.corrupt) // 2 + 1
+        most_stay = self.threshold is not None or self.exact
+        fewest = (self.parties + self.corrupt) // 2 + 1 if most_stay else 0
         return plan_dropouts(self.parties, k, self.dropout, course, fewest)
 
     @property
@@ -257,6 +279,32 @@ class Request:
         """How far one party can move the sum, in units of the range, before rounding."""
         box = float(self.high - self.low) * math.sqrt(self.dimension)
         return box if self.norm is None else min(box, 2 * float(self.norm))
+
+
+def _check_exact(  # noqa: PLR0913 - what is asked for that may contradict it
+    epsilon: Number | None,
+    delta: Number | None,
+    *,
+    mask: MaskLaw | None,
+    noise: NoiseName | None,
+    charged: int | None,
+    trust: PlannedTrust,
+) -> None:
+    """Refuse options that an exact sum leaves no room for ([V41]), and an epsilon without delta."""
+    if epsilon is not None:
+        if delta is None:
+            raise UsageError("the chance that more than epsilon gets out: name it", "delta")
+        return
+    if noise is not None:
+        raise UsageError("an exact sum has no noise: leave it out", "noise")
+    if trust != "malicious":
+        message = "masks that stay in the sum would blur it: take trust='malicious'"
+        raise UsageError(message, "trust")
+    if mask == "gaussian":
+        raise UsageError("an exact sum has uniform masks: leave it out", "mask")
+    if charged:
+        message = "two exact sums of one round would show who differs: no charged retries, 0"
+        raise UsageError(message, "charged")
 
 
 def _decimal(value: Number, field: str) -> Decimal:

@@ -14,6 +14,7 @@ from gopa.planning.liveness import Liveness
 from gopa.planning.terms import Terms
 from gopa.planning.usefulness import terms_warning
 from gopa.rounding import blur
+from gopa.wording import promise_of
 
 NoiseName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
 
@@ -55,7 +56,9 @@ class PlanCost:
 class Plan:
     """Holds a plan that meets its target. `gopa.plan` makes it; `terms` goes into the manifest.
 
-    For every set of at most `terms.corrupt` parties fixed before the coins, together with
+    Where `terms.epsilon` is None the exact sum is released, and what follows about delta is
+    the chance that more than that sum gets out (`specs/03-privacy.md`, section 13). Else:
+    for every set of at most `terms.corrupt` parties fixed before the coins, together with
     board and organiser, and for every number of parties that may join, everything they see
     is (epsilon, delta)-private towards each other party: `noise_delta` from the noise and
     masks, the rest from graphs worse than assumed. `beta` bounds the chance of each of
@@ -93,9 +96,11 @@ class Plan:
 
     def __repr__(self) -> str:
         terms = self.terms
+        epsilon = None if terms.epsilon is None else f"{terms.epsilon:g}"
+        promise = promise_of(epsilon, f"{float(terms.delta):g}")
         return (
             f"<Plan: {terms.parties} parties of whom {terms.corrupt} may collude, "
-            f"epsilon {terms.epsilon:g}, delta {float(terms.delta):g}, error of the mean "
+            f"{promise}, error of the mean "
             f"{blur(self.errors.planned)}; explain() says why>"
         )
 

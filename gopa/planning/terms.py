@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final, Literal, TypeAlias, get_args
 
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, NoiseLaw, WeightedBits
+from zkp.noise_table import GaussianTable, NoiseLaw, NoNoise, WeightedBits
 
 
 def branches(parties: int, corrupt: int, survivors: int) -> int:
@@ -80,7 +80,8 @@ class Terms:
     loses at most `loss` neighbours. `beta` bounds the chance that one graph is worse than
     assumed. Threshold recovery needs shares of more than
     `threshold_numerator / threshold_denominator` of a party's neighbours; 0 / 1 means that
-    there is none.
+    there is none. `epsilon` is None exactly where nobody adds noise: the exact sum is
+    released, and `delta` bounds the chance that more than that sum gets out.
     """
 
     parties: int
@@ -96,7 +97,7 @@ class Terms:
     noise: NoiseLaw
     mask: MaskLaw
     mask_deviation: int
-    epsilon: Decimal
+    epsilon: Decimal | None
     delta: Decimal
     beta: Decimal
     rounds: int
@@ -111,6 +112,34 @@ class Terms:
         self._check_noise()
         self._check_target()
         self._check_threshold()
+
+    @property
+    def exact(self) -> bool:
+        """Whether nobody adds noise, so that the sum comes out as it is."""
+        return self.epsilon is None
+
+    @property
+    def releases_one_sum(self) -> bool:
+        """Whether at most one exact sum comes out of a logical round, on a roster ([V41]).
+
+        From two of them over sets of parties that differ by one follows that party's input. With
+        half of the honest parties or fewer a fork could release two.
+        """
+        most = 2 * self.survivors > self.parties + self.corrupt
+        return self.mask == "uniform" and not self.charged and most
+
+    @property
+    def promised_epsilon(self) -> Decimal:
+        """The epsilon; `UsageError` where the terms promise none."""
+        if self.epsilon is None:
+            raise UsageError("an exact sum keeps no epsilon", "epsilon")
+        return self.epsilon
+
+    @property
+    def one_number(self) -> bool:
+        """Whether full mode commits to single numbers with Pedersen's key, and not to vectors."""
+        tabled = isinstance(self.noise, GaussianTable)
+        return tabled or (self.exact and self.dimension == 1)
 
     @property
     def honest(self) -> int:
@@ -188,7 +217,7 @@ class Terms:
         check_integer(
             self.squared_sensitivity, box if self.dimension == 1 else 1, box, "squared_sensitivity"
         )
-        if not isinstance(self.noise, GaussianTable | WeightedBits):
+        if not isinstance(self.noise, GaussianTable | WeightedBits | NoNoise):
             raise UsageError("must be a noise law", "noise")
         check_name(self.mask, get_args(MaskLaw), "mask")
         deviations = (0, 0) if self.mask == "uniform" else (1, MOST_DEVIATION)
@@ -199,9 +228,13 @@ class Terms:
         check_decimal(self.high, "high")
         if self.high <= self.low:
             raise UsageError("the upper end must lie above the lower end", "high")
-        check_decimal(self.epsilon, "epsilon")
-        if not 0 < self.epsilon <= LARGEST_EPSILON:
-            raise UsageError(f"above 0 and at most {LARGEST_EPSILON}", "epsilon")
+        # Neither follows from the other: an epsilon without noise would claim what nothing keeps.
+        if (self.epsilon is None) != isinstance(self.noise, NoNoise):
+            raise UsageError("None exactly where the law of noise is none", "epsilon")
+        if self.epsilon is not None:
+            check_decimal(self.epsilon, "epsilon")
+            if not 0 < self.epsilon <= LARGEST_EPSILON:
+                raise UsageError(f"above 0 and at most {LARGEST_EPSILON}", "epsilon")
         check_decimal(self.delta, "delta")
         if not LEAST_DELTA <= self.delta < 1:
             raise UsageError(f"must be from {LEAST_DELTA} to below 1", "delta")

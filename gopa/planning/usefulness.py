@@ -71,7 +71,7 @@ class BlurredAnswer:
             corrupt=terms.corrupt,
             survivors=terms.survivors,
             dimension=terms.dimension,
-            epsilon=float(terms.epsilon),
+            epsilon=float(terms.promised_epsilon),
             delta=float(terms.delta),
             recovers=terms.threshold is not None,
             error=error / float(terms.high - terms.low),
@@ -139,6 +139,8 @@ def terms_warning(
     dropout: float | None = None,
 ) -> str:
     """The same for an answer under these terms, with an error in the units of the values."""
+    if terms.exact:
+        return ""
     answer = BlurredAnswer.of(terms, error, colluding=colluding, dropout=dropout)
     return noise_warning(answer, blur(error), f"{terms.low:f}", f"{terms.high:f}")
 

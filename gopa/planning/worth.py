@@ -102,7 +102,8 @@ def _guarantee(terms: Terms, *, generous: bool = False) -> Guarantee:
     """With `generous` for a chance of bad graphs that is larger by the tolerance."""
     attendance = attendance_of(terms)
     cut_off = attendance.is_random and terms.loss >= 2 * terms.k  # as many as it has on average
-    if cut_off or terms.honest > most_summed(terms.noise):
+    too_wide = not terms.exact and terms.honest > most_summed(terms.noise)
+    if cut_off or too_wide:
         return NOTHING  # it would take too long to show more
     granted = min(max(float(terms.beta), _LEAST_CHANCE), 0.5)
     less, more = (granted * float(1 + sign * TOLERANCE) for sign in (-1, 1))
@@ -123,8 +124,11 @@ def _guarantee(terms: Terms, *, generous: bool = False) -> Guarantee:
         if not never_above(attendance, "recovery", enough, terms.threshold, tries):
             return NOTHING
         recovery = chance
+    noise = 0.0
     try:
-        noise = delta_of_component(terms, terms.honest, energy, terms.releases)
+        # Masks of a connected graph show an exact sum and nothing else ([V42]): no noise counts.
+        if not terms.exact:
+            noise = delta_of_component(terms, terms.honest, energy, terms.releases)
     except UsageError:
         return NOTHING  # so many releases take too long to compose
     return Guarantee(noise, chance, recovery, terms.tries, energy)
@@ -150,9 +154,9 @@ def delta_of_component(terms: Terms, parties: int, energy: int, releases: int) -
     """Delta when `parties` honest parties are connected by masks with this flow energy.
 
     More parties than the terms count on are not followed further than their noise is
-    summed up: more of them give more privacy.
+    summed up: more of them give more privacy. Without noise there is none to give.
     """
-    if not parties:
+    if not parties or terms.exact:
         return 1.0
     if parties > terms.honest:
         parties = max(terms.honest, min(parties, most_summed(terms.noise)))
@@ -165,7 +169,7 @@ def delta_of_component(terms: Terms, parties: int, energy: int, releases: int) -
         squared_sensitivity=terms.squared_sensitivity,
         largest_coordinate=terms.steps,
         dimension=terms.dimension,
-        epsilon=float_below(terms.epsilon),
+        epsilon=float_below(terms.promised_epsilon),
         delta=float_below(terms.delta),
         mask_mu=mask_price(squared, terms.mask_deviation),
         releases=releases,

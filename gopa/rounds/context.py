@@ -10,7 +10,6 @@ from commitments.group import Group, SecretScalar, SecretScalarVec
 from gopa.messages.manifest import Manifest, Mode
 from wire.domains import Domain
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable
 from zkp.transcript import Transcript
 
 
@@ -56,7 +55,7 @@ class RoundContext:
 
 @lru_cache(maxsize=64)
 def _key(manifest: Manifest, group: Group) -> Pedersen | VectorPedersen:
-    if isinstance(manifest.terms.noise, GaussianTable):
+    if manifest.terms.one_number:
         return Pedersen(group)
     return VectorPedersen(group, manifest.terms.dimension)
 

@@ -44,7 +44,10 @@ class PossessionClaim:
 
 @dataclass(frozen=True, slots=True)
 class NoiseClaim:
-    """Claims that an output hides an input in range and the noise that seed and coins decide."""
+    """Claims that an output hides an input in range and the noise that seed and coins decide.
+
+    Without noise, `seed` and `output` are empty, and the claim is that the input is in range.
+    """
 
     context: RoundContext
     acts_on: bytes
@@ -95,7 +98,7 @@ class Proofs(Protocol):
     def prove_noise(
         self,
         claim: NoiseClaim,
-        seeds: NoiseSeeds | NoiseBits,
+        seeds: NoiseSeeds | NoiseBits | None,
         given: Opening,
         output: Opening,
         rng: Rng,

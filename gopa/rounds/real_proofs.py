@@ -18,13 +18,14 @@ from gopa.messages.parameters import OpenAdmission
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim, SharedKeyClaim
 from gopa.rounds.statements import (
+    NoiseStatement,
     noise_statement,
     possession_statement,
     require_provable,
     shared_key_statement,
     weighing_statement,
 )
-from wire.domains import INPUT_AND_NOISE, POSSESSION, SHARED_KEY, WEIGHING, Domain
+from wire.domains import EXACT_INPUT, INPUT_AND_NOISE, POSSESSION, SHARED_KEY, WEIGHING, Domain
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 from wire.randomness import Rng
 from zkp import (
@@ -32,9 +33,13 @@ from zkp import (
     NoiseSeeds,
     NoiseWitness,
     ProofClaim,
+    RangeStatement,
     Transcript,
+    VectorRangeStatement,
     prove_gaussian_noise,
     prove_last_largest,
+    prove_range,
+    prove_vector_range,
     prove_weighted_noise,
     sigma,
 )
@@ -69,20 +74,24 @@ class RealProofs:
     def prove_noise(
         self,
         claim: NoiseClaim,
-        seeds: NoiseSeeds | NoiseBits,
+        seeds: NoiseSeeds | NoiseBits | None,
         given: Opening,
         output: Opening,
         rng: Rng,
     ) -> tuple[bytes, bytes]:
         """Make `proof` and `weighing`; the claim comes with both empty."""
         statement = _noise_statement(claim)
-        transcript = _transcript(claim, INPUT_AND_NOISE)
+        transcript = _noise_transcript(claim)
         if isinstance(statement, GaussianNoiseStatement) and isinstance(seeds, NoiseSeeds):
             witness = NoiseWitness(seeds, output, given)
             proof = prove_gaussian_noise(statement, witness, transcript, rng=rng)
         elif isinstance(statement, WeightedNoiseStatement) and isinstance(seeds, NoiseBits):
             openings = Openings(vectors=[given, output])
             proof = prove_weighted_noise(statement, seeds, openings, transcript, rng=rng)
+        elif isinstance(statement, RangeStatement) and seeds is None:
+            proof = prove_range(statement, given, transcript, rng=rng)
+        elif isinstance(statement, VectorRangeStatement) and seeds is None:
+            proof = prove_vector_range(statement, given, transcript, rng=rng)
         else:
             raise UsageError("seeds are of the kind that the plan's noise takes", "seeds")
         return proof, _weigh(claim, given, rng)
@@ -181,7 +190,13 @@ def _transcript(
     return claim.context.transcript(purpose, claim.acts_on, claim.party)
 
 
-def _noise_statement(claim: NoiseClaim) -> GaussianNoiseStatement | WeightedNoiseStatement:
+def _noise_transcript(claim: NoiseClaim) -> Transcript:
+    """What is proved without noise has a name of its own, and is never the proof of another."""
+    exact = claim.context.manifest.terms.exact
+    return _transcript(claim, EXACT_INPUT if exact else INPUT_AND_NOISE)
+
+
+def _noise_statement(claim: NoiseClaim) -> NoiseStatement:
     return noise_statement(
         claim.context,
         claim.joint,
@@ -227,7 +242,7 @@ def _possession(claim: PossessionClaim) -> ProofClaim:
 
 
 def _noise(claim: NoiseClaim) -> ProofClaim:
-    return ProofClaim(_noise_statement(claim), claim.proof, _transcript(claim, INPUT_AND_NOISE))
+    return ProofClaim(_noise_statement(claim), claim.proof, _noise_transcript(claim))
 
 
 def _weighing(claim: NoiseClaim) -> ProofClaim:

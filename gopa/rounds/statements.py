@@ -16,12 +16,16 @@ from zkp import (
     Interval,
     LastLargestStatement,
     RangeStatement,
+    VectorRangeStatement,
     sigma,
 )
+from zkp.noise_table import NoNoise, WeightedBits
 from zkp.sigma import LinearRelation
 from zkp.weighted_noise import WeightedNoisePlan, WeightedNoiseStatement
 
-NoiseStatement = GaussianNoiseStatement | WeightedNoiseStatement
+NoiseStatement = (
+    GaussianNoiseStatement | WeightedNoiseStatement | RangeStatement | VectorRangeStatement
+)
 
 
 def possession_statement(context: RoundContext, key: bytes) -> LinearRelation:
@@ -42,15 +46,15 @@ def require_provable(context: RoundContext) -> None:
     """Raises `UsageError` for a session in which nothing is proved about noise."""
     if not context.full:
         raise UsageError("only full mode proves inputs and noise", "mode")
-    if isinstance(context.key, VectorPedersen):
+    if isinstance(context.manifest.terms.noise, WeightedBits):
         noise_plan(context)
 
 
 def noise_plan(context: RoundContext) -> WeightedNoisePlan:
     """What is fixed before the coins where noise comes from weighted bits."""
     terms = context.manifest.terms
-    if isinstance(terms.noise, GaussianTable):
-        raise UsageError("noise from a table has no plan of bits")
+    if not isinstance(terms.noise, WeightedBits):
+        raise UsageError("only noise from weighted bits has a plan of bits")
     interval = Interval(0, terms.steps)
     return WeightedNoisePlan(context.group, terms.noise, terms.dimension, interval, True)
 
@@ -58,6 +62,8 @@ def noise_plan(context: RoundContext) -> WeightedNoisePlan:
 def table_coins(context: RoundContext, joint: bytes, party: bytes) -> tuple[int, ...]:
     """The public half of the draw of a party whose noise comes from a table ([V6])."""
     table = context.manifest.terms.noise
+    if not isinstance(table, GaussianTable):
+        raise UsageError("only noise from a table is drawn with one coin")
     width = (table.total - 1).bit_length()
     return (draw_coin(joint, context.session, context.round, party, 0, width),)
 
@@ -71,8 +77,13 @@ def bit_coins(context: RoundContext, joint: bytes, party: bytes) -> bytes:
 def noise_statement(  # noqa: PLR0913 - what a commit and a join hold
     context: RoundContext, joint: bytes, party: bytes, *, given: bytes, seed: bytes, output: bytes
 ) -> NoiseStatement:
-    """What `proof` of a commit is about; `given` is C_x, `seed` C_y or A, `output` D_u."""
+    """What `proof` of a commit is about; `given` is C_x, `seed` C_y or A, `output` D_u.
+
+    Without noise it is about C_x alone: seed and output are empty.
+    """
     terms, group = context.manifest.terms, context.group
+    if isinstance(terms.noise, NoNoise):
+        return _range_statement(context, given)
     if isinstance(terms.noise, GaussianTable):
         key = Pedersen(group)
         return GaussianNoiseStatement(
@@ -89,6 +100,13 @@ def noise_statement(  # noqa: PLR0913 - what a commit and a join hold
         _one(context, output),
         _one(context, given),
     )
+
+
+def _range_statement(context: RoundContext, given: bytes) -> RangeStatement | VectorRangeStatement:
+    committed, steps = _one(context, given), context.manifest.terms.steps
+    if isinstance(context.key, VectorPedersen):
+        return VectorRangeStatement(committed, Interval(0, steps))
+    return RangeStatement.up_to(committed, steps)
 
 
 def weighing_statement(context: RoundContext, given: bytes) -> LastLargestStatement:

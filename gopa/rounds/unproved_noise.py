@@ -15,7 +15,7 @@ from gopa.masks.law import BITS
 from wire.domains import UNPROVED_NOISE, stream_domain
 from wire.randomness import Rng, draw
 from wire.secret import SecretBytes
-from zkp.noise_table import GaussianTable, NoiseLaw
+from zkp.noise_table import GaussianTable, NoiseLaw, NoNoise
 
 _GROUP: Final = BITS
 
@@ -32,6 +32,8 @@ def add_noise(array: object, law: NoiseLaw, group: Group, rng: Rng) -> None:
 
 @lru_cache(maxsize=16)
 def _tables(group: Group, law: NoiseLaw) -> tuple[WideTable, ...]:
+    if isinstance(law, NoNoise):
+        return ()
     if isinstance(law, GaussianTable):
         return (_table(group, law.masses),)
     return tuple(_table(group, counts(part)) for part in even_groups(law.weights))

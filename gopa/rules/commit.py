@@ -333,16 +333,20 @@ class CommitRules(PhaseRules):
         commit, state = COMMIT.decode(message.body), self.state
         self._require_sizes(commit, state.drawn.neighbours(state.places[message.author]).size)
         # The identity as self-mask hides nothing once edges are open (attack `zero-self-mask`).
-        points = [commit.self_mask, commit.output] if state.context.full else []
+        full, exact = state.context.full, state.manifest.terms.exact
+        points = [commit.self_mask] if full else []
+        points += [commit.output] if full and not exact else []
         if not all(good_points(state.group, [*points, *commit.coefficients])):
             raise BreaksRule("04-K2", "a point that is not valid")
-        if state.context.full:
+        if full:
             self._proofs.add(message.leaf, self._claim(message.author, commit))
         elif state.curious and commit.self_mask != _NO_MASK:
             raise BreaksRule("04-K1", "there are no self-masks: 32 zeros")
         self._edges.post(state.places[message.author], b"".join(commit.edges))
         dealt = Dealt(b"".join(commit.coefficients), b"".join(commit.shares), message.index)
-        return CommitContent(commit.self_mask, commit.output, dealt)
+        # Without noise the value is masked under the commitment to the input itself ([P1]).
+        output = state.inputs[state.places[message.author]] if full and exact else commit.output
+        return CommitContent(commit.self_mask, output, dealt)
 
     def _require_sizes(self, commit: Commit, degree: int) -> None:
         """Require the sizes that graph and mode prescribe ([K1], [K6]).
@@ -358,8 +362,9 @@ class CommitRules(PhaseRules):
         coefficients = state.manifest.coefficients(degree)
         if len(commit.coefficients) != coefficients or len(commit.shares) != shared:
             raise BreaksRule("04-K1", f"{coefficients} coefficients and {shared} shares")
-        if len(commit.output) != (_SIZE if full else 0) or bool(commit.proof) != full:
-            raise BreaksRule("04-K1", "output and proof in full mode, and only there")
+        output = _SIZE if full and not state.manifest.terms.exact else 0
+        if len(commit.output) != output or bool(commit.proof) != full:
+            raise BreaksRule("04-K1", "output with proved noise, proof in full mode, only there")
         if bool(commit.weighing) != (full and state.manifest.weighted):
             raise BreaksRule("04-K6", "a proof of weighing with weights, and only then")
 
@@ -376,7 +381,7 @@ class CommitRules(PhaseRules):
             message = read[author][0]
             if message.leaf in bad:
                 del read[author]
-                fault = "no proof of an input in range with its noise"
+                fault = "no proof of an input in range, with its noise if there is any"
                 verdicts[author] = invalid("04-K3", message.index, fault)
 
     def _claim(self, author: bytes, commit: Commit) -> NoiseClaim:
@@ -388,7 +393,7 @@ class CommitRules(PhaseRules):
             party=state.ids[place],
             joint=state.joint,
             given=state.inputs[place],
-            seed=state.seeds[place],
+            seed=b"" if state.manifest.terms.exact else state.seeds[place],
             output=commit.output,
             proof=commit.proof,
             weighing=commit.weighing,

@@ -174,10 +174,11 @@ def read_join(message: Message, context: RoundContext) -> Join:
     join = JOIN.decode(message.body)
     nonce = _HASH_SIZE if isinstance(context.manifest.beacon, CommitReveal) else 0
     point = _POINT_SIZE if context.full else 0
-    sizes = ((join.nonce_hash, nonce), (join.input, point), (join.seed, point))
+    seed = 0 if context.manifest.terms.exact else point
+    sizes = ((join.nonce_hash, nonce), (join.input, point), (join.seed, seed))
     if any(len(data) != size for data, size in sizes):
-        raise BreaksRule("04-J2", "fields have the sizes of mode and beacon")
-    points = [join.key, join.input, join.seed] if context.full else [join.key]
+        raise BreaksRule("04-J2", "fields have the sizes of mode, beacon and noise")
+    points = [data for data in (join.key, join.input, join.seed) if data]
     context.group.decode_points(b"".join(points), len(points))
     return join
 
@@ -329,7 +330,8 @@ def _enrol(state: RoundState, roll: Roll, message: Message, joins: list[Join], c
     state.enrolled, state.roll_leaf = PackedRoll(roll), message.leaf
     if state.context.full:
         state.inputs = Rows.of(_POINT_SIZE, (join.input for join in joins))
-        state.seeds = Rows.of(_POINT_SIZE, (join.seed for join in joins))
+        if not state.manifest.terms.exact:
+            state.seeds = Rows.of(_POINT_SIZE, (join.seed for join in joins))
     for each, join in zip(roll.parties, joins, strict=True):
         state.memory.inputs.note(each.author, join.input)
     state.settle_list(Phase.JOIN, cut, message, tuple(range(len(joins))))

@@ -1,4 +1,4 @@
-"""Follows one session entry by entry, and judges its manifest ([S1] to [S3])."""
+"""Follows one session entry by entry, and judges its manifest ([S1] to [S3], [S5])."""
 
 from __future__ import annotations
 
@@ -63,6 +63,23 @@ def chunk_limits(manifest: Manifest) -> Mapping[Phase, int]:
         return {phase: chunks_of(largest_body(manifest, phase)) for phase in Phase}
     except UsageError as error:
         raise BreaksRule("04-S2", error.message) from None
+
+
+def require_one_sum(manifest: Manifest) -> None:
+    """Require of a session without noise that a logical round releases one sum at most ([S5]).
+
+    Two exact sums over sets of parties that differ by one show that party's value: an organiser
+    could end the round behind the first and have others in the second (attack `second-exact-sum`).
+
+    Raises:
+        BreaksRule: it could release several.
+    """
+    if manifest.terms.exact and not manifest.releases_one_sum:
+        message = (
+            "without noise masks are uniform, no retry is charged, more than half of the honest "
+            "parties are in a sum, and where anybody may come there is one attempt"
+        )
+        raise BreaksRule("04-S5", message)
 
 
 def require_worth(manifest: Manifest) -> None:
@@ -298,6 +315,7 @@ class Ledger:
         try:
             manifest = read_manifest(message)
             self._most_chunks = chunk_limits(manifest)
+            require_one_sum(manifest)
             require_worth(manifest)
         except BreaksRule as error:
             self._blame_organiser(message.author, error.rule, error.message, message.index)

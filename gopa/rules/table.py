@@ -12,6 +12,7 @@ RULES: Final[dict[str, str]] = {
     "04-S2": "the manifest is well-formed and its terms agree with each other and the mode",
     "04-S3": "the terms are worth what they claim",
     "04-S4": "no message is larger than the manifest allows",
+    "04-S5": "without noise a logical round releases one sum",
     "04-E1": "the chunks of a message continue each other",
     "04-E2": "one message for each party in each phase, of the phase's kind",
     "04-E3": "one entry in each slot: two convict their author",

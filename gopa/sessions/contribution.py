@@ -16,7 +16,7 @@ import numpy as np
 
 from commitments import ristretto255
 from gopa.aggregation.encoding import Encoded, Encoding, NoisySum, Plain
-from gopa.aggregation.errors import RoundAborted
+from gopa.aggregation.errors import RoundAborted, exact_remark
 from gopa.aggregation.reading import warnings_of
 from gopa.aggregation.result import numbers
 from gopa.aggregation.seeds import fresh_stream
@@ -28,7 +28,7 @@ from gopa.messages.organiser import Abort, Close, Open, Released, ResultMessage,
 from gopa.messages.phases import Kind, Phase
 from gopa.party import Part
 from gopa.session_tracker import MessageProgress, TrackedRound, close_phase
-from gopa.wording import PARTS, counted, name_of
+from gopa.wording import EXACT, PARTS, counted, name_of
 from wire.domains import ROUNDING
 from wire.errors import MalformedMessage, UsageError
 from wire.randomness import Rng
@@ -70,7 +70,7 @@ class Contribution:
 
     `mean` and `sum` are over `count` parties and carry noise; `stderr` and `sum_stderr` are
     the standard errors that noise and rounding give them; `warnings` say what whoever uses the
-    numbers should know first. `included` says whether this
+    numbers should know first. `exact`: nobody added noise. `included` says whether this
     party's value is in them, and `part` what became of it otherwise.
 
     The party has checked what concerns itself and its neighbours. That the sum is the right
@@ -93,6 +93,7 @@ class Contribution:
     clipped: int
     scaled: int
     warnings: tuple[str, ...] = ()
+    exact: bool = False
 
     def __str__(self) -> str:
         """A summary for a person; long vectors are shortened."""
@@ -104,6 +105,7 @@ class Contribution:
         )
         return [
             ("mean", numbers(self.mean, self.stderr)),
+            *([("EXACT", EXACT)] if self.exact else []),
             *(("warning", each) for each in self.warnings),
             ("parties", f"{self.count}, {yours}"),
         ]
@@ -112,7 +114,8 @@ class Contribution:
         count = len(flat(self.mean))
         shown = numbers(self.mean, self.stderr) if count == 1 else f"of {count} numbers"
         over = counted(self.count, "party", "parties")
-        noisy = "".join(f", WARNING: {each.partition(':')[0]}" for each in self.warnings)
+        noisy = f", {EXACT}" if self.exact else ""
+        noisy += "".join(f", WARNING: {each.partition(':')[0]}" for each in self.warnings)
         return f"<mean {shown}, round {self.round}, {over}, {self.part.name.lower()}{noisy}>"
 
     def _repr_html_(self) -> str:
@@ -194,7 +197,7 @@ def contribution(manifest: Manifest, offered: Offered, decided: Decided) -> Cont
     """
     outcome = decided.outcome
     if isinstance(outcome, Abort):
-        raise _aborted(outcome, decided)
+        raise _aborted(manifest, outcome, decided)
     estimate = offered.encoding.decode(_noisy(manifest, outcome, decided))
     structure = offered.encoded.structure
     return Contribution(
@@ -212,6 +215,7 @@ def contribution(manifest: Manifest, offered: Offered, decided: Decided) -> Cont
         clipped=offered.encoded.clipped,
         scaled=offered.encoded.scaled,
         warnings=warnings_of(manifest.terms, estimate),
+        exact=manifest.terms.exact,
     )
 
 
@@ -221,12 +225,13 @@ def _noisy(manifest: Manifest, result: ResultMessage, decided: Decided) -> Noisy
     return NoisySum(np.array(result.sums, dtype=np.int64), decided.count, noise, exact=False)
 
 
-def _aborted(abort: Abort, decided: Decided) -> RoundAborted:
+def _aborted(manifest: Manifest, abort: Abort, decided: Decided) -> RoundAborted:
     return RoundAborted.after(
         decided.attempt + 1,
         abort.reason,
         masked=abort.released is not Released.NONE,
         culprits=abort.culprits,
+        remark=exact_remark(manifest.terms, masked=abort.released is not Released.NONE),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Protocol
 
@@ -204,7 +205,8 @@ def _keys(count: int, streams: SeededStreams) -> Sequence[SigningKey]:
 def permissive(terms: Terms) -> LocalPolicy:
     """A policy that takes part in any simulation of these terms."""
     return LocalPolicy(
-        epsilon=terms.epsilon,
+        epsilon=Decimal(0) if terms.epsilon is None else terms.epsilon,
+        exact_sums=terms.exact,
         delta=terms.delta,
         modes=frozenset(Mode),
         honest_but_curious=True,

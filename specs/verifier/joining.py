@@ -7,7 +7,7 @@ from typing import Any
 
 from curve import are_points
 from manifest import needed
-from proofs import bit_noise_holds, same_logarithm, table_noise_holds, weighing_holds
+from proofs import bit_noise_holds, range_holds, same_logarithm, table_noise_holds, weighing_holds
 from rounds import (
     due_abort, due_close, index, party_id, peel, read_join, refuse, sort, transcript,
 )  # fmt: skip
@@ -139,10 +139,12 @@ def _read_commit(r: Record, author: bytes, made: Record) -> Record:
     m, degree = r.manifest, len(r.graph[author])
     sizes = len(made.edges), len(made.coefficients), len(made.shares), len(made.output)
     dealt = (needed(m, degree) - 1 + m.seeds, degree) if m.recovers and degree else (0, 0)
-    require(sizes == (degree, *dealt, 32 * m.full), "04-K1")
+    require(sizes == (degree, *dealt, 32 * (m.full and not m.exact)), "04-K1")
     require(bool(made.proof) == m.full, "04-K1")
     require(bool(made.weighing) == (m.full and m.weighted), "04-K6")
     require(not m.curious or made.self_mask == bytes(32), "04-K1")
+    if m.full and m.exact:  # [P1]: without noise D_u is C_x
+        made = made.changed(output=r.parties[author].input)
     points = [made.self_mask, made.output] if m.full else []
     require(are_points(*points, *made.coefficients), "04-K2")
     require(not m.full or _proved(r, author, made), "04-K3")
@@ -156,12 +158,19 @@ def _proved(r: Record, author: bytes, made: Record) -> Any:
     drawn, points = r.joint + r.tag + party.id, (party.input, party.seed, made.output)
     script = transcript(r, b"input-and-noise", author)
     about = r.terms.steps, points, made.proof
+    d = r.terms.dimension
+    if m.exact:
+        script = transcript(r, b"exact-input", author)
+        if not range_holds(script, d, r.terms.steps, party.input, made.proof, vector=m.vector):
+            return False
+        script = transcript(r, b"weighing", author)
+        own = party.input, made.weighing
+        return not m.weighted or weighing_holds(script, d, r.terms.steps, *own)
     if not m.vector:
         bits = m.law.T.bit_length() - 1
         stream = shake_128(beacon(b"draw-coin", drawn, bytes(4), bytes([bits])))
         coin = int.from_bytes(stream.digest(8)) >> 64 - bits  # [D20]
         return table_noise_holds(script, m.law, coin, *about)
-    d = r.terms.dimension
     count = d * len(m.law.weights)
     data = shake_128(beacon(b"flip-coins", drawn, count.to_bytes(4))).digest(-(-count // 8))
     coins = [data[i // 8] >> 7 - i % 8 & 1 for i in range(count)]  # [D21]

@@ -1,4 +1,4 @@
-"""The manifest: [S2], [S4] and [Z2] of 04, and what follows from its terms."""
+"""The manifest: [S2], [S4], [S5] and [Z2] of 04, and what follows from its terms."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from codec import Record, Unsupported, decode, require, strict
 
 def read_manifest(body: bytes, author: bytes) -> Record:
     """A manifest that keeps [S2], and what follows; Wrong for any other. [S3] is not judged."""
-    if int.from_bytes(body[:2]) != 2:
+    if int.from_bytes(body[:2]) != 3:
         raise Unsupported("a version of the manifest that is not known")
     m: Record = decode("Manifest", body)
     require(m.organiser == author)
     decode_key(author)
     m.full, m.curious = m.mode == "full", m.trust == "honest_but_curious"
+    m.exact = m.terms.noise.tag == "none"
     m.vector = m.terms.noise.tag == "weighted_bits"  # its commitments are vector commitments
+    m.vector = m.vector or (m.exact and m.terms.dimension > 1)
     m.recovers = m.terms.threshold_numerator > 0
     m.seeds = m.recovers and (m.vector or not m.full)  # what shares are of: section 6
     m.law, m.log_key = noise_law(m.terms.noise), parse_key(m.log, 1)
@@ -31,6 +33,14 @@ def read_manifest(body: bytes, author: bytes) -> Record:
     _require_agreement(m)
     m.largest = _largest(m)
     return m
+
+
+def one_sum(m: Record) -> bool:
+    """[S5]: a logical round without noise releases one sum at most."""
+    t = m.terms
+    most = 2 * t.survivors > t.parties + t.corrupt
+    once = m.admission.tag == "roster" or t.attempts == 1
+    return not m.exact or bool(t.mask == 1 and not t.charged and most and once)
 
 
 def needed(m: Record, degree: int) -> int:
@@ -55,8 +65,9 @@ def _require_terms(m: Record) -> None:
         (0, m.degree, 65_535),
     )  # fmt: skip
     require(all(low <= value <= high for low, value, high in bounds))
-    low, high, epsilon, delta, beta = map(_decimal, (t.low, t.high, t.epsilon, t.delta, t.beta))
-    require(low < high and 0 < epsilon <= 100)
+    low, high, delta, beta = map(_decimal, (t.low, t.high, t.delta, t.beta))
+    require(low < high and m.exact == (t.epsilon == b""))
+    require(m.exact or 0 < _decimal(t.epsilon) <= 100)
     require(Decimal("1e-20") <= delta < 1 and 0 <= beta < 1)
 
 
@@ -96,7 +107,7 @@ def _positions(m: Record) -> tuple[int, int]:
     """Bits and extension of the proof of noise, and of the proof of weighing."""
     d, v = m.terms.dimension, len(weights(m.terms.steps))
     if not m.vector:
-        return table_bits(m.law, m.terms.steps), 0
+        return v if m.exact else table_bits(m.law, m.terms.steps), 0
     return (len(m.law.weights) + v) * d + d, (2 * d - 1) * v + d
 
 
@@ -108,7 +119,7 @@ def _largest(m: Record) -> dict[str, int]:
     commit = 78 + 32 * g
     if m.full:
         noise, weighing = (proof_size(length(size)) for size in _positions(m))
-        commit += 32 + noise + weighing * m.weighted
+        commit += 32 * (not m.exact) + noise + weighing * m.weighted
     if m.recovers:
         commit += 32 * (needed(m, g) - 1 + m.seeds) + 64 * g
     return {
@@ -117,7 +128,7 @@ def _largest(m: Record) -> dict[str, int]:
             head + 3 + bits + 4 + (2 * 96 if m.beacon.tag == "drand" else n * nonce) + 2,
             40 + 3 + 8 * t.dimension + 3 + 6 * n + 4,
         ),
-        "join": 131 + nonce + 64 * m.full,
+        "join": 131 + nonce + (64 - 32 * m.exact) * m.full,
         "coins": 2 * nonce,
         "commit": commit,
         "accuse": 71 + 96,

@@ -331,6 +331,16 @@ def bit_noise_holds(
     return bits_hold(script, (c + len(own)) * d, constraints, proof, points[1])
 
 
+def range_holds(
+    script: Transcript, d: int, steps: int, point: bytes, proof: bytes, *, vector: bool
+) -> Any:
+    """[R2] and [R3] for one commitment, or [R4] and [R5] for one vector."""
+    own = weights(steps)
+    rows = [Row(_on(own, j * len(own))) for j in range(d)]
+    whole = Constraint(rows, point, True) if vector else Constraint(rows, point)
+    return bits_hold(script, d * len(own), [whole], proof)
+
+
 def weighing_holds(script: Transcript, d: int, steps: int, point: bytes, proof: bytes) -> Any:
     """[R25], [R26]: each coordinate and its slack are the last one."""
     own = weights(steps)

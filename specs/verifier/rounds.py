@@ -111,8 +111,9 @@ def _sow(r: Record, message: Record) -> None:
 def read_join(r: Record, _: bytes, join: Record) -> Record:
     """[J2]."""
     size, nonce = 32 * r.manifest.full, 32 * (r.manifest.beacon.tag == "commit_reveal")
-    require((len(join.nonce_hash), len(join.input), len(join.seed)) == (nonce, size, size))
-    for point in [join.key, join.input, join.seed] if r.manifest.full else [join.key]:
+    seed = 0 if r.manifest.exact else size
+    require((len(join.nonce_hash), len(join.input), len(join.seed)) == (nonce, size, seed))
+    for point in filter(None, [join.key, join.input, join.seed]):
         decode_point(point)
     return join
 

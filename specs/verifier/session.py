@@ -6,7 +6,7 @@ from functools import lru_cache
 from hashlib import sha256
 
 from board import Assembler, chunks_of
-from manifest import read_manifest
+from manifest import one_sum, read_manifest
 from joining import Outside
 from rounds import (
     KINDS, PHASES, REPEATABLE, Fault, accept, cut_off, due_abort, is_veto, late_by_cut, new_round,
@@ -31,8 +31,10 @@ MOST_TRIED = 8
 
 @lru_cache(maxsize=64)
 def worth_of(body: bytes, author: bytes) -> tuple[Record, str]:
-    """[S2], [S3]: a manifest, and whether its terms keep what they claim."""
+    """[S2], [S3], [S5]: a manifest, and whether its terms keep what they claim."""
     manifest = read_manifest(body, author)
+    if not one_sum(manifest):
+        return manifest, "more than one sum"
     terms = manifest.terms
     named = terms.changed(
         mask=("gaussian", "uniform")[terms.mask], beacon=("commit-reveal", "drand")[terms.beacon]
@@ -102,7 +104,7 @@ class Session:
         self.faults.add(Fault(entry.round, entries, rule, role, entry.author))
 
     def _begin(self, item: Record) -> None:
-        """[S1], [S2]."""
+        """[S1] to [S3], [S5]."""
         place = item.what, item.phase, item.round, item.seq, item.kind
         first = place == ("message", 0, 0, 0, 1) and not self.failed
         own_id = sha256(b"gopa/v1/protocol/session" + item.body).digest()
@@ -113,9 +115,9 @@ class Session:
             except Wrong:
                 worth = "no manifest"
                 self._blame("04-S2", item, item.index)
-            if worth == "broken":
-                self._blame("04-S3", item, item.index)
-            self.failed = worth in {"no manifest", "broken"}
+            if worth in {"broken", "more than one sum"}:
+                self._blame("04-S3" if worth == "broken" else "04-S5", item, item.index)
+            self.failed = worth in {"no manifest", "broken", "more than one sum"}
             if not self.failed:
                 self.manifest, self.worth = manifest, worth
 

@@ -41,7 +41,7 @@ def worth(t: Record, law: Record, b: float, known: dict[float, float] | None = N
     known = {} if known is None else known
     N, tau = t.survivors - t.corrupt, Fraction(t.threshold_numerator, t.threshold_denominator)
     square = N * sum(m * i * i for i, m in zip(range(-law.R, law.R + 1), law.m, strict=True))
-    sparse = t.parties > t.k + 1
+    sparse, exact = t.parties > t.k + 1, law.R == 0
     wild = sparse and (t.k > (1000 if tau else 2000) or t.loss >= 2 * t.k)
     if square > 2**26 * law.T or wild:
         return 1.0
@@ -58,7 +58,7 @@ def worth(t: Record, law: Record, b: float, known: dict[float, float] | None = N
     if inf == E:
         return 1.0
     if E not in known:
-        known[E] = noise(t, law, N, square / law.T, E)
+        known[E] = 0.0 if exact else noise(t, law, N, square / law.T, E)
     chance = granted(t) * sparse * (1 + bool(tau))
     return min(1.0, float(known[E] + tries(t) * chance))
 

@@ -29,6 +29,7 @@ PROMISED: Final = frozenset(
         *("hidden-exclusion", "invented-exclusion", "wrong-roll", "two-closes"),
         *("final-too-early", "cut-moved", "too-few-go-on", "abort-blames-innocent"),
         *("manifest-claims-too-much", "unwitnessed-close", "selective-dropping"),
+        *("second-exact-sum", "exact-downgrade"),
         *("refuse-confirm", "refuse-unmask", "wrong-seed", "wrong-share", "wrong-recovery"),
         *(
             "another-seed",
@@ -58,7 +59,7 @@ WITHOUT_RESULT: Final = frozenset({"exchanged-nonce", "late-witnesses"})
 REPORTED: Final = frozenset({"early-cut", "early-cuts-bar"})
 """By the rules an organiser may do this: it is said who did, and the retry has its result."""
 
-UNATTRIBUTABLE: Final = frozenset({"another-manifest"})
+UNATTRIBUTABLE: Final = frozenset({"another-manifest", "exact-downgrade"})
 """Which of two manifests the organiser meant is for nobody to say."""
 
 

@@ -16,7 +16,7 @@ from tests.auditing.disabling import (
     together,
     unproved,
 )
-from tests.auditing.negatives import ANY_OPENING, ANY_SEED, ANY_VALUE, ANY_WORTH
+from tests.auditing.negatives import ANY_OPENING, ANY_SEED, ANY_SUMS, ANY_VALUE, ANY_WORTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
     "rewrite-log": SEEN_BEFORE,
     "dropped-receipt": SEEN_BEFORE,
     "another-manifest": Weakness("the announced manifest", ignored("0.3")),
+    "exact-downgrade": Weakness("the announced manifest", ignored("0.3")),
+    "second-exact-sum": Weakness("that a round without noise releases one sum", ANY_SUMS),
     "manifest-claims-too-much": Weakness("what a plan is worth", ANY_WORTH),
     # coins
     "wrong-nonce": Weakness("hashes of nonces", switches.ANY_NONCE),

@@ -284,6 +284,7 @@ ANY_MANIFEST: Final = replaced(
     import_module("gopa.messages.manifest"), "require_agreement", _nothing
 )
 ANY_WORTH: Final = replaced(import_module("gopa.rules.ledger"), "require_worth", _nothing)
+ANY_SUMS: Final = replaced(import_module("gopa.rules.ledger"), "require_one_sum", _nothing)
 ANY_PLAN: Final = replaced(LocalPolicy, "_require_privacy", _nothing)
 ANY_TERMS: Final = together(ANY_WORTH, ANY_PLAN, replaced(LocalPolicy, "require_joined", _nothing))
 """Nobody asks what a plan is worth."""

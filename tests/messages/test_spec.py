@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SPEC = (ROOT / "specs" / "04-protocol.md").read_text()
 VECTORS = json.loads((ROOT / "specs" / "vectors" / "messages.json").read_text())
 ELSEWHERE = {
-    "03-privacy.md": {"GaussianTable", "WeightRun", "WeightedBits"},
+    "03-privacy.md": {"GaussianTable", "NoNoise", "WeightRun", "WeightedBits"},
     "09-beacon.md": {"Scheme", "DrandChain"},
 }
 

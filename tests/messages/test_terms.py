@@ -79,7 +79,9 @@ def test_equal_numbers_of_other_digits_are_other_terms() -> None:
     """1.5 and 1.50 are one number with two spellings: their sessions differ, both decode."""
     short, long = terms(epsilon=Decimal("1.5")), terms(epsilon=Decimal("1.50"))
     assert TERMS.encode(short) != TERMS.encode(long)
-    assert TERMS.decode(TERMS.encode(long)).epsilon.as_tuple() == Decimal("1.50").as_tuple()
+    assert (
+        TERMS.decode(TERMS.encode(long)).promised_epsilon.as_tuple() == Decimal("1.50").as_tuple()
+    )
 
 
 def test_spelling_ignores_the_context_of_the_program() -> None:

@@ -46,7 +46,7 @@ MOST = chunks_of(largest_body(MANIFEST, Phase.ORGANISER))
 
 def begun() -> tuple[Party, PartyState]:
     """A party that has seen the manifest."""
-    party = Party(MANIFEST, PARTIES[0], Trusting(LONG.epsilon, LONG.delta), rng=seeded(2))
+    party = Party(MANIFEST, PARTIES[0], Trusting(LONG.promised_epsilon, LONG.delta), rng=seeded(2))
     place = MessageSlot(MANIFEST.session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
     state = party.start()
     for index, raw in enumerate(sign_message(MANIFEST.to_bytes(), place, ORGANISER).entries):

@@ -23,13 +23,17 @@ from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import CURIOUS, LENIENT, RECOVERING, SCALAR, inputs_for, simulate
 from wire.ed25519 import SigningKey
 from wire.secret import SecretBytes
+from zkp.noise_table import NoNoise
 
 LOG = NoteSigner("log.test", KeyKind.LOG, SecretBytes(bytes(32)))
 KEYS = sorted((SigningKey.generate(seeded(i)) for i in range(8)), key=lambda key: key.public.data)
 ORGANISER = SigningKey.generate(seeded("organiser"))
 WITNESSES = SimulatedWitnesses.fresh(2, seeded("witnesses"), time=0)
 STRICT = LocalPolicy(
-    epsilon=SCALAR.epsilon, delta=SCALAR.delta, corrupt_share=Fraction(1, 8), simulation=True
+    epsilon=SCALAR.promised_epsilon,
+    delta=SCALAR.delta,
+    corrupt_share=Fraction(1, 8),
+    simulation=True,
 )
 
 
@@ -127,6 +131,35 @@ def test_lenient_trust_is_asked_for_by_name() -> None:
     replace(policy, honest_but_curious=True).require(
         manifest(CURIOUS, LENIENT), KEYS[0].public.data
     )
+
+
+EXACT = replace(SCALAR, noise=NoNoise(), epsilon=None, mask="uniform", mask_deviation=0, charged=0)
+
+
+@pytest.mark.parametrize("epsilon", [Decimal(100), Decimal("1e9"), Decimal("Infinity")])
+def test_exact_sums_are_accepted_by_name_only(epsilon: Decimal) -> None:
+    """However large an epsilon a party accepts, it does not say that it needs none."""
+    policy = replace(STRICT, epsilon=epsilon)
+    offered = manifest(EXACT)
+    assert refused(policy, offered, "exact_sums")
+    replace(policy, exact_sums=True).require(offered, KEYS[0].public.data)
+    replace(STRICT, epsilon=Decimal("1e-9"), exact_sums=True).require(offered, KEYS[0].public.data)
+
+
+def test_who_accepts_exact_sums_asks_noisy_sessions_for_what_it_asked_before() -> None:
+    assert refused(
+        replace(STRICT, epsilon=Decimal("0.001"), exact_sums=True), manifest(), "epsilon"
+    )
+
+
+def test_a_second_exact_sum_is_refused_by_parties_too() -> None:
+    accepting = replace(STRICT, exact_sums=True)
+    accepting.require(manifest(EXACT), KEYS[0].public.data)
+    assert refused(accepting, manifest(replace(EXACT, charged=1)), "terms")
+    anybody = replace(accepting, open_admission=True)
+    once = replace(EXACT, attempts=1)
+    anybody.require(manifest(once, roster=OpenAdmission(8)), KEYS[0].public.data)
+    assert refused(anybody, manifest(EXACT, roster=OpenAdmission(8)), "terms")
 
 
 def test_known_beacon_with_witnesses_is_accepted() -> None:

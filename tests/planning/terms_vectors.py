@@ -7,8 +7,9 @@ from decimal import Decimal
 from typing import Any, Final
 
 from gopa.planning.terms import Terms
+from gopa.wording import epsilon_text
 from tests.planning.judged import explain_judgement
-from zkp.noise_table import GaussianTable, NoiseLaw, WeightedBits, binomial, irwin_hall
+from zkp.noise_table import GaussianTable, NoiseLaw, NoNoise, WeightedBits, binomial, irwin_hall
 
 TABLE = GaussianTable(16, 1, bits=48, rows=57)
 
@@ -99,6 +100,9 @@ def cases() -> dict[str, Terms]:
             noise=binomial(8), epsilon=Decimal(20), delta=Decimal("0.5")),
         "Gaussian masks": replace(SPARSE, k=30, loss=4, **masks),
         "vectors": LONG,
+        "no noise, complete graph": replace(COMPLETE, noise=NoNoise(), epsilon=None),
+        "no noise, too many neighbours": replace(SPARSE, noise=NoNoise(), epsilon=None, k=2001,
+            parties=5000, survivors=4990, loss=0),
         "too wide": replace(SPARSE, parties=2_000_000, survivors=1_999_990, loss=0,
             noise=irwin_hall(30, 8)),
     }  # fmt: skip
@@ -116,6 +120,10 @@ ONLY_JUST: Final = {
         SPARSE, parties=400, survivors=398, loss=2, k=60, mask="gaussian", mask_deviation=2**16,
         steps=100, squared_sensitivity=10**4, noise=irwin_hall(12, 5), beta=Decimal("1e-6"),
         epsilon=Decimal("0.4"), delta=Decimal("1e-6"),
+    ),
+    "exact sum": replace(
+        SPARSE, noise=NoNoise(), epsilon=None, corrupt=5, k=25, loss=5, attempts=1,
+        beta=Decimal("0.0001"), beacon="drand", threshold_numerator=2, threshold_denominator=3,
     ),
     "three releases of two": replace(
         COMPLETE, parties=12, corrupt=1, survivors=8, loss=2, k=11, charged=1, attempts=8,
@@ -167,21 +175,22 @@ def record(name: str, terms: Terms) -> dict[str, object]:
     """One entry of the file."""
     found = explain_judgement(terms)
     law: NoiseLaw = terms.noise
-    noise: dict[str, object] = (
-        {"runs": [[run.weight, run.count] for run in law.runs]}
-        if isinstance(law, WeightedBits)
-        else {
+    noise: dict[str, object] = {}
+    if isinstance(law, WeightedBits):
+        noise = {"runs": [[run.weight, run.count] for run in law.runs]}
+    elif isinstance(law, GaussianTable):
+        noise = {
             "square": [law.square_numerator, law.square_denominator],
             "bits": law.bits,
             "rows": law.rows,
         }
-    )
     fields = {
         field: getattr(terms, field)
         for field in Terms.__slots__
         if field not in {"noise", "low", "high", "epsilon", "delta", "beta"}
     }
-    decimals = {field: str(getattr(terms, field)) for field in ("epsilon", "delta", "beta")}
+    decimals = {"epsilon": epsilon_text(terms.epsilon)}
+    decimals |= {field: str(getattr(terms, field)) for field in ("delta", "beta")}
     return {
         "name": name,
         "terms": fields | decimals | {"noise": noise},

@@ -44,7 +44,7 @@ def test_a_plan_meets_its_target_from_its_terms_alone(target: dict[str, object])
     noise_delta = delta_of_rounds(
         noise_sum(terms.noise, terms.honest),
         terms.steps,
-        float(terms.epsilon),
+        float(terms.promised_epsilon),
         mask_mu=made_plan.mask_mu,
         releases=terms.releases,
     )

@@ -42,7 +42,7 @@ class ProofDoubles:
     def prove_noise(
         self,
         claim: NoiseClaim,
-        seeds: NoiseSeeds | NoiseBits,
+        seeds: NoiseSeeds | NoiseBits | None,
         given: Opening,
         output: Opening,
         rng: Rng,
@@ -104,14 +104,20 @@ def _require(point: Point, encoding: bytes) -> None:
 
 
 def _require_noise(
-    claim: NoiseClaim, seeds: NoiseSeeds | NoiseBits, given: Opening, output: Opening
+    claim: NoiseClaim, seeds: NoiseSeeds | NoiseBits | None, given: Opening, output: Opening
 ) -> None:
     context = claim.context
-    for opening, posted in ((given, claim.given), (output, claim.output)):
+    exact = context.manifest.terms.exact
+    posts = [(given, claim.given)] if exact else [(given, claim.given), (output, claim.output)]
+    for opening, posted in posts:
         _require(commit(context.key, opening.values, opening.blindings[0]).points[0], posted)
     if isinstance(seeds, NoiseSeeds):
         _require(seeds.commitment.points[0], claim.seed)
         noise = seeds.noise(table_coins(context, claim.joint, claim.party))
+    elif seeds is None:
+        noise = output.values - given.values
+        if not exact or claim.seed or claim.output or any(noise.reveal().ints()):
+            raise UsageError("without noise the output is the input")
     else:
         _require(seeds.point, claim.seed)
         noise = seeds.noise(bit_coins(context, claim.joint, claim.party))

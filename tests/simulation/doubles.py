@@ -40,7 +40,7 @@ class Tags:
     def prove_noise(
         self,
         claim: NoiseClaim,
-        seeds: NoiseSeeds | NoiseBits,
+        seeds: NoiseSeeds | NoiseBits | None,
         given: Opening,
         output: Opening,
         rng: Rng,

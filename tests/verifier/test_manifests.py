@@ -12,7 +12,7 @@ import pytest
 
 from bulletin_board import Submission, sign_entry
 from gopa.beacon.drand import DRAND_CHAIN
-from gopa.messages.manifest import MANIFEST, DrandBeacon, OpenAdmission, Roster, session_id
+from gopa.messages.manifest import MANIFEST, VERSION, DrandBeacon, OpenAdmission, Roster, session_id
 from tests.verifier.answers import Answer, anchors_of, first, second
 from tests.verifier.mutations import Material, flipped, material
 from wire.ed25519 import PublicKey
@@ -43,7 +43,7 @@ def agree(given: Material, body: bytes) -> bool:
     """Whether both take a manifest; asserts that they agree."""
     archive, anchors = log_of(given, body)
     found, expected = second(archive, anchors), first(archive, anchors)
-    if int.from_bytes(body[:2]) != 2:
+    if int.from_bytes(body[:2]) != VERSION:
         assert found.verdict == "INVALID"  # here: refused, as unsupported
         return False
     assert found.faults == expected.faults

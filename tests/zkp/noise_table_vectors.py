@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zkp.noise_table import GaussianTable, NoiseLaw, binomial, irwin_hall
+from zkp.noise_table import GaussianTable, NoiseLaw, NoNoise, binomial, irwin_hall
 
 SCALES = ("8", "7.508", "8.016", "8.266", "9.225", "29/3", "1")
 REFUSED = {
@@ -38,6 +38,7 @@ def laws() -> dict[str, NoiseLaw]:
     found["gaussian 8, 129 rows"] = GaussianTable.with_scale(8, bits=56, rows=129)
     found["binomial 256"] = binomial(256)
     found["sum of 6 uniforms on 16"] = irwin_hall(6, 4)
+    found["none"] = NoNoise()
     return found
 
 

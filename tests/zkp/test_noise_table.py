@@ -16,6 +16,7 @@ from wire.errors import MalformedMessage, UsageError
 from zkp.noise_table import (
     MOST_WEIGHTED_BITS,
     GaussianTable,
+    NoiseLaw,
     WeightedBits,
     WeightRun,
     _decided_half,
@@ -83,7 +84,7 @@ def test_the_default_is_the_documented_one() -> None:
 
 
 @pytest.mark.parametrize("law", laws().values(), ids=laws().keys())
-def test_the_cumulative_table_turns_draws_into_noise(law: GaussianTable | WeightedBits) -> None:
+def test_the_cumulative_table_turns_draws_into_noise(law: NoiseLaw) -> None:
     cumulative = law.cumulative
     assert cumulative[0] == 0
     assert cumulative[-1] == law.total
@@ -97,7 +98,7 @@ def test_the_cumulative_table_turns_draws_into_noise(law: GaussianTable | Weight
 
 
 @pytest.mark.parametrize("law", laws().values(), ids=laws().keys())
-def test_a_law_survives_its_encoding(law: GaussianTable | WeightedBits) -> None:
+def test_a_law_survives_its_encoding(law: NoiseLaw) -> None:
     assert decode_noise_law(law.to_bytes()) == law
 
 

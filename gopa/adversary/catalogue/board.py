@@ -6,14 +6,14 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from bulletin_board import KeyKind, NoteSigner, TrustPolicy
 from gopa.adversary.attack import AttackResult, Story, register, story_of
 from gopa.adversary.deeds import leave, twice_later
 from gopa.adversary.malicious import Malicious, script_of
 from gopa.adversary.outcome import Catch, How, accepting
-from gopa.adversary.setup import FOUR, SMALL, SessionSetup
+from gopa.adversary.setup import EXACT, FOUR, SMALL, SessionSetup
 from gopa.adversary.trial import TwinFailed
 from gopa.auditing import Anchors, Report, audit
 from gopa.auditing.checks import BY_NUMBER, Status
@@ -21,6 +21,7 @@ from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
 from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Kind, Phase
 from gopa.organiser import new_manifest
+from gopa.planning.terms import Terms
 from gopa.simulation.board import SimulatedBoard
 from gopa.simulation.randomness import SeededStreams
 from gopa.simulation.setup import LOG_NAME
@@ -195,13 +196,47 @@ def manifest_claims_too_much() -> tuple[ShownLog, ShownLog]:
     Costs: the log convicts it, and nobody joins.
     """
     log, anchors = _session(SMALL)
+    return ShownLog(log, anchors), _manifest_alone(FOUR, delta=Decimal("0.000001"))
+
+
+@shown("exact-downgrade", "11-I3", aim=accepted, family="organiser")
+def exact_downgrade() -> tuple[ShownLog, ShownLog]:
+    """The organiser announces a session with noise, and runs one without it in its place.
+
+    Caught: the auditor brings the hash of the manifest that was announced; a party joins no
+    session without noise unless its own policy accepts exact sums.
+    Costs: what was announced has no result, and parties refuse.
+    """
+    announced, anchors = _session(SMALL)
+    other, elsewhere = _session(EXACT)
+    told = replace(elsewhere, manifest=anchors.manifest)
+    session = other.entries[0].entry.session
+    return ShownLog(announced, anchors), ShownLog(other, told, session=session)
+
+
+@shown("second-exact-sum", "04-S5", aim=unconvicted, family="organiser")
+def second_exact_sum() -> tuple[ShownLog, ShownLog]:
+    """The organiser plans a charged retry without noise, so as to compare two exact sums.
+
+    It would end the first attempt behind the sum, and lose one party before the second: what
+    the sums differ by is that party's value.
+
+    Caught: without noise a manifest has no charged retry; parties refuse to take part.
+    Costs: the log convicts it, and nobody joins.
+    """
+    log, anchors = _session(EXACT)
+    return ShownLog(log, anchors), _manifest_alone(EXACT.terms, charged=1)
+
+
+def _manifest_alone(terms: Terms, **changes: Any) -> ShownLog:
+    """A log that holds a manifest with these other terms, and nothing else."""
     streams = SeededStreams(b"a manifest that claims too much")
     signer = NoteSigner(LOG_NAME, KeyKind.LOG, SecretBytes(streams.named("log")(32)))
     organiser = SigningKey.generate(streams.named("organiser"))
     drawn = streams.named("keys")
-    keys = sorted(SigningKey.generate(drawn).public.data for _ in range(FOUR.parties))
+    keys = sorted(SigningKey.generate(drawn).public.data for _ in range(terms.parties))
     honest = new_manifest(
-        FOUR,
+        terms,
         keys,
         organiser=organiser.public.data,
         log=signer.verifier,
@@ -209,11 +244,11 @@ def manifest_claims_too_much() -> tuple[ShownLog, ShownLog]:
         setting=replace(SMALL.setting, simulation=True),
         policy=None,
     )
-    manifest = replace(honest, terms=replace(honest.terms, delta=Decimal("0.000001")))
+    manifest = replace(honest, terms=replace(honest.terms, **changes))
     place = MessageSlot(manifest.session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
     board = SimulatedBoard(signer)
     board.post(sign_message(manifest.to_bytes(), place, organiser).entries)
-    return ShownLog(log, anchors), ShownLog(board, _anchors(signer, manifest))
+    return ShownLog(board, _anchors(signer, manifest))
 
 
 def _session(setup: SessionSetup, *liars: Malicious) -> tuple[SimulatedBoard, Anchors]:

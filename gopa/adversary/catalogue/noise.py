@@ -10,13 +10,13 @@ from gopa.adversary.aims import all_counted, counted, listed_at
 from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import common_seed, copy_seed, lucky_noise, old_seed, shift
 from gopa.adversary.malicious import Actor, Malicious
-from gopa.adversary.needs import PROOFS
+from gopa.adversary.needs import NOISE, PROOFS
 from gopa.adversary.setup import RECOVERING, SMALL, TWO_ROUNDS
 from gopa.messages.phases import Phase
 
 _LEAST: Final = 2
 
-_attack = partial(attack, family="noise", setup=RECOVERING, needs=(PROOFS,))
+_attack = partial(attack, family="noise", setup=RECOVERING, needs=(PROOFS, NOISE))
 
 
 @_attack("noise-off-by-one", "04-K3", aim=counted)

@@ -18,7 +18,7 @@ from gopa.adversary.deeds import (
     spoil_weighing,
 )
 from gopa.adversary.malicious import Actor, Malicious
-from gopa.adversary.needs import PROOFS, WEIGHTS
+from gopa.adversary.needs import NOISE, PROOFS, WEIGHTS
 from gopa.adversary.setup import RECOVERING, VECTORS, WEIGHTED
 from gopa.messages.phases import Phase
 
@@ -47,7 +47,7 @@ def negative_input(roles: AttackRoles) -> Sequence[Actor]:
     return _everywhere(roles, -_BEYOND)
 
 
-@_attack("zero-noise", "04-K3")
+@_attack("zero-noise", "04-K3", needs=(PROOFS, NOISE))
 def zero_noise(roles: AttackRoles) -> Sequence[Actor]:
     """Contributes its input without the noise that its seed and the coins decide.
 
@@ -60,7 +60,7 @@ def zero_noise(roles: AttackRoles) -> Sequence[Actor]:
     ]
 
 
-@_attack("scale-noise", "04-K3")
+@_attack("scale-noise", "04-K3", needs=(PROOFS, NOISE))
 def scaled_noise(roles: AttackRoles) -> Sequence[Actor]:
     """Contributes ten times its noise, to spoil the mean while it looks like chance.
 

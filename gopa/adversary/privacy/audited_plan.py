@@ -22,6 +22,7 @@ from gopa.adversary.privacy.coalitions import (
 )
 from gopa.planning.planner import plan
 from gopa.planning.terms import Terms
+from gopa.wording import NO_EPSILON
 from wire.errors import MalformedMessage, UsageError
 from wire.strict_json import read_json
 from zkp.noise_table import NoiseLaw, decode_noise_law
@@ -140,6 +141,8 @@ def _part(record: object, name: str) -> Mapping[str, object]:
 
 
 def _decimal(value: object, name: str) -> Decimal:
+    if (name, value) == ("epsilon", NO_EPSILON):
+        raise UsageError("an exact sum promises none that could be measured", name)
     if not isinstance(value, str):
         raise UsageError("must be a decimal number as text", name)
     try:

@@ -46,14 +46,14 @@ def claim_of(
     claims = privacy.of(last, rng=rng.bytes).claims
     planned, named, word = claims[0].delta, claims[-1].delta, float_below(terms.delta)
     if any(scenario.victim in scenario.gone for scenario in scenarios):
-        return ViewClaim(float_below(terms.epsilon), min(planned, word))
+        return ViewClaim(float_below(terms.promised_epsilon), min(planned, word))
     if any(len(scenario.corrupt) > terms.corrupt for scenario in scenarios):
         delta = named
     elif guarantee(terms).total > word:
         delta = word
     else:
         delta = min(planned, named) if all(map(_is_whole, scenarios)) else named
-    return ViewClaim(float_below(terms.epsilon), delta)
+    return ViewClaim(float_below(terms.promised_epsilon), delta)
 
 
 def _is_whole(scenario: ReleaseScenario) -> bool:

@@ -283,18 +283,23 @@ def session_facts(session: ReportObject) -> list[view.Fact]:
     steps = f"{session.text('low')} to {session.text('high')} in {session.number('steps'):,} steps"
     parties, corrupt = f"{session.number('parties'):,}", f"{session.number('corrupt'):,}"
     promise = f"ε = {session.text('epsilon')}, δ = {session.text('delta')}"
+    exact = session.text("epsilon") == wording.NO_EPSILON
+    promised = f"{promise}, for all rounds and attempts together"
     return [
         view.Fact("title", session.text("title", LONGEST_NAME) or "none", "said"),
         view.Fact("session", session.text("session", LONGEST_NAME), "code"),
         view.Fact("manifest (SHA-256)", session.text("manifest", LONGEST_NAME), "code"),
         view.Fact("organiser", session.text("organiser", LONGEST_NAME), "code"),
-        view.Fact("mode", _in_words(wording.MODES, session.text("mode"))),
+        view.Fact(
+            "mode",
+            _in_words(wording.EXACT_MODES if exact else wording.MODES, session.text("mode")),
+        ),
         view.Fact("trust", _in_words(wording.TRUSTS, session.text("trust"))),
         view.Fact("coins from", coins + _choices(session)),
         view.Fact("numbers of a party", f"{session.number('dimension'):,} from {steps}{weighted}"),
         view.Fact("parties", f"{session.number('fewest'):,} to {parties}"),
         view.Fact("assumed", f"at most {corrupt} of {parties} work together"),
-        view.Fact("privacy promised", f"{promise}, for all rounds and attempts together"),
+        view.Fact("privacy promised", wording.EXACT if exact else promised),
         view.Fact("noise", _noise(session.text("noise"))),
         view.Fact("masks", session.text("mask")),
     ]

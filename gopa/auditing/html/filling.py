@@ -75,6 +75,7 @@ def page_of(report: ReportObject) -> view.AuditPage:
         code=report.number("code"),
         summary=report.text("summary"),
         trusted=verdict in wording.TRUSTED_VERDICTS,
+        exact=_exact(session),
         signed=session is not None and wording.plain_name(session.text("mode")) == "signed",
         complete=report.flag("complete"),
         loose=_loose(report, verdict),
@@ -99,6 +100,13 @@ def page_of(report: ReportObject) -> view.AuditPage:
         remarks=first_of(report.rows("remarks"), shown_remark, _MOST_REMARKS),
         session=[] if session is None else session_facts(session),
     )
+
+
+def _exact(session: ReportObject | None) -> str:
+    """What a page says first where nobody added noise; else nothing."""
+    if session is None or session.text("epsilon") != wording.NO_EPSILON:
+        return ""
+    return f"{wording.sentence(wording.EXACT)}; {wording.EXACT_DIFFERENCE}."
 
 
 def _title(session: ReportObject | None, *, simulation: bool) -> str:
@@ -151,6 +159,7 @@ def _result(found: ReportObject, session: ReportObject | None) -> view.ShownResu
         count=len(means),
         bounds=bounds,
         noisy="" if session is None else _noisy(session, bounds, errors),
+        exact=bool(_exact(session)),
         weighted=session is not None and session.flag("weighted"),
         rounded=[with_error(*each) for each in numbers[:_MOST_ROUNDED]],
         reach=between(*numbers[0]) if len(means) == 1 else None,
@@ -199,6 +208,7 @@ def _last(session: ReportObject | None, found: ReportObject) -> view.LastRound:
         everybody_masks=found.number("edge_count"),
         share=drawing.share(inside, invited),
         privacy=shown_privacy(found.part_or_none("privacy")),
+        exact=_exact(session),
         left_out=len(excluded),
         reasons=_reasons(excluded),
     )

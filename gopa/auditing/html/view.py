@@ -82,7 +82,8 @@ class ShownResult:
 
     `rounded` are those in big letters, `every` those behind a fold. An error is empty
     where the report has none, `bounds` are None where the session could not be read. `noisy` says
-    that the result is mostly noise, and is empty where it is not.
+    that the result is mostly noise, and is empty where it is not. Where nobody added noise the
+    result is `exact`, but for rounding.
     """
 
     round: int
@@ -90,6 +91,7 @@ class ShownResult:
     count: int
     bounds: tuple[str, str] | None
     noisy: str
+    exact: bool
     weighted: bool
     rounded: Sequence[tuple[str, str]]
     reach: tuple[str, str] | None
@@ -157,6 +159,7 @@ class LastRound:
     everybody_masks: int
     share: int | None
     privacy: ShownPrivacy | None
+    exact: str
     left_out: int
     reasons: Sequence[LeftOutGroup]
 
@@ -260,6 +263,7 @@ class AuditPage:
     standing: VerdictWords
     code: int
     summary: str
+    exact: str
     trusted: bool
     signed: bool
     complete: bool

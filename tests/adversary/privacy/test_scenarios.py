@@ -105,9 +105,9 @@ def test_the_most_exposed_party_is_the_one_that_is_cut_off(rng: np.random.Genera
 def test_claims_with_uniform_masks_are_theorem_d(rng: np.random.Generator) -> None:
     terms = TWO_UNIFORM.terms
     claim = claim_of(terms, FEWEST.build(terms, rng), rng)
-    exact = theorem_d(noise_sum(terms.noise, 2), terms.steps, float(terms.epsilon))
+    exact = theorem_d(noise_sum(terms.noise, 2), terms.steps, float(terms.promised_epsilon))
     assert claim.delta == pytest.approx(exact, rel=1e-6)
-    assert claim.epsilon == float(terms.epsilon)
+    assert claim.epsilon == float(terms.promised_epsilon)
 
 
 def test_terms_that_promise_too_much_are_taken_at_their_word(rng: np.random.Generator) -> None:

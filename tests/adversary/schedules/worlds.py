@@ -29,7 +29,7 @@ class LongDoubles(ProofDoubles):
     def prove_noise(
         self,
         claim: NoiseClaim,
-        seeds: NoiseSeeds | NoiseBits,
+        seeds: NoiseSeeds | NoiseBits | None,
         given: Opening,
         output: Opening,
         rng: Rng,

@@ -297,7 +297,7 @@ def test_the_last_result_is_read_as_it_was(*, weighted: bool, tmp_path: Path) ->
 def test_a_session_that_asks_too_much_is_not_joined(tmp_path: Path) -> None:
     async def run(world: Gathering) -> None:
         organiser = asyncio.create_task(world.open())
-        policy = replace(permissive(world.terms), epsilon=world.terms.epsilon / 2)
+        policy = replace(permissive(world.terms), epsilon=world.terms.promised_epsilon / 2)
         modest = Client(world.identities[0], policy)
         with pytest.raises(Refusal) as refusal:
             await modest.contribute(world.ticket, 0.5)

@@ -16,6 +16,10 @@ from tests.vectors.transcripts.worlds import (
     COINS,
     CURIOUS,
     DRAND,
+    EXACT,
+    EXACT_RECOVERY,
+    EXACT_SIGNED,
+    EXACT_VECTORS,
     GAUSSIAN,
     IMPATIENT,
     LEAVING,
@@ -74,6 +78,27 @@ CLEAN: Final = {
         "Honest-but-curious trust: no self-masks, the close of publish is final.",
         CURIOUS,
         "SIGNED-ONLY",
+    ),
+}
+
+EXACT_SUMS: Final = {
+    "exact_full": _clean("Without noise: four parties, one number each.", EXACT),
+    "exact_signed": _clean("Without noise, in signed mode.", EXACT_SIGNED, "SIGNED-ONLY"),
+    "exact_weighted": _clean(
+        "Without noise: vectors whose last coordinate is a private weight; shares of seeds.",
+        EXACT_VECTORS,
+    ),
+    "exact_dropouts": Case(
+        "Without noise: party 3 is gone before publish, and party 1 before unmask.",
+        (sums(0, 1, 2, 4),),
+        Script().drop(3, before=Phase.PUBLISH).drop(1, before=Phase.UNMASK),
+        EXACT_RECOVERY,
+    ),
+    "exact_veto": Case(
+        "Without noise: the organiser ends the round behind the final close. No attempt follows.",
+        (aborts(AbortReason.ORGANISER, released=True),),
+        Script().organise(GivesUp(Phase.CONFIRM, Released.MASKED)),
+        EXACT,
     ),
 }
 
@@ -310,4 +335,4 @@ ABORTS: Final = {
     ),
 }
 
-CASES: Final = {**CLEAN, **ABSENCE, **ABORTS}
+CASES: Final = {**CLEAN, **EXACT_SUMS, **ABSENCE, **ABORTS}

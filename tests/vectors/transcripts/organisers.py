@@ -41,6 +41,7 @@ from gopa.simulation import OrganiserBehaviour, Script
 from tests.vectors.transcripts.cases import ORGANISER, Case, Ended, aborts, blame, stops
 from tests.vectors.transcripts.worlds import (
     DRAND,
+    EXACT,
     PLAIN,
     RECOVERY,
     WITNESSED,
@@ -133,6 +134,11 @@ def cosigned_late(close: Close) -> Close:
 def worth_more(manifest: Manifest) -> Manifest:
     """A manifest that claims a smaller delta than its terms are worth."""
     return replace(manifest, terms=replace(manifest.terms, delta=Decimal("0.000001")))
+
+
+def with_a_charged_retry(manifest: Manifest) -> Manifest:
+    """A manifest that lets a logical round release twice."""
+    return replace(manifest, terms=replace(manifest.terms, charged=1))
 
 
 GONE: Final = Script().drop(3, before=Phase.PUBLISH)
@@ -293,6 +299,16 @@ CASES: Final = {
         blamed=blame(ORGANISER, "04-S3"),
         verdict="INVALID",
         manifest=worth_more,
+    ),
+    "organiser_exact_sums_with_a_charged_retry": Case(
+        "The manifest has no noise and a charged retry: two exact sums could show who differs.",
+        (),
+        liars=(ORGANISER,),
+        world=EXACT,
+        twin="exact_full",
+        blamed=blame(ORGANISER, "04-S5"),
+        verdict="INVALID",
+        manifest=with_a_charged_retry,
     ),
     "organiser_checkpoint_missing": cheat(
         "A close without the cosigned checkpoint that the manifest's witnesses make due.",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from gopa.adversary.setup import EXACT as EXACT_SETUP
 from gopa.adversary.setup import FIVE, FOUR, VECTOR
 from gopa.beacon import QUICKNET
 from gopa.messages.manifest import DrandBeacon, Mode, TestCoins, Trust
@@ -94,6 +95,19 @@ def _drand() -> World:
     )
 
 
+EXACT: Final = World(EXACT_SETUP.terms)
+EXACT_RECOVERY: Final = World(
+    replace(
+        EXACT.terms, parties=5, k=4, survivors=4, threshold_numerator=1, threshold_denominator=2
+    )
+)
+EXACT_VECTORS: Final = World(
+    replace(EXACT_RECOVERY.terms, dimension=3, squared_sensitivity=48),
+    SessionSetting(weighted=True),
+)
+EXACT_SIGNED: Final = World(
+    replace(EXACT.terms, dimension=3, squared_sensitivity=48), SessionSetting(mode=Mode.SIGNED)
+)
 PLAIN: Final = World()
 LEAVING: Final = World(FIVE)
 RECOVERY: Final = World(RECOVERING)

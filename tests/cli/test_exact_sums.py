@@ -1,0 +1,65 @@
+"""Sums without noise from the shell: asked for by a word, accepted by an option."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gopa.adversary.setup import EXACT
+from gopa.cli import commands
+from gopa.cli.session_progress import question_rows
+from gopa.messages.manifest import Mode
+from gopa.organiser import SessionSetting
+from gopa.wording import EXACT as SAID
+from gopa.wording import EXACT_DIFFERENCE, NO_EPSILON, sentence
+from tests.cli.joining import events, stand
+from wire.errors import UsageError
+
+SIGNED = SessionSetting(mode=Mode.SIGNED)
+FIVE = replace(EXACT.terms, parties=5, k=4, survivors=4)
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(commands, [str(each) for each in arguments])
+
+
+@pytest.mark.parametrize("command", ["plan", "simulate"])
+def test_a_word_asks_for_it_and_leaving_it_out_does_not(command: str) -> None:
+    asked = (command, "-n", "8", "--corrupt", "1")
+    result = run(*asked, "--epsilon", NO_EPSILON, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert (found.get("terms") or found)["epsilon"] == NO_EPSILON
+    for missing in ((), ("--delta", "1e-6"), ("--epsilon", ""), ("--epsilon", "None")):
+        assert run(*asked, *missing).exit_code != 0
+
+
+def test_a_plan_says_it_first() -> None:
+    result = run("plan", "-n", "8", "--epsilon", NO_EPSILON)
+    assert result.stdout.startswith(f"{sentence(SAID)}; {EXACT_DIFFERENCE}.")
+    noisy = run("plan", "-n", "100", "--epsilon", "1", "--delta", "1e-6")
+    assert noisy.exit_code == 0
+    assert SAID not in noisy.stdout
+
+
+def test_a_party_is_told_what_to_say_and_then_takes_part(tmp_path: Path) -> None:
+    with stand(tmp_path, FIVE, setting=SIGNED) as here:
+        refused = here.join("--value", "0.5", "--epsilon", "1e9")
+        assert isinstance(refused.exception, UsageError)
+        assert "--accept-exact-sum" in refused.exception.message
+        assert SAID in refused.exception.message.replace("The exact", "the exact")
+        asked = dict(question_rows(here.world.manifest))
+        assert SAID in asked["privacy"]
+        again = here.join("--value", "0.5", "--accept-exact-sum", "--rounds", 2)
+        assert isinstance(again.exception, UsageError)
+        assert again.exception.field == "--rounds"
+        result = here.join("--value", "0.5", "--accept-exact-sum")
+        assert result.exit_code == 0, result.output
+        found = events(result)[-1]
+        assert found["exact"] is True
+        assert found["mean"] == 0.5
+        assert here.world.findings().faults == ()

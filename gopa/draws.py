@@ -2,7 +2,7 @@
 
 Words of 64 bits are read off SHAKE-128, and everything else is made of them in integer
 arithmetic. What is drawn does not depend on how much is asked for at a time.
-Specification: `specs/parts/graphs.md`, section 1.
+Specification: `specs/17-graphs-and-clocks.md`, section 1.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+PLANNED = {"14-long-vectors.md"}
 CARRIED_OUT = [
-    page for page in sorted((ROOT / "specs").glob("[0-9][0-9]-*.md")) if page.name < "13"
+    page for page in sorted((ROOT / "specs").glob("[0-9][0-9]-*.md")) if page.name not in PLANNED
 ]
 PARAGRAPH = re.compile(r"^Carried out by .*?(?=\n\n)", re.MULTILINE | re.DOTALL)
 
@@ -21,8 +22,9 @@ def modules(page: Path) -> list[str]:
     return re.findall(r"`([^`]+)`", named[0])
 
 
-def test_there_are_thirteen_pages() -> None:
-    assert [page.name[:2] for page in CARRIED_OUT] == [f"{n:02}" for n in range(13)]
+def test_there_are_sixteen_pages() -> None:
+    numbers = [*range(13), 15, 16, 17]
+    assert [page.name[:2] for page in CARRIED_OUT] == [f"{n:02}" for n in numbers]
 
 
 @pytest.mark.parametrize("page", CARRIED_OUT, ids=lambda page: page.name)

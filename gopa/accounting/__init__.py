@@ -1,6 +1,6 @@
 """Accounts for privacy: what mechanisms tell of one row, alone, composed and on samples.
 
-Specification: `specs/parts/accounting.md`.
+Specification: `specs/16-accounting.md`.
 """
 
 from gopa.accounting.checks import Relation

@@ -1,6 +1,6 @@
 """Composes mechanisms of which only epsilon and delta are known, by Kairouz, Oh and Viswanath.
 
-Derivations: `specs/parts/accounting.md`, section 6.
+Derivations: `specs/16-accounting.md`, section 6.
 """
 
 from __future__ import annotations

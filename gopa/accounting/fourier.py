@@ -3,7 +3,7 @@
 The error of a transform is relative to the largest value, and the tails decide about privacy. So
 the masses are tilted first, by exp(c * place), which moves the tail that is asked for to where the
 largest values are; every tilt gives an upper bound for every value, and the least of them counts.
-Specification: `specs/parts/accounting.md`, section 4.
+Specification: `specs/16-accounting.md`, section 4.
 """
 
 from __future__ import annotations

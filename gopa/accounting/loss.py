@@ -1,7 +1,7 @@
 """Bounds what mechanisms tell of one row, by themselves and together: `Loss`.
 
 Every delta and epsilon that comes out is at or above the truth for the mechanism that is named.
-Derivations and assumptions: `specs/parts/accounting.md`.
+Derivations and assumptions: `specs/16-accounting.md`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Bounds what mechanisms tell by Renyi divergences, as functions of the order: `Rdp`.
 
 Looser than `Loss`, but it covers mechanisms whose worst pair of laws nobody knows, and those that
-run for a random time. Derivations: `specs/parts/accounting.md`, section 5.
+run for a random time. Derivations: `specs/16-accounting.md`, section 5.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Computes what a mechanism tells of a row that takes part by chance, each row for itself.
 
 From pairs of laws that dominate the mechanism on all rows of a sample: with a row against without
-it, and the other way round. Proofs: `specs/parts/accounting.md`, section 3.
+it, and the other way round. Proofs: `specs/16-accounting.md`, section 3.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Which graph a session has is decided in integers and is the same everywhere. What
 follows from it (spectra, resistances, flows) is floating point, rounded the safe way.
 Specification: `specs/03-privacy.md`, sections 1, 5 and 7. For algorithms in which agents talk
-along edges there are families of graphs and mixing matrices: `specs/parts/graphs.md`.
+along edges there are families of graphs and mixing matrices: `specs/17-graphs-and-clocks.md`.
 """
 
 from gopa.graph.articulation import smallest_piece_without_one

@@ -1,7 +1,7 @@
 """Builds graphs of known families: grids, small worlds, regular and geometric graphs.
 
 Those that are drawn depend on their seed alone and are the same on every machine.
-Specification: `specs/parts/graphs.md`, section 2.
+Specification: `specs/17-graphs-and-clocks.md`, section 2.
 """
 
 from __future__ import annotations

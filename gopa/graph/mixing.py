@@ -1,7 +1,7 @@
 """Builds mixing matrices: how agents average what they hear from their neighbours.
 
 Which of them keep the average is said and checked. They read the edges of a graph, not
-its weights. Specification: `specs/parts/graphs.md`, section 3.
+its weights. Specification: `specs/17-graphs-and-clocks.md`, section 3.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Clips vectors: shortens those that are longer than a bound, in exact arithmetic too.
 
 Sensitivities rest on it, so a clipped vector is never longer than the bound, not even by a
-rounding error. Specification: `specs/parts/graphs.md`, section 5.
+rounding error. Specification: `specs/17-graphs-and-clocks.md`, section 5.
 """
 
 from __future__ import annotations

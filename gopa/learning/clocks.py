@@ -3,7 +3,7 @@
 The first axis is that of repetitions, so that many runs advance together. Each has its
 own stream, so that run r is the same alone and among others, in blocks of any length. Who
 acts is decided in integers and is the same on every machine; times are floating point and
-decide nothing. Specification: `specs/parts/graphs.md`, section 4.
+decide nothing. Specification: `specs/17-graphs-and-clocks.md`, section 4.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Constants follow from declared bounds and never from the data, which they would betray.
 Models have the agents on the axis before the last, so that any number of runs goes in front.
 Sums are `einsum` without linear algebra libraries: threads change nothing.
-Specification: `specs/parts/graphs.md`, section 6.
+Specification: `specs/17-graphs-and-clocks.md`, section 6.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Objective(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class RowLoss:
     """Gives the loss of a prediction z for a label y, its slope in z, and bounds of both.
 
     `steepest` bounds the slope, given the largest moduli of prediction and label; `bend`
@@ -104,13 +104,13 @@ def _at_most_one(prediction: float, label: float) -> float:
     return 1.0
 
 
-LOGISTIC: Final = Loss("logistic", _logistic, _logistic_slope, _at_most_one, 0.25, "signs")
+LOGISTIC: Final = RowLoss("logistic", _logistic, _logistic_slope, _at_most_one, 0.25, "signs")
 """ln(1 + exp(-y z)) for labels -1 and 1."""
 
-HINGE: Final = Loss("hinge", _hinge, _hinge_slope, _at_most_one, math.inf, "signs")
+HINGE: Final = RowLoss("hinge", _hinge, _hinge_slope, _at_most_one, math.inf, "signs")
 """max(0, 1 - y z) for labels -1 and 1."""
 
-SQUARED: Final = Loss("squared", _squared, _squared_slope, operator.add, 1.0, "numbers")
+SQUARED: Final = RowLoss("squared", _squared, _squared_slope, operator.add, 1.0, "numbers")
 """(z - y)^2 / 2 for any labels."""
 
 
@@ -162,7 +162,7 @@ class Linear(_OnRows):
     """
 
     def __init__(
-        self, loss: Loss, rows: AgentRows, *, ridge: npt.ArrayLike = 0.0, lasso: float = 0.0
+        self, loss: RowLoss, rows: AgentRows, *, ridge: npt.ArrayLike = 0.0, lasso: float = 0.0
     ) -> None:
         if loss.labels == "signs" and not (np.abs(rows.y[rows.present]) == 1).all():
             raise UsageError(f"the {loss.name} loss takes labels -1 and 1", "rows")

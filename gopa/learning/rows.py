@@ -1,6 +1,6 @@
 """Holds the data of all agents as arrays, and what was declared about the length of rows.
 
-Specification: `specs/parts/graphs.md`, section 6.
+Specification: `specs/17-graphs-and-clocks.md`, section 6.
 """
 
 from __future__ import annotations

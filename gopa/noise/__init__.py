@@ -7,7 +7,7 @@ that adds to delta:
     noisy = values + law.draw(noise.subseed(seed, "noise", step), values.shape)
     delta = law.charged(values.size, epsilon)
 
-Specification: `specs/parts/noise.md`.
+Specification: `specs/15-noise.md`.
 """
 
 from gopa.noise.cancelling import zero_sum

@@ -1,6 +1,6 @@
 """Draws noise for the parties of a graph that cancels in their sum, to the last bit.
 
-The masks of edges in specification 08, all from one seed. Specification: `specs/parts/noise.md`,
+The masks of edges in specification 08, all from one seed. Specification: `specs/15-noise.md`,
 section 5.
 """
 

@@ -1,7 +1,7 @@
 """Computes the tables of discrete Laplace laws, and of their digits, in exact integers.
 
 Every bound is decided by enclosures (`zkp.noise_table`), never by floats. Specification:
-`specs/parts/noise.md`, section 3.
+`specs/15-noise.md`, section 3.
 """
 
 from __future__ import annotations

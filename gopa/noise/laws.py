@@ -1,7 +1,7 @@
 """Holds laws of integers as exact public tables and draws from them; nothing here is a float.
 
 A law is a sum of digits: independent draws from symmetric tables, each counted with a weight.
-Specification: `specs/parts/noise.md`, sections 2 and 3.
+Specification: `specs/15-noise.md`, sections 2 and 3.
 """
 
 from __future__ import annotations

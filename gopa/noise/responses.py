@@ -1,7 +1,7 @@
 """Randomises answers: one of k values, or one bit of a Hadamard matrix, with pure local privacy.
 
 Tables are rounded towards more noise, so nothing is charged to delta. Specification:
-`specs/parts/noise.md`, section 4.
+`specs/15-noise.md`, section 4.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Derives seeds and the keys of streams, and reads exact parameters.
 
-Specification: `specs/parts/noise.md`, section 1.
+Specification: `specs/15-noise.md`, section 1.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ DRAWN: Final = drawn(6, served=False) | drawn(12, served=True)
 """Attacks whose defence is taken away by default; the others wait for `make soak`."""
 
 
+@pytest.mark.thirds(2)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=() if name in DRAWN else pytest.mark.soak) for name in attacks()],

@@ -106,6 +106,7 @@ def test_a_missing_extra_is_one_line_that_names_the_command() -> None:
         assert "\n" not in str(said)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(
     ("module", "command", "code"),
     [

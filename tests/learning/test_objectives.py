@@ -19,7 +19,7 @@ from gopa.learning.objectives import (
     SQUARED,
     Boosting,
     Linear,
-    Loss,
+    RowLoss,
     Objective,
     Quadratic,
 )
@@ -42,7 +42,7 @@ def datasets(seed: int, width: int, signs: bool) -> list[tuple[Floats, Floats]]:
     return made
 
 
-def linear(loss: Loss, seed: int = 1, **regularisers: Any) -> Linear:
+def linear(loss: RowLoss, seed: int = 1, **regularisers: Any) -> Linear:
     rows = AgentRows.of(datasets(seed, 4, loss.labels == "signs")).clipped(2, 2.0, labels=LABEL)
     return Linear(loss, rows, **regularisers)
 
@@ -88,7 +88,7 @@ def test_runs_and_some_agents_are_slices_of_the_whole(objective: Objective) -> N
     assert (objective.agents, objective.dimension) == (4, 4)
 
 
-def by_hand(loss: Loss, x: Floats, y: Floats, model: Floats) -> float:
+def by_hand(loss: RowLoss, x: Floats, y: Floats, model: Floats) -> float:
     formulas: dict[str, Callable[[float, float], float]] = {
         "logistic": lambda z, label: math.log1p(math.exp(-label * z)),
         "hinge": lambda z, label: max(0.0, 1 - label * z),
@@ -102,7 +102,7 @@ def by_hand(loss: Loss, x: Floats, y: Floats, model: Floats) -> float:
 
 
 @pytest.mark.parametrize("loss", [LOGISTIC, HINGE, SQUARED], ids=lambda loss: loss.name)
-def test_padding_counts_for_nothing(loss: Loss) -> None:
+def test_padding_counts_for_nothing(loss: RowLoss) -> None:
     data = datasets(6, 4, loss.labels == "signs")
     objective = Linear(loss, AgentRows.of(data), ridge=0.5, lasso=0.25)
     models = np.random.default_rng(7).standard_normal((4, 4))
@@ -126,7 +126,7 @@ def test_boosting_is_the_logarithm_of_exponentials() -> None:
 
 
 @pytest.mark.parametrize("loss", [LOGISTIC, HINGE], ids=lambda loss: loss.name)
-def test_far_models_overflow_nothing(loss: Loss) -> None:
+def test_far_models_overflow_nothing(loss: RowLoss) -> None:
     rows = AgentRows.of([(np.array([[1.0], [-2.0]]), np.array([1.0, 1.0]))])
     for objective in (Linear(loss, rows), Boosting(rows)):
         for far in (-1e6, 1e6):

@@ -189,6 +189,7 @@ VARIANTS = {
 LIES = {name: case for name, case in CASES.items() if name not in VARIANTS}
 
 
+@pytest.mark.thirds(2)
 @pytest.mark.parametrize("case", LIES.values(), ids=LIES)
 def test_liar_is_named_and_nobody_else(case: Case) -> None:
     require_named(case)

@@ -1,8 +1,8 @@
 """Verifiable secure aggregation: everything a user needs, in one place.
 
 Which names there are, and where they come from, `__init__.pyi` says. They are imported when they
-are first used, because some of their modules are slow. Proofs are in `zkp`, commitments in
-`commitments`.
+are first used, because some of their modules are slow; whole modules are among them. Proofs are
+in `zkp`, commitments in `commitments`.
 """
 
 from __future__ import annotations
@@ -29,14 +29,18 @@ def _module_of_each_name() -> dict[str, str]:
 
 
 _MODULES = _module_of_each_name()
+_WHOLE = {name for name, module in _MODULES.items() if module == __name__}
+"""Modules whose names users call with the module in front: `gopa.noise.rounded_gaussian`."""
 
 __version__ = VERSION
-__all__ = sorted(_MODULES)  # noqa: PLE0605 - read from the table
+__all__ = sorted(_MODULES.keys() - _WHOLE)  # noqa: PLE0605 - read from the table
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'gopa' has no attribute {name!r}")
+    if name in _WHOLE:
+        return import_module(f"{__name__}.{name}")
     return getattr(import_module(_MODULES[name]), name)
 
 

@@ -4,6 +4,12 @@
 # isort: skip_file
 # ruff: noqa: A004 - `gopa.sum` is the name under which users look for it
 
+from gopa import (
+    accounting as accounting,
+    adversary as adversary,
+    graph as graph,
+    noise as noise,
+)
 from commitments import (
     backend_status as backend_status,
 )

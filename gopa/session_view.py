@@ -25,7 +25,7 @@ from gopa.messages.members import unpack_members
 from gopa.messages.organiser import Abort, Coins, RemovalCause, ResultMessage, Roll
 from gopa.messages.parameters import CommitReveal, DrandBeacon, Trust
 from gopa.messages.phases import Phase
-from gopa.planning.usefulness import BlurredAnswer
+from gopa.planning.usefulness import is_mostly_noise
 from gopa.rounding import listed
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import graph_of_round
@@ -138,7 +138,7 @@ def _result(manifest: Manifest, found: TrackedRound, ended: ResultMessage) -> st
     step = Fraction(terms.high - terms.low) / terms.steps
     means = [float(Fraction(terms.low) + step * each / final) for each in ended.sums]
     error = float(step) * math.sqrt(final * float(terms.noise.variance) + final / 4) / final
-    noisy = ", mostly noise" if BlurredAnswer.of(terms, error).is_noise else ""
+    noisy = ", mostly noise" if is_mostly_noise(terms, error) else ""
     return f"mean {listed(means, [error] * len(means))} {over}{noisy}"
 
 

@@ -32,7 +32,7 @@ from gopa.cli.roster import NOBODY, Names
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, ResultMessage
 from gopa.messages.phases import Phase
-from gopa.planning.usefulness import BlurredAnswer, error_with_all, terms_warning
+from gopa.planning.usefulness import error_with_all, is_mostly_noise, terms_warning
 from gopa.rounding import listed
 from gopa.sessions.organising import (
     AwaitingBeacon,
@@ -447,7 +447,7 @@ def result_text(manifest: Manifest, result: ResultMessage, included: int) -> str
         return f"a weighted result over {included} parties"
     mean, deviation = _estimate(manifest, result, included)
     noisy = f"; {EXACT}" if manifest.terms.exact else ""
-    if not manifest.terms.exact and BlurredAnswer.of(manifest.terms, deviation[0]).is_noise:
+    if is_mostly_noise(manifest.terms, deviation[0]):
         noisy = ", mostly noise"
     return f"mean {listed(mean.tolist(), deviation.tolist())} over {included} parties{noisy}"
 

@@ -131,6 +131,11 @@ def noise_warning(answer: BlurredAnswer, error: str, low: str, high: str) -> str
     )
 
 
+def is_mostly_noise(terms: Terms, error: float) -> bool:
+    """Whether noise drowns an answer with this standard error; never where nobody added any."""
+    return not terms.exact and BlurredAnswer.of(terms, error).is_noise
+
+
 def terms_warning(
     terms: Terms,
     error: float,

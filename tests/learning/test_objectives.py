@@ -19,9 +19,9 @@ from gopa.learning.objectives import (
     SQUARED,
     Boosting,
     Linear,
-    RowLoss,
     Objective,
     Quadratic,
+    RowLoss,
 )
 from gopa.learning.rows import AgentRows
 

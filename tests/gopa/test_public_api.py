@@ -68,5 +68,5 @@ def test_the_table_of_names_comes_with_the_package() -> None:
     stub = ast.parse(Path(gopa.__file__).with_suffix(".pyi").read_text())
     rows = [each for node in stub.body if isinstance(node, ast.ImportFrom) for each in node.names]
     assert [each.name for each in rows] == [each.asname for each in rows]
-    assert sorted({each.name for each in rows} - gopa._WHOLE) == dir(gopa)
-    assert len(rows) == len(dir(gopa)) + len(gopa._WHOLE)
+    assert sorted({each.name for each in rows} - vars(gopa)["_WHOLE"]) == dir(gopa)
+    assert len(rows) == len(dir(gopa)) + len(vars(gopa)["_WHOLE"])

@@ -129,19 +129,11 @@ class Silent(ProgressDisplay):
         del now
 
 
-class Several(ProgressDisplay):
-    """Shows the same in several ways."""
+class OpeningDisplay(ProgressDisplay):
+    """Closes at its end what it opened at its beginning, and put into `_opened`."""
 
-    def __init__(self, *displays: ProgressDisplay) -> None:
-        self._displays = displays
+    def __init__(self) -> None:
         self._opened = ExitStack()
-
-    def __enter__(self) -> Self:
-        with ExitStack() as opened:
-            for each in self._displays:
-                opened.enter_context(each)
-            self._opened = opened.pop_all()
-        return self
 
     def __exit__(
         self,
@@ -150,6 +142,21 @@ class Several(ProgressDisplay):
         trace: TracebackType | None,
     ) -> None:
         self._opened.close()
+
+
+class Several(OpeningDisplay):
+    """Shows the same in several ways."""
+
+    def __init__(self, *displays: ProgressDisplay) -> None:
+        super().__init__()
+        self._displays = displays
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opened:
+            for each in self._displays:
+                opened.enter_context(each)
+            self._opened = opened.pop_all()
+        return self
 
     def add_event(self, what: ProgressEvent) -> None:
         for each in self._displays:
@@ -170,24 +177,16 @@ class Several(ProgressDisplay):
 _TROUBLE: Final = frozenset({"abort", "bad-beacon", "board-lost"})
 
 
-class LogLines(ProgressDisplay):
+class LogLines(OpeningDisplay):
     """Writes a line of the log for each event; what goes on is for those who debug."""
 
     def __init__(self, options: LogOptions) -> None:
+        super().__init__()
         self._options = options
-        self._opened = ExitStack()
 
     def __enter__(self) -> Self:
         self._opened.enter_context(logging_to(standard_error(), self._options))
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._opened.close()
 
     def add_event(self, what: ProgressEvent) -> None:
         level = logging.WARNING if what.event in _TROUBLE else logging.INFO

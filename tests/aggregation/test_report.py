@@ -146,13 +146,19 @@ class Outputs(list[str]):
         self.append(data["text/html"])
 
 
-def test_a_notebook_has_a_bar_without_further_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+def in_notebook(monkeypatch: pytest.MonkeyPatch) -> Outputs:
+    """Makes this process look like that of a notebook; gives what it would show."""
     outputs = Outputs()
     fake = SimpleNamespace(display=outputs.display)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=fake))
     monkeypatch.setitem(sys.modules, "IPython.display", fake)
     for module in (progress_module, phase_module):
         monkeypatch.setattr(module, "Console", Notebook)
+    return outputs
+
+
+def test_a_notebook_has_a_bar_without_further_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs = in_notebook(monkeypatch)
     monkeypatch.setattr(progress_module, "_PAUSE", 0.0)
     bar = PhaseBar(None, LONG)
     with bar.running():
@@ -170,12 +176,7 @@ def test_a_notebook_has_a_bar_without_further_packages(monkeypatch: pytest.Monke
 
 
 def test_a_bar_in_a_notebook_is_drawn_ten_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    outputs = Outputs()
-    fake = SimpleNamespace(display=outputs.display)
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=fake))
-    monkeypatch.setitem(sys.modules, "IPython.display", fake)
-    for module in (progress_module, phase_module):
-        monkeypatch.setattr(module, "Console", Notebook)
+    outputs = in_notebook(monkeypatch)
     clock = iter(number / 100 for number in range(10_000))
     monkeypatch.setattr(progress_module, "monotonic", lambda: next(clock))
     assert list(watch(True, range(100), "counting", 0)) == list(range(100))

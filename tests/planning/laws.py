@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gopa.accounting.convolution import UNIT_ROUNDOFF, Floats, Masses
@@ -22,3 +24,15 @@ def masses_of(law: Floats) -> Masses:
 
 def sum_of(law: Floats, parties: int) -> Masses:
     return masses_of(law).times(parties, cut=0.0)
+
+
+def exact_sum(law: Sequence[int], parties: int) -> list[int]:
+    """The convolution power in integers."""
+    result = [1]
+    for _ in range(parties):
+        grown = [0] * (len(result) + len(law) - 1)
+        for i, left in enumerate(result):
+            for j, right in enumerate(law):
+                grown[i + j] += left * right
+        result = grown
+    return result

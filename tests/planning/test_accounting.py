@@ -26,23 +26,11 @@ from gopa.planning.loss import loss_of_shift, theorem_d
 from gopa.planning.noise_sum import noise_sum
 from tests.pace import examples
 from tests.planning.exact import delta_of_view, noise_view
-from tests.planning.laws import log_concave, sum_of
+from tests.planning.laws import exact_sum, log_concave, sum_of
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, binomial
 
 SMALL = GaussianTable.with_scale(2, bits=30, rows=21)
-
-
-def exact_sum(law: tuple[int, ...], parties: int) -> list[int]:
-    """The convolution power in integers."""
-    result = [1]
-    for _ in range(parties):
-        grown = [0] * (len(result) + len(law) - 1)
-        for i, left in enumerate(result):
-            for j, right in enumerate(law):
-                grown[i + j] += left * right
-        result = grown
-    return result
 
 
 @pytest.mark.parametrize("parties", [1, 2, 3, 7, 20])

@@ -15,17 +15,15 @@ import pytest
 from gopa.auditing.html.page import to_html
 from gopa.auditing.report import Report
 from tests.auditing.html_samples import as_json, fault, report
-from tests.board.test_page import PHONE, Browser, driver
+from tests.board.test_page import PHONE, Browser, browsing
 
 EVIL = '<img src=x onerror="window.broken=1"><script>window.broken=1</script>' + "W" * 300
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with driver() as url:
-        browser = Browser(url, tmp_path_factory.mktemp("browser") / "profile")
-        yield browser
-        browser.close()
+    with browsing(tmp_path_factory.mktemp("browser") / "profile") as found:
+        yield found
 
 
 def show(browser: Browser, whole: Report, directory: Path) -> None:

@@ -113,6 +113,15 @@ def driver() -> Iterator[str]:
         process.wait(LONG)
 
 
+@contextmanager
+def browsing(profile: Path) -> Iterator[Browser]:
+    """A browser with a driver of its own, which keeps what it must in this new directory."""
+    with driver() as url:
+        found = Browser(url, profile)
+        yield found
+        found.close()
+
+
 def answers(url: str) -> bool:
     try:
         urllib3.request("GET", url, retries=False, timeout=2.0)
@@ -123,10 +132,8 @@ def answers(url: str) -> bool:
 
 @pytest.fixture(scope="module")
 def browser(scratch: Path) -> Iterator[Browser]:
-    with driver() as url:
-        browser = Browser(url, scratch / "profile")
-        yield browser
-        browser.close()
+    with browsing(scratch / "profile") as found:
+        yield found
 
 
 def test_the_page_shows_the_log_live(browser: Browser, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from gopa.messages.phases import Phase
 from gopa.rounds.toolkit import Toolkit
 from gopa.session_view import Sessions
 from tests.board.live import client, live_board
-from tests.board.test_page import Browser, driver
+from tests.board.test_page import Browser, browsing
 from tests.messages.samples import signing_key
 from tests.protocol.scribe import World
 from tests.rounds.doubles import ProofDoubles
@@ -72,10 +72,8 @@ def shown(root: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with driver() as url:
-        browser = Browser(url, tmp_path_factory.mktemp("browser") / "profile")
-        yield browser
-        browser.close()
+    with browsing(tmp_path_factory.mktemp("browser") / "profile") as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 # Without bytecode every worker and every command that a test starts compiles all of it anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-reference test-install test-deploy wheel workflows soak tutorial notebook \
+.PHONY: demo test test-slow test-reference test-install test-deploy wheel workflows soak tutorial notebook \
 	quick durations mutations coverage lint test-native user install lock supply advisories \
 	vectors clean
 
@@ -21,6 +21,10 @@ demo: user
 test: install
 	$(MAKE) --no-print-directory --jobs 2 lint test-native
 	$(PYTEST)
+
+# What takes a second or more each: processes, boards, whole sessions, faults at every step.
+test-slow: install
+	$(PYTEST) -m slow
 
 # The same code on the reference backend; what only exercises the native core stays out.
 # Proofs, masks and rounds run here alone on it: `make test` takes the native core for them.

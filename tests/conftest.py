@@ -1,4 +1,4 @@
-"""Rules for the whole suite: soaks run only when asked for, CI forbids skips, no test is timed.
+"""Rules for the whole suite: slow tests and soaks run when asked for; CI forbids skips.
 
 `tests.pace` says what is drawn and in which order tests run.
 """
@@ -34,15 +34,23 @@ verified.remember()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not (config.option.keyword or any("::" in asked for asked in config.args)):
+    asked = config.option.markexpr or ""
+    left_out = set() if "soak" in asked else {"soak"}
+    if not (config.option.keyword or any("::" in name for name in config.args)):
         _soak_what_was_not_drawn(items)
-    if "soak" not in (config.option.markexpr or ""):
-        config.hook.pytest_deselected(items=[item for item in items if "soak" in item.keywords])
-        items[:] = [item for item in items if "soak" not in item.keywords]
+        if "soak" not in asked and "slow" not in asked:
+            left_out.add("slow")
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if _has(item, left_out)])
+        items[:] = [item for item in items if not _has(item, left_out)]
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     if workers > 1:
         planned = [pace.Planned(item.nodeid, item, _together(item)) for item in items]
         items[:] = pace.in_order(planned, pace.recorded().tests, workers)
+
+
+def _has(item: pytest.Item, markers: set[str]) -> bool:
+    return any(marker in item.keywords for marker in markers)
 
 
 def _together(item: pytest.Item) -> str:

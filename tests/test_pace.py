@@ -53,6 +53,30 @@ def test_what_was_not_drawn_is_a_soak(tmp_path: Path) -> None:
     assert len(names("-k", "test_part")) == 6
 
 
+def test_slow_tests_run_when_asked_for(tmp_path: Path) -> None:
+    """By marker, by name and under soaks, and never twice in the two runs of the integration."""
+    (tmp_path / "conftest.py").write_text("from tests.conftest import *\n")
+    (tmp_path / "test_many.py").write_text(
+        "import pytest\ndef test_quick():\n    pass\n"
+        "@pytest.mark.slow\ndef test_slow():\n    pass\n"
+        "@pytest.mark.slow\n@pytest.mark.thirds\n@pytest.mark.parametrize('n', range(6))\n"
+        "def test_drawn(n):\n    pass\n"
+        "@pytest.mark.soak\ndef test_soak():\n    pass\n"
+    )
+
+    def names(*options: str) -> set[str]:
+        code, out = run_inside(tmp_path, "--collect-only", "-q", *options)
+        assert code == 0, out
+        return {line.split("::")[1] for line in out.splitlines() if "::" in line}
+
+    assert names() == {"test_quick"}
+    slow = names("-m", "slow")
+    assert ("test_slow" in slow, len(slow)) == (True, 3)
+    assert names("-m", "not soak") == slow | {"test_quick"}
+    assert len(names("-m", "soak or slow")) == 8
+    assert names("test_many.py::test_slow") == {"test_slow"} == names("-k", "test_slow")
+
+
 def test_all_random_examples_are_tried_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(pace.ALL_EXAMPLES, raising=False)
     assert [pace.examples(number) for number in (1, 20, 60)] == [1, 4, 12]
@@ -97,6 +121,7 @@ def test_most_durations_are_those_of_files_that_exist() -> None:
     assert sum((ROOT / test).exists() for test in files) > 0.8 * len(files) > 0
 
 
+@pytest.mark.slow
 def test_tests_near_a_change() -> None:
     found = near.ranked(["gopa/rules/closes.py"])
     assert found[0] == "tests/rules/test_closes.py"
@@ -113,6 +138,7 @@ def test_tests_near_a_change() -> None:
     assert near.ranked(["README.md"]) == []
 
 
+@pytest.mark.slow
 def test_every_module_has_tests_near_it() -> None:
     packages = ("wire", "commitments", "zkp", "bulletin_board", "gopa")
     files = [each for package in packages for each in (ROOT / package).rglob("*.py")]

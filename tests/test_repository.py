@@ -63,6 +63,7 @@ EXAMPLES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_run(example: Path, tmp_path: Path) -> None:
     text = example.read_text()

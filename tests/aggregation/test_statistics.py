@@ -108,6 +108,7 @@ def test_the_mean_in_signed_mode(chance: float) -> None:
     assert any(result.excluded for result in results) == (chance > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("chance", [0.0, 0.1])
 def test_the_mean_in_full_mode(chance: float, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,6 +156,7 @@ def test_the_weighted_mean() -> None:
         assert 1 - 0.15 < np.mean(np.square(found)) < 1 + LIMIT * (2 / FEWER) ** 0.5
 
 
+@pytest.mark.slow
 def test_variances_are_unbiased() -> None:
     made = terms(parties=12, survivors=8, loss=4, k=6, dimension=2, steps=50, rounds=FEWER)
     values = np.random.default_rng(4).random(12)

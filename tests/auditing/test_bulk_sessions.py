@@ -87,6 +87,7 @@ def test_one_bit_of_one_proof_counts(path: Path, tmp_path: Path) -> None:
     assert audit(other, trust_embedded=True).verdict is Verdict.INVALID
 
 
+@pytest.mark.slow
 def test_the_same_seed_makes_the_same_session(path: Path, terms: Terms) -> None:
     again, another = io.BytesIO(), io.BytesIO()
     write_session(terms, again, seed=bytes(32), jobs=1)

@@ -204,6 +204,7 @@ def test_a_failure_is_a_report_too(gopa: Gopa, monkeypatch: pytest.MonkeyPatch) 
     assert (answer.code, found["code"], found["verdict"]) == (5, 5, "INTERNAL ERROR")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "error", ["KeyboardInterrupt", "ImportError('x')", "BrokenPipeError(32, 'x')"]
 )

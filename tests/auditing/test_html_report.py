@@ -157,6 +157,7 @@ CHOICES = {("Fact", "kind"), ("ShownRound", "outcome")}
 """What decides how something is shown, and is not shown itself."""
 
 
+@pytest.mark.slow
 def test_no_text_of_a_view_becomes_markup() -> None:
     """Nobody who fills the view has to think of it: what stands there is text all the same."""
     tried, shown = set[Field](), set[Field]()

@@ -108,6 +108,7 @@ def nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ed25519, "verify", verified.check)
 
 
+@pytest.mark.slow
 def test_memory_for_each_party_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few, many = (session_of(parties, tmp_path, monkeypatch) for parties in (FEW, MANY))
     peak_of(few)  # modules and tables that are made once
@@ -127,6 +128,7 @@ def peak_of_entries(count: int, path: Path) -> int:
     return peak
 
 
+@pytest.mark.slow
 def test_memory_for_each_tiny_entry_is_bounded(tmp_path: Path) -> None:
     few, many = 500, 2_000
     path = tmp_path / "log.gopa"

@@ -64,6 +64,7 @@ def test_some_values_are_known_from_the_networks_themselves() -> None:
     assert len([published for published in ROUNDS if published.value]) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @one_of_each
 def test_a_signature_is_for_its_round_and_key(published: Published) -> None:
@@ -74,6 +75,7 @@ def test_a_signature_is_for_its_round_and_key(published: Published) -> None:
     assert refusal(published, chain=other) == "09-D9"
 
 
+@pytest.mark.slow
 def test_networks_with_points_of_one_size_stay_apart() -> None:
     quicknet, fastnet = ROUNDS[7], ROUNDS[5]
     assert refusal(quicknet, chain=FASTNET) == "09-D9"
@@ -91,6 +93,7 @@ def test_the_domain_of_hashing_belongs_to_the_scheme() -> None:
         assert refusal(published, chain=confused) == "09-D9"
 
 
+@pytest.mark.slow
 def test_the_previous_signature_is_signed() -> None:
     chained, unchained = ROUNDS[1], ROUNDS[3]
     previous = chained.previous or b""
@@ -181,6 +184,7 @@ def raised(signature: bytes, at: int) -> bytes | None:
     return bytes([plain[0] | flags]) + plain[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize(
     ("scheme", "at"),
@@ -299,6 +303,7 @@ def test_a_key_with_a_part_outside_the_subgroup_satisfies_the_bare_equation() ->
         assert final_exponentiate(left * right) == FQ12.one()
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("scheme", Scheme)
 def test_a_network_of_our_own_signs_what_is_accepted(scheme: Scheme) -> None:

@@ -105,6 +105,7 @@ def test_an_append_has_many_steps(template: BoardDirectory, tmp_path: Path) -> N
     assert len(steps) > 60
 
 
+@pytest.mark.slow
 @pytest.mark.thirds(9)
 @in_parts
 @pytest.mark.parametrize("how", ["kill", "error", "error-after"])
@@ -136,6 +137,7 @@ def test_a_full_disk_at_every_write(template: BoardDirectory, tmp_path: Path, pa
         check_after(board, acknowledged)
 
 
+@pytest.mark.slow
 @pytest.mark.thirds(9)
 @in_parts
 @pytest.mark.parametrize("empty", [False, True])

@@ -209,6 +209,7 @@ def test_truncation_to_a_signed_prefix_of_other_entries(tmp_path: Path) -> None:
     rejects(root)
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("part", range(6))
 def test_every_single_bit_flip_of_a_small_log(tmp_path: Path, part: int) -> None:

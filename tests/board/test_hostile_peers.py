@@ -159,6 +159,7 @@ def large(scratch: Path) -> Iterator[str]:
 BUNDLE = b"GET /tile/entries/000 HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
+@pytest.mark.slow
 def test_readers_that_do_not_read_keep_nobody_from_reading(
     large: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +178,7 @@ def test_readers_that_do_not_read_keep_nobody_from_reading(
         assert until(found[0].transport.is_closing)
 
 
+@pytest.mark.slow
 def test_a_reader_has_to_keep_up_an_average(large: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that reads a little whenever it would be dropped, is dropped all the same."""
     monkeypatch.setattr(connection_module, "STALLED_SECONDS", 1.0)

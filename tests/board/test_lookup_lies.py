@@ -137,6 +137,7 @@ def test_lies_are_found(
         board.look_up(wanted, signed.root)
 
 
+@pytest.mark.slow
 def test_entries_of_another_place_are_refused_though_they_are_in_the_log(url: str) -> None:
     board = client(url)
     signed, reader = board.update(), board.reader()

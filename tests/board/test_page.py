@@ -136,6 +136,7 @@ def browser(scratch: Path) -> Iterator[Browser]:
         yield found
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_log_live(browser: Browser, tmp_path: Path) -> None:
     with live_witness(tmp_path, 1) as witness:
         policy = witnessed(1, witness)

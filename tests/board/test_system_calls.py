@@ -90,6 +90,7 @@ def check_after(board: BoardDirectory, acknowledged: int) -> None:
     assert fsck_directory(board.public, trust()).size == 265
 
 
+@pytest.mark.slow
 def test_some_system_calls(template: BoardDirectory, tmp_path: Path) -> None:
     assert check_every(template, tmp_path, 60) > 1
 

@@ -130,6 +130,7 @@ def test_without_the_native_core_fewer_people_vote_and_it_says_why(
     assert "Rust" not in text
 
 
+@pytest.mark.slow
 def test_it_can_be_stopped_and_leaves_nothing_half_done(tmp_path: Path) -> None:
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"

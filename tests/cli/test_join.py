@@ -39,6 +39,7 @@ def test_a_session_that_never_opens_is_not_waited_for_for_ever(tmp_path: Path) -
     assert "--patience" in line
 
 
+@pytest.mark.slow
 def test_whoever_is_not_in_the_round_is_told_why(tmp_path: Path) -> None:
     """It comes when the others have committed already, and goes into the round behind."""
     deadlines = Deadlines(join=4, phase=4)

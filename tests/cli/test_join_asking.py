@@ -66,6 +66,7 @@ def sitting(here: Stand, *more: str) -> Iterator[Sitting]:
         os.close(ours)
 
 
+@pytest.mark.slow
 def test_the_question_comes_first(tmp_path: Path) -> None:
     with stand(tmp_path, ONCE, setting=SIGNED) as here:
         with sitting(here, "--value", "0.5") as no:
@@ -84,6 +85,7 @@ def test_the_question_comes_first(tmp_path: Path) -> None:
     assert "yours is among them" in out
 
 
+@pytest.mark.slow
 def test_who_said_yes_on_the_line_is_not_asked(tmp_path: Path) -> None:
     with (
         stand(tmp_path, ONCE, setting=SIGNED) as here,

@@ -441,6 +441,7 @@ def posted_in_commit(world: World) -> int:
     return sum(each.phase == Phase.COMMIT for each in entries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code"),
     [
@@ -462,6 +463,7 @@ def test_killed_organiser_goes_on(world: World, number: signal.Signals, code: in
     assert not found.faults
 
 
+@pytest.mark.slow
 def test_close_ends_the_round_that_another_process_runs(world: World) -> None:
     crowd, arguments = waiting_for_one(world)
     with taking_part(crowd, world.url):
@@ -491,6 +493,7 @@ def test_close_ends_the_round_that_another_process_runs(world: World) -> None:
     )
 
 
+@pytest.mark.slow
 def test_close_ends_a_round_that_nobody_runs(world: World) -> None:
     crowd, arguments = waiting_for_one(world)
     with taking_part(crowd, world.url):

@@ -77,6 +77,7 @@ def test_a_board_is_kept_and_is_the_same_log_as_the_archive(tmp_path: Path) -> N
     refused(*SIGNED, "--out", board)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.soak), 3])
 def test_a_seed_decides_everything_whatever_the_threads(tmp_path: Path, jobs: int) -> None:
     first, second, other = (tmp_path / f"{name}.gopa" for name in ("first", "second", "other"))
@@ -145,6 +146,7 @@ def test_values_out_of_range_are_refused_or_clipped(tmp_path: Path) -> None:
     assert facts(*options, "--clip")["rounds"][0]["clipped"] == 1
 
 
+@pytest.mark.slow
 def test_dropouts_are_left_out_and_said_so() -> None:
     many = ("-n", "30", *TARGET, "--seed", "1", "--mode", "signed", "--dropout", "0.3")
     options = ("--least-chance", "0", "--recovery", "none", *many)

@@ -67,6 +67,7 @@ def imported(package: str) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_everything_that_is_imported_is_installed_and_nothing_else() -> None:
     foreign = set[str]().union(*map(imported, PACKAGES)) - set(PACKAGES) - sys.stdlib_module_names
     ours = {*NEEDED.values(), *(each.module for each in EXTRAS.values())}
@@ -91,6 +92,7 @@ print(*late)
 """
 
 
+@pytest.mark.slow
 def test_no_module_imports_an_extra_before_it_is_used() -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_EXTRAS], capture_output=True, text=True, check=True
@@ -106,6 +108,7 @@ def test_a_missing_extra_is_one_line_that_names_the_command() -> None:
         assert "\n" not in str(said)
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize(
     ("module", "command", "code"),

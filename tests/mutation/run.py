@@ -86,7 +86,8 @@ def _again(failed: str, tests: Sequence[str]) -> Sequence[str]:
 
 def pytest_suite(tree: Path, tests: Sequence[str]) -> str | None:
     """Ask pytest, until the first failure."""
-    options = ["-x", "-q", "-rfE", "-p", "no:cacheprovider", "--numprocesses", _workers()]
+    options = ["-x", "-q", "-rfE", "-p", "no:cacheprovider", "-m", "not soak"]
+    options += ["--numprocesses", _workers()]
     command = [sys.executable, "-m", "pytest", *options, "--dist", "worksteal", *tests]
     environment = os.environ | {"PYTHONPATH": str(tree)}
     try:

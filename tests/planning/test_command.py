@@ -68,6 +68,7 @@ def test_what_cannot_be_planned_is_a_usage_error() -> None:
         CliRunner().invoke(plan, [*TARGET[:6], "--corrupt", "199"], catch_exceptions=False)
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("ending", ["svg", "png"])
 def test_pictures(tmp_path: Path, ending: str) -> None:
@@ -77,6 +78,7 @@ def test_pictures(tmp_path: Path, ending: str) -> None:
     assert out.stat().st_size > 5_000
 
 
+@pytest.mark.slow
 def test_pictures_need_matplotlib_and_a_known_ending(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

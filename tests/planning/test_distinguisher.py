@@ -105,6 +105,7 @@ def check(parties: int, draws: int) -> None:
         assert proved_delta(weak, draws) > claimed, name
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize(("parties", "draws"), [(50, 50_000), (300, 9_000)])
 def test_plans_resist_and_broken_plans_fall(parties: int, draws: int) -> None:

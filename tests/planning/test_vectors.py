@@ -133,6 +133,7 @@ def test_grids_are_as_fine_as_noise_is_wide() -> None:
     assert narrow.steps < wide.steps
 
 
+@pytest.mark.slow
 def test_the_next_kind_is_taken_where_a_table_would_be_too_large() -> None:
     target = {"n": 20, "epsilon": "0.05", "delta": 1e-5}
     assert isinstance(plan(**target).terms.noise, WeightedBits)

@@ -108,6 +108,7 @@ def test_the_newest_session_stands_first_and_says_how_it_stands(browser: Browser
     assert "last entry 20" in times
 
 
+@pytest.mark.slow
 def test_bars_say_how_many_of_those_who_may(browser: Browser, url: str) -> None:
     browser.open(url)
     browser.wait_for("state", "live")

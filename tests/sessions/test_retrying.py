@@ -119,6 +119,7 @@ async def hold(world: Gathering, connect: Shaking) -> Contribution:
     return got[SHAKEN]
 
 
+@pytest.mark.slow
 def test_a_party_asks_again(tmp_path: Path) -> None:
     connect = Shaking()
     with gathering(tmp_path, ONCE) as world:

@@ -176,6 +176,7 @@ def test_parties_stop_at_a_close_without_timely_witnesses(lie: Callable[[bytes],
     assert record.sums is None
 
 
+@pytest.mark.slow
 def test_signature_of_another_round_of_the_beacon_stops_everybody() -> None:
     def change(close: Close) -> Close:
         assert isinstance(close.content, Coins)

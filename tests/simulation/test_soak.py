@@ -114,6 +114,7 @@ def measured(request: pytest.FixtureRequest, **figures: float) -> None:
     request.node.user_properties.extend((name, round(each)) for name, each in figures.items())
 
 
+@pytest.mark.slow
 @LENGTHS
 def test_memory_is_flat(rounds: int, request: pytest.FixtureRequest) -> None:
     samples: list[Held] = []

@@ -85,6 +85,7 @@ def test_conspirators_with_a_huge_mask_are_both_in_or_both_out(parties: int, fir
                 assert not {one, other} & (predict(world).final or frozenset())
 
 
+@pytest.mark.slow
 @pytest.mark.thirds(9)
 @pytest.mark.parametrize("full", [True, False], ids=["full", "signed"])
 @pytest.mark.parametrize("parties", [3, 4, 5])

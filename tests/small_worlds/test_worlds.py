@@ -33,6 +33,7 @@ EVERY = {3: 35999, 4: 11987, 5: 11987, WIDE: 797}
 """Of so many ways to place faults one is acted out in `make test`."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part",
     [pytest.param(n, marks=() if n < ALWAYS else pytest.mark.soak) for n in range(PARTS)],
@@ -46,6 +47,7 @@ def test_pairs_of_all_faults(kind: str, part: int) -> None:
     assert explored(covered(kind)[part::PARTS]) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize(
     ("parties", "kind"), [(n, k) for n in EVERY for k in KINDS if n < WIDE or (n, k) in SEVERAL]

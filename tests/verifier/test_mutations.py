@@ -42,6 +42,7 @@ def test_both_agree_and_nothing_changed_is_accepted(name: str, tries: int) -> No
     assert verdicts["INVALID"]
 
 
+@pytest.mark.slow
 def test_an_archive_packed_again_is_the_same() -> None:
     for name in NAMES:
         given = material(name)

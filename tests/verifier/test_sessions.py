@@ -137,6 +137,7 @@ def script_for(seed: str, terms: Terms, *, full: bool) -> Script:
     return script
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @TRIES
 @pytest.mark.parametrize("name", WORLDS)
@@ -162,6 +163,7 @@ def test_honest_sessions_are_accepted(name: str) -> None:
     assert found.faults == Answer("").faults
 
 
+@pytest.mark.slow
 def test_what_terms_are_worth_decides_over_sessions_that_keep_all_other_rules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,6 +120,7 @@ def long_values(silent: int) -> tuple[World, ScribeParty, bytes]:
 GONE = {"publish": [(1, "publish", "absent")]}
 
 
+@pytest.mark.slow
 def test_two_chunks_make_a_message() -> None:
     world, party, body = long_values(1)
     leaf = chunk(world, party, body[:LARGEST_BODY], 0, number=0, of=2)
@@ -129,6 +130,7 @@ def test_two_chunks_make_a_message() -> None:
     require(world, [], [], range(5))
 
 
+@pytest.mark.slow
 def test_a_message_that_starts_anew_stands_at_its_own_number() -> None:
     world, party, body = long_values(1)
     chunk(world, party, body[:LARGEST_BODY], 0, number=0, of=2)
@@ -139,6 +141,7 @@ def test_a_message_that_starts_anew_stands_at_its_own_number() -> None:
     require(world, [(1, "04-E2")], [(1, "publish", "invalid")], [0, 2, 3, 4])
 
 
+@pytest.mark.slow
 def test_too_many_chunks_break_what_they_interrupt_and_use_their_number() -> None:
     """Not even what would be the next chunk, but for the number of chunks, continues."""
     world, party, body = long_values(1)
@@ -226,6 +229,7 @@ def short(world: World, phase: Phase) -> bytes:
     return world.view.acts_on + (b"" if phase is Phase.CONFIRM else b"\x00")
 
 
+@pytest.mark.slow
 def test_each_phase_has_a_rule_that_an_undecodable_body_breaks() -> None:
     """Fourteen parties; number i fails in phase i + 1, but in confirm, where nothing can."""
     terms: dict[str, Any] = {

@@ -98,6 +98,7 @@ def signature_with_torsion(a: int, at_key: edwards.Point, at_R: edwards.Point) -
     return SignatureClaim(PublicKey(key), MESSAGE, R + S.to_bytes(32, "little"))
 
 
+@pytest.mark.slow
 def test_mixed_order_points_are_judged_without_cofactor_as_the_oracle_does() -> None:
     items = [signature_with_torsion(12_345, T, U) for T in TORSION[::2] for U in TORSION]
     accepted = [failed_check(*item) == "" for item in items]

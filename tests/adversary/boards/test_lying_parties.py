@@ -62,6 +62,7 @@ def require_held(row: AttackResult) -> None:
     assert set(row.blamed) <= {"party 1", "party 2", "party 3"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -84,6 +85,7 @@ def test_every_attack_by_parties_fails_over_http(name: str) -> None:
     require_held(run_served(session_attack(name)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param("late-change-of-value", marks=pytest.mark.soak), "equivocate"]
 )
@@ -94,12 +96,14 @@ def test_without_its_defence_nothing_catches_it(name: str) -> None:
     assert CAUGHT[name].rule in row.missed
 
 
+@pytest.mark.slow
 def test_a_rule_that_is_expected_over_http_is_missed_where_nothing_breaks_it() -> None:
     """One of several is enough, as for `betray` above; here it is none."""
     wrong = run_served(replace(session_attack("equivocate"), over_http=("04-C2", "04-A3")))
     assert (wrong.held, wrong.missed) == (False, ("04-C2", "04-A3"))
 
 
+@pytest.mark.slow
 def test_who_had_no_occasion_tries_again() -> None:
     """As a liar whose noise is zero, and that would leave it out."""
     tried: list[Sequence[Malicious]] = []

@@ -60,6 +60,7 @@ def test_every_attack_is_here() -> None:
     assert set(NAMES) == set(CAUGHT)
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("name", NAMES)
 def test_attack_fails_and_is_caught_by_what_it_says(name: str) -> None:

@@ -47,6 +47,7 @@ def check_broken(breakage: Breakage, draws: int, seed: int) -> None:
     assert row.measured.delta > 1.5 * row.view.claim.delta
 
 
+@pytest.mark.slow
 def test_sound_plans_stay_inside_their_claims() -> None:
     check_sound(10_000, 21)
 

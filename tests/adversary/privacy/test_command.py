@@ -40,6 +40,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(commands, ["attack", "privacy", *arguments])
 
 
+@pytest.mark.slow
 def test_everything_is_inside_and_everything_broken_is_not() -> None:
     found = run("--broken", "--draws", "5000", "--sessions", "1", "--seed", "5", "--json")
     assert found.exit_code == 0, found.output

@@ -99,6 +99,7 @@ def played_once(monkeypatch: pytest.MonkeyPatch, live: Live, rounds: int) -> Non
     monkeypatch.setattr(linking, "_ROUNDS", rounds)
 
 
+@pytest.mark.slow
 def test_other_noise_than_planned_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Views would be drawn from a wider law than that of the sessions."""
     live, rng = SIGNED_SESSIONS[1], np.random.default_rng(34)

@@ -29,6 +29,7 @@ def test_a_fair_schedule_ends_with_the_right_result(name: str) -> None:
     assert (judged.results, judged.aborts) == (world.terms.rounds, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("number", range(3))
 def test_random_schedules(number: int) -> None:

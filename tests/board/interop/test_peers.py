@@ -155,6 +155,7 @@ def _configure(memory: Path, log: VerifierKey) -> None:
     database.close()
 
 
+@pytest.mark.slow
 def test_litewitness_cosigns_our_log_and_torchwood_reads_it(
     programs: Programs, lite: Lite, tmp_path: Path
 ) -> None:

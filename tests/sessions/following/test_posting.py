@@ -49,6 +49,7 @@ class Crowded(HttpTransport):
                 self._now -= 1
 
 
+@pytest.mark.slow
 def test_a_crowd_posts_through_few_connections(url: str) -> None:
     transport = Crowded()
     messages = [

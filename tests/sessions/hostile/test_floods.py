@@ -35,6 +35,7 @@ def peak_of(work: Callable[[], Coroutine[None, None, None]]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("kind", [whole, selective])
 def test_sessions_of_strangers_are_not_held_in_memory(

@@ -64,6 +64,7 @@ def kept(home: Path) -> int:
     return sum(each.stat().st_size for each in home.glob("*/journal-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("silent", [True, False], ids=["silence", "errors"])
 def test_a_question_without_an_answer_keeps_nobody_in_a_round(
     *, silent: bool, tmp_path: Path

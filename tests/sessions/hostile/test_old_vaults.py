@@ -67,6 +67,7 @@ def twice_said(entries: list[Entry]) -> set[object]:
     return {slot for slot, times in Counter(slot for slot, *_ in said).items() if times > 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "old",
     [

@@ -101,6 +101,7 @@ def close_as_if_all_had_confirmed(here: World) -> None:
     assert answer.status in {200, 201}, answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lies", [False, True], ids=["closes rightly", "claims confirmations"])
 def test_whoever_is_alone_with_a_history_opens_nothing(*, lies: bool, tmp_path: Path) -> None:
     """Others open all their edges to the victim: its own mask is all that hides its value.

@@ -103,6 +103,7 @@ def test_sessions_side_by_side_do_not_disturb_each_other(first: World) -> None:
     assert max(readings) == 0
 
 
+@pytest.mark.slow
 def test_answers_from_another_session_are_replaced_by_the_log(first: World) -> None:
     """Every place is the right one, every proof holds, every signature is theirs."""
     here, old = next_session(first), first.ticket.session

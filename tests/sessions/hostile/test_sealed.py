@@ -78,6 +78,7 @@ async def held_at_publish(here: World, work: Coroutine[Any, Any, None], state: P
     return kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", SEALS)
 def test_a_command_shows_nothing_and_what_it_keeps_is_sealed(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -45,6 +45,7 @@ def test_the_eye_sees_what_is_there() -> None:
     assert [each.data for each in secrets_of({"a": (SecretBytes(secret),)})] == [secret]
 
 
+@pytest.mark.slow
 def test_a_session_says_nothing_that_is_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +91,7 @@ def test_a_session_says_nothing_that_is_secret(
     assert found_in(outside, known) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["the vault", "the network"])
 def test_an_error_in_the_middle_shows_no_secret(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -184,6 +186,7 @@ def shown_while_it_joins(command: list[str], home: Path) -> bytes:
     return shown
 
 
+@pytest.mark.slow
 def test_a_value_from_standard_input_is_in_no_list_of_processes(tmp_path: Path) -> None:
     key = tmp_path / "key"
     secret = tmp_path / "passphrase"

@@ -36,6 +36,7 @@ class Ear:
         monkeypatch.setattr(DurableParty, "_keep", kept)
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("how", ["a slow board", "a process that was away"])
 def test_what_was_not_said_in_its_round_is_not_said_later(
@@ -90,6 +91,7 @@ def test_what_was_not_said_in_its_round_is_not_said_later(
     assert findings.faults == ()
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("behind", SAID, ids=[phase.name.lower() for phase in SAID])
 def test_whoever_sees_the_log_late_is_not_out_while_the_phase_is_open(

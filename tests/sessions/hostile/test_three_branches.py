@@ -164,6 +164,7 @@ def recovered(here: World, seen: list[Entry], degree: int) -> int:
     return int(recover(dealt, shares).values[0].reveal())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("granted", ["once", "as planned"])
 def test_three_histories_open_twice_the_loss_and_no_more(
     granted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

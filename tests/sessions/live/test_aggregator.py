@@ -55,6 +55,7 @@ def opened(world: Gathering, *, to_the_end: bool = True) -> Iterator[None]:
     assert not thread.is_alive()
 
 
+@pytest.mark.slow
 def test_learning_code_moves_by_changing_one_object(tmp_path: Path) -> None:
     with LocalAggregator(TWICE) as local:
         assert all(abs(mean - 0.35) < 3 for mean in two_means(local))

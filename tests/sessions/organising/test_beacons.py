@@ -217,6 +217,7 @@ def test_file_of_rounds(tmp_path: Path, published: Published, form: str) -> None
     assert ask(source, later) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("published", [QUICK, CHAINED], ids=["unchained", "chained"])
 def test_value_holds_for_its_round_alone(published: Published) -> None:
     chain, value = published.chain, parse_round(json.dumps(served(published)).encode())

@@ -131,6 +131,7 @@ def board_at(port: int, root: Path) -> Iterator[str]:
         yield stack.enter_context(serving(app, port))
 
 
+@pytest.mark.slow
 def test_board_that_restarts_in_the_middle(tmp_path: Path) -> None:
     manifest, port, root = session(), free_port(), tmp_path / "board"
     url = f"http://127.0.0.1:{port}"

@@ -66,6 +66,7 @@ def test_steps_are_many() -> None:
     assert durable_steps() >= 15
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("part", range(3))
 @pytest.mark.parametrize("after", [False, True], ids=["before", "behind"])

@@ -60,6 +60,7 @@ def other_ticket(place: World, **changes: object) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_without_a_board_it_says_so_and_gives_up_in_time(place: World) -> None:
     accepted(place, 1)
     ticket = other_ticket(place, board=f"http://127.0.0.1:{free_port()}")
@@ -151,6 +152,7 @@ def test_a_passphrase_seals_the_key_and_the_state(place: World) -> None:
     assert "roster" in one_line(stranger)
 
 
+@pytest.mark.slow
 def test_ctrl_c_and_again(place: World) -> None:
     party = joined(place.join(6, *HALF))
     party.interrupt()

@@ -77,6 +77,7 @@ def over_http(root: Path) -> Findings:
         return world.findings()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("equal_noise")
 def test_twenty_parties_get_the_same_result_over_http_and_over_a_tunnel(tmp_path: Path) -> None:
     tunnelled = Tunnelled(CROWD, SIGNED).run()

@@ -98,6 +98,7 @@ def test_old_or_new(template: tuple[Path, Secret | None], act: Act, how: How) ->
         assert seen == sorted(seen, reverse=True)  # one operation decides
 
 
+@pytest.mark.slow
 @ACTS
 @pytest.mark.parametrize("eager", [False, True], ids=["late names", "early names"])
 def test_loss_of_power(template: tuple[Path, Secret | None], act: Act, eager: bool) -> None:

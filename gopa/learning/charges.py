@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
-
 from gopa import UsageError
 from gopa.accounting import Loss
-from gopa.learning.privacy import Relation
+from gopa.learning.privacy import RELATIONS, Relation, number
 
 _LAWS: Final = {
     "gaussian": ("sigma", "sensitivity"),
@@ -25,8 +23,9 @@ _LAWS: Final = {
 class Charge:
     """Names a mechanism by its law and numbers; equal ones are the same mechanism.
 
-    `rate` below 1 says that each user takes part with this chance, by a Poisson sample that
-    nobody sees.
+    Its numbers are for neighbours as the ledger has them. With a `relation` they are for one user
+    more or less, and each user takes part with the chance `rate`, by a Poisson sample that nobody
+    sees.
 
     >>> from gopa.learning import Charge
     >>> Charge.gaussian(sigma=2, sensitivity=1).subsampled(0.1, "add-remove")
@@ -36,23 +35,27 @@ class Charge:
     law: str
     numbers: tuple[float, ...] = ()
     rate: float = 1.0
-    relation: Relation = "replace-one"
+    relation: Relation | None = None
 
     def __post_init__(self) -> None:
         names = _LAWS.get(self.law)
         if names is None or len(self.numbers) != len(names):
             raise UsageError(f"one of {', '.join(_LAWS)}, with its numbers", "law")
-        plain = tuple(
-            each.item() if isinstance(each, np.generic) else each for each in self.numbers
-        )
+        plain = tuple(map(number, self.numbers, names))
         for name, value in zip(names, plain, strict=True):
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not 0 <= value < math.inf:
+            if not 0 <= value < math.inf:
                 raise UsageError("a finite number, at least 0", name)
+            if name == "k" and not (value >= 2 and value.is_integer()):
+                raise UsageError("a number of answers, at least 2", name)
+            if name == "delta" and value > 1:
+                raise UsageError("a probability", name)
         object.__setattr__(self, "numbers", plain)
+        object.__setattr__(self, "rate", number(self.rate, "rate"))
         if not 0 < self.rate <= 1:
             raise UsageError("above 0 and at most 1", "rate")
-        if self.rate < 1 and self.law == "guarantee":
+        if self.relation not in {None, *RELATIONS} or (self.relation is None and self.rate < 1):
+            raise UsageError(f"one of {', '.join(RELATIONS)}", "relation")
+        if self.relation is not None and self.law == "guarantee":
             raise UsageError("of a mechanism that is not known no sample is charged", "rate")
 
     @classmethod
@@ -107,7 +110,8 @@ class Charge:
             found = Loss.randomised_response(self.numbers[0]).charged(self.lost)
         else:
             raise UsageError("a number without noise has no loss distribution", "charge")
-        return found if self.rate == 1 else found.subsampled(self.rate, self.relation)
+        # Also where everybody is in the sample: to replace a user still moves twice as far.
+        return found if self.relation is None else found.subsampled(self.rate, self.relation)
 
     @property
     def lost(self) -> float:
@@ -123,7 +127,7 @@ class Charge:
             found = self.numbers[0]
         else:
             return math.inf
-        if self.rate == 1:
+        if self.relation is None:
             return found
         more = math.log1p(self.rate * math.expm1(found))
         if self.relation == "add-remove":
@@ -133,5 +137,5 @@ class Charge:
     def __repr__(self) -> str:
         names = zip(_LAWS[self.law], self.numbers, strict=True)
         listed = ", ".join(f"{name}={value:g}" for name, value in names)
-        sampled = "" if self.rate == 1 else f", sampled at rate {self.rate:g}"
+        sampled = "" if self.relation is None else f", sampled at rate {self.rate:g}"
         return f"{self.law}({listed}){sampled}"

@@ -36,6 +36,9 @@ _CLOSED: Final = -1
 _CALIBRATED: Final = 100.0
 """Up to this epsilon normal noise is calibrated."""
 
+_ROUNDING: Final = 1 + 1e-12
+"""Above the roundings of whoever calibrates noise to a budget, or divides one by many steps."""
+
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
@@ -62,7 +65,8 @@ class BudgetExceeded(UsageError):
 class PrivacyLedger:
     """Charges steps against what was asked for, for the user who is charged most.
 
-    With `privacy=None` every step is granted, and `spent` claims nothing.
+    With `privacy=None` every step is granted, and `spent` claims nothing. What is too much by
+    rounding alone, 10^-12 of the budget, counts as just enough.
 
     >>> from gopa.learning import Charge, Privacy, PrivacyLedger
     >>> ledger = PrivacyLedger(Privacy(1.0, 1e-5))
@@ -83,6 +87,8 @@ class PrivacyLedger:
         assumptions: Iterable[str] = (),
         entries: Iterable[LedgerEntry] = (),
     ) -> None:
+        if not (privacy is None or isinstance(privacy, Privacy)):
+            raise UsageError("a Privacy, such as Privacy(1.0, 1e-6), or None", "privacy")
         self.privacy = privacy
         self.assumptions = tuple(assumptions)
         self._entries: list[LedgerEntry] = []
@@ -90,7 +96,7 @@ class PrivacyLedger:
         self._losses: dict[Charge, Loss] = {}
         self._largest_shift = 0.0
         if privacy is not None and privacy.delta and privacy.epsilon <= _CALIBRATED:
-            self._largest_shift = (1 + 1e-12) / gaussian_sigma(privacy.epsilon, privacy.delta)
+            self._largest_shift = _ROUNDING / gaussian_sigma(privacy.epsilon, privacy.delta)
         self._known = _KnownRoom()
         self._file: int | None = None
         self._process = os.getpid()
@@ -111,6 +117,8 @@ class PrivacyLedger:
         """
         import fcntl
 
+        if not isinstance(privacy, Privacy):
+            raise UsageError("what is kept in a file has a Privacy", "privacy")
         target = Path(path)
         handle = os.open(target, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -159,6 +167,9 @@ class PrivacyLedger:
         """
         if type(times) is not int or not 1 <= times <= _MOST_TIMES:
             raise UsageError(f"a number of runs, from 1 to {_MOST_TIMES}", "times")
+        if not isinstance(note, str):
+            # In a file it would be a line that no ledger reads again.
+            raise UsageError("text", "note")
         if self._file == _CLOSED:
             raise UsageError("this ledger was closed", "ledger")
         if self._file is not None and self._process != os.getpid():
@@ -181,7 +192,8 @@ class PrivacyLedger:
 
     def room(self, charge: Charge, most: int = _MOST_TIMES) -> int:
         """How many runs of this mechanism still fit, or `most` if that many do."""
-        return self._room(charge, most, most)
+        with self._lock:
+            return self._room(charge, most, most)
 
     def spent(self, points: int = _POINTS) -> Spent:
         """What all entries come to, with a curve of so many points."""
@@ -213,9 +225,11 @@ class PrivacyLedger:
 
     def _room(self, charge: Charge, most: int, ahead: int) -> int:
         """`room`; where it is not known yet, it is looked for as far as `ahead`."""
+        if not isinstance(charge, Charge):
+            raise UsageError("a Charge, such as Charge.gaussian(2.0, 1.0)", "charge")
         if self.privacy is None:
             return most
-        if charge.rate < 1 and charge.relation != self.privacy.relation:
+        if charge.relation not in {None, self.privacy.relation}:
             raise UsageError(f"{self.privacy.relation} was asked for", "relation")
         known = self._known if self._known.charge == charge else _KnownRoom(charge)
         if known.runs < most and not known.final:
@@ -249,9 +263,12 @@ class PrivacyLedger:
         """What so many runs of each come to, at the delta that was asked for."""
         if self.privacy is None or any(each.law == "exact" for each in counts):
             return math.inf
-        if math.fsum(each.lost * times for each, times in counts.items()) > self.privacy.delta:
+        lost = math.fsum(each.lost * times for each, times in counts.items())
+        if lost > self.privacy.delta * _ROUNDING:
             return math.inf
-        simply = self.privacy.epsilon if self._is_calibrated(counts) else _added_up(counts)
+        simply, asked = _added_up(counts), self.privacy.epsilon
+        if asked < simply <= asked * _ROUNDING or self._is_calibrated(counts):
+            simply = asked
         if self.privacy.delta == 0:
             return simply
         return min(simply, self._composed(counts, self.privacy.delta))
@@ -274,7 +291,7 @@ class PrivacyLedger:
         They compose to one of their added precisions. The account of any mechanisms is a little
         above that, and would refuse what `gaussian_sigma` was asked for.
         """
-        if any(each.law != "gaussian" or each.rate < 1 for each in counts):
+        if any(each.law != "gaussian" or each.relation is not None for each in counts):
             return False
         shift = math.sqrt(sum(times * _shift(each) ** 2 for each, times in counts.items()))
         return shift <= self._largest_shift

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Final, Literal, TypeAlias
 
 from gopa import UsageError
@@ -46,10 +47,12 @@ class Privacy:
     colluders: int = 1
 
     def __post_init__(self) -> None:
-        if not (_is_number(self.epsilon) and 0 < self.epsilon < math.inf):
+        for name in ("epsilon", "delta"):
+            object.__setattr__(self, name, number(getattr(self, name), name))
+        if not 0 < self.epsilon < math.inf:
             message = "epsilon is above 0 and finite; privacy=None asks for none"
             raise UsageError(message, "epsilon")
-        if not (_is_number(self.delta) and 0 <= self.delta < 1):
+        if not 0 <= self.delta < 1:
             raise UsageError("delta is at least 0 and below 1", "delta")
         for name, value, allowed in (
             ("unit", self.unit, UNITS),
@@ -86,9 +89,11 @@ class Spent:
     curve: History | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        if not (_is_number(self.epsilon) and self.epsilon >= 0):
+        for name in ("epsilon", "delta"):
+            object.__setattr__(self, name, number(getattr(self, name), name))
+        if not self.epsilon >= 0:
             raise UsageError("epsilon is at least 0, or infinite", "epsilon")
-        if not (_is_number(self.delta) and 0 <= self.delta <= 1):
+        if not 0 <= self.delta <= 1:
             raise UsageError("delta is a probability", "delta")
 
     @classmethod
@@ -126,10 +131,13 @@ class Spent:
         return self.epsilon < math.inf
 
     def within(self, privacy: Privacy) -> bool:
-        """Whether this keeps what was asked for: the same unit, view and relation, and no more."""
+        """Whether this keeps what was asked for: the same unit and relation, and no more.
+
+        Whoever sees every message, or more colluders, sees what fewer of them see.
+        """
         same = (self.unit, self.relation) == (privacy.unit, privacy.relation)
         wide = self.view == "everything" or (
-            (self.view, self.colluders) == (privacy.view, privacy.colluders)
+            privacy.view != "everything" and self.colluders >= privacy.colluders
         )
         enough = self.epsilon <= privacy.epsilon and self.delta <= privacy.delta
         return same and wide and enough
@@ -151,8 +159,14 @@ def worst(reports: Iterable[Spent]) -> Spent:
     return max(found, key=lambda each: each.epsilon)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def number(value: object, field: str) -> float:
+    """The float, of whichever kind of number it was, so that equal ones are written alike."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise UsageError("a number", field)
+    try:
+        return float(value)
+    except OverflowError:
+        raise UsageError("a number that a float can hold", field) from None
 
 
 def _worth(epsilon: float, delta: float) -> str:

@@ -18,6 +18,7 @@ import pytest
 from gopa import UsageError
 from gopa.accounting import Loss, gaussian_sigma
 from gopa.learning import BudgetExceeded, Charge, LedgerEntry, Privacy, PrivacyLedger
+from gopa.learning.privacy import Relation
 
 ASKED = Privacy(1.0, 1e-5)
 SAMPLED = Privacy(1.0, 1e-5, relation="add-remove")
@@ -126,6 +127,45 @@ def test_a_sample_hides_more_and_replacing_costs_more_than_leaving() -> None:
     assert left < replaced < 2 * left
 
 
+@pytest.mark.parametrize(
+    "charge",
+    [GAUSS, LAPLACE, Charge.randomised_response(0.1, 4)],
+    ids=lambda charge: charge.law,  # type: ignore[no-any-return]
+)
+def test_everybody_in_the_sample_costs_as_much_as_nearly_everybody(charge: Charge) -> None:
+    """To replace a row moves a sum by twice what one row more moves it by."""
+
+    def spent(rate: float, relation: Relation) -> float:
+        ledger = PrivacyLedger(Privacy(50.0, 1e-5, relation=relation))
+        ledger.charge(charge.subsampled(rate, relation))
+        return ledger.spent().epsilon
+
+    replaced, left = (spent(1.0, each) for each in ("replace-one", "add-remove"))
+    assert replaced == pytest.approx(spent(1 - 1e-9, "replace-one"), rel=1e-4)
+    assert left == pytest.approx(spent(1 - 1e-9, "add-remove"), rel=1e-4)
+    assert 1.9 * left < replaced
+    assert charge.subsampled(1.0, "replace-one").pure == pytest.approx(2 * charge.pure)
+
+
+@pytest.mark.parametrize("steps", [5, 10, 15, 20, 37])
+def test_a_budget_that_is_shared_out_in_floats_is_enough(steps: int) -> None:
+    each = 1.0 / steps
+    assert PrivacyLedger(Privacy(1.0)).room(Charge.laplace(1 / each, 1)) == steps
+    shared = Charge.guarantee(each, 1e-5 / steps)
+    assert PrivacyLedger(Privacy(1.0, 1e-5)).room(shared) == steps
+    ledger = PrivacyLedger(Privacy(1.0))
+    ledger.charge(Charge.laplace(1 / each, 1), steps)
+    assert ledger.spent().within(Privacy(1.0))
+    assert ledger.room(Charge.laplace(1e9, 1)) == 0
+
+
+def test_noise_of_a_quotient_of_floats_fits_its_own_budget() -> None:
+    rng = np.random.default_rng(0)
+    for epsilon, sensitivity in rng.uniform(0.01, 9, (300, 2)).tolist():
+        charge = Charge.laplace(sensitivity / epsilon, sensitivity)
+        assert PrivacyLedger(Privacy(epsilon)).room(charge) == 1
+
+
 def test_no_budget_covers_a_number_without_noise() -> None:
     ledger = PrivacyLedger(Privacy(50.0, 0.5))
     assert ledger.room(Charge.guarantee(1.0)) > 0
@@ -191,7 +231,16 @@ def test_a_thousand_equal_steps_take_few_compositions(monkeypatch: pytest.Monkey
         lambda: PrivacyLedger(ASKED).charge(GAUSS, 0),
         lambda: PrivacyLedger(ASKED).charge(GAUSS, 1.5),  # type: ignore[arg-type]
         lambda: PrivacyLedger(ASKED).charge(Charge.gaussian(0, 1)),
-        lambda: PrivacyLedger(ASKED).charge(Charge.randomised_response(0.1, 1)),
+        lambda: Charge.randomised_response(0.1, 1),
+        lambda: Charge.randomised_response(0.1, 2.5),  # type: ignore[arg-type]
+        lambda: Charge.guarantee(0.1, 1.5),
+        lambda: Charge.gaussian(10**400, 1),
+        lambda: GAUSS.subsampled("half", "add-remove"),  # type: ignore[arg-type]
+        lambda: GAUSS.subsampled(0.5, "both"),  # type: ignore[arg-type]
+        lambda: PrivacyLedger(None).charge("gaussian"),  # type: ignore[arg-type]
+        lambda: PrivacyLedger(ASKED).charge(GAUSS, note=7),  # type: ignore[arg-type]
+        lambda: PrivacyLedger(1.0),  # type: ignore[arg-type]
+        lambda: PrivacyLedger.at("/dev/null", None),  # type: ignore[arg-type]
         lambda: PrivacyLedger(ASKED).charge(GAUSS.subsampled(0.5, "add-remove")),
     ],
 )
@@ -327,10 +376,38 @@ def test_threads_share_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(found) == 10
 
 
+def test_who_asks_for_room_while_another_charges_learns_nothing_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A room that was found before a charge and remembered after it would be spent twice."""
+    ledger, search = PrivacyLedger(Privacy(1.0)), PrivacyLedger._search
+    with ThreadPoolExecutor(1) as pool:
+
+        def meanwhile(asked: PrivacyLedger, charge: Charge, low: int, most: int) -> int:
+            found = search(asked, charge, low, most)
+            if not pending:
+                pending.append(pool.submit(ledger.charge, LAPLACE, 10))
+                sleep(0.05)
+            return found
+
+        pending: list[Any] = []
+        monkeypatch.setattr(PrivacyLedger, "_search", meanwhile)
+        assert ledger.room(LAPLACE) == 10
+        pending[0].result()
+    assert ledger.room(LAPLACE) == 0
+
+
 def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     one: Any = np.int64(1)
     charge = Charge.laplace(np.float64(10), one)
     assert charge == LAPLACE
+    many: Any = np.arange(1, 3)
+    assert repr(Privacy(many[0], np.float32(0.5))) == repr(Privacy(1, 0.5))
+    sampled: Any = GAUSS.subsampled(np.float32(0.5), "replace-one")
+    with PrivacyLedger.at(tmp_path / "sampled", ASKED) as ledger:
+        ledger.charge(sampled)
+    with PrivacyLedger.at(tmp_path / "sampled", ASKED) as ledger:
+        assert ledger.entries[0].charge == sampled
     with PrivacyLedger.at(tmp_path / "ledger", Privacy(np.float64(1.0))) as ledger:
         assert granted(ledger, charge) == 10
     with PrivacyLedger.at(tmp_path / "ledger", Privacy(1)) as again:

@@ -79,6 +79,8 @@ def test_whoever_sees_everything_sees_what_a_coalition_sees_and_not_the_reverse(
     assert SPENT.within(few)
     assert Spent.of(few, 0.5, theorem="t").within(few)
     assert not Spent.of(few, 0.5, theorem="t").within(many)
+    assert Spent.of(many, 0.5, theorem="t").within(few)
+    assert Spent.of(few, 0.5, theorem="t").within(replace(ASKED, view="neighbour"))
     assert not Spent.of(few, 0.5, theorem="t").within(ASKED)
 
 

@@ -7,7 +7,7 @@ import math
 import os
 import pickle
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -387,7 +387,7 @@ def test_who_asks_for_room_while_another_charges_learns_nothing_old(
             found = search(asked, charge, low, most)
             if not pending:
                 pending.append(pool.submit(ledger.charge, LAPLACE, 10))
-                sleep(0.05)
+                wait(pending, timeout=0.3)
             return found
 
         pending: list[Any] = []

@@ -89,19 +89,19 @@ def test_the_async_twins_do_the_same() -> None:
     assert set(asyncio.run(both())) == expected
 
 
-@pytest.mark.parametrize("seed", [7, "seven", b"seven"])
+@pytest.mark.parametrize("seed", [7, b"seven"])
 def test_a_seed_reproduces_everything(seed: Any) -> None:
     def run(with_seed: Any) -> list[float]:
         aggregator = off(seed=with_seed)
         return [aggregator.average(VALUES).mean for _ in range(3)]
 
     assert run(seed) == run(seed)
-    assert run(seed) != run("another")
+    assert run(seed) != run(b"another")
     assert len(set(run(seed))) == 3
     assert run(None) != run(None)
 
 
-@pytest.mark.parametrize("seed", [True, 1.5, [1]])
+@pytest.mark.parametrize("seed", [True, 1.5, [1], "seven"])
 def test_other_seeds_are_refused(seed: Any) -> None:
     with pytest.raises(UsageError) as caught:
         off(seed=seed)

@@ -80,7 +80,7 @@ def test_the_mean_in_mode_off(chance: float, trust: Any) -> None:
     shape = {"parties": 12, "survivors": 4, "loss": 6, "dimension": WIDE, "rounds": RUNS // WIDE}
     made = terms(**shape, attempts=8, charged=7, **masks)
     script = dropouts(made.parties, chance)
-    settings: dict[str, Any] = {"mode": "off", "trust": trust, "seed": str(chance)}
+    settings: dict[str, Any] = {"mode": "off", "trust": trust, "seed": str(chance).encode()}
     found, results = errors(LocalAggregator(made, script=script, **settings), made.rounds)
     require_standard(found)
     counts = {result.count for result in results}

@@ -62,13 +62,21 @@ def require_norm(norm: Norm) -> _Order:
 
 def finite(values: npt.ArrayLike, field: str) -> Floats:
     """An array of finite numbers with at least one axis."""
-    try:
-        numbers = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise UsageError("these are not numbers", field) from None
-    if not numbers.ndim or not np.isfinite(numbers).all():
+    found = numbers(values, field)
+    if not found.ndim or not np.isfinite(found).all():
         raise UsageError("an array of numbers without NaN and infinities", field)
-    return numbers
+    return found
+
+
+def numbers(values: npt.ArrayLike, field: str) -> Floats:
+    """An array of numbers; text that looks like numbers and complex numbers are none."""
+    try:
+        found = np.asarray(values)
+        if found.dtype.kind in "biufO":
+            return found.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise UsageError("an array of numbers, as many in each row", field)
 
 
 def _relative(vectors: Floats, largest: Floats, order: _Order) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.learning.clipping import finite, numbers
 from gopa.learning.fitting import generator
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -20,8 +21,9 @@ Rows: TypeAlias = npt.NDArray[np.int64]
 class Table:
     """Holds rows of features with a label each; `source` says where they come from.
 
-    `groups` says whom a row belongs to by nature, where it belongs to somebody. NaN and
-    infinities are refused; a column that is constant is data like any other.
+    `groups` says whom a row belongs to by nature, where it belongs to somebody. Labels and groups
+    are numbers or text. NaN and infinities are refused; a column that is constant is data like
+    any other.
     """
 
     features: Floats
@@ -31,22 +33,17 @@ class Table:
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        found = np.asarray(self.features, dtype=np.float64)
+        found = numbers(self.features, "features")
         if found.ndim != 2:
             raise UsageError("features have a row for each record", "features")
         bad = np.argwhere(~np.isfinite(found))
         if len(bad):
             row, column = bad[0].tolist()
             raise UsageError("not a finite number", f"features[{row}, {column}]")
-        for name in ("labels", "groups"):
-            values = getattr(self, name)
-            if values is not None and np.shape(values) != (len(found),):
-                raise UsageError(f"one for each of the {len(found)} rows", name)
-        labels = np.asarray(self.labels)
-        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-            raise UsageError("not a finite number", "labels")
         object.__setattr__(self, "features", found)
-        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "labels", _column(self.labels, len(found), "labels"))
+        if self.groups is not None:
+            object.__setattr__(self, "groups", _column(self.groups, len(found), "groups"))
 
     def __len__(self) -> int:
         return len(self.features)
@@ -55,8 +52,11 @@ class Table:
         return f"<Table: {len(self)} rows, {self.features.shape[1]} features, {self.source}>"
 
     def take(self, rows: npt.ArrayLike) -> Table:
-        """These rows alone."""
+        """These rows alone, by their numbers or by a truth value for each row."""
         chosen = np.asarray(rows)
+        if chosen.dtype.kind == "b" and chosen.shape == (len(self),):
+            chosen = np.flatnonzero(chosen)
+        chosen = _rows_of(chosen, len(self), "rows")
         groups = None if self.groups is None else self.groups[chosen]
         return replace(
             self, features=self.features[chosen], labels=self.labels[chosen], groups=groups
@@ -76,7 +76,9 @@ class Table:
         Ends that are taken from the data tell something about the data. Where both are equal, the
         column becomes 0.
         """
-        first, last = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+        first, last = finite(np.atleast_1d(low), "low"), finite(np.atleast_1d(high), "high")
+        if not {first.shape, last.shape} <= {(1,), self.features.shape[1:]}:
+            raise UsageError("one number for all columns, or one for each", "low")
         if not np.all(first <= last):
             raise UsageError("no column ends before it begins", "high")
         width = np.where(last > first, last - first, 1.0)
@@ -95,7 +97,9 @@ class Users:
     truth: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        whole = tuple(_rows_of(each, len(self.table), user) for user, each in enumerate(self.rows))
+        whole = tuple(
+            _rows_of(each, len(self.table), f"rows[{user}]") for user, each in enumerate(self.rows)
+        )
         if not whole:
             raise UsageError("there is at least one user", "rows")
         everything = np.concatenate(whole)
@@ -159,11 +163,11 @@ def dirichlet(table: Table, users: int, alpha: float, seed: int) -> Users:
 
 def natural(table: Table, groups: npt.ArrayLike | None = None) -> Users:
     """Each user has the rows of one group, in the order of the groups' names."""
-    found = table.groups if groups is None else np.asarray(groups)
-    if found is None or np.shape(found) != (len(table),):
-        raise UsageError(f"a group for each of the {len(table)} rows", "groups")
-    _, owner = np.unique(found, return_inverse=True)
-    return Users(table, tuple(np.flatnonzero(owner == user) for user in range(owner.max() + 1)))
+    given = table.groups if groups is None else groups
+    if given is None:
+        raise UsageError("no row says whom it belongs to: give a group for each", "groups")
+    names, owner = np.unique(_column(given, len(table), "groups"), return_inverse=True)
+    return Users(table, tuple(np.flatnonzero(owner == user) for user in range(len(names))))
 
 
 def stacked(parts: Sequence[tuple[Floats, npt.NDArray[Any]]], source: str, **truth: Any) -> Users:
@@ -184,12 +188,26 @@ def _check(table: Table, users: int) -> None:
         raise UsageError(message, "users")
 
 
-def _rows_of(rows: npt.ArrayLike, many: int, user: int) -> Rows:
+def _column(values: npt.ArrayLike, many: int, field: str) -> npt.NDArray[Any]:
+    """One number or text for each row, as an array that is indexed by places."""
+    found = np.asarray(values)
+    if found.dtype.kind == "O" and len({type(each) for each in found.flat}) == 1:
+        found = np.array(found.tolist())
+    if found.shape != (many,):
+        raise UsageError(f"one for each of the {many} rows", field)
+    if many and found.dtype.kind not in "biufU":
+        raise UsageError("numbers, or text, in all rows", field)
+    if found.dtype.kind == "f" and not np.isfinite(found).all():
+        raise UsageError("not a finite number", field)
+    return found
+
+
+def _rows_of(rows: npt.ArrayLike, many: int, field: str) -> Rows:
     found = np.asarray(rows)
     if found.ndim != 1 or (len(found) and found.dtype.kind not in "iu"):
-        raise UsageError("numbers of rows", f"rows[{user}]")
+        raise UsageError("numbers of rows", field)
     if len(found) and not (found.min() >= 0 and found.max() < many):
-        raise UsageError(f"numbers below {many}", f"rows[{user}]")
+        raise UsageError(f"numbers below {many}", field)
     whole = found.astype(np.int64)
     whole.flags.writeable = False
     return whole

@@ -69,5 +69,5 @@ def generator(seed: int, *names: str) -> np.random.Generator:
 
 def require_seed(seed: int) -> None:
     """Refuses what is no seed; an algorithm that draws nothing itself calls it first."""
-    if type(seed) is not int or seed < 0:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise UsageError("an integer, at least 0", "seed")

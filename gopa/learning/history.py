@@ -184,7 +184,7 @@ def own_axes() -> Axes:
 
 
 def _column(name: str, values: npt.ArrayLike) -> Numbers:
-    if not name.replace("_", "").replace(" ", "").isalnum():
+    if not isinstance(name, str) or not name.replace("_", "").replace(" ", "").isalnum():
         raise UsageError(f"{name!r} is no name: letters, digits, spaces and _", "columns")
     try:
         found = np.array(values)

@@ -192,7 +192,7 @@ class Linear(_OnRows):
     def row_gradient_bound(self, norm: Norm = 2, radius: float = math.inf) -> float:
         """No gradient of a row's loss is longer, at models that are no longer than `radius`."""
         row = self.rows.bound(norm)
-        return self.loss.steepest(row * radius, self.rows.label_bound) * row
+        return self.loss.steepest(row * _reach(radius), self.rows.label_bound) * row
 
 
 class Boosting(_OnRows):
@@ -257,17 +257,19 @@ class Quadratic:
 
     def value(self, models: Floats, agents: Which = None) -> Floats:
         """Of models (.., agents, dimension): (.., agents)."""
-        apart = _fitting(models, self.centres) - _of(self.centres, agents)
+        centres = _of(self.centres, agents)
+        apart = _fitting(models, centres) - centres
         return np.asarray(self.scale * (apart * apart).sum(axis=-1))
 
     def gradient(self, models: Floats, agents: Which = None) -> Floats:
         """Of the same shape as the models."""
-        apart = _fitting(models, self.centres) - _of(self.centres, agents)
+        centres = _of(self.centres, agents)
+        apart = _fitting(models, centres) - centres
         return np.asarray(2 * self.scale * apart)
 
     def gradient_bound(self, norm: Norm = 2, radius: float = math.inf) -> Floats:
         """For each agent: no gradient is longer, at models that are no longer than `radius`."""
-        reach = radius * _from_dual(norm, self.dimension)
+        reach = _reach(radius) * _from_dual(norm, self.dimension)
         return 2 * self.scale * (reach + length(self.centres, norm))
 
     def smoothness(self, norm: Norm = 2) -> Floats:
@@ -283,7 +285,7 @@ class _Regulariser:
     """Adds ridge / 2 |w|^2 + lasso |w|_1."""
 
     def __init__(self, agents: int, width: int, ridge: npt.ArrayLike, lasso: float) -> None:
-        each = finite(np.atleast_1d(np.asarray(ridge, dtype=np.float64)), "ridge")
+        each = finite(np.atleast_1d(np.asarray(ridge)), "ridge")
         if each.shape not in {(1,), (agents,)} or not (each >= 0).all():
             raise UsageError("one number that is not negative, or one for each agent", "ridge")
         if not 0 <= lasso < math.inf:
@@ -299,7 +301,7 @@ class _Regulariser:
         return np.asarray(slope + self._lasso * np.sign(models) if self._lasso else slope)
 
     def steepest(self, norm: Norm, radius: float) -> Floats:
-        reach = np.where(self.ridge > 0, radius * _from_dual(norm, self._width), 0.0)
+        reach = np.where(self.ridge > 0, _reach(radius) * _from_dual(norm, self._width), 0.0)
         return self.ridge * reach + self._lasso * widening(math.inf, norm, self._width)
 
     def smoothness(self, norm: Norm) -> Floats:
@@ -312,14 +314,23 @@ def _of(values: npt.NDArray[_T], agents: Which) -> npt.NDArray[_T]:
 
 
 def _predictions(x: Floats, models: Floats) -> Floats:
-    return np.asarray(np.einsum("...md,...d->...m", x, _fitting(models, x)))
+    return np.asarray(np.einsum("...md,...d->...m", x, _fitting(models, x[..., 0, :])))
 
 
 def _fitting(models: Floats, data: Floats) -> Floats:
-    """The models, if they are as wide as the data: numpy would repeat one number."""
+    """The models, if they fit data (.., agents, dimension): numpy would repeat one number."""
     if models.shape[-1:] != data.shape[-1:]:
         raise UsageError(f"a model has {data.shape[-1]} numbers", "models")
+    if len({*models.shape[-2:-1], *data.shape[-2:-1]} - {1}) > 1:
+        raise UsageError(f"one model, or one for each of {data.shape[-2]} agents", "models")
     return models
+
+
+def _reach(radius: float) -> float:
+    """The length of the longest model; below 0 a bound of gradients would be none."""
+    if not radius >= 0:
+        raise UsageError("a length, at least 0", "radius")
+    return radius
 
 
 def _from_dual(norm: Norm, width: int) -> float:

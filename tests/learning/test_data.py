@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from gopa import BackendError, UsageError
@@ -109,6 +110,17 @@ def test_a_user_without_rows_is_a_user() -> None:
         (lambda: Table(np.array([[1.0], [np.nan]]), np.ones(2), ""), "features[1, 0]"),
         (lambda: Table(np.array([[1.0, np.inf]]), np.ones(1), ""), "features[0, 1]"),
         (lambda: Table(np.ones((1, 1)), np.array([np.nan]), ""), "labels"),
+        (lambda: Table([[1.0], [1.0, 2.0]], [1, 1], ""), "features"),  # type: ignore[arg-type]
+        (lambda: Table(np.array([["1"]]), np.ones(1), ""), "features"),
+        (lambda: Table(np.array([[1j]]), np.ones(1), ""), "features"),
+        (lambda: Table(np.ones((1, 1)), np.array([None]), ""), "labels"),
+        (lambda: Table(np.ones((1, 1)), np.array([np.nan], dtype=object), ""), "labels"),
+        (lambda: Table(np.ones((2, 1)), np.ones(2), "", np.array(["a", 1], object)), "groups"),
+        (lambda: table(4).take([4]), "rows"),
+        (lambda: table(4).take([0.5]), "rows"),
+        (lambda: table(4).scaled(0, [1, 1, 1]), "low"),
+        (lambda: table(4).scaled(-np.inf, np.inf), "low"),
+        (lambda: natural(table(4).take([])), "rows"),
         (lambda: Users(table(4), (np.array([0]), np.array([0, 1]))), "rows"),
         (lambda: Users(table(4), (np.array([4]),)), "rows[0]"),
         (lambda: Users(table(4), (np.array([-1]),)), "rows[0]"),
@@ -136,6 +148,20 @@ def test_nonsense_is_refused(make: Callable[[], Any], field: str) -> None:
     with pytest.raises(UsageError) as caught:
         make()
     assert caught.value.field == field
+
+
+def test_frames_are_tables_whatever_their_index_is() -> None:
+    """Rows that were shuffled keep the labels of their index, which are no places."""
+    frame = pd.DataFrame(
+        {"x": [1.0, 2.0, 3.0], "y": ["no", "yes", "no"], "who": ["b", "a", "a"]}, index=[2, 0, 1]
+    )
+    found = Table(frame[["x"]], frame["y"], "", frame["who"])
+    assert found.take([1, 2]).groups.tolist() == ["a", "a"]  # type: ignore[union-attr]
+    assert found.take(found.labels == "no").features.tolist() == [[1.0], [3.0]]
+    assert [each.labels.tolist() for each in map(natural(found).of, range(2))] == [
+        ["yes", "no"],
+        ["no"],
+    ]
 
 
 def test_scaling_by_public_ends_cuts_off_and_constant_columns_become_zero() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from examples.averaging import fit_gossip, fit_mean
 from gopa import UsageError
 from gopa import progress as progress_module
-from gopa.learning import Fit, require_seed, told
+from gopa.learning import Fit, generator, require_seed, told
 
 
 class Terminal(io.StringIO):
@@ -75,3 +76,12 @@ def test_algorithms_have_one_form() -> None:
     """For type checkers; what they are called with is tested with the table of mistakes."""
     listed: list[Fit] = [fit_mean, fit_gossip]
     assert len(listed) == 2
+
+
+def test_a_seed_of_numpy_is_the_same_seed() -> None:
+    seed: Any = np.arange(8)[7]
+    assert generator(seed, "noise").integers(1 << 60) == generator(7, "noise").integers(1 << 60)
+    wrong: Any
+    for wrong in (np.True_, np.float64(7), np.int64(-7)):
+        with pytest.raises(UsageError):
+            generator(wrong, "noise")

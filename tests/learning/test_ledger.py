@@ -131,7 +131,7 @@ def test_a_sample_hides_more_and_replacing_costs_more_than_leaving() -> None:
 @pytest.mark.parametrize(
     "charge",
     [GAUSS, LAPLACE, Charge.randomised_response(0.1, 4)],
-    ids=lambda charge: charge.law,  # type: ignore[no-any-return]
+    ids=lambda charge: charge.law,
 )
 def test_everybody_in_the_sample_costs_as_much_as_nearly_everybody(charge: Charge) -> None:
     """To replace a row moves a sum by twice what one row more moves it by."""
@@ -402,8 +402,9 @@ def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     charge = Charge.laplace(np.float64(10), one)
     assert charge == LAPLACE
     many: Any = np.arange(1, 3)
-    assert repr(Privacy(many[0], np.float32(0.5))) == repr(Privacy(1, 0.5))
-    sampled: Any = GAUSS.subsampled(np.float32(0.5), "replace-one")
+    half: Any = np.float32(0.5)
+    assert repr(Privacy(many[0], half)) == repr(Privacy(1, 0.5))
+    sampled = GAUSS.subsampled(half, "replace-one")
     with PrivacyLedger.at(tmp_path / "sampled", ASKED) as ledger:
         ledger.charge(sampled)
     with PrivacyLedger.at(tmp_path / "sampled", ASKED) as ledger:

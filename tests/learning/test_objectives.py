@@ -288,6 +288,17 @@ WRONG: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = 
         (SQUARED, AgentRows.of([(X, Y + 3)])),
         (HINGE, AgentRows.of([(X, Y + 3)])),
     ),
+    "a length below 0": (
+        Linear(SQUARED, AgentRows.of([(X, Y)]).clipped(2, 1.0, labels=1.0)).gradient_bound,
+        (2, 0.0),
+        (2, -1.0),
+    ),
+    "no length": (Quadratic(X).gradient_bound, (2, 1.0), (2, float("nan"))),
+    "models of others": (
+        Linear(SQUARED, AgentRows.of([(X, Y)] * 2)).gradient,
+        (np.ones((2, 3)),),
+        (np.ones((4, 3)),),
+    ),
     "false bounds": (
         AgentRows,
         (np.ones((1, 2, 4)), np.ones((1, 2)), np.array([2]), {2: 2.0, 1: 4.0}),

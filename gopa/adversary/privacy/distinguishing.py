@@ -86,6 +86,8 @@ def distinguish(  # noqa: PLR0913 - a game has two sides, a referee and a length
     listed = [scores] if callable(scores) else list(scores)
     if not listed:
         raise UsageError("there is at least one score", "scores")
+    if type(seed) is not int or seed < 0:
+        raise UsageError("an integer, at least 0", "seed")
     first, second = np.random.SeedSequence(seed).spawn(2)
     still = _scored(run_a, listed, draws, np.random.default_rng(first), at_once)
     moved = _scored(run_b, listed, draws, np.random.default_rng(second), at_once)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 Draw: TypeAlias = Callable[["FigureRun"], None]
 
-_SETTINGS: Final = "run.json"
 _SIZE: Final = 4.5
 
 
@@ -42,14 +41,17 @@ class FigureRun:
     published: Mapping[str, float]
     say: Callable[[str], None]
     _numbers: dict[str, float] = field(default_factory=dict)
+    _sources: list[str] = field(default_factory=list)
 
     def uses(self, data: Table | Users) -> None:
-        """Says which data was found."""
-        self.say(f"data: {data.source if isinstance(data, Table) else data.table.source}")
+        """Says which data was found. Parts that were made of other data are refused."""
+        self._sources.append(data.source if isinstance(data, Table) else data.table.source)
+        self.say(f"data: {self._sources[-1]}")
+        _require_same(self.folder / f"data-{len(self._sources)}.json", self._sources[-1])
 
     def part(self, name: str, compute: Callable[[], History]) -> History:
         """What `compute` returns, or what it returned when this folder was begun."""
-        path = self.folder / f"{name}.csv"
+        path = self.folder / f"{_file_name(name)}.csv"
         if path.exists():
             self.say(f"{name}: there already")
             return History.from_csv(path)
@@ -76,7 +78,7 @@ class FigureRun:
         for each, title in zip(axes, titles, strict=True):
             each.set_title(title)
         yield axes
-        path = self.folder.with_suffix(".png")
+        path = self.folder.parent / f"{self.name}.png"
         figure.savefig(path, dpi=120)
         self.say(f"picture: {path}")
 
@@ -98,7 +100,7 @@ class FigureRun:
         wide = max(len(row[0]) for row in rows)
         for name, one, two in rows:
             self.say(f"{name:<{wide}} {one:>10} {two:>10}")
-        path = self.folder.with_suffix(".csv")
+        path = self.folder.parent / f"{self.name}.csv"
         lines = [",".join([f'"{name}"', one, two]) for name, one, two in rows[1:]]
         path.write_text("\n".join(["name,here,published", *lines, ""]))
         self.say(f"numbers: {path}")
@@ -131,7 +133,7 @@ class FigureSet:
         """Marks the function that makes a figure. Its first line of text says what it shows."""
 
         def note(draw: Draw) -> Draw:
-            self._figures[name] = (draw, published or {})
+            self._figures[_file_name(name)] = (draw, published or {})
             return draw
 
         return note
@@ -148,15 +150,15 @@ class FigureSet:
         """Makes one figure in a folder: `NAME.png`, `NAME.csv`, and `NAME/` with its parts.
 
         Raises:
-            UsageError: there is no such figure, or the folder holds one of another seed, size
-                or version.
+            UsageError: there is no such figure, or the folder holds one of another seed, size,
+                version or of other data.
         """
         if name not in self._figures:
             raise UsageError(f"one of {', '.join(self.names)}", "figure")
         draw, published = self._figures[name]
         folder = Path(out) / name
         folder.mkdir(parents=True, exist_ok=True)
-        _require_same(folder, {"seed": seed, "quick": quick, "gopa": __version__})
+        _require_same(folder / "run.json", {"seed": seed, "quick": quick, "gopa": __version__})
         run = FigureRun(name, folder, seed, quick, published, say)
         draw(run)
         run.close()
@@ -183,20 +185,26 @@ class FigureSet:
                 return
             try:
                 self.make(figure, out, seed=seed, quick=quick, say=click.echo)
-            except GopaError as error:
+            except (GopaError, OSError) as error:
                 raise click.ClickException(str(error)) from None
 
         command(arguments, prog_name=None)
 
 
-def _require_same(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Parts of two seeds never meet in one picture."""
-    path = folder / _SETTINGS
+def _file_name(name: str) -> str:
+    """The name, if it is one of a file that stays in its folder."""
+    if not name or name[0] == "." or set(name) & set("/\\") or not name.isprintable():
+        raise UsageError(f"{name!r} is no name of a file", "name")
+    return name
+
+
+def _require_same(path: Path, settings: Any) -> None:
+    """Parts of two seeds, or of other data, never meet in one picture."""
     if path.exists():
         found = path.read_text()
         if found != json.dumps(settings):
             message = f"it was begun with {found}: name another folder, or remove it"
-            raise UsageError(message, str(folder))
+            raise UsageError(message, str(path.parent))
         return
     unfinished = path.with_suffix(".part")
     unfinished.write_text(json.dumps(settings))

@@ -18,8 +18,9 @@ from gopa.learning.experiments import FigureRun, FigureSet
 class Program:
     """Two parts and a number; counts what it computes, and stops before a part if told to."""
 
-    def __init__(self, stop: str = "", *, drawing: bool = False) -> None:
+    def __init__(self, stop: str = "", *, drawing: bool = False, users: int = 3) -> None:
         self.drawing = drawing
+        self.users = users
         self.computed: list[str] = []
         self.stop = stop
         self.figures = FigureSet("A program.")
@@ -27,7 +28,7 @@ class Program:
 
     def draw(self, run: FigureRun) -> None:
         """Two parts."""
-        run.uses(quadratics(3))
+        run.uses(quadratics(self.users))
         parts = [run.part(name, partial(self.compute, name, run)) for name in ("a", "b")]
         run.number("sum", sum(float(each["value"].sum()) for each in parts))
         if not self.drawing:
@@ -51,7 +52,12 @@ def test_a_figure_is_a_picture_a_table_and_its_parts(tmp_path: Path) -> None:
     assert rows[0] == "name,here,published"
     assert rows[1].startswith('"sum",4.867,3.5')
     assert rows[2] == '"other",-,1'
-    assert {each.name for each in (tmp_path / "fig").iterdir()} == {"a.csv", "b.csv", "run.json"}
+    assert {each.name for each in (tmp_path / "fig").iterdir()} == {
+        "a.csv",
+        "b.csv",
+        "data-1.json",
+        "run.json",
+    }
     assert any(line.startswith("data: made up: 3 quadratic") for line in said)
     assert any("4.867" in line and "3.5" in line for line in said)
 
@@ -92,6 +98,44 @@ def test_parts_of_two_runs_never_meet(changes: dict[str, int], tmp_path: Path) -
     Program().figures.make("fig", tmp_path)
     with pytest.raises(UsageError):
         Program().figures.make("fig", tmp_path, **changes)  # type: ignore[arg-type]
+
+
+def test_parts_of_other_data_never_meet(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Program(stop="b").figures.make("fig", tmp_path)
+    with pytest.raises(UsageError, match="3 quadratic functions"):
+        Program(users=4).figures.make("fig", tmp_path)
+    Program().figures.make("fig", tmp_path)
+
+
+def test_figures_have_the_numbers_of_the_papers(tmp_path: Path) -> None:
+    """Figures 3.4 and 3.5a are two."""
+    figures = FigureSet("A program.")
+    for name in ("3.4", "3.5a"):
+        figures.figure(name)(lambda run: run.number("name", float(run.name[:3])))
+        figures.make(name, tmp_path)
+    assert "3.4" in (tmp_path / "3.4.csv").read_text()
+    assert "3.5" in (tmp_path / "3.5a.csv").read_text()
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "../a", "/a", "a\n"])
+def test_names_stay_in_their_folder(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        FigureSet("A program.").figure(name)(Program().draw)
+    run = FigureRun("fig", tmp_path, 0, True, {}, print)
+    assert run.part("a", lambda: History({"step": [1]}))
+    with pytest.raises(UsageError):
+        run.part(name, lambda: History({"step": [1]}))
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(History, "to_csv", full)
+    with pytest.raises(SystemExit) as ended:
+        Program().figures.main(["fig", "--out", str(tmp_path)])
+    assert ended.value.code == 1
 
 
 def test_the_command_says_what_there_is_and_what_is_wrong(tmp_path: Path) -> None:

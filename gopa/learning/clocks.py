@@ -8,6 +8,7 @@ decide nothing. Specification: `specs/17-graphs-and-clocks.md`, section 4.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -163,10 +164,8 @@ class EdgeClock:
         self.blocks = self._clocks.blocks
 
 
-class Synchronous:
-    """Lets all agents act in every step; nothing is drawn."""
-
-    law = ClockLaw.ALL
+class _Foreseen:
+    """Has steps that are known beforehand: nothing is drawn, and all runs may be alike."""
 
     def __init__(self, agents: int) -> None:
         self.agents = _agents(agents)
@@ -177,18 +176,31 @@ class Synchronous:
         """All steps of all runs, in blocks of at most `size` steps."""
         del seed
         _require_counts(steps, runs, size)
-        everybody = np.arange(self.agents, dtype=np.int32)
+        self._require_known(runs, steps)
         for first in range(0, steps, size):
-            count = min(size, steps - first)
-            times = np.arange(first + 1.0, first + count + 1)
-            yield Events(
-                first,
-                np.broadcast_to(everybody, (runs, count, self.agents)),
-                np.broadcast_to(times, (runs, count)),
-            )
+            actors, times = self._known(np.arange(first, min(first + size, steps)))
+            shape = (runs, times.shape[-1])
+            all_actors = np.broadcast_to(actors, (*shape, actors.shape[-1]))
+            yield Events(first, all_actors, np.broadcast_to(times, shape))
+
+    def _require_known(self, runs: int, steps: int) -> None:
+        """Any number of them."""
+
+    @abstractmethod
+    def _known(self, turns: npt.NDArray[np.int64]) -> tuple[Agents, Floats]:
+        """Who acts in these steps, and when."""
 
 
-class InTurn:
+class Synchronous(_Foreseen):
+    """Lets all agents act in every step; nothing is drawn."""
+
+    law = ClockLaw.ALL
+
+    def _known(self, turns: npt.NDArray[np.int64]) -> tuple[Agents, Floats]:
+        return np.arange(self.agents, dtype=np.int32), turns + 1.0
+
+
+class InTurn(_Foreseen):
     """Lets agents act one after the other, 0 first, sweep by sweep; nothing is drawn.
 
     Theorems about random steps say nothing about it.
@@ -196,26 +208,11 @@ class InTurn:
 
     law = ClockLaw.IN_TURN
 
-    def __init__(self, agents: int) -> None:
-        self.agents = _agents(agents)
-
-    def blocks(
-        self, seed: Seed, *, steps: int, runs: int = 1, size: int = 4096
-    ) -> Iterator[Events]:
-        """All steps of all runs, in blocks of at most `size` steps."""
-        del seed
-        _require_counts(steps, runs, size)
-        for first in range(0, steps, size):
-            turns = np.arange(first, min(first + size, steps))
-            actors = (turns % self.agents).astype(np.int32)[:, None]
-            yield Events(
-                first,
-                np.broadcast_to(actors, (runs, len(turns), 1)),
-                np.broadcast_to((turns + 1) / self.agents, (runs, len(turns))),
-            )
+    def _known(self, turns: npt.NDArray[np.int64]) -> tuple[Agents, Floats]:
+        return (turns % self.agents).astype(np.int32)[:, None], (turns + 1) / self.agents
 
 
-class Replayed:
+class Replayed(_Foreseen):
     """Repeats recorded events: an array of runs, steps and those who act together.
 
     Whatever law they were drawn by, whoever replays them chose them.
@@ -226,7 +223,7 @@ class Replayed:
     def __init__(
         self, agents: int, actors: npt.ArrayLike, times: npt.ArrayLike | None = None
     ) -> None:
-        self.agents = _agents(agents)
+        super().__init__(agents)
         try:
             recorded = np.asarray(actors)
         except ValueError:
@@ -242,20 +239,15 @@ class Replayed:
             raise UsageError("there is one time for each run and step", "times")
         self._actors, self._times = recorded.astype(np.int32), passed.copy()
 
-    def blocks(
-        self, seed: Seed, *, steps: int, runs: int = 1, size: int = 4096
-    ) -> Iterator[Events]:
-        """All steps of all runs, in blocks of at most `size` steps."""
-        del seed
-        _require_counts(steps, runs, size)
+    def _require_known(self, runs: int, steps: int) -> None:
         recorded_runs, recorded_steps, _ = self._actors.shape
         if runs != recorded_runs or steps > recorded_steps:
             raise UsageError(
                 f"{recorded_runs} runs of {recorded_steps} steps were recorded", "steps"
             )
-        for first in range(0, steps, size):
-            part = slice(first, min(first + size, steps))
-            yield Events(first, self._actors[:, part], self._times[:, part])
+
+    def _known(self, turns: npt.NDArray[np.int64]) -> tuple[Agents, Floats]:
+        return self._actors[:, turns], self._times[:, turns]
 
 
 def _waits(draws: Draws, count: int) -> Floats:

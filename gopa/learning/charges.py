@@ -13,6 +13,7 @@ from gopa.learning.privacy import RELATIONS, Relation, number
 _LAWS: Final = {
     "gaussian": ("sigma", "sensitivity"),
     "laplace": ("scale", "sensitivity"),
+    "discrete laplace": ("scale", "sensitivity"),
     "randomised response": ("epsilon", "k"),
     "guarantee": ("epsilon", "delta"),
     "exact": (),
@@ -45,6 +46,8 @@ class Charge:
         for name, value in zip(names, plain, strict=True):
             if not 0 <= value < math.inf:
                 raise UsageError("a finite number, at least 0", name)
+            if self.law == "discrete laplace" and not value.is_integer() and name != "scale":
+                raise UsageError("a number of steps of the grid", name)
             if name == "k" and not (value >= 2 and value.is_integer()):
                 raise UsageError("a number of answers, at least 2", name)
             if name == "delta" and value > 1:
@@ -67,6 +70,11 @@ class Charge:
     def laplace(cls, scale: float, sensitivity: float) -> Charge:
         """Laplace noise of this scale is added to what moves by `sensitivity`, in L1."""
         return cls("laplace", (scale, sensitivity))
+
+    @classmethod
+    def discrete_laplace(cls, scale: float, sensitivity: int) -> Charge:
+        """The noise of `gopa.noise.discrete_laplace` on integers that move by so much, in L1."""
+        return cls("discrete laplace", (scale, sensitivity))
 
     @classmethod
     def randomised_response(cls, epsilon: float, k: int = 2) -> Charge:
@@ -104,6 +112,8 @@ class Charge:
             found = Loss.gaussian(*self.numbers)
         elif self.law == "laplace":
             found = Loss.laplace(*self.numbers)
+        elif self.law == "discrete laplace":
+            found = Loss.discrete_laplace(self.numbers[0], int(self.numbers[1]))
         elif self.law == "randomised response":
             found = Loss.randomised_response(self.numbers[0], int(self.numbers[1]))
         elif self.law == "guarantee":
@@ -121,7 +131,7 @@ class Charge:
     @property
     def pure(self) -> float:
         """The epsilon that it never exceeds while nothing is lost; infinite for normal noise."""
-        if self.law == "laplace" and self.numbers[0]:
+        if self.law in {"laplace", "discrete laplace"} and self.numbers[0]:
             found = self.numbers[1] / self.numbers[0]
         elif self.law in {"randomised response", "guarantee"}:
             found = self.numbers[0]

@@ -271,6 +271,47 @@ def test_exact_tables_and_floats_agree() -> None:
     assert exact.epsilon(0.0) == pytest.approx(math.log(2))
 
 
+@pytest.mark.parametrize("scale", [0.1, 0.7, 2.0, 9.0])
+@pytest.mark.parametrize("moves", [(1,), (2,), (5,), (1, 1), (1, 2), (2, 3), (1, 1, 1)], ids=str)
+def test_discrete_laplace_noise_is_enumerated(scale: float, moves: tuple[int, ...]) -> None:
+    """Also where several numbers move: one that moves by all of it tells no less."""
+    loss, reach = Loss.discrete_laplace(scale, sum(moves)), math.ceil(40 * scale)
+    p = q = np.ones(1)
+    for by in moves:
+        ratio = math.exp(-1 / scale)
+        places = np.arange(-reach, reach + by + 1)
+        still, moved = (ratio ** np.abs(places - each) for each in (0, by))
+        # All that lies beyond the reach has the odds of its ends.
+        ends = np.where((places == places[0]) | (places == places[-1]), 1.0, 1 - ratio)
+        p, q = (np.outer(a, b * ends / (1 + ratio)) for a, b in ((p, still), (q, moved)))
+        keys = np.round(np.log(p / q) * scale).astype(int).ravel()
+        _, at = np.unique(keys, return_inverse=True)
+        p, q = (np.bincount(at, each.ravel()) for each in (p, q))
+    for epsilon in np.linspace(0.0, sum(moves) / scale * 0.99, 7):
+        exact = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
+        assert exact <= loss.delta(epsilon)
+        if len(moves) == 1:
+            assert loss.delta(epsilon) <= exact * (1 + 1e-9) + 1e-15
+    assert loss.epsilon(0.0) == pytest.approx(sum(moves) / scale)
+
+
+def test_discrete_noise_tells_more_than_the_continuous_one_unless_the_grid_is_fine() -> None:
+    """One step is two-valued randomised response; ever finer grids come down to Laplace noise."""
+    coarse, response = Loss.discrete_laplace(2.0, 1), Loss.randomised_response(0.5)
+    for epsilon in (0.0, 0.2, 0.49):
+        assert coarse.delta(epsilon) == pytest.approx(response.delta(epsilon))
+    epsilons = [
+        Loss.discrete_laplace(2.0 * steps, steps).repeated(20).epsilon(1e-6)
+        for steps in (1, 2, 10, 1500, 2**20 + 1)
+    ]
+    smooth = Loss.laplace(2.0).repeated(20).epsilon(1e-6)
+    assert epsilons[0] > epsilons[1] > epsilons[2] > smooth
+    assert epsilons[0] > 1.03 * smooth
+    assert epsilons[3:] == pytest.approx([smooth] * 2, rel=1e-4)
+    foreign = FOREIGN["discrete Laplace"]["epsilons"]
+    assert [coarse.epsilon(delta) for delta in DELTAS] == pytest.approx(foreign, rel=1e-3)
+
+
 def test_pure_mechanisms_have_an_epsilon_without_delta() -> None:
     assert Loss.laplace(0.5).epsilon(0.0) == pytest.approx(2.0)
     assert Loss.randomised_response(0.7, 5).epsilon(0.0) == pytest.approx(0.7)
@@ -286,6 +327,8 @@ REFUSED: dict[str, Callable[[], object]] = {
         ("sigma", Loss.gaussian, (0, -1.0, NAN, INF, "1", True, None, 1e-9)),
         ("sensitivity", lambda v: Loss.gaussian(1.0, v), (0, -1.0, NAN, INF)),
         ("scale", Loss.laplace, (0, -1.0, NAN, INF)),
+        ("scale", Loss.discrete_laplace, (0, -1.0, NAN, INF, 1e-3)),
+        ("sensitivity", lambda v: Loss.discrete_laplace(1.0, v), (0, 0.5, NAN)),
         ("epsilon", Loss.randomised_response, (0, -1.0, NAN, INF)),
         ("k", lambda v: Loss.randomised_response(1.0, v), (1, 0, 2.0, True)),
         ("rate", lambda v: Loss.gaussian(1.0).subsampled(v), (0, -0.1, 1.1, NAN, INF)),

@@ -43,6 +43,7 @@ def granted(ledger: PrivacyLedger, charge: Charge, most: int = 10_000) -> int:
         (ASKED, GAUSS),
         (ASKED, LAPLACE),
         (Privacy(1.0), LAPLACE),
+        (ASKED, Charge.discrete_laplace(10, 1)),
         (ASKED, Charge.randomised_response(0.1, 4)),
         (ASKED, Charge.guarantee(0.1, 1e-6)),
         (ASKED, Charge.guarantee(0.1)),
@@ -232,6 +233,7 @@ def test_a_thousand_equal_steps_take_few_compositions(monkeypatch: pytest.Monkey
         lambda: PrivacyLedger(ASKED).charge(GAUSS, 0),
         lambda: PrivacyLedger(ASKED).charge(GAUSS, 1.5),  # type: ignore[arg-type]
         lambda: PrivacyLedger(ASKED).charge(Charge.gaussian(0, 1)),
+        lambda: Charge.discrete_laplace(2.0, 0.5),  # type: ignore[arg-type]
         lambda: Charge.randomised_response(0.1, 1),
         lambda: Charge.randomised_response(0.1, 2.5),  # type: ignore[arg-type]
         lambda: Charge.guarantee(0.1, 1.5),

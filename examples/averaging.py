@@ -50,8 +50,13 @@ def fit_mean(  # noqa: PLR0913 - every algorithm is called like this
     progress: Progress = None,
 ) -> Outcome:
     """The mean of everybody's first rating, in one verified session. It needs no graph or clock."""
-    if privacy is None or graph is not None or clock is not None:
-        raise gopa.UsageError("an average with noise, and neither graph nor clock", "privacy")
+    if privacy is None:
+        raise gopa.UsageError("this mean has noise: say how much it may tell", "privacy")
+    if privacy.relation != "replace-one":
+        message = "a session hides a user's number, and not that the user takes part"
+        raise gopa.UsageError(message, "privacy")
+    if graph is not None or clock is not None:
+        raise gopa.UsageError("a session makes its own: leave graph and clock out", "graph")
     if (problem.counts != 1).any():
         raise gopa.UsageError("every user has one row", "problem")
     require_seed(seed)
@@ -100,8 +105,10 @@ def fit_gossip(  # noqa: PLR0913 - every algorithm is called like this
 
     Several runs, on numbers dealt anew to the users, go side by side as columns of one matrix.
     """
-    if privacy is not None or clock is not None:
-        raise gopa.UsageError("gossip hides nothing, and all act at once", "privacy")
+    if privacy is not None:
+        raise gopa.UsageError("gossip hides nothing: privacy=None says so", "privacy")
+    if clock is not None:
+        raise gopa.UsageError("all act at once: leave the clock out", "clock")
     if (problem.counts != 1).any():
         raise gopa.UsageError("every user has one row", "problem")
     if graph is None or graph.parties != len(problem) or not graph.is_connected():

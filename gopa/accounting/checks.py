@@ -13,7 +13,7 @@ Relation: TypeAlias = Literal["add-remove", "replace-one"]
 RELATIONS: Final[tuple[Relation, ...]] = ("add-remove", "replace-one")
 
 
-def positive(value: float, field: str) -> float:
+def positive(value: float | Fraction, field: str) -> float:
     """A number above 0 and finite."""
     number = _number(value, field)
     if not 0 < number < math.inf:

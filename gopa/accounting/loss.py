@@ -93,13 +93,13 @@ class Loss:
         _require_sane(steps / width, 1e-6, 500.0, "scale")
         while steps > _MOST_STEPS:
             steps, width = (steps + 1) // 2, width / 2
-        places = np.arange(steps + 1)
+        places = np.arange(steps + 1, dtype=np.float64)
         masses = np.exp(-places / width)
         masses[1:-1] *= -math.expm1(-1 / width)
         masses /= 1 + math.exp(-1 / width)
         step = (1 + 1e-15) / width
         if steps > _FEW_STEPS:
-            return cls((gridded(Atoms(masses, (steps - 2.0 * places) * step, 0.0, 1e-12)),))
+            return cls((gridded(Atoms(masses, (steps - 2 * places) * step, 0.0, 1e-12)),))
         values = np.zeros(2 * steps + 1)
         values[::-2] = masses
         return cls((LossDistribution(step, Masses(-steps, values, 1e-12)),))
@@ -158,6 +158,8 @@ class Loss:
 
     def then(self, other: Loss) -> Loss:
         """Both mechanisms on the same data, the second chosen after seeing the first."""
+        if not isinstance(other, Loss):
+            raise UsageError("a loss composes with a loss", "other")
         relation = self.relation or other.relation
         if other.relation not in {None, relation}:
             raise UsageError("both losses are of the same kind of neighbours", "relation")

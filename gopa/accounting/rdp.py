@@ -113,6 +113,8 @@ class Rdp:
 
     def then(self, other: Rdp) -> Rdp:
         """Both mechanisms on the same data, the second chosen after seeing the first."""
+        if not isinstance(other, Rdp):
+            raise UsageError("divergences compose with divergences: take Rdp.of_loss", "other")
         return Rdp(lambda orders: (self.curve(orders) + other.curve(orders)) * _RELATIVE)
 
     def repeated(self, count: int) -> Rdp:
@@ -124,8 +126,8 @@ class Rdp:
         """A mechanism that stops at random: case i has chance weights[i] and scales[i] of this.
 
         Whether it stops must not depend on the data. The curve of case i is scales[i] times this
-        curve, as with noise of 1/scales[i] times the variance. The chances sum to 1: what is
-        behind the last case is counted with it where scales fall.
+        curve, as with noise of 1/scales[i] times the variance. The chances sum to 1: add what lies
+        behind the last case to it, which is safe where scales fall.
         """
         chances = np.asarray(weights, dtype=np.float64)
         parts = np.asarray(scales, dtype=np.float64)

@@ -197,7 +197,7 @@ class Synchronous(_Foreseen):
     law = ClockLaw.ALL
 
     def _known(self, turns: npt.NDArray[np.int64]) -> tuple[Agents, Floats]:
-        return np.arange(self.agents, dtype=np.int32), turns + 1.0
+        return np.arange(self.agents, dtype=np.int32), (turns + 1).astype(np.float64)
 
 
 class InTurn(_Foreseen):

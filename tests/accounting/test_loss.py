@@ -276,6 +276,8 @@ def test_exact_tables_and_floats_agree() -> None:
 def test_discrete_laplace_noise_is_enumerated(scale: float, moves: tuple[int, ...]) -> None:
     """Also where several numbers move: one that moves by all of it tells no less."""
     loss, reach = Loss.discrete_laplace(scale, sum(moves)), math.ceil(40 * scale)
+    p: Any
+    q: Any
     p = q = np.ones(1)
     for by in moves:
         ratio = math.exp(-1 / scale)

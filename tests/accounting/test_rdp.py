@@ -149,6 +149,15 @@ REFUSED: dict[str, Callable[[], object]] = {
 }
 
 
+def test_losses_and_divergences_compose_with_their_like() -> None:
+    loss, divergence = Loss.gaussian(1.0), Rdp.gaussian(1.0)
+    assert divergence.then(Rdp.of_loss(Loss.laplace(1.0))).epsilon(1e-6) > loss.epsilon(1e-6)
+    with pytest.raises(UsageError):
+        divergence.then(loss)  # type: ignore[arg-type]
+    with pytest.raises(UsageError):
+        loss.then(divergence)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_nonsense_is_refused(name: str) -> None:
     GOOD.over_horizon([0.5, 0.5], [1.0, 2.0]).repeated(3).epsilon(1e-6)

@@ -54,8 +54,8 @@ register(
         lambda: {"problem": ratings(6, seed=1), "privacy": Privacy(40.0, 1e-5), "seed": 1},
         {
             **EVERYWHERE,
-            Mistake.NOT_CONNECTED: Refused(UsageError, "privacy"),
-            Mistake.OTHER_GRAPH: Refused(UsageError, "privacy"),
+            Mistake.NOT_CONNECTED: Refused(UsageError, "graph"),
+            Mistake.OTHER_GRAPH: Refused(UsageError, "graph"),
             Mistake.ONE_USER: Refused(UsageError),
             Mistake.NO_ROWS: Refused(UsageError, "problem"),
             Mistake.ONE_CLASS: NO_LABELS,
@@ -97,3 +97,12 @@ def test_an_answer_that_is_not_given_is_noticed() -> None:
     with pytest.raises(gopa.UsageError):
         honest.mistaken(Mistake.NAN)
     assert isinstance(honest.mistaken(Mistake.CONSTANT), Outcome)
+
+
+def test_a_session_claims_nothing_that_it_does_not_hide() -> None:
+    """Who takes part stands in its public list."""
+    fit, right = next((each.run, each.right()) for each in REGISTERED if each.name[0] == "v")
+    assert fit(right).spent.within(right["privacy"])
+    with pytest.raises(UsageError) as caught:
+        fit({**right, "privacy": Privacy(40.0, 1e-5, relation="add-remove")})
+    assert caught.value.field == "privacy"

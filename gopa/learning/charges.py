@@ -19,6 +19,9 @@ _LAWS: Final = {
     "exact": (),
 }
 
+_LEAST, _MOST = 1e-6, 500.0
+"""Between them no float is too small for the odds of a law."""
+
 
 @dataclass(frozen=True, slots=True)
 class Charge:
@@ -131,18 +134,30 @@ class Charge:
     @property
     def pure(self) -> float:
         """The epsilon that it never exceeds while nothing is lost; infinite for normal noise."""
-        if self.law in {"laplace", "discrete laplace"} and self.numbers[0]:
-            found = self.numbers[1] / self.numbers[0]
-        elif self.law in {"randomised response", "guarantee"}:
-            found = self.numbers[0]
-        else:
-            return math.inf
-        if self.relation is None:
+        found = self._of_everybody
+        if self.relation is None or found == math.inf:
             return found
-        more = math.log1p(self.rate * math.expm1(found))
+        more = math.log1p(self.rate * math.expm1(found)) if found < _MOST else found
         if self.relation == "add-remove":
             return more
         return more - math.log1p(self.rate * math.expm1(-found))
+
+    @property
+    def has_loss(self) -> bool:
+        """Whether there is a loss distribution of it that says more than `pure` does."""
+        return self.law == "gaussian" or _LEAST <= self._of_everybody <= _MOST
+
+    @property
+    def _of_everybody(self) -> float:
+        """`pure` without a sample."""
+        if self.law in {"randomised response", "guarantee"}:
+            return self.numbers[0]
+        if self.law == "exact":
+            return math.inf
+        scale, sensitivity = self.numbers
+        if not sensitivity:
+            return 0.0
+        return sensitivity / scale if scale and self.law != "gaussian" else math.inf
 
     def __repr__(self) -> str:
         names = zip(_LAWS[self.law], self.numbers, strict=True)

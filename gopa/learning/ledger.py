@@ -186,7 +186,7 @@ class PrivacyLedger:
             raise self._refusal(charge, times, room)
         entry = LedgerEntry(charge, times, note)
         if self._file is not None:
-            _append(self._file, _record(entry))
+            _append(self._file, asdict(entry))
         self._take(entry)
         return entry
 
@@ -275,15 +275,18 @@ class PrivacyLedger:
 
     def _composed(self, counts: Mapping[Charge, int], delta: float) -> float:
         found: Loss | None = None
+        beside: Counter[Charge] = Counter()
         for each, times in counts.items():
-            if each.pure:
+            if each.pure and each.has_loss:
                 loss = self._loss(each).repeated(times)
                 found = loss if found is None else found.then(loss)
             else:
+                beside[each] = times
                 delta -= each.lost * times
+        added = _added_up(beside)
         if found is None:
-            return 0.0
-        return found.epsilon(delta) if delta > 0 else math.inf
+            return added
+        return added + found.epsilon(delta) if delta > 0 else math.inf
 
     def _is_calibrated(self, counts: Mapping[Charge, int]) -> bool:
         """Whether these are normal noises that together are exactly enough.
@@ -334,10 +337,6 @@ def _added_up(counts: Mapping[Charge, int]) -> float:
     if any(each.pure == math.inf for each in counts):
         return math.inf
     return float(sum(Fraction(repr(each.pure)) * times for each, times in counts.items()))
-
-
-def _record(entry: LedgerEntry) -> dict[str, Any]:
-    return asdict(entry)
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
@@ -391,7 +390,7 @@ def _entry(record: Any) -> LedgerEntry:
     charge = record["charge"]
     made = Charge(charge["law"], tuple(charge["numbers"]), charge["rate"], charge["relation"])
     found = LedgerEntry(made, record["times"], record["note"])
-    plain = json.loads(json.dumps(_record(found)))
+    plain = json.loads(json.dumps(asdict(found)))
     if plain != record or type(found.times) is not int or not isinstance(found.note, str):
         raise UsageError("a line that no ledger writes", "entry")
     if not 1 <= found.times <= _MOST_TIMES:

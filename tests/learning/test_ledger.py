@@ -168,6 +168,38 @@ def test_noise_of_a_quotient_of_floats_fits_its_own_budget() -> None:
         assert PrivacyLedger(Privacy(epsilon)).room(charge) == 1
 
 
+@pytest.mark.parametrize(
+    "charge",
+    [
+        Charge.guarantee(1000.0, 1e-6),
+        Charge.laplace(1e-3, 1),
+        Charge.laplace(1e8, 1),
+        Charge.discrete_laplace(1e8, 1),
+        Charge.randomised_response(1e-12),
+        Charge.laplace(1e-3, 1).subsampled(0.5, "replace-one"),
+    ],
+    ids=str,
+)
+def test_what_has_no_loss_that_a_float_holds_is_added_up(charge: Charge) -> None:
+    """Whatever else is composed by its losses."""
+    ledger = PrivacyLedger(Privacy(1e5, 1e-5))
+    ledger.charge(GAUSS, 10)
+    composed = ledger.spent().epsilon
+    ledger.charge(charge, 3)
+    assert ledger.spent().epsilon == pytest.approx(composed + 3 * charge.pure, rel=2e-3)
+    assert ledger.spent().epsilon >= composed
+
+
+def test_what_does_not_move_costs_nothing() -> None:
+    for still in (Charge.gaussian(1, 0), Charge.laplace(1, 0), Charge.discrete_laplace(1, 0)):
+        ledger = PrivacyLedger(ASKED)
+        ledger.charge(GAUSS)
+        before = ledger.spent().epsilon
+        ledger.charge(still, 1000)
+        assert ledger.spent().epsilon == before
+        assert PrivacyLedger(Privacy(1.0)).room(still, 7) == 7
+
+
 def test_no_budget_covers_a_number_without_noise() -> None:
     ledger = PrivacyLedger(Privacy(50.0, 0.5))
     assert ledger.room(Charge.guarantee(1.0)) > 0

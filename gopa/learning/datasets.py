@@ -77,9 +77,8 @@ def load(name: str, folder: str | Path | None = None) -> Table:
         if not path.is_file():
             raise DataNotFound(f"{name} needs {path}, which is not there", str(path))
     found = [path.read_bytes() for path in paths]
-    digest = sha256(b"".join(found)).hexdigest()[:16]
     try:
-        return read(found, f"{name} from {paths[0]} (SHA-256 {digest})")
+        return read(found, _source(f"{name} from {paths[0]}", *found))
     except (ValueError, KeyError, IndexError, OSError, EOFError, zipfile.BadZipFile) as error:
         message = f"not the file of {name} ({error}): get it again"
         raise UsageError(message, str(paths[0])) from None
@@ -89,10 +88,15 @@ def from_csv(path: str | Path, label: str, *, group: str | None = None) -> Table
     """A table of one's own: a line of names, then numbers; one column has the labels.
 
     Raises:
-        UsageError: a column is not there, or holds something else; the message names the line.
+        UsageError: a column is not there, or holds something else; the message says where.
     """
-    with Path(path).open(newline="") as file:
-        head, *rows = list(csv.reader(file)) or [[]]
+    data = Path(path).read_bytes()
+    try:
+        # Spreadsheets put a mark in front of the first name.
+        text = data.decode("utf-8-sig")
+        head, *rows = list(csv.reader(io.StringIO(text, newline=""))) or [[]]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"this is no table in UTF-8: {error}", str(path)) from None
     for name in (label, *([group] if group else [])):
         if head.count(name) != 1:
             raise UsageError(f"there is no column {name}: {', '.join(head)}", str(path))
@@ -105,7 +109,7 @@ def from_csv(path: str | Path, label: str, *, group: str | None = None) -> Table
     return Table(
         features.T.reshape(len(rows), len(names)),
         _labels(columns[label]),
-        f"{path} ({len(rows)} rows)",
+        _source(str(path), data),
         None if group is None else _labels(columns[group]),
         tuple(names),
     )
@@ -198,6 +202,11 @@ def _matlab(data: bytes) -> dict[str, Any]:
     except (MatReadError, NotImplementedError, TypeError) as error:
         raise ValueError(str(error)) from None
     return found
+
+
+def _source(name: str, *files: bytes) -> str:
+    """Where a table comes from; other contents are another source."""
+    return f"{name} (SHA-256 {sha256(b''.join(files)).hexdigest()[:16]})"
 
 
 def _floats(texts: list[str], field: str) -> list[float]:

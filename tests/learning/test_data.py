@@ -313,6 +313,8 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
     assert found.labels.tolist() == [1, 0, 1]
     assert natural(found).counts.tolist() == [2, 1]
     assert str(path) in found.source
+    path.write_text(path.read_text().replace("70.5", "71.5"))
+    assert from_csv(path, "ill", group="clinic").source != found.source
     for text in ("age,ill\n1\n", "age,ill\nx,1\n", "age\n1\n", "", "age,ill,ill\n1,2,3\n"):
         path.write_text(text)
         with pytest.raises(UsageError):
@@ -321,6 +323,24 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         from_csv(path, "ill")
     assert caught.value.field == "features[0, 0]"
+
+
+def test_a_file_of_a_spreadsheet_is_read_and_one_of_another_alphabet_is_not(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "own.csv"
+    path.write_bytes("\ufeffy,größe\r\nja,2\r\n".encode())
+    found = from_csv(path, "y")
+    assert (found.names, found.labels.tolist(), found.features.tolist()) == (
+        ("größe",),
+        ["ja"],
+        [[2.0]],
+    )
+    for broken in ("y,größe\nja,2\n".encode("latin-1"), b'y,x\n"' + b"a" * 200_000):
+        path.write_bytes(broken)
+        with pytest.raises(UsageError) as caught:
+            from_csv(path, "y")
+        assert caught.value.field == str(path)
 
 
 def test_data_sets_of_scikit_learn_need_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

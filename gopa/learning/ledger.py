@@ -12,6 +12,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -33,9 +34,6 @@ PURE_THEOREM: Final = "basic composition"
 _MOST_TIMES: Final = 1 << 24
 _POINTS: Final = 16
 _CLOSED: Final = -1
-_CALIBRATED: Final = 100.0
-"""Up to this epsilon normal noise is calibrated."""
-
 _ROUNDING: Final = 1 + 1e-12
 """Above the roundings of whoever calibrates noise to a budget, or divides one by many steps."""
 
@@ -95,8 +93,10 @@ class PrivacyLedger:
         self._counts: Counter[Charge] = Counter()
         self._losses: dict[Charge, Loss] = {}
         self._largest_shift = 0.0
-        if privacy is not None and privacy.delta and privacy.epsilon <= _CALIBRATED:
-            self._largest_shift = _ROUNDING / gaussian_sigma(privacy.epsilon, privacy.delta)
+        # Where no noise is calibrated, it is composed like anything else.
+        with suppress(UsageError):
+            if privacy is not None:
+                self._largest_shift = _ROUNDING / gaussian_sigma(privacy.epsilon, privacy.delta)
         self._known = _KnownRoom()
         self._file: int | None = None
         self._process = os.getpid()

@@ -190,6 +190,13 @@ def test_what_has_no_loss_that_a_float_holds_is_added_up(charge: Charge) -> None
     assert ledger.spent().epsilon >= composed
 
 
+@pytest.mark.parametrize(
+    "asked", [Privacy(1.0, 1e-40), Privacy(1e-12, 1e-30), Privacy(101.0, 1e-9)]
+)
+def test_budgets_that_normal_noise_is_not_calibrated_to_have_ledgers(asked: Privacy) -> None:
+    assert PrivacyLedger(asked).room(Charge.laplace(2 / asked.epsilon, 1)) == 2
+
+
 def test_what_does_not_move_costs_nothing() -> None:
     for still in (Charge.gaussian(1, 0), Charge.laplace(1, 0), Charge.discrete_laplace(1, 0)):
         ledger = PrivacyLedger(ASKED)

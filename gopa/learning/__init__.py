@@ -5,6 +5,7 @@ An algorithm is a function `fit(problem, *, privacy, graph, clock, seed, progres
 """
 
 from gopa.learning.charges import Charge
+from gopa.learning.checks import whole
 from gopa.learning.data import Table, Users, dirichlet, iid, natural, stacked
 from gopa.learning.datasets import DataNotFound, from_csv, from_sklearn, load
 from gopa.learning.encoding import encoded
@@ -46,5 +47,6 @@ __all__ = [
     "require_seed",
     "stacked",
     "told",
+    "whole",
     "worst",
 ]

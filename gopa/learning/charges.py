@@ -8,7 +8,8 @@ from typing import Final
 
 from gopa import UsageError
 from gopa.accounting import Loss
-from gopa.learning.privacy import RELATIONS, Relation, number
+from gopa.learning.checks import number
+from gopa.learning.privacy import RELATIONS, Relation
 
 _LAWS: Final = {
     "gaussian": ("sigma", "sensitivity"),

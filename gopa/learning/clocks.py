@@ -20,6 +20,7 @@ import numpy.typing as npt
 from gopa import UsageError
 from gopa.draws import Draws, Seed, thresholds_of
 from gopa.graph import Graph
+from gopa.learning.checks import whole
 from gopa.learning.clipping import finite
 
 Agents: TypeAlias = npt.NDArray[np.int32]
@@ -77,8 +78,7 @@ class Clock(Protocol):
 
 def events(clock: Clock, seed: Seed, *, steps: int, runs: int = 1) -> Events:
     """All steps in one block."""
-    if steps < 1:
-        raise UsageError("ask for at least one step", "steps")
+    whole(steps, "steps")
     return next(clock.blocks(seed, steps=steps, runs=runs, size=steps))
 
 
@@ -139,7 +139,7 @@ class Poisson:
     """
 
     def __init__(self, agents: int, rates: float | Sequence[float] | Floats = 1.0) -> None:
-        self.agents = _agents(agents)
+        self.agents = whole(agents, "agents", 1, 2**31 - 1)
         choices = np.arange(agents, dtype=np.int32)[:, None]
         self._clocks = _Independent(choices, rates)
         self.law = ClockLaw.UNIFORM if self._clocks.is_uniform else ClockLaw.WEIGHTED
@@ -168,7 +168,7 @@ class _Foreseen:
     """Has steps that are known beforehand: nothing is drawn, and all runs may be alike."""
 
     def __init__(self, agents: int) -> None:
-        self.agents = _agents(agents)
+        self.agents = whole(agents, "agents", 1, 2**31 - 1)
 
     def blocks(
         self, seed: Seed, *, steps: int, runs: int = 1, size: int = 4096
@@ -256,13 +256,7 @@ def _waits(draws: Draws, count: int) -> Floats:
     return -np.log(np.asarray(middle * 2.0**-52, dtype=np.float64))
 
 
-def _agents(agents: int) -> int:
-    if type(agents) is not int or not 1 <= agents < 2**31:
-        raise UsageError("there is at least one agent, and fewer than 2^31", "agents")
-    return agents
-
-
 def _require_counts(steps: int, runs: int, size: int) -> None:
-    for count, least, field in ((steps, 0, "steps"), (runs, 1, "runs"), (size, 1, "size")):
-        if type(count) is not int or count < least:
-            raise UsageError(f"a whole number, at least {least}", field)
+    whole(steps, "steps", 0)
+    whole(runs, "runs")
+    whole(size, "size")

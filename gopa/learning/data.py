@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.learning.checks import whole
 from gopa.learning.clipping import finite, numbers
 from gopa.learning.fitting import generator
 
@@ -183,8 +184,8 @@ def stacked(parts: Sequence[tuple[Floats, npt.NDArray[Any]]], source: str, **tru
 
 
 def _check(table: Table, users: int) -> None:
-    if type(users) is not int or not 1 <= users <= len(table):
-        message = f"from 1 to {len(table)}, the number of rows: everybody has one"
+    if whole(users, "users") > len(table):
+        message = f"there are {len(table)} rows, and everybody has one: ask for fewer"
         raise UsageError(message, "users")
 
 

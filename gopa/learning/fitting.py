@@ -11,6 +11,7 @@ import numpy as np
 
 from gopa import UsageError
 from gopa.graph import Graph
+from gopa.learning.checks import whole
 from gopa.learning.encoding import encoded
 from gopa.learning.outcome import Outcome
 from gopa.learning.privacy import Privacy
@@ -69,5 +70,4 @@ def generator(seed: int, *names: str) -> np.random.Generator:
 
 def require_seed(seed: int) -> None:
     """Refuses what is no seed; an algorithm that draws nothing itself calls it first."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise UsageError("an integer, at least 0", "seed")
+    whole(seed, "seed", 0)

@@ -24,6 +24,7 @@ import numpy as np
 from gopa import UsageError
 from gopa.accounting import Loss, gaussian_sigma
 from gopa.learning.charges import Charge
+from gopa.learning.checks import whole
 from gopa.learning.history import History
 from gopa.learning.privacy import Privacy, Spent
 
@@ -165,8 +166,7 @@ class PrivacyLedger:
         Raises:
             BudgetExceeded: it would cost more than was asked for; nothing was charged.
         """
-        if type(times) is not int or not 1 <= times <= _MOST_TIMES:
-            raise UsageError(f"a number of runs, from 1 to {_MOST_TIMES}", "times")
+        times = whole(times, "times", 1, _MOST_TIMES)
         if not isinstance(note, str):
             # In a file it would be a line that no ledger reads again.
             raise UsageError("text", "note")
@@ -391,8 +391,7 @@ def _entry(record: Any) -> LedgerEntry:
     made = Charge(charge["law"], tuple(charge["numbers"]), charge["rate"], charge["relation"])
     found = LedgerEntry(made, record["times"], record["note"])
     plain = json.loads(json.dumps(asdict(found)))
-    if plain != record or type(found.times) is not int or not isinstance(found.note, str):
+    if plain != record or not isinstance(found.note, str):
         raise UsageError("a line that no ledger writes", "entry")
-    if not 1 <= found.times <= _MOST_TIMES:
-        raise UsageError("a number of runs", "times")
+    whole(found.times, "times", 1, _MOST_TIMES)
     return found

@@ -11,6 +11,7 @@ import numpy as np
 
 import gopa
 from gopa import Report, UsageError
+from gopa.learning.checks import whole
 from gopa.learning.encoding import encoded
 from gopa.learning.history import History
 from gopa.learning.privacy import Spent
@@ -68,9 +69,7 @@ class Outcome:
 
     def __post_init__(self) -> None:
         for name in ("messages", "bytes"):
-            count = getattr(self, name)
-            if type(count) is not int or count < 0:
-                raise UsageError("a number, at least 0", name)
+            object.__setattr__(self, name, whole(getattr(self, name), name, 0))
         if self.transcript is not None and not self.transcript:
             raise UsageError("None where no session ran", "transcript")
         object.__setattr__(self, "model", _frozen(self.model))

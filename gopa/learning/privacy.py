@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Final, Literal, TypeAlias
 
 from gopa import UsageError
+from gopa.learning.checks import number
 from gopa.learning.history import History
 
 Unit: TypeAlias = Literal["user", "record"]
@@ -157,16 +157,6 @@ def worst(reports: Iterable[Spent]) -> Spent:
     if len(kinds) > 1:
         raise UsageError("these reports are about different things", "reports")
     return max(found, key=lambda each: each.epsilon)
-
-
-def number(value: object, field: str) -> float:
-    """The float, of whichever kind of number it was, so that equal ones are written alike."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise UsageError("a number", field)
-    try:
-        return float(value)
-    except OverflowError:
-        raise UsageError("a number that a float can hold", field) from None
 
 
 def _worth(epsilon: float, delta: float) -> str:

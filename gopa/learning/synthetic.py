@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gopa import UsageError
+from gopa.learning.checks import whole
 from gopa.learning.data import Floats, Users, stacked
 from gopa.learning.fitting import generator
 
@@ -126,7 +127,5 @@ def _counts(users: int, rows: tuple[int, int], rng: np.random.Generator) -> list
 
 
 def _check(users: int, columns: int, fewest: int) -> None:
-    if type(users) is not int or users < 1:
-        raise UsageError("at least one", "users")
-    if type(columns) is not int or columns < fewest:
-        raise UsageError(f"at least {fewest}", "columns")
+    whole(users, "users")
+    whole(columns, "columns", fewest)

@@ -248,3 +248,16 @@ def test_a_recording_ends() -> None:
     for wrong in ({"steps": 41, "runs": 3}, {"steps": 40, "runs": 2}):
         with pytest.raises(UsageError):
             events(clock, 1, **wrong)
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
+    many: Any = np.arange(4)
+    for clock in (Poisson, Synchronous, InTurn):
+        found = events(clock(many[3]), 1, steps=many[2], runs=many[2])
+        wanted = events(clock(3), 1, steps=2, runs=2)
+        assert (found.actors == wanted.actors).all()
+        assert type(clock(many[3]).agents) is int
+    for wrong in (0, True, 2.0, np.float64(2.0), "2", None):
+        with pytest.raises(UsageError) as caught:
+            Poisson(wrong)  # type: ignore[arg-type]
+        assert caught.value.field == "agents"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -18,6 +19,14 @@ _LAWS: Final = {
     "randomised response": ("epsilon", "k"),
     "guarantee": ("epsilon", "delta"),
     "exact": (),
+}
+
+_LOSSES: Final[dict[str, Callable[[float, float], Loss]]] = {
+    "gaussian": Loss.gaussian,
+    "laplace": Loss.laplace,
+    "discrete laplace": lambda scale, steps: Loss.discrete_laplace(scale, int(steps)),
+    "randomised response": lambda epsilon, k: Loss.randomised_response(epsilon, int(k)),
+    "guarantee": lambda epsilon, delta: Loss.randomised_response(epsilon).charged(delta),
 }
 
 _LEAST, _MOST = 1e-6, 500.0
@@ -112,18 +121,9 @@ class Charge:
         What is (epsilon, delta)-private is no worse than two-valued randomised response that
         gives the data away with chance delta (Kairouz, Oh and Viswanath 2015).
         """
-        if self.law == "gaussian":
-            found = Loss.gaussian(*self.numbers)
-        elif self.law == "laplace":
-            found = Loss.laplace(*self.numbers)
-        elif self.law == "discrete laplace":
-            found = Loss.discrete_laplace(self.numbers[0], int(self.numbers[1]))
-        elif self.law == "randomised response":
-            found = Loss.randomised_response(self.numbers[0], int(self.numbers[1]))
-        elif self.law == "guarantee":
-            found = Loss.randomised_response(self.numbers[0]).charged(self.lost)
-        else:
+        if self.law == "exact":
             raise UsageError("a number without noise has no loss distribution", "charge")
+        found = _LOSSES[self.law](*self.numbers)
         # Also where everybody is in the sample: to replace a user still moves twice as far.
         return found if self.relation is None else found.subsampled(self.rate, self.relation)
 

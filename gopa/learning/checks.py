@@ -27,7 +27,11 @@ def whole(value: object, field: str, least: int = 1, most: float = math.inf) -> 
     ...
     wire.errors.UsageError: rounds: a whole number, at least 1
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= value <= most:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, Integral)
+        or not least <= int(value) <= most
+    ):
         ends = f"at least {least}" if most == math.inf else f"from {least} to {most}"
         raise UsageError(f"a whole number, {ends}", field)
     return int(value)

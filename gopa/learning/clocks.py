@@ -25,6 +25,7 @@ from gopa.learning.clipping import finite
 
 Agents: TypeAlias = npt.NDArray[np.int32]
 Floats: TypeAlias = npt.NDArray[np.float64]
+Rates: TypeAlias = float | Sequence[float] | Floats
 
 _SLOWEST: Final = 1e-200
 """Rates within which times are finite and grow."""
@@ -96,7 +97,10 @@ class _Independent:
     when. So both have a stream of their own.
     """
 
-    def __init__(self, choices: Agents, rates: float | Sequence[float] | Floats) -> None:
+    def __init__(
+        self, agents: int, choices: Agents, rates: Rates, uniform: ClockLaw, other: ClockLaw
+    ) -> None:
+        self.agents = agents
         given = finite(np.atleast_1d(np.asarray(rates)), "rates")
         if given.shape not in {(1,), (len(choices),)}:
             raise UsageError(f"one rate for all, or {len(choices)} of them", "rates")
@@ -107,7 +111,8 @@ class _Independent:
             self._choices, self._total = choices, float(each.sum())
         if not _SLOWEST <= self._total <= 1 / _SLOWEST:
             raise UsageError("the rates together lie between 1e-200 and 1e200", "rates")
-        self.is_uniform = bool((each == each[0]).all())
+        self.law = uniform if (each == each[0]).all() else other
+        self._is_uniform = self.law is uniform
 
     def blocks(
         self, seed: Seed, *, steps: int, runs: int = 1, size: int = 4096
@@ -126,42 +131,39 @@ class _Independent:
             yield Events(first, self._choices[drawn], times)
 
     def _drawn(self, draws: Draws, count: int) -> npt.NDArray[np.int64]:
-        if self.is_uniform:
+        if self._is_uniform:
             return draws.below(len(self._choices), count)
         return draws.shared_out(self._thresholds, count)
 
 
-class Poisson:
+class Poisson(_Independent):
     """Lets every agent act alone, at the ticks of its own Poisson clock.
 
     With equal rates each step is anybody's, whatever happened before: what random walks
     on the complete graph and coordinate descent need. Rate 0 never acts.
     """
 
-    def __init__(self, agents: int, rates: float | Sequence[float] | Floats = 1.0) -> None:
-        self.agents = whole(agents, "agents", 1, 2**31 - 1)
-        choices = np.arange(agents, dtype=np.int32)[:, None]
-        self._clocks = _Independent(choices, rates)
-        self.law = ClockLaw.UNIFORM if self._clocks.is_uniform else ClockLaw.WEIGHTED
-        self.blocks = self._clocks.blocks
+    def __init__(self, agents: int, rates: Rates = 1.0) -> None:
+        many = whole(agents, "agents", 1, 2**31 - 1)
+        choices = np.arange(many, dtype=np.int32)[:, None]
+        super().__init__(many, choices, rates, ClockLaw.UNIFORM, ClockLaw.WEIGHTED)
 
 
-class EdgeClock:
+class EdgeClock(_Independent):
     """Lets the two ends of an edge act together, at the ticks of the edge's own Poisson clock.
 
     Rates are in the order of `graph.edges()`, by default the weights of the graph. An
     agent takes part in proportion to the rates of its edges.
     """
 
-    def __init__(self, graph: Graph, rates: float | Sequence[float] | Floats | None = None) -> None:
+    def __init__(self, graph: Graph, rates: Rates | None = None) -> None:
         if not graph.edge_count:
             raise UsageError("a graph without edges lets nobody act", "graph")
-        self.agents = graph.parties
         choices = np.column_stack(graph.edges()).astype(np.int32)
-        self._clocks = _Independent(choices, graph.edge_weights if rates is None else rates)
-        uniform = self._clocks.is_uniform
-        self.law = ClockLaw.UNIFORM_EDGES if uniform else ClockLaw.WEIGHTED_EDGES
-        self.blocks = self._clocks.blocks
+        laws = ClockLaw.UNIFORM_EDGES, ClockLaw.WEIGHTED_EDGES
+        super().__init__(
+            graph.parties, choices, graph.edge_weights if rates is None else rates, *laws
+        )
 
 
 class _Foreseen:

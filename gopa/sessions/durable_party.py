@@ -29,7 +29,16 @@ from gopa.party import (
     TimedOut,
 )
 from gopa.party.machine import forget_frames
-from gopa.party.states import Accusing, Checking, Comparing, Counting, Done, Outside, Stopped
+from gopa.party.states import (
+    Accusing,
+    Checking,
+    Comparing,
+    Counting,
+    Done,
+    Outside,
+    Stopped,
+    opened_of,
+)
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.party_journal import RECORD, event_parts, posts_parts
 from gopa.sessions.party_memory import (
@@ -201,7 +210,10 @@ class DurableParty(Guarded):
 
     @property
     def stale_round(self) -> int | None:
-        """The current round, if the party left it for what its key has said there ([R4])."""
+        """The current round, if the party left it for what its key has said there ([R4]).
+
+        Or in an attempt before, of the same logical round.
+        """
         number = self._state.chain.round
         return number if number in self._spoken else None
 
@@ -243,6 +255,7 @@ class DurableParty(Guarded):
         finally:
             self._step_rng.end()
         spoken = self._spoken | self._unknown(event)
+        spoken |= _retried(state, spoken)
         number = state.chain.round
         if number in spoken and not rests(state.stage):
             state, _ = self._party.step(state, TimedOut(number))
@@ -376,6 +389,18 @@ class Attempt(Guarded):
         """
         self.keep()
         return self.outputs
+
+
+def _retried(state: PartyState, spoken: frozenset[int]) -> frozenset[int]:
+    """The open round, if in an earlier attempt the key said what this vault does not know ([R4]).
+
+    The input that was given there may be gone: another one would pass for the attack
+    `changed-input-in-retry`, and convict an honest party.
+    """
+    opened, number = opened_of(state.stage), state.chain.round
+    if opened is None or spoken.isdisjoint(range(number - opened.attempt, number)):
+        return frozenset()
+    return frozenset({number})
 
 
 def lacking(wanted: Fetch, entries: Iterable[Posted]) -> bool:

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from gopa.adversary.deeds.organising import GivesUp
 from gopa.messages.framing import Posted
 from gopa.messages.party import COMMIT, JOIN
 from gopa.messages.phases import Phase
+from gopa.organiser import SessionSetting
 from gopa.party import Event, Fetched, Output, Part, PartyState, Post, Supplied, TimedOut, Witnessed
 from gopa.party.states import BetweenRounds, Checking, Committed, Joined, Outside
 from gopa.sessions.vault import MemoryVault
-from gopa.simulation import Simulation
+from gopa.simulation import Script, Simulation
 from gopa.simulation.access import body_of
 from gopa.simulation.party import SimulatedParty
 from tests.sessions.parties.test_killed import CASES, LIAR, SUBJECT
@@ -28,7 +30,7 @@ from tests.sessions.parties.worlds import (
     require_one_voice,
     world,
 )
-from tests.simulation.worlds import inputs_for, require_sound
+from tests.simulation.worlds import FULL, SCALAR, SIGNED, inputs_for, require_sound
 
 
 @dataclass
@@ -145,6 +147,42 @@ def test_new_vault_in_a_round_that_has_heard_the_party() -> None:
     play.run()
     assert len(found) > 4
     assert set(found) == {(1, True)}
+
+
+@dataclass
+class Forgetful(Restarting):
+    """Loses its vault when a round opens; its owner offers another value than before."""
+
+    actor: SimulatedParty | None = None
+    since: int = 0
+
+    def step(self, state: PartyState, event: Event) -> tuple[PartyState, tuple[Output, ...]]:
+        opens = isinstance(event, Posted) and event.entry.round == self.since
+        if not opens or self.actor is None:
+            return super().step(state, event)
+        actor, self.actor = self.actor, None
+        self.durable = durable(actor, MemoryVault(), "of nobody")
+        self.durable.step(Supplied(0, (1,)))
+        catch_up(self.durable, actor)
+        return self.durable.state, self.durable.remembered
+
+
+@pytest.mark.parametrize("setting", [FULL, SIGNED], ids=["full", "signed"])
+@pytest.mark.parametrize("since", [2, 9])
+def test_whoever_lost_its_input_gives_no_other_one_in_a_retry(
+    since: int, setting: SessionSetting
+) -> None:
+    """Its vault is gone behind an attempt without a result: it is back for the next input."""
+    simulation = world(SCALAR, setting, Script().organise(GivesUp(Phase.COMMIT)))
+    actor, kept = simulation.parties[SUBJECT], MemoryVault()
+    process = Forgetful(lambda: durable(actor, kept), actor=actor, since=since)
+    replace_party(actor, process)
+    for logical in range(2):
+        inputs = inputs_for(SCALAR, logical)
+        record = simulation.run_round(inputs)
+        assert len(record.attempts) == 2 - logical
+        assert (SUBJECT in record.included) is (since != 2 or logical == 1)
+    assert simulation.findings().faults == ()
 
 
 def test_own_entry_of_a_round_to_come_is_remembered_until_then() -> None:

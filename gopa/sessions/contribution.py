@@ -44,8 +44,8 @@ _OF_ONE: Final = frozenset({"clipped", "scaled"})
 class Decided:
     """Says that a logical round has its result, or will have none any more.
 
-    `count` is how many parties are in the result. `part` is what part this party had in the
-    last attempt.
+    `count` is how many parties are in the result, `included` whether this one is: also without a
+    part in the end of the last attempt, if others opened its mask. `part` is what part it had.
     """
 
     round: int
@@ -54,6 +54,7 @@ class Decided:
     part: Part
     outcome: ResultMessage | Abort
     count: int
+    included: bool
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -210,7 +211,7 @@ def contribution(manifest: Manifest, offered: Offered, decided: Decided) -> Cont
         stderr=structure.restore(estimate.mean_deviation),
         sum_stderr=structure.restore(estimate.total_deviation),
         count=decided.count,
-        included=decided.part is Part.ACTIVE,
+        included=decided.included,
         part=decided.part,
         clipped=offered.encoded.clipped,
         scaled=offered.encoded.scaled,
@@ -292,6 +293,13 @@ class RoundProgress:
     def news(self) -> RoundStatus | None:
         """The status behind the last message that was read; None if there is none."""
         return None if self._round is None else _news(self._round)
+
+    def lists(self, number: int, author: bytes) -> bool:
+        """Whether the final list of this round has that party, as far as it was heard."""
+        found = self._round
+        if found is None or found.number != number or found.final is None:
+            return False
+        return found.places.get(author) in found.final
 
     def hear(self, posted: Posted) -> RoundStatus | None:
         """The status behind this entry, if it completes a message."""

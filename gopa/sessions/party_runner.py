@@ -387,7 +387,17 @@ class PartyRunner(Guarded):
     def _decided(self, ended: Finished) -> Decided:
         news = self._progress.news
         count = 0 if news is None or news.present is None else news.present
-        return Decided(ended.round, ended.logical, ended.attempt, ended.part, ended.outcome, count)
+        # Others recover the mask of whoever left behind the final list: its value is in the sum.
+        listed = self._progress.lists(ended.round, self._author)
+        return Decided(
+            round=ended.round,
+            logical=ended.logical,
+            attempt=ended.attempt,
+            part=ended.part,
+            outcome=ended.outcome,
+            count=count,
+            included=ended.part is Part.ACTIVE or listed,
+        )
 
     def _disappoint(self, error: BaseException) -> None:
         """Give everybody who waits the error: no round of theirs will come."""

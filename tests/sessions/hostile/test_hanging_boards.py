@@ -14,10 +14,22 @@ from bulletin_board.client.http import NetworkError, Response
 from bulletin_board.lookup import LOOKUP
 from gopa.messages.phases import Phase
 from gopa.party import Part
+from gopa.party.states import Outside
 from gopa.sessions.contribution import Contribution
-from tests.sessions.hostile.worlds import Gate, Through, World, of, sooner, world
+from tests.sessions.hostile.worlds import Gate, Through, World, closing, of, sooner, world
 from tests.simulation.worlds import FEW
+from zkp.noise_table import NoNoise
 
+RECOVERED = replace(
+    FEW,
+    rounds=1,
+    attempts=1,
+    charged=0,
+    survivors=4,
+    loss=1,
+    threshold_numerator=1,
+    threshold_denominator=2,
+)
 ONCE = replace(FEW, rounds=1, attempts=1, charged=0)
 VICTIM = 0
 RECORD = 85
@@ -108,3 +120,44 @@ def test_a_question_without_an_answer_keeps_nobody_in_a_round(
     assert (mine.included, mine.part) == (False, Part.TIMED_OUT)
     assert all(isinstance(each, Contribution) and each.included for each in rest)
     assert findings.faults == ()
+
+
+@pytest.mark.parametrize("exact", [True, False], ids=["exact", "noisy"])
+def test_whoever_left_behind_the_final_list_is_told_that_its_value_is_in_the_sum(
+    *, exact: bool, tmp_path: Path
+) -> None:
+    """Others recover its mask. If it did not know, it would give the value to a second sum."""
+    terms = RECOVERED if not exact else replace(RECOVERED, noise=NoNoise(), epsilon=None)
+    mood = Mood()
+
+    async def work(here: World) -> list[object]:
+        organiser_run = here.start_organiser(stops=closing(Phase.CONFIRM))
+        gate = Hanging(here.ticket.board, silent=False)
+        way = Through(gate)
+        here.clients.append(here.member(VICTIM, connect=way, waiting=mood))
+        here.ways.append(way)
+        for number in range(1, terms.parties):
+            here.client(number)
+        offers = here.offers()
+        await sooner(lambda: len(of(here.entries(), Phase.CONFIRM)) == terms.parties)
+        mood.round_seconds, gate.hangs = 0.5, True
+        organiser_run.gate.stops = lambda _: False
+        await sooner(lambda: gate.held > 0)
+        mood.now += 1.0
+        await sooner(lambda: isinstance(here.state(VICTIM).stage, Outside), 20.0)
+        gate.hangs = False
+        await here.overdue(organiser_run, Phase.UNMASK)
+        got = await asyncio.gather(*offers)
+        await here.leave(*offers)
+        await organiser_run.task
+        return list(got)
+
+    with world(tmp_path, terms) as here:
+        mine, *rest = asyncio.run(work(here))
+        findings = here.findings()
+    assert findings.rounds[0].final == tuple(range(terms.parties))
+    assert findings.faults == ()
+    assert isinstance(mine, Contribution)
+    assert (mine.included, mine.part) == (True, Part.TIMED_OUT)
+    assert "yours among them" in str(mine)
+    assert all(isinstance(each, Contribution) and each.sum == mine.sum for each in rest)

@@ -105,6 +105,7 @@ class SignedEntry:
 SIGNED_ENTRY: Codec[SignedEntry] = record(SignedEntry, entry=ENTRY, signature=SIGNATURE)
 
 LARGEST_ENTRY = SIGNED_ENTRY.max_size
+SMALLEST_ENTRY = SIGNED_ENTRY.min_size
 
 
 class Submission(NamedTuple):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias
 
-from bulletin_board.entry import LARGEST_ENTRY
+from bulletin_board.entry import LARGEST_ENTRY, SMALLEST_ENTRY
 from bulletin_board.note import LARGEST_NOTE
 from gopa.messages.phases import Phase
 from gopa.party import Fetch
@@ -61,7 +61,8 @@ class ShownKind(IntEnum):
     OWN = 2
 
 
-_RAW: Final = opaque(1, LARGEST_ENTRY)
+# A host that lies could send tens of millions of tiny entries, which take many times their size.
+_RAW: Final = opaque(SMALLEST_ENTRY, LARGEST_ENTRY)
 SHOWN: Final[Codec[Shown]] = select(
     "Shown",
     enumeration(ShownKind, u8),

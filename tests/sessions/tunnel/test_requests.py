@@ -264,6 +264,42 @@ def test_a_session_that_asks_too_much_is_refused_before_anything_is_said() -> No
         world.maker(0, policy=strict)().answer(b"", request)
 
 
+def spliced(shown: TunnelRequest, raw: bytes) -> bytes:
+    """The bytes of a request whose `whole` has this entry alone, whatever it is."""
+    data = REQUEST.encode(replace(shown, whole=(), prefix=()))
+    item = len(raw).to_bytes(2) + raw
+    return data[:-6] + len(item).to_bytes(4) + item + data[-2:]
+
+
+def test_nothing_shorter_than_an_entry_is_read() -> None:
+    """Millions of them in one request would take gigabytes, before any proof is looked at."""
+    shown, raw = call(3)[2], entry_bytes(0)
+    assert REQUEST.decode(spliced(shown, raw)).whole == (raw,)
+    for short in (b"x", raw[:215]):
+        with pytest.raises(MalformedMessage) as caught:
+            REQUEST.decode(spliced(shown, short))
+        assert "whole" in caught.value.field
+
+
+def test_signatures_are_verified_of_what_is_in_the_log_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Anybody can sign a hundred thousand entries that are in no log."""
+    caller, state, shown = call(3)
+    verified: list[Submission] = []
+
+    def verify(submission: Submission) -> None:
+        verified.append(submission)
+
+    monkeypatch.setattr(call_module, "verify_entry", verify)
+    caller.party().answer(state, REQUEST.encode(shown), caller.supply)
+    assert verified
+    verified.clear()
+    with pytest.raises(InvalidProof):
+        caller.party().answer(state, REQUEST.encode(resigned(shown)), caller.supply)
+    assert not verified
+
+
 @pytest.mark.parametrize("version", [0, 2])
 def test_other_versions_are_refused_by_name(version: int) -> None:
     caller, state, shown = call(1)
@@ -305,7 +341,7 @@ def test_a_party_that_lies_to_its_host_harms_nobody_else() -> None:
         with pytest.raises(InvalidProof):
             host.take(key, REPLY.encode(replace(said, posts=posts)))
     with pytest.raises(MalformedMessage):
-        host.take(key, REPLY.encode(replace(said, posts=(b"no entry",))))
+        host.take(key, REPLY.encode(replace(said, posts=(bytes(216),))))
 
 
 def test_what_a_host_hides_it_may_show_later() -> None:

@@ -30,7 +30,9 @@ _SHOWN = (TunnelEntry(4, entry_bytes(0)), OwnEntry(7, HASH))
 MESSAGES: dict[str, bytes] = {
     "request: nothing but a checkpoint": REQUEST.encode(TunnelRequest(1, SESSION, b"note")),
     "request: everything": REQUEST.encode(
-        TunnelRequest(1, SESSION, b"note", (HASH,), _SHOWN, (HASH, HASH), (b"entry",), (HASH,))
+        TunnelRequest(
+            1, SESSION, b"note", (HASH,), _SHOWN, (HASH, HASH), (entry_bytes(1),), (HASH,)
+        )
     ),
     "reply: nothing is wanted": REPLY.encode(
         TunnelReply(1, SESSION, PARTY, 0, 0, Want.NOTHING, None, True, False, ())

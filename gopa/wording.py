@@ -176,6 +176,16 @@ EXACT_DIFFERENCE: Final = (
     "two exact sums over sets of parties that differ by one party reveal that party's value"
 )
 
+
+_PAIR: Final = 2
+
+
+def hidden_among(honest: int) -> str:
+    """Says in what an exact sum hides a value where so many honest parties are certain."""
+    found = f"a value is hidden only in the sum of {honest} honest parties or more"
+    return f"{found}; of two each knows the other's" if honest == _PAIR else found
+
+
 EXACT_MODES: Final = {
     "full": "full, exact: inputs in range are proved; no noise",
     "signed": "signed, exact: inputs are NOT proved; no noise",

@@ -23,7 +23,15 @@ from gopa.auditing.session_checks import check_session, remarks, rounds_of
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import CheckTally
 from gopa.messages.manifest import Mode
-from gopa.wording import EXACT, EXACT_DIFFERENCE, EXACT_SUMMARIES, SUMMARIES, counted, sentence
+from gopa.wording import (
+    EXACT,
+    EXACT_DIFFERENCE,
+    EXACT_SUMMARIES,
+    SUMMARIES,
+    counted,
+    hidden_among,
+    sentence,
+)
 
 _NOT_ANCHORED: Final = "Keys not anchored."
 _CONSISTENT: Final = "Self-consistent; keys not anchored."
@@ -137,6 +145,7 @@ def limits(  # noqa: PLR0913 - what a report may not leave out
         )
         if session.exact:
             lines.append(f"{sentence(EXACT)}; {EXACT_DIFFERENCE}.")
+            lines.append(f"{sentence(hidden_among(session.fewest - session.corrupt))}.")
             lines.extend(islice(differing_by_one(rounds), _MOST_NAMED))
         if bounded:
             lines.append("That vectors keep to the planned length is NOT proved.")

@@ -53,6 +53,7 @@ from gopa.wording import (
     MODES,
     PHASES,
     counted,
+    hidden_among,
     name_of,
     promise_of,
 )
@@ -397,7 +398,10 @@ def question_rows(manifest: Manifest) -> list[tuple[str, str]]:
     rounds = "1 round" if terms.rounds == 1 else f"{terms.rounds} rounds"
     cost = promise_of(terms.epsilon, terms.delta)
     if terms.exact:
-        cost += f"; {EXACT_DIFFERENCE}. The rest stays hidden but for a chance of {terms.delta}"
+        cost += (
+            f"; {EXACT_DIFFERENCE}. The rest stays hidden but for a chance of {terms.delta}:"
+            f" {hidden_among(terms.honest)}"
+        )
     modes = EXACT_MODES if terms.exact else MODES
     plan = f"{terms.parties} parties, at least {terms.survivors} in a result; {rounds}"
     return [

@@ -18,7 +18,7 @@ from gopa.planning.request import Request
 from gopa.planning.result import Errors, Plan, PlanReason
 from gopa.planning.terms import Terms
 from gopa.planning.worth import Guarantee, attendance_of, units_of
-from gopa.wording import EXACT, EXACT_DIFFERENCE, counted
+from gopa.wording import EXACT, EXACT_DIFFERENCE, counted, hidden_among
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, NoNoise
 
@@ -105,7 +105,8 @@ def describe_noise(terms: Terms) -> str:
 
 def _why_noise(terms: Terms) -> str:
     if terms.exact:
-        return f"asked for by epsilon=None: {EXACT}; {EXACT_DIFFERENCE}"
+        hidden = hidden_among(terms.honest)
+        return f"asked for by epsilon=None: {EXACT}; {EXACT_DIFFERENCE}; {hidden}"
     return "the smallest that meets delta with the exact law"
 
 

@@ -14,7 +14,7 @@ from gopa.planning.liveness import Liveness
 from gopa.planning.terms import Terms
 from gopa.planning.usefulness import terms_warning
 from gopa.rounding import blur
-from gopa.wording import promise_of
+from gopa.wording import hidden_among, promise_of
 
 NoiseName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
 
@@ -22,6 +22,8 @@ Objective: TypeAlias = Literal["error", "peers", "masks"]
 
 
 _WIDTH: Final = 100
+_FEW: Final = 3
+"""With fewer honest parties in an exact sum each of them knows the other's value."""
 """Columns of an explanation."""
 
 
@@ -92,7 +94,12 @@ class Plan:
         noisy = terms_warning(
             self.terms, planned, colluding=self.colluding, dropout=self.liveness.dropout
         )
-        return (*((rare,) if chance < GOOD_CHANCE else ()), *((noisy,) if noisy else ()))
+        few = hidden_among(self.terms.honest) if self.terms.exact else ""
+        return (
+            *((rare,) if chance < GOOD_CHANCE else ()),
+            *((noisy,) if noisy else ()),
+            *((few,) if few and self.terms.honest < _FEW else ()),
+        )
 
     def __repr__(self) -> str:
         terms = self.terms

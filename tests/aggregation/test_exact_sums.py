@@ -17,7 +17,7 @@ from gopa.auditing import Verdict, audit
 from gopa.auditing.html.page import to_html
 from gopa.planning import Terms, guarantee
 from gopa.planning.worth import Worth, judge
-from gopa.wording import EXACT, EXACT_DIFFERENCE, sentence
+from gopa.wording import EXACT, EXACT_DIFFERENCE, hidden_among, sentence
 from zkp.noise_table import NoNoise
 
 MODES = get_args(Mode)
@@ -166,6 +166,23 @@ def test_plans_keep_what_they_say(asked: dict[str, Any]) -> None:
     assert 2 * terms.survivors > terms.parties + terms.corrupt
     assert EXACT in plan.explain().replace("\n", " ").replace("  ", " ") or EXACT in repr(plan)
     assert not plan.warnings or plan.liveness.session < 0.9
+
+
+def test_of_two_each_knows_the_value_of_the_other(tmp_path: Path) -> None:
+    """So few are no crowd: the plan warns, and whoever is asked or audits is told how many."""
+    asked = {"n": 10, "epsilon": None, "dropout": 0.0}
+    for corrupt, honest in ((8, 2), (6, 4)):
+        plan = gopa.plan(corrupt=corrupt, **asked)
+        words = hidden_among(honest)
+        assert plan.terms.honest == honest
+        assert plan.warnings == ((words,) if honest == 2 else ())
+        assert " ".join(plan.explain().split()).count(words) == (2 if honest == 2 else 1)
+    noisy = gopa.plan(n=10, corrupt=8, dropout=0.0, epsilon=100, delta=0.9)
+    assert noisy.terms.honest == 2
+    assert hidden_among(2) not in noisy.warnings
+    result = gopa.sum([1, 0, 1, 1], made(n=4, integers=True), integers=True, seed=1)
+    log = result.transcript.archive(tmp_path / "exact.gopa")
+    assert f"{sentence(hidden_among(2))}." in audit(log).limits
 
 
 def test_what_was_vetoed_is_not_to_be_given_again() -> None:

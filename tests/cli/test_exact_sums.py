@@ -15,7 +15,7 @@ from gopa.cli.session_progress import question_rows
 from gopa.messages.manifest import Mode
 from gopa.organiser import SessionSetting
 from gopa.wording import EXACT as SAID
-from gopa.wording import EXACT_DIFFERENCE, NO_EPSILON, sentence
+from gopa.wording import EXACT_DIFFERENCE, NO_EPSILON, hidden_among, sentence
 from tests.cli.joining import events, stand
 from wire.errors import UsageError
 
@@ -54,6 +54,7 @@ def test_a_party_is_told_what_to_say_and_then_takes_part(tmp_path: Path) -> None
         assert SAID in refused.exception.message.replace("The exact", "the exact")
         asked = dict(question_rows(here.world.manifest))
         assert SAID in asked["privacy"]
+        assert hidden_among(FIVE.honest) in asked["privacy"]
         again = here.join("--value", "0.5", "--accept-exact-sum", "--rounds", 2)
         assert isinstance(again.exception, UsageError)
         assert again.exception.field == "--rounds"

@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from dataclasses import replace
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -18,7 +18,14 @@ from tests.verifier.mutations import Material, flipped, material
 from wire.ed25519 import PublicKey
 from wire.errors import MalformedMessage
 
-NAMES: Final = ("clean_full", "clean_weighted", "clean_curious", "clean_drand", "clean_recovery")
+NAMES: Final = (
+    "clean_full",
+    "clean_weighted",
+    "clean_curious",
+    "clean_drand",
+    "clean_recovery",
+    "exact_full",
+)
 WORTH: Final = "04-S3"
 WIDTH, NUMBERS = 4, 6
 """Parties, corrupt, survivors, loss, k, dimension: the terms begin with these."""
@@ -118,6 +125,50 @@ def test_both_want_all_retries_charged_where_anybody_may_come_and_masks_are_reco
     assert not agree(given, anybody.replace(charged, fewer))
     on_a_roster = replace(listed, terms=replace(terms, charged=1)).to_bytes()
     assert agree(given, on_a_roster)
+
+
+ONE_SUM: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
+    "a charged retry": ({"attempts": 2}, {"attempts": 2, "charged": 1}),
+    "Gaussian masks": ({}, {"mask": "gaussian", "mask_deviation": 9}),
+    "half of the honest parties": ({"survivors": 4}, {"survivors": 3}),
+    "two attempts for anybody": ({"attempts": 1}, {"attempts": 2}),
+}
+
+
+@pytest.mark.parametrize("name", ONE_SUM)
+def test_both_see_to_it_that_a_round_releases_one_exact_sum(name: str) -> None:
+    """[S5]: each of its conditions, with everything else as in a manifest that both take."""
+    given, body = manifest_of("exact_full")
+    listed = MANIFEST.decode(body)
+    assert isinstance(listed.admission, Roster)
+    keys = tuple(sorted((*listed.admission.keys, b"\xff" * 32)))
+    listed = replace(
+        listed,
+        admission=OpenAdmission(5) if name.endswith("anybody") else Roster(keys),
+        terms=replace(listed.terms, parties=5, survivors=4, loss=1, k=4),
+    )
+    for changes, taken in zip(ONE_SUM[name], (True, False), strict=True):
+        changed = replace(listed, terms=replace(listed.terms, **changes)).to_bytes()
+        assert agree(given, changed) is taken
+        archive, anchors = log_of(given, changed)
+        rules = {rule for *_, rule in second(archive, anchors).faults} - {WORTH}
+        assert rules == (set() if taken else {"04-S5"})
+
+
+def test_both_take_an_epsilon_or_no_noise() -> None:
+    """Not both and not neither: an epsilon without noise would claim what nothing keeps."""
+    given, exact = manifest_of("exact_full")
+    _, noisy = manifest_of("clean_full")
+    assert agree(given, exact)
+    assert agree(given, noisy)
+    epsilon = str(MANIFEST.decode(noisy).terms.promised_epsilon).encode()
+    spelt = bytes([len(epsilon)]) + epsilon
+    start = _terms_at(noisy)
+    at = noisy.index(spelt + bytes([len(str(MANIFEST.decode(noisy).terms.delta))]), start)
+    assert not agree(given, noisy[:at] + b"\0" + noisy[at + len(spelt) :])
+    delta = str(MANIFEST.decode(exact).terms.delta).encode()
+    at = exact.index(b"\0" + bytes([len(delta)]) + delta, _terms_at(exact))
+    assert not agree(given, exact[:at] + spelt + exact[at + 1 :])
 
 
 def test_a_manifest_names_no_more_parties_than_its_messages_hold() -> None:

@@ -110,6 +110,7 @@ class _JoinOptions:
     max_weight: str | None
     clip: bool
     rounds: int
+    again: bool
     policy: LocalPolicy
 
 
@@ -197,6 +198,9 @@ Exit codes:
 @click.option(
     "--accept-exact-sum", is_flag=True, help="Take part where the sum is released without noise."
 )
+@click.option(
+    "--again", is_flag=True, help="Give a new value to another exact sum of the same session."
+)
 @click.option("--yes", is_flag=True, help="Do not ask on a terminal whether to take part.")
 @figures_option
 @log_options
@@ -224,6 +228,7 @@ def join(  # noqa: PLR0913 - click passes every option by name
     allow_anyone: bool,
     allow_simulation: bool,
     accept_exact_sum: bool,
+    again: bool,
     yes: bool,
     metrics: MetricsAddress | None,
     log_lines: LogOptions,
@@ -246,6 +251,7 @@ def join(  # noqa: PLR0913 - click passes every option by name
         max_weight=max_weight,
         clip=clip,
         rounds=rounds,
+        again=again,
         policy=LocalPolicy(
             epsilon=epsilon,
             delta=delta,
@@ -321,6 +327,7 @@ async def _run(
         if found is not None:
             _show_last(found, screen, as_json=as_json)
             return
+        _require_new_value(membership, again=asked.again)
         for _ in range(asked.rounds):
             if membership.news is None or membership.news.opens is None:
                 screen.set_activity(CurrentActivity("waiting for a round to open"))
@@ -332,6 +339,16 @@ def _require_one_round(manifest: Manifest, rounds: int) -> None:
     if manifest.terms.exact and rounds > 1:
         message = f"every round of exact sums takes a new value: {EXACT_DIFFERENCE}. Take 1"
         raise UsageError(message, "--rounds")
+
+
+def _require_new_value(membership: Membership, *, again: bool) -> None:
+    """A command that is started once more does not give a value to a second exact sum unasked."""
+    if membership.manifest.terms.exact and membership.gave_before and not again:
+        message = (
+            "a value of yours was in a round of this session before, whose exact sum somebody may"
+            f" know: {EXACT_DIFFERENCE}. If this value is a new one, say --again"
+        )
+        raise UsageError(message, "value")
 
 
 async def _answer(asked: _JoinOptions, membership: Membership, screen: ProgressDisplay) -> Any:

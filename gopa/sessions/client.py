@@ -19,6 +19,7 @@ from bulletin_board import LogReader
 from gopa.aggregation.encoding import Encoding
 from gopa.aggregation.structure import Value
 from gopa.aggregation.weighting import largest_weight
+from gopa.messages.framing import NO_LEAF
 from gopa.messages.manifest import Manifest
 from gopa.party import LocalPolicy
 from gopa.party.ending import next_round
@@ -310,6 +311,11 @@ class Membership(Guarded):
     def committed(self) -> bool:
         """Whether a value of this party is in the round that is going on, from before a restart."""
         return self._kept is not None
+
+    @property
+    def gave_before(self) -> bool:
+        """Whether a value of this party went into an earlier round of the session."""
+        return self._party.state.own_leaf != NO_LEAF and not self.committed
 
     @property
     def rounds_left(self) -> int:

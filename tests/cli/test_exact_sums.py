@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from gopa.adversary.setup import EXACT
+from gopa.adversary.setup import EXACT, SMALL
 from gopa.cli import commands
 from gopa.cli.session_progress import question_rows
 from gopa.messages.manifest import Mode
@@ -64,3 +64,29 @@ def test_a_party_is_told_what_to_say_and_then_takes_part(tmp_path: Path) -> None
         assert found["exact"] is True
         assert found["mean"] == 0.5
         assert here.world.findings().faults == ()
+
+
+def test_a_command_that_is_started_again_gives_no_value_to_a_second_sum(tmp_path: Path) -> None:
+    """As one does that restarts whatever ends: two sums with one value in both show who differs."""
+    asked = ("--value", "0.5", "--accept-exact-sum")
+    with stand(tmp_path, replace(FIVE, rounds=2), setting=SIGNED) as here:
+        first = here.join(*asked)
+        assert first.exit_code == 0, first.output
+        for _ in range(2):
+            refused = here.join(*asked)
+            assert isinstance(refused.exception, UsageError)
+            assert "--again" in refused.exception.message
+        second = here.join("--value", "0.25", "--accept-exact-sum", "--again")
+        assert second.exit_code == 0, second.output
+        assert [events(each)[-1]["round"] for each in (first, second)] == [1, 2]
+        assert here.join(*asked).exit_code == 0  # it shows the last result once more
+        assert here.world.findings().faults == ()
+
+
+def test_a_command_that_is_started_again_takes_part_in_noisy_rounds(tmp_path: Path) -> None:
+    """What they cost together is planned."""
+    noisy = replace(SMALL.terms, parties=5, k=4, survivors=4, loss=1, rounds=2)
+    with stand(tmp_path, noisy, setting=SIGNED) as here:
+        found = [here.join("--value", "0.5") for _ in range(2)]
+        assert [each.exit_code for each in found] == [0, 0]
+        assert [events(each)[-1]["round"] for each in found] == [1, 2]

@@ -94,7 +94,8 @@ class TunnelParty(Guarded):
         With `lost` a party begins again whose state is gone: it takes no part in the logical
         rounds to which it may have given a value, and all older states are refused from now on.
 
-        Raises `StateLost` if it has begun before, unless `lost`.
+        Raises `StateLost` if it has begun before, unless `lost`; and with `lost` if the guard says
+        that it has not.
         """
         known, counter, state = self._first(lost=lost)
         return self._said(known, counter, state, b"")[0]
@@ -171,6 +172,13 @@ class TunnelParty(Guarded):
         known, last = last_mark(self._guard, str(self._place))
         if last is not None and not lost:
             message = "this party has begun before: give its last state, or begin(lost=True)"
+            raise StateLost(message)
+        if last is None and lost:
+            # A guard that was emptied too: the party could be made to speak twice in a round.
+            message = (
+                "this guard knows nothing of the party: give it the guard that it had, or begin()"
+                " if it has never answered anywhere"
+            )
             raise StateLost(message)
         state = TunnelState(
             version=STATE_VERSION,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from functools import cache
 
 import pytest
@@ -37,6 +38,7 @@ from tests.board.tools import entry_bytes, log_key, signer
 from tests.sessions.tunnel.worlds import Caller, Tunnelled
 from tests.simulation.worlds import FEW, SIGNED
 from wire.errors import FaultyBoard, InvalidProof, InvalidSignature, MalformedMessage, UsageError
+from zkp.noise_table import NoNoise
 
 ONCE = replace(FEW, rounds=1)
 LYING = InvalidProof, MalformedMessage, InvalidSignature
@@ -298,6 +300,24 @@ def test_signatures_are_verified_of_what_is_in_the_log_only(
     with pytest.raises(InvalidProof):
         caller.party().answer(state, REQUEST.encode(resigned(shown)), caller.supply)
     assert not verified
+
+
+EXACT = replace(ONCE, noise=NoNoise(), epsilon=None, charged=0, survivors=4, loss=1)
+
+
+def test_an_exact_sum_is_accepted_by_name_only() -> None:
+    """A party that is called refuses it like any other (attack `exact-downgrade`)."""
+    world = Tunnelled(EXACT, SIGNED)
+    world.act()
+    world.host.refresh()
+    request = world.host.request(world.caller(0).party().key) or b""
+    unnamed = replace(permissive(EXACT), exact_sums=False, epsilon=Decimal("Infinity"))
+    with pytest.raises(Refusal) as caught:
+        world.maker(0, policy=unnamed)().answer(b"", request)
+    assert caught.value.field == "exact_sums"
+    found = world.run().findings()
+    assert found.faults == ()
+    assert found.rounds[0].sums == (sum(range(5)),)
 
 
 @pytest.mark.parametrize("version", [0, 2])

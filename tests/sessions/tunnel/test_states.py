@@ -265,6 +265,15 @@ def test_a_party_that_lost_its_state_before_it_gave_a_value_loses_no_round() -> 
     assert world.findings().rounds[0].final == tuple(range(5))
 
 
+def test_what_was_lost_with_its_guard_is_not_made_anew() -> None:
+    """The guard that was emptied does not know to which rounds the party has given a value."""
+    party = held().maker(0, MemoryGuard())()
+    with pytest.raises(StateLost):
+        party.begin(lost=True)
+    assert party.standing(party.begin()).counter == 0
+    assert party.standing(party.begin(lost=True)).counter == 1
+
+
 def test_a_party_that_leaves_keeps_no_secret_and_takes_part_in_the_next_round() -> None:
     world = Tunnelled(TWICE, SIGNED)
     caller = world.caller(0)

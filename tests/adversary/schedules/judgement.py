@@ -47,6 +47,7 @@ def require_everything(arena: Arena, *, second: bool = False) -> Judged:
     """
     judged = [_judge(arena, side, second=second) for side in arena.sides]
     require_shut(arena)
+    require_one_sum(arena)
     honest_world = not (arena.lying_organiser or arena.forked)
     if honest_world:
         for actor in arena.parties:
@@ -205,6 +206,25 @@ def require_shut(arena: Arena) -> None:
                 live = arena.secrets.live.get((number, u), frozenset()) & honest
                 shut = [v for v in live if frozenset({u, v}) not in opened]
                 assert shut, f"nothing hides party {u} in round {number}"
+
+
+def require_one_sum(arena: Arena) -> None:
+    """Without noise honest parties open their masks for one final close of a logical round ([S5]).
+
+    On all logs together, in all attempts: two sums could differ by one party.
+    """
+    sound = len(arena.liars) <= arena.manifest.terms.corrupt
+    if not (arena.manifest.terms.exact and sound):
+        return
+    honest = frozenset(range(len(arena.parties))) - arena.liars
+    shown, secrets = _Shown(arena), arena.secrets
+    released: dict[int, set[bytes]] = {}
+    for number in shown.rounds:
+        for u in honest & shown.unmasked(number):
+            closes = released.setdefault(secrets.logical[number, u], set())
+            closes.add(secrets.final[number, u])
+    for logical, closes in released.items():
+        assert len(closes) == 1, f"{len(closes)} exact sums of logical round {logical}"
 
 
 class _Shown:

@@ -16,14 +16,15 @@ class Secrets:
     """By round. An edge is named by its key and by the point that its ends share.
 
     `noise` belongs to what a party committed to, `live` are the edges that mask what it
-    published, `final` the close that it confirmed, `around` are its neighbours,
-    `rolls` what it holds for the roll.
+    published, `final` the close that it confirmed and `logical` its logical round, `around` are
+    its neighbours, `rolls` what it holds for the roll.
     """
 
     noise: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
     edges: dict[tuple[int, bytes], Pair] = field(default_factory=dict)
     seeds: dict[tuple[int, int], bytes] = field(default_factory=dict)
     live: dict[tuple[int, int], frozenset[int]] = field(default_factory=dict)
+    logical: dict[tuple[int, int], int] = field(default_factory=dict)
     final: dict[tuple[int, int], bytes] = field(default_factory=dict)
     around: dict[tuple[int, int], frozenset[int]] = field(default_factory=dict)
     rolls: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
@@ -37,7 +38,7 @@ class Secrets:
             authors = stage.view.enrolment.authors
             self.live[place] = frozenset(numbers[authors[v]] for v in stage.keys)
         elif isinstance(stage, Confirmed) and place not in self.final:
-            self.final[place] = stage.leaf
+            self.final[place], self.logical[place] = stage.leaf, stage.opened.logical
 
     def _committed(
         self,

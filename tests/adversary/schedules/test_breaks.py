@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gopa.messages.phases import Phase
+from gopa.party import Refusal
+from gopa.party.states import Confirmed
+from gopa.planning.terms import Terms
 from gopa.sessions.vault.interface import StateDiverged
 from tests.adversary.schedules.arena import Arena
 from tests.adversary.schedules.breaks import BREAKS, unmasks_before_counting
 from tests.adversary.schedules.deeds import LIES
 from tests.adversary.schedules.judgement import require_everything
 from tests.adversary.schedules.searching import search
-from tests.adversary.schedules.worlds import WORLDS
+from tests.adversary.schedules.worlds import WORLDS, World
 from wire.errors import UsageError
 
 NUMBER = 1
@@ -39,6 +44,31 @@ def test_who_unmasks_before_it_counts_is_exposed(monkeypatch: pytest.MonkeyPatch
     unmasks_before_counting(monkeypatch)
     with pytest.raises(AssertionError):
         require_everything(partitioned())
+
+
+def vetoed(world: World) -> Arena:
+    """One party opens no mask while all others do; perhaps they sum up again without it."""
+    arena = Arena(world, 1)
+    for party in range(len(arena.parties)):
+        arena.supply(party, 0)
+    while not isinstance(arena.parties[0].state.stage, Confirmed):
+        arena.fair_phase()
+    arena.silence(0)
+    arena.pending = [post for post in arena.pending if post.author != 0]
+    arena.finish()
+    return arena
+
+
+def test_a_second_exact_sum_of_a_round_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be that of the first, which colluders of the silent party know, less one."""
+    exact = WORLDS["four, exact"]
+    require_everything(vetoed(exact))
+    charged = replace(exact, terms=replace(exact.terms, charged=1))
+    with pytest.raises(Refusal):
+        vetoed(charged)
+    monkeypatch.setattr(Terms, "releases_one_sum", property(lambda _: True))
+    with pytest.raises(AssertionError, match="2 exact sums of logical round 0"):
+        require_everything(vetoed(charged))
 
 
 @pytest.mark.soak

@@ -19,7 +19,7 @@ from gopa.rounds.toolkit import Toolkit
 from tests.rounds.doubles import ProofDoubles
 from wire.randomness import Rng
 from zkp import NoiseSeeds
-from zkp.noise_table import GaussianTable
+from zkp.noise_table import GaussianTable, NoNoise
 from zkp.weighted_noise import NoiseBits
 
 
@@ -96,11 +96,20 @@ def _shapes(four: Terms) -> dict[str, Terms]:
     }
 
 
+def _without_noise(four: Terms) -> dict[str, Terms]:
+    """Exact sums, which need more than half of the honest parties; attempts there are several."""
+    exact = replace(four, noise=NoNoise(), epsilon=None, charged=0, attempts=3)
+    shapes = {name: terms for name, terms in _shapes(exact).items() if name != "five"}
+    return {f"{name}, exact": terms for name, terms in shapes.items()}
+
+
 def _worlds() -> tuple[World, ...]:
     found = []
     for suffix, base, real in (("", _WIDE, False), (" with proofs", FOUR, True)):
         for rounds, twice in ((1, ""), (2, ", two rounds")):
-            for shape, terms in _shapes(replace(base, rounds=rounds)).items():
+            four = replace(base, rounds=rounds)
+            exact = {} if real else _without_noise(four)
+            for shape, terms in {**_shapes(four), **exact}.items():
                 name = f"{shape}{twice}{suffix}"
                 found.append(World(name, terms, real=real))
                 if not real or shape == "four":

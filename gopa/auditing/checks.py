@@ -97,7 +97,7 @@ CHECKS: Final = (
         *("J1", "J2", "J4", "J5", "K1", "K2", "A1", "A2"),
     ),
     _check("6.1", "whoever joined knows their key", "J3"),
-    _check("6.2", "inputs lie in the range and noise was drawn honestly", "K3", "K6"),
+    _check("6.2", "inputs lie in the range, and noise (if any) was drawn honestly", "K3", "K6"),
     _check("6.3", "what was published opens what was committed", "P1"),
     _check("6.4", "opened masks are the committed ones", "O2", "U1", "U3", "U4", "U5"),
     _check("6.5", "accusations are true", "A3", "A4", "A5"),

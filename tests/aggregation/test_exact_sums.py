@@ -4,20 +4,36 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import gopa
 from gopa import UsageError
+from gopa.adversary.privacy.audited_plan import terms_from
 from gopa.aggregation.engine import Mode
+from gopa.aggregation.result import report_lines
 from gopa.auditing import Verdict, audit
 from gopa.auditing.html.page import to_html
+from gopa.auditing.noise import warning_of
+from gopa.cli import commands
+from gopa.cli.plan import as_record
 from gopa.planning import Terms, guarantee
-from gopa.planning.worth import Worth, judge
-from gopa.wording import EXACT, EXACT_DIFFERENCE, hidden_among, sentence
+from gopa.planning.defaults import EXACT_DELTA
+from gopa.planning.explanation import draw_plan
+from gopa.planning.worth import Worth, delta_of_component, judge
+from gopa.wording import (
+    EXACT,
+    EXACT_DIFFERENCE,
+    EXACT_MODES,
+    EXACT_SUMMARIES,
+    hidden_among,
+    sentence,
+)
 from zkp.noise_table import NoNoise
 
 MODES = get_args(Mode)
@@ -88,6 +104,8 @@ def test_a_result_says_what_it_is() -> None:
     for shown in (str(result), repr(result), result._repr_html_()):
         assert EXACT in shown
     assert EXACT_DIFFERENCE in str(result)
+    lines = dict(report_lines(result))
+    assert (lines["privacy"], lines["mode"]) == ("none", f"{EXACT_MODES['full']}, simulation")
     assert json.loads(result.to_json())["exact"] is True
     noisy = gopa.sum([1, 0, 1, 1], integers=True, epsilon=8, delta=1e-3, corrupt=1, seed=1)
     assert noisy.epsilon == 8
@@ -101,6 +119,11 @@ def test_an_audit_is_valid_and_says_it_first(tmp_path: Path) -> None:
     report = audit(log, anchors=result.transcript.anchors(tmp_path / "anchors.txt"))
     assert report.verdict is Verdict.VALID
     assert report.summary.startswith(sentence(EXACT))
+    assert EXACT_SUMMARIES["VALID"] in report.summary
+    details = {each.check.number: each.detail for each in report.checks}
+    assert "nothing is claimed" in details["7.3"]
+    assert report.session is not None
+    assert warning_of(report.session, ["100"]) == ""  # rounding may be coarse; it is no noise
     assert any(EXACT_DIFFERENCE in line for line in report.limits)
     said = json.loads(report.to_json())
     assert said["session"]["epsilon"] == "none"
@@ -109,6 +132,27 @@ def test_an_audit_is_valid_and_says_it_first(tmp_path: Path) -> None:
     first = page[page.index("<body") :]
     shown = first[first.index(">", first.index("<header")) :]
     assert shown.index(sentence(EXACT)) < shown.index("Audit report")
+    assert f'<p class="bad">{sentence(EXACT)}' in page
+    assert EXACT_MODES["full"] in page
+    assert f"{EXACT}</" in page.split("privacy promised")[1][:200]
+    assert "the noise was drawn from the stated law" not in page
+    screen = CliRunner().invoke(commands, ["audit", str(log)]).stdout
+    assert f"Exact     {EXACT}; {EXACT_DIFFERENCE}" in screen
+    assert f"none: {EXACT}" in " ".join(screen.split())
+
+
+def test_a_page_calls_rounding_no_noise(tmp_path: Path) -> None:
+    result = gopa.average([0.1, 0.2, 0.3, 0.4], made(n=4, steps=10), seed=1)
+    page = to_html(json.loads(audit(result.transcript.archive(tmp_path / "a.gopa")).to_json()))
+    assert "Nobody added noise. Rounding to the grid" in page
+    assert "The noise that protects" not in page
+
+
+def test_what_is_not_proved_without_noise_is_inputs_alone(tmp_path: Path) -> None:
+    plan = made(n=4, integers=True, mode="signed")
+    result = gopa.sum([1, 0, 1, 1], plan, integers=True, mode="signed", seed=1)
+    report = audit(result.transcript.archive(tmp_path / "signed.gopa"))
+    assert "Inputs are NOT proved." in report.limits
 
 
 def test_nobody_gets_there_by_leaving_something_out() -> None:
@@ -129,8 +173,9 @@ CONTRADICTIONS: dict[str, dict[str, Any]] = {
     "mask": {"mask": "gaussian"},
     "charged": {"charged": 1},
     "trust": {"trust": "honest-but-curious", "mode": "signed"},
-    "attempts": {"open_admission": True, "attempts": 2},
+    "attempts": {"open_admission": True, "attempts": 2, "recovery": None},
     "delta": {"delta": 0},
+    "epsilon": {"epsilon": float("inf"), "delta": 1e-6},
 }
 
 
@@ -147,6 +192,8 @@ PLANS: dict[str, dict[str, Any]] = {
     "without recovery": {"recovery": None, "n": 40},
     "many": {"n": 5000, "dimension": 100},
     "strangers": {"n": 40, "open_admission": True},
+    "strangers without recovery": {"n": 40, "open_admission": True, "recovery": None},
+    "many leave": {"n": 40, "recovery": None, "dropout": 0.45},
     "half corrupt": {"n": 30, "corrupt": 12, "dropout": 0.01},
     "another delta": {"n": 300, "delta": "1e-15"},
 }
@@ -158,6 +205,7 @@ def test_plans_keep_what_they_say(asked: dict[str, Any]) -> None:
     terms: Terms = plan.terms
     assert terms.exact
     assert terms.releases_one_sum
+    assert not asked.get("open_admission") or terms.attempts == 1
     assert terms.composed == 1
     assert isinstance(terms.noise, NoNoise)
     assert judge(terms) is Worth.KEPT
@@ -166,6 +214,40 @@ def test_plans_keep_what_they_say(asked: dict[str, Any]) -> None:
     assert 2 * terms.survivors > terms.parties + terms.corrupt
     assert EXACT in plan.explain().replace("\n", " ").replace("  ", " ") or EXACT in repr(plan)
     assert not plan.warnings or plan.liveness.session < 0.9
+
+
+def test_who_forgets_delta_is_told() -> None:
+    """The default of an exact sum is none of a session with noise."""
+    with pytest.raises(UsageError) as refused:
+        gopa.plan(n=8, epsilon=8)
+    assert refused.value.field == "delta"
+    assert made().terms.delta == EXACT_DELTA
+
+
+def test_nothing_is_made_of_an_epsilon_that_is_not_there(tmp_path: Path) -> None:
+    plan = made()
+    with pytest.raises(UsageError) as refused:
+        _ = plan.terms.promised_epsilon
+    assert refused.value.field == "epsilon"
+    with pytest.raises(UsageError) as refused:
+        draw_plan(plan, tmp_path / "plan.svg")
+    assert refused.value.field == "plot"
+    assert delta_of_component(plan.terms, plan.terms.honest, 0, 1) == 1
+    record = as_record(plan)
+    with pytest.raises(UsageError) as refused:
+        terms_from(record)
+    assert refused.value.field == "epsilon"
+    assert "exact sum" in refused.value.message
+
+
+def test_without_noise_coalitions_must_not_open_masks_either() -> None:
+    """A tenth of the neighbours collude: they may not be as many as recovery takes."""
+    terms = made(n=300, corrupt=0.1).terms
+    assert terms.threshold is not None
+    assert judge(terms) is Worth.KEPT
+    weak = replace(terms, threshold_numerator=1, threshold_denominator=12)
+    assert judge(weak) is Worth.BROKEN
+    assert judge(replace(terms, threshold_numerator=0, threshold_denominator=1)) is Worth.KEPT
 
 
 def test_of_two_each_knows_the_value_of_the_other(tmp_path: Path) -> None:

@@ -11,11 +11,13 @@ from click.testing import CliRunner, Result
 
 from gopa.adversary.setup import EXACT, SMALL
 from gopa.cli import commands
-from gopa.cli.session_progress import question_rows
+from gopa.cli.plan import make_plan
+from gopa.cli.session_progress import question_rows, result_text
 from gopa.messages.manifest import Mode
+from gopa.messages.organiser import ResultMessage
 from gopa.organiser import SessionSetting
 from gopa.wording import EXACT as SAID
-from gopa.wording import EXACT_DIFFERENCE, NO_EPSILON, hidden_among, sentence
+from gopa.wording import EXACT_DIFFERENCE, EXACT_MODES, NO_EPSILON, hidden_among, sentence
 from tests.cli.joining import events, stand
 from wire.errors import UsageError
 
@@ -34,8 +36,19 @@ def test_a_word_asks_for_it_and_leaving_it_out_does_not(command: str) -> None:
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert (found.get("terms") or found)["epsilon"] == NO_EPSILON
+    shown = found.get("rounds") or [{"exact": True}]
+    assert [each["exact"] for each in shown] == [True]
     for missing in ((), ("--delta", "1e-6"), ("--epsilon", ""), ("--epsilon", "None")):
         assert run(*asked, *missing).exit_code != 0
+
+
+def test_no_epsilon_is_no_word_for_an_exact_sum() -> None:
+    asked = {"n": 8, "corrupt": 1}
+    assert make_plan(epsilon=NO_EPSILON, **asked).terms.exact
+    for missing in ({}, {"epsilon": None}):
+        with pytest.raises(UsageError) as refused:
+            make_plan(**missing, **asked)
+        assert refused.value.field == "--epsilon"
 
 
 def test_a_plan_says_it_first() -> None:
@@ -55,6 +68,8 @@ def test_a_party_is_told_what_to_say_and_then_takes_part(tmp_path: Path) -> None
         asked = dict(question_rows(here.world.manifest))
         assert SAID in asked["privacy"]
         assert hidden_among(FIVE.honest) in asked["privacy"]
+        assert EXACT_MODES["signed"] in asked["plan"]
+        assert "To accept: --accept-exact-sum" in refused.exception.message
         again = here.join("--value", "0.5", "--accept-exact-sum", "--rounds", 2)
         assert isinstance(again.exception, UsageError)
         assert again.exception.field == "--rounds"
@@ -63,6 +78,10 @@ def test_a_party_is_told_what_to_say_and_then_takes_part(tmp_path: Path) -> None
         found = events(result)[-1]
         assert found["exact"] is True
         assert found["mean"] == 0.5
+        again = here.join("--value", "0.5", "--accept-exact-sum", as_json=False)
+        assert f"exact    {SAID}; {EXACT_DIFFERENCE}" in again.stdout
+        result_message = ResultMessage(bytes(32), 0, (8,), (), 0, 1)
+        assert result_text(here.world.manifest, result_message, 5).endswith(f"; {SAID}")
         assert here.world.findings().faults == ()
 
 

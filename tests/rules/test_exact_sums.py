@@ -159,6 +159,17 @@ def test_liars_are_named_and_not_in_the_sum(rule: str, deeds: tuple[tuple[str, D
     assert record.sums == (sum(row[0] for row in EXACT.inputs()[:3]),)
 
 
+def test_an_output_is_none_where_there_is_room_for_one() -> None:
+    """With fewer neighbours than there could be a commit may be longer, and says no more."""
+    six = replace(TERMS, parties=6, k=5, survivors=4, loss=2)
+    setup = replace(EXACT, terms=six)
+    liar = Malicious(3, at="commit", do=with_more(Phase.COMMIT, output=POINT))
+    for actors, blamed in (((), set()), ((liar,), {"04-K1"})):
+        script = script_of(actors).drop(5, before=Phase.JOIN)
+        record = setup.simulation(script).run_round(setup.inputs())
+        assert {fault.rule for fault in record.findings.faults} == blamed
+
+
 @pytest.mark.parametrize("setup", [EXACT, SMALL], ids=["exact", "noisy"])
 def test_the_page_of_a_board_says_it_from_the_beginning(setup: SessionSetup) -> None:
     simulation = setup.simulation(Script())

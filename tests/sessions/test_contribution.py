@@ -11,8 +11,16 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
+from gopa.adversary.setup import EXACT as EXACT_SETUP
+from gopa.adversary.setup import SMALL, SessionSetup
+from gopa.aggregation.encoding import Plain
+from gopa.aggregation.errors import RoundAborted
+from gopa.messages.organiser import Abort, AbortReason, Released
 from gopa.party import Part
-from gopa.sessions.contribution import FORMAT, Contribution
+from gopa.sessions.contribution import FORMAT, Contribution, Decided, contribution, offered
+from gopa.simulation import Script
+from gopa.wording import EXACT, EXACT_DIFFERENCE
+from tests.randomness import seeded
 from wire.errors import UsageError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
@@ -46,6 +54,30 @@ def test_a_person_sees_the_number_with_its_error() -> None:
     noisy = replace(ONE, warnings=("mostly noise",))
     for shown in (str(noisy), repr(noisy), noisy._repr_html_()):
         assert "mostly noise" in shown
+
+
+def test_whoever_reads_an_exact_sum_is_told() -> None:
+    exact = replace(ONE, exact=True)
+    for shown in (str(exact), repr(exact), exact._repr_html_()):
+        assert EXACT in shown
+    for shown in (str(ONE), repr(ONE), ONE._repr_html_()):
+        assert EXACT not in shown
+    assert (exact.to_dict()["exact"], ONE.to_dict()["exact"]) == (True, False)
+
+
+@pytest.mark.parametrize("setup", [EXACT_SETUP, SMALL], ids=["exact", "noisy"])
+@pytest.mark.parametrize("released", Released)
+def test_after_a_veto_the_value_is_for_no_other_exact_sum(
+    setup: SessionSetup, released: Released
+) -> None:
+    agreed = setup.simulation(Script()).manifest
+    given = offered(agreed, Plain(agreed.terms), 0.5, clip=False, rng=seeded(1))
+    ended = Abort(bytes(32), 9, AbortReason.ORGANISER, released, ())
+    decided = Decided(1, 0, 0, Part.ACTIVE, ended, 3, included=True)
+    with pytest.raises(RoundAborted) as aborted:
+        contribution(agreed, given, decided)
+    warned = EXACT_DIFFERENCE in str(aborted.value)
+    assert warned is (setup is EXACT_SETUP and released is Released.MASKED)
 
 
 def test_a_notebook_gets_a_table_without_markup_of_others() -> None:

@@ -155,6 +155,14 @@ def test_both_see_to_it_that_a_round_releases_one_exact_sum(name: str) -> None:
         assert rules == (set() if taken else {"04-S5"})
 
 
+def test_both_know_this_version_alone() -> None:
+    """Manifests of version 2 could not say that a session has no noise."""
+    given, body = manifest_of("clean_full")
+    assert agree(given, body)
+    for version in (1, 2, 4):
+        assert not agree(given, version.to_bytes(2) + body[2:])
+
+
 def test_both_take_an_epsilon_or_no_noise() -> None:
     """Not both and not neither: an epsilon without noise would claim what nothing keeps."""
     given, exact = manifest_of("exact_full")

@@ -30,6 +30,7 @@ from wire.errors import MalformedMessage, UsageError
 from zkp.noise_table import binomial
 
 TERMS = EXACT.terms
+SIX = replace(TERMS, parties=6, k=5, survivors=4, loss=2)
 LONG = replace(TERMS, dimension=3, squared_sensitivity=48)
 
 
@@ -161,8 +162,7 @@ def test_liars_are_named_and_not_in_the_sum(rule: str, deeds: tuple[tuple[str, D
 
 def test_an_output_is_none_where_there_is_room_for_one() -> None:
     """With fewer neighbours than there could be a commit may be longer, and says no more."""
-    six = replace(TERMS, parties=6, k=5, survivors=4, loss=2)
-    setup = replace(EXACT, terms=six)
+    setup = replace(EXACT, terms=SIX)
     liar = Malicious(3, at="commit", do=with_more(Phase.COMMIT, output=POINT))
     for actors, blamed in (((), set()), ((liar,), {"04-K1"})):
         script = script_of(actors).drop(5, before=Phase.JOIN)

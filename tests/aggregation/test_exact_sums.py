@@ -252,7 +252,7 @@ def test_without_noise_coalitions_must_not_open_masks_either() -> None:
 
 def test_of_two_each_knows_the_value_of_the_other(tmp_path: Path) -> None:
     """So few are no crowd: the plan warns, and whoever is asked or audits is told how many."""
-    asked = {"n": 10, "epsilon": None, "dropout": 0.0}
+    asked: dict[str, Any] = {"n": 10, "epsilon": None, "dropout": 0.0}
     for corrupt, honest in ((8, 2), (6, 4)):
         plan = gopa.plan(corrupt=corrupt, **asked)
         words = hidden_among(honest)

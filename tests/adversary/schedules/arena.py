@@ -211,7 +211,7 @@ class Arena:
             strange = posted.entry.author.data not in known
             if strange and closes and posted.entry.session == self.session:
                 author = self.parties[party].author
-                here.desk.dream_of_confirmation(posted.index, author, closes[-1].leaf)
+                here.desk.dream_of_confirmation(posted, author, closes[-1].leaf)
                 self.lying_organiser = True
                 return
 

@@ -76,9 +76,8 @@ class Desk:
             for raw in self._said(output)
         ]
 
-    def dream_of_confirmation(self, index: int, author: bytes, close: bytes) -> None:
+    def dream_of_confirmation(self, posted: Posted, author: bytes, close: bytes) -> None:
         """Read a confirmation, which never was, where a stranger said something."""
-        posted = self.access.board.entries[index]
         entry = replace(
             posted.entry,
             author=type(posted.entry.author)(author),
@@ -87,7 +86,7 @@ class Desk:
             body=CONFIRM.encode(Confirm(self._told.get(close, close))),
         )
         self.lied = True
-        self.dreams[index] = Posted(index, posted.leaf, entry)
+        self.dreams[posted.index] = Posted(posted.index, posted.leaf, entry)
 
     def _believed(self, posted: Posted) -> Posted | None:
         posted = self.dreams.get(posted.index, posted)

@@ -22,17 +22,17 @@ from bulletin_board import Submission
 from gopa.beacon import QUICKNET
 from gopa.cli import commands
 from gopa.cli.options import FAILED_EXIT
+from gopa.cli.plan import make_plan
 from gopa.cli.session_progress import question_rows, warnings_of
 from gopa.messages.manifest import DrandBeacon, Manifest, OpenAdmission, Roster
 from gopa.messages.phases import Phase
-from gopa.planning.planner import plan as make_plan
 from gopa.planning.result import Plan
 from gopa.rules import Findings, check_log
 from gopa.session_view import Sessions
 from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Passphrase, VaultError, WrongSecret, identity
-from gopa.wording import ABORTS
+from gopa.wording import ABORTS, EXACT, EXACT_DIFFERENCE, NO_EPSILON
 from tests.beacon.rounds import info_second
 from tests.board.live import client, free_port, live_board
 from tests.board.tools import log_key, signer
@@ -104,7 +104,7 @@ class World:
 
 @cache
 def _plan_once(wanted: tuple[tuple[str, object], ...]) -> Plan:
-    return make_plan(**dict(wanted))  # type: ignore[arg-type]
+    return make_plan(**dict(wanted))
 
 
 @pytest.fixture(autouse=True)
@@ -222,6 +222,11 @@ def test_create_makes_other_kinds_of_sessions(world: World) -> None:
     arguments = world.arguments()[:4]
     facts("session", "create", world.root / "any", *arguments, "--anyone", "-n", 12, *SMALL)
     assert world.manifest("any").admission == OpenAdmission(12)
+    exact, noisy = world.create("exact", "--epsilon", NO_EPSILON), world.create("noisy")
+    assert world.manifest("exact").terms.exact
+    assert (exact["epsilon"], noisy["epsilon"]) == (NO_EPSILON, "100")
+    assert exact["exact"] == f"{EXACT}; {EXACT_DIFFERENCE}"
+    assert "exact" not in noisy
 
 
 def test_create_with_a_beacon_takes_its_chain(world: World) -> None:

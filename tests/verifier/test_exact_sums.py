@@ -44,6 +44,7 @@ def test_both_find_nothing_where_nobody_lies() -> None:
     assert rules_of(VECTORS, Script()) == set()
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(("rule", "deeds"), LIES.values(), ids=LIES)
 def test_both_name_the_same_rule(rule: str, deeds: tuple[tuple[str, Deed], ...]) -> None:
     script = script_of([Malicious(3, at=phase, do=deed) for phase, deed in deeds])

@@ -1,0 +1,228 @@
+"""Disguises what agents send, by noise that cancels: in states, between neighbours, in functions.
+
+All arrays have the agents first, then the runs, then the numbers of a model. What is sent lies
+on a grid, to which noise in exact integers is added; agents keep what rounding left and lose
+nothing. Specification: `specs/18-correlated-noise.md`, sections 1 and 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from gopa import UsageError, zero_sum
+from gopa.graph import Graph, MixingMatrix, complete
+from gopa.learning.fitting import generator
+from gopa.learning.objectives import Linear, Objective
+from gopa.noise import rounded_gaussian, subseed
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Integers: TypeAlias = npt.NDArray[np.int64]
+
+DEVIATION: Final = 2**15
+"""Of the noise of an edge, in steps of the grid."""
+
+_BLOCK: Final = 512
+"""Numbers that an edge draws at a time for one run; part of what a seed means."""
+
+_SPURIOUS: Final = 4
+"""Made-up rows that two neighbours share."""
+
+
+class Disguise(Protocol):
+    """Tells what agents hold after they have heard each other, and what bends their gradients."""
+
+    def heard(self, models: Floats, step: float, number: int) -> Floats:
+        """The averages of agents, from the models that they had before."""
+
+    def bent(self, models: Floats) -> Floats | float:
+        """What the gradient of each agent's function is changed by."""
+
+
+class Nothing:
+    """Lets agents send their models as they are: distributed gradient descent."""
+
+    def __init__(self, mixing: MixingMatrix) -> None:
+        self._matrix = mixing.matrix
+
+    def heard(self, models: Floats, step: float, number: int) -> Floats:
+        """The averages of agents, from the models that they had before."""
+        del step, number
+        return mixed(self._matrix, models)
+
+    def bent(self, models: Floats) -> Floats | float:
+        """What the gradient of each agent's function is changed by."""
+        del models
+        return 0.0
+
+
+class InStates(Nothing):
+    """Adds noise to what agents send that sums to zero over all of them, in every step.
+
+    Of step k the noise is that of the edges times `noise` times the length of the step. With
+    `to_each`, an agent tells every neighbour something else, and its own noise sums to zero.
+    """
+
+    def __init__(  # noqa: PLR0913 - noise has a place, a size and a seed
+        self,
+        graph: Graph,
+        mixing: MixingMatrix,
+        *,
+        noise: float,
+        seed: int,
+        runs: int,
+        dimension: int,
+        to_each: bool,
+    ) -> None:
+        super().__init__(mixing)
+        self._noise, self._seed, self._runs, self._width = noise, seed, runs, dimension
+        self._steps = max(1, _BLOCK // dimension)
+        self._draw = _to_each(graph) if to_each else _to_all(graph)
+        self._reach = _receivers(graph, mixing) if to_each else mixing.matrix
+        self._first, self._block = -1, np.empty((0, 0, 0, 0), dtype=np.int64)
+
+    def heard(self, models: Floats, step: float, number: int) -> Floats:
+        """The averages of agents, from the models that they had before."""
+        unit = step * self._noise / DEVIATION
+        sent = np.rint(models / unit)
+        if not np.abs(sent).max(initial=0) < 2.0**52:
+            raise UsageError("too little for models of this size: take more", "noise")
+        heard = mixed(self._matrix, sent) + mixed(self._reach, self.drawn(number))
+        return np.asarray(heard * unit + (models - sent * unit))
+
+    def drawn(self, number: int) -> Integers:
+        """The noise of one step in integers, of agents or of what each of them tells the others."""
+        first = number - number % self._steps
+        if first != self._first:
+            shape = (-1, 1, self._steps, self._width)
+            blocks = [
+                self._draw(self._steps * self._width, self._seed, run, first).reshape(shape)
+                for run in range(self._runs)
+            ]
+            self._first, self._block = first, np.concatenate(blocks, axis=1)
+        return self._block[:, :, number % self._steps]
+
+
+class InFunctions(Nothing):
+    """Adds functions to those of the agents, once, that sum to zero over all of them.
+
+    Neighbours share random quadratic functions, or with `spurious` the losses of made-up rows.
+    """
+
+    def __init__(  # noqa: PLR0913 - noise has a place, a size and a seed
+        self,
+        graph: Graph,
+        mixing: MixingMatrix,
+        *,
+        noise: float,
+        seed: int,
+        runs: int,
+        objective: Objective,
+    ) -> None:
+        super().__init__(mixing)
+        if isinstance(objective, Linear):
+            self._bent = _spurious(graph, noise, seed, runs, objective)
+        else:
+            self._bent = _quadratic(graph, noise, seed, runs, objective.dimension)
+
+    def bent(self, models: Floats) -> Floats | float:
+        """What the gradient of each agent's function is changed by."""
+        return self._bent(models)
+
+
+def mixed(matrix: sparse.csr_array, values: npt.NDArray[Any]) -> Floats:
+    """The matrix times every column of values, whose first axis is that of agents."""
+    flat = values.reshape(len(values), -1)
+    return np.asarray(matrix @ flat).reshape(-1, *values.shape[1:])
+
+
+def require_equal_weights(mixing: MixingMatrix) -> float:
+    """The one weight of all edges.
+
+    Noise that an agent balances over its neighbours cancels in nobody's average if they weigh it
+    differently (the fourth assumption of Gade and Vaidya).
+    """
+    matrix = mixing.matrix.tocoo()
+    weights = matrix.data[matrix.row != matrix.col]
+    if not np.ptp(weights) <= 1e-12 * weights.max():
+        raise UsageError("neighbours weigh what they hear differently: use `fixed`", "mixing")
+    return float(weights.max())
+
+
+def _to_all(graph: Graph) -> Callable[..., Integers]:
+    law = rounded_gaussian(DEVIATION)
+
+    def draw(count: int, seed: int, run: int, first: int) -> Integers:
+        return zero_sum(graph, law, count, subseed(seed, "correlated", "all", run, first))
+
+    return draw
+
+
+def _to_each(graph: Graph) -> Callable[..., Integers]:
+    """For every agent in turn what it adds for each of its neighbours, in their order."""
+    law = rounded_gaussian(DEVIATION)
+    among = {int(each): complete(int(each)) for each in np.unique(graph.degrees) if each > 1}
+
+    def draw(count: int, seed: int, run: int, first: int) -> Integers:
+        alone = np.zeros((1, count), dtype=np.int64)
+        return np.concatenate(
+            [
+                zero_sum(
+                    among[degree],
+                    law,
+                    count,
+                    subseed(seed, "correlated", "each", run, first, agent),
+                )
+                if degree > 1
+                else alone
+                for agent, degree in enumerate(graph.degrees.tolist())
+            ]
+        )
+
+    return draw
+
+
+def _receivers(graph: Graph, mixing: MixingMatrix) -> sparse.csr_array:
+    """Leads what agents tell each of their neighbours to those, with the weight of an edge."""
+    heard_by = np.concatenate([graph.neighbours(each) for each in range(graph.parties)])
+    weights = np.full(len(heard_by), require_equal_weights(mixing))
+    places = np.arange(len(heard_by))
+    return sparse.csr_array((weights, (heard_by, places)), shape=(graph.parties, len(heard_by)))
+
+
+def _quadratic(
+    graph: Graph, noise: float, seed: int, runs: int, width: int
+) -> Callable[[Floats], Floats]:
+    """Gradients of a x^2 / 2 + b x for each number x, a and b drawn for each edge."""
+    law = rounded_gaussian(DEVIATION)
+    drawn = [
+        zero_sum(graph, law, 2 * width, subseed(seed, "correlated", "functions", run))
+        for run in range(runs)
+    ]
+    bend, tilt = np.split(np.stack(drawn, axis=1) * (noise / DEVIATION), 2, axis=-1)
+    return lambda models: bend * models + tilt
+
+
+def _spurious(
+    graph: Graph, noise: float, seed: int, runs: int, objective: Linear
+) -> Callable[[Floats], Floats]:
+    """Gradients of the losses of made-up rows, which the ends of an edge add and subtract."""
+    first, second = graph.edges()
+    shape = (graph.edge_count, _SPURIOUS)
+    streams = [generator(seed, "spurious rows", str(run)) for run in range(runs)]
+    x = np.stack([rng.normal(size=(*shape, objective.dimension)) for rng in streams], axis=1)
+    y = np.stack([rng.choice([-1.0, 1.0], size=shape) for rng in streams], axis=1)
+
+    def bent(models: Floats) -> Floats:
+        found = np.zeros_like(models)
+        for ends, sign in ((first, 1.0), (second, -1.0)):
+            predictions = np.einsum("ermd,erd->erm", x, models[ends])
+            slopes = objective.loss.slope(predictions, y) * (sign * noise / _SPURIOUS)
+            np.add.at(found, ends, np.einsum("erm,ermd->erd", slopes, x))
+        return found
+
+    return bent

@@ -8,14 +8,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import gopa.adversary
 from gopa import learning
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/learning/README.md").read_text()
+PAGES = Path(__file__).resolve().parents[2] / "docs/learning"
+PAGE = (PAGES / "README.md").read_text()
+
+
+def programs_of(page: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
 
 
 def test_its_program_runs_and_keeps_to_its_budget() -> None:
-    (program,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    (program,) = programs_of(PAGE)
     assert len(ast.parse(program).body) <= 10
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -24,6 +31,16 @@ def test_its_program_runs_and_keeps_to_its_budget() -> None:
     assert (room, within) == ("0", "True")
     assert any("epsilon 1" in line for line in said)
     assert any("simulation" in line for line in said)
+
+
+@pytest.mark.parametrize("name", sorted(page.stem for page in PAGES.glob("[a-z]*.md")))
+def test_programs_of_other_pages_run(name: str) -> None:
+    programs = re.findall(
+        r"^```python\n(.*?)^```", (PAGES / f"{name}.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert programs
+    for program in programs:
+        subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
 
 
 def test_every_name_in_its_table_is_there() -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import gopa
 from examples.averaging import fit_gossip, fit_mean
 from gopa import UsageError
 from gopa.graph import ring
-from gopa.learning import Outcome, Privacy, ratings
+from gopa.learning import Outcome, Privacy, Users, linear_models, ratings
+from gopa.learning.correlated import fit_correlated
+from gopa.learning.objectives import LOGISTIC, Linear
+from gopa.learning.rows import AgentRows
 from tests.learning.user_errors import (
     REGISTERED,
     DoesNotArise,
@@ -61,6 +66,35 @@ register(
             Mistake.ONE_CLASS: NO_LABELS,
             Mistake.UNSEEN: NO_LABELS,
             Mistake.CONSTANT: Works("the mean of equal numbers", lambda found: found.model < 1),
+        },
+    )
+)
+
+
+def descent(problem: Users, **how: Any) -> Outcome:
+    rows = AgentRows.of(problem.pairs()).clipped(2, 1.0)
+    return fit_correlated(Linear(LOGISTIC, rows, ridge=0.1), iterations=20, noise=20.0, **how)
+
+
+register(
+    Registered(
+        "correlated noise",
+        descent,
+        lambda: {
+            "problem": linear_models(6, 3, seed=1),
+            "graph": ring(6),
+            "privacy": Privacy(9.0, 1e-6, view="neighbour"),
+            "seed": 1,
+        },
+        {
+            **EVERYWHERE,
+            Mistake.NOT_CONNECTED: Refused(UsageError, "graph"),
+            Mistake.OTHER_GRAPH: Refused(UsageError, "graph"),
+            Mistake.ONE_USER: Refused(UsageError, "graph"),
+            Mistake.NO_ROWS: Works("its function is the ridge", lambda found: found.spent.hides),
+            Mistake.ONE_CLASS: Works("a model is found", lambda found: found.spent.hides),
+            Mistake.UNSEEN: DoesNotArise("the caller predicts with the model"),
+            Mistake.CONSTANT: Works("a model is found", lambda found: found.spent.hides),
         },
     )
 )

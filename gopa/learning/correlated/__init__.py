@@ -5,15 +5,15 @@ carries noise that sums to zero. Specification: `specs/18-correlated-noise.md`.
 """
 
 from gopa.learning.correlated.descent import METHODS, Method, descend, fit_correlated
-from gopa.learning.correlated.exposure import Exposure, exposure
+from gopa.learning.correlated.disclosure import Disclosure, disclosure
 from gopa.learning.correlated.optimum import optimum, spread_bound
 
 __all__ = [
     "METHODS",
-    "Exposure",
+    "Disclosure",
     "Method",
     "descend",
-    "exposure",
+    "disclosure",
     "fit_correlated",
     "optimum",
     "spread_bound",

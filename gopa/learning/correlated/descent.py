@@ -15,8 +15,8 @@ import numpy as np
 
 from gopa import UsageError
 from gopa.graph import Graph, MixingMatrix, fixed, require_doubly_stochastic
+from gopa.learning.correlated.disclosure import disclosure
 from gopa.learning.correlated.disguises import Disguise, InFunctions, InStates, Nothing
-from gopa.learning.correlated.exposure import exposure
 from gopa.learning.correlated.optimum import mean_gradient, mean_value, projected
 from gopa.learning.fitting import Progress, require_seed, told
 from gopa.learning.history import Recorder
@@ -137,7 +137,7 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
     warnings: tuple[str, ...] = ()
     if privacy is not None:
         chosen = _checked(problem, graph, mixing)
-        seen = exposure(
+        seen = disclosure(
             problem, graph, method=method, mixing=chosen, steps=pace, iterations=iterations,
             noise=noise, colluders=privacy.colluders, unit=privacy.unit, view=privacy.view,
         )  # fmt: skip

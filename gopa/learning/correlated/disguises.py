@@ -23,10 +23,10 @@ from gopa.noise import rounded_gaussian, subseed
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 
-DEVIATION: Final = 2**15
+DEVIATION: Final = 2**13
 """Of the noise of an edge, in steps of the grid."""
 
-_BLOCK: Final = 512
+_BLOCK: Final = 2048
 """Numbers that an edge draws at a time for one run; part of what a seed means."""
 
 _SPURIOUS: Final = 4

@@ -39,7 +39,7 @@ _SURROUNDED: Final = "all neighbours of some agent may collude"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Exposure:
+class Disclosure:
     """Says what colluders learn at most, in deviations of normal noise, for the worst of them.
 
     `each` is what a step shows by itself, `composed` what all messages up to that step show; both
@@ -85,7 +85,7 @@ class Exposure:
         return float(rounded_gaussian(DEVIATION).charged(self.draws * steps, epsilon))
 
 
-def exposure(  # noqa: PLR0913 - what is seen depends on many parts
+def disclosure(  # noqa: PLR0913 - what is seen depends on many parts
     objective: Objective,
     graph: Graph,
     *,
@@ -98,7 +98,7 @@ def exposure(  # noqa: PLR0913 - what is seen depends on many parts
     coalitions: Iterable[Sequence[int]] | None = None,
     unit: Unit = "user",
     view: View = "neighbour",
-) -> Exposure:
+) -> Disclosure:
     """What the worst coalition learns of the agent that it learns most of.
 
     `coalitions` lists those that are feared, by default all of so many `colluders`.
@@ -113,7 +113,7 @@ def exposure(  # noqa: PLR0913 - what is seen depends on many parts
     moved = _sensitivity(objective, unit)
     reason = reason or ("" if np.isfinite(moved).all() else _UNBOUNDED)
     if reason:
-        return Exposure(nothing, nothing, draws, reason)
+        return Disclosure(nothing, nothing, draws, reason)
     pace = steps(np.arange(1, iterations + 1))
     moves = pace[:, None] * moved
     kept = _kept(objective, pace)
@@ -125,12 +125,12 @@ def exposure(  # noqa: PLR0913 - what is seen depends on many parts
             around = _Surroundings.of(network, agents, coalition, objective.dimension)
             if around is None:
                 why = _CUT_OFF if method == "rss" else _SURROUNDED
-                return Exposure(nothing, nothing, draws, why)
+                return Disclosure(nothing, nothing, draws, why)
             alone, all_of_them = around.shifts(
                 pace, noise / DEVIATION, moves[:, agents], kept[:, agents]
             )
             each, composed = np.maximum(each, alone), np.maximum(composed, all_of_them)
-    return Exposure(each, composed, draws)
+    return Disclosure(each, composed, draws)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,257 @@
+"""Descent behind noise that cancels: what is kept in every step, and where every run leads."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from gopa import UsageError
+from gopa.graph import complete, fixed, from_edges, metropolis, random_regular, ring
+from gopa.learning import BudgetExceeded, Privacy
+from gopa.learning.correlated import METHODS, Method, descend, fit_correlated, optimum, spread_bound
+from gopa.learning.correlated.disguises import DEVIATION, InFunctions, InStates, mixed
+from gopa.learning.objectives import HINGE, Linear, Objective, Quadratic
+from gopa.learning.rows import AgentRows
+from gopa.learning.steps import Steps, harmonic
+from tests.learning.correlated.networks import GRAPHS, four, points, tumours
+
+NOISY: tuple[Method, ...] = METHODS[1:]
+
+
+@pytest.mark.parametrize("to_each", [False, True])
+def test_noise_sums_to_zero_in_every_step_as_integers(to_each: bool) -> None:
+    graph = random_regular(10, 4, seed=1)
+    noise = InStates(graph, fixed(graph), noise=1.0, seed=1, runs=3, dimension=2, to_each=to_each)
+    for number in (0, 1, 300, 5):
+        drawn = noise.drawn(number)
+        assert drawn.dtype == np.int64
+        assert drawn.any(axis=(0, 2)).all()
+        if to_each:
+            starts = np.cumsum(graph.degrees) - graph.degrees
+            assert not np.add.reduceat(drawn, starts, axis=0).any()
+        else:
+            assert not drawn.sum(axis=0).any()
+    again = noise.drawn(300)
+    assert (again == noise.drawn(300)).all()
+    assert (again != noise.drawn(301)).any()
+
+
+@pytest.mark.parametrize("to_each", [False, True])
+def test_noise_is_as_wide_as_asked(to_each: bool) -> None:
+    graph = ring(6)
+    noise = InStates(graph, fixed(graph), noise=1.0, seed=2, runs=2, dimension=1, to_each=to_each)
+    drawn = np.stack([noise.drawn(number) for number in range(400)]) / DEVIATION
+    # Two edges of an agent; a neighbour of two hears the noise of one edge.
+    expected = 1.0 if to_each else 2.0
+    assert drawn.var() == pytest.approx(expected, rel=5 * math.sqrt(2 / drawn.size))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_mixing_keeps_the_sum(method: Method) -> None:
+    """Of all models, whatever noise there is: functions that are flat leave the average alone."""
+    graph = random_regular(8, 3, seed=2)
+    start = np.random.default_rng(1).normal(size=(8, 3))
+    flat = Quadratic(np.zeros((8, 3)), scale=1e-300)
+    if method == "functions":
+        drawn = InFunctions(graph, fixed(graph), noise=1.0, seed=3, runs=2, objective=flat)
+        everywhere = np.repeat(start[:1, None], 8, axis=0).repeat(2, axis=1)
+        bent = drawn.bent(everywhere)
+        assert np.abs(bent).min() > 0
+        assert np.abs(np.asarray(bent).sum(axis=0)).max() < 1e-12
+        return
+    for each in islice(descend(flat, graph, method=method, start=start, seed=3, runs=2), 30):
+        assert np.abs(each.average - start.mean(axis=0)).max() < 1e-12
+    assert each.spread.max() < (1e-3 if method == "dgd" else 1.0)
+
+
+def test_runs_are_the_same_alone_and_together() -> None:
+    for method in METHODS:
+        alone, together = (
+            next(islice(descend(points(4), ring(4), method=method, seed=1, runs=runs), 600, None))
+            for runs in (1, 3)
+        )
+        assert (alone.models[:, 0] == together.models[:, 0]).all()
+        if method != "dgd":
+            assert (together.models[:, 0] != together.models[:, 1]).any()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_four_agents_on_a_cycle_come_to_one_limit(method: Method) -> None:
+    """As Gade and Vaidya say; .009 to .018 after 400 steps of 1/k."""
+    runs = 1 if method == "dgd" else 100
+    noise = 0.1 if method == "functions" else 1.0
+    walk = descend(four(), ring(4), method=method, seed=1, runs=runs, noise=noise, radius=10.0)
+    after = {each.number: np.abs(each.models - 2.5).max(axis=(0, 2)) for each in islice(walk, 1601)}
+    assert after[400].max() < 0.018
+    # Errors fall like 1/k.
+    assert np.median(after[400]) / np.median(after[1600]) == pytest.approx(4, rel=0.25)
+
+
+def test_noise_costs_iterations() -> None:
+    """To stay within 0.1 of the limit plain descent takes 38 steps; noise makes it more."""
+    last = {}
+    for method in ("dgd", "rss", "rss-lb"):
+        runs = 1 if method == "dgd" else 200
+        walk = descend(four(), ring(4), method=method, seed=1, runs=runs, radius=10.0)
+        off = np.stack(
+            [np.abs(each.models - 2.5).max(axis=(0, 2)) > 0.1 for each in islice(walk, 300)]
+        )
+        last[method] = np.median(300 - np.argmax(off[::-1], axis=0))
+    assert last["dgd"] == 38
+    assert 38 < last["rss"] < 60
+    assert 38 < last["rss-lb"] < 60
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("problem", ["points", "points near an edge", "tumours"])
+def test_every_one_of_a_thousand_runs_comes_to_the_optimum(
+    method: Method, name: str, problem: str
+) -> None:
+    graph = GRAPHS[name]
+    radius = 0.4 if problem == "points near an edge" else math.inf
+    objective: Objective
+    if problem == "tumours":
+        objective, steps, noise = tumours(graph.parties), Steps(10.0, 1.0, 20.0), 0.2
+    else:
+        objective, steps, noise = points(graph.parties), harmonic(1.0), 0.2
+    best = optimum(objective, radius=radius)
+    assert (math.dist(best, np.zeros_like(best)) == pytest.approx(radius)) == (radius < math.inf)
+    walk = descend(
+        objective, graph, method=method, steps=steps, noise=noise, radius=radius, seed=4, runs=1000
+    )
+    final = next(islice(walk, 10_000, None))
+    off = np.sqrt(((final.models - best) ** 2).sum(axis=-1)).max(axis=0)
+    assert off.shape == (1000,)
+    assert off.max() < 1e-3
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_runs_come_to_the_optimum_of_real_data(method: Method) -> None:
+    """A short run; the long ones are soaks."""
+    objective = tumours(4, 40)
+    best = optimum(objective)
+    walk = descend(
+        objective, ring(4), method=method, steps=Steps(10.0, 1.0, 20.0), noise=0.2, seed=4, runs=4
+    )
+    final = next(islice(walk, 1500, None))
+    assert np.abs(final.models - best).max() < 1e-2
+
+
+def test_the_optimum_is_that_of_another_solver() -> None:
+    objective = tumours(4)
+
+    def total(model: np.ndarray) -> float:
+        return float(objective.value(np.tile(model, (4, 1))).mean())
+
+    other = minimize(total, np.zeros(objective.dimension), method="BFGS", options={"gtol": 1e-9})
+    assert np.abs(optimum(objective) - other.x).max() < 1e-5
+    radius = float(np.linalg.norm(other.x)) / 2
+    within = optimum(objective, radius=radius)
+    ball = {"type": "ineq", "fun": lambda model: radius**2 - model @ model}
+    other = minimize(
+        total, within * 0.9, method="SLSQP", constraints=[ball], options={"ftol": 1e-14}
+    )
+    assert np.abs(within - other.x).max() < 1e-5
+    assert optimum(four(), radius=1.0) == pytest.approx(1.0)
+    with pytest.raises(UsageError, match="jump"):
+        optimum(Linear(HINGE, AgentRows.of([([[1.0]], [1.0])]).clipped(2, 1.0)))
+
+
+@pytest.mark.parametrize("method", ["dgd", "rss"])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_agents_stay_as_close_as_the_bound_says(method: Method, name: str) -> None:
+    """With the largest draws there were, and not those there might have been."""
+    graph = GRAPHS[name]
+    mixing, steps = metropolis(graph), harmonic(1.0)
+    objective = points(graph.parties)
+    noise = InStates(graph, mixing, noise=0.5, seed=1, runs=5, dimension=1, to_each=False)
+    drawn = np.stack([mixed(mixing.matrix, noise.drawn(number)) for number in range(200)])
+    largest = 0.5 * float(np.abs(drawn).max()) / DEVIATION if method == "rss" else 0.0
+    walk = descend(
+        objective, graph, method=method, mixing=mixing, noise=0.5, seed=1, runs=5, radius=1.0
+    )
+    # Models of length 1 at most, heard with noise.
+    slope = 2 * (1 + largest + 1)
+    bound = spread_bound(mixing, steps, 200, slope=slope, noise=largest)
+    found = []
+    for each in islice(walk, 1, 201):
+        apart = each.models - each.average
+        found.append(np.sqrt((apart * apart).sum(axis=(0, 2))).max())
+    assert (np.array(found) <= bound).all()
+    assert found[0] > 0.02 * bound[0]
+
+
+def test_what_an_agent_balances_needs_equal_weights() -> None:
+    path = from_edges(4, [(0, 1), (1, 2), (2, 3)])
+    descend(points(4), path, method="rss", mixing=metropolis(path), seed=1)
+    descend(points(4), path, method="rss-lb", mixing=fixed(path), seed=1)
+    star = from_edges(5, [(0, 1), (0, 2), (0, 3), (3, 4)])
+    with pytest.raises(UsageError, match="use `fixed`"):
+        descend(points(5), star, method="rss-lb", mixing=metropolis(star), seed=1)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    graph, objective = ring(4), four()
+    descend(objective, graph, seed=1)
+    with pytest.raises(UsageError, match="no neighbours"):
+        descend(objective, graph, mixing=fixed(complete(4)), seed=1)
+    with pytest.raises(UsageError, match="no neighbours"):
+        descend(objective, graph, mixing=fixed(ring(5)), seed=1)
+    with pytest.raises(UsageError, match="graph"):
+        descend(objective, ring(5), seed=1)
+    with pytest.raises(UsageError, match="one of dgd"):
+        descend(objective, graph, method="sgd", seed=1)  # type: ignore[arg-type]
+    for noise in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(UsageError, match="noise"):
+            descend(objective, graph, noise=noise, seed=1)
+    walk = descend(objective, graph, noise=1e-14, seed=1, start=1.0)
+    with pytest.raises(UsageError, match="too little"):
+        list(islice(walk, 3))
+    with pytest.raises(UsageError, match="clock"):
+        fit_correlated(objective, graph=graph, clock=1, seed=1)
+    with pytest.raises(UsageError, match="iterations"):
+        fit_correlated(objective, graph=graph, iterations=0, seed=1)
+
+
+def test_an_outcome_says_what_was_done() -> None:
+    found = fit_correlated(four(), graph=ring(4), seed=1, radius=10.0, iterations=800)
+    assert found.converged
+    assert found.model == pytest.approx([2.5], abs=0.01)
+    assert not found.spent.hides
+    assert found.messages == 800 * 8 + 8
+    assert found.bytes == 8 * 800 * 8 + 32 * 8
+    assert found.history["loss"][-1] == pytest.approx(1.25, abs=1e-3)
+    assert (
+        found.digest()
+        == fit_correlated(four(), graph=ring(4), seed=1, radius=10.0, iterations=800).digest()
+    )
+    assert fit_correlated(four(), graph=ring(4), seed=1, iterations=3).converged is False
+
+
+def test_privacy_ends_a_run_before_it_is_exceeded() -> None:
+    objective, graph = points(6), ring(6)
+    asked = Privacy(2.0, 1e-6, view="neighbour")
+    found = fit_correlated(
+        objective, graph=graph, privacy=asked, noise=200.0, radius=1.0, iterations=200, seed=1
+    )
+    assert found.spent.within(asked)
+    assert 1.9 < found.spent.epsilon <= 2.0
+    assert "stopped after" in found.warnings[0]
+    short = fit_correlated(
+        objective, graph=graph, privacy=asked, noise=200.0, radius=1.0, iterations=3, seed=1
+    )
+    assert not short.warnings
+    assert short.spent.epsilon < found.spent.epsilon
+    for method in ("dgd", "functions"):
+        with pytest.raises(BudgetExceeded, match="no noise hides"):
+            fit_correlated(objective, graph=graph, privacy=asked, method=method, seed=1)
+    with pytest.raises(BudgetExceeded, match="adds up"):
+        fit_correlated(objective, graph=graph, privacy=Privacy(2.0, 1e-6), seed=1)
+    with pytest.raises(UsageError, match="delta"):
+        fit_correlated(objective, graph=graph, privacy=Privacy(2.0, view="neighbour"), seed=1)

@@ -22,8 +22,8 @@ def modules(page: Path) -> list[str]:
     return re.findall(r"`([^`]+)`", named[0])
 
 
-def test_there_are_seventeen_pages() -> None:
-    numbers = [*range(13), 15, 16, 17, 18]
+def test_the_pages_are_numbered() -> None:
+    numbers = [*range(13), *range(15, 20)]
     assert [page.name[:2] for page in CARRIED_OUT] == [f"{n:02}" for n in numbers]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from gopa.learning import Outcome, Privacy, Users, linear_models, ratings
 from gopa.learning.correlated import fit_correlated
 from gopa.learning.objectives import LOGISTIC, Linear
 from gopa.learning.rows import AgentRows
+from gopa.learning.without_replacement import fit_without_replacement
 from tests.learning.user_errors import (
     REGISTERED,
     DoesNotArise,
@@ -94,6 +96,29 @@ register(
             Mistake.NO_ROWS: Works("its function is the ridge", lambda found: found.spent.hides),
             Mistake.ONE_CLASS: Works("a model is found", lambda found: found.spent.hides),
             Mistake.UNSEEN: DoesNotArise("the caller predicts with the model"),
+            Mistake.CONSTANT: Works("a model is found", lambda found: found.spent.hides),
+        },
+    )
+)
+
+
+register(
+    Registered(
+        "without replacement",
+        partial(fit_without_replacement, batch=1),
+        lambda: {
+            "problem": linear_models(6, 3, seed=1),
+            "privacy": Privacy(1.0, 1e-6, unit="record"),
+            "seed": 1,
+        },
+        {
+            **EVERYWHERE,
+            Mistake.NOT_CONNECTED: Refused(UsageError, "graph"),
+            Mistake.OTHER_GRAPH: Refused(UsageError, "graph"),
+            Mistake.ONE_USER: Works("one node trains alone", lambda found: found.spent.hides),
+            Mistake.NO_ROWS: Refused(UsageError, "batch"),
+            Mistake.ONE_CLASS: Refused(UsageError, "problem"),
+            Mistake.UNSEEN: DoesNotArise("a model predicts classes that it was trained on"),
             Mistake.CONSTANT: Works("a model is found", lambda found: found.spent.hides),
         },
     )

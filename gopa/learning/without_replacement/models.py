@@ -1,0 +1,105 @@
+"""Holds linear models of several classes, one against all others, many runs side by side.
+
+Specification: `specs/19-without-replacement.md`, section 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gopa import UsageError
+from gopa.learning.clipping import clip
+from gopa.learning.data import Table, Users
+from gopa.learning.objectives import LOGISTIC
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+LONGEST: Final = 1.0
+"""Rows are shortened to this length: no gradient of a row's loss is longer then."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneVsAll:
+    """Holds the logistic losses of rows with these classes: one model for each, or one for two."""
+
+    classes: npt.NDArray[Any]
+    ridge: float = 0.0
+
+    @classmethod
+    def of(cls, problem: Users, ridge: float) -> OneVsAll:
+        """Of all labels that there are; `UsageError` for a single one."""
+        classes = np.unique(problem.table.labels)
+        if len(classes) < 2:
+            raise UsageError("there is one class: nothing tells rows apart", "problem")
+        if not 0 <= ridge < np.inf:
+            raise UsageError("finite and not negative", "ridge")
+        return cls(classes, ridge)
+
+    @property
+    def count(self) -> int:
+        """How many models there are."""
+        return 1 if len(self.classes) == 2 else len(self.classes)
+
+    def signs(self, labels: npt.NDArray[Any]) -> Floats:
+        """1 where a label is that of a model, else -1: (..,) becomes (.., models)."""
+        owned = self.classes[-self.count :]
+        return np.where(labels[..., None] == owned, 1.0, -1.0)
+
+    def losses(self, models: Floats, x: Floats, signs: Floats) -> Floats:
+        """The mean loss of models (runs, models, d) on rows (runs, rows, d)."""
+        z = np.einsum("rbd,rcd->rbc", x, models)
+        return np.asarray(LOGISTIC.value(z, signs).mean(axis=1) + self._ridge(models))
+
+    def gradients(self, models: Floats, x: Floats, signs: Floats) -> Floats:
+        """Of the mean loss, for each model."""
+        slopes = LOGISTIC.slope(np.einsum("rbd,rcd->rbc", x, models), signs) / x.shape[1]
+        return np.asarray(np.einsum("rbc,rbd->rcd", slopes, x) + self.ridge * models)
+
+    @property
+    def smoothness(self) -> float:
+        """Gradients differ by this times what models differ by, at most."""
+        return LOGISTIC.bend * LONGEST**2 + self.ridge
+
+    def _ridge(self, models: Floats) -> Floats:
+        return np.asarray(self.ridge / 2 * (models * models).sum(axis=-1))
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """Holds the public models (runs, models, d), and each node's own, which it tells nobody."""
+
+    classes: npt.NDArray[Any]
+    public: Floats
+    own: Floats
+
+    def predict(self, x: npt.ArrayLike, *, node: int | None = None, run: int = 0) -> Any:
+        """The label of each row, by the public models or those of a node."""
+        models = (self.public if node is None else self.own[node])[run]
+        return self.classes[_best(np.einsum("nd,cd->nc", _rows(x, models), models))]
+
+    def accuracy(self, table: Table) -> tuple[Floats, Floats]:
+        """Of the public models and of nodes' own, on average: a number for each run."""
+        x = _rows(table.features, self.public)
+        places = np.searchsorted(self.classes, table.labels)
+        right = [
+            [(_best(np.einsum("nd,cd->nc", x, each)) == places).mean() for each in models]
+            for models in (self.public, *self.own)
+        ]
+        return np.array(right[0]), np.mean(right[1:], axis=0)
+
+
+def _best(scores: Floats) -> npt.NDArray[np.int64]:
+    return np.asarray(scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(axis=1)).astype(
+        int
+    )
+
+
+def _rows(x: npt.ArrayLike, models: Floats) -> Floats:
+    rows = clip(x, 2, LONGEST)
+    if rows.ndim != 2 or rows.shape[1] != models.shape[-1]:
+        raise UsageError(f"rows of {models.shape[-1]} numbers", "x")
+    return rows

@@ -152,11 +152,11 @@ def test_without_noise_it_learns_and_privacy_costs() -> None:
     def right(privacy: Privacy | None, policy: Policy) -> float:
         found = fit_without_replacement(
             problem, privacy=privacy, seed=1, policy=policy, batch=20,
-            steps=constant(1.0), runs=5, test=test,
+            steps=constant(0.1), runs=10, test=test,
         )  # fmt: skip
         return float(found.history["accuracy"][-1].mean())
 
-    little = Privacy(0.3, 1e-6, unit="record")
+    little = Privacy(0.2, 1e-6, unit="record")
     noiseless, always, seldom = right(None, ALWAYS), right(little, ALWAYS), right(little, Coin(0.1))
     assert noiseless > 0.95
     assert always + 0.05 < seldom < noiseless

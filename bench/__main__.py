@@ -23,6 +23,7 @@ from bench import (
     recovered,
     session,
     terms,
+    tunnel,
     zkp,
 )
 
@@ -43,6 +44,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "recovered": recovered.run,
     "session": session.run,
     "terms": terms.run,
+    "tunnel": tunnel.run,
     "zkp": zkp.run,
 }
 

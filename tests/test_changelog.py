@@ -14,7 +14,7 @@ from gopa.learning import ledger
 from gopa.messages import manifest
 from gopa.sessions import contribution, ticket
 from gopa.sessions import party_memory as memory
-from gopa.sessions.tunnel import messages, state
+from gopa.sessions.tunnel import messages, packing, state
 from gopa.sessions.vault import frames
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,6 +33,7 @@ WRITTEN = {
     "seal of a vault": str(frames.VERSION),
     "memory of a party": str(memory.VERSION),
     "request and reply of a party that is called": str(messages.VERSION),
+    "the same, packed": str(packing.PACKED_VERSION),
     "state of a party that is called": state.FORMAT.decode().strip(),
 }
 

@@ -33,6 +33,7 @@ from gopa.sessions.party_journal import RECORD
 from gopa.sessions.party_memory import MEMORY, KeptInput
 from gopa.sessions.tunnel.guard import Mark
 from gopa.sessions.tunnel.messages import OwnEntry, TunnelEntry, TunnelReply, TunnelRequest, Want
+from gopa.sessions.tunnel.packing import PACKED_VERSION, PackedMessage
 from gopa.sessions.tunnel.state import TunnelState
 from gopa.sessions.vault import identity
 from gopa.sessions.vault.frames import File, RecordPlace, Seal
@@ -121,6 +122,7 @@ def _tunnel() -> Iterator[Any]:
     yield TunnelRequest(1, place, b"note", (place,), shown, (place,), some, (place,))
     yield TunnelReply(1, place, place, 9, 4, Want.LOG, fetch, True, False, some)
     yield TunnelReply(1, place, place, 0, 0, Want.NOTHING, None, False, True, ())
+    yield PackedMessage(PACKED_VERSION, 3, b"packed")
     yield Mark(1, 3, 1, place)
     yield TunnelState(1, place, 1, b"manifest", b"note", 4, b"memory", (b"record",), b"")
 

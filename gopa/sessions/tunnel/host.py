@@ -48,6 +48,7 @@ from gopa.sessions.tunnel.messages import (
     TunnelRequest,
     Want,
 )
+from gopa.sessions.tunnel.packing import pack, unpack
 from wire.errors import InvalidProof, ProtocolError, UsageError
 
 _LOG: Final = logging.getLogger("gopa.sessions")
@@ -172,17 +173,24 @@ class TunnelHost:
         if not (spoken or fetch is not None or again):
             return None
         try:
-            return REQUEST.encode(self._shown(reader, party, line, found))
+            request = REQUEST.encode(self._shown(reader, party, line, found))
         except UsageError as error:  # all of a log that is very long
             _LOG.warning("what a party asks for does not fit into a request: %s", error)
             return None
+        knows_manifest = line.said is not None and line.said.start
+        return pack(request, self._dictionaries[0] if knows_manifest else self._session)
+
+    @property
+    def _dictionaries(self) -> tuple[bytes, ...]:
+        """What a party packs with, that has the manifest or does not have it yet ([N10])."""
+        return (self._search.body or b"") + self._session, self._session
 
     def take(self, party: bytes, reply: bytes) -> TunnelReply:
         """Take what the party with this key said; `post` posts it.
 
         Raises `MalformedMessage` or `InvalidProof` for what is not its reply.
         """
-        said = REPLY.decode(reply)
+        said = REPLY.decode(unpack(reply, self._dictionaries))
         owners = {(each.session, each.author.data) for each in map(_entry_of, said.posts)}
         if not {(said.session, said.party), *owners} <= {(self._session, party)}:
             raise InvalidProof("the reply of another party or session", "12-N3")
@@ -266,9 +274,20 @@ class TunnelHost:
 
     def _ahead(self, party: bytes, found: Sequence[Posted]) -> list[Posted]:
         """What others said in the phases that the party hears are over, as far as it is little."""
-        if not found:
+        organiser = self._search.organiser
+        spoken = [e.index for e in found if e.entry.author.data == organiser]
+        if not spoken:
             return []
-        first, last, room = found[0].index, found[-1], AHEAD_BYTES
+        # Others may have posted in front of the party: all since the organiser spoke before.
+        first = max(
+            (
+                each.index
+                for each in self._entries
+                if each.index < spoken[0] and each.entry.author.data == organiser
+            ),
+            default=0,
+        )
+        last, room = found[-1], AHEAD_BYTES
         ahead: list[Posted] = []
         for phase in _AHEAD:
             said = [

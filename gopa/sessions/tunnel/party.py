@@ -27,10 +27,8 @@ from gopa.sessions.tunnel.guard import (
     Unguarded,
     last_mark,
 )
-from gopa.sessions.tunnel.messages import (
-    REQUEST,
-    TunnelRequest,
-)
+from gopa.sessions.tunnel.messages import REQUEST, TunnelRequest
+from gopa.sessions.tunnel.packing import is_packed, pack, unpack
 from gopa.sessions.tunnel.state import (
     SEED_SIZE,
     StatePlace,
@@ -119,11 +117,14 @@ class TunnelParty(Guarded):
         known, counter, opened = self._open(state) if state else self._first(lost=False)
         if opened.evidence:
             raise FaultyBoard("the log has forked, says evidence kept before", opened.evidence)
-        shown = self._decoded(request)
-        call = PartyCall(self._parts, opened, shown, hashlib.sha256(request).digest())
+        dictionary = opened.manifest + self._ticket.session
+        plain = unpack(request, (dictionary, self._ticket.session))
+        shown = self._decoded(plain)
+        call = PartyCall(self._parts, opened, shown, hashlib.sha256(plain).digest())
         call.run(supply)
         following = call.following()
-        return self._said(known, counter, following, call.reply(following))
+        sealed, reply = self._said(known, counter, following, call.reply(following))
+        return sealed, pack(reply, dictionary) if is_packed(request) else reply
 
     def leave(self, state: bytes) -> bytes:
         """The state of a party that waits no longer in the round that is open: without its secrets.

@@ -14,6 +14,7 @@ import pytest
 from gopa.sessions.tunnel import SealingKey, StateOfAnother
 from gopa.sessions.tunnel.guard import MARK
 from gopa.sessions.tunnel.messages import REPLY, REQUEST
+from gopa.sessions.tunnel.packing import PACKED, unpack
 from gopa.sessions.tunnel.state import TUNNEL, StatePlace, unseal
 from gopa.sessions.vault import VaultDamaged
 from wire.codec import Codec
@@ -37,7 +38,7 @@ def test_the_example_prints_what_the_page_says() -> None:
 
 
 def test_the_printed_formats_are_those_that_run() -> None:
-    codecs: list[Codec[Any]] = [REQUEST, REPLY, TUNNEL, MARK]
+    codecs: list[Codec[Any]] = [REQUEST, PACKED, REPLY, TUNNEL, MARK]
     running = dict(each for codec in codecs for each in codec.definitions())
     del running["Phase"]  # of the protocol
     (block,) = re.findall(r"^```tls tunnel\n(.*?)\n```$", SPEC, re.MULTILINE | re.DOTALL)
@@ -63,6 +64,16 @@ def test_published_messages_are_read_and_changed_ones_are_not() -> None:
         for wrong in (data[:-1], data + b"\0", b"\0\2" + data[2:]):
             with pytest.raises(MalformedMessage):
                 codec.decode(wrong)
+
+
+def test_the_published_request_is_unpacked() -> None:
+    found = {name: bytes.fromhex(text) for name, text in VECTORS["packed"].items()}
+    session = found["session"]
+    dictionaries = found["manifest"] + session, session
+    for name in ("with the manifest", "without the manifest"):
+        assert unpack(found[name], dictionaries) == found["request"]
+    with pytest.raises(MalformedMessage):
+        unpack(found["with the manifest"], dictionaries[1:])
 
 
 def test_the_published_state_opens_in_its_place() -> None:

@@ -32,6 +32,7 @@ from gopa.sessions.tunnel import (
     Unguarded,
 )
 from gopa.sessions.tunnel.messages import REPLY
+from gopa.sessions.tunnel.packing import unpack
 from gopa.sessions.vault import SealingKey, VaultDamaged, VaultError
 from tests.sessions.tunnel.worlds import Tunnelled, slots
 from tests.simulation.worlds import FEW, SIGNED
@@ -236,7 +237,7 @@ def test_a_party_that_begins_again_says_nothing_where_it_has_spoken() -> None:
     hiding = TunnelHost(world.board, world.manifest.session)
     hiding.refresh()
     hiding._entries = [each for each in hiding._entries if each.entry.author.data != mine]
-    request = hiding.request(mine) or b""
+    request = unpack(hiding.request(mine) or b"", world.dictionaries)
     unguarded = world.maker(0, Unguarded())().answer(b"", request, giving(0.95))[1]
     assert len(slots(posts([unguarded]))) == 1
     again = caller.party().answer(caller.party().begin(lost=True), request, giving(0.95))[1]

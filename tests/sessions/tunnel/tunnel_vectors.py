@@ -43,12 +43,24 @@ MESSAGES: dict[str, bytes] = {
     "mark": MARK.encode(Mark(1, COUNTER, 1, HASH)),
 }
 
+# Written down: another version of zlib may compress to other bytes.
+_MANIFEST = b"a manifest"
+_PACKED = "0002000000390000001978f990f503f9636024a88281252fbf2495010d0000256701dc"
+_PACKED_ALONE = "0002000000390000001978f90230002163602404181858f2f24b5219d00000256701dc"
+
 
 def records() -> dict[str, Any]:
     """The content of the vector file."""
     return {
         "format": "all in hexadecimal; every message with a byte less or more is refused",
         "messages": {name: data.hex() for name, data in MESSAGES.items()},
+        "packed": {
+            "session": SESSION.hex(),
+            "manifest": _MANIFEST.hex(),
+            "request": MESSAGES["request: nothing but a checkpoint"].hex(),
+            "with the manifest": _PACKED,
+            "without the manifest": _PACKED_ALONE,
+        },
         "state": {
             "secret": SECRET.data.reveal().hex(),
             "session": SESSION.hex(),

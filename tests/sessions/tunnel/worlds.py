@@ -8,7 +8,7 @@ from typing import Self
 
 from bulletin_board import Submission, TrustPolicy
 from bulletin_board.entry import Slot
-from gopa.messages.manifest import Manifest
+from gopa.messages.manifest import MANIFEST, Manifest
 from gopa.organiser import SessionSetting, new_manifest
 from gopa.party import LocalPolicy
 from gopa.planning.terms import Terms
@@ -34,6 +34,7 @@ from gopa.sessions.tunnel import (
     TunnelInput,
     TunnelParty,
 )
+from gopa.sessions.tunnel.packing import unpack
 from gopa.sessions.vault import MemoryVault
 from gopa.simulation.setup import permissive
 from tests.board.tools import log_key, signer
@@ -46,16 +47,23 @@ SECRET = SealingKey(SecretBytes(bytes(range(32))))
 
 @dataclass
 class Caller:
-    """Calls one party, a new object each time, and keeps its bytes."""
+    """Calls one party, a new object each time, and keeps its bytes.
+
+    With dictionaries it unpacks requests on their way, as any transport may: then all it keeps
+    are plain messages.
+    """
 
     party: Callable[[], TunnelParty]
     supply: Supply | None = None
+    dictionaries: tuple[bytes, ...] = ()
     state: bytes = b""
     seen: list[tuple[bytes, bytes, bytes]] = field(default_factory=list)
     silent: bool = False
 
     def __call__(self, request: bytes) -> bytes:
         before = self.state
+        if self.dictionaries:
+            request = unpack(request, self.dictionaries)
         self.state, reply = self.party().answer(before, request, self.supply)
         self.seen.append((before, request, reply))
         return reply
@@ -70,6 +78,7 @@ class Tunnelled:
     guard: Guard = field(default_factory=MemoryGuard)
     policy: bytes = b""
     max_weight: float | None = None
+    packed: bool = False
     now: float = 1_800_000_000.0
     read: int = 0
 
@@ -92,7 +101,11 @@ class Tunnelled:
             "https://board.example", log_key(), self.manifest.session, self.manifest.policy
         )
         self.callers = {
-            each.public.data: Caller(self.maker(number), value_of(number, self.terms.dimension))
+            each.public.data: Caller(
+                self.maker(number),
+                value_of(number, self.terms.dimension),
+                () if self.packed else self.dictionaries,
+            )
             for number, each in enumerate(self.identities)
         }
         self.host = TunnelHost(self.board, self.manifest.session)
@@ -104,6 +117,12 @@ class Tunnelled:
             rng=seeded("organiser"),
             clock=lambda: self.now,
         )
+
+    @property
+    def dictionaries(self) -> tuple[bytes, ...]:
+        """What requests and replies are packed with."""
+        session = self.manifest.session
+        return MANIFEST.encode(self.manifest) + session, session
 
     def raws(self) -> list[bytes]:
         """The log."""

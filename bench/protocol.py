@@ -129,7 +129,8 @@ def with_peers(terms: Terms, k: int) -> Terms:
     return changed
 
 
-def _play(terms: Terms, setting: SessionSetting, inputs: Sequence[Sequence[int]]) -> Round:
+def play(terms: Terms, setting: SessionSetting, inputs: Sequence[Sequence[int]]) -> Round:
+    """One round in which everybody takes part; its sum is checked."""
     with ThreadPoolExecutor(os.cpu_count()) as executor:
         options = SimulationOptions(executor=executor, remember_noise=True, clock=time.process_time)
         cpu, wall = time.process_time(), time.perf_counter()
@@ -151,7 +152,7 @@ def _require_right(
     require(record.sums == tuple(expected.sum(axis=0).tolist()), "the sum is wrong")
 
 
-def _inputs(terms: Terms) -> list[list[int]]:
+def inputs(terms: Terms) -> list[list[int]]:
     """A number from the whole range; vectors near its middle, short enough for any norm here."""
     if terms.dimension == 1:
         return [[party % (terms.steps + 1)] for party in range(terms.parties)]
@@ -162,7 +163,7 @@ def _inputs(terms: Terms) -> list[list[int]]:
     ]
 
 
-def _verify_cpu(played: Round) -> float:
+def verify_cpu(played: Round) -> float:
     """Seconds for the signatures of all that one party reads: neighbours and closes."""
     key = SigningKey.generate(seeded(9))
     message, count = bytes(2000), 200
@@ -176,8 +177,8 @@ def _verify_cpu(played: Round) -> float:
 
 def _scalar() -> Numbers:
     terms = scalar_terms(100, PEERS)
-    played = _play(terms, SessionSetting(), _inputs(terms))
-    signatures = _verify_cpu(played)
+    played = play(terms, SessionSetting(), inputs(terms))
+    signatures = verify_cpu(played)
     return {
         "party_ms": round(1e3 * (played.party_cpu + signatures), 1),
         "party_of_that_signatures_read_ms": round(1e3 * signatures, 1),
@@ -189,10 +190,10 @@ def _scalar() -> Numbers:
 
 def _threshold() -> Numbers:
     terms = scalar_terms(100, PEERS, recovery="2/3")
-    played = _play(terms, SessionSetting(), _inputs(terms))
+    played = play(terms, SessionSetting(), inputs(terms))
     return {
         "bytes_per_party_threshold": round(played.posted),
-        "party_threshold_ms": round(1e3 * (played.party_cpu + _verify_cpu(played)), 1),
+        "party_threshold_ms": round(1e3 * (played.party_cpu + verify_cpu(played)), 1),
         "threshold_parameters": "as party_ms, recovery by more than 2/3 of the neighbours",
     }
 
@@ -207,8 +208,8 @@ def _seeds(full: bool) -> Numbers:
     for name, plain, how in (("vec100", vectors, SessionSetting()), ("signed_10k", words, setting)):
         sharing = replace(plain, threshold_numerator=4, threshold_denominator=5)
         for ending, terms in (("alone", plain), ("threshold", with_peers(sharing, plain.k))):
-            played = _play(terms, how, _inputs(terms))
-            cpu = 1e3 * (played.party_cpu + _verify_cpu(played))
+            played = play(terms, how, inputs(terms))
+            cpu = 1e3 * (played.party_cpu + verify_cpu(played))
             found[f"{name}_{ending}_party_ms"] = round(cpu, 1)
             found[f"{name}_{ending}_bytes"] = round(played.posted)
         found[f"{name}_threshold_parameters"] = (
@@ -220,7 +221,7 @@ def _seeds(full: bool) -> Numbers:
 def _thousand(full: bool) -> Numbers:
     parties = 1000 if full else 200
     terms = scalar_terms(parties, PEERS)
-    played = _play(terms, SessionSetting(), _inputs(terms))
+    played = play(terms, SessionSetting(), inputs(terms))
     return {
         "simulate_1000_s": round(played.wall * 1000 / parties, 1),
         "simulate_1000_cpu_s": round(played.cpu * 1000 / parties, 1),
@@ -232,9 +233,9 @@ def _thousand(full: bool) -> Numbers:
 def _vectors(full: bool) -> Numbers:
     parties = 40 if full else 12
     terms = vector_terms(parties, min(PEERS, parties - 1), 1000)
-    played = _play(terms, SessionSetting(), _inputs(terms))
+    played = play(terms, SessionSetting(), inputs(terms))
     return {
-        "vec1000_party_s": round(played.party_cpu + _verify_cpu(played), 3),
+        "vec1000_party_s": round(played.party_cpu + verify_cpu(played), 3),
         "vec1000_bytes_per_party": round(played.posted),
         "vec1000_parameters": f"full, d=1000, uniform masks, weighted bits, n={parties}, "
         f"k={terms.k}",
@@ -243,14 +244,14 @@ def _vectors(full: bool) -> Numbers:
 
 def _signed() -> Numbers:
     terms = vector_terms(100, FLOWER_DEGREE // 2 + 1, 100_000, steps=64, norm=10)
-    played = _play(terms, SessionSetting(mode=Mode.SIGNED, word_width=32), _inputs(terms))
+    played = play(terms, SessionSetting(mode=Mode.SIGNED, word_width=32), inputs(terms))
     raws = list(played.simulation.log().entries())
     begun = time.process_time()
     found = check(read_session(raws), rng=seeded(2))
     server = time.process_time() - begun
     require(found.rounds[0].sums == played.record.sums, "the rules found another sum")
     return {
-        "signed_100k_party_ms": round(1e3 * (played.party_cpu + _verify_cpu(played)), 1),
+        "signed_100k_party_ms": round(1e3 * (played.party_cpu + verify_cpu(played)), 1),
         "signed_100k_server_s": round(server, 3),
         "signed_100k_bytes": round(played.posted),
         "signed_100k_parameters": f"signed, d=100000, n=100, k={terms.k}: mean degree 20.8, "
@@ -262,9 +263,9 @@ def _gaussian() -> Numbers:
     k = FLOWER_DEGREE // 2 + 1
     terms = vector_terms(100, k, 100_000, steps=64, norm=10, mask="gaussian")
     setting = SessionSetting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS, word_width=32)
-    played = _play(terms, setting, _inputs(terms))
+    played = play(terms, setting, inputs(terms))
     return {
-        "gaussian_100k_party_ms": round(1e3 * (played.party_cpu + _verify_cpu(played)), 1),
+        "gaussian_100k_party_ms": round(1e3 * (played.party_cpu + verify_cpu(played)), 1),
         "gaussian_100k_parameters": f"signed, honest but curious, d=100000, n=100, k={terms.k}, "
         f"masks of deviation {terms.mask_deviation}",
     }

@@ -79,6 +79,7 @@ from wire.ed25519 import SigningKey
 from wire.randomness import Rng
 from wire.secret import SecretBytes
 from zkp import GaussianTable, NoiseSeeds, commit_weighted_noise
+from zkp.noise_table import NoNoise
 from zkp.weighted_noise import NoiseBits
 
 CODECS: dict[Phase, Any] = {
@@ -238,6 +239,8 @@ class ScribeParty:
     def _fresh_seeds(self, values: SecretScalarVec) -> bytes:
         context = self.world.context
         table = self.world.manifest.terms.noise
+        if isinstance(table, NoNoise):
+            return b""
         if isinstance(table, GaussianTable):
             self.seeds = NoiseSeeds.fresh(context.group, table, 1, rng=self.rng)
             return self.seeds.commitment.to_bytes()
@@ -261,11 +264,15 @@ class ScribeParty:
         self, view: RoundPicture, edges: tuple[bytes, ...], neighbours: list[int]
     ) -> Commit:
         context, group = self.world.context, self.world.context.group
-        noise = self._drawn_noise(view)
-        order = group.order
-        self.noise = [n - order if n > order // 2 else n for n in noise.reveal().ints()]
-        blinding = group.random_scalars(1, self.rng)[0]
-        self.output = opening_of(context.key, self.given.values + noise, blinding)
+        if self.seeds is None:  # the exact input is masked, under the commitment of its join
+            self.noise, self.output, posted = [0] * len(self.values), self.given, b""
+        else:
+            noise = self._drawn_noise(view)
+            order = group.order
+            self.noise = [n - order if n > order // 2 else n for n in noise.reveal().ints()]
+            blinding = group.random_scalars(1, self.rng)[0]
+            self.output = opening_of(context.key, self.given.values + noise, blinding)
+            posted = self._encoded(self.output)
         self.mask = self_mask(
             group, SecretBytes(self.seed), self._self_context(), context.dimension
         )
@@ -278,12 +285,11 @@ class ScribeParty:
             joint=view.joint,
             given=joined.input,
             seed=joined.seed,
-            output=self._encoded(self.output),
+            output=posted,
             proof=b"",
             weighing=b"",
         )
         proofs = self.world.toolkit.proofs
-        assert self.seeds is not None
         proof, weighing = proofs.prove_noise(claim, self.seeds, self.given, self.output, self.rng)
         coefficients, shares = self._dealt(neighbours)
         return Commit(view.acts_on, edges, own, claim.output, proof, weighing, coefficients, shares)

@@ -135,3 +135,13 @@ def test_faults_are_one_line_each() -> None:
     assert str(proved) == "party abababababababab: two entries [04-E3, entries 4, 7]"
     doubted = replace(proved, role=Role.BOARD, author=b"", entries=(), proved=False)
     assert str(doubted) == "board: two entries [04-E3, entries none; not proved]"
+
+
+@pytest.mark.parametrize("kind", ["exact", "exact vector", "exact weights", "exact words"])
+def test_without_noise_the_sum_is_that_of_the_values(kind: str) -> None:
+    found = baseline(kind)
+    world = make(kind)
+    values = [party.values for party in world.parties]
+    assert found.rounds[0].sums == tuple(map(sum, zip(*values, strict=True)))
+    noisy = {"exact": "scalar", "exact words": "signed"}.get(kind, "vector")
+    assert baseline(noisy).rounds[0].sums != found.rounds[0].sums

@@ -19,7 +19,7 @@ from tests.messages.samples import manifest, signing_key, terms
 from tests.protocol.scribe import World
 from tests.rounds.doubles import ProofDoubles
 from wire.codec import Codec
-from zkp.noise_table import GaussianTable, binomial
+from zkp.noise_table import GaussianTable, NoNoise, binomial
 
 TABLE = GaussianTable.with_scale("8", bits=20, rows=61)
 FLIPS = binomial(64)
@@ -57,6 +57,15 @@ def _recovered_vector(**changes: Any) -> Terms:
     return _vector(**RECOVERY | {"noise": MORE_FLIPS} | changes)
 
 
+EXACT: dict[str, Any] = {
+    "noise": NoNoise(),
+    "epsilon": None,
+    "charged": 0,
+    "survivors": 4,
+    **RECOVERY,
+}
+"""No noise, and a logical round releases one sum."""
+
 CURIOUS: dict[str, Any] = {"mask": "gaussian", "mask_deviation": 1000}
 
 KINDS: dict[str, Callable[..., Manifest]] = {
@@ -90,6 +99,14 @@ KINDS: dict[str, Callable[..., Manifest]] = {
         mode=Mode.SIGNED,
         word_width=64,
         trust=Trust.HONEST_BUT_CURIOUS,
+    ),
+    "exact": lambda **t: manifest(small_terms(**EXACT | t), beacon=CommitReveal()),
+    "exact vector": lambda **t: manifest(_vector(**EXACT | t), beacon=CommitReveal()),
+    "exact weights": lambda **t: manifest(
+        _vector(**EXACT | t), beacon=CommitReveal(), weighted=True
+    ),
+    "exact words": lambda **t: manifest(
+        _vector(**EXACT | t), beacon=CommitReveal(), mode=Mode.SIGNED, word_width=32
     ),
 }
 """Every mode, by name."""

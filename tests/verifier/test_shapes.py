@@ -31,7 +31,7 @@ from gopa.messages.party import (
 )
 from gopa.messages.phases import KIND_IN, Kind, Phase
 from tests.messages.samples import LOG
-from tests.protocol.scribe import CODECS, ScribeParty, World
+from tests.protocol.scribe import CODECS, ScribeParty, World, changed
 from tests.rules.worlds import make
 from tests.verifier.answers import Answer, anchors_of, first, report, second
 from tests.verifier.mutations import Material
@@ -467,3 +467,32 @@ def test_shares_of_who_did_not_confirm(body: bytes, kind: Kind | None, rule: str
     world.post(key, Phase.RECOVER, world.view.acts_on + body, kind or KIND_IN[Phase.RECOVER])
     world.run()
     require(world, [(0, rule)], [], range(5))
+
+
+# Sessions without noise, in all shapes that they have
+
+
+@pytest.mark.parametrize("kind", ["exact", "exact vector", "exact weights", "exact words"])
+def test_without_noise_both_find_the_sum_of_the_values(kind: str) -> None:
+    """Also when somebody leaves; and nobody posts anything about noise."""
+    for left in ([], [2]):
+        world = make(kind, real=True)
+        world.run(skip={Phase.PUBLISH: left})
+        stay = [number for number in range(5) if number not in left]
+        found = require(world, [], [LEFT] if left else [], stay)
+        values = zip(*(world.parties[number].values for number in stay), strict=True)
+        assert found.rounds[-1].sums == tuple(map(sum, values))
+
+
+@pytest.mark.parametrize(
+    ("phase", "fields"),
+    [(Phase.JOIN, {"seed": bytes(32)}), (Phase.COMMIT, {"output": bytes(32)})],
+    ids=["seed", "output"],
+)
+def test_without_noise_whatever_is_posted_for_it_convicts(
+    phase: Phase, fields: dict[str, bytes]
+) -> None:
+    world = make("exact", real=True)
+    world.run(change={phase: {1: changed(**fields)}})
+    out = [(1, phase.name.lower(), "invalid")]
+    require(world, [(1, "04-S4")], out, [0, 2, 3, 4])

@@ -335,9 +335,12 @@ async def _run(
 
 
 def _require_one_round(manifest: Manifest, rounds: int) -> None:
-    """One value is not given to several exact sums: what they differ by could be this party."""
+    """One value is not given to several exact sums: they may differ by this party alone ([V43])."""
     if manifest.terms.exact and rounds > 1:
-        message = f"every round of exact sums takes a new value: {EXACT_DIFFERENCE}. Take 1"
+        message = (
+            f"{EXACT_DIFFERENCE}, so every round of them takes a new value, and one command has one"
+            " (rule 03-V43): take 1, and join again with the value for the next round"
+        )
         raise UsageError(message, "--rounds")
 
 

@@ -73,6 +73,8 @@ def test_a_party_is_told_what_to_say_and_then_takes_part(tmp_path: Path) -> None
         again = here.join("--value", "0.5", "--accept-exact-sum", "--rounds", 2)
         assert isinstance(again.exception, UsageError)
         assert again.exception.field == "--rounds"
+        assert EXACT_DIFFERENCE in again.exception.message
+        assert "03-V43" in again.exception.message
         result = here.join("--value", "0.5", "--accept-exact-sum")
         assert result.exit_code == 0, result.output
         found = events(result)[-1]

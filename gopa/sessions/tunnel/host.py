@@ -36,7 +36,14 @@ from gopa.messages.framing import Posted
 from gopa.messages.phases import Kind, Phase
 from gopa.rules import SessionState
 from gopa.sessions.following import ManifestSearch, matching
-from gopa.sessions.organising import BoardLog, DurableOrganiser, OpenBoard, OrganiserPace, run
+from gopa.sessions.organising import (
+    BeaconSource,
+    BoardLog,
+    DurableOrganiser,
+    OpenBoard,
+    OrganiserPace,
+    run,
+)
 from gopa.sessions.tunnel.messages import (
     REPLY,
     REQUEST,
@@ -314,24 +321,27 @@ def _consistency(reader: LogReader, size: int) -> tuple[bytes, ...]:
 _PACE: Final = OrganiserPace(poll_seconds=0.05)
 
 
-async def hold(
+async def hold(  # noqa: PLR0913 - every edge is injected
     organiser: DurableOrganiser,
     board: OpenBoard,
     parties: Sequence[bytes],
     send: Send,
     *,
+    beacon: BeaconSource | None = None,
     pace: OrganiserPace = _PACE,
 ) -> SessionState:
     """Run a session to its end: the organiser and the host in this process, parties behind `send`.
 
-    `send` is called in a thread. Raises what `gopa.sessions.organising.run` does.
+    `send` is called in a thread. A session whose coins come from drand needs a `beacon`. Raises
+    what `gopa.sessions.organising.run` does.
     """
     session = organiser.manifest.session
     with ThreadPoolExecutor(1, "tunnel") as thread:
         loop = asyncio.get_running_loop()
         host = TunnelHost(board, session)
         turn = partial(host.turn, parties, send)
-        running = asyncio.ensure_future(run(organiser, BoardLog(board, session), pace=pace))
+        log = BoardLog(board, session)
+        running = asyncio.ensure_future(run(organiser, log, beacon=beacon, pace=pace))
         try:
             while not running.done():
                 if not await loop.run_in_executor(thread, turn):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
-from bulletin_board import Submission, TrustPolicy
+from bulletin_board import LogReader, SignedCheckpoint, Submission, TrustPolicy
 from bulletin_board.entry import Slot
+from bulletin_board.note import open_checkpoint
 from gopa.messages.manifest import MANIFEST, Manifest
 from gopa.organiser import SessionSetting, new_manifest
 from gopa.party import LocalPolicy
@@ -36,6 +37,7 @@ from gopa.sessions.tunnel import (
 )
 from gopa.sessions.tunnel.packing import unpack
 from gopa.sessions.vault import MemoryVault
+from gopa.simulation import SimulatedWitnesses
 from gopa.simulation.setup import permissive
 from tests.board.tools import log_key, signer
 from tests.randomness import seeded
@@ -69,6 +71,27 @@ class Caller:
         return reply
 
 
+class WitnessedBoard(LocalBoard):
+    """A board that shows what witnesses have cosigned, at the time that it is in its world."""
+
+    def __init__(self, world: Tunnelled) -> None:
+        super().__init__(signer())
+        self._world = world
+
+    def update(self) -> SignedCheckpoint:
+        return self._cosigned(super().update())
+
+    def reader(self) -> LogReader:
+        reader = super().reader()
+        reader.signed = self._cosigned(reader.signed)
+        return reader
+
+    def _cosigned(self, signed: SignedCheckpoint) -> SignedCheckpoint:
+        assert self._world.witnesses is not None
+        now = replace(self._world.witnesses, time=int(self._world.now))
+        return open_checkpoint(now.cosigned(signed.to_bytes()), log_key())
+
+
 @dataclass
 class Tunnelled:
     """A session on a log of this process, and callers for its parties."""
@@ -79,6 +102,7 @@ class Tunnelled:
     policy: bytes = b""
     max_weight: float | None = None
     packed: bool = False
+    witnesses: SimulatedWitnesses | None = None
     now: float = 1_800_000_000.0
     read: int = 0
 
@@ -96,7 +120,7 @@ class Tunnelled:
             setting=self.setting,
             policy=TrustPolicy.parse(self.policy) if self.policy else None,
         )
-        self.board = LocalBoard(signer())
+        self.board = LocalBoard(signer()) if self.witnesses is None else WitnessedBoard(self)
         self.ticket = Ticket(
             "https://board.example", log_key(), self.manifest.session, self.manifest.policy
         )
@@ -134,6 +158,7 @@ class Tunnelled:
         guard: Guard | None = None,
         secret: SealingKey = SECRET,
         policy: LocalPolicy | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> Callable[[], TunnelParty]:
         """Makes the party with this number anew."""
 
@@ -146,6 +171,7 @@ class Tunnelled:
                 guard=guard or self.guard,
                 max_weight=self.max_weight,
                 rng=seeded(f"party {number}"),
+                clock=clock or (lambda: self.now),
             )
 
         return make

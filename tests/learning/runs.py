@@ -1,6 +1,7 @@
 """Runs that are their seed: prints digests, in this process, a forked and a spawned one.
 
-python -m tests.learning.runs [--models FILE]
+`python -m tests.learning.runs`, or `--facts` for the integers and the floats themselves. Needs
+the packages and `examples`, and nothing that only developers have.
 """
 
 from __future__ import annotations
@@ -10,18 +11,67 @@ import multiprocessing
 import sys
 from typing import Final
 
+import numpy as np
+
+import gopa
 from examples.averaging import fit_gossip, fit_mean
 from gopa.graph import complete, ring
-from gopa.learning import Outcome, Privacy, iid, linear_models, moons, ratings
+from gopa.learning import (
+    Charge,
+    History,
+    Outcome,
+    Privacy,
+    PrivacyLedger,
+    iid,
+    linear_models,
+    moons,
+    ratings,
+)
+from gopa.learning.clocks import Poisson, events
+from gopa.noise import (
+    discrete_laplace,
+    hadamard_bit,
+    randomised_response,
+    rounded_gaussian,
+    subseed,
+)
 
 USERS: Final = 128
 
 
+def fit_noise() -> Outcome:
+    """Whoever a clock calls adds noise of every law to its number; all of it are integers."""
+    who = events(Poisson(USERS), 3, steps=2_000, runs=2)
+    ledger, total = PrivacyLedger(Privacy(60.0, 1e-4)), np.zeros((2, USERS), dtype=np.int64)
+    seeds = [subseed("noise", number) for number in range(4)]
+    shape = who.actors.shape
+    drawn = [
+        rounded_gaussian(50).draw(seeds[0], shape),
+        discrete_laplace(20).draw(seeds[1], shape),
+        randomised_response(5, 1.0).report(who.actors % 5, seeds[2]),
+        hadamard_bit(1.0).report(who.actors, who.actors[::-1], seeds[3]),
+    ]
+    for run in range(2):
+        np.add.at(total[run], who.actors[run], sum(drawn)[run])
+    cancelling = gopa.zero_sum(ring(USERS), rounded_gaussian(50), 2, subseed("zero")).T
+    ledger.charge(Charge.gaussian(50.0, 5.0), note="all of it")
+    return Outcome(
+        model=total + cancelling,
+        history=History({"step": range(shape[1]), "time": who.times[0].reshape(shape[1])}),
+        spent=ledger.spent(),
+        messages=int(who.actors.sum()),
+        bytes=8 * total.size,
+        seconds=0.0,
+        seed=3,
+    )
+
+
 def outcomes() -> dict[str, Outcome]:
-    """One of noise and a session, and two of products of matrices, one of them large."""
+    """One of noise and a session, one of clocks and integers, and two of products of matrices."""
     numbers = ratings(USERS, seed=3)
     return {
         "verified mean": fit_mean(ratings(6, seed=3), privacy=Privacy(40.0, 1e-5), seed=3),
+        "noise and clocks": fit_noise(),
         "gossip": fit_gossip(numbers, graph=ring(USERS), seed=3, steps=40, runs=16),
         "wide gossip": fit_gossip(numbers, graph=complete(USERS), seed=3, steps=5, runs=300),
     }
@@ -42,12 +92,14 @@ def facts() -> dict[str, object]:
             *(each.counts.tolist() for each in data),
             *(each.table.labels.tolist() for each in data),
             [rows.tolist() for rows in iid(data[0].table, 4, 3).rows],
+            found["noise and clocks"].model.tolist(),
         ],
         "models": [
             found["verified mean"].model,
             *found["gossip"].model.tolist(),
             *found["wide gossip"].model.tolist(),
             *data[0].truth["weights"].ravel().tolist(),
+            *found["noise and clocks"].history["time"].tolist(),
         ],
     }
 

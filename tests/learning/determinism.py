@@ -39,7 +39,8 @@ _WHERE: Final = "import gopa, numpy; print(gopa.__file__, numpy.__version__)"
 
 def built(place: Path) -> Path:
     """The wheel of this tree."""
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", place, ROOT]
+    how = ("--wheel", "--no-isolation", "--outdir")
+    command: list[str | Path] = [sys.executable, "-m", "build", *how, place, ROOT]
     run(command, ROOT, {**os.environ, **CORE_IN_A_HURRY})
     (wheel,) = place.glob("*.whl")
     return wheel
@@ -51,7 +52,14 @@ def environment(place: Path, wheel: Path) -> Path:
     plain = {**plain_environment(), **offline}
     run([sys.executable, "-m", "venv", place], place.parent, plain)
     python = place / "bin" / "python"
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    install: list[str | Path] = [
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]
     pinned = ROOT / "requirements" / "user.txt"
     run([*install, "--require-hashes", "--requirement", pinned], place, plain)
     run([*install, "--no-deps", wheel], place, plain)
@@ -68,7 +76,7 @@ def copied(place: Path) -> Path:
 
 def asked(python: Path, place: Path, *arguments: str, **variables: str) -> Any:
     """What the runs say in this environment."""
-    command = [python, "-m", "tests.learning.runs", *arguments]
+    command: list[str | Path] = [python, "-m", "tests.learning.runs", *arguments]
     return json.loads(run(command, place, {**plain_environment(), **variables}).stdout)
 
 

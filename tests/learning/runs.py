@@ -52,7 +52,8 @@ def fit_noise() -> Outcome:
         hadamard_bit(1.0).report(who.actors, who.actors[::-1], seeds[3]),
     ]
     for run in range(2):
-        np.add.at(total[run], who.actors[run], sum(drawn)[run])
+        for each in drawn:
+            np.add.at(total[run], who.actors[run], each[run])
     cancelling = gopa.zero_sum(ring(USERS), rounded_gaussian(50), 2, subseed("zero")).T
     ledger.charge(Charge.gaussian(50.0, 5.0), note="all of it")
     return Outcome(

@@ -1,5 +1,7 @@
 """Takes drawn checks out of a copy of the tree and demands that a test notices.
 
+Before them it tries `SWAPS`, always: sensitivities doubled, noise halved, a clock that takes turns.
+
 `python -m tests.mutation.run [--count N] [--seed TEXT] [--nearest-only] [--again]` goes on where
 it stopped: what was found stands in `.mutations.json`. With `--again` all are tried again, each
 with the file of the test that noticed it last. Tests near the check run first, the whole suite
@@ -23,7 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.mutation.sites import ROOT, Site, all_sites, drawn, without
+from tests.mutation.sites import ROOT, SWAPS, Site, Swap, all_sites, drawn, without
 from tests.near import git, ranked
 
 SEED: Final = "checks that are taken out, first draw"
@@ -52,7 +54,7 @@ Suite = Callable[[Path, Sequence[str]], str | None]
 
 
 def try_without(
-    site: Site,
+    site: Site | Swap,
     tree: Path,
     suite: Suite,
     *,
@@ -142,7 +144,7 @@ def note(found: dict[str, Found], path: Path = NOTES) -> None:
 def main() -> int:
     """Try what was not tried yet; say what nobody noticed."""
     asked = _arguments()
-    sites = drawn(all_sites(), asked.count, asked.seed)
+    sites = [*SWAPS, *drawn(all_sites(), asked.count, asked.seed)]
     found = noted()
     with tempfile.TemporaryDirectory(prefix="gopa-mutation-") as place:
         tree = copy_of_tree(Path(place))
@@ -162,7 +164,9 @@ def main() -> int:
             verdict = f"noticed by {said.by}" if said.caught else f"NOBODY NOTICED {said.by}"
             print(f"{at:3} {site.name}\n    {verdict}, {said.seconds:.0f} s", flush=True)
     missed = [site for site in sites if not found[site.name].caught]
-    print(f"tests noticed {len(sites) - len(missed)} of {len(sites)} checks that were gone")
+    print(
+        f"tests noticed {len(sites) - len(missed)} of {len(sites)} checks that were gone or swapped"
+    )
     return 1 if missed else 0
 
 

@@ -35,6 +35,62 @@ class Site:
         return f"{self.path}:{self.line}:{self.column} {self.text}"
 
 
+@dataclass(frozen=True, order=True)
+class Swap:
+    """One expression that stands once in its file, and what is put in its place."""
+
+    path: str
+    old: str
+    new: str
+    about: str
+
+    @property
+    def name(self) -> str:
+        """What a run remembers it by."""
+        return f"{self.path} {self.about}"
+
+
+SWAPS: Final = (
+    Swap(
+        "gopa/learning/clipping.py",
+        "bound * slack / np.maximum",
+        "2 * bound * slack / np.maximum",
+        "sensitivity doubled: what is clipped moves by twice what is charged",
+    ),
+    Swap(
+        "gopa/learning/charges.py",
+        "Loss.gaussian(*self.numbers)",
+        "Loss.gaussian(self.numbers[0], self.numbers[1] / 2)",
+        "sensitivity doubled: a charge knows half of it",
+    ),
+    Swap(
+        "gopa/noise/laws.py",
+        "RoundedGaussian(deviation).lower",
+        "RoundedGaussian(max(1, deviation // 2)).lower",
+        "noise halved: normal",
+    ),
+    Swap(
+        "gopa/noise/laws.py",
+        "top, weight = scale, 1",
+        "top, weight = max(scale / 2, Fraction(1, 32)), 1",
+        "noise halved: Laplace",
+    ),
+    Swap(
+        "gopa/accounting/gaussian.py",
+        "        return least\n",
+        "        return least / 2\n",
+        "noise halved: what is calibrated",
+    ),
+    Swap(
+        "gopa/learning/clocks.py",
+        "return draws.below(len(self._choices), count)",
+        "return np.arange(count) % len(self._choices)",
+        "a clock made round-robin",
+    ),
+)
+"""What makes a run tell more than it says, or a theorem speak of another one: tried each time."""
+
+
 def all_sites(root: Path = ROOT, packages: Sequence[str] = PACKAGES) -> list[Site]:
     """Every check of these packages, in order."""
     files = sorted(file for package in packages for file in (root / package).rglob("*.py"))
@@ -65,8 +121,12 @@ def drawn(sites: Sequence[Site], count: int, seed: str) -> list[Site]:
     return [site for site, _ in zip(dealt, range(count), strict=False)]
 
 
-def without(source: str, site: Site) -> str:
-    """The file as if the check had been forgotten: it never finds anything."""
+def without(source: str, site: Site | Swap) -> str:
+    """The file as if the check had been forgotten: it never finds anything; or with the swap."""
+    if isinstance(site, Swap):
+        if source.count(site.old) != 1:
+            raise ValueError(f"{site.path} has not one place that says: {site.old}")
+        return source.replace(site.old, site.new)
     (node,) = [
         node
         for node in _checks(ast.parse(source))

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.mutation import run
-from tests.mutation.sites import PACKAGES, ROOT, Site, all_sites, drawn, sites_in, without
+from tests.mutation.sites import (
+    PACKAGES,
+    ROOT,
+    SWAPS,
+    Site,
+    all_sites,
+    drawn,
+    sites_in,
+    without,
+)
 
 SOURCE = '''
 def kept(value: str) -> int:
@@ -61,6 +72,19 @@ def test_checks_are_drawn_from_all_packages() -> None:
         assert sum(site.path.startswith(package) for site in found) >= run.COUNT // 3
     for site in found:
         compile(without((ROOT / site.path).read_text(), site), site.path, "exec")
+
+
+def test_swaps_are_tried_each_time() -> None:
+    """Sensitivities, noise and clocks: each stands where it is looked for, and still compiles."""
+    for word in ("sensitivity doubled", "noise halved", "round-robin"):
+        assert any(word in each.about for each in SWAPS)
+    for each in SWAPS:
+        source = (ROOT / each.path).read_text()
+        changed = without(source, each)
+        assert changed != source
+        compile(changed, each.path, "exec")
+        with pytest.raises(ValueError, match="not one place"):
+            without(source + source, each)
 
 
 def test_the_nearest_tests_come_first_and_the_check_comes_back(tmp_path: Path) -> None:

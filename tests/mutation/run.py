@@ -144,7 +144,7 @@ def note(found: dict[str, Found], path: Path = NOTES) -> None:
 def main() -> int:
     """Try what was not tried yet; say what nobody noticed."""
     asked = _arguments()
-    sites = [*SWAPS, *drawn(all_sites(), asked.count, asked.seed)]
+    sites: list[Site | Swap] = [*SWAPS, *drawn(all_sites(), asked.count, asked.seed)]
     found = noted()
     with tempfile.TemporaryDirectory(prefix="gopa-mutation-") as place:
         tree = copy_of_tree(Path(place))

@@ -13,7 +13,7 @@ from scipy.stats import beta
 
 from gopa.accounting import Loss, Rdp
 from gopa.accounting.convolution import Floats
-from tests.accounting.mechanisms import discrete_laplace, moved
+from tests.accounting.mechanisms import MECHANISMS, discrete_gaussian, discrete_laplace, moved
 
 DRAWS: Final = 100_000
 DOUBT: Final = 1e-6
@@ -166,13 +166,13 @@ ATTACKS: Final = {
 """Divergences are loose by themselves: there half an account is taken with more noise still."""
 
 
-def shown(attack: Attack, seed: int) -> float:
+def shown(attack: Attack, seed: int, draws: int = DRAWS) -> float:
     """A lower bound on delta that holds but for a chance of `DOUBT`: the best test, counted."""
     rng = np.random.default_rng(seed)
-    right = int((attack.ahead(rng, DRAWS) > attack.epsilon).sum())
-    wrong = int((attack.behind(rng, DRAWS) > attack.epsilon).sum())
-    least = beta.ppf(DOUBT / 2, right, DRAWS - right + 1) if right else 0.0
-    most = beta.ppf(1 - DOUBT / 2, wrong + 1, DRAWS - wrong)
+    right = int((attack.ahead(rng, draws) > attack.epsilon).sum())
+    wrong = int((attack.behind(rng, draws) > attack.epsilon).sum())
+    least = beta.ppf(DOUBT / 2, right, draws - right + 1) if right else 0.0
+    most = beta.ppf(1 - DOUBT / 2, wrong + 1, draws - wrong)
     return float(least - math.exp(attack.epsilon) * most)
 
 
@@ -183,3 +183,73 @@ def test_an_attack_shows_no_more_than_the_account(name: str) -> None:
     assert 0 < lower <= attack.account(1.0).delta(attack.epsilon)
     # Twice the noise, or half of the sensitivity, would be too little.
     assert attack.account(2.0).delta(attack.epsilon) < lower
+
+
+def tables(law: list[float], by: int, count: int) -> tuple[Draws, Draws]:
+    """Integers with noise of this law, several of them, on a value that moves by `by`."""
+    one, two = np.array([*[0.0] * by, *law]), np.array([*law, *[0.0] * by])
+
+    def draws(chances: Floats) -> Draws:
+        def made(rng: np.random.Generator, n: int) -> Floats:
+            x = rng.choice(len(chances), (n, count), p=chances)
+            with np.errstate(divide="ignore"):
+                return np.asarray((np.log(one[x]) - np.log(two[x])).sum(axis=1))
+
+        return made
+
+    return draws(one), draws(two)
+
+
+def added(*parts: tuple[Draws, Draws]) -> tuple[Draws, Draws]:
+    """One mechanism after the other: log-odds add up."""
+
+    def draws(at: int) -> Draws:
+        return lambda rng, n: np.asarray(sum(part[at](rng, n) for part in parts))
+
+    return draws(0), draws(1)
+
+
+def sampled_laplace(scale: float, rate: float, count: int) -> tuple[Draws, Draws]:
+    def draws(chance: float) -> Draws:
+        def made(rng: np.random.Generator, n: int) -> Floats:
+            x = rng.laplace(0.0, scale, (n, count)) + (rng.random((n, count)) < chance)
+            ratio = np.exp((np.abs(x) - np.abs(x - 1)) / scale)
+            return np.asarray(np.log1p(rate * (ratio - 1)).sum(axis=1))
+
+        return made
+
+    return draws(rate), draws(0.0)
+
+
+SAME: Final = {
+    "normal": normal(1.0, 0.0, 1.5),
+    "normal, 10,000 times": normal(1.0, 0.0, 0.8),
+    "Laplace": laplace(1, 0.8),
+    "Laplace, 30 times": laplace(30, 3.0),
+    "response": responses(1.0, 4, 1),
+    "response, 50 times": responses(0.3, 2, 50),
+    "discrete Laplace": tables(discrete_laplace(2.0, 90), 1, 1),
+    "discrete normal, 5 times": tables(discrete_gaussian(3.0, 40), 2, 5),
+    "normal on samples": sampled(1 / 1.1, 0.0, 0.0, 0.01, 1000),
+    "normal on large samples": sampled(1 / 4.0, 0.0, 0.0, 0.3, 100),
+    "Laplace on samples": sampled_laplace(1.0, 0.05, 200),
+    "one after the other": added(normal(1.0, 0.0, 2.0), laplace(1, 2.0), normal(1.0, 0.0, 5.0)),
+}
+"""The mechanisms that another accountant knows; of ten thousand normal steps the mean is enough."""
+
+
+LONG: Final = {"normal on samples", "normal on large samples", "Laplace on samples"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=[pytest.mark.soak] * (each in LONG)) for each in MECHANISMS]
+)
+def test_draws_show_no_more_than_either_account(name: str) -> None:
+    """Nor much less: whoever claims a third of the delta is found out."""
+    mechanism, (ahead, behind) = MECHANISMS[name], SAME[name]
+    loss = mechanism.loss()
+    attack = Attack(ahead, behind, loss.epsilon(0.1), lambda _: loss)
+    lower = shown(attack, 7, 20_000 if name in LONG else DRAWS)
+    assert loss.delta(attack.epsilon) / 3 < lower <= loss.delta(attack.epsilon)
+    if mechanism.rdp is not None:
+        assert lower <= mechanism.rdp().delta(attack.epsilon)

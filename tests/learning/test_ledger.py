@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from gopa import UsageError
 from gopa.accounting import Loss, gaussian_sigma
@@ -127,6 +128,17 @@ def test_a_sample_hides_more_and_replacing_costs_more_than_leaving() -> None:
     assert math.log(seen / absent) <= left < epsilon
     assert math.log(seen / unseen) <= replaced
     assert left < replaced < 2 * left
+
+
+@pytest.mark.parametrize("times", [1, 10])
+def test_normal_noise_is_charged_by_its_exact_curve(times: int) -> None:
+    """Of Balle and Wang, written out: half a sensitivity would be half an epsilon."""
+    ledger = PrivacyLedger(Privacy(50.0, 1e-5))
+    ledger.charge(Charge.gaussian(sigma=3.0, sensitivity=2.0), times)
+    epsilon, shift = ledger.spent().epsilon, math.sqrt(times) * 2 / 3
+    below = norm.cdf(shift / 2 - epsilon / shift)
+    delta = below - math.exp(epsilon) * norm.cdf(-shift / 2 - epsilon / shift)
+    assert delta == pytest.approx(1e-5, rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,8 @@ SWAPS: Final = (
     ),
     Swap(
         "gopa/learning/charges.py",
-        "Loss.gaussian(*self.numbers)",
-        "Loss.gaussian(self.numbers[0], self.numbers[1] / 2)",
+        '"gaussian": Loss.gaussian',
+        '"gaussian": lambda sigma, moved: Loss.gaussian(sigma, moved / 2)',
         "sensitivity doubled: a charge knows half of it",
     ),
     Swap(

@@ -1,8 +1,9 @@
 # The Rust core. Its classes implement the interfaces of `commitments.group`.
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NoReturn, final, overload
+from typing import Any, NoReturn, TypeAlias, final, overload
 
+import numpy as np
 from typing_extensions import Buffer
 
 from commitments import group
@@ -21,6 +22,9 @@ __all__ = [
     "SecretScalarVec",
     "Stream",
     "WideTable",
+    "evaluate_gates",
+    "garble_gates",
+    "hash_blocks",
     "restore_point",
     "restore_points",
     "restore_scalar",
@@ -31,8 +35,17 @@ __all__ = [
 
 RISTRETTO255: Ristretto255
 
+_Array: TypeAlias = Buffer | np.ndarray[Any, Any]
+
 def threads() -> int: ...
 def set_threads(count: int, /) -> None: ...
+def hash_blocks(key: bytes, tweak: int, blocks: _Array, /) -> bytes: ...
+def garble_gates(
+    key: bytes, tweak: int, gates: _Array, delta: _Array, labels: _Array, /
+) -> bytes: ...
+def evaluate_gates(
+    key: bytes, tweak: int, gates: _Array, tables: bytes, labels: _Array, /
+) -> None: ...
 def restore_scalar(encoding: bytes, /) -> Scalar: ...
 def restore_scalars(encodings: bytes, /) -> ScalarVec: ...
 def restore_point(encoding: bytes, /) -> Point: ...

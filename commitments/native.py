@@ -1,14 +1,22 @@
-"""Names the group ristretto255 on the Rust core: fast, and constant-time for secrets.
+"""Names what the Rust core offers: the group ristretto255, and kernels over vectors of gates.
 
 The classes of `commitments._native` implement the interfaces of `commitments.group`
-themselves; all that is left for Python is to name them.
+themselves; all that is left for Python is to name them. All of it is fast, and constant-time for
+secrets.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commitments._native import RISTRETTO255, set_threads, threads
+from commitments._native import (
+    RISTRETTO255,
+    evaluate_gates,
+    garble_gates,
+    hash_blocks,
+    set_threads,
+    threads,
+)
 from commitments._native import Ristretto255 as NativeGroup
 
 if TYPE_CHECKING:
@@ -16,7 +24,15 @@ if TYPE_CHECKING:
 
     _CONFORMS: Group = RISTRETTO255  # and with it every class it hands out
 
-__all__ = ["NativeGroup", "native_ristretto255", "set_threads", "threads"]
+__all__ = [
+    "NativeGroup",
+    "evaluate_gates",
+    "garble_gates",
+    "hash_blocks",
+    "native_ristretto255",
+    "set_threads",
+    "threads",
+]
 
 
 def native_ristretto255() -> NativeGroup:

@@ -175,6 +175,21 @@ INVITATION_NAME: Final = Domain(b"gopa/v1/sessions/invitation-name")
 INVITATION_CODE: Final = Domain(b"gopa/v1/sessions/invitation-code")
 """That the owner of an invitation sent a key."""
 
+TWO_PARTY_CIRCUIT: Final = Domain(b"gopa/v1/two-party/circuit")
+"""The hash that names a circuit."""
+
+TWO_PARTY_RUN: Final = Domain(b"gopa/v1/two-party/run")
+"""The hash that every message of two parties carries on."""
+
+TWO_PARTY_KEY: Final = Domain(b"gopa/v1/two-party/key")
+"""The key of the hash of gates, and the labels of what the garbler puts in."""
+
+TWO_PARTY_TRANSFER: Final = Domain(b"gopa/v1/two-party/transfer")
+"""From a shared point to one of the two keys of an oblivious transfer."""
+
+TWO_PARTY_COLUMN: Final = Domain(b"gopa/v1/two-party/column")
+"""From such a key to a column of many transfers."""
+
 SIMULATED_STREAMS: Final = Domain(b"gopa/v1/simulation/streams")
 """Reproducible randomness of the parties of a simulation, never for a session."""
 

@@ -6,6 +6,7 @@ pub mod codec;
 pub mod cpu;
 pub mod fault;
 pub mod fixed_bases;
+pub mod gates;
 pub mod hedged;
 pub mod msm;
 pub mod points;

@@ -4,6 +4,7 @@ mod arguments;
 mod batch;
 mod errors;
 mod fixed_bases;
+mod gates;
 mod group;
 mod indices;
 mod integers;
@@ -58,6 +59,8 @@ mod _native {
 
     #[pymodule_export]
     use super::fixed_bases::FixedBases;
+    #[pymodule_export]
+    use super::gates::{evaluate_gates, garble_gates, hash_blocks};
     #[pymodule_export]
     use super::group::Ristretto255;
     #[pymodule_export]

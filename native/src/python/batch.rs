@@ -29,6 +29,8 @@ pub mod nanos {
     pub const CT_MSM_TERM: usize = 4_000;
     /// One digit of a small scalar in a constant-time sum.
     pub const DIGIT: usize = 150;
+    /// An AND gate, garbled or evaluated.
+    pub const AND_GATE: usize = 70;
     /// Encoding or decoding one point.
     pub const CODEC: usize = 4_000;
     /// One constant-time multiple.

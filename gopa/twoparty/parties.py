@@ -1,0 +1,209 @@
+"""Runs the two parties of a garbled circuit: messages in, messages out.
+
+Each run is one between strangers: nothing of it serves another one. Specification:
+`specs/21-pairwise-and-two-parties.md`, section 6.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator, Sequence
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+
+from commitments import ristretto255
+from commitments.group import Group
+from gopa.twoparty.circuits import Circuit, Role
+from gopa.twoparty.conversation import Awaited, MessageChain, MessageKind
+from gopa.twoparty.labels import BLOCK, TABLE, GarbledRun, add_where, erasing, fresh_offset
+from gopa.twoparty.transfer import (
+    COLUMNS,
+    BaseReceiver,
+    BaseSender,
+    extend_as_receiver,
+    extend_as_sender,
+)
+from wire.errors import UsageError
+from wire.randomness import Rng, draw
+from wire.secret import Guarded
+
+_Talk: TypeAlias = Generator[tuple[bytes, Awaited | None], bytes, None]
+"""Yields what to send and what to wait for, and is sent the bodies of messages."""
+
+
+class _Party(Guarded):
+    """What both parties share: the circuit, their own bits, and whose turn it is."""
+
+    __slots__ = (
+        "_awaited", "_bits", "_chain", "_circuit", "_group", "_rng", "_sizes", "_started", "_talk", "result",
+    )  # fmt: skip
+
+    role: ClassVar[Role]
+
+    def __init__(
+        self,
+        circuit: Circuit,
+        values: Sequence[int],
+        *,
+        context: bytes,
+        rng: Rng,
+        group: Group | None = None,
+    ) -> None:
+        """Takes this party's integers; `context` names the run, equally for both parties.
+
+        Raises:
+            UsageError: integers that the circuit does not take, or a context that is no bytes.
+        """
+        self._group = ristretto255() if group is None else group
+        self._circuit, self._rng = circuit, rng
+        self._bits = circuit.bits_of(self.role, values, draw(rng, -(-circuit.coins // 8)))
+        self._chain = MessageChain(circuit, context)
+        self._sizes = _sizes(circuit, self._group.point_size)
+        self._talk, self._started = self._speak(), False
+        self._awaited: Awaited | None = None
+        self.result: int | None = None
+        """What was computed, once it is."""
+
+    def start(self) -> bytes:
+        """The first message, or nothing if the other party begins."""
+        if self._started:
+            raise UsageError("a party runs once: make a new one for each run")
+        self._started = True
+        frame, self._awaited = next(self._talk)
+        return frame
+
+    def awaited(self) -> Awaited:
+        """The kind and the size of the next message."""
+        if self._awaited is None:
+            raise UsageError("a party that was not started, or is done, awaits no message")
+        return self._awaited
+
+    def check(self, header: bytes) -> int:
+        """The size of the body behind the header of the next message.
+
+        Raises:
+            OutOfTurn: a message that is not the next one.
+            MalformedMessage: not the length that the circuit says.
+        """
+        self._chain.check(header, self.awaited())
+        return self.awaited().size
+
+    def step(self, frame: bytes) -> bytes:
+        """The answer to a message, or nothing. After an error the party is done.
+
+        Raises:
+            OutOfTurn: a message that is not the next one.
+            MalformedMessage: a message that no honest party writes.
+            WrongLabel: a label that was not made for this run.
+        """
+        awaited, self._awaited = self.awaited(), None
+        try:
+            answer, self._awaited = self._talk.send(self._chain.read(frame, awaited))
+        except StopIteration:
+            return b""
+        finally:
+            if self._awaited is None:
+                self._talk.close()
+        return answer
+
+    @abstractmethod
+    def _speak(self) -> _Talk: ...
+
+    def _write(self, kind: MessageKind, *parts: bytes) -> bytes:
+        return self._chain.write(kind, b"".join(parts))
+
+    def _await(self, kind: MessageKind) -> Awaited:
+        return Awaited(kind, self._sizes[kind])
+
+
+class Garbler(_Party):
+    """Garbles the circuit; learns the result from the labels that the evaluator sends back."""
+
+    __slots__ = ()
+    role = "garbler"
+
+    def _speak(self) -> _Talk:
+        group, chain, rng, circuit = self._group, self._chain, self._rng, self._circuit
+        with erasing() as secret:
+            secret(self._bits.view(np.uint8))
+            offset = secret(fresh_offset(rng))
+            if _is_extended(circuit):
+                bits = np.unpackbits(offset, bitorder="little").astype(np.bool_)
+                secret(bits.view(np.uint8))
+                receiver = BaseReceiver(group, bits, rng)
+                frame = self._write(MessageKind.CHOICES, receiver.message)
+                asked = chain.digest
+                body = yield frame, self._await(MessageKind.COLUMNS)
+                point, columns = body[: group.point_size], body[group.point_size :]
+                keys = secret(receiver.keys(asked, group.decode_point(point)))
+                zero = secret(extend_as_sender(keys, offset, columns, circuit.evaluator_bits))
+                transfer = b""
+            else:
+                body = yield b"", self._await(MessageKind.CHOICES)
+                sender = BaseSender(group, rng)
+                zero, one = map(secret, sender.keys(chain.digest, body))
+                one ^= zero
+                one ^= offset
+                transfer = sender.point.to_bytes() + one.tobytes()
+            seed = draw(rng, BLOCK)
+            run = GarbledRun.derive(group, circuit, chain.digest, seed)
+            tables, decoding = run.garble(self._bits, offset, zero)
+        frame = self._write(MessageKind.GARBLED, seed, transfer, tables, decoding)
+        body = yield frame, self._await(MessageKind.RESULT)
+        outputs = np.frombuffer(body, np.uint8).reshape(-1, BLOCK)
+        self.result = run.decode(outputs, decoding)
+
+
+class Evaluator(_Party):
+    """Evaluates the garbled circuit and learns the result first."""
+
+    __slots__ = ()
+    role = "evaluator"
+
+    def _speak(self) -> _Talk:
+        group, chain, rng, circuit = self._group, self._chain, self._rng, self._circuit
+        size = group.point_size
+        with erasing() as secret:
+            secret(self._bits.view(np.uint8))
+            if _is_extended(circuit):
+                body = yield b"", self._await(MessageKind.CHOICES)
+                sender = BaseSender(group, rng)
+                zero, one = map(secret, sender.keys(chain.digest, body))
+                labels, columns = extend_as_receiver((zero, one), self._bits)
+                frame = self._write(MessageKind.COLUMNS, sender.point.to_bytes(), columns)
+            else:
+                receiver = BaseReceiver(group, self._bits, rng)
+                frame = self._write(MessageKind.CHOICES, receiver.message)
+            asked = chain.digest
+            body = yield frame, self._await(MessageKind.GARBLED)
+            seed, body = body[:BLOCK], body[BLOCK:]
+            if not _is_extended(circuit):
+                labels = receiver.keys(asked, group.decode_point(body[:size]))
+                end = size + BLOCK * circuit.evaluator_bits
+                corrections = np.frombuffer(body[size:end], np.uint8).reshape(-1, BLOCK)
+                add_where(labels, self._bits, corrections)
+                body = body[end:]
+            run = GarbledRun.derive(group, circuit, asked, seed)
+            tables, decoding = body[: TABLE * circuit.ands], body[TABLE * circuit.ands :]
+            outputs = run.evaluate(tables, secret(labels))
+            self.result = run.decode(outputs, decoding)
+        yield self._write(MessageKind.RESULT, outputs.tobytes()), None
+
+
+def _is_extended(circuit: Circuit) -> bool:
+    """Whether so many transfers are made by hashes behind a few by points."""
+    return circuit.evaluator_bits >= COLUMNS
+
+
+def _sizes(circuit: Circuit, point: int) -> dict[MessageKind, int]:
+    """The length of every message's body, which the circuit fixes."""
+    choices, outputs = circuit.evaluator_bits, len(circuit.outputs)
+    garbled = BLOCK + TABLE * circuit.ands + 2 * BLOCK * outputs
+    extended = _is_extended(circuit)
+    return {
+        MessageKind.CHOICES: point * (COLUMNS if extended else choices),
+        MessageKind.COLUMNS: point + COLUMNS * -(-choices // 8),
+        MessageKind.GARBLED: garbled + (0 if extended else point + BLOCK * choices),
+        MessageKind.RESULT: BLOCK * outputs,
+    }

@@ -22,7 +22,7 @@ _END = 1 << 128
 
 def hash_blocks(key: bytes, tweak: int, blocks: Labels, /) -> bytes:
     """The hash of every 16-byte block, the first one under the tweak, the next under tweak + 1."""
-    hashed = _hash_under(key)
+    hashed = _hash_under(key, tweak)
     return b"".join(
         _to_bytes(hashed(block, (tweak + i) % _END)) for i, block in enumerate(_integers(blocks))
     )
@@ -30,7 +30,10 @@ def hash_blocks(key: bytes, tweak: int, blocks: Labels, /) -> bytes:
 
 def garble_gates(key: bytes, tweak: int, gates: Gates, delta: Labels, labels: Labels, /) -> bytes:
     """Tables of the AND gates; the zero labels of all gates are filled in."""
-    hashed, (offset,), zero = _hash_under(key), _integers(delta), _integers(labels)
+    hashed, offsets, zero = _hash_under(key, tweak), _integers(delta), _integers(labels)
+    if len(offsets) != 1:
+        raise UsageError("the offset has 16 bytes")
+    (offset,) = offsets
     tables = bytearray()
     for output, kind, left, right in _checked(gates, len(zero)):
         a, b = zero[left], zero[right]
@@ -49,7 +52,7 @@ def garble_gates(key: bytes, tweak: int, gates: Gates, delta: Labels, labels: La
 
 def evaluate_gates(key: bytes, tweak: int, gates: Gates, tables: bytes, labels: Labels, /) -> None:
     """The labels of all gates are filled in, given one label for each input."""
-    hashed, active = _hash_under(key), _integers(labels)
+    hashed, active = _hash_under(key, tweak), _integers(labels)
     checked = list(_checked(gates, len(active)))
     if len(tables) != 2 * BLOCK * sum(kind for _, kind, _, _ in checked):
         raise MalformedMessage("every AND gate has a table of 32 bytes", "", 0)
@@ -66,8 +69,12 @@ def evaluate_gates(key: bytes, tweak: int, gates: Gates, tables: bytes, labels: 
     _store(labels, active)
 
 
-def _hash_under(key: bytes) -> Callable[[int, int], int]:
+def _hash_under(key: bytes, tweak: int) -> Callable[[int, int], int]:
     """H(x, i) = P(P(x) + i) + P(x) with + for exclusive or, P for AES-128 under the key."""
+    if type(key) is not bytes or len(key) != BLOCK:
+        raise UsageError("the key must have 16 bytes")
+    if not 0 <= tweak < _END:
+        raise UsageError("a tweak lies between 0 and 2^128 - 1")
     permute = Cipher(AES128(key), ECB()).encryptor().update  # noqa: S305 - one block, a permutation
 
     def hashed(block: int, tweak: int) -> int:
@@ -101,5 +108,7 @@ def _to_bytes(block: int) -> bytes:
 
 
 def _store(labels: Labels, values: list[int]) -> None:
+    if not labels.flags.writeable:
+        raise UsageError("labels are filled in: give a buffer that can be written")
     stored = np.frombuffer(b"".join(map(_to_bytes, values)), np.uint8)
     labels[...] = stored.reshape(labels.shape)

@@ -109,7 +109,7 @@ class Circuit:
         start = self.wires - len(self.gates)
         for output, (kind, left, right) in enumerate(self.gates.tolist(), start):
             join = np.bitwise_and if kind == AND else np.bitwise_xor
-            join(wires[left], wires[right], out=wires[output])
+            wires[output] = join(wires[left], wires[right])
         return self.read(np.moveaxis(wires[list(self.outputs)], 0, -1))
 
     def read(self, outputs: Bits) -> npt.NDArray[np.int64]:

@@ -36,8 +36,9 @@ class _Party(Guarded):
     """What both parties share: the circuit, their own bits, and whose turn it is."""
 
     __slots__ = (
-        "_awaited", "_bits", "_chain", "_circuit", "_group", "_rng", "_sizes", "_started", "_talk", "result",
-    )  # fmt: skip
+        *("_awaited", "_bits", "_chain", "_circuit", "_group"),
+        *("_rng", "_sizes", "_started", "_talk", "result"),
+    )
 
     role: ClassVar[Role]
 

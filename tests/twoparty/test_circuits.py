@@ -1,0 +1,213 @@
+"""Circuits against plain integers: in the clear, and garbled many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from commitments import ristretto255
+from gopa import UsageError
+from gopa.twoparty import (
+    Builder,
+    Circuit,
+    arithmetic,
+    comparison,
+    concordance,
+    distance,
+    equality,
+)
+from gopa.twoparty.circuits import ONE, ZERO, Word
+from gopa.twoparty.labels import BLOCK, GarbledRun, add_where, fresh_offset
+from tests.randomness import seeded
+from tests.twoparty.runs import tiled
+
+Integers = Any
+Case = tuple[Callable[[int], Circuit], int, Callable[[list[Integers], list[Integers]], Integers]]
+
+
+def built(make: Callable[[Builder, Word, Word], Word]) -> Callable[[int], Circuit]:
+    """A circuit of two words."""
+
+    def circuit(width: int) -> Circuit:
+        build = Builder()
+        return build.build(
+            make(build, build.word("garbler", width), build.word("evaluator", width))
+        )
+
+    return circuit
+
+
+def choice(build: Builder, x: Word, y: Word) -> Word:
+    return arithmetic.choose(build, arithmetic.less(build, x, y), x, y)
+
+
+def signs(x: list[Integers], y: list[Integers]) -> Integers:
+    return np.sign(x[0] - y[0]) * np.sign(x[1] - y[1])
+
+
+CASES: dict[str, Case] = {
+    "comparison": (comparison, 1, lambda x, y: x[0] < y[0]),
+    "equality": (equality, 1, lambda x, y: x[0] == y[0]),
+    "distance": (distance, 1, lambda x, y: abs(x[0] - y[0])),
+    "concordance": (concordance, 4, signs),
+    "sum": (built(arithmetic.add), 1, lambda x, y: x[0] + y[0]),
+    "difference": (
+        built(lambda build, x, y: arithmetic.subtract(build, x, y)[:-1]),
+        1,
+        lambda x, y: x[0] - y[0],
+    ),
+    "smaller": (built(choice), 1, lambda x, y: np.minimum(x[0], y[0])),
+    "below 37": (
+        built(lambda build, x, y: (arithmetic.below(build, x, 37), build.and_(x[0], y[0]))),
+        1,
+        lambda x, y: (x[0] < 37) + 2 * (x[0] & y[0] & 1),
+    ),
+}
+TABLES = {"comparison": 16, "equality": 15, "distance": 31, "concordance": 64}
+TABLES |= {"sum": 16, "difference": 15, "smaller": 32}
+
+
+def bits(values: list[Integers], width: int) -> Integers:
+    """The bits of all integers of a party, along the last axis."""
+    columns = [value[:, None] >> np.arange(width) & 1 for value in values]
+    return np.concatenate(columns, axis=1).astype(np.bool_)
+
+
+def integers(circuit: Circuit, width: int, count: int, seed: int) -> list[list[Integers]]:
+    """Random integers of both parties; every fourth pair is close: ties and borrows occur."""
+    draws = np.random.default_rng(seed)
+    mine = [draws.integers(0, 1 << width, count) for _ in circuit.garbler]
+    yours = [draws.integers(0, 1 << width, count) for _ in circuit.evaluator]
+    for x, y in zip(mine, yours, strict=True):
+        y[::4] = np.clip(x[::4] + draws.integers(-1, 2, len(y[::4])), 0, (1 << width) - 1)
+    return [mine, yours]
+
+
+def check_in_the_clear(name: str, width: int, count: int) -> None:
+    make, _, truth = CASES[name]
+    circuit = make(width)
+    mine, yours = integers(circuit, width, count, seed=width)
+    result = circuit.compute(bits(mine, width), bits(yours, width))
+    expected = truth(mine, yours)
+    if name == "difference":
+        expected = expected % (1 << width)
+    assert (result == expected).all()
+
+
+def check_garbled(name: str, width: int, count: int, copies: int) -> None:
+    """Garble and evaluate `count` instances, `copies` at a time."""
+    make, _, truth = CASES[name]
+    single, group = make(width), ristretto255()
+    circuit, rng = tiled(single, copies), seeded(name)
+    for start in range(0, count, copies):
+        mine, yours = integers(single, width, copies, seed=start)
+        given = bits(mine, width), bits(yours, width)
+        run = GarbledRun.derive(group, circuit, bytes(32), rng(BLOCK))
+        offset = fresh_offset(rng)
+        zero = np.frombuffer(rng(BLOCK * circuit.evaluator_bits), np.uint8).reshape(-1, BLOCK)
+        tables, decoding = run.garble(given[0].reshape(-1), offset, zero)
+        active = zero.copy()
+        add_where(active, given[1].reshape(-1), offset)
+        labels = run.evaluate(tables, active)
+        rows = np.frombuffer(decoding, np.uint8).reshape(-1, 2, BLOCK)
+        chosen = rows[np.arange(len(labels)), labels[:, 0] & 1]
+        ignored = np.array([254] + 15 * [255], np.uint8)
+        tags = run.kernels.hash_blocks(run.key, 2 * circuit.ands, labels)
+        tagged = np.frombuffer(tags, np.uint8).reshape(-1, BLOCK)
+        assert ((tagged ^ chosen) & ignored == 0).all()
+        values = (chosen[:, 0] & 1).reshape(copies, -1).astype(np.bool_)
+        expected = truth(mine, yours)
+        if name == "difference":
+            expected = expected % (1 << width)
+        assert (single.read(values) == expected).all()
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 16, 31])
+@pytest.mark.parametrize("name", CASES)
+def test_circuits_compute_what_integers_do(name: str, width: int) -> None:
+    check_in_the_clear(name, width, 10_000)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_garbled_circuits_compute_what_integers_do(name: str) -> None:
+    check_garbled(name, 16, 10_000, 2_500)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", CASES)
+def test_a_million_garbled_circuits_compute_what_integers_do(name: str) -> None:
+    check_garbled(name, 16, 1_000_000, 10_000)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_all_small_inputs(name: str) -> None:
+    make, _, truth = CASES[name]
+    circuit = make(2)
+    total = 2 * (len(circuit.garbler) + len(circuit.evaluator))
+    rows = (np.arange(1 << total)[:, None] >> np.arange(total) & 1).astype(np.bool_)
+    half = 2 * len(circuit.garbler)
+    words = [rows[:, at : at + 2] @ np.array([1, 2]) for at in range(0, total, 2)]
+    expected = truth(words[: len(circuit.garbler)], words[len(circuit.garbler) :])
+    if name == "difference":
+        expected = expected % 4
+    assert (circuit.compute(rows[:, :half], rows[:, half:]) == expected).all()
+
+
+@pytest.mark.parametrize(("name", "tables"), TABLES.items())
+def test_tables_are_as_many_as_the_specification_says(name: str, tables: int) -> None:
+    assert CASES[name][0](16).ands == tables
+
+
+def test_a_constant_bound_costs_less_than_a_bit_each() -> None:
+    build = Builder()
+    coins = build.coins(8)
+    for bound in range(257):
+        wire = arithmetic.below(build, coins, bound)
+        circuit = build.build([wire])
+        assert circuit.ands <= 7
+        mine = (np.arange(256)[:, None] >> np.arange(8) & 1).astype(np.bool_)
+        assert (circuit.compute(mine, mine ^ mine) == (np.arange(256) < bound)).all()
+
+
+def test_gates_of_constants_and_unused_gates_are_left_out() -> None:
+    build = Builder()
+    (x,), (y,) = build.word("garbler", 1), build.word("evaluator", 1)
+    assert build.xor(x, ZERO) == x
+    assert build.xor(x, x) == ZERO
+    assert build.xor(ZERO, ONE) == ONE
+    assert build.and_(x, ONE) == build.and_(ONE, x) == build.and_(x, x) == x
+    assert build.and_(x, ZERO) == ZERO
+    assert build.not_(build.not_(ONE)) == ONE
+    assert build.and_(x, y) == build.and_(y, x)
+    assert build.build([build.xor(x, y)]).ands == 0
+    constants = build.build([ONE, ZERO, ONE])
+    assert constants.compute(np.zeros(1, np.bool_), np.zeros(1, np.bool_)) == 5
+
+
+def test_the_name_of_a_circuit_is_that_of_all_its_parts() -> None:
+    assert comparison(8).digest == comparison(8).digest
+    build = Builder()
+    x, y = build.word("garbler", 8), build.word("evaluator", 8)
+    differ = [comparison(8), comparison(9), equality(8), distance(8), concordance(8)]
+    differ += [build.build([arithmetic.less(build, x, y)], low=low) for low in (1, 2)]
+    assert len({circuit.digest for circuit in differ}) == len(differ)
+    assert build.build([arithmetic.less(build, x, y)]).digest == comparison(8).digest
+
+
+def test_wrong_inputs_are_refused() -> None:
+    circuit = comparison(8)
+    values: Any
+    for values in ([255], [np.int64(255)], (255,), np.array([255])):
+        assert circuit.bits_of("garbler", values, b"").all()
+    for values in ([], [1, 2], [-1], [256], [1.0], [True], ["1"], [None], [float("nan")]):
+        with pytest.raises(UsageError):
+            circuit.bits_of("garbler", values, b"")
+    with pytest.raises(UsageError):
+        Builder().word("garbler", 0)
+    with pytest.raises(UsageError):
+        Builder().word("garbler", 63)
+    with pytest.raises(UsageError):
+        Builder().build([])

@@ -25,6 +25,7 @@ from bench import (
     session,
     terms,
     tunnel,
+    twoparty,
     zkp,
 )
 
@@ -47,6 +48,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "session": session.run,
     "terms": terms.run,
     "tunnel": tunnel.run,
+    "twoparty": twoparty.run,
     "zkp": zkp.run,
 }
 

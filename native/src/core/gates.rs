@@ -16,8 +16,10 @@ pub const TABLE: usize = 2 * BLOCK;
 /// Words that describe one gate: its kind and the wires of its two inputs.
 pub const GATE: usize = 3;
 
-const XOR: u32 = 0;
-const AND: u32 = 1;
+/// The kind of a gate that costs nothing.
+pub const XOR: u32 = 0;
+/// The kind of a gate with a table.
+pub const AND: u32 = 1;
 
 /// H(x, i) = P(P(x) + i) + P(x) with + for bitwise exclusive or, P for AES-128 under one key.
 pub struct Hash(Aes128Enc);
@@ -84,8 +86,7 @@ impl<'a> Gates<'a> {
                 a ^ b
             } else {
                 let next = tweak.wrapping_add(1);
-                let hashes =
-                    hash.blocks([a, a ^ delta, b, b ^ delta], [tweak, tweak, next, next]);
+                let hashes = hash.blocks([a, a ^ delta, b, b ^ delta], [tweak, tweak, next, next]);
                 tweak = next.wrapping_add(1);
                 let garbler = hashes[0] ^ hashes[1] ^ (delta & mask(b));
                 let evaluator = hashes[2] ^ hashes[3];

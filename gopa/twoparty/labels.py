@@ -46,7 +46,9 @@ def erasing() -> Iterator[Callable[[Labels], Labels]]:
 
 def fresh_offset(rng: Rng) -> Labels:
     """The secret difference between the two labels of every wire; its select bit is 1."""
-    offset = np.frombuffer(draw(rng, BLOCK), np.uint8).copy()
+    # Folded: what the source returns is bytes, which Python does not erase.
+    halves = np.frombuffer(draw(rng, 2 * BLOCK), np.uint8).reshape(2, BLOCK)
+    offset = halves[0] ^ halves[1]
     offset[0] |= 1
     return offset
 
@@ -57,6 +59,7 @@ def add_where(labels: Labels, bits: Bits, offset: Labels) -> None:
     masked = np.bitwise_and(chosen, offset)
     np.bitwise_xor(labels, masked, out=labels)
     masked.fill(0)
+    chosen.fill(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from gopa.twoparty.labels import BLOCK, add_where
 from wire.domains import TWO_PARTY_COLUMN, TWO_PARTY_TRANSFER
 from wire.randomness import Rng
 
-FAMILY: Final = b"two-party transfer"
+FAMILY: Final = b"two-party/transfer"
 COLUMNS: Final = 8 * BLOCK
 """From this many transfers on, hashes make all of them out of this many by points."""
 
@@ -34,7 +34,9 @@ class BaseReceiver:
     def __init__(self, group: Group, choices: Bits, rng: Rng) -> None:
         self._group = group
         self._exponents: SecretScalarVec = group.random_scalars(len(choices), rng)
-        hidden = group.secret_scalars(choices.astype(np.int64))
+        words = choices.astype(np.int64)
+        hidden = group.secret_scalars(words)
+        words.fill(0)
         self.message = _bases(group).combine(self._exponents, hidden).to_bytes()
         """A point for each choice, uniform whatever the choice is."""
 
@@ -108,11 +110,11 @@ def _hashed(
     size = group.point_size
     start = hashlib.sha256(TWO_PARTY_TRANSFER + conversation + sender.to_bytes())
     points = shared.to_bytes()
-    keys = bytearray()
+    keys = bytearray(BLOCK * len(shared))
     for index in range(len(shared)):
         state, place = start.copy(), slice(size * index, size * (index + 1))
         state.update(index.to_bytes(4) + received[place] + points[place])
-        keys += state.digest()[:BLOCK]
+        keys[BLOCK * index : BLOCK * (index + 1)] = state.digest()[:BLOCK]
     return np.frombuffer(keys, np.uint8).reshape(-1, BLOCK)
 
 

@@ -54,12 +54,17 @@ def fresh_offset(rng: Rng) -> Labels:
 
 
 def add_where(labels: Labels, bits: Bits, offset: Labels) -> None:
-    """Adds the offset, or its row, to the labels whose bit is 1, without branching on bits."""
-    chosen = bits.astype(np.uint8)[:, None] * np.uint8(255)
-    masked = np.bitwise_and(chosen, offset)
-    np.bitwise_xor(labels, masked, out=labels)
-    masked.fill(0)
-    chosen.fill(0)
+    """Adds the offset, or its row, to the labels whose bit is 1, without branching on bits.
+
+    All operands get one shape first: numpy would copy smaller ones to memory that nobody erases.
+    """
+    with erasing() as secret:
+        masked, chosen = (secret(np.empty_like(labels)) for _ in range(2))
+        masked[:] = offset
+        np.negative(bits.view(np.uint8), out=chosen[:, 0])
+        chosen[:] = chosen[:, :1]
+        masked &= chosen
+        labels ^= masked
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +148,7 @@ class GarbledRun:
         for value in (0, 1):
             tags.append(self._tags(labels))
             tags[value][:, 0] = tags[value][:, 0] & 254 | value
-            labels ^= offset
+            add_where(labels, np.ones(len(labels), np.bool_), offset)
         rows = np.stack(tags, axis=1)
         # The zero label has the select bit `swapped`.
         rows ^= (rows[:, ::-1] ^ rows) * swapped[:, None, None]

@@ -145,7 +145,7 @@ class Garbler(_Party):
                 sender = BaseSender(group, rng)
                 zero, one = map(secret, sender.keys(chain.digest, body))
                 one ^= zero
-                one ^= offset
+                add_where(one, np.ones(len(one), np.bool_), offset)
                 transfer = sender.point.to_bytes() + one.tobytes()
             seed = draw(rng, BLOCK)
             run = GarbledRun.derive(group, circuit, chain.digest, seed)

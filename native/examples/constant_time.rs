@@ -33,7 +33,7 @@ fn main() {
 
     let mut labels = vec![0; wires];
     labels[..INPUTS].copy_from_slice(&secret[1..]);
-    let tables = gates.garble(&hash, 0, secret[0], &mut labels);
+    let tables = gates.garble(&hash, 0, &secret[0], &mut labels);
     let mut active = vec![0; wires];
     active[..INPUTS].copy_from_slice(&secret[1..]);
     gates.evaluate(&hash, 0, &tables, &mut active).expect("as many tables as gates");

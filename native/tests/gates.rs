@@ -53,7 +53,7 @@ fn labels_follow_the_values() {
     let delta = blocks(3, 1)[0] | 1;
     let mut zero = blocks(4, INPUTS);
     zero.resize(INPUTS + n, 0);
-    let tables = checked.garble(&hash, u128::MAX - 5, delta, &mut zero);
+    let tables = checked.garble(&hash, u128::MAX - 5, &delta, &mut zero);
     assert_eq!(tables.len(), TABLE * checked.ands());
     for input in 0..1 << INPUTS {
         let mut bits: Vec<bool> = (0..INPUTS).map(|i| input >> i & 1 == 1).collect();

@@ -4,8 +4,11 @@
 //! offset between the two labels of a wire are secret: nothing here branches on them or
 //! indexes by them.
 
+use std::hint::black_box;
+
 use aes::Aes128Enc;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+use zeroize::Zeroize;
 
 use super::fault::Fault;
 
@@ -77,7 +80,16 @@ impl<'a> Gates<'a> {
     /// Fill in the zero labels of all gates and return the tables of the AND gates.
     ///
     /// Gate k of the ANDs takes the tweaks `tweak + 2 k` and `tweak + 2 k + 1`.
-    pub fn garble(&self, hash: &Hash, tweak: u128, delta: u128, labels: &mut [u128]) -> Vec<u8> {
+    /// Neither the offset nor a label is left on the stack.
+    pub fn garble(&self, hash: &Hash, tweak: u128, delta: &u128, labels: &mut [u128]) -> Vec<u8> {
+        let tables = self.garbled(hash, tweak, delta, labels);
+        scrub_stack();
+        tables
+    }
+
+    #[inline(never)]
+    fn garbled(&self, hash: &Hash, tweak: u128, delta: &u128, labels: &mut [u128]) -> Vec<u8> {
+        let delta = *delta;
         let mut tables = Vec::with_capacity(TABLE * self.ands);
         let mut tweak = tweak;
         for (k, &[kind, a, b]) in self.gates.iter().enumerate() {
@@ -126,6 +138,14 @@ impl<'a> Gates<'a> {
         }
         Ok(())
     }
+}
+
+/// Overwrite what the last call has left below this frame, which it shares.
+#[inline(never)]
+fn scrub_stack() {
+    let mut frame = [0u8; 4096];
+    frame.zeroize();
+    black_box(&mut frame);
 }
 
 /// All ones where the select bit of a label is 1, else zero.

@@ -42,7 +42,7 @@ pub fn garble_gates<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (hash, tweak, words) = (keyed(key)?, number(tweak)?, gate_words(py, gates)?);
     let delta = Labels::read(py, delta)?;
-    let [delta] = delta.blocks[..] else {
+    let [delta] = &delta.blocks[..] else {
         return Err(usage("the offset has 16 bytes"));
     };
     let mut labels = Labels::read(py, labels)?;

@@ -14,6 +14,7 @@ from tests.masks import masks_vectors
 from tests.messages import messages_vectors
 from tests.planning import terms_vectors
 from tests.sessions.tunnel import tunnel_vectors
+from tests.twoparty import two_party_vectors
 from tests.zkp import (
     gaussian_noise_vectors,
     l2_vectors,
@@ -45,6 +46,7 @@ SOURCES: Final[dict[str, Callable[[], dict[str, object]]]] = {
     "terms.json": terms_vectors.records,
     "transcript.json": transcript_vectors.records,
     "tunnel.json": tunnel_vectors.records,
+    "two_party.json": two_party_vectors.records,
     "vector_range.json": vector_range_vectors.records,
     "weighted_noise.json": weighted_noise_vectors.records,
 }

@@ -161,6 +161,7 @@ ERRORS_TO_DO: Final = {
     "NotApplicable": "Take a deed that means something in this mode.",
     "NotShown": "Nothing: it is tried again.",
     "OutOfRange": "Change the value or the range; `clip=True` or `--clip` moves it into the range.",
+    "OutOfTurn": "Begin a new run: both sides with the same circuit and the same context.",
     "Overtaken": "Never serve from an old backup: see `docs/board/operating.md`.",
     "ProtocolError": "See the classes below it: they say what is proved.",
     "Refusal": "Accept more if you want to: the line names the option.",
@@ -192,6 +193,7 @@ ERRORS_TO_DO: Final = {
     "VaultInUse": "Stop the other process, or wait for its end.",
     "WeightTooSmall": "Enlist more parties, or plan with less noise; `result` has the rest.",
     "WitnessRefusal": "Keep what the witness says: the log may have forked.",
+    "WrongLabel": "Begin a new run; if it happens again, the two sides are not alike.",
     "WrongSecret": "Give the passphrase or key file with which the directory was made.",
 }
 

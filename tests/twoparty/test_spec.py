@@ -1,4 +1,4 @@
-"""Labels and numbers of the specification are those of the code, and vectors those of both backends."""
+"""The specification has the labels and numbers of the code; vectors are those of both backends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `specs/vectors/two_party.json` holds: hashes, gates, circuits, noise, keys and whole runs."""
+"""What `specs/vectors/two_party.json` holds: hashes, gates, circuits, noise and whole runs."""
 
 from __future__ import annotations
 

@@ -102,6 +102,9 @@ class Speaker(Protocol):
     def step(self, frame: bytes) -> bytes:
         """The answer to a message, or nothing."""
 
+    def close(self) -> None:
+        """Erases the secrets of a run that does not go on."""
+
     @property
     def result(self) -> int | None:
         """What was computed, once it is."""
@@ -130,6 +133,8 @@ def converse(party: Speaker, connection: socket.socket, *, seconds: float = 30.0
     except OSError as error:
         name = type(error).__name__
         raise Unattributed(f"the connection to the other party failed ({name})") from error
+    finally:
+        party.close()
     return party.result
 
 

@@ -48,7 +48,7 @@ def fresh_offset(rng: Rng) -> Labels:
     """The secret difference between the two labels of every wire; its select bit is 1."""
     # Folded: what the source returns is bytes, which Python does not erase.
     halves = np.frombuffer(draw(rng, 2 * BLOCK), np.uint8).reshape(2, BLOCK)
-    offset = halves[0] ^ halves[1]
+    offset: Labels = np.bitwise_xor(halves[0], halves[1])
     offset[0] |= 1
     return offset
 

@@ -105,8 +105,13 @@ class _Party(Guarded):
             return b""
         finally:
             if self._awaited is None:
-                self._talk.close()
+                self.close()
         return answer
+
+    def close(self) -> None:
+        """Erases the secrets of a run that does not go on; a run that is over has none left."""
+        self._awaited = None
+        self._talk.close()
 
     @abstractmethod
     def _speak(self) -> _Talk: ...

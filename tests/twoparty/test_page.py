@@ -29,7 +29,7 @@ def test_its_program_runs() -> None:
 def test_every_name_in_its_table_is_there() -> None:
     table = PAGE.partition("| you want to")[2].partition("\n\n")[0]
     names = set(re.findall(r"`([a-zA-Z_]+)(?:\([^`]*\))?`", table))
-    things = (twoparty, arithmetic, twoparty.Garbler, twoparty.LaplaceNoise)
-    things += (twoparty.RandomisedAnswer,)
+    classes = (twoparty.Garbler, twoparty.LaplaceNoise, twoparty.RandomisedAnswer)
+    things = (twoparty, arithmetic, *classes)
     assert {"comparison", "Builder", "start"} <= names
     assert [name for name in names if not any(hasattr(each, name) for each in things)] == []

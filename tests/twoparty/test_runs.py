@@ -20,6 +20,7 @@ import pytest
 from commitments.group import Group
 from gopa import GopaError, MalformedMessage, UsageError
 from gopa.twoparty import (
+    Builder,
     Circuit,
     Evaluator,
     Garbler,
@@ -33,7 +34,9 @@ from gopa.twoparty import (
     laplace_noise,
     randomised_answer,
 )
+from gopa.twoparty import parties as parties_module
 from gopa.twoparty.conversation import HEADER
+from gopa.twoparty.labels import fresh_offset
 from tests.group.backends import installed_groups
 from tests.randomness import seeded
 from tests.twoparty.runs import CONTEXT, Pair, pair
@@ -404,3 +407,41 @@ def test_errors_survive_pickling() -> None:
         again = pickle.load(io.BytesIO(pickle.dumps(error)))  # noqa: S301
         assert str(again) == str(error)
         assert again.args == error.args
+
+
+@BOTH
+def test_secrets_are_erased_whatever_happens(
+    circuit: Circuit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the end, after a wrong message, when the connection ends, and when a user closes."""
+    made: list[Any] = []
+
+    def remembered(rng: Any) -> Any:
+        made.append(fresh_offset(rng))
+        return made[-1]
+
+    monkeypatch.setattr(parties_module, "fresh_offset", remembered)
+    pair(circuit, *VALUES).run()
+    assert not made[-1].any()
+    parties = pair(circuit, *VALUES)
+    receiver, frame = next(parties.messages())
+    assert made[-1].any()
+    receiver.step(frame)
+    parties.garbler.close()
+    assert not made[-1].any()
+    with pytest.raises(UsageError):
+        parties.garbler.step(frame)
+    with connected() as (left, right):
+        garbler = pair(circuit, *VALUES).garbler
+        right.shutdown(socket.SHUT_WR)
+        with pytest.raises(Unattributed):
+            converse(garbler, left, seconds=5)
+    assert not made[-1].any()
+
+
+@pytest.mark.parametrize("role", ["garbler", "evaluator"])
+def test_one_party_alone_may_put_in_everything(role: Any) -> None:
+    build = Builder()
+    circuit = build.build(build.word(role, 5), low=-3)
+    values = ([17], []) if role == "garbler" else ([], [17])
+    assert pair(circuit, *values).run()[0] == 14

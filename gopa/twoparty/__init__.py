@@ -11,11 +11,10 @@ and `Evaluator(circuit, [y], ..)` at the other end. Specification:
 """
 
 from gopa.twoparty.circuits import Builder, Circuit, Wire, Word
-from gopa.twoparty.conversation import converse
 from gopa.twoparty.errors import OutOfTurn, WrongLabel
 from gopa.twoparty.kernels import comparison, concordance, distance, equality
 from gopa.twoparty.noise import LaplaceNoise, RandomisedAnswer, laplace_noise, randomised_answer
-from gopa.twoparty.parties import Evaluator, Garbler
+from gopa.twoparty.parties import Evaluator, Garbler, converse
 
 __all__ = [
     "Builder",

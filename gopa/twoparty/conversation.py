@@ -6,14 +6,13 @@ Specification: `specs/21-pairwise-and-two-parties.md`, section 6.
 from __future__ import annotations
 
 import hashlib
-import socket
 from enum import IntEnum
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from gopa.twoparty.circuits import Circuit
 from gopa.twoparty.errors import OutOfTurn
 from wire.domains import TWO_PARTY_RUN
-from wire.errors import MalformedMessage, Unattributed, UsageError
+from wire.errors import MalformedMessage, UsageError
 
 _TAG: Final = 16
 HEADER: Final = 1 + 4 + _TAG
@@ -88,70 +87,3 @@ class MessageChain:
 
     def _chain(self, frame: bytes) -> None:
         self.digest = hashlib.sha256(self.digest + frame).digest()
-
-
-class Speaker(Protocol):
-    """Answers messages one at a time, such as `Garbler` and `Evaluator`."""
-
-    def start(self) -> bytes:
-        """The first message, or nothing if the other party begins."""
-
-    def check(self, header: bytes) -> int:
-        """The length of the body behind the header of the next message."""
-
-    def step(self, frame: bytes) -> bytes:
-        """The answer to a message, or nothing."""
-
-    def close(self) -> None:
-        """Erases the secrets of a run that does not go on."""
-
-    @property
-    def result(self) -> int | None:
-        """What was computed, once it is."""
-
-
-def converse(party: Speaker, connection: socket.socket, *, seconds: float = 30.0) -> int:
-    """Speaks for a party over a connected socket or TLS connection, and returns the result.
-
-    The connection stays open. Whoever can change what travels on it could lie for either party:
-    take TLS, or a socket between processes of one machine.
-
-    Raises:
-        OutOfTurn: a message that is not the next one.
-        MalformedMessage: a message that no honest party writes, or that ends too early.
-        WrongLabel: a label that was not made for this run.
-        Unattributed: the connection ended between two messages, or nothing came for so long.
-    """
-    connection.settimeout(seconds)
-    try:
-        _send(connection, party.start())
-        while party.result is None:
-            header = _receive(connection, HEADER, 0)
-            _send(
-                connection, party.step(header + _receive(connection, party.check(header), HEADER))
-            )
-    except OSError as error:
-        name = type(error).__name__
-        raise Unattributed(f"the connection to the other party failed ({name})") from error
-    finally:
-        party.close()
-    return party.result
-
-
-def _send(connection: socket.socket, frame: bytes) -> None:
-    if frame:
-        connection.sendall(frame)
-
-
-def _receive(connection: socket.socket, size: int, offset: int) -> bytes:
-    """Exactly so many bytes, which stand at this offset of their message."""
-    received = bytearray()
-    while len(received) < size:
-        piece = connection.recv(size - len(received))
-        if not piece:
-            if offset or received:
-                end = offset + len(received)
-                raise MalformedMessage("the connection ended inside of a message", "frame", end)
-            raise Unattributed("the other party left before there was a result")
-        received += piece
-    return bytes(received)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from gopa.twoparty import arithmetic
 from gopa.twoparty.circuits import Builder, Circuit, Word
 from gopa.twoparty.noise import Noise
+from wire.errors import UsageError
 
 
 def comparison(width: int, noise: Noise | None = None) -> Circuit:
@@ -46,6 +47,8 @@ def concordance(width: int, noise: Noise | None = None) -> Circuit:
 
 
 def _finished(build: Builder, word: Word, low: int, values: int, noise: Noise | None) -> Circuit:
+    if not isinstance(noise, Noise | None):
+        raise UsageError("must be randomised_answer(..), laplace_noise(..) or None", "noise")
     if noise is not None:
         word, low = noise.apply(build, word, low, values)
     return build.build(word, low=low)

@@ -6,6 +6,7 @@ Each run is one between strangers: nothing of it serves another one. Specificati
 
 from __future__ import annotations
 
+import socket
 from abc import abstractmethod
 from collections.abc import Generator, Sequence
 from typing import ClassVar, TypeAlias
@@ -15,7 +16,7 @@ import numpy as np
 from commitments import ristretto255
 from commitments.group import Group
 from gopa.twoparty.circuits import Circuit, Role
-from gopa.twoparty.conversation import Awaited, MessageChain, MessageKind
+from gopa.twoparty.conversation import HEADER, Awaited, MessageChain, MessageKind
 from gopa.twoparty.labels import BLOCK, TABLE, GarbledRun, add_where, erasing, fresh_offset
 from gopa.twoparty.transfer import (
     COLUMNS,
@@ -24,7 +25,7 @@ from gopa.twoparty.transfer import (
     extend_as_receiver,
     extend_as_sender,
 )
-from wire.errors import UsageError
+from wire.errors import MalformedMessage, Unattributed, UsageError
 from wire.randomness import Rng, draw
 from wire.secret import Guarded
 
@@ -195,6 +196,54 @@ class Evaluator(_Party):
             outputs = run.evaluate(tables, secret(labels))
             self.result = run.decode(outputs, decoding)
         yield self._write(MessageKind.RESULT, outputs.tobytes()), None
+
+
+def converse(
+    party: Garbler | Evaluator, connection: socket.socket, *, seconds: float = 30.0
+) -> int:
+    """Speaks for a party over a connected socket or TLS connection, and returns the result.
+
+    The connection stays open. Whoever can change what travels on it could lie for either party:
+    take TLS, or a socket between processes of one machine.
+
+    Raises:
+        OutOfTurn: a message that is not the next one.
+        MalformedMessage: a message that no honest party writes, or that ends too early.
+        WrongLabel: a label that was not made for this run.
+        Unattributed: the connection ended between two messages, or nothing came for so long.
+    """
+    connection.settimeout(seconds)
+    try:
+        _send(connection, party.start())
+        while party.result is None:
+            header = _receive(connection, HEADER, 0)
+            body = _receive(connection, party.check(header), HEADER)
+            _send(connection, party.step(header + body))
+    except OSError as error:
+        name = type(error).__name__
+        raise Unattributed(f"the connection to the other party failed ({name})") from error
+    finally:
+        party.close()
+    return party.result
+
+
+def _send(connection: socket.socket, frame: bytes) -> None:
+    if frame:
+        connection.sendall(frame)
+
+
+def _receive(connection: socket.socket, size: int, offset: int) -> bytes:
+    """Exactly so many bytes, which stand at this offset of their message."""
+    received = bytearray()
+    while len(received) < size:
+        piece = connection.recv(size - len(received))
+        if not piece:
+            if offset or received:
+                end = offset + len(received)
+                raise MalformedMessage("the connection ended inside of a message", "frame", end)
+            raise Unattributed("the other party left before there was a result")
+        received += piece
+    return bytes(received)
 
 
 def _is_extended(circuit: Circuit) -> bool:

@@ -141,6 +141,9 @@ def test_noise_that_cannot_be_is_refused() -> None:
     for wrong in (0, -1, 1, 2.0**-101, math.nan):
         with pytest.raises(UsageError):
             laplace_noise(1, truncation=wrong)
+    for wrong in (1.0, "laplace", Fraction(1)):
+        with pytest.raises(UsageError):
+            comparison(4, wrong)
     with pytest.raises(UsageError):
         concordance(4, randomised_answer(2, 1))
     with pytest.raises(UsageError):

@@ -25,7 +25,7 @@ ALWAYS: Final = ("tests/test_repository.py",)
 FOLDERS: Final = {
     "bulletin_board": ("board",),
     "commitments": ("commitments", "group"),
-    "native": ("group", "commitments"),
+    "native": ("group", "commitments", "twoparty"),
     "gopa/adversary": ("adversary", "attacks"),
     "gopa/organiser": ("simulation",),
     "pytest_gopa.py": ("adversary",),

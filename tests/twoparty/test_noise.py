@@ -178,7 +178,7 @@ def answer_table(law: RandomisedAnswer, truth: int, low: int) -> dict[int, Fract
     return {low + k: law.keep if low + k == truth else law.other for k in range(law.values)}
 
 
-@pytest.mark.parametrize("runs", [60, pytest.param(5000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("runs", [40, pytest.param(5000, marks=pytest.mark.soak)])
 def test_real_answers_follow_the_exact_law(runs: int) -> None:
     law = randomised_answer(2, 1)
     found = counted(comparison(4, law), [3], [5], runs)
@@ -189,7 +189,7 @@ def test_real_answers_follow_the_exact_law(runs: int) -> None:
     assert fits(found, answer_table(law, -1, -1)) > 1e-4
 
 
-@pytest.mark.parametrize("runs", [40, pytest.param(5000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("runs", [25, pytest.param(5000, marks=pytest.mark.soak)])
 def test_real_laplace_noise_follows_the_exact_law(runs: int) -> None:
     law = laplace_noise(2)
     found = counted(distance(4, law), [3], [9], runs)

@@ -125,11 +125,25 @@ class Loss:
         """
         if len(p) != len(q) or not len(p):
             raise UsageError("both tables list the same outcomes, at least one", "q")
+        if isinstance(p, np.ndarray) and isinstance(q, np.ndarray) and p.dtype.kind == "f":
+            return cls(_without_copy(_of_floats(p, q), _of_floats(q, p)))
         exact = all(isinstance(each, (int, Fraction, np.integer)) for each in (*p, *q))
         of_p, of_q = _total(p, "p"), _total(q, "q")
         if abs(of_p - of_q) > (0 if exact else of_p / 10**9):
             raise UsageError("both tables have the same total", "q")
         return cls(_without_copy(_of_tables(p, q, of_p, of_q), _of_tables(q, p, of_q, of_p)))
+
+    @classmethod
+    def one_of(cls, chances: npt.ArrayLike, losses: Sequence[Loss]) -> Loss:
+        """One of several mechanisms, drawn by chance and not by the data; which one is seen."""
+        weights = [checks.share(each, "chances") for each in np.asarray(chances, dtype=np.float64)]
+        if len(weights) != len(losses) or abs(math.fsum(weights) - 1) > 1e-9:
+            raise UsageError("a chance for each loss, and together they are 1", "chances")
+        if len({each.relation for each in losses}) > 1:
+            raise UsageError("all losses are of the same kind of neighbours", "relation")
+        both = range(max(len(each.sides) for each in losses))
+        drawn = [[atoms_of(each.sides[side % len(each.sides)]) for each in losses] for side in both]
+        return cls(tuple(gridded(_weighted(weights, each)) for each in drawn), losses[0].relation)
 
     def subsampled(self, rate: float, relation: Relation = "add-remove") -> Loss:
         """The mechanism on a sample that every row is in with chance `rate`, for itself.
@@ -207,6 +221,16 @@ class Loss:
         return f"<Loss: epsilon {self.epsilon(1e-6):.4g} at delta 1e-6{kind}>"
 
 
+def _weighted(weights: Sequence[float], parts: Sequence[Atoms]) -> Atoms:
+    pairs = list(zip(weights, parts, strict=True))
+    return Atoms(
+        np.concatenate([weight * each.masses for weight, each in pairs]),
+        np.concatenate([each.losses for each in parts]),
+        math.fsum(weight * each.infinite for weight, each in pairs) * (1 + 2e-9),
+        max(each.error for each in parts) + 2e-9,
+    )
+
+
 def _require_sane(ratio: float, least: float, most: float, field: str) -> None:
     if not least <= ratio <= most:
         raise UsageError(
@@ -239,6 +263,19 @@ def _of_tables(p: Table, q: Table, of_p: Fraction, of_q: Fraction) -> LossDistri
             infinite += mass
     error = 1e-14 + len(masses) * 2.0**-52
     return gridded(Atoms(np.array(masses), np.array(losses), infinite * (1 + error), error))
+
+
+def _of_floats(p: npt.NDArray[Any], q: npt.NDArray[Any]) -> LossDistribution:
+    """The same for arrays of floats, whose sums have rounding errors."""
+    if not all(np.isfinite(each).all() and (each >= 0).all() and each.any() for each in (p, q)):
+        raise UsageError("masses are finite and not negative, and not all 0", "p")
+    of_p, of_q = math.fsum(p), math.fsum(q)
+    if abs(of_p - of_q) > of_p / 10**9:
+        raise UsageError("both tables have the same total", "q")
+    both, error = (p > 0) & (q > 0), 1e-14 + len(p) * 2.0**-52
+    losses = np.log(p[both]) - np.log(q[both]) + math.log(of_q / of_p)
+    infinite = float(p[(p > 0) & ~both].sum()) / of_p
+    return gridded(Atoms(p[both] / of_p, losses, infinite * (1 + error), error))
 
 
 def _log(mass: Mass) -> float:

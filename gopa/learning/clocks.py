@@ -40,6 +40,7 @@ class ClockLaw(StrEnum):
     WEIGHTED_EDGES = "the ends of one edge a step, by its rate, independent"
     ALL = "all agents in every step"
     IN_TURN = "one agent a step, in a fixed order"
+    MARKOV = "one agent a step, a neighbour of the one before or itself: a random walk on a graph"
     REPLAYED = "as it was recorded: nothing is random"
 
 

@@ -1,0 +1,172 @@
+"""Averages by gossip: noisy numbers that spread over a graph, or groups that meet in sessions.
+
+Specification: `specs/13-network-dp.md`, section 6.
+"""
+
+from __future__ import annotations
+
+import math
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import gopa
+from gopa import UsageError
+from gopa.accounting import gaussian_sigma
+from gopa.graph import Graph, MixingMatrix, metropolis, require_connected
+from gopa.learning.charges import Charge
+from gopa.learning.data import Users as Problem
+from gopa.learning.fitting import Progress, generator, require_seed, told
+from gopa.learning.history import Recorder
+from gopa.learning.ledger import PrivacyLedger
+from gopa.learning.network_dp.counting import SHARED, claimed, require_supported
+from gopa.learning.network_dp.walks import Floats
+from gopa.learning.outcome import Outcome
+from gopa.learning.privacy import Privacy
+
+_RANK = 1e-10
+
+
+def gossip_shifts(mixing: MixingMatrix, rounds: int, observer: int) -> Floats:
+    """What one user learns of each other one: the squared shift, in units of local noise.
+
+    Every user adds noise once and mixes for so many rounds. The observer sees all messages of its
+    neighbours, knows its own noise, and solves the linear equations as well as can be: 1 means
+    that it knows the noisy number itself.
+    """
+    w = mixing.matrix.toarray()
+    others = np.flatnonzero((w[observer] > 0) & (np.arange(len(w)) != observer))
+    power, seen = np.eye(len(w)), []
+    for _ in range(rounds):
+        seen.append(power[others])
+        power = power @ w
+    known = np.concatenate(seen)
+    known[:, observer] = 0.0
+    _, sizes, directions = np.linalg.svd(known, full_matrices=False)
+    # A direction that is hardly there is seen all the same: there is no other noise.
+    held = directions[sizes > _RANK * sizes[0]]
+    return np.asarray(np.minimum((held**2).sum(axis=0), 1.0))
+
+
+def fit_gossip(  # noqa: PLR0913 - every algorithm is called like this
+    problem: Problem,
+    *,
+    privacy: Privacy | None,
+    graph: Graph | None,
+    clock: Any = None,
+    seed: int,
+    progress: Progress = None,
+    low: float = 0.0,
+    high: float = 1.0,
+    rounds: int = 20,
+    runs: int = 1,
+) -> Outcome:
+    """Everybody's mean: each adds noise once and mixes with its neighbours (Muffliato).
+
+    Neighbours see the noisy number itself, so the noise is that of local privacy; distant users
+    learn less, as `gossip_shifts` says. The model has one mean for each user.
+    """
+    require_seed(seed)
+    require_supported(privacy)
+    if clock is not None:
+        raise UsageError("all act at once: there is no clock", "clock")
+    if graph is None or graph.parties != len(problem) or len(problem) < 2:
+        raise UsageError("a graph of all users, at least two", "graph")
+    mixing, start = metropolis(require_connected(graph)), perf_counter()
+    values = _single(problem, low, high)
+    sigma = 0.0
+    if privacy is not None:
+        sigma = gaussian_sigma(privacy.epsilon, privacy.delta, high - low)
+    noise = generator(seed, "network dp", "gossip").standard_normal((len(values), runs))
+    found, notes = values[:, None] + sigma * noise, Recorder()
+    with told(progress) as advance:
+        for each in range(rounds + 1):
+            error = np.sqrt(np.mean((found - values.mean()) ** 2, axis=0))
+            notes.note(round=each, error=error)
+            if each < rounds:
+                found = mixing.matrix @ found
+            advance("rounds", each, rounds)
+    sent = rounds * int(graph.degrees.sum())
+    return Outcome(
+        algorithm="gossip of noisy numbers",
+        model=found[:, 0] if runs == 1 else found,
+        history=notes.history(),
+        spent=claimed(privacy, ("13-network-dp, theorem 8", SHARED[:1]), f"noise {sigma:.4g}"),
+        messages=sent,
+        bytes=8 * sent,
+        seconds=perf_counter() - start,
+        seed=seed,
+    )
+
+
+def fit_groups(  # noqa: PLR0913 - every algorithm is called like this
+    problem: Problem,
+    *,
+    privacy: Privacy | None,
+    graph: Graph | None = None,
+    clock: Any = None,
+    seed: int,
+    progress: Progress = None,
+    size: int,
+    low: float = 0.0,
+    high: float = 1.0,
+    corrupt: int = 0,
+) -> Outcome:
+    """The mean by groups of `size` users, each with a verified session, and gossip between groups.
+
+    The noise of a group hides all of its members together, so its error falls with the size of
+    groups: from that of local noise to that of one session of everybody. Users who are left over
+    join the last groups.
+    """
+    if privacy is None or privacy.view != "everything" or graph is not None or clock is not None:
+        raise UsageError("privacy against everybody, and neither graph nor clock", "privacy")
+    require_seed(seed)
+    require_supported(privacy)
+    users, start = len(problem), perf_counter()
+    if type(size) is not int or not 3 <= size <= users:
+        raise UsageError(f"from 3, the fewest of a session, to {users}, all users", "size")
+    values = _single(problem, low, high)
+    order = generator(seed, "network dp", "groups").permutation(users)
+    groups = np.array_split(order, users // size)
+    ledger = PrivacyLedger(privacy, assumptions=[f"at most {corrupt} of a group collude"])
+    # Nobody is in two groups: all of them together cost a user what one does.
+    ledger.charge(Charge.guarantee(privacy.epsilon, privacy.delta), note="its group")
+    notes, transcripts, total, sent, written = Recorder(), [], 0.0, 0, 0
+    with told(progress) as advance:
+        for place, members in enumerate(groups):
+            result = gopa.average(
+                (values[members] - low) / (high - low),
+                epsilon=privacy.epsilon,
+                delta=privacy.delta,
+                mode="signed",
+                corrupt=corrupt,
+                seed=seed * len(groups) + place,
+            )
+            total += float(result) * len(members)
+            log = result.transcript.log()
+            transcripts.append(result.transcript)
+            sent, written = sent + log.size, written + sum(map(len, log.entries()))
+            notes.note(group=place, mean=float(result), stderr=result.stderr)
+            advance("groups", place + 1, len(groups))
+    history = notes.history()
+    return Outcome(
+        algorithm=f"sessions of {size}",
+        model=low + (high - low) * total / users,
+        history=history,
+        spent=ledger.spent(),
+        messages=sent,
+        bytes=written,
+        seconds=perf_counter() - start,
+        seed=seed,
+        transcript=tuple(transcripts),
+    )
+
+
+def _single(problem: Problem, low: float, high: float) -> Floats:
+    if (problem.counts != 1).any():
+        raise UsageError("every user has one row", "problem")
+    if not low < high < math.inf:
+        raise UsageError("public ends of the numbers, the lower one first", "low")
+    first = np.array([rows[0] for rows in problem.rows])
+    return np.asarray(np.clip(problem.table.features[first, 0], low, high))

@@ -1,0 +1,123 @@
+"""Accounts for tokens that carry histograms: the reports of others hide whose is whose.
+
+A report is uniform with some chance, whatever the value; the uniform reports among the others that
+fall on either of two values hide which of the two was reported. Derivations:
+`specs/13-network-dp.md`, section 5.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln, xlog1py, xlogy
+
+from gopa import UsageError
+from gopa.accounting import Loss
+from gopa.learning.network_dp.laws import Shares, double_gaps, gaps
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Numbers: TypeAlias = npt.NDArray[np.int64]
+
+_LEAST: Final = 1e-24
+_ROUNDING: Final = 1e-14
+_DEVIATIONS: Final = 10.0
+_BIN: Final = 1.5
+_MOST: Final = 2000
+"""Reports beyond so many are not counted: fewer hide less."""
+
+
+def uniform_chance(epsilon: float, values: int) -> float:
+    """With this chance a report is uniform over all values: beta of randomised response."""
+    return values / (math.expm1(epsilon) + values)
+
+
+def shuffled(epsilon: float, values: int, others: int) -> Loss:
+    """What a histogram of reports tells of one of them, `others` being everybody else's."""
+    share = 2 * uniform_chance(epsilon, values) / values
+    return _hidden(epsilon, values, _binomial(min(others, _MOST), share))
+
+
+def among_uniform(epsilon: float, values: int, added: int) -> Loss:
+    """The same for one report among so many uniform ones."""
+    return _hidden(epsilon, values, _binomial(min(added, _MOST), 2 / values))
+
+
+def ring_histogram(epsilon: float, values: int, users: int, rounds: int) -> tuple[Loss, ...]:
+    """What one user of a ring learns of another one's reports; the worst of these."""
+    inner = shuffled(epsilon, values, users - 2)
+    edge = among_uniform(epsilon, values, added_reports(epsilon, values, users))
+    if rounds == 1:
+        return inner, edge
+    return inner.repeated(rounds), inner.repeated(rounds - 1).then(edge)
+
+
+def added_reports(epsilon: float, values: int, users: int) -> int:
+    """How many uniform reports stand for those of a whole round."""
+    return math.ceil(uniform_chance(epsilon, values) * users)
+
+
+def walk_histogram(epsilon: float, values: int, users: int, cap: int, colluders: int = 1) -> Loss:
+    """What colluders learn of a user's reports where the token walks on the complete graph."""
+    single = gaps(users, colluders)
+    first = _by_chance(epsilon, values, single)
+    if cap == 1:
+        return first
+    later = single.mixed(1 / (colluders + 1), double_gaps(users, colluders))
+    return first.then(_by_chance(epsilon, values, later).repeated(cap - 1))
+
+
+def _by_chance(epsilon: float, values: int, shares: Shares) -> Loss:
+    """One visit, seen together with a random number of reports."""
+    counts = np.rint(1 / shares.shares)
+    bins = np.floor(np.log(counts) / math.log(_BIN) + 1e-9).astype(np.int64)
+    chances = np.bincount(bins, shares.chances)
+    held = np.flatnonzero(chances)
+    fewest = [int(counts[bins == each].min()) for each in held]
+    return Loss.one_of(chances[held], [shuffled(epsilon, values, m - 1) for m in fewest])
+
+
+def _hidden(epsilon: float, values: int, hiding: tuple[int, Floats]) -> Loss:
+    """One report, x or y, among uniform ones of which so many fall on x or y, by chance.
+
+    What is seen are the numbers of x and of y; a report of anything else is the same for both.
+    """
+    low = 1 / (math.expm1(epsilon) + values)
+    keep, rest = math.exp(epsilon) * low, max(0.0, 1 - (math.exp(epsilon) + 1) * low)
+    fewest, chances = hiding
+    total = np.arange(fewest, fewest + len(chances) + 1)[:, None]
+    reach = math.ceil(_DEVIATIONS * math.sqrt(total[-1, 0]) / 2) + 2
+    ones = total // 2 + np.arange(-reach, reach + 1)
+    alone, with_one = np.append(chances, 0.0)[:, None], np.insert(chances, 0, 0.0)[:, None]
+    one, other = _halves(total - 1, ones - 1), _halves(total - 1, ones)
+    same = rest * alone * _halves(total, ones)
+    p = (same + with_one * (keep * one + low * other)).ravel()
+    q = (same + with_one * (low * one + keep * other)).ravel()
+    held = np.maximum(p, q) > _LEAST
+    p, q = p[held], q[held]
+    missing = max(0.0, 1 - float(p.sum()), 1 - float(q.sum()))
+    return Loss.of_tables(p, q * (p.sum() / q.sum())).charged(missing + _ROUNDING)
+
+
+def _binomial(many: int, share: float) -> tuple[int, Floats]:
+    """The least number of `many` that has a chance worth mentioning, and the chances from it on."""
+    if type(many) is not int or many < 0:
+        raise UsageError("a number of reports, at least 0", "others")
+    count = np.arange(many + 1, dtype=np.float64)
+    found = np.exp(_choose(many, count) + xlogy(count, share) + xlog1py(many - count, -share))
+    held = np.flatnonzero(found > _LEAST)
+    return int(held[0]), found[held[0] : held[-1] + 1]
+
+
+def _halves(total: Numbers, ones: Numbers) -> Floats:
+    """The chances of so many heads among fair coins; 0 outside."""
+    inside = (total >= 0) & (ones >= 0) & (ones <= total)
+    n, k = np.where(inside, total, 0), np.where(inside, ones, 0)
+    return np.where(inside, np.exp(_choose(n, k) - n * math.log(2)), 0.0)
+
+
+def _choose(n: npt.ArrayLike, k: npt.ArrayLike) -> Floats:
+    many, some = np.asarray(n, dtype=np.float64), np.asarray(k, dtype=np.float64)
+    return np.asarray(gammaln(many + 1) - gammaln(some + 1) - gammaln(many - some + 1))
